@@ -1,0 +1,50 @@
+#include "supervisor/core/job_spec.h"
+
+namespace monarch {
+
+namespace {
+
+std::uint32_t product(const std::vector<Dimension>& dims, std::size_t begin, std::size_t end) {
+  std::uint32_t size = 1;
+  for (std::size_t i = begin; i < end; ++i) size *= dims[i].size;
+  return size;
+}
+
+}  // namespace
+
+std::uint32_t MeshSpec::size() const { return product(dims, 0, dims.size()); }
+
+std::uint32_t MeshSpec::per_host() const { return product(dims, dims.size() - per_host_dims, dims.size()); }
+
+std::uint32_t MeshSpec::hosts() const { return size() / per_host(); }
+
+std::uint32_t MeshSpec::gangs() const {
+  switch (gang.scope) {
+    case GangScope::kAll: return 1;
+    case GangScope::kEach: return size();
+    case GangScope::kDimension: return product(dims, 0, gang.along + 1);
+  }
+  return 1;
+}
+
+GangId MeshSpec::gang_of(Rank rank) const { return GangId(rank.value() / (size() / gangs())); }
+
+std::vector<std::uint32_t> MeshSpec::coordinates_of(Rank rank) const {
+  std::vector<std::uint32_t> coordinates(dims.size());
+  std::uint32_t rest = rank.value();
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    coordinates[i] = rest % dims[i].size;
+    rest /= dims[i].size;
+  }
+  return coordinates;
+}
+
+std::uint32_t JobSpec::hosts_needed() const {
+  std::uint32_t hosts = 0;
+  for (const MeshSpec& mesh : meshes) hosts += mesh.hosts();
+  return hosts;
+}
+
+std::uint32_t JobSpec::pool_size() const { return launch.hosts.value_or(hosts_needed() + launch.spares); }
+
+}  // namespace monarch

@@ -1,0 +1,110 @@
+#pragma once
+
+// JobSpec: a job as the cores see it, after the spec has been read, checked and completed with defaults. What a spec may
+// say is decided in supervisor/spec; no value here needs checking again.
+//
+// Thread: a value that does not change after it was made.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+struct Dimension {
+  std::string name;
+  std::uint32_t size = 1;
+};
+
+// What lives and dies together: ranks that agree on the dimensions up to and including `along`.
+enum class GangScope : std::uint8_t { kAll, kEach, kDimension };
+
+struct GangSpec {
+  GangScope scope = GangScope::kAll;
+  std::size_t along = 0;  // kDimension: index into dims
+};
+
+enum class OrphanPolicy : std::uint8_t { kHold, kStop, kRun };
+
+struct RestartPolicy {
+  std::optional<std::uint32_t> max = 4;  // nothing: unlimited
+  Duration window = Duration::seconds(600);
+  Duration backoff = Duration::milliseconds(500);
+  Duration backoff_max = Duration::seconds(30);
+  double jitter = 0.25;
+};
+
+struct ReallocatePolicy {
+  std::optional<std::uint32_t> max = 4;
+  Duration window = Duration::seconds(3600);
+};
+
+struct Supervision {
+  Duration heartbeat = Duration::seconds(1);
+  Duration suspect_after = Duration::seconds(3);
+  Duration lost_after = Duration::seconds(5);
+  Duration lease = Duration::seconds(6);
+  RestartPolicy restart;
+  ReallocatePolicy reallocate;
+  std::vector<int> fatal_exit_codes = {2, 126, 127};
+  OrphanPolicy orphan = OrphanPolicy::kHold;
+  Duration orphan_ttl = Duration::seconds(60);
+};
+
+struct StopPolicy {
+  int signal = 15;
+  Duration grace = Duration::seconds(30);
+  Duration after_failure = Duration::zero();
+};
+
+struct MeshSpec {
+  std::string name;
+  std::vector<Dimension> dims;    // outermost first; the rank is the row-major index
+  std::size_t per_host_dims = 0;  // how many of the innermost dims share a host
+  GangSpec gang;
+  std::vector<std::string> program;
+  std::map<std::string, std::string> env;
+  std::vector<std::string> env_pass;   // names, or patterns with one `*` at the end
+  std::optional<std::string> workdir;  // absolute; nothing: the folder of the spec
+  bool sidecar = false;
+  StopPolicy stop;
+  Supervision supervision;
+
+  std::uint32_t size() const;      // product of dims
+  std::uint32_t per_host() const;  // product of the innermost per_host_dims
+  std::uint32_t hosts() const;     // size() / per_host()
+  std::uint32_t gangs() const;
+  GangId gang_of(Rank rank) const;
+  std::vector<std::uint32_t> coordinates_of(Rank rank) const;  // one per dim
+};
+
+struct LaunchLocal {
+  std::optional<std::uint32_t> hosts;  // the pool; nothing: need + spares
+  std::uint32_t spares = 0;
+};
+
+struct LogLimits {
+  std::uint64_t max_bytes = 1ULL << 30U;  // per rank and stream
+};
+
+struct JobSpec {
+  std::string name;
+  LaunchLocal launch;
+  std::vector<MeshSpec> meshes;
+  Supervision supervision;
+  Duration start_timeout = Duration::seconds(120);
+  Duration time_limit = Duration::forever();
+  LogLimits logs;
+  std::string directory;  // absolute; of the spec's file
+
+  std::uint32_t hosts_needed() const;  // of all meshes, placed one after the other
+  std::uint32_t pool_size() const;     // launch.hosts, or need + spares
+};
+
+}  // namespace monarch

@@ -1,0 +1,28 @@
+#include "transport/base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace monarch {
+namespace {
+
+TEST(Text, WritesItsPartsOneAfterTheOther) {
+  EXPECT_EQ(text("rank ", 7, ' ', std::string("on "), std::string_view("v1"), " ", true), "rank 7 on v1 true");
+}
+
+TEST(Printable, KeepsTextAndEscapesWhatSteersATerminal) {
+  EXPECT_EQ(printable("loss 2.31\tok é 日本"), "loss 2.31\tok é 日本");
+  EXPECT_EQ(printable("\x1b[31mred"), "\\x1b[31mred");
+  EXPECT_EQ(printable("a\nb\rc"), "a\\x0ab\\x0dc");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m");  // CSI as a C1 control
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "gnp"),
+            "\\xe2\\x80\\xaegnp");                          // right-to-left override
+  EXPECT_EQ(printable("\xc0\xaf\xff"), "\\xc0\\xaf\\xff");  // overlong and not UTF-8 at all
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(printable("\xe6\x97"), "\\xe6\\x97");           // cut off
+}
+
+}  // namespace
+}  // namespace monarch

@@ -1,0 +1,14 @@
+#include "transport/base/assert.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace monarch {
+
+void assertion_failed(const char* expression, const char* file, int line, const char* why) {
+  std::fprintf(stderr, "monarch: internal error: %s:%d: assertion failed: %s%s%s\n", file, line, expression,
+               *why != '\0' ? ": " : "", why);
+  std::abort();
+}
+
+}  // namespace monarch

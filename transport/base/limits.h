@@ -1,0 +1,40 @@
+#pragma once
+
+// Every limit that crosses a module, by name, with the answer when it is reached. A limit of one file stays in that file.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/base/time.h"
+
+namespace monarch::limits {
+
+// Spec.
+inline constexpr std::size_t kSpecBytes = 1U << 20U;    // a larger spec is refused before it is parsed
+inline constexpr std::size_t kSpecDepth = 32;           // deeper nesting is refused
+inline constexpr std::uint32_t kRanksPerJob = 65'536;   // more are refused by the validator
+inline constexpr std::uint32_t kHostsPerJob = 1'000;    // one ROUTER link each; libzmq has 1,023 sockets, we use few
+inline constexpr std::size_t kHostlistNames = 100'000;  // a hostlist that expands to more is refused
+
+// Control plane.
+inline constexpr std::size_t kControlPayloadBytes = 1U << 20U;     // a larger control message is a protocol error
+inline constexpr std::size_t kBulkPayloadBytes = 1U << 20U;        // one piece of output
+inline constexpr std::size_t kSeqpacketInlineBytes = 64U << 10U;   // a larger payload travels as a memfd
+inline constexpr std::size_t kSeqpacketPayloadBytes = 16U << 20U;  // a larger one is refused by either side
+inline constexpr std::size_t kDescriptorsPerMessage = 16;
+inline constexpr int kControlHighWaterMark = 1'000;  // messages; a full queue is an error of that send, never a wait
+inline constexpr int kBulkHighWaterMark = 64;        // messages; output that does not fit is read again from its file
+
+// Output.
+inline constexpr int kOutputPipeBytes = 1 << 20;               // a rank's pipe; full blocks that rank alone
+inline constexpr std::size_t kOutputChunkBytes = 256U << 10U;  // one read of a pipe, one piece on the wire
+inline constexpr std::size_t kTailBytes = 64U << 10U;          // of stderr, kept for a failure's report
+
+// Waits.
+inline constexpr Duration kReadyDeadline = Duration::seconds(10);      // of a started supervisor
+inline constexpr Duration kPingPeriod = Duration::milliseconds(500);   // keeper to daemon
+inline constexpr Duration kPingDeadline = Duration::seconds(2);        // then it is killed and started again
+inline constexpr Duration kKillDeadline = Duration::seconds(2);        // from SIGKILL to an empty tree; then wedged
+inline constexpr Duration kNamesMissingEvery = Duration::seconds(30);  // a wait without a deadline says who is missing
+
+}  // namespace monarch::limits

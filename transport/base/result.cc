@@ -1,0 +1,63 @@
+#include "transport/base/result.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+std::string_view error_code_name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalid: return "invalid";
+    case ErrorCode::kNotFound: return "not_found";
+    case ErrorCode::kBusy: return "busy";
+    case ErrorCode::kGone: return "gone";
+    case ErrorCode::kTimeout: return "timeout";
+    case ErrorCode::kUnsupported: return "unsupported";
+    case ErrorCode::kInternal: return "internal";
+  }
+  return "unknown";
+}
+
+namespace {
+
+ErrorCode code_of_errno(int errno_value) {
+  switch (errno_value) {
+    case ENOENT:
+    case ENOTDIR: return ErrorCode::kNotFound;
+    case EAGAIN:
+    case EBUSY:
+    case EADDRINUSE:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+    case EDQUOT: return ErrorCode::kBusy;
+    case EPIPE:
+    case ECONNRESET:
+    case ECONNREFUSED:
+    case ESRCH: return ErrorCode::kGone;
+    case ETIMEDOUT: return ErrorCode::kTimeout;
+    case EINVAL:
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENAMETOOLONG: return ErrorCode::kInvalid;
+    case ENOSYS:
+    case EOPNOTSUPP: return ErrorCode::kUnsupported;
+    default: return ErrorCode::kInternal;
+  }
+}
+
+}  // namespace
+
+Error errno_error(ErrorCode code, std::string_view what, int errno_value) {
+  return Error{code, text(what, ": ", std::generic_category().message(errno_value))};
+}
+
+Error errno_error(std::string_view what, int errno_value) {
+  return errno_error(code_of_errno(errno_value), what, errno_value);
+}
+
+}  // namespace monarch

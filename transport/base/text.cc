@@ -1,0 +1,89 @@
+#include "transport/base/text.h"
+
+#include <cstdint>
+
+namespace monarch {
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out.append(separator);
+    out.append(part);
+  }
+  return out;
+}
+
+namespace {
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+void append_escaped(std::string& out, unsigned char byte) {
+  out.append("\\x");
+  out.push_back(kHexDigits[byte >> 4U]);
+  out.push_back(kHexDigits[byte & 15U]);
+}
+
+// Length of the well-formed UTF-8 sequence at the front of `rest` that is safe to show; 0 if there is none.
+std::size_t safe_sequence(std::string_view rest) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(rest[i]); };
+  const unsigned char lead = byte(0);
+  std::size_t length = 0;
+  std::uint32_t point = 0;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    length = 2;
+    point = lead & 0x1FU;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    length = 3;
+    point = lead & 0x0FU;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    length = 4;
+    point = lead & 0x07U;
+  }
+  if (length == 0 || rest.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+    point = (point << 6U) | (byte(i) & 0x3FU);
+  }
+  const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
+  const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+  const bool c1_control = point < 0xA0;
+  // U+202A..202E and U+2066..2069 reorder what follows them on a terminal; U+2028/2029 end lines.
+  const bool steers = (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
+  return overlong || surrogate || c1_control || steers || point > 0x10FFFF ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view raw) {
+  std::string out;
+  out.reserve(raw.size());
+  for (std::size_t i = 0; i < raw.size();) {
+    const auto byte = static_cast<unsigned char>(raw[i]);
+    if ((byte >= 0x20 && byte < 0x7F) || byte == '\t') {
+      out.push_back(raw[i++]);
+      continue;
+    }
+    const std::size_t length = byte < 0x80 ? 0 : safe_sequence(raw.substr(i));
+    if (length == 0) {
+      append_escaped(out, byte);
+      ++i;
+    } else {
+      out.append(raw.substr(i, length));
+      i += length;
+    }
+  }
+  return out;
+}
+
+std::string to_hex(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back(kHexDigits[byte >> 4U]);
+    out.push_back(kHexDigits[byte & 15U]);
+  }
+  return out;
+}
+
+}  // namespace monarch

@@ -1,0 +1,142 @@
+#include "transport/loop/event_loop.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kEventsPerTurn = 64;
+
+std::uint32_t epoll_events(Interest interest) {
+  switch (interest) {
+    case Interest::kRead: return EPOLLIN | EPOLLRDHUP;
+    case Interest::kWrite: return EPOLLOUT;
+    case Interest::kReadWrite: return EPOLLIN | EPOLLRDHUP | EPOLLOUT;
+    case Interest::kNone: return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EventLoop>> EventLoop::create() {
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return errno_error("epoll_create1", errno);
+  return std::unique_ptr<EventLoop>(new EventLoop(std::move(epoll)));
+}
+
+EventLoop::EventLoop(UniqueFd epoll) : epoll_(std::move(epoll)), now_(boot_now()) {}
+
+Result<WatchId> EventLoop::watch(int fd, Interest interest, std::function<void(Readiness)> handler) {
+  const WatchId id = next_id_++;
+  epoll_event event{};
+  event.events = epoll_events(interest);
+  event.data.u64 = id;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    return errno_error(text("watching descriptor ", fd), errno);
+  }
+  watches_.emplace(id, Watch{fd, std::move(handler)});
+  return id;
+}
+
+void EventLoop::change(WatchId id, Interest interest) {
+  const auto found = watches_.find(id);
+  MONARCH_ASSERT(found != watches_.end());
+  epoll_event event{};
+  event.events = epoll_events(interest);
+  event.data.u64 = id;
+  MONARCH_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, found->second.fd, &event) == 0);
+}
+
+void EventLoop::forget(WatchId id) {
+  const auto found = watches_.find(id);
+  if (found == watches_.end()) return;
+  // A descriptor that the caller closed too early is gone from the set already; the assertion finds that bug.
+  MONARCH_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.fd, nullptr) == 0);
+  watches_.erase(found);
+}
+
+TimerId EventLoop::at(Instant when, std::function<void()> handler) {
+  const TimerId id = next_id_++;
+  timers_.emplace(std::pair{when, id}, std::move(handler));
+  timer_due_.emplace(id, when);
+  return id;
+}
+
+void EventLoop::cancel(TimerId id) {
+  const auto found = timer_due_.find(id);
+  if (found == timer_due_.end()) return;
+  timers_.erase({found->second, id});
+  timer_due_.erase(found);
+}
+
+void EventLoop::defer(std::function<void()> call) { deferred_.push_back(std::move(call)); }
+
+Instant EventLoop::next_due() const {
+  if (!deferred_.empty()) return now_;
+  return timers_.empty() ? Instant::never() : timers_.begin()->first.first;
+}
+
+int EventLoop::wait_milliseconds(Instant now, Instant due) {
+  if (due == Instant::never()) return -1;
+  if (due <= now) return 0;
+  const std::int64_t milliseconds = ((due - now).count_nanoseconds() + 999'999) / 1'000'000;
+  return static_cast<int>(std::min<std::int64_t>(milliseconds, std::numeric_limits<int>::max()));
+}
+
+void EventLoop::turn() {
+  run_ready(0);
+  run_timers();
+  run_deferred();
+}
+
+void EventLoop::run() {
+  while (!stopped_) {
+    run_ready(wait_milliseconds(boot_now(), next_due()));
+    run_timers();
+    run_deferred();
+  }
+}
+
+void EventLoop::run_ready(int timeout_milliseconds) {
+  std::array<epoll_event, kEventsPerTurn> events{};
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsPerTurn, timeout_milliseconds);
+  now_ = boot_now();
+  MONARCH_ASSERT(count >= 0 || errno == EINTR);
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    const auto found = watches_.find(event.data.u64);
+    if (found == watches_.end()) continue;  // forgotten by an earlier handler of this turn
+    // A copy: the handler may forget its own watch, which would destroy it while it runs.
+    const auto handler = found->second.handler;
+    handler(Readiness{.readable = (event.events & EPOLLIN) != 0,
+                      .writable = (event.events & EPOLLOUT) != 0,
+                      .hangup = (event.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0});
+  }
+}
+
+void EventLoop::run_timers() {
+  while (!timers_.empty() && timers_.begin()->first.first <= now_) {
+    auto node = timers_.extract(timers_.begin());
+    timer_due_.erase(node.key().second);
+    node.mapped()();
+  }
+}
+
+void EventLoop::run_deferred() {
+  std::vector<std::function<void()>> calls;
+  calls.swap(deferred_);
+  for (const auto& call : calls) call();
+}
+
+}  // namespace monarch

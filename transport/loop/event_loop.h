@@ -1,0 +1,93 @@
+#pragma once
+
+// EventLoop: one epoll over the plain descriptors of a thread, a passive timer queue, and a clock read once a turn.
+// It knows no ZeroMQ: where sockets have to be polled too, zmq_poll waits on them and on this loop's descriptor
+// (transport/zmq/zmq_loop.h), and the turn is run from there.
+//
+// A turn: collect what is ready, read the clock, run the handlers of ready descriptors in the order the kernel gave,
+// then the timers that are due, then the deferred calls.
+//
+// Thread: the one that made it. Lifetime: outlives every watch and timer made from it.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+// What a handler is told about its descriptor.
+struct Readiness {
+  bool readable = false;
+  bool writable = false;
+  bool hangup = false;  // EPOLLHUP, EPOLLRDHUP or EPOLLERR; data may still be there to read
+};
+
+enum class Interest : std::uint8_t { kRead, kWrite, kReadWrite, kNone };
+
+using WatchId = std::uint64_t;
+using TimerId = std::uint64_t;
+
+class EventLoop {
+ public:
+  static Result<std::unique_ptr<EventLoop>> create();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // The descriptor stays the caller's, which must forget() the watch before it closes it. A handler may forget any
+  // watch, its own included: a forgotten one is not called again, even if it was ready in this turn.
+  Result<WatchId> watch(int fd, Interest interest, std::function<void(Readiness)> handler);
+  void change(WatchId id, Interest interest);
+  void forget(WatchId id);
+
+  // Runs once, at the first turn at or after `when`. Cancelling a timer that ran is allowed.
+  TimerId at(Instant when, std::function<void()> handler);
+  void cancel(TimerId id);
+
+  // Runs at the end of this turn (or of the next, if called outside one).
+  void defer(std::function<void()> call);
+
+  // The clock as of this turn's start.
+  Instant now() const { return now_; }
+
+  int descriptor() const { return epoll_.get(); }
+  // When the next turn is due without any descriptor being ready; never() if no timer is set, now() if a call waits.
+  Instant next_due() const;
+  // One turn without waiting.
+  void turn();
+
+  // Turns until stop(), waiting in epoll_wait between them.
+  void run();
+  void stop() { stopped_ = true; }
+  bool stopped() const { return stopped_; }
+  // The longest wait before `due`, in milliseconds for epoll_wait and zmq_poll: -1 for never, rounded up.
+  static int wait_milliseconds(Instant now, Instant due);
+
+ private:
+  struct Watch {
+    int fd;
+    std::function<void(Readiness)> handler;
+  };
+
+  explicit EventLoop(UniqueFd epoll);
+  void run_ready(int timeout_milliseconds);
+  void run_timers();
+  void run_deferred();
+
+  UniqueFd epoll_;
+  Instant now_;
+  bool stopped_ = false;
+  std::uint64_t next_id_ = 1;
+  std::unordered_map<WatchId, Watch> watches_;
+  std::map<std::pair<Instant, TimerId>, std::function<void()>> timers_;
+  std::unordered_map<TimerId, Instant> timer_due_;
+  std::vector<std::function<void()>> deferred_;
+};
+
+}  // namespace monarch

@@ -1,0 +1,68 @@
+#pragma once
+
+// Inbox<T>: how threads exchange values. Any thread puts; the owner is woken through an eventfd and takes all. Bounded:
+// put() answers false when full, and the sender decides what that means.
+//
+// Thread: put() from any, the rest from the owner. Lifetime: joined threads first, then the inbox.
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+template <class T>
+class Inbox {
+ public:
+  static Result<std::unique_ptr<Inbox>> create(std::size_t capacity) {
+    UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake.valid()) return errno_error("eventfd", errno);
+    return std::unique_ptr<Inbox>(new Inbox(std::move(wake), capacity));
+  }
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  [[nodiscard]] bool put(T value) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (values_.size() >= capacity_) return false;
+      values_.push_back(std::move(value));
+      if (values_.size() > 1) return true;  // the owner was woken for the first and has not taken it yet
+    }
+    const std::uint64_t one = 1;
+    // The counter cannot overflow: it is written once per batch and reset by take_all().
+    (void)!::write(wake_.get(), &one, sizeof one);
+    return true;
+  }
+
+  // Readable while values wait.
+  int descriptor() const { return wake_.get(); }
+
+  std::vector<T> take_all() {
+    std::uint64_t count = 0;
+    (void)!::read(wake_.get(), &count, sizeof count);  // EAGAIN: nothing was put, and the answer below is empty
+    std::vector<T> values;
+    const std::lock_guard lock(mutex_);
+    values.swap(values_);
+    return values;
+  }
+
+ private:
+  Inbox(UniqueFd wake, std::size_t capacity) : wake_(std::move(wake)), capacity_(capacity) {}
+
+  UniqueFd wake_;
+  std::size_t capacity_;
+  std::mutex mutex_;
+  std::vector<T> values_;
+};
+
+}  // namespace monarch

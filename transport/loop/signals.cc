@@ -1,0 +1,64 @@
+#include "transport/loop/signals.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+Result<std::unique_ptr<SignalFd>> SignalFd::create(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : signals) sigaddset(&set, number);
+  if (const int error = pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0) {
+    return errno_error("blocking signals", error);
+  }
+  UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.valid()) return errno_error("signalfd", errno);
+  return std::unique_ptr<SignalFd>(new SignalFd(std::move(fd)));
+}
+
+std::optional<ReceivedSignal> SignalFd::next() {
+  signalfd_siginfo info{};
+  if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
+  return ReceivedSignal{.number = static_cast<int>(info.ssi_signo),
+                        .sender_pid = static_cast<int>(info.ssi_pid),
+                        .sender_uid = info.ssi_uid};
+}
+
+void reset_signals_in_child() {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  // SIGKILL, SIGSTOP and glibc's two internal signals refuse, which is as it should be.
+  for (int number = 1; number < NSIG; ++number) (void)::sigaction(number, &action, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+std::string signal_name(int number) {
+  const char* abbreviation = ::sigabbrev_np(number);
+  return abbreviation != nullptr ? text("SIG", abbreviation) : text("signal ", number);
+}
+
+Result<int> signal_number(std::string_view name) {
+  int number = 0;
+  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) {
+    if (number > 0 && number < NSIG) return number;
+    return Error{ErrorCode::kInvalid, text("no signal has the number ", number)};
+  }
+  const std::string_view bare = name.starts_with("SIG") ? name.substr(3) : name;
+  for (int candidate = 1; candidate < NSIG; ++candidate) {
+    const char* abbreviation = ::sigabbrev_np(candidate);
+    if (abbreviation != nullptr && bare == abbreviation) return candidate;
+  }
+  return Error{ErrorCode::kInvalid, text("no signal is named `", printable(name), "`")};
+}
+
+}  // namespace monarch

@@ -1,0 +1,48 @@
+#pragma once
+
+// SignalFd: signals as readable events. Blocks them for the calling thread, which must be the only one so far: threads
+// made later inherit the mask (signalfd(2)). A child must unblock them before exec: reset_signals_in_child().
+//
+// Thread: the loop's.
+
+#include <sys/signalfd.h>
+
+#include <initializer_list>
+#include <memory>
+#include <optional>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+struct ReceivedSignal {
+  int number = 0;
+  int sender_pid = 0;
+  unsigned sender_uid = 0;
+};
+
+class SignalFd {
+ public:
+  static Result<std::unique_ptr<SignalFd>> create(std::initializer_list<int> signals);
+  SignalFd(const SignalFd&) = delete;
+  SignalFd& operator=(const SignalFd&) = delete;
+
+  int descriptor() const { return fd_.get(); }
+  // The next pending signal, or nothing.
+  std::optional<ReceivedSignal> next();
+
+ private:
+  explicit SignalFd(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+// Async-signal-safe: default dispositions and an empty mask, for a child between fork and exec.
+void reset_signals_in_child();
+
+// "SIGTERM" or "signal 77"
+std::string signal_name(int number);
+// "TERM", "SIGTERM" or "15"; kInvalid otherwise.
+Result<int> signal_number(std::string_view name);
+
+}  // namespace monarch
