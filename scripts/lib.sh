@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the lists are used by the scripts that source this
+# Sourced by the scripts beside it: where the tree is, which Debian packages a task needs, how the tree is built.
+# It installs nothing that is there already, and asks dpkg rather than running tools.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build
+
+# A caller without a stdin (a CI runner, a cron job) gives its children /dev/null, never a free descriptor 0.
+{ : <&0; } 2>/dev/null || exec </dev/null
+
+packages_build=(g++ meson ninja-build pkg-config python3 libcli11-dev libyaml-cpp-dev libzmq3-dev cppzmq-dev
+  libspdlog-dev libfmt-dev libsodium-dev libbsd-dev libmd-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+packages_lint=(clang-format-14 git)
+packages_clang=(clang-14 libclang-rt-14-dev)
+packages_tidy=(clang-tidy-14)
+packages_process=(procps python3-torch python3-numpy)
+packages_bench=(openmpi-bin)
+
+say() { printf 'monarch: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+
+missing_packages() {
+  local name
+  for name in "$@"; do
+    # shellcheck disable=SC2016  # the $ belongs to dpkg-query
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || printf '%s\n' "$name"
+  done
+}
+
+# install_packages NAME...: what is missing among them, by apt; without the right to do so, says which command would.
+install_packages() {
+  local missing log
+  command -v dpkg-query >/dev/null || die "this is not Debian; install by hand what these packages hold: $*"
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    say "packages are missing; as root, run"
+    printf '  apt-get update && apt-get install -y --no-install-recommends %s\n' "${missing[*]}" >&2
+    exit 1
+  fi
+  # The lock sits on dpkg's own folder, so scripts of two checkouts queue as well; it leaves no file behind.
+  exec 9</var/lib/dpkg
+  flock -w 1200 9 || die "another script has been installing packages for 20 minutes"
+  mapfile -t missing < <(missing_packages "$@")
+  if [ ${#missing[@]} -gt 0 ]; then
+    say "installing ${missing[*]}"
+    log=$(mktemp)
+    if ! apt_install "${missing[@]}" >"$log" 2>&1 9<&-; then
+      tail -n 30 "$log" >&2
+      rm -f "$log"
+      die "apt-get could not install: ${missing[*]}"
+    fi
+    rm -f "$log"
+  fi
+  exec 9<&-
+}
+
+apt_install() {
+  local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get "${options[@]}" update </dev/null &&
+    apt-get "${options[@]}" install -y --no-install-recommends "$@" </dev/null
+}
+
+# build_tree TARGET...: configures build/ when needed and builds the targets; silent unless it fails.
+# One build at a time per checkout: the lock sits on the checkout's folder.
+build_tree() {
+  local options=() target
+  exec 8<"$root"
+  flock -n 8 || { say "waiting for another build in this tree"; flock 8; }
+  if [ ! -f "$build/build.ninja" ]; then
+    say "configuring $build"
+    [ -z "${CI:-}" ] || options+=(--werror)
+    quietly "meson could not configure $build" meson setup "${options[@]}" "$build" "$root"
+  fi
+  quietly "meson could not configure $build" ninja -C "$build" build.ninja
+  for target in "$@"; do
+    grep -q "^build $target:" "$build/build.ninja" || die "this tree does not build $target"
+  done
+  say "building $* (the first time takes minutes)"
+  quietly "the build failed" ninja -C "$build" "$@"
+  exec 8<&-
+}
+
+# quietly COMPLAINT COMMAND...: the output is shown only if the command fails.
+quietly() {
+  local complaint=$1 log
+  shift
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1 8<&- </dev/null; then
+    tail -n 80 "$log" >&2
+    rm -f "$log"
+    die "$complaint"
+  fi
+  rm -f "$log"
+}

@@ -1,0 +1,233 @@
+"""The suites of scripts/test: builds the trees they need, runs them through `meson test`, counts single cases.
+
+A suite is a list of runs; a run is one build tree and the meson suites to run in it. The last line of stdout is
+`N passed, N failed` (and `, N skipped`); progress and failures go to stdout before it. Standard library only.
+"""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+
+import results
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# The folder of each build tree, and how it is configured. The sanitizer trees are compiled by clang: it needs two
+# thirds of GCC's time for them, and every default run then has a second compiler's view of the code.
+TREES = {
+    "build": [],
+    "build-asan": ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1", "-Ddebug=true"],
+    "build-tsan": ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1", "-Ddebug=true"],
+    "build-clang": ["-Doptimization=1"],
+}
+CLANG = {"CC": "clang-14", "CXX": "clang++-14"}
+COMPILERS = {"build-asan": CLANG, "build-tsan": CLANG, "build-clang": CLANG}
+ENVIRONMENT = {
+    "build-asan": {
+        "ASAN_OPTIONS": "halt_on_error=1:abort_on_error=0:detect_leaks=1:detect_stack_use_after_return=1",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    },
+    "build-tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0"},
+}
+SHORT_SIMULATION = {"MONARCH_SIM_SEEDS": "300"}
+MINUTE = 60
+
+# name: (what --list says, [(tree, meson suites, extra environment)])
+SUITES = {
+    "unit": ("one executable per folder", [("build", ["unit"], {})]),
+    "sim": ("the simulator: seeds, replay, mutants", [("build", ["sim"], {})]),
+    "process": ("real processes, faults among them", [("build", ["process"], {})]),
+    "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
+    "lint": ("house rules", [("build", ["lint"], {})]),
+    "fuzz": ("every parser over its corpus", [("build", ["fuzz"], {})]),
+    "sanitize": ("unit and 300 seeds under address+undefined and thread sanitizers",
+                 [("build-asan", ["unit", "sim-seeds"], SHORT_SIMULATION),
+                  ("build-tsan", ["unit", "sim-seeds"], SHORT_SIMULATION)]),
+    "sanitize-full": ("all of unit, sim, process and fuzz under the sanitizers",
+                      [("build-asan", ["unit", "sim", "process", "fuzz"], {}),
+                       ("build-tsan", ["unit", "sim", "process"], {})]),
+    "clang": ("everything compiled by clang-14, and the unit tests of that", [("build-clang", ["unit"], {})]),
+    "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
+}
+DEFAULT = ["unit", "sim", "process", "cli", "lint", "fuzz", "sanitize"]
+ALL = ["unit", "sim", "process", "cli", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
+
+USAGE = f"""usage: scripts/test [SUITE…]              no suite: {' '.join(DEFAULT)}
+       scripts/test all                   {' '.join(ALL)}
+       scripts/test repeat SUITE N        stops at the first failure
+       scripts/test --list"""
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def call(command, limit_s, environment=None):
+    """Runs a command of the build. Returns its output where it failed or took too long, else None."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **(environment or {})}, timeout=limit_s,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except subprocess.TimeoutExpired as error:
+        return f"{' '.join(command)}: not done after {limit_s} s\n{(error.output or b'').decode(errors='replace')}"
+    return None if done.returncode == 0 else done.stdout.decode(errors="replace")
+
+
+def introspect(tree, what):
+    command = ["meson", "introspect", os.path.join(ROOT, tree), "--" + what]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=MINUTE).stdout)
+
+
+def tests_of(tree, suites):
+    """The tests of a tree that are in any of the suites (meson writes `project:suite`)."""
+    wanted = set(suites)
+    return [t for t in introspect(tree, "tests") if wanted & {s.split(":")[-1] for s in t["suite"]}]
+
+
+def targets_of(tree, suites):
+    """What must be built for these suites in a tree: all of it in the plain and clang trees, else just their tests."""
+    if tree in ("build", "build-clang"):
+        return []
+    needed = {d for t in tests_of(tree, suites) for d in t["depends"]}
+    files = [name for t in introspect(tree, "targets") if t["id"] in needed for name in t["filename"]]
+    return sorted(os.path.relpath(name, os.path.join(ROOT, tree)) for name in files)
+
+
+def build(tree, suites):
+    """Configures and builds. Returns the output of what failed, or None. One build at a time per checkout."""
+    lock = os.open(ROOT, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        path = os.path.join(ROOT, tree)
+        environment = COMPILERS.get(tree, {})
+        if not os.path.exists(os.path.join(path, "build.ninja")):
+            werror = ["--werror"] if os.environ.get("CI") else []
+            failure = call(["meson", "setup", *werror, *TREES[tree], path, ROOT], 5 * MINUTE, environment)
+            if failure:
+                return failure
+        failure = call(["ninja", "-C", path, "build.ninja"], 5 * MINUTE, environment)
+        if failure:
+            return failure
+        targets = targets_of(tree, suites)
+        if tree in ("build", "build-clang") or targets:
+            return call(["ninja", "-C", path, *targets], 30 * MINUTE, environment)
+        return None
+    finally:
+        os.close(lock)
+
+
+def built(tree, suites, tally):
+    """build() with its progress and its failure reported."""
+    started = time.monotonic()
+    failure = build(tree, suites)
+    say(f"{tree}: {'failed' if failure else 'built'} in {time.monotonic() - started:.0f} s")
+    if failure:
+        tally.failed += 1
+        say(results.tail(failure, 80))
+    return not failure
+
+
+def fixed_addresses(tree):
+    """WARNING: clang 14's thread sanitizer refuses to run where the kernel randomises more than 28 bits of mmap."""
+    if tree == "build-tsan":
+        with open("/proc/sys/vm/mmap_rnd_bits", encoding="ascii") as bits:
+            if int(bits.read()) > 28:
+                return ["setarch", "--addr-no-randomize"]
+    return []
+
+
+def run_tests(name, tree, suites, extra, tally):
+    """One `meson test` over the suites of a built tree; every single case goes to the tally."""
+    tests = tests_of(tree, suites)
+    if not tests:
+        reason = f"no test in {tree} belongs to {' '.join(suites)}"
+        say(f"SKIPPED {name}: {reason}")
+        tally.skip(name, reason)
+        return
+    path = os.path.join(ROOT, tree)
+    results.forget(path, tests)
+    log = f"suite-{name}"
+    command = [*fixed_addresses(tree), "meson", "test", "-C", path, "--no-rebuild", "--logbase", log]
+    for suite in suites:
+        command += ["--suite", suite]
+    sanitized = tree in ENVIRONMENT
+    if sanitized:
+        command += ["--timeout-multiplier", "4"]
+    environment = {"MONARCH_BUILD_DIR": path, **ENVIRONMENT.get(tree, {}), **extra}
+    started = time.monotonic()
+    # The tests' own limits end them; this one ends a hung meson.
+    output = call(command, 60 * MINUTE, environment)
+    part = results.read(os.path.join(path, "meson-logs", log + ".json"), path, tests)
+    if output and not part.failed:
+        part.fail(f"{name} in {tree}", output)
+    say(f"{name} in {tree}: {part.line()} in {time.monotonic() - started:.1f} s")
+    for label, text in part.failures:
+        say(f"\n--- FAILED {label}\n{results.tail(text, 60)}\n---")
+    for label, reason in part.skips:
+        say(f"SKIPPED {label}: {reason}")
+    tally.add(part)
+
+
+def run_suites(names, tally):
+    ready = {}
+    for name in names:
+        for tree, suites, extra in SUITES[name][1]:
+            wanted = [s for n in names for t, ss, _ in SUITES[n][1] if t == tree for s in ss]
+            if tree not in ready:
+                ready[tree] = built(tree, wanted, tally)
+                if ready[tree] and tree == "build-clang":
+                    tally.passed += 1  # compiling is a test of its own there
+            if ready[tree]:
+                run_tests(name, tree, suites, extra, tally)
+
+
+def finish(tally):
+    if not tally.passed and not tally.failed:
+        say("nothing ran")
+    say(tally.line())
+    return 1 if tally.failed or not tally.passed else 0
+
+
+def repeat(name, count):
+    tally = results.Tally()
+    for iteration in range(1, count + 1):
+        say(f"iteration {iteration} of {count}")
+        run_suites([name], tally)
+        if tally.failed:
+            say(f"failed in iteration {iteration} of {count}")
+            break
+    return finish(tally)
+
+
+def refuse(message):
+    print(f"scripts/test: {message}\n{USAGE}", file=sys.stderr)
+    return 2
+
+
+def main(arguments):
+    if arguments in (["--help"], ["-h"]):
+        say(USAGE)
+        return 0
+    if arguments == ["--list"]:
+        for name, (text, _) in SUITES.items():
+            say(f"{name:14} {text}{'' if name in DEFAULT else '   (not in the default run)'}")
+        return 0
+    if arguments[:1] == ["repeat"]:
+        if len(arguments) != 3 or arguments[1] not in SUITES or not arguments[2].isdigit() or int(arguments[2]) == 0:
+            return refuse("repeat needs one suite and a number of times")
+        return repeat(arguments[1], int(arguments[2]))
+    names = ALL if arguments == ["all"] else arguments or DEFAULT
+    for name in names:
+        if name not in SUITES:
+            return refuse(f"there is no suite `{name}`")
+    started = time.monotonic()
+    tally = results.Tally()
+    run_suites(list(dict.fromkeys(names)), tally)
+    say(f"took {time.monotonic() - started:.0f} s")
+    return finish(tally)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
