@@ -1,0 +1,294 @@
+#pragma once
+
+// The messages between supervisor and worker (control port, bulk port) and between a keeper and what it guards (socketpair),
+// as values: pure cores take and give them. How they are written is wire/messages.h's, what they travel in is wire/frame.h's: the
+// frame's header carries job, term, rank, generation and seq, and whoever receives a message checks those first.
+//
+// Every message of the control plane is idempotent: a lost or repeated one changes nothing that the next beat does not mend.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+enum class MessageType : std::uint16_t {
+  kNone = 0,
+  // worker → supervisor, control port
+  kHello = 1,
+  kBeat = 2,
+  kReserved = 3,
+  // supervisor → worker, control port
+  kAck = 16,
+  kReserve = 17,
+  kStart = 18,
+  kStop = 19,
+  kSignal = 20,
+  kShutdown = 21,
+  // worker → supervisor, bulk port
+  kOutput = 32,
+  // keeper → guarded process
+  kKeeperHello = 48,
+  kKeeperPipes = 49,
+  kKeeperPing = 50,
+  kKeeperChanged = 51,
+  // guarded process → keeper (and kReserve, kStart, kStop, kSignal as above; the keeper answers kReserved)
+  kKeeperPong = 64,
+  kKeeperStash = 65,
+  kKeeperLease = 66,
+  kKeeperForget = 67,
+  kKeeperSpawn = 68,
+  kKeeperShutdown = 69,
+  // viewer → supervisor; see viewer_messages.h
+  kAttach = 80,
+  kStatusRequest = 81,
+  kStopRequest = 82,
+  kSignalRequest = 83,
+  // supervisor → viewer
+  kEvent = 96,
+  kViewerOutput = 97,
+  kStatus = 98,
+  kVerdict = 99,
+  kAccepted = 100,
+  kRefused = 101,
+};
+
+// How a rank's process stands on its host. States only move down this list within one generation.
+enum class RankPhase : std::uint8_t {
+  kGated,     // forked, waiting at its gate for the first lease; its program has not been executed
+  kRunning,   // past the gate: executed
+  kStopping,  // a stop was ordered, its tree is not empty yet
+  kWedged,    // killed, and something of it is still there after kKillDeadline; nothing may be started in its place
+  kEnded,     // reaped, its tree verified empty
+};
+constexpr RankPhase monarch_enum_max(RankPhase) { return RankPhase::kEnded; }
+
+enum class EndKind : std::uint8_t {
+  kNone,         // not ended
+  kExited,       // value: the exit code
+  kSignaled,     // value: the signal
+  kNotExecuted,  // value: the errno of the step that failed; detail says which step on what
+};
+constexpr EndKind monarch_enum_max(EndKind) { return EndKind::kNotExecuted; }
+
+struct RankEnd {
+  EndKind kind = EndKind::kNone;
+  std::int32_t value = 0;
+  std::string detail;             // kNotExecuted: "exec /bin/nonesuch" or "chdir /data"
+  bool after_our_signal = false;  // we had signalled it (stop, kill, lease end) before it ended
+  bool out_of_memory = false;     // the kernel's OOM killer took it
+  bool core_dumped = false;
+};
+
+struct RankReport {
+  RankId rank;
+  Generation generation;
+  RankPhase phase = RankPhase::kGated;
+  std::int32_t pid = 0;
+  bool held = false;   // frozen at the end of its lease (orphan: hold)
+  Instant started_at;  // the host's boot clock; of the fork
+  Instant ended_at;    // of the reaping; meaningful once end.kind is set
+  RankEnd end;
+  std::uint64_t stdout_bytes = 0;  // written to the host's file so far
+  std::uint64_t stderr_bytes = 0;
+  bool output_complete = false;  // both streams reached EOF and lie in their files
+};
+
+// First message of every new link, and the answer to a resync. Names what the worker is.
+struct Hello {
+  std::uint32_t host = 0;
+  std::string host_name;
+  std::uint64_t incarnation = 0;  // of the worker (its keeper); random
+  std::string boot_id;
+  std::int32_t keeper_pid = 0;
+  std::int32_t daemon_pid = 0;
+  std::uint32_t daemon_starts = 1;  // 2 and more: the keeper had to start it again
+  std::string version;
+  Term promised;  // the highest term it has promised
+};
+
+struct Beat {
+  std::uint64_t seq = 0;
+  Instant sent_at;    // worker's boot clock
+  Duration loop_age;  // since the daemon's main loop last turned
+  std::uint64_t acked_seq = 0;
+  std::vector<RankReport> ranks;           // all that the keeper knows of, ended ones until they are forgotten
+  std::uint64_t output_dropped_bytes = 0;  // not streamed; read again from the file
+  bool output_disk_full = false;
+};
+
+struct Ack {
+  std::uint64_t seq = 0;      // of the beat it answers
+  Duration lease;             // counted from that beat's sent_at
+  std::vector<RankId> ranks;  // whose lease is renewed: those wanted here, at `generations[i]`
+  std::vector<Generation> generations;
+  std::vector<RankId> forget;  // ended ranks whose report was journalled
+  std::vector<Generation> forget_generations;
+  bool say_hello = false;  // resync: the supervisor does not know this link
+};
+
+// Reserve ports on this host for a gang's generation. The keeper holds them, bound and not listening, until the ranks of that
+// generation have ended.
+struct Reserve {
+  MeshId mesh;
+  GangId gang;
+  Generation generation;
+  std::uint32_t count = 1;
+};
+
+struct Reserved {
+  MeshId mesh;
+  GangId gang;
+  Generation generation;
+  std::vector<std::uint16_t> ports;
+  std::string error;  // empty: they are held
+};
+
+enum class OrphanAction : std::uint8_t { kHold, kStop, kRun };
+constexpr OrphanAction monarch_enum_max(OrphanAction) { return OrphanAction::kRun; }
+
+struct RankStart {
+  RankId rank;
+  std::map<std::string, std::string> env;  // of this rank alone; wins over Start::env
+};
+
+// Start these ranks of one gang. They are forked at once and wait at their gates: START grants nothing, the first matching ACK
+// does.
+struct Start {
+  MeshId mesh;
+  std::string mesh_name;
+  GangId gang;
+  Generation generation;
+  std::vector<std::string> program;  // argv
+  std::map<std::string, std::string> env;
+  std::string workdir;
+  std::vector<RankStart> ranks;
+  OrphanAction orphan = OrphanAction::kHold;
+  Duration orphan_ttl = Duration::seconds(60);
+  std::int32_t stop_signal = 15;
+  Duration stop_grace = Duration::seconds(30);
+  std::uint64_t log_max_bytes = 0;  // per rank and stream
+};
+
+// Stop these ranks if they run at `generation` or below, and never start that generation of them again. CONT, `signal`, the
+// whole grace for each, then KILL of everything in the rank's containment, then the check that it is empty.
+struct Stop {
+  std::vector<RankId> ranks;
+  Generation generation;
+  std::int32_t signal = 15;
+  Duration grace;  // zero: KILL at once
+};
+
+struct Signal {
+  std::vector<RankId> ranks;
+  Generation generation;
+  std::int32_t number = 0;
+};
+
+// Kill what is left, remove the worker's state but for logs, exit 0.
+struct Shutdown {
+  std::string reason;
+};
+
+enum class OutputStream : std::uint8_t { kStdout, kStderr };
+constexpr OutputStream monarch_enum_max(OutputStream) { return OutputStream::kStderr; }
+
+// A piece of a rank's output (rank and generation are the frame header's). Best effort: what is missing between two offsets
+// is read again from the file.
+struct Output {
+  OutputStream stream = OutputStream::kStdout;
+  std::uint64_t offset = 0;
+  std::string bytes;
+};
+
+// ---- keeper ↔ guarded process ----
+
+// The keeper's first frame to every guarded process that it starts. With a stash, its memfd comes along as the descriptor.
+struct KeeperHello {
+  std::uint64_t incarnation = 0;  // of the keeper
+  std::int32_t keeper_pid = 0;
+  std::uint32_t starts = 1;  // which start of the guarded process this is
+  bool has_stash = false;
+  std::vector<RankReport> ranks;  // adopted; kKeeperPipes follows for each whose pipes are open
+  std::vector<RankId> spawned;    // processes of KeeperSpawn that live
+};
+
+// Two descriptors: the read ends of the rank's stdout and stderr. Header: rank and generation.
+struct KeeperPipes {
+  std::string mesh_name;
+  std::uint64_t log_max_bytes = 0;
+};
+
+struct KeeperPing {
+  std::uint64_t number = 0;
+};
+
+struct KeeperPong {
+  std::uint64_t number = 0;
+};
+
+struct KeeperChanged {
+  RankReport report;
+};
+
+// What the next guarded process needs to go on: opaque to the keeper, kept in a sealed memfd.
+struct KeeperStash {
+  std::string bytes;
+};
+
+struct KeeperLease {
+  std::vector<RankId> ranks;
+  std::vector<Generation> generations;
+  Instant until;  // this host's boot clock
+};
+
+struct KeeperForget {
+  std::vector<RankId> ranks;
+  std::vector<Generation> generations;
+};
+
+// A process without gate, lease or pipes of the keeper's: a worker of the local launcher. Three descriptors: its stdin, stdout
+// and stderr. Its end is reported by kKeeperChanged. Header: rank (the launcher's key) and generation.
+struct KeeperSpawn {
+  std::vector<std::string> program;
+  std::map<std::string, std::string> env;  // added to the keeper's
+  std::string workdir;
+};
+
+struct KeeperShutdown {
+  std::int32_t exit_code = 0;  // the keeper's own, once all that it keeps has ended
+};
+
+// ---- what a started worker reads on its standard input: one frame with this payload ----
+struct Bootstrap {
+  std::string job_id;
+  std::uint32_t host = 0;
+  std::string host_name;
+  Term term;
+  std::string server_public_key;  // z85
+  std::string control_endpoint;   // "tcp://127.0.0.1:20000"
+  std::string bulk_endpoint;
+  std::string state_directory;  // of this worker: promise, sockets
+  std::string log_directory;    // <mesh>/<rank>.<generation>.{out,err} go here
+  Duration heartbeat = Duration::seconds(1);
+  Duration suspect_after = Duration::seconds(3);
+  Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
+};
+
+// What it answers on its standard output, one frame, before it closes it.
+struct BootstrapReply {
+  std::string public_key;  // z85
+  std::int32_t keeper_pid = 0;
+  std::string boot_id;
+  std::string version;
+  std::string error;  // not empty: it could not start, and this is why
+};
+
+}  // namespace monarch

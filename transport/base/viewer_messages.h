@@ -1,0 +1,157 @@
+#pragma once
+
+// The messages between a viewer (run, attach, logs, status, stop …) and the supervisor, over a SEQPACKET socket whose peer's uid was
+// checked. A viewer opens one connection for events and requests, and a second one for output if it wants output, so that a
+// flood of the one never delays the other.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+enum class Severity : std::uint8_t { kInfo, kWarning, kError };
+constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
+
+// One thing that happened to a job, as `events` shows it and the journal keeps it.
+struct JobEvent {
+  std::uint64_t number = 0;  // strictly increasing within a job, over all terms
+  WallTime time;
+  Severity severity = Severity::kInfo;
+  std::string type;  // "rank.failed"; the list is in events.h of supervisor/core
+  std::string host;  // empty: none
+  std::string mesh;
+  std::optional<std::uint32_t> rank;
+  std::uint64_t generation = 0;  // the counter that users see; 0: none
+  std::int32_t pid = 0;          // 0: none
+  std::string message;           // one line for people, printable
+  std::vector<std::pair<std::string, std::string>> details;
+};
+
+// What first went wrong. Which fields are set follows from `kind`.
+enum class CauseKind : std::uint8_t { kNone, kRank, kHost, kStart, kTimeLimit, kRequest, kInternal };
+constexpr CauseKind monarch_enum_max(CauseKind) { return CauseKind::kInternal; }
+
+struct FirstCause {
+  CauseKind kind = CauseKind::kNone;
+  std::string host;
+  std::string mesh;
+  std::optional<std::uint32_t> rank;       // mesh-wide
+  std::optional<std::uint32_t> gang;       // set with `gang_rank` where the mesh has more than one gang
+  std::optional<std::uint32_t> gang_rank;  // RANK within the gang
+  std::uint64_t generation = 0;
+  std::int32_t pid = 0;
+  RankEnd end;
+  std::string
+      summary;  // "exit code 7", "killed by SIGSEGV (core dumped)", "could not execute /bin/nonesuch: No such file …"
+  std::string rule;             // the rule that fired and what it does: "restart.max 0: fail"
+  std::string stderr_tail;      // last lines, raw bytes
+  std::uint32_t secondary = 0;  // later ends in the same gang
+};
+
+enum class Outcome : std::uint8_t { kSucceeded, kFailed, kStopped, kInterrupted };
+constexpr Outcome monarch_enum_max(Outcome) { return Outcome::kInterrupted; }
+
+struct Verdict {
+  Outcome outcome = Outcome::kFailed;
+  std::int32_t exit_code = 70;
+  FirstCause cause;
+  std::string reason;  // one sentence
+  WallTime started;
+  WallTime ended;
+  std::vector<std::string> left_behind;  // hosts of which it is not proven that nothing of the job lives there
+};
+
+struct RankStatus {
+  std::uint32_t rank = 0;
+  std::string phase;  // pending starting running stopping done failed lost
+  std::string host;
+  std::uint64_t generation = 0;
+  std::int32_t pid = 0;
+  std::string end;  // "exit code 0"; empty while it lives
+};
+
+struct MeshStatus {
+  std::string name;
+  std::vector<std::pair<std::string, std::uint32_t>> dims;
+  std::string phase;  // waiting starting running stopping done failed
+  std::vector<RankStatus> ranks;
+};
+
+struct HostStatus {
+  std::string name;
+  std::string phase;  // cold launching joining ready suspect lost ended
+  std::string role;   // rank | spare
+  std::int32_t keeper_pid = 0;
+  std::uint32_t daemon_starts = 0;
+  std::int64_t silent_milliseconds = 0;
+  std::int64_t round_trip_microseconds = 0;
+};
+
+struct JobStatus {
+  std::string job_id;
+  std::string phase;  // starting running stopping ended
+  Term term;
+  std::int32_t supervisor_pid = 0;  // 0: none is running
+  WallTime started;
+  std::vector<MeshStatus> meshes;
+  std::vector<HostStatus> hosts;
+  std::vector<std::pair<std::string, std::uint64_t>> counters;  // of the control plane, by name
+  std::optional<Verdict> verdict;
+};
+
+// ---- viewer → supervisor ----
+
+struct Attach {
+  bool output = false;            // this connection carries output, and nothing else
+  bool events = false;            // this connection carries events, requests and their answers
+  std::uint64_t after_event = 0;  // events up to this number are not sent again
+  std::string viewer;             // "run", "attach", …: for the log
+};
+
+struct StatusRequest {
+  std::uint64_t unused = 0;
+};
+
+enum class StopHow : std::uint8_t { kOrderly, kKill };
+constexpr StopHow monarch_enum_max(StopHow) { return StopHow::kKill; }
+
+struct StopRequest {
+  StopHow how = StopHow::kOrderly;
+  bool interrupted = false;    // by the Ctrl-C of the `run` that started it: exit 130; else 143
+  std::int32_t exit_code = 0;  // not 0: the job ends with this one (124 of --timeout, 129 of HUP, …)
+  std::string who;             // "monarch stop, pid 4711"
+};
+
+struct SignalRequest {
+  std::vector<RankId> ranks;  // empty: all
+  std::int32_t number = 0;
+};
+
+// ---- supervisor → viewer ----
+
+// A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from the file
+// `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory.
+struct ViewerOutput {
+  OutputStream stream = OutputStream::kStdout;
+  std::uint64_t offset = 0;
+  std::string bytes;
+};
+
+struct Accepted {
+  std::string message;
+};
+
+struct Refused {
+  std::string message;
+};
+
+}  // namespace monarch
