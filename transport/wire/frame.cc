@@ -1,0 +1,93 @@
+#include "transport/wire/frame.h"
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x6672'6e6d;  // "mnrf" in the order of the bytes
+
+template <class Unsigned>
+void put(std::string& out, Unsigned value) {
+  for (unsigned shift = 0; shift < sizeof(Unsigned) * 8; shift += 8) {
+    out.push_back(static_cast<char>((std::uint64_t{value} >> shift) & 0xffU));
+  }
+}
+
+// Reads fields in order from a header whose length was checked.
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
+
+  template <class Unsigned>
+  Unsigned next() {
+    std::uint64_t value = 0;
+    for (unsigned i = 0; i < sizeof(Unsigned); ++i) {
+      value |= std::uint64_t{static_cast<unsigned char>(bytes_[at_ + i])} << (8 * i);
+    }
+    at_ += sizeof(Unsigned);
+    return static_cast<Unsigned>(value);
+  }
+
+ private:
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string encode_header(const FrameHeader& header) {
+  std::string out;
+  out.reserve(kFrameHeaderBytes);
+  put(out, kMagic);
+  put(out, header.version);
+  put(out, header.type);
+  for (const std::uint8_t byte : header.job.bytes) put(out, byte);
+  put(out, header.term.value());
+  put(out, header.rank.mesh.value());
+  put(out, header.rank.rank.value());
+  put(out, header.generation.term.value());
+  put(out, header.generation.counter);
+  put(out, header.seq);
+  put(out, header.call);
+  return out;
+}
+
+Result<FrameHeader> decode_header(std::string_view bytes) {
+  if (bytes.size() != kFrameHeaderBytes) {
+    return Error{ErrorCode::kInvalid, text("a frame's header has ", kFrameHeaderBytes, " bytes, not ", bytes.size())};
+  }
+  Fields fields(bytes);
+  if (fields.next<std::uint32_t>() != kMagic)
+    return Error{ErrorCode::kInvalid, "a frame does not start with our magic"};
+  FrameHeader header;
+  header.version = fields.next<std::uint16_t>();
+  if (header.version != kFrameVersion) {
+    return Error{ErrorCode::kUnsupported,
+                 text("a frame of protocol version ", header.version, "; this build speaks ", kFrameVersion)};
+  }
+  header.type = fields.next<std::uint16_t>();
+  for (std::uint8_t& byte : header.job.bytes) byte = fields.next<std::uint8_t>();
+  header.term = Term(fields.next<std::uint64_t>());
+  header.rank.mesh = MeshId(fields.next<std::uint32_t>());
+  header.rank.rank = Rank(fields.next<std::uint32_t>());
+  header.generation.term = Term(fields.next<std::uint64_t>());
+  header.generation.counter = fields.next<std::uint64_t>();
+  header.seq = fields.next<std::uint64_t>();
+  header.call = fields.next<std::uint64_t>();
+  return header;
+}
+
+std::string encode_frame(const Frame& frame) { return encode_header(frame.header) + frame.payload; }
+
+Result<Frame> decode_frame(std::string_view bytes, std::size_t payload_limit) {
+  MONARCH_ASSIGN(const FrameHeader header, decode_header(bytes.substr(0, kFrameHeaderBytes)));
+  const std::string_view payload = bytes.substr(kFrameHeaderBytes);
+  if (payload.size() > payload_limit) {
+    return Error{ErrorCode::kInvalid, text("a frame's payload of ", payload.size(), " bytes is over ", payload_limit)};
+  }
+  return Frame{.header = header, .payload = std::string(payload)};
+}
+
+}  // namespace monarch

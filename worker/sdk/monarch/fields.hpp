@@ -1,0 +1,35 @@
+#pragma once
+
+// MONARCH_FIELDS(T, a, b): says once which fields of a struct travel, and in which order, up to 40. It stands in T's own
+// namespace after T; MONARCH_FIELDS_INSIDE(a, b) stands in the public part of a class instead. A field may be appended
+// at the end later; none may be removed, moved or given another type.
+
+#include <tuple>
+
+#define MONARCH_FIELDS(T, ...)                                                                 \
+  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] T& monarch_value) {       \
+    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));              \
+  }                                                                                            \
+  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] const T& monarch_value) { \
+    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));              \
+  }                                                                                            \
+  static_assert(true, "for the semicolon")
+
+#define MONARCH_FIELDS_INSIDE(...)                                                                                   \
+  auto monarch_codec_fields() { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); }       \
+  auto monarch_codec_fields() const { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); } \
+  static_assert(true, "for the semicolon")
+
+// The machinery: a macro that names itself only through MONARCH_FIELDS_AGAIN is expanded again by each scan below.
+#define MONARCH_FIELDS_OF_VALUE(field) monarch_value.field
+#define MONARCH_FIELDS_OF_THIS(field) this->field
+#define MONARCH_FIELDS_LIST(apply, ...) __VA_OPT__(MONARCH_FIELDS_SCAN(MONARCH_FIELDS_STEP(apply, __VA_ARGS__)))
+#define MONARCH_FIELDS_STEP(apply, field, ...) \
+  apply(field) __VA_OPT__(, MONARCH_FIELDS_AGAIN MONARCH_FIELDS_PARENTHESES(apply, __VA_ARGS__))
+#define MONARCH_FIELDS_AGAIN() MONARCH_FIELDS_STEP
+#define MONARCH_FIELDS_PARENTHESES ()
+#define MONARCH_FIELDS_SCAN(...) \
+  MONARCH_FIELDS_SCAN3(MONARCH_FIELDS_SCAN3(MONARCH_FIELDS_SCAN3(MONARCH_FIELDS_SCAN3(__VA_ARGS__))))
+#define MONARCH_FIELDS_SCAN3(...) MONARCH_FIELDS_SCAN2(MONARCH_FIELDS_SCAN2(MONARCH_FIELDS_SCAN2(__VA_ARGS__)))
+#define MONARCH_FIELDS_SCAN2(...) MONARCH_FIELDS_SCAN1(MONARCH_FIELDS_SCAN1(MONARCH_FIELDS_SCAN1(__VA_ARGS__)))
+#define MONARCH_FIELDS_SCAN1(...) __VA_ARGS__

@@ -1,0 +1,340 @@
+#pragma once
+
+// Writer and Reader: MessagePack, one item at a time. The Reader is total: it answers false on anything that is not what
+// was asked for, reads nothing beyond its input, and bounds depth and number of items; it never allocates for a length
+// that the input does not hold. Types are codec.hpp's business.
+//
+// Thread: values, used by one thread at a time. Lifetime: a Reader and the views it hands out live in its input.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace monarch::codec {
+
+struct DecodeError {
+  std::string what;        // what is wrong
+  std::size_t offset = 0;  // of the byte where it was seen
+};
+
+struct DecodeLimits {
+  unsigned depth = 32;            // containers within containers
+  std::size_t items = 1U << 20U;  // elements of all containers together
+};
+
+// An integer as MessagePack knows it: any of int64 and uint64.
+struct Integer {
+  bool negative = false;
+  std::uint64_t bits = 0;  // two's complement when negative
+};
+
+class Writer {
+ public:
+  void nil() { byte(0xc0); }
+  void boolean(bool value) { byte(value ? 0xc3 : 0xc2); }
+
+  void unsigned_integer(std::uint64_t value) {
+    if (value < 0x80) return byte(static_cast<unsigned>(value));
+    if (value <= 0xff) return tagged<std::uint8_t>(0xcc, value);
+    if (value <= 0xffff) return tagged<std::uint16_t>(0xcd, value);
+    if (value <= 0xffff'ffff) return tagged<std::uint32_t>(0xce, value);
+    tagged<std::uint64_t>(0xcf, value);
+  }
+
+  void signed_integer(std::int64_t value) {
+    const auto bits = static_cast<std::uint64_t>(value);
+    if (value >= 0) return unsigned_integer(bits);
+    if (value >= -32) return byte(static_cast<unsigned>(bits & 0xffU));
+    if (value >= std::numeric_limits<std::int8_t>::min()) return tagged<std::uint8_t>(0xd0, bits);
+    if (value >= std::numeric_limits<std::int16_t>::min()) return tagged<std::uint16_t>(0xd1, bits);
+    if (value >= std::numeric_limits<std::int32_t>::min()) return tagged<std::uint32_t>(0xd2, bits);
+    tagged<std::uint64_t>(0xd3, bits);
+  }
+
+  void real(float value) { tagged<std::uint32_t>(0xca, std::bit_cast<std::uint32_t>(value)); }
+  void real(double value) { tagged<std::uint64_t>(0xcb, std::bit_cast<std::uint64_t>(value)); }
+
+  // Throws std::length_error beyond 4 GiB, which MessagePack cannot say; so do the containers beyond 2^32 elements.
+  void string(std::string_view value) {
+    const std::uint64_t size = checked(value.size());
+    if (size < 32) {
+      byte(0xa0U | static_cast<unsigned>(size));
+    } else if (size <= 0xff) {
+      tagged<std::uint8_t>(0xd9, size);
+    } else {
+      long_header(0xda, size);
+    }
+    out_.append(value);
+  }
+
+  void binary(std::string_view value) {
+    const std::uint64_t size = checked(value.size());
+    if (size <= 0xff) {
+      tagged<std::uint8_t>(0xc4, size);
+    } else {
+      long_header(0xc5, size);
+    }
+    out_.append(value);
+  }
+
+  // Followed by `count` items.
+  void array(std::size_t count) {
+    if (checked(count) < 16) return byte(0x90U | static_cast<unsigned>(count));
+    long_header(0xdc, count);
+  }
+
+  // Followed by `count` pairs of key and value.
+  void map(std::size_t count) {
+    if (checked(count) < 16) return byte(0x80U | static_cast<unsigned>(count));
+    long_header(0xde, count);
+  }
+
+  std::string take() { return std::exchange(out_, {}); }
+
+ private:
+  static std::uint64_t checked(std::size_t size) {
+    if (size > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("monarch: too long for MessagePack");
+    return size;
+  }
+
+  void byte(unsigned value) { out_.push_back(static_cast<char>(static_cast<unsigned char>(value))); }
+
+  template <class Unsigned>
+  void tagged(unsigned tag, std::uint64_t value) {
+    byte(tag);
+    for (unsigned shift = sizeof(Unsigned) * 8; shift != 0;) {
+      shift -= 8;
+      byte(static_cast<unsigned>((value >> shift) & 0xffU));
+    }
+  }
+
+  // The 16-bit form is `tag`, the 32-bit form the next.
+  void long_header(unsigned tag, std::uint64_t size) {
+    if (size <= 0xffff) return tagged<std::uint16_t>(tag, size);
+    tagged<std::uint32_t>(tag + 1, size);
+  }
+
+  std::string out_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view input, DecodeLimits limits = {}) : input_(input), limits_(limits) {}
+
+  bool at_end() const { return offset_ == input_.size(); }
+  std::size_t remaining() const { return input_.size() - offset_; }
+  const DecodeError& error() const { return error_; }
+
+  // Notes the first error and answers false, so that a caller can `return reader.fail("...")`.
+  bool fail(std::string_view what) {
+    if (error_.what.empty()) error_ = DecodeError{std::string(what), offset_};
+    return false;
+  }
+
+  bool next_is_nil() const { return !at_end() && peek() == 0xc0; }
+
+  bool nil() {
+    if (!next_is_nil()) return fail("nil expected");
+    ++offset_;
+    return true;
+  }
+
+  bool boolean(bool& value) {
+    if (at_end()) return fail("the input ends early");
+    if (peek() != 0xc2 && peek() != 0xc3) return fail("a boolean expected");
+    value = peek() == 0xc3;
+    ++offset_;
+    return true;
+  }
+
+  bool next_is_integer() const {
+    if (at_end()) return false;
+    const unsigned tag = peek();
+    return tag < 0x80 || tag >= 0xe0 || (tag >= 0xcc && tag <= 0xd3);
+  }
+
+  bool integer(Integer& value) {
+    if (at_end()) return fail("the input ends early");
+    if (!next_is_integer()) return fail("an integer expected");
+    const unsigned tag = peek();
+    ++offset_;
+    if (tag < 0x80) return set(value, static_cast<std::int64_t>(tag));
+    if (tag >= 0xe0) return set(value, static_cast<std::int64_t>(tag) - 0x100);
+    std::uint64_t bits = 0;
+    const unsigned width = 1U << (tag & 3U);  // cc to cf and d0 to d3 are 1, 2, 4 and 8 bytes
+    if (!big_endian(width, bits)) return false;
+    if (tag <= 0xcf) {
+      value = Integer{.negative = false, .bits = bits};
+      return true;
+    }
+    const unsigned unused = 64 - width * 8;
+    return set(value, static_cast<std::int64_t>(bits << unused) >> unused);
+  }
+
+  // Either width; an integer is taken too where a double holds it exactly.
+  bool real(double& value) {
+    if (at_end()) return fail("the input ends early");
+    std::uint64_t bits = 0;
+    if (peek() == 0xca) {
+      ++offset_;
+      if (!big_endian(4, bits)) return false;
+      value = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+      return true;
+    }
+    if (peek() == 0xcb) {
+      ++offset_;
+      if (!big_endian(8, bits)) return false;
+      value = std::bit_cast<double>(bits);
+      return true;
+    }
+    if (!next_is_integer()) return fail("a number expected");
+    Integer whole;
+    if (!integer(whole)) return false;
+    const std::uint64_t magnitude = whole.negative ? ~whole.bits + 1 : whole.bits;
+    if (magnitude > (std::uint64_t{1} << 53U)) return fail("the integer has no exact floating point value");
+    value = whole.negative ? -static_cast<double>(magnitude) : static_cast<double>(magnitude);
+    return true;
+  }
+
+  bool string(std::string_view& value) {
+    if (at_end()) return fail("the input ends early");
+    const unsigned tag = peek();
+    if (tag >= 0xa0 && tag <= 0xbf) {
+      ++offset_;
+      return take(tag & 0x1fU, value);
+    }
+    if (tag < 0xd9 || tag > 0xdb) return fail("a string expected");
+    ++offset_;
+    std::uint64_t size = 0;
+    return big_endian(1U << (tag - 0xd9), size) && take(size, value);
+  }
+
+  bool binary(std::string_view& value) {
+    if (at_end()) return fail("the input ends early");
+    const unsigned tag = peek();
+    if (tag < 0xc4 || tag > 0xc6) return fail("binary data expected");
+    ++offset_;
+    std::uint64_t size = 0;
+    return big_endian(1U << (tag - 0xc4), size) && take(size, value);
+  }
+
+  // Answers the number of items, which are read next; then comes leave().
+  bool enter_array(std::size_t& count) {
+    if (at_end()) return fail("the input ends early");
+    const unsigned tag = peek();
+    if (tag >= 0x90 && tag <= 0x9f) return enter_short(tag & 0xfU, 1, count);
+    if (tag != 0xdc && tag != 0xdd) return fail("an array expected");
+    return enter_long(2U << (tag - 0xdc), 1, count);
+  }
+
+  // Answers the number of pairs.
+  bool enter_map(std::size_t& count) {
+    if (at_end()) return fail("the input ends early");
+    const unsigned tag = peek();
+    if (tag >= 0x80 && tag <= 0x8f) return enter_short(tag & 0xfU, 2, count);
+    if (tag != 0xde && tag != 0xdf) return fail("a map expected");
+    return enter_long(2U << (tag - 0xde), 2, count);
+  }
+
+  void leave() { --depth_; }
+
+  // Over one item of any kind, with all that is in it.
+  bool skip() {
+    if (at_end()) return fail("the input ends early");
+    const unsigned tag = peek();
+    if (tag == 0xc1) return fail("a byte that MessagePack does not use");
+    if ((tag >= 0x90 && tag <= 0x9f) || tag == 0xdc || tag == 0xdd) return skip_items(1);
+    if ((tag >= 0x80 && tag <= 0x8f) || tag == 0xde || tag == 0xdf) return skip_items(2);
+    return skip_scalar(tag);
+  }
+
+ private:
+  unsigned peek() const { return static_cast<unsigned char>(input_[offset_]); }
+
+  static bool set(Integer& value, std::int64_t number) {
+    value = Integer{.negative = number < 0, .bits = static_cast<std::uint64_t>(number)};
+    return true;
+  }
+
+  bool big_endian(unsigned width, std::uint64_t& value) {
+    if (remaining() < width) return fail("the input ends early");
+    value = 0;
+    for (unsigned i = 0; i < width; ++i) value = (value << 8U) | static_cast<unsigned char>(input_[offset_ + i]);
+    offset_ += width;
+    return true;
+  }
+
+  bool take(std::uint64_t size, std::string_view& value) {
+    if (size > remaining()) return fail("a length reaches beyond the input");
+    value = input_.substr(offset_, static_cast<std::size_t>(size));
+    offset_ += static_cast<std::size_t>(size);
+    return true;
+  }
+
+  bool enter_short(std::size_t length, unsigned items_each, std::size_t& count) {
+    ++offset_;
+    return enter(length, items_each, count);
+  }
+
+  bool enter_long(unsigned width, unsigned items_each, std::size_t& count) {
+    ++offset_;
+    std::uint64_t length = 0;
+    return big_endian(width, length) && enter(length, items_each, count);
+  }
+
+  bool enter(std::uint64_t length, unsigned items_each, std::size_t& count) {
+    const std::uint64_t items = length * items_each;                               // below 2^33
+    if (items > remaining()) return fail("a container reaches beyond the input");  // an item has at least one byte
+    if (items > limits_.items - items_) return fail("too many items");
+    if (depth_ >= limits_.depth) return fail("nested too deeply");
+    items_ += static_cast<std::size_t>(items);
+    ++depth_;
+    count = static_cast<std::size_t>(length);
+    return true;
+  }
+
+  // Recursive, but no deeper than the limit.
+  bool skip_items(unsigned items_each) {
+    std::size_t count = 0;
+    if (!(items_each == 1 ? enter_array(count) : enter_map(count))) return false;
+    for (std::size_t i = 0; i < count * items_each; ++i) {
+      if (!skip()) return false;
+    }
+    leave();
+    return true;
+  }
+
+  bool skip_scalar(unsigned tag) {
+    std::string_view ignored;
+    if (tag == 0xc0) return nil();
+    if (next_is_integer() || tag == 0xca || tag == 0xcb) {
+      double number = 0;
+      Integer whole;
+      return next_is_integer() ? integer(whole) : real(number);
+    }
+    if (tag == 0xc2 || tag == 0xc3) {
+      bool value = false;
+      return boolean(value);
+    }
+    if (tag >= 0xc4 && tag <= 0xc6) return binary(ignored);
+    if ((tag >= 0xa0 && tag <= 0xbf) || (tag >= 0xd9 && tag <= 0xdb)) return string(ignored);
+    ++offset_;
+    if (tag >= 0xd4 && tag <= 0xd8) return take((std::uint64_t{1} << (tag - 0xd4)) + 1, ignored);  // fixext
+    std::uint64_t size = 0;
+    return big_endian(1U << (tag - 0xc7), size) && take(size + 1, ignored);  // ext: a type byte, then the data
+  }
+
+  std::string_view input_;
+  DecodeLimits limits_;
+  std::size_t offset_ = 0;
+  std::size_t items_ = 0;
+  unsigned depth_ = 0;
+  DecodeError error_;
+};
+
+}  // namespace monarch::codec
