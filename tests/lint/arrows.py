@@ -1,0 +1,93 @@
+"""Includes follow the arrows of ARCHITECTURE.md: each folder names the folders it may know, and nothing else."""
+
+import re
+
+from source_tree import includes_of
+
+TRANSPORT = ["transport/"]
+LOW = ["transport/base/", "transport/loop/", "transport/wire/"]
+
+# The longest prefix that matches a file decides; an entry that ends in a slash is a folder. A folder knows itself.
+ARROWS = {
+    "cli/": ["cli/", "supervisor/client/", "supervisor/spec/", "supervisor/core/", "supervisor/journal_reader.h",
+             *TRANSPORT],
+    "cli/cmd_supervise.cc": ["cli/", "supervisor/", *TRANSPORT],
+    "cli/cmd_doctor.cc": ["cli/", "supervisor/", *TRANSPORT],
+    "supervisor/": ["supervisor/", *TRANSPORT],
+    "supervisor/core/": ["supervisor/core/", "transport/base/"],
+    "worker/main.cc": ["worker/keeper/", "worker/daemon/", "worker/core/", *TRANSPORT],
+    "worker/daemon/": ["worker/daemon/", "worker/core/", *TRANSPORT],
+    "worker/keeper/": ["worker/keeper/", "worker/core/", "transport/process/", *LOW],
+    "worker/rank/": ["worker/rank/", "worker/sdk/", *TRANSPORT],
+    "worker/core/": ["worker/core/", "transport/base/"],
+    "worker/sdk/": ["worker/sdk/"],
+    "transport/base/": ["transport/base/"],
+    "transport/loop/": ["transport/loop/", "transport/base/"],
+    "transport/process/": ["transport/process/", "transport/base/"],
+    "transport/wire/": ["transport/wire/", "transport/base/", "worker/sdk/monarch/codec.hpp"],
+    "transport/zmq/": ["transport/zmq/", *LOW],
+    "transport/cast/": ["transport/cast/", "transport/zmq/", *LOW],
+    "transport/tensor/": ["transport/tensor/", "transport/zmq/", *LOW],
+    "tests/": [""],
+}
+# The SDK is installed: users include it by angle brackets, and so may we.
+SDK = re.compile(r"^monarch/")
+
+CLEAN = {
+    "transport/base/result.h": "#pragma once\n",
+    "transport/zmq/link.h": '#pragma once\n#include "transport/base/result.h"\n',
+    "transport/process/process.h": '#pragma once\n#include "transport/base/result.h"\n',
+    "supervisor/core/job.h": '#pragma once\n#include "transport/base/result.h"\n',
+    "supervisor/journal.h": '#pragma once\n#include "supervisor/core/job.h"\n#include "transport/zmq/link.h"\n',
+    "supervisor/journal_reader.h": "#pragma once\n",
+    "worker/core/rank.h": '#pragma once\n#include "transport/base/result.h"\n',
+    "worker/daemon/daemon.h": "#pragma once\n",
+    "worker/sdk/monarch/codec.hpp": "#pragma once\n#include <vector>\n",
+    "worker/keeper/keeper.cc": '#include "worker/core/rank.h"\n#include "transport/process/process.h"\n',
+    "transport/wire/codec.h": '#pragma once\n#include "worker/sdk/monarch/codec.hpp"\n',
+    "cli/cmd_supervise.cc": '#include "supervisor/journal.h"\n',
+    "cli/cmd_ps.cc": '#include "supervisor/journal_reader.h"\n// #include "worker/core/rank.h"\n',
+    "tests/cli/ps_test.cc": '#include "supervisor/journal.h"\n#include "worker/core/rank.h"\n',
+    "tests/fake.h": "#pragma once\n",
+}
+PLANTS = [
+    ("cli/cmd_run.cc", '#include "supervisor/journal.h"\n', "may not include supervisor/journal.h"),
+    ("cli/cmd_stop.cc", '#include "worker/core/rank.h"\n', "may not include worker/core/rank.h"),
+    ("supervisor/core/late.cc", '#include "transport/zmq/link.h"\n', "may not include transport/zmq/link.h"),
+    ("supervisor/late.cc", '#include "worker/core/rank.h"\n', "may not include worker/core/rank.h"),
+    ("worker/daemon/late.cc", '#include "supervisor/core/job.h"\n', "may not include supervisor/core/job.h"),
+    ("worker/keeper/late.cc", '#include "transport/zmq/link.h"\n', "may not include transport/zmq/link.h"),
+    ("worker/keeper/other.cc", '#include "worker/daemon/daemon.h"\n', "may not include worker/daemon/daemon.h"),
+    ("worker/core/late.cc", '#include "transport/process/process.h"\n', "may not include transport/process"),
+    ("worker/sdk/monarch/actor.hpp", '#include "transport/base/result.h"\n', "may not include transport/base"),
+    ("transport/base/late.cc", '#include "transport/zmq/link.h"\n', "may not include transport/zmq/link.h"),
+    ("transport/loop/late.cc", '#include <monarch/codec.hpp>\n', "may not include worker/sdk/monarch/codec.hpp"),
+    ("supervisor/spec/late.cc", '#include "tests/fake.h"\n', "may not include tests/fake.h"),
+    ("supervisor/near.cc", '#include "journal.h"\n', "is not a path from the root"),
+    ("helpers/late.cc", "\n", "belongs to no folder of the arrows"),
+]
+
+
+def rule_of(path):
+    prefixes = [p for p in ARROWS if path == p or (p.endswith("/") and path.startswith(p))]
+    return ARROWS[max(prefixes, key=len)] if prefixes else None
+
+
+def check(tree, _build):
+    found = []
+    for path in tree.cxx():
+        allowed = rule_of(path)
+        if allowed is None:
+            found.append(f"{path}: belongs to no folder of the arrows")
+            continue
+        for line, quoted, target in includes_of(tree.read(path)):
+            if SDK.match(target) and tree.exists("worker/sdk/" + target):
+                target = "worker/sdk/" + target
+            elif not quoted:
+                continue
+            elif not tree.exists(target):
+                found.append(f"{path}:{line}: `{target}` is not a path from the root")
+                continue
+            if not any(target == a or (a.endswith("/") or a == "") and target.startswith(a) for a in allowed):
+                found.append(f"{path}:{line}: may not include {target}")
+    return found

@@ -1,0 +1,52 @@
+"""A third-party library is included by the few .cc files named here and by no header of ours: it can be replaced there."""
+
+import re
+
+from source_tree import includes_of
+
+# (include, files that may have it, in words)
+LIBRARIES = [
+    (r"zmq(_addon|_utils)?\.h(pp)?", r"transport/zmq/[^/]+\.cc|tests/.*\.cc", "transport/zmq"),
+    (r"yaml-cpp/.*", r"supervisor/spec/yaml\.cc", "supervisor/spec/yaml.cc"),
+    (r"CLI/.*|CLI11\.hpp", r"cli/[^/]+\.cc", "cli"),
+    (r"(spdlog|fmt)/.*", r"transport/base/log\.cc", "transport/base/log.cc"),
+    (r"nlohmann/.*", r"(.*/)?json\.cc", "one json.cc"),
+    (r"libssh/.*", r"(?!)", "nothing yet"),
+    (r"(infiniband|rdma)/.*|cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
+    (r"(gtest|gmock)/.*", r"tests/.*", "tests"),
+]
+
+CLEAN = {
+    "transport/zmq/link.cc": "#include <zmq.h>\n",
+    "supervisor/spec/yaml.cc": "#include <yaml-cpp/yaml.h>\n",
+    "cli/main.cc": "#include <CLI/CLI.hpp>\n// #include <fmt/format.h>\n",
+    "transport/base/log.cc": "#include <spdlog/logger.h>\n#include <fmt/format.h>\n",
+    "transport/base/json.cc": "#include <nlohmann/json.hpp>\n",
+    "tests/cli/a_test.cc": "#include <gtest/gtest.h>\n",
+}
+PLANTS = [
+    ("transport/zmq/link.h", "#pragma once\n#include <zmq.h>\n", "zmq.h belongs into transport/zmq"),
+    ("worker/daemon/link.cc", "#include <zmq.hpp>\n", "zmq.hpp belongs into transport/zmq"),
+    ("supervisor/spec/schema.cc", "#include <yaml-cpp/yaml.h>\n", "belongs into supervisor/spec/yaml.cc"),
+    ("cli/options.h", "#pragma once\n#include <CLI/CLI.hpp>\n", "belongs into cli"),
+    ("supervisor/journal.cc", "#include <fmt/format.h>\n", "belongs into transport/base/log.cc"),
+    ("cli/render.cc", "#include <nlohmann/json.hpp>\n", "belongs into one json.cc"),
+    ("cli/json.cc", "#include <nlohmann/json.hpp>\n", "a second json.cc"),
+    ("supervisor/launch/ssh.cc", "#include <libssh/libssh.h>\n", "belongs into nothing yet"),
+    ("cli/main_test.cc", '#include "gtest/gtest.h"\n', "belongs into tests"),
+]
+
+
+def check(tree, _build):
+    found = []
+    json_files = []
+    for path in tree.cxx():
+        for line, _, target in includes_of(tree.read(path)):
+            for include, holders, words in LIBRARIES:
+                if re.fullmatch(include, target) and not re.fullmatch(holders, path):
+                    found.append(f"{path}:{line}: {target} belongs into {words}")
+            if target.startswith("nlohmann/") and path not in json_files:
+                json_files.append(path)
+    if len(json_files) > 1:
+        found.append(f"a second json.cc: {' '.join(json_files)}")
+    return found

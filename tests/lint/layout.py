@@ -1,0 +1,57 @@
+"""The top level holds exactly the agreed entries, and every source is listed by name in its folder's meson.build."""
+
+import os
+import re
+
+TOP = {
+    ".ci", ".clang-format", ".clang-tidy", ".gitignore", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "README.md",
+    "cli", "configs", "man", "meson.build", "meson_options.txt", "scripts", "supervisor", "tests", "transport", "worker",
+}
+LISTED = re.compile(r".*\.cc|tests/.*_test\.py")
+
+CLEAN = {
+    "meson.build": "subdir('cli')\n",
+    "cli/meson.build": "executable('monarch', 'main.cc', 'sub/part.cc')\n",
+    "cli/main.cc": "\n",
+    "cli/sub/part.cc": "\n",
+    "tests/cli/meson.build": "foreach name : ['ps_test.py']\n",
+    "tests/cli/ps_test.py": "\n",
+}
+PLANTS = [
+    ("utils/a.h", "\n", "is not an agreed entry of the top level"),
+    ("notes.txt", "\n", "is not an agreed entry of the top level"),
+    ("cli/forgotten.cc", "\n", "is in no meson.build"),
+    ("tests/cli/forgotten_test.py", "\n", "is in no meson.build"),
+    ("cli/rank/meson.build", "files = run_command('ls', check: true)\n", "lists its files by a command"),
+]
+
+
+def top_entries(tree):
+    """What git knows, where it knows the tree: a build folder or a scratch file of a developer is nobody's business."""
+    tracked = tree.git("ls-files", "-z")
+    paths = tracked.split("\0") if tracked else tree.files()
+    return sorted({p.split("/")[0] for p in paths if p})
+
+
+def is_listed(tree, path):
+    folder = os.path.dirname(path)
+    while True:
+        build = os.path.join(folder, "meson.build")
+        if tree.exists(build) and f"'{os.path.relpath(path, folder or '.')}'" in tree.read(build):
+            return True
+        if not folder:
+            return False
+        folder = os.path.dirname(folder)
+
+
+def check(tree, _build):
+    found = [f"{e}/: is not an agreed entry of the top level ({e})" for e in top_entries(tree) if e not in TOP]
+    # A plant names the file; say it as well.
+    found = [f"{c} {' '.join(p for p in tree.files() if p.split('/')[0] == c.split('/')[0])[:80]}" for c in found]
+    for path in tree.files(".cc", ".py"):
+        if LISTED.fullmatch(path) and not is_listed(tree, path):
+            found.append(f"{path}: is in no meson.build")
+    for path in tree.files("meson.build"):
+        if re.search(r"run_command\s*\(\s*'(ls|find|sh|bash)'|\bglob\b", tree.read(path)):
+            found.append(f"{path}: lists its files by a command")
+    return found
