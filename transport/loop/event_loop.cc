@@ -1,6 +1,8 @@
 #include "transport/loop/event_loop.h"
 
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +18,7 @@ namespace monarch {
 namespace {
 
 constexpr int kEventsPerTurn = 64;
+constexpr WatchId kAlarm = 0;  // watches of others start at 1
 
 std::uint32_t epoll_events(Interest interest) {
   switch (interest) {
@@ -32,10 +35,19 @@ std::uint32_t epoll_events(Interest interest) {
 Result<std::unique_ptr<EventLoop>> EventLoop::create() {
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return errno_error("epoll_create1", errno);
-  return std::unique_ptr<EventLoop>(new EventLoop(std::move(epoll)));
+  UniqueFd alarm(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!alarm.valid()) return errno_error("timerfd_create", errno);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kAlarm;
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, alarm.get(), &event) != 0) {
+    return errno_error("watching the timerfd", errno);
+  }
+  return std::unique_ptr<EventLoop>(new EventLoop(std::move(epoll), std::move(alarm)));
 }
 
-EventLoop::EventLoop(UniqueFd epoll) : epoll_(std::move(epoll)), now_(boot_now()) {}
+EventLoop::EventLoop(UniqueFd epoll, UniqueFd alarm)
+    : epoll_(std::move(epoll)), alarm_(std::move(alarm)), now_(boot_now()) {}
 
 Result<WatchId> EventLoop::watch(int fd, Interest interest, std::function<void(Readiness)> handler) {
   const WatchId id = next_id_++;
@@ -45,7 +57,8 @@ Result<WatchId> EventLoop::watch(int fd, Interest interest, std::function<void(R
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return errno_error(text("watching descriptor ", fd), errno);
   }
-  watches_.emplace(id, Watch{fd, std::move(handler)});
+  watches_.emplace(
+      id, Watch{.fd = fd, .handler = std::make_shared<const std::function<void(Readiness)>>(std::move(handler))});
   return id;
 }
 
@@ -70,6 +83,7 @@ TimerId EventLoop::at(Instant when, std::function<void()> handler) {
   const TimerId id = next_id_++;
   timers_.emplace(std::pair{when, id}, std::move(handler));
   timer_due_.emplace(id, when);
+  if (when < armed_for_) arm();
   return id;
 }
 
@@ -94,41 +108,69 @@ int EventLoop::wait_milliseconds(Instant now, Instant due) {
   return static_cast<int>(std::min<std::int64_t>(milliseconds, std::numeric_limits<int>::max()));
 }
 
-void EventLoop::turn() {
-  run_ready(0);
-  run_timers();
-  run_deferred();
-}
+void EventLoop::read_clock() { now_ = boot_now(); }
+
+void EventLoop::turn() { run_turn(0); }
+
+void EventLoop::run_once() { run_turn(wait_milliseconds(boot_now(), next_due())); }
 
 void EventLoop::run() {
-  while (!stopped_) {
-    run_ready(wait_milliseconds(boot_now(), next_due()));
-    run_timers();
-    run_deferred();
+  while (!stopped_) run_once();
+}
+
+void EventLoop::run_turn(int timeout_milliseconds) {
+  run_ready(timeout_milliseconds);
+  run_timers();
+  run_deferred();
+  arm();
+}
+
+// A cancelled timer leaves the alarm too early, which costs one empty turn.
+void EventLoop::arm() {
+  const Instant due = timers_.empty() ? Instant::never() : timers_.begin()->first.first;
+  if (due == armed_for_) return;
+  armed_for_ = due;
+  itimerspec spec{};
+  if (due != Instant::never()) {
+    // Zero would disarm it; an instant before the boot is as due as one just after it.
+    const std::int64_t nanoseconds = std::max<std::int64_t>(due.since_boot().count_nanoseconds(), 1);
+    spec.it_value.tv_sec = nanoseconds / 1'000'000'000;
+    spec.it_value.tv_nsec = nanoseconds % 1'000'000'000;
   }
+  MONARCH_ASSERT(::timerfd_settime(alarm_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
 }
 
 void EventLoop::run_ready(int timeout_milliseconds) {
   std::array<epoll_event, kEventsPerTurn> events{};
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsPerTurn, timeout_milliseconds);
-  now_ = boot_now();
   MONARCH_ASSERT(count >= 0 || errno == EINTR);
+  now_ = boot_now();
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if (event.data.u64 == kAlarm) {
+      std::uint64_t expirations = 0;
+      (void)!::read(alarm_.get(), &expirations, sizeof expirations);  // EAGAIN: armed anew since
+      armed_for_ = Instant::never();
+      continue;
+    }
     const auto found = watches_.find(event.data.u64);
     if (found == watches_.end()) continue;  // forgotten by an earlier handler of this turn
-    // A copy: the handler may forget its own watch, which would destroy it while it runs.
-    const auto handler = found->second.handler;
-    handler(Readiness{.readable = (event.events & EPOLLIN) != 0,
-                      .writable = (event.events & EPOLLOUT) != 0,
-                      .hangup = (event.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0});
+    const Handler handler = found->second.handler;
+    (*handler)(Readiness{.readable = (event.events & EPOLLIN) != 0,
+                         .writable = (event.events & EPOLLOUT) != 0,
+                         .hangup = (event.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0});
   }
 }
 
 void EventLoop::run_timers() {
-  while (!timers_.empty() && timers_.begin()->first.first <= now_) {
-    auto node = timers_.extract(timers_.begin());
-    timer_due_.erase(node.key().second);
+  std::vector<std::pair<Instant, TimerId>> due;
+  for (auto timer = timers_.begin(); timer != timers_.end() && timer->first.first <= now_; ++timer) {
+    due.push_back(timer->first);
+  }
+  for (const auto& key : due) {
+    auto node = timers_.extract(key);
+    if (node.empty()) continue;  // cancelled by an earlier handler of this turn
+    timer_due_.erase(key.second);
     node.mapped()();
   }
 }

@@ -1,13 +1,15 @@
 #pragma once
 
-// EventLoop: one epoll over the plain descriptors of a thread, a passive timer queue, and a clock read once a turn.
+// EventLoop: one epoll over the plain descriptors of a thread, a timer queue, and a clock read once a turn. The earliest
+// timer is also armed in a timerfd on CLOCK_BOOTTIME in the same epoll: a wait in epoll_wait or zmq_poll does not count
+// the time that the machine was suspended, and a lease must not outlive that.
 // It knows no ZeroMQ: where sockets have to be polled too, zmq_poll waits on them and on this loop's descriptor
 // (transport/zmq/zmq_loop.h), and the turn is run from there.
 //
 // A turn: collect what is ready, read the clock, run the handlers of ready descriptors in the order the kernel gave,
 // then the timers that are due, then the deferred calls.
 //
-// Thread: the one that made it. Lifetime: outlives every watch and timer made from it.
+// Thread: the one that made it. Lifetime: outlives every watch and timer made from it. No handler may destroy it.
 
 #include <cstdint>
 #include <functional>
@@ -40,21 +42,26 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // The descriptor stays the caller's, which must forget() the watch before it closes it. A handler may forget any
-  // watch, its own included: a forgotten one is not called again, even if it was ready in this turn.
+  // The descriptor stays the caller's, which must forget() the watch before it closes it: an epoll set holds what the
+  // descriptor refers to, not its number, and a duplicate elsewhere would keep it reporting (epoll(7)). A handler may
+  // forget any watch, its own included: a forgotten one is not called again, even if it was ready in this turn.
   Result<WatchId> watch(int fd, Interest interest, std::function<void(Readiness)> handler);
+  // kNone still reports a hangup, at every turn.
   void change(WatchId id, Interest interest);
   void forget(WatchId id);
 
-  // Runs once, at the first turn at or after `when`. Cancelling a timer that ran is allowed.
+  // Runs once, at the first turn at or after `when`, in the order of `when`; one set for now by a timer's handler runs in
+  // the next turn. Cancelling a timer that ran is allowed.
   TimerId at(Instant when, std::function<void()> handler);
   void cancel(TimerId id);
 
-  // Runs at the end of this turn (or of the next, if called outside one).
+  // Runs at the end of this turn; of the next, if called outside one or by a deferred call.
   void defer(std::function<void()> call);
 
-  // The clock as of this turn's start.
+  // The clock as of this turn's start, or of the last one's outside.
   Instant now() const { return now_; }
+  // For a loop around this one that runs handlers of its own before turn(): they see the time that it is.
+  void read_clock();
 
   int descriptor() const { return epoll_.get(); }
   // When the next turn is due without any descriptor being ready; never() if no timer is set, now() if a call waits.
@@ -62,7 +69,9 @@ class EventLoop {
   // One turn without waiting.
   void turn();
 
-  // Turns until stop(), waiting in epoll_wait between them.
+  // One turn, waiting in epoll_wait until it is due.
+  void run_once();
+  // Such turns until stop().
   void run();
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
@@ -70,17 +79,23 @@ class EventLoop {
   static int wait_milliseconds(Instant now, Instant due);
 
  private:
+  // Owners: the watch, and the turn that runs the handler, which may forget its own watch.
+  using Handler = std::shared_ptr<const std::function<void(Readiness)>>;
   struct Watch {
     int fd;
-    std::function<void(Readiness)> handler;
+    Handler handler;
   };
 
-  explicit EventLoop(UniqueFd epoll);
+  EventLoop(UniqueFd epoll, UniqueFd alarm);
+  void run_turn(int timeout_milliseconds);
   void run_ready(int timeout_milliseconds);
   void run_timers();
   void run_deferred();
+  void arm();
 
   UniqueFd epoll_;
+  UniqueFd alarm_;                        // the timerfd
+  Instant armed_for_ = Instant::never();  // never() while it is disarmed
   Instant now_;
   bool stopped_ = false;
   std::uint64_t next_id_ = 1;
