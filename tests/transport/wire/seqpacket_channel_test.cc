@@ -1,0 +1,403 @@
+#include "transport/wire/seqpacket_channel.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/transport/loop/loop_fixture.h"
+#include "transport/wire/sealed_memory.h"
+#include "transport/wire/seqpacket_socket.h"
+
+namespace monarch {
+namespace {
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+Frame frame_of(std::uint64_t seq, std::string payload = {}) {
+  return Frame{.header = {.type = 7, .seq = seq}, .payload = std::move(payload)};
+}
+
+UniqueFd null_device() { return UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC)); }
+
+// One end of a pair as a channel, with what it was told.
+struct End {
+  std::unique_ptr<SeqpacketChannel> channel;
+  std::vector<Frame> frames;
+  std::vector<std::vector<UniqueFd>> descriptors;
+  std::vector<Error> closings;
+  int drained = 0;
+
+  void open(EventLoop& loop, UniqueFd socket, ChannelLimits limits = {}) {
+    auto made = SeqpacketChannel::create(loop, std::move(socket),
+                                         {.on_frame =
+                                              [this](Frame frame, std::vector<UniqueFd> with) {
+                                                frames.push_back(std::move(frame));
+                                                descriptors.push_back(std::move(with));
+                                              },
+                                          .on_closed = [this](Error reason) { closings.push_back(std::move(reason)); },
+                                          .on_drained = [this] { ++drained; }},
+                                         limits);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    channel = std::move(*made);
+  }
+};
+
+class Channel : public LoopTest {
+ protected:
+  void SetUp() override {
+    LoopTest::SetUp();
+    auto pair = make_channel_pair();
+    ASSERT_TRUE(pair.ok());
+    a_socket_ = std::move(pair->first);
+    b_socket_ = std::move(pair->second);
+  }
+  void open_both(ChannelLimits limits = {}) {
+    a_.open(loop(), std::move(a_socket_), limits);
+    b_.open(loop(), std::move(b_socket_), limits);
+  }
+  // b is a channel, a stays a plain socket in the hands of the test.
+  void expect_refused(std::string_view bytes, std::vector<int> descriptors, std::string_view why) {
+    b_.open(loop(), std::move(b_socket_));
+    send_raw(bytes, descriptors);
+    ASSERT_TRUE(run_until([this] { return !b_.closings.empty(); }));
+    EXPECT_EQ(b_.closings[0].code, ErrorCode::kInvalid);
+    EXPECT_NE(b_.closings[0].message.find(why), std::string::npos) << b_.closings[0].message;
+    EXPECT_TRUE(b_.frames.empty());
+  }
+  void send_raw(std::string_view bytes, const std::vector<int>& descriptors) {
+    iovec piece{.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
+    alignas(cmsghdr) std::array<char, 1024> control{};
+    msghdr header{};
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    if (!descriptors.empty()) {
+      header.msg_control = control.data();
+      header.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+      cmsghdr* rights = CMSG_FIRSTHDR(&header);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size() * sizeof(int));
+    }
+    ASSERT_EQ(::sendmsg(a_socket_.get(), &header, 0), static_cast<ssize_t>(bytes.size())) << errno;
+  }
+  static std::string message(unsigned carriage, unsigned descriptors, std::uint32_t announced,
+                             std::string_view payload) {
+    std::string bytes(kEnvelopeBytes, '\0');
+    bytes[0] = static_cast<char>(carriage);
+    bytes[1] = static_cast<char>(descriptors);
+    for (unsigned i = 0; i < 4; ++i) bytes[4 + i] = static_cast<char>((announced >> (8 * i)) & 0xffU);
+    return bytes + encode_header({.type = 7}) + std::string(payload);
+  }
+
+  UniqueFd a_socket_;
+  UniqueFd b_socket_;
+  End a_;
+  End b_;
+};
+
+TEST_F(Channel, CarriesFramesBothWaysInOrder) {
+  open_both();
+  for (std::uint64_t seq = 1; seq <= 100; ++seq) ASSERT_TRUE(a_.channel->send(frame_of(seq, "to b")).ok());
+  ASSERT_TRUE(b_.channel->send(frame_of(7, std::string("to\0a", 4))).ok());
+  ASSERT_TRUE(run_until([this] { return b_.frames.size() == 100 && a_.frames.size() == 1; }));
+  for (std::uint64_t seq = 1; seq <= 100; ++seq) EXPECT_EQ(b_.frames[seq - 1], frame_of(seq, "to b"));
+  EXPECT_EQ(a_.frames[0], frame_of(7, std::string("to\0a", 4)));
+}
+
+TEST_F(Channel, CarriesPayloadsOnBothSidesOfTheInlineLimitUnchanged) {
+  open_both();
+  const std::vector<std::size_t> sizes{0,
+                                       1,
+                                       limits::kSeqpacketInlineBytes,
+                                       limits::kSeqpacketInlineBytes + 1,
+                                       1U << 20U,
+                                       limits::kSeqpacketPayloadBytes};
+  const std::size_t before = open_descriptors();
+  for (const std::size_t size : sizes) {
+    std::string payload(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) payload[i] = static_cast<char>(i * 31 + size);
+    ASSERT_TRUE(a_.channel->send(frame_of(size, payload)).ok());
+    ASSERT_TRUE(run_until([this] { return b_.frames.size() == 1; }));
+    EXPECT_TRUE(b_.frames[0].payload == payload) << size;
+    EXPECT_TRUE(b_.descriptors[0].empty());
+    b_.frames.clear();
+    b_.descriptors.clear();
+  }
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(a_.channel->send(frame_of(0, std::string(limits::kSeqpacketPayloadBytes + 1, 'x'))).error().code,
+            ErrorCode::kInvalid);
+}
+
+TEST_F(Channel, PassesDescriptorsCloseOnExecWithSmallAndLargePayloads) {
+  open_both();
+  for (const std::size_t size : {std::size_t{3}, limits::kSeqpacketInlineBytes + 1}) {
+    std::array<int, 2> pipe_ends{};
+    ASSERT_EQ(::pipe2(pipe_ends.data(), O_CLOEXEC), 0);
+    const UniqueFd read_end(pipe_ends[0]);
+    std::vector<UniqueFd> given;
+    given.emplace_back(pipe_ends[1]);
+    while (given.size() < limits::kDescriptorsPerMessage) given.push_back(null_device());
+    ASSERT_TRUE(a_.channel->send(frame_of(1, std::string(size, 'p')), std::move(given)).ok());
+    ASSERT_TRUE(run_until([this] { return b_.frames.size() == 1; }));
+    ASSERT_EQ(b_.descriptors[0].size(), limits::kDescriptorsPerMessage);
+    const int got = b_.descriptors[0][0].get();
+    EXPECT_NE(::fcntl(got, F_GETFD) & FD_CLOEXEC, 0);
+    ASSERT_EQ(::write(got, "hi", 2), 2);
+    std::array<char, 4> text{};
+    EXPECT_EQ(::read(read_end.get(), text.data(), text.size()), 2);
+    b_.frames.clear();
+    b_.descriptors.clear();
+  }
+}
+
+TEST_F(Channel, RefusesMoreDescriptorsThanTheLimitAndClosesThem) {
+  open_both();
+  const std::size_t before = open_descriptors();
+  std::vector<UniqueFd> given;
+  while (given.size() <= limits::kDescriptorsPerMessage) given.push_back(null_device());
+  EXPECT_EQ(a_.channel->send(frame_of(1), std::move(given)).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_F(Channel, QueuesUntilItsLimitThenSaysBusyAndTellsWhenDrained) {
+  a_.open(loop(), std::move(a_socket_), {.queue_frames = 10});
+  std::uint64_t sent = 0;
+  Status status;
+  while ((status = a_.channel->send(frame_of(sent, std::string(50'000, 'x')))).ok()) ++sent;
+  EXPECT_EQ(status.error().code, ErrorCode::kBusy);
+  EXPECT_EQ(a_.channel->pending_frames(), 10U);
+  EXPECT_EQ(a_.channel->pending_bytes(), 10 * (kEnvelopeBytes + kFrameHeaderBytes + 50'000));
+  EXPECT_EQ(a_.drained, 0);
+  b_.open(loop(), std::move(b_socket_));
+  ASSERT_TRUE(run_until([&] { return b_.frames.size() == sent && a_.drained == 1; }));
+  for (std::uint64_t seq = 0; seq < sent; ++seq) EXPECT_EQ(b_.frames[seq].header.seq, seq);
+  EXPECT_EQ(a_.channel->pending_bytes(), 0U);
+  EXPECT_TRUE(a_.channel->send(frame_of(sent)).ok());
+}
+
+TEST_F(Channel, BoundsItsQueueInBytesButTakesAnyFrameWhenEmpty) {
+  a_.open(loop(), std::move(a_socket_), {.queue_bytes = 100'000});
+  while (a_.channel->pending_frames() == 0) ASSERT_TRUE(a_.channel->send(frame_of(1, std::string(60'000, 'x'))).ok());
+  EXPECT_EQ(a_.channel->send(frame_of(2, std::string(60'000, 'x'))).error().code, ErrorCode::kBusy);
+  EXPECT_TRUE(a_.channel->send(frame_of(3, std::string(10, 'x'))).ok());
+  b_.open(loop(), std::move(b_socket_));
+  ASSERT_TRUE(run_until([this] { return a_.channel->pending_frames() == 0; }));
+  EXPECT_TRUE(a_.channel->send(frame_of(4, std::string(500'000, 'x'))).ok());
+}
+
+TEST_F(Channel, KeepsQueuedDescriptorsUntilTheyAreSent) {
+  a_.open(loop(), std::move(a_socket_));
+  std::uint64_t sent = 0;
+  for (; a_.channel->pending_frames() < 3; ++sent) {
+    std::vector<UniqueFd> given;
+    given.push_back(null_device());
+    ASSERT_TRUE(a_.channel->send(frame_of(sent, std::string(50'000, 'x')), std::move(given)).ok());
+  }
+  b_.open(loop(), std::move(b_socket_));
+  ASSERT_TRUE(run_until([&] { return b_.frames.size() == sent; }));
+  for (const auto& with : b_.descriptors) {
+    ASSERT_EQ(with.size(), 1U);
+    EXPECT_GE(::fcntl(with[0].get(), F_GETFD), 0);
+  }
+}
+
+TEST_F(Channel, CloseSendsWhatWaitsFirst) {
+  a_.open(loop(), std::move(a_socket_));
+  std::uint64_t sent = 0;
+  for (; a_.channel->pending_frames() < 5; ++sent) {
+    ASSERT_TRUE(a_.channel->send(frame_of(sent, std::string(50'000, 'x'))).ok());
+  }
+  a_.channel->close();
+  EXPECT_EQ(a_.channel->send(frame_of(sent)).error().code, ErrorCode::kGone);
+  EXPECT_TRUE(a_.closings.empty());
+  b_.open(loop(), std::move(b_socket_));
+  ASSERT_TRUE(run_until([this] { return a_.closings.size() == 1 && b_.closings.size() == 1; }));
+  EXPECT_EQ(b_.frames.size(), sent);
+  EXPECT_EQ(b_.closings[0].code, ErrorCode::kGone);
+}
+
+TEST_F(Channel, CloseWithNothingWaitingIsToldFromTheLoop) {
+  open_both();
+  a_.channel->close();
+  EXPECT_TRUE(a_.closings.empty());
+  ASSERT_TRUE(run_until([this] { return a_.closings.size() == 1 && b_.closings.size() == 1; }));
+}
+
+TEST_F(Channel, DeliversWhatAClosedPeerHadSentAlsoWhenItReadNothing) {
+  open_both();
+  ASSERT_TRUE(b_.channel->send(frame_of(1, "never read")).ok());
+  ASSERT_TRUE(a_.channel->send(frame_of(2, "last word")).ok());
+  a_.channel.reset();  // unread data at a close makes the kernel answer ECONNRESET first
+  ASSERT_TRUE(run_until([this] { return !b_.closings.empty(); }));
+  ASSERT_EQ(b_.frames.size(), 1U);
+  EXPECT_EQ(b_.frames[0].payload, "last word");
+  EXPECT_EQ(b_.closings.size(), 1U);
+  EXPECT_EQ(b_.closings[0].code, ErrorCode::kGone);
+}
+
+TEST_F(Channel, SendingToAClosedPeerIsGoneAndItsLastWordsStillCome) {
+  open_both();
+  ASSERT_TRUE(a_.channel->send(frame_of(2, "last word")).ok());
+  a_.channel.reset();
+  EXPECT_EQ(b_.channel->send(frame_of(3)).error().code, ErrorCode::kGone);
+  ASSERT_TRUE(run_until([this] { return !b_.closings.empty(); }));
+  ASSERT_EQ(b_.frames.size(), 1U);
+  EXPECT_EQ(b_.channel->send(frame_of(4)).error().code, ErrorCode::kGone);
+}
+
+TEST_F(Channel, APeerThatDiesWhileFramesWaitClosesItOnceAndLeaksNothing) {
+  const std::size_t before = open_descriptors();  // with both sockets
+  a_.open(loop(), std::move(a_socket_));
+  while (a_.channel->pending_frames() < 5) {
+    std::vector<UniqueFd> given;
+    given.push_back(null_device());
+    ASSERT_TRUE(a_.channel->send(frame_of(1, std::string(50'000, 'x')), std::move(given)).ok());
+  }
+  a_.channel->close();
+  b_socket_.reset();
+  ASSERT_TRUE(run_until([this] { return !a_.closings.empty(); }));
+  EXPECT_EQ(a_.closings[0].code, ErrorCode::kGone);
+  loop().turn();
+  EXPECT_EQ(a_.closings.size(), 1U);
+  EXPECT_EQ(open_descriptors(), before - 2);
+}
+
+TEST_F(Channel, MayBeDestroyedByItsOwnHandlers) {
+  b_.open(loop(), std::move(b_socket_));
+  std::unique_ptr<SeqpacketChannel> channel;
+  std::string seen;
+  auto made = SeqpacketChannel::create(loop(), std::move(a_socket_),
+                                       {.on_frame =
+                                            [&](Frame frame, std::vector<UniqueFd>) {
+                                              channel.reset();
+                                              seen = frame.payload;  // the captures are still there
+                                            },
+                                        .on_closed = [&](Error) { FAIL() << "destroyed before"; }});
+  ASSERT_TRUE(made.ok());
+  channel = std::move(*made);
+  ASSERT_TRUE(b_.channel->send(frame_of(1, "one")).ok());
+  ASSERT_TRUE(b_.channel->send(frame_of(2, "two")).ok());
+  ASSERT_TRUE(run_until([&] { return !b_.closings.empty(); }));
+  EXPECT_EQ(seen, "one");
+}
+
+TEST_F(Channel, MayBeDestroyedWhenItCloses) {
+  std::unique_ptr<SeqpacketChannel> channel;
+  int closed = 0;
+  auto made = SeqpacketChannel::create(loop(), std::move(a_socket_),
+                                       {.on_frame = [](Frame, std::vector<UniqueFd>) {},
+                                        .on_closed =
+                                            [&](Error) {
+                                              channel.reset();
+                                              ++closed;
+                                            }});
+  ASSERT_TRUE(made.ok());
+  channel = std::move(*made);
+  b_socket_.reset();
+  ASSERT_TRUE(run_until([&] { return closed == 1; }));
+  EXPECT_EQ(channel, nullptr);
+}
+
+TEST_F(Channel, RefusesShortMessages) { expect_refused("hello", {}, "too short"); }
+TEST_F(Channel, RefusesUnknownEnvelopes) { expect_refused(message(9, 0, 0, ""), {}, "not one of ours"); }
+TEST_F(Channel, RefusesAWrongMagic) {
+  std::string bytes = message(0, 0, 0, "");
+  bytes[kEnvelopeBytes] = 'X';
+  expect_refused(bytes, {}, "magic");
+}
+TEST_F(Channel, RefusesAnotherLengthThanAnnounced) { expect_refused(message(0, 0, 5, "four"), {}, "announced"); }
+TEST_F(Channel, RefusesALengthOverTheLimit) {
+  expect_refused(message(1, 0, 0xffff'ffff, ""), {null_device().release()}, "over the limit");
+}
+TEST_F(Channel, RefusesAMemfdThatIsNotThere) { expect_refused(message(1, 0, 5, ""), {}, "carries 0"); }
+TEST_F(Channel, RefusesAPlainFileForAMemfd) {
+  const UniqueFd plain = null_device();
+  expect_refused(message(1, 0, 5, ""), {plain.get()}, "sealed");
+}
+TEST_F(Channel, RefusesAMemfdThatItsWriterCouldChange) {
+  const UniqueFd open_memory(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(open_memory.get(), 5), 0);
+  ASSERT_EQ(::fcntl(open_memory.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE), 0);
+  expect_refused(message(1, 0, 5, ""), {open_memory.get()}, "sealed");
+}
+TEST_F(Channel, RefusesAMemfdOfAnotherLength) {
+  const auto memory = make_sealed_memory("test", "123456");
+  ASSERT_TRUE(memory.ok());
+  expect_refused(message(1, 0, 5, ""), {memory->get()}, "6 bytes was announced as 5");
+}
+TEST_F(Channel, RefusesTooLongMessages) {
+  expect_refused(std::string(limits::kSeqpacketInlineBytes + 500, 'x'), {}, "longer than");
+}
+
+TEST_F(Channel, RefusesTooManyDescriptorsAndClosesThoseThatCame) {
+  const UniqueFd given = null_device();
+  const std::size_t before = open_descriptors();
+  expect_refused(message(0, 30, 0, ""), std::vector<int>(30, given.get()), "cut off");
+  EXPECT_EQ(open_descriptors(), before - 1);  // less b's socket
+}
+
+TEST_F(Channel, RefusesDescriptorsThatWereNotAnnouncedAndClosesThem) {
+  const UniqueFd given = null_device();
+  const std::size_t before = open_descriptors();
+  expect_refused(message(0, 1, 0, ""), {given.get(), given.get(), given.get()}, "carries 3");
+  EXPECT_EQ(open_descriptors(), before - 1);
+}
+
+// A length field at its extreme must not be believed by an allocation.
+TEST_F(Channel, AHostileLengthCostsNoMemory) {
+  rusage before{};
+  ASSERT_EQ(::getrusage(RUSAGE_SELF, &before), 0);
+  expect_refused(message(0, 0, 0xffff'ffff, "x"), {}, "over the limit");
+  rusage after{};
+  ASSERT_EQ(::getrusage(RUSAGE_SELF, &after), 0);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 2048);
+}
+
+TEST_F(Channel, SurvivesASmallSendBuffer) {
+  open_both();
+  const int small = 1;  // the kernel rounds up to its minimum
+  ASSERT_EQ(::setsockopt(a_.channel->descriptor(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+  // The buffer was changed behind its back: EMSGSIZE ends the channel with that reason, it does not stall.
+  EXPECT_EQ(a_.channel->send(frame_of(1, std::string(60'000, 'x'))).error().code, ErrorCode::kInternal);
+  ASSERT_TRUE(run_until([this] { return !a_.closings.empty(); }));
+  EXPECT_EQ(a_.closings[0].code, ErrorCode::kInternal);
+}
+
+TEST_F(Channel, WaitsForDescriptorSlotsWithoutSpinning) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root is exempt from the limit of descriptors in flight";
+  open_both();
+  rlimit saved{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &saved), 0);
+  rlimit tight = saved;
+  tight.rlim_cur = 40;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  const UniqueFd given = null_device();
+  for (int i = 0; i < 10; ++i) {
+    std::vector<UniqueFd> with;
+    for (int j = 0; j < 8; ++j) with.emplace_back(::fcntl(given.get(), F_DUPFD_CLOEXEC, 0));
+    ASSERT_TRUE(a_.channel->send(frame_of(1), std::move(with)).ok());
+    (void)run_until([&] { return b_.frames.size() == static_cast<std::size_t>(i + 1); });
+    b_.descriptors.clear();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &saved), 0);
+  EXPECT_EQ(b_.frames.size(), 10U);
+}
+
+}  // namespace
+}  // namespace monarch

@@ -1,0 +1,54 @@
+#include "transport/wire/sealed_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kContentSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+
+}  // namespace
+
+Result<UniqueFd> make_sealed_memory(const char* name, std::string_view bytes) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return errno_error("memfd_create", errno);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t written = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno_error(text("writing ", bytes.size(), " bytes into a memfd"), errno);
+    done += static_cast<std::size_t>(written);
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, kContentSeals | F_SEAL_SEAL) != 0) return errno_error("sealing a memfd", errno);
+  return fd;
+}
+
+Result<std::string> read_sealed_memory(int fd, std::size_t size) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & kContentSeals) != kContentSeals) {
+    return Error{ErrorCode::kInvalid, "a descriptor that should be sealed memory is not"};
+  }
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return errno_error("fstat of sealed memory", errno);
+  if (status.st_size < 0 || static_cast<std::size_t>(status.st_size) != size) {
+    return Error{ErrorCode::kInvalid, text("sealed memory of ", status.st_size, " bytes was announced as ", size)};
+  }
+  std::string bytes(size, '\0');
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t got = ::pread(fd, bytes.data() + done, size - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error("reading sealed memory", errno);
+    if (got == 0) return Error{ErrorCode::kInvalid, "sealed memory ended early"};
+    done += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+}  // namespace monarch

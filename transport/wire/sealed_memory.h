@@ -1,0 +1,22 @@
+#pragma once
+
+// Sealed memory: bytes in a memfd that nobody can change, shrink or grow any more, its maker included. So a receiver can
+// read them without fear of a writer.
+//
+// Thread: any.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+Result<UniqueFd> make_sealed_memory(const char* name, std::string_view bytes);
+
+// kInvalid unless `fd` is sealed memory of exactly `size` bytes. The caller bounds `size`.
+Result<std::string> read_sealed_memory(int fd, std::size_t size);
+
+}  // namespace monarch

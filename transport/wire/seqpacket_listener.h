@@ -1,0 +1,54 @@
+#pragma once
+
+// SeqpacketListener: a unix socket at a path, mode 0600, on which processes of our own uid are accepted. Others are
+// dropped and counted. It removes the path when it goes, if it is still its own.
+//
+// Thread: the loop's. Lifetime: shorter than the loop's; its handler may not destroy it.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/seqpacket_socket.h"
+
+namespace monarch {
+
+class SeqpacketListener {
+ public:
+  using OnPeer = std::function<void(UniqueFd, PeerCredentials)>;
+
+  // kBusy when somebody answers at `path`; a socket there at which nobody does is replaced. Two processes that replace
+  // one at the same time could take it from each other: the caller holds the lock on the folder. kInvalid when the path
+  // is too long or something other than a socket of ours is there.
+  static Result<std::unique_ptr<SeqpacketListener>> create(EventLoop& loop, std::string path, OnPeer on_peer);
+  SeqpacketListener(const SeqpacketListener&) = delete;
+  SeqpacketListener& operator=(const SeqpacketListener&) = delete;
+  ~SeqpacketListener();
+
+  std::uint64_t refused_peers() const { return refused_; }
+
+ private:
+  SeqpacketListener(EventLoop& loop, std::string path, OnPeer on_peer);
+  Status open();
+  void accept_waiting();
+  void pause();
+
+  EventLoop& loop_;
+  std::string path_;
+  OnPeer on_peer_;
+  UniqueFd socket_;
+  dev_t device_ = 0;  // of the socket's file, to know it again
+  ino_t inode_ = 0;
+  std::optional<WatchId> watch_;
+  std::optional<TimerId> resume_timer_;
+  std::uint64_t refused_ = 0;
+};
+
+}  // namespace monarch
