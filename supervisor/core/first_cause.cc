@@ -1,0 +1,87 @@
+#include "supervisor/core/first_cause.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// Lower comes first.
+int urgency(const RankEnd& end) { return end.kind == EndKind::kNotExecuted || end.out_of_memory ? 0 : 1; }
+
+int class_order(const RankEnd& end) { return end.kind == EndKind::kSignaled ? 0 : 1; }
+
+std::string signal_text(int number) {
+  const char* abbreviation = ::sigabbrev_np(number);
+  return abbreviation != nullptr ? text("SIG", abbreviation) : text("signal ", number);
+}
+
+}  // namespace
+
+bool is_failure(const RankEnd& end) {
+  switch (end.kind) {
+    case EndKind::kNone: return false;
+    case EndKind::kExited: return end.value != 0;
+    case EndKind::kSignaled:
+    case EndKind::kNotExecuted: return true;
+  }
+  return true;
+}
+
+std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends) {
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (is_failure(ends[i].end) && !ends[i].end.after_our_signal) candidates.push_back(i);
+  }
+  if (candidates.empty()) return std::nullopt;
+
+  const auto urgent = std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    return urgency(ends[a].end) < urgency(ends[b].end);
+  });
+  const int wanted = urgency(ends[*urgent].end);
+  std::erase_if(candidates, [&](std::size_t i) { return urgency(ends[i].end) != wanted; });
+
+  const auto earliest = *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(ends[a].ended_at, ends[a].rank) < std::pair(ends[b].ended_at, ends[b].rank);
+  });
+  // Comparing each with the earliest, and not pair by pair, keeps the order total: "may be the same moment" is not transitive.
+  std::erase_if(candidates, [&](std::size_t i) {
+    return ends[i].ended_at - ends[earliest].ended_at > ends[i].uncertainty + ends[earliest].uncertainty;
+  });
+  return *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    const auto key = [&](std::size_t i) {
+      return std::tuple(class_order(ends[i].end), ends[i].ended_at, ends[i].rank);
+    };
+    return key(a) < key(b);
+  });
+}
+
+std::string describe_end(const RankEnd& end) {
+  switch (end.kind) {
+    case EndKind::kNone: return "has not ended";
+    case EndKind::kExited: return text("exit code ", end.value);
+    case EndKind::kSignaled:
+      return text("killed by ", signal_text(end.value), end.out_of_memory ? " (out of memory)" : "",
+                  end.core_dumped ? " (core dumped)" : "");
+    case EndKind::kNotExecuted:
+      return text("could not be executed: ", printable(end.detail), ": ", std::generic_category().message(end.value));
+  }
+  return "";
+}
+
+int exit_code_of(const RankEnd& end) {
+  switch (end.kind) {
+    case EndKind::kNone: return 70;
+    case EndKind::kExited: return end.value;
+    case EndKind::kSignaled: return 128 + end.value;
+    case EndKind::kNotExecuted: return end.value == ENOENT ? 127 : 126;
+  }
+  return 70;
+}
+
+}  // namespace monarch

@@ -1,0 +1,43 @@
+#pragma once
+
+// First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the earliest end on the
+// supervisor's clock; where clocks cannot tell, a signal before a hang before an exit code; then the lowest rank, so that the
+// answer does not depend on the order of arrival. An end after a signal of ours is never a cause.
+//
+// (A rank that exits 7 makes its peer abort on the lost connection a moment later: 7 is the cause.)
+//
+// Thread: values.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+struct EndedRank {
+  RankId rank;
+  HostId host;
+  Generation generation;
+  std::int32_t pid = 0;
+  RankEnd end;
+  Instant ended_at;      // the supervisor's clock, corrected by the heartbeat's round trip
+  Duration uncertainty;  // of that correction, to either side
+};
+
+// Exit code 0 is no failure; everything else is.
+bool is_failure(const RankEnd& end);
+
+// Index of the first cause among `ends`; nothing if none of them can be one.
+std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends);
+
+// "exit code 7", "killed by SIGSEGV (core dumped)", "could not execute: exec /bin/nonesuch: No such file or directory"
+std::string describe_end(const RankEnd& end);
+
+// The exit code that a shell would give: the code, 128 + signal, 127 for a missing program, 126 for one that cannot be executed.
+int exit_code_of(const RankEnd& end);
+
+}  // namespace monarch

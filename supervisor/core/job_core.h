@@ -1,0 +1,113 @@
+#pragma once
+
+// JobCore: decides what becomes of a job. step(event, now) changes the state and returns what is to be done. It reads no clock,
+// touches nothing outside itself, and the same events give the same state and actions (I6, I24).
+//
+// Its first policy is fail-fast: a failed gang fails the job. The ladder of restarts and replacements takes that place later.
+//
+// Thread: one; no locks. Lifetime: the job's.
+
+#include <string>
+#include <vector>
+
+#include "supervisor/core/actions.h"
+#include "supervisor/core/events.h"
+#include "supervisor/core/job_spec.h"
+#include "supervisor/core/job_state.h"
+#include "supervisor/core/placement.h"
+
+namespace monarch {
+
+struct JobCoreOptions {
+  std::string job_id;
+  std::string log_directory;  // where a rank's error file goes: <log_directory>/<mesh>/<rank>.<generation>.error.json
+};
+
+class JobCore {
+ public:
+  JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options);
+
+  std::vector<Action> step(const CoreEvent& event, Instant now);
+  // When DeadlinePassed is due; never() if nothing waits.
+  Instant next_deadline() const;
+
+  const JobState& state() const { return state_; }
+  const JobSpec& spec() const { return spec_; }
+  const Placement& placement() const { return placement_; }
+  const std::vector<PoolHost>& hosts() const { return hosts_; }
+
+  // May this rank run at this generation, as far as the journal says? Leases are granted for these alone.
+  bool grants(RankId rank, Generation generation) const;
+  // How long a lease is: nothing can replace a rank without proof of its death in this build, so an outage of the supervisor up
+  // to orphan_ttl freezes nothing.
+  Duration lease_length() const;
+  // The commands that this host should have obeyed by now, for a driver that sees in a beat that one was lost.
+  std::vector<Action> outstanding(HostId host, const std::vector<RankReport>& reported) const;
+
+ private:
+  // job_core.cc
+  void on(const JobBegun& event);
+  void on(const SupervisorReturned& event);
+  void on(const StopOrdered& event);
+  void on(const DeadlinePassed& event);
+  void fail_job(Verdict verdict);
+  void stop_gangs();
+  void check_running();
+  void check_ended();
+  void finish();
+  std::string missing_at_start() const;
+
+  // job_core_gangs.cc
+  void on(const PortsReserved& event);
+  void on(const RankChanged& event);
+  void start_waiting_gangs();
+  void reserve(RankId any, GangId gang);
+  void start_gang(MeshId mesh, GangId gang);
+  Start start_message(MeshId mesh, GangId gang, HostId host) const;
+  void record_end(const RankChanged& event, GangState& gang, RankState& rank);
+  void gang_failed(MeshId mesh, GangId gang);
+  void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
+  Stop stop_message(MeshId mesh, GangId gang, HostId host) const;
+  void check_gang(MeshId mesh, GangId gang);
+  void decide_cause(MeshId mesh, GangId gang);
+
+  // job_core_hosts.cc
+  void on(const WorkerLaunched& event);
+  void on(const WorkerLaunchFailed& event);
+  void on(const WorkerJoined& event);
+  void on(const WorkerEnded& event);
+  void on(const HostSilent& event);
+  void lose_host(HostId host, const std::string& why);
+  void mark_ranks_lost(HostId host);
+  void destroy(HostId host);
+  void shut_down_hosts();
+  void host_deadlines();
+
+  GangState& gang(MeshId mesh, GangId gang);
+  const GangState& gang(MeshId mesh, GangId gang) const;
+  RankState& rank(RankId id);
+  const RankState& rank(RankId id) const;
+  HostState& host(HostId id);
+  const MeshSpec& mesh_spec(MeshId id) const { return spec_.meshes[id.value()]; }
+  template <class Visit>
+  void each_gang(Visit visit);
+  JobEvent event_of(std::string type, Severity severity, std::string message) const;
+  void emit(JobEvent event);
+
+  JobSpec spec_;
+  std::vector<PoolHost> hosts_;
+  JobCoreOptions options_;
+  Placement placement_;
+  JobState state_;
+  Instant now_;
+  std::vector<Action> actions_;
+};
+
+template <class Visit>
+void JobCore::each_gang(Visit visit) {
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) visit(MeshId(m), GangId(g));
+  }
+}
+
+}  // namespace monarch

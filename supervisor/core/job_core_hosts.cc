@@ -1,0 +1,243 @@
+// Hosts: from the launch of a worker to its proven end; and what a beat shows to be missing.
+
+#include <algorithm>
+
+#include "supervisor/core/job_core.h"
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// From SHUTDOWN to the worker's end, before it is destroyed; and from that order until the host is given up.
+constexpr Duration kShutdownDeadline = Duration::seconds(10);
+constexpr Duration kDestroyDeadline = Duration::seconds(10);
+
+constexpr int kExitUnreachable = 69;
+
+bool can_report(HostPhase phase) { return phase == HostPhase::kLaunched || phase == HostPhase::kJoined; }
+
+}  // namespace
+
+void JobCore::on(const WorkerLaunched& event) {
+  HostState& state = host(event.host);
+  if (state.phase != HostPhase::kLaunching) return;  // destroyed meanwhile: its key is not let in
+  state.phase = HostPhase::kLaunched;
+  state.public_key = event.reply.public_key;
+  state.keeper_pid = event.reply.keeper_pid;
+  if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
+}
+
+void JobCore::on(const WorkerLaunchFailed& event) {
+  HostState& state = host(event.host);
+  if (state.phase != HostPhase::kLaunching) return;
+  const std::string& name = hosts_[event.host.value()].name;
+  destroy(event.host);  // something of it may run all the same
+  JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", printable(event.error)));
+  lost.host = name;
+  emit(std::move(lost));
+  if (state.spare) return;
+  Verdict verdict;
+  verdict.exit_code = kExitUnreachable;
+  verdict.cause.kind = CauseKind::kStart;
+  verdict.cause.host = name;
+  verdict.cause.summary = text("no worker on ", name, ": ", printable(event.error));
+  verdict.cause.rule = "host does not start: fail";
+  verdict.reason = verdict.cause.summary;
+  fail_job(std::move(verdict));
+}
+
+void JobCore::on(const WorkerJoined& event) {
+  HostState& state = host(event.host);
+  if (!can_report(state.phase)) return;
+  state.incarnation = event.incarnation;
+  if (state.phase == HostPhase::kLaunched) {
+    state.phase = HostPhase::kJoined;
+    const std::string& name = hosts_[event.host.value()].name;
+    JobEvent ready = event_of("host.ready", Severity::kInfo, text(name, ": worker is connected"));
+    ready.host = name;
+    ready.pid = state.keeper_pid;
+    emit(std::move(ready));
+  }
+  if (state_.phase == JobPhase::kShuttingDown) shut_down_hosts();
+  start_waiting_gangs();
+}
+
+void JobCore::on(const WorkerEnded& event) {
+  HostState& state = host(event.host);
+  switch (state.phase) {
+    case HostPhase::kCold:
+    case HostPhase::kEnded: return;  // reported before; the launcher may say it again to a supervisor that came back
+    case HostPhase::kDestroying:
+    case HostPhase::kLost: break;
+    case HostPhase::kLaunching:
+    case HostPhase::kLaunched:
+    case HostPhase::kJoined:
+      if (!state.shutdown_told) lose_host(event.host, text("its worker ended unexpectedly: ", event.how));
+      break;
+  }
+  state.phase = HostPhase::kEnded;
+  state.deadline = Instant::never();
+  mark_ranks_lost(event.host);
+}
+
+void JobCore::on(const HostSilent& event) {
+  if (!can_report(host(event.host).phase)) return;
+  lose_host(event.host, text("silent for ", to_text(event.silence)));
+  destroy(event.host);
+}
+
+void JobCore::lose_host(HostId id, const std::string& why) {
+  const std::string& name = hosts_[id.value()].name;
+  JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));
+  lost.host = name;
+  emit(std::move(lost));
+  if (host(id).spare) return;
+  each_gang([&](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning ||
+                       (state.phase == GangPhase::kFailing && !state.cause_decided);
+    const std::vector<RankId> here = placement_.ranks_of(m, g, id);
+    const bool held_ranks =
+        std::any_of(here.begin(), here.end(), [this](const RankId& r) { return lives(rank(r).stage); });
+    if (!alive || !held_ranks) return;
+    state.host_lost = true;
+    state.lost_host = id;
+    gang_failed(m, g);
+  });
+  if (state_.phase != JobPhase::kStarting) return;
+  // Gangs that waited for it can never start.
+  Verdict verdict;
+  verdict.exit_code = kExitUnreachable;
+  verdict.cause.kind = CauseKind::kHost;
+  verdict.cause.host = name;
+  verdict.cause.summary = text("host ", name, " was lost while starting: ", why);
+  verdict.cause.rule = "host lost: no replacement in this build: fail";
+  verdict.reason = verdict.cause.summary;
+  bool waiting = false;
+  each_gang([&](MeshId m, GangId g) {
+    const GangPhase phase = gang(m, g).phase;
+    const std::vector<HostId> hosts = placement_.hosts_of(m, g);
+    waiting = waiting || ((phase == GangPhase::kWaiting || phase == GangPhase::kReserving) &&
+                          std::find(hosts.begin(), hosts.end(), id) != hosts.end());
+  });
+  if (waiting) fail_job(std::move(verdict));
+}
+
+// The host has ended, or is given up: nothing more will be heard of its ranks.
+void JobCore::mark_ranks_lost(HostId id) {
+  each_gang([&](MeshId m, GangId g) {
+    bool changed = false;
+    for (const RankId& r : placement_.ranks_of(m, g, id)) {
+      if (!lives(rank(r).stage)) continue;
+      rank(r).stage = RankStage::kLost;
+      changed = true;
+    }
+    if (changed) check_gang(m, g);
+  });
+}
+
+void JobCore::destroy(HostId id) {
+  HostState& state = host(id);
+  switch (state.phase) {
+    case HostPhase::kCold:
+    case HostPhase::kEnded:
+    case HostPhase::kLost: return;
+    case HostPhase::kLaunching:
+    case HostPhase::kLaunched:
+    case HostPhase::kJoined:
+    case HostPhase::kDestroying: break;
+  }
+  state.phase = HostPhase::kDestroying;
+  state.deadline = now_ + kDestroyDeadline;
+  actions_.emplace_back(DestroyWorker{id});
+}
+
+void JobCore::shut_down_hosts() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& state = state_.hosts[i];
+    const HostId id(i);
+    switch (state.phase) {
+      case HostPhase::kCold:
+      case HostPhase::kDestroying:
+      case HostPhase::kEnded:
+      case HostPhase::kLost: break;
+      case HostPhase::kLaunching:
+      case HostPhase::kLaunched: destroy(id); break;  // there is no link to say it over
+      case HostPhase::kJoined:
+        if (state_.kill_ordered && state.wedged) {
+          destroy(id);
+        } else if (!state.shutdown_told) {
+          state.shutdown_told = true;
+          state.deadline = now_ + kShutdownDeadline;
+          actions_.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
+        }
+        break;
+    }
+  }
+}
+
+void JobCore::host_deadlines() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& state = state_.hosts[i];
+    if (state.deadline > now_) continue;
+    if (state.phase == HostPhase::kDestroying) {
+      state.phase = HostPhase::kLost;
+      state.deadline = Instant::never();
+      mark_ranks_lost(HostId(i));
+    } else {
+      destroy(HostId(i));
+    }
+  }
+}
+
+std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {
+  std::vector<Action> missing;
+  const HostState& state = state_.hosts[id.value()];
+  if (state.phase != HostPhase::kJoined) return missing;
+  if (state.shutdown_told) {
+    missing.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
+    return missing;
+  }
+  const auto report_of = [&](RankId rank, Generation generation) -> const RankReport* {
+    for (const RankReport& report : reported) {
+      if (report.rank == rank && report.generation == generation) return &report;
+    }
+    return nullptr;
+  };
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
+      const MeshId mesh(m);
+      const GangId gang_id(g);
+      const GangState& gang_state = gang(mesh, gang_id);
+      const std::vector<RankId> here = placement_.ranks_of(mesh, gang_id, id);
+      if (here.empty() || has_ended(gang_state.phase)) continue;
+      if (gang_state.phase == GangPhase::kReserving && placement_.hosts_of(mesh, gang_id).front() == id) {
+        missing.emplace_back(
+            SendReserve{id, Reserve{.mesh = mesh, .gang = gang_id, .generation = gang_state.generation, .count = 1}});
+      }
+      bool start = false;
+      bool stop = false;
+      for (const RankId& r : here) {
+        const RankStage stage = rank(r).stage;
+        const RankReport* report = report_of(r, gang_state.generation);
+        start = start || (stage == RankStage::kStarting && report == nullptr);
+        stop = stop || (stage == RankStage::kStopping &&
+                        (gang_state.phase == GangPhase::kStopping || gang_state.phase == GangPhase::kFailing) &&
+                        (report == nullptr || report->phase <= RankPhase::kRunning));
+      }
+      if (start) missing.emplace_back(SendStart{id, start_message(mesh, gang_id, id)});
+      if (stop) missing.emplace_back(SendStop{id, stop_message(mesh, gang_id, id)});
+    }
+  }
+  // What runs there at a generation that nobody wants: it is killed, whatever it is.
+  for (const RankReport& report : reported) {
+    if (report.phase >= RankPhase::kStopping || grants(report.rank, report.generation)) continue;
+    missing.emplace_back(SendStop{
+        id, Stop{.ranks = {report.rank}, .generation = report.generation, .signal = 9, .grace = Duration::zero()}});
+  }
+  return missing;
+}
+
+}  // namespace monarch

@@ -1,0 +1,64 @@
+#pragma once
+
+// Liveness: which hosts are silent, and how far their clocks are from ours. It judges from beats alone and is not journalled:
+// after a restart every host counts as heard at that moment. Silence proves nothing but silence; what follows from it is the
+// core's to decide.
+//
+// A stall of our own is added to every deadline: what we did not read, nobody failed to send.
+//
+// Thread: one.
+
+#include <optional>
+#include <vector>
+
+#include "supervisor/core/job_spec.h"
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+enum class HostHealth : std::uint8_t { kUnknown, kFresh, kSuspect, kSilent };
+
+struct HostVerdict {
+  HostId host;
+  HostHealth health = HostHealth::kFresh;
+  Duration silence;
+};
+
+class Liveness {
+ public:
+  Liveness(const Supervision& supervision, std::size_t hosts);
+
+  // A worker was launched, or this supervisor has just come back: the host is expected to speak from now on.
+  void expect(HostId host, Instant now);
+  void stop_expecting(HostId host);
+  // An empty answer, or the host's return to kFresh.
+  std::optional<HostVerdict> heard(HostId host, const Beat& beat, Instant now);
+  // Every turn: transitions that the passing of time brought. `now` tells of our own stalls, too.
+  std::vector<HostVerdict> turn(Instant now);
+  Instant next_deadline() const;
+
+  // An instant of the host's clock on ours, with the uncertainty to either side. The estimate is the least delayed beat's.
+  Instant to_ours(HostId host, Instant theirs) const;
+  Duration uncertainty(HostId host) const;
+  // From beats that echo our ACK: the round trip.
+  void round_trip(HostId host, Duration trip);
+  Duration round_trip(HostId host) const;
+  Duration silence(HostId host, Instant now) const;
+  HostHealth health(HostId host) const;
+
+ private:
+  struct Peer {
+    HostHealth health = HostHealth::kUnknown;
+    Instant last_heard;
+    std::optional<Duration> offset;  // ours − theirs, never below the truth: delay only adds
+    Duration trip;
+  };
+
+  Supervision supervision_;
+  std::vector<Peer> peers_;
+  std::optional<Instant> last_turn_;
+};
+
+}  // namespace monarch

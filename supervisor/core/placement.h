@@ -1,0 +1,51 @@
+#pragma once
+
+// Placement: which host of the pool each rank runs on. The meshes take the pool's first hosts in order of writing, exclusively;
+// ranks fill a host with the innermost dimensions that share one. Nothing is renumbered when a host is replaced.
+//
+// Thread: a value.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/job_spec.h"
+#include "transport/base/ids.h"
+
+namespace monarch {
+
+struct PoolHost {
+  std::string name;
+  std::string address;  // numeric; MASTER_ADDR of gangs whose first host this is
+};
+
+// The pool of the local launcher: v1…vN at 127.0.1.1…, as many as the spec asks for.
+std::vector<PoolHost> virtual_hosts(std::uint32_t count);
+
+class Placement {
+ public:
+  // Takes hosts_needed() of the pool; the validator has checked that they are there.
+  explicit Placement(const JobSpec& spec);
+
+  HostId host_of(RankId rank) const;
+  std::vector<HostId> hosts_of(MeshId mesh) const;
+  // Ranks of a gang in order, and those of them on one host.
+  std::vector<RankId> ranks_of(MeshId mesh, GangId gang) const;
+  std::vector<RankId> ranks_of(MeshId mesh, GangId gang, HostId host) const;
+  std::vector<HostId> hosts_of(MeshId mesh, GangId gang) const;
+  bool holds_ranks(HostId host) const { return host.value() < hosts_used_; }
+
+ private:
+  struct MeshPlace {
+    std::uint32_t first_host = 0;
+    std::uint32_t size = 0;
+    std::uint32_t per_host = 0;
+    std::uint32_t gang_size = 0;
+  };
+  const MeshPlace& place(MeshId mesh) const;
+
+  std::vector<MeshPlace> places_;
+  std::uint32_t hosts_used_ = 0;
+};
+
+}  // namespace monarch

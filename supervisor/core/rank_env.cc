@@ -1,0 +1,121 @@
+#include "supervisor/core/rank_env.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+class Environment {
+ public:
+  void set(EnvOrigin origin, const std::string& name, std::string value) {
+    variables_[name] = {.name = name, .value = std::move(value), .origin = origin};
+  }
+  void set(EnvOrigin origin, const std::string& name, std::uint64_t value) { set(origin, name, text(value)); }
+  void set_default(EnvOrigin origin, const std::string& name, std::string value) {
+    if (!variables_.contains(name)) set(origin, name, std::move(value));
+  }
+  std::vector<EnvVariable> take() {
+    std::vector<EnvVariable> all;
+    all.reserve(variables_.size());
+    for (auto& [name, variable] : variables_) all.push_back(std::move(variable));
+    return all;
+  }
+
+ private:
+  std::map<std::string, EnvVariable> variables_;
+};
+
+// Where a rank stands in its gang, in torchrun's terms.
+struct GangPosition {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 0;
+  std::uint32_t local_rank = 0;
+  std::uint32_t local_size = 0;
+  std::uint32_t group_rank = 0;  // index of the host within the gang
+  std::uint32_t group_size = 0;  // hosts of the gang
+  HostId first_host;
+};
+
+GangPosition position_of(const Placement& placement, const MeshSpec& mesh, RankId rank) {
+  const GangId gang = mesh.gang_of(rank.rank);
+  const std::vector<RankId> all = placement.ranks_of(rank.mesh, gang);
+  const HostId host = placement.host_of(rank);
+  const std::vector<RankId> here = placement.ranks_of(rank.mesh, gang, host);
+  const std::vector<HostId> hosts = placement.hosts_of(rank.mesh, gang);
+  return {.rank = rank.rank.value() - all.front().rank.value(),
+          .size = static_cast<std::uint32_t>(all.size()),
+          .local_rank = rank.rank.value() - here.front().rank.value(),
+          .local_size = static_cast<std::uint32_t>(here.size()),
+          .group_rank = host.value() - hosts.front().value(),
+          .group_size = static_cast<std::uint32_t>(hosts.size()),
+          .first_host = hosts.front()};
+}
+
+std::string upper(const std::string& name) {
+  std::string out = name;
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::toupper(c); });
+  return out;
+}
+
+void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshSpec& mesh, const GangPosition& at) {
+  const auto origin = EnvOrigin::kGang;
+  env.set(origin, "RANK", at.rank);
+  env.set(origin, "LOCAL_RANK", at.local_rank);
+  env.set(origin, "WORLD_SIZE", at.size);
+  env.set(origin, "LOCAL_WORLD_SIZE", at.local_size);
+  env.set(origin, "GROUP_RANK", at.group_rank);
+  env.set(origin, "GROUP_WORLD_SIZE", at.group_size);
+  env.set(origin, "NODE_RANK", at.group_rank);
+  env.set(origin, "ROLE_RANK", at.rank);
+  env.set(origin, "ROLE_WORLD_SIZE", at.size);
+  env.set(origin, "ROLE_NAME", mesh.name);
+  env.set(origin, "MASTER_ADDR", input.hosts[at.first_host.value()].address);
+  env.set(origin, "MASTER_PORT", input.master_port);
+  env.set(origin, "TORCHELASTIC_RESTART_COUNT", input.generation.counter - 1);
+  const auto max = mesh.supervision.restart.max;
+  env.set(origin, "TORCHELASTIC_MAX_RESTARTS", max ? *max : 1'000'000'000U);
+  env.set(origin, "TORCHELASTIC_RUN_ID", input.job_id);
+  env.set(origin, "TORCHELASTIC_ERROR_FILE", input.error_file);
+  env.set(origin, "TORCHELASTIC_USE_AGENT_STORE", std::string("False"));
+}
+
+void set_mesh_variables(Environment& env, const RankEnvInput& input, const MeshSpec& mesh, RankId rank) {
+  const auto origin = EnvOrigin::kMesh;
+  env.set(origin, "REPLICA_GROUP_ID", mesh.gang_of(rank.rank).value());
+  env.set(origin, "NUM_REPLICA_GROUPS", mesh.gangs());
+  env.set(origin, "MONARCH_JOB_ID", input.job_id);
+  env.set(origin, "MONARCH_MESH", mesh.name);
+  env.set(origin, "MONARCH_RANK", rank.rank.value());
+  env.set(origin, "MONARCH_WORLD_SIZE", mesh.size());
+  env.set(origin, "MONARCH_GENERATION", input.generation.counter);
+  env.set(origin, "MONARCH_HOST", input.hosts[input.placement.host_of(rank).value()].name);
+  const std::vector<std::uint32_t> coordinates = mesh.coordinates_of(rank.rank);
+  for (std::size_t i = 0; i < mesh.dims.size(); ++i) {
+    env.set(origin, text("MONARCH_RANK_", upper(mesh.dims[i].name)), coordinates[i]);
+    env.set(origin, text("MONARCH_SIZE_", upper(mesh.dims[i].name)), mesh.dims[i].size);
+  }
+}
+
+}  // namespace
+
+std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank) {
+  MONARCH_ASSERT(rank.mesh.value() < input.spec.meshes.size());
+  MONARCH_ASSERT_BECAUSE(input.generation.counter > 0, "I4: generations count from 1");
+  const MeshSpec& mesh = input.spec.meshes[rank.mesh.value()];
+  Environment env;
+  set_gang_variables(env, input, mesh, position_of(input.placement, mesh, rank));
+  set_mesh_variables(env, input, mesh, rank);
+  for (const auto& [name, value] : input.passed) env.set(EnvOrigin::kPassed, name, value);
+  for (const auto& [name, value] : mesh.env) env.set(EnvOrigin::kSpec, name, value);
+  // Virtual hosts share this machine: their addresses are loopback's, and so is the interface that reaches them.
+  env.set_default(EnvOrigin::kNetwork, "GLOO_SOCKET_IFNAME", "lo");
+  env.set_default(EnvOrigin::kNetwork, "NCCL_SOCKET_IFNAME", "lo");
+  return env.take();
+}
+
+}  // namespace monarch

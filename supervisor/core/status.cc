@@ -1,0 +1,108 @@
+#include "supervisor/core/status.h"
+
+#include "supervisor/core/first_cause.h"
+
+namespace monarch {
+
+namespace {
+
+std::string phase_name(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kNew:
+    case JobPhase::kStarting: return "starting";
+    case JobPhase::kRunning: return "running";
+    case JobPhase::kStopping:
+    case JobPhase::kDraining:
+    case JobPhase::kShuttingDown: return "stopping";
+    case JobPhase::kEnded: return "ended";
+  }
+  return "";
+}
+
+std::string phase_name(HostPhase phase) {
+  switch (phase) {
+    case HostPhase::kCold: return "cold";
+    case HostPhase::kLaunching: return "launching";
+    case HostPhase::kLaunched: return "joining";
+    case HostPhase::kJoined: return "ready";
+    case HostPhase::kDestroying: return "ending";
+    case HostPhase::kEnded: return "ended";
+    case HostPhase::kLost: return "lost";
+  }
+  return "";
+}
+
+std::string stage_name(const RankState& rank) {
+  switch (rank.stage) {
+    case RankStage::kPending: return "pending";
+    case RankStage::kStarting: return "starting";
+    case RankStage::kRunning: return "running";
+    case RankStage::kStopping: return "stopping";
+    case RankStage::kLost: return "lost";
+    case RankStage::kEnded: break;
+  }
+  if (rank.end.after_our_signal) return "stopped";
+  return is_failure(rank.end) ? "failed" : "done";
+}
+
+std::string phase_name(GangPhase phase) {
+  switch (phase) {
+    case GangPhase::kWaiting:
+    case GangPhase::kReserving: return "waiting";
+    case GangPhase::kStarting: return "starting";
+    case GangPhase::kRunning: return "running";
+    case GangPhase::kFailing:
+    case GangPhase::kStopping: return "stopping";
+    case GangPhase::kDone: return "done";
+    case GangPhase::kFailed: return "failed";
+    case GangPhase::kStopped: return "stopped";
+  }
+  return "";
+}
+
+// A mesh stands where the least advanced of its living gangs stands; one that failed shows in any case.
+std::string mesh_phase(const MeshState& mesh) {
+  GangPhase shown = mesh.gangs.front().phase;
+  for (const GangState& gang : mesh.gangs) {
+    if (gang.phase == GangPhase::kFailed) return phase_name(gang.phase);
+    if (gang.phase < shown) shown = gang.phase;
+  }
+  return phase_name(shown);
+}
+
+}  // namespace
+
+JobStatus status_of(const JobCore& core, const std::string& job_id) {
+  const JobState& state = core.state();
+  JobStatus status;
+  status.job_id = job_id;
+  status.phase = phase_name(state.phase);
+  status.term = state.term;
+  if (state.phase == JobPhase::kEnded) status.verdict = state.verdict;
+  for (std::size_t i = 0; i < state.hosts.size(); ++i) {
+    const HostState& host = state.hosts[i];
+    status.hosts.push_back({.name = core.hosts()[i].name,
+                            .phase = host.wedged ? "wedged" : phase_name(host.phase),
+                            .role = host.spare ? "spare" : "rank",
+                            .keeper_pid = host.keeper_pid});
+  }
+  for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
+    const MeshSpec& spec = core.spec().meshes[m];
+    MeshStatus mesh{.name = spec.name, .dims = {}, .phase = mesh_phase(state.meshes[m]), .ranks = {}};
+    for (const Dimension& dim : spec.dims) mesh.dims.emplace_back(dim.name, dim.size);
+    for (std::uint32_t r = 0; r < spec.size(); ++r) {
+      const RankState& rank = state.meshes[m].ranks[r];
+      const GangState& gang = state.meshes[m].gangs[spec.gang_of(Rank(r)).value()];
+      mesh.ranks.push_back({.rank = r,
+                            .phase = stage_name(rank),
+                            .host = core.hosts()[core.placement().host_of({MeshId(m), Rank(r)}).value()].name,
+                            .generation = gang.generation.counter,
+                            .pid = rank.pid,
+                            .end = rank.reaped ? describe_end(rank.end) : std::string()});
+    }
+    status.meshes.push_back(std::move(mesh));
+  }
+  return status;
+}
+
+}  // namespace monarch

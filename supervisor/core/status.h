@@ -1,0 +1,17 @@
+#pragma once
+
+// JobStatus from a job's core: what `status` and `ps` show, from a live supervisor or from a journal alone. What only a live
+// supervisor knows (pids, silences, counters of the control plane) is left for it to fill in.
+//
+// Thread: values.
+
+#include <string>
+
+#include "supervisor/core/job_core.h"
+#include "transport/base/viewer_messages.h"
+
+namespace monarch {
+
+JobStatus status_of(const JobCore& core, const std::string& job_id);
+
+}  // namespace monarch
