@@ -24,6 +24,7 @@ class Tally:
         self.failed = 0
         self.failures = []
         self.skips = []
+        self.notes = []  # warnings that fail nothing
 
     def fail(self, label, text):
         self.failed += 1
@@ -37,6 +38,7 @@ class Tally:
         self.failed += other.failed
         self.failures += other.failures
         self.skips += other.skips
+        self.notes += other.notes
 
     def line(self):
         counts = f"{self.passed} passed, {self.failed} failed"
@@ -79,6 +81,8 @@ def read_tap(text, label, part):
         if plan:
             part.skip(label, plan.group(1) or "no reason given")
             continue
+        if line.startswith("# warning: "):
+            part.notes.append(line.removeprefix("# "))
         match = TAP_LINE.match(line)
         if not match:
             continue

@@ -1,0 +1,117 @@
+"""Finds what a test left behind: processes, sockets, shared memory, temporary files, keys and cgroups of its jobs.
+
+A process belongs to a test if its environment carries the test's tag or a job id of its state directory, or if it holds
+something in the test's folder (working directory, open file, an argument). Nothing here kills; see harness.py.
+"""
+
+import glob
+import os
+import re
+import stat
+
+TAG = "MONARCH_HARNESS_TAG"
+
+
+class Process:
+    """One look at a process; every field is empty where the process was already going away."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.arguments = _read(f"/proc/{pid}/cmdline").split(b"\0")[:-1]
+        self.environment = set(_read(f"/proc/{pid}/environ").split(b"\0"))
+        status = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        self.state = status[0].decode() if status else ""
+        self.parent = int(status[1]) if status else 0
+        self.program = os.path.basename(_link(f"/proc/{pid}/exe").removesuffix(" (deleted)"))
+
+    def holds(self, folder):
+        links = [_link(f"/proc/{self.pid}/cwd"), *(_link(p) for p in glob.glob(f"/proc/{self.pid}/fd/*"))]
+        prefix = folder + "/"
+        return any(link == folder or link.startswith(prefix) for link in links) or any(
+            prefix.encode() in argument for argument in self.arguments)
+
+    def __str__(self):
+        text = b" ".join(self.arguments).decode(errors="replace") or self.program
+        return f"process {self.pid} ({self.state}, child of {self.parent}): {text[:160]}"
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _link(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def ancestors():
+    """This process and its parents: they hold the test's folder too, and are not what it left."""
+    found, pid = set(), os.getpid()
+    while pid > 1 and pid not in found:
+        found.add(pid)
+        pid = Process(pid).parent
+    return found
+
+
+def processes(folder, tag, jobs):
+    """The live processes of a test. A zombie is its parent's business and has no environment to tell it by."""
+    marks = {f"{TAG}={tag}".encode(), *(f"MONARCH_JOB_ID={job}".encode() for job in jobs)}
+    mine = ancestors()
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) not in mine:
+            process = Process(int(entry))
+            if process.state not in ("", "Z", "X") and (marks & process.environment or process.holds(folder)):
+                found.append(process)
+    return found
+
+
+def sockets(folder):
+    """Socket files below the folder, and bound unix sockets that name it though their file may be gone."""
+    found = {f"socket file {path}" for path in _walk(folder) if stat.S_ISSOCK(os.lstat(path).st_mode)}
+    for line in _read("/proc/net/unix").decode(errors="replace").splitlines()[1:]:
+        name = line.split()[7:]
+        if name and name[0].lstrip("@").startswith(folder + "/"):
+            found.add(f"bound socket {name[0]}")
+    return sorted(found)
+
+
+def _walk(folder):
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(place, name)
+
+
+def files(folder):
+    """What must not outlive a job: anything in the temporary and runtime folders, a job's key."""
+    found = [f"temporary file {p}" for sub in ("tmp", "run") for p in _walk(os.path.join(folder, sub))]
+    found += [f"key {p}" for p in glob.glob(os.path.join(folder, "state/jobs/*/key"))]
+    return found
+
+
+def shared_memory(jobs, before):
+    """New entries of /dev/shm that name one of our jobs, or `monarch` without naming any job at all."""
+    found = []
+    for name in sorted(set(os.listdir("/dev/shm")) - before):
+        anonymous = "monarch" in name and not re.search(r"-[0-9a-f]{4}\b", name)
+        if anonymous or any(job in name for job in jobs):
+            found.append(f"shared memory /dev/shm/{name}")
+    return found
+
+
+def cgroups(jobs):
+    """Groups of our jobs, below every cgroup mount that mountinfo knows."""
+    found = []
+    for line in _read("/proc/self/mountinfo").decode().splitlines():
+        fields, _, rest = line.partition(" - ")
+        if rest.startswith("cgroup"):
+            for place, _, _ in os.walk(fields.split()[4]):
+                if "monarch" in place and any(job in place for job in jobs):
+                    found.append(f"cgroup {place}")
+    return found
