@@ -30,6 +30,12 @@ inline constexpr int kOutputPipeBytes = 1 << 20;               // a rank's pipe;
 inline constexpr std::size_t kOutputChunkBytes = 256U << 10U;  // one read of a pipe, one piece on the wire
 inline constexpr std::size_t kTailBytes = 64U << 10U;          // of stderr, kept for a failure's report
 
+// Journal.
+inline constexpr std::size_t kJournalPayloadBytes = 64U << 10U;  // a larger record is refused to whoever appends it
+inline constexpr std::size_t kSnapshotBytes = 16U << 20U;        // a larger snapshot is refused; the journal goes on
+inline constexpr std::uint64_t kSnapshotEvery = 1'000;           // records; then the journal asks for a snapshot
+inline constexpr std::size_t kJournalPendingBytes = 8U << 20U;   // appended and not on disk; more is answered kBusy
+
 // Waits.
 inline constexpr Duration kReadyDeadline = Duration::seconds(10);      // of a started supervisor
 inline constexpr Duration kPingPeriod = Duration::milliseconds(500);   // keeper to daemon

@@ -1,0 +1,51 @@
+#pragma once
+
+// JobLock: proof that no other supervisor of the job runs on this state directory. An open-file-description lock on the
+// job's `lock` (F_OFD_SETLK): the kernel drops it when the last descriptor is gone, so holding it proves the previous
+// holder dead. The file says who holds it, for messages only.
+//
+// Thread: any. Lifetime: the lock is held as long as the object lives. WARNING: a child that forks without exec shares
+// the lock (fcntl(2)); the descriptor is close-on-exec.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "supervisor/journal/secure_directory.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+struct LockHolder {
+  std::int64_t pid = 0;
+  std::string host;
+  std::string started;            // wall clock, for people
+  std::uint64_t start_ticks = 0;  // of the process, since boot (proc(5)): a reused pid has another
+  std::string boot_id;
+};
+
+// This process, as its lock will name it.
+LockHolder this_process_as_holder(WallTime now);
+
+class JobLock {
+ public:
+  // kBusy: somebody holds it, named in the message. kUnsupported: the file system does not honour locks (S14).
+  static Result<std::unique_ptr<JobLock>> take(const SecureDirectory& job, const LockHolder& self);
+  JobLock(const JobLock&) = delete;
+  JobLock& operator=(const JobLock&) = delete;
+
+ private:
+  explicit JobLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+// Who holds the job's lock now; nothing if nobody does. What the holder wrote may be missing for an instant.
+Result<std::optional<LockHolder>> lock_holder(const SecureDirectory& job);
+inline Result<bool> is_locked(const SecureDirectory& job) {
+  MONARCH_ASSIGN(const std::optional<LockHolder> holder, lock_holder(job));
+  return holder.has_value();
+}
+
+}  // namespace monarch

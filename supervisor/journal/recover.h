@@ -1,0 +1,33 @@
+#pragma once
+
+// How a supervisor takes over a journal (J6): read it, refuse a damaged one, begin a new segment with TERM e+1 and sync
+// it; only then may its caller bind a socket. The caller holds the job's lock. A new job is the case of no files.
+//
+// Thread: any one, before the journal's own thread starts.
+
+#include <memory>
+
+#include "supervisor/journal/journal_contents.h"
+#include "supervisor/journal/journal_files.h"
+#include "supervisor/journal/journal_writer.h"
+#include "transport/base/result.h"
+
+namespace monarch {
+
+struct RecoverOptions {
+  WallTime wall;
+  Instant now;
+  JournalWriterOptions writer;
+};
+
+struct RecoveredJournal {
+  JournalContents contents;  // as found; `end` and `why` tell of a torn tail, which is to be reported
+  Term term;                 // ours
+  std::unique_ptr<JournalWriter> writer;
+};
+
+// kInvalid: damaged (file, offset and reason in the message). kUnsupported: of a newer build. kBusy: no space. Other
+// codes: the storage fails (exit 74).
+Result<RecoveredJournal> recover_journal(JournalFiles& files, const RecoverOptions& options);
+
+}  // namespace monarch
