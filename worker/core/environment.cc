@@ -1,0 +1,72 @@
+#include "worker/core/environment.h"
+
+#include <algorithm>
+#include <array>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kForeignNames = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS",
+                                                           "SLURM_NPROCS", "MPI_LOCALRANKID"};
+// PMI_, PMI2_ and PMIX_ all begin with the first.
+constexpr std::array<std::string_view, 3> kForeignPrefixes = {"PMI", "OMPI_", "SLURM_STEP_"};
+
+void overlay(Environment& below, const Environment& above) {
+  for (const auto& [name, value] : above) below[name] = value;
+}
+
+}  // namespace
+
+std::string rank_key(RankId rank, Generation generation) {
+  return text(rank.mesh.value(), '.', rank.rank.value(), '.', generation.term.value(), '.', generation.counter);
+}
+
+Environment environment_from(const char* const* lines) {
+  Environment environment;
+  for (; lines != nullptr && *lines != nullptr; ++lines) {
+    const std::string_view line(*lines);
+    const std::size_t equals = line.find('=', line.empty() ? 0 : 1);
+    if (equals == std::string_view::npos) continue;
+    environment.emplace(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
+  }
+  return environment;
+}
+
+std::vector<std::string> environment_lines(const Environment& environment) {
+  std::vector<std::string> lines;
+  lines.reserve(environment.size());
+  for (const auto& [name, value] : environment) lines.push_back(text(name, '=', value));
+  return lines;
+}
+
+bool is_foreign_launcher_variable(std::string_view name) {
+  return std::find(kForeignNames.begin(), kForeignNames.end(), name) != kForeignNames.end() ||
+         std::any_of(kForeignPrefixes.begin(), kForeignPrefixes.end(),
+                     [name](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
+                             const RankEnvironment& keys) {
+  Environment environment;
+  for (const auto& [name, value] : base) {
+    if (!is_foreign_launcher_variable(name) && name != kKeeperFdVariable) environment.emplace(name, value);
+  }
+  overlay(environment, gang);
+  overlay(environment, own);
+  environment[std::string(kJobUuidVariable)] = keys.job_uuid;
+  environment[std::string(kHostVariable)] = keys.host_name;
+  environment[std::string(kRankKeyVariable)] = rank_key(keys.rank, keys.generation);
+  return environment;
+}
+
+Environment spawned_environment(const Environment& base, const Environment& added) {
+  Environment environment = base;
+  environment.erase(std::string(kKeeperFdVariable));
+  overlay(environment, added);
+  return environment;
+}
+
+}  // namespace monarch

@@ -1,0 +1,49 @@
+#pragma once
+
+// The environment of a rank's process: the keeper's own without what belongs to other launchers and to us, then the
+// gang's, then the rank's, then the three keys by which everything that descends from it can be found again.
+//
+// Thread: pure functions.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/base/ids.h"
+
+namespace monarch {
+
+using Environment = std::map<std::string, std::string>;
+
+inline constexpr std::string_view kJobUuidVariable = "MONARCH_JOB_UUID";
+inline constexpr std::string_view kHostVariable = "MONARCH_HOST";
+inline constexpr std::string_view kRankKeyVariable = "MONARCH_RANK_KEY";
+inline constexpr std::string_view kKeeperFdVariable = "MONARCH_KEEPER_FD";
+
+// What names a rank's containment: MONARCH_RANK_KEY, and the last part of its cgroup. "0.3.2.17" is generation (2, 17) of
+// rank 3 of mesh 0.
+std::string rank_key(RankId rank, Generation generation);
+
+// "NAME=value" lines as of environ(7); a line without `=` is dropped, of two with one name the first counts.
+Environment environment_from(const char* const* lines);
+std::vector<std::string> environment_lines(const Environment& environment);
+
+// Variables by which Slurm and MPI launchers tell a process its place. Left in, a rank would believe that it is theirs.
+bool is_foreign_launcher_variable(std::string_view name);
+
+struct RankEnvironment {
+  std::string job_uuid;  // hexadecimal
+  std::string host_name;
+  RankId rank;
+  Generation generation;
+};
+
+// `base` is the keeper's own. `gang` wins over it, `own` over both, and the keys over all.
+Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
+                             const RankEnvironment& keys);
+
+// Of a process that is no rank: all of the keeper's but the keeper's door, and `added`.
+Environment spawned_environment(const Environment& base, const Environment& added);
+
+}  // namespace monarch

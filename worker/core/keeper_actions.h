@@ -1,0 +1,190 @@
+#pragma once
+
+// What a keeper's core is told and what it orders: closed sets of values. An action names the rank and generation that it
+// is for, may be performed twice, and its outcome comes back as an event.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+// One incarnation of a slot: there is never more than one process for it (I4).
+struct Incarnation {
+  RankId rank;
+  Generation generation;
+  auto operator<=>(const Incarnation&) const = default;
+};
+
+namespace keeper_event {
+
+struct Tick {};  // time has passed: next_due() is here
+
+// Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, KeeperLease, KeeperForget,
+// KeeperShutdown; and this one, whose key travels in the frame's header.
+struct Spawn {
+  Incarnation key;
+  KeeperSpawn spawn;
+};
+
+// Outcomes of actions about one incarnation.
+struct Forked {
+  Incarnation key;
+  std::int32_t pid = 0;
+};
+struct ForkFailed {
+  Incarnation key;
+  std::int32_t error = 0;
+  std::string detail;
+};
+struct Executed {  // the new program has replaced the child's image
+  Incarnation key;
+};
+struct ExecFailed {  // the child says which step failed; its exit follows
+  Incarnation key;
+  std::int32_t error = 0;
+  std::string detail;
+};
+struct Exited {  // the leader; of after_our_signal the driver says nothing
+  Incarnation key;
+  RankEnd end;
+};
+struct TreeEmpty {  // answers to CheckTree
+  Incarnation key;
+};
+struct TreeBusy {
+  Incarnation key;
+};
+
+// The guarded process.
+struct GuardedForked {
+  std::int32_t pid = 0;
+};
+struct GuardedForkFailed {
+  std::int32_t error = 0;
+};
+struct GuardedSpoke {};  // any frame of it
+struct GuardedPong {
+  std::uint64_t number = 0;
+};
+struct GuardedExited {
+  RankEnd end;
+};
+struct GuardedHungUp {};  // it closed its door but has not exited
+
+struct Terminated {  // the keeper itself was sent TERM, INT or HUP
+  std::int32_t signal = 0;
+};
+
+}  // namespace keeper_event
+
+using KeeperEvent = std::variant<keeper_event::Tick, Reserve, Start, Stop, Signal, KeeperLease, KeeperForget,
+                                 KeeperShutdown, keeper_event::Spawn, keeper_event::Forked, keeper_event::ForkFailed,
+                                 keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited,
+                                 keeper_event::TreeEmpty, keeper_event::TreeBusy, keeper_event::GuardedForked,
+                                 keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke, keeper_event::GuardedPong,
+                                 keeper_event::GuardedExited, keeper_event::GuardedHungUp, keeper_event::Terminated>;
+
+namespace keeper_action {
+
+struct ForkRank {  // into its containment, up to its gate; answered by Forked or ForkFailed
+  Incarnation key;
+  std::string mesh_name;
+  std::vector<std::string> program;
+  std::map<std::string, std::string> gang_env;
+  std::map<std::string, std::string> own_env;
+  std::string workdir;
+  std::uint64_t log_max_bytes = 0;
+};
+struct ForkSpawned {  // without a gate; answered as ForkRank
+  Incarnation key;
+  KeeperSpawn spawn;
+};
+struct OpenGate {  // answered by Executed or ExecFailed, if the child lives that long
+  Incarnation key;
+};
+struct SignalGroup {  // the leader's process group; nothing once the leader was reaped
+  Incarnation key;
+  std::int32_t number = 0;
+};
+struct FreezeTree {
+  Incarnation key;
+};
+struct ThawTree {
+  Incarnation key;
+};
+struct KillTree {  // SIGKILL to everything in the containment
+  Incarnation key;
+};
+struct CheckTree {  // answered by TreeEmpty or TreeBusy; ordered only once the leader has exited
+  Incarnation key;
+};
+struct Reap {  // the tree is empty: let go of the leader's zombie and remove the containment. The pipes stay.
+  Incarnation key;
+};
+struct Drop {  // forgotten: close the pipes
+  Incarnation key;
+};
+struct Report {
+  RankReport report;
+};
+struct Pipes {  // hand out the pipes' read ends, if there are any
+  Incarnation key;
+};
+struct ReservePorts {  // or name those already reserved; the driver answers the guarded process
+  Reserve reserve;
+};
+struct RefusePorts {
+  Reserve reserve;
+  std::string why;
+};
+struct ReleasePorts {
+  MeshId mesh;
+  GangId gang;
+  Generation generation;
+};
+struct Refused {  // for the log
+  Incarnation key;
+  std::string why;
+};
+struct ForkGuarded {  // answered by GuardedForked or GuardedForkFailed
+  std::uint32_t starts = 1;
+};
+struct SignalGuarded {
+  std::int32_t number = 0;
+};
+struct KillGuarded {
+  std::string why;
+};
+struct SayHello {  // has_stash, incarnation and keeper_pid are the driver's to fill in
+  KeeperHello hello;
+};
+struct Ping {
+  std::uint64_t number = 0;
+};
+struct KillDescendants {};  // the last act before Exit: whatever is still below this process
+struct Exit {
+  std::int32_t code = 0;
+};
+
+}  // namespace keeper_action
+
+using KeeperAction =
+    std::variant<keeper_action::ForkRank, keeper_action::ForkSpawned, keeper_action::OpenGate,
+                 keeper_action::SignalGroup, keeper_action::FreezeTree, keeper_action::ThawTree,
+                 keeper_action::KillTree, keeper_action::CheckTree, keeper_action::Reap, keeper_action::Drop,
+                 keeper_action::Report, keeper_action::Pipes, keeper_action::ReservePorts, keeper_action::RefusePorts,
+                 keeper_action::ReleasePorts, keeper_action::Refused, keeper_action::ForkGuarded,
+                 keeper_action::SignalGuarded, keeper_action::KillGuarded, keeper_action::SayHello, keeper_action::Ping,
+                 keeper_action::KillDescendants, keeper_action::Exit>;
+
+using KeeperActions = std::vector<KeeperAction>;
+
+}  // namespace monarch

@@ -1,0 +1,334 @@
+#include "worker/core/keeper_core.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "transport/base/assert.h"
+#include "transport/base/limits.h"
+
+namespace monarch {
+
+namespace {
+
+namespace event = keeper_event;
+namespace action = keeper_action;
+
+// A step that comes this late was late because we did not run.
+constexpr Duration kStall = Duration::milliseconds(500);
+constexpr std::size_t kEndedKeptPerRank = 4;  // older ones are forgotten without having been asked for
+constexpr std::size_t kPortsPerReservation = 1024;
+constexpr std::int32_t kExitNotFound = 127;
+constexpr std::int32_t kExitNotExecutable = 126;
+constexpr std::int32_t kExitSignalBase = 128;
+
+std::int32_t exit_code_of(const RankEnd& end) {
+  switch (end.kind) {
+    case EndKind::kExited: return end.value;
+    case EndKind::kSignaled: return kExitSignalBase + end.value;
+    case EndKind::kNotExecuted: return end.value == ENOENT ? kExitNotFound : kExitNotExecutable;
+    case EndKind::kNone: return kExitInternal;
+  }
+  return kExitInternal;
+}
+
+}  // namespace
+
+KeeperActions KeeperCore::step(const KeeperEvent& event, Instant now) {
+  KeeperActions actions;
+  if (exited_) return actions;
+  absorb_stall(now);
+  for (auto& [key, slot] : slots_) slot.enforce_lease(now, actions);
+  std::visit([&](const auto& value) { on(value, now, actions); }, event);
+  for (auto& [key, slot] : slots_) slot.tick(now, actions);
+  guarded_.tick(now, actions);
+  release_ports(actions);
+  finish(now, actions);
+  expected_ = std::max(now, next_due());
+  return actions;
+}
+
+Instant KeeperCore::next_due() const {
+  Instant due = guarded_.next_due();
+  for (const auto& [key, slot] : slots_) due = std::min(due, slot.next_due());
+  return due;
+}
+
+void KeeperCore::absorb_stall(Instant now) {
+  if (!expected_ || now <= *expected_ + kStall) return;
+  const Duration gap = now - *expected_;
+  for (auto& [key, slot] : slots_) slot.extend_deadlines(gap);
+  guarded_.extend_deadlines(gap);
+}
+
+RankState* KeeperCore::find(const Incarnation& key) {
+  const auto found = slots_.find(key);
+  return found == slots_.end() ? nullptr : &found->second;
+}
+
+bool KeeperCore::admit(const Incarnation& key, KeeperActions& actions) {
+  const auto floor = floors_.find(key.rank);
+  // Repeated, or stopped before it came: said and done.
+  if (floor != floors_.end() && key.generation <= floor->second) return false;
+  if (exit_code_) {
+    actions.emplace_back(action::Refused{key, "this keeper is ending"});
+    return false;
+  }
+  std::size_t kept = 0;
+  const auto first = slots_.lower_bound(Incarnation{key.rank, Generation{}});
+  for (auto slot = first; slot != slots_.end() && slot->first.rank == key.rank; ++slot, ++kept) {
+    if (slot->second.ended()) continue;
+    actions.emplace_back(action::Refused{key, "an earlier generation is not known to be gone"});  // I21
+    return false;
+  }
+  if (kept >= kEndedKeptPerRank) {
+    actions.emplace_back(action::Drop{first->first});
+    slots_.erase(first);
+  }
+  floors_[key.rank] = key.generation;
+  MONARCH_ASSERT_BECAUSE(!slots_.contains(key), "I4: one process per rank and generation");
+  return true;
+}
+
+void KeeperCore::on(const Reserve& order, Instant /*now*/, KeeperActions& actions) {
+  if (order.count == 0 || order.count > kPortsPerReservation) {
+    actions.emplace_back(action::RefusePorts{order, "between 1 and 1024 ports can be reserved at once"});
+    return;
+  }
+  Reservations& ports = ports_[Gang{order.mesh, order.gang}];
+  if (order.generation < ports.newest || exit_code_) {
+    actions.emplace_back(action::RefusePorts{order, exit_code_ ? "the keeper is ending" : "a later generation came"});
+    return;
+  }
+  if (order.generation == ports.newest && !ports.held.contains(order.generation)) {
+    actions.emplace_back(action::RefusePorts{order, "this generation has ended"});
+    return;
+  }
+  ports.newest = order.generation;
+  ports.held.emplace(order.generation, false);
+  actions.emplace_back(action::ReservePorts{order});
+}
+
+void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
+  for (const RankStart& rank : order.ranks) {
+    const Incarnation key{rank.rank, order.generation};
+    if (!admit(key, actions)) continue;
+    slots_.emplace(key, RankState(RankStateOptions{.key = key,
+                                                   .gated = true,
+                                                   .mesh = order.mesh,
+                                                   .gang = order.gang,
+                                                   .orphan = order.orphan,
+                                                   .orphan_ttl = order.orphan_ttl,
+                                                   .stop_signal = order.stop_signal,
+                                                   .stop_grace = order.stop_grace},
+                                  now));
+    actions.emplace_back(
+        action::ForkRank{key, order.mesh_name, order.program, order.env, rank.env, order.workdir, order.log_max_bytes});
+    const auto ports = ports_.find(Gang{order.mesh, order.gang});
+    if (ports == ports_.end()) continue;
+    if (const auto held = ports->second.held.find(order.generation); held != ports->second.held.end()) {
+      held->second = true;
+    }
+  }
+}
+
+void KeeperCore::on(const event::Spawn& order, Instant now, KeeperActions& actions) {
+  if (!admit(order.key, actions)) return;
+  slots_.emplace(order.key, RankState(RankStateOptions{.key = order.key,
+                                                       .gated = false,
+                                                       .mesh = order.key.rank.mesh,
+                                                       .gang = {},
+                                                       .orphan = OrphanAction::kRun,
+                                                       .orphan_ttl = Duration::forever(),
+                                                       .stop_signal = SIGTERM,
+                                                       .stop_grace = limits::kKillDeadline},
+                                      now));
+  actions.emplace_back(action::ForkSpawned{order.key, order.spawn});
+}
+
+void KeeperCore::on(const Stop& order, Instant now, KeeperActions& actions) {
+  for (const RankId rank : order.ranks) {
+    Generation& floor = floors_[rank];
+    floor = std::max(floor, order.generation);
+    for (auto slot = slots_.lower_bound(Incarnation{rank, Generation{}});
+         slot != slots_.end() && slot->first <= Incarnation{rank, order.generation}; ++slot) {
+      slot->second.stop({order.signal, order.grace}, now, actions);
+    }
+  }
+}
+
+void KeeperCore::on(const Signal& order, Instant /*now*/, KeeperActions& actions) {
+  for (const RankId rank : order.ranks) {
+    if (const RankState* slot = find({rank, order.generation})) slot->signal(order.number, actions);
+  }
+}
+
+void KeeperCore::on(const KeeperLease& lease, Instant now, KeeperActions& actions) {
+  const std::size_t count = std::min(lease.ranks.size(), lease.generations.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (RankState* slot = find({lease.ranks[i], lease.generations[i]})) slot->lease(lease.until, now, actions);
+  }
+}
+
+void KeeperCore::on(const KeeperForget& order, Instant /*now*/, KeeperActions& actions) {
+  const std::size_t count = std::min(order.ranks.size(), order.generations.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Incarnation key{order.ranks[i], order.generations[i]};
+    const RankState* slot = find(key);
+    if (slot == nullptr || !slot->ended()) continue;
+    actions.emplace_back(action::Drop{key});
+    slots_.erase(key);
+  }
+}
+
+void KeeperCore::on(const KeeperShutdown& order, Instant now, KeeperActions& actions) {
+  if (!exit_code_) exit_code_ = order.exit_code;
+  for (auto& [key, slot] : slots_) {
+    if (slot.options().gated) {
+      slot.stop({SIGKILL, Duration::zero()}, now, actions);
+    } else {
+      slot.await_end(limits::kKillDeadline, now, actions);
+    }
+  }
+  guarded_.let_go(limits::kKillDeadline, now);
+}
+
+void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& actions) {
+  if (options_.kind == KeeperKind::kGuard && !exit_code_ && guarded_.has_process()) {
+    actions.emplace_back(action::SignalGuarded{event.signal});
+    return;
+  }
+  if (exit_code_) return kill_all(now, actions);  // asked twice
+  exit_code_ = kExitSignalBase + event.signal;
+  for (auto& [key, slot] : slots_) slot.stop_as_configured(now, actions);
+}
+
+void KeeperCore::on(const event::Forked& event, Instant now, KeeperActions& actions) {
+  if (RankState* slot = find(event.key)) slot->forked(event.pid, now, actions);
+}
+
+void KeeperCore::on(const event::ForkFailed& event, Instant now, KeeperActions& actions) {
+  if (RankState* slot = find(event.key)) slot->fork_failed(event, now, actions);
+}
+
+void KeeperCore::on(const event::Executed& event, Instant /*now*/, KeeperActions& actions) {
+  if (RankState* slot = find(event.key)) slot->executed(actions);
+}
+
+void KeeperCore::on(const event::ExecFailed& event, Instant /*now*/, KeeperActions& /*actions*/) {
+  if (RankState* slot = find(event.key)) slot->exec_failed(event);
+}
+
+void KeeperCore::on(const event::Exited& event, Instant now, KeeperActions& actions) {
+  if (RankState* slot = find(event.key)) slot->exited(event.end, now, actions);
+}
+
+void KeeperCore::on(const event::TreeEmpty& event, Instant /*now*/, KeeperActions& actions) {
+  if (RankState* slot = find(event.key)) slot->tree_empty(actions);
+}
+
+void KeeperCore::on(const event::TreeBusy& event, Instant now, KeeperActions& actions) {
+  if (RankState* slot = find(event.key)) slot->tree_busy(now, actions);
+}
+
+void KeeperCore::on(const event::GuardedForked& /*event*/, Instant now, KeeperActions& actions) {
+  guarded_.forked(now);
+  say_hello(actions);
+}
+
+void KeeperCore::on(const event::GuardedForkFailed& event, Instant now, KeeperActions& actions) {
+  RankEnd end;
+  end.kind = EndKind::kNotExecuted;
+  end.value = event.error;
+  guarded_ended(end, now, actions);
+}
+
+void KeeperCore::on(const event::GuardedSpoke& /*event*/, Instant now, KeeperActions& /*actions*/) {
+  guarded_.spoke(now);
+}
+
+void KeeperCore::on(const event::GuardedPong& /*event*/, Instant now, KeeperActions& /*actions*/) {
+  guarded_.pong(now);
+}
+
+void KeeperCore::on(const event::GuardedExited& event, Instant now, KeeperActions& actions) {
+  guarded_ended(event.end, now, actions);
+}
+
+void KeeperCore::on(const event::GuardedHungUp& /*event*/, Instant now, KeeperActions& /*actions*/) {
+  guarded_.hung_up(now);
+}
+
+void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& actions) {
+  // While ending there is nothing to start it again for.
+  if (exit_code_) guarded_.let_go(Duration::zero(), now);
+  switch (guarded_.ended(now)) {
+    case GuardedState::Outcome::kNeverReady: exit_code_ = exit_code_of(end); break;
+    case GuardedState::Outcome::kGaveUp: exit_code_ = kExitInternal; break;
+    case GuardedState::Outcome::kNone:
+    case GuardedState::Outcome::kRestarts:
+    case GuardedState::Outcome::kLeft: return;
+  }
+  kill_all(now, actions);
+}
+
+void KeeperCore::say_hello(KeeperActions& actions) const {
+  action::SayHello hello;
+  hello.hello.starts = guarded_.starts();
+  for (const auto& [key, slot] : slots_) {
+    if (slot.options().gated) {
+      hello.hello.ranks.push_back(slot.report());
+    } else if (!slot.ended()) {
+      hello.hello.spawned.push_back(key.rank);
+    }
+  }
+  actions.emplace_back(std::move(hello));
+  for (const auto& [key, slot] : slots_) {
+    if (slot.options().gated) {
+      actions.emplace_back(action::Pipes{key});
+    } else {
+      actions.emplace_back(action::Report{slot.report()});
+    }
+  }
+}
+
+// A reservation lives until its ranks have ended; one whose ranks never came, until a later generation is reserved.
+void KeeperCore::release_ports(KeeperActions& actions) {
+  for (auto& [gang, ports] : ports_) {
+    for (auto held = ports.held.begin(); held != ports.held.end();) {
+      const auto& [generation, started] = *held;
+      const bool live =
+          std::any_of(slots_.begin(), slots_.end(), [&gang = gang, generation = generation](const auto& s) {
+            return s.first.generation == generation && s.second.options().gated && !s.second.ended() &&
+                   s.second.options().mesh == gang.mesh && s.second.options().gang == gang.gang;
+          });
+      if (live || (!started && generation == ports.newest)) {
+        ++held;
+        continue;
+      }
+      actions.emplace_back(action::ReleasePorts{gang.mesh, gang.gang, generation});
+      held = ports.held.erase(held);
+    }
+  }
+}
+
+void KeeperCore::kill_all(Instant now, KeeperActions& actions) {
+  for (auto& [key, slot] : slots_) slot.stop({SIGKILL, Duration::zero()}, now, actions);
+}
+
+void KeeperCore::finish(Instant now, KeeperActions& actions) {
+  if (!exit_code_) return;
+  if (!std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.settled(); })) return;
+  if (!guarded_.gone()) {
+    if (guarded_.phase() == GuardedPhase::kLeaving) return;
+    // It heard of every end before this, and has this long to put it in order.
+    if (guarded_.has_process()) actions.emplace_back(action::SignalGuarded{SIGTERM});
+    guarded_.let_go(limits::kKillDeadline, now);
+    if (!guarded_.gone()) return;
+  }
+  exited_ = true;
+  actions.emplace_back(action::KillDescendants{});
+  actions.emplace_back(action::Exit{*exit_code_});
+}
+
+}  // namespace monarch

@@ -1,0 +1,52 @@
+#pragma once
+
+// LeaseState: until when an incarnation may run, and when it is killed if nobody renews that. A lease only ever grows: who
+// granted a longer one waits for it before it puts something in the rank's place.
+//
+// The end of an orphan: what was already waited counts, so an incarnation is killed `orphan_ttl` after it last heard of a
+// supervisor, but never while a lease lasts. One that never had a lease counts from its fork.
+//
+// Thread: a value.
+
+#include <algorithm>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+class LeaseState {
+ public:
+  LeaseState() = default;
+  LeaseState(OrphanAction orphan, Duration orphan_ttl, Instant forked_at)
+      : orphan_(orphan), orphan_ttl_(orphan_ttl), last_contact_(forked_at) {}
+
+  // False where it grants nothing new: it is over already, or not longer than what is held.
+  bool renew(Instant until, Instant now) {
+    if (until <= now || (granted_ && until <= until_)) return false;
+    granted_ = true;
+    until_ = until;
+    last_contact_ = now;
+    return true;
+  }
+
+  bool granted() const { return granted_; }
+  bool valid(Instant now) const { return granted_ && now < until_; }
+  // When hold or stop strikes; never for `run` and before the first grant.
+  Instant ends_at() const { return granted_ && orphan_ != OrphanAction::kRun ? until_ : Instant::never(); }
+  // When what is held, or waits at its gate without ever a lease, is killed.
+  Instant killed_at() const {
+    const Instant waited = last_contact_ + orphan_ttl_;
+    return granted_ ? std::max(until_, waited) : waited;
+  }
+  OrphanAction orphan() const { return orphan_; }
+
+ private:
+  OrphanAction orphan_ = OrphanAction::kHold;
+  Duration orphan_ttl_;
+  Instant last_contact_;
+  bool granted_ = false;
+  Instant until_;
+};
+
+}  // namespace monarch

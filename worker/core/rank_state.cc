@@ -1,0 +1,339 @@
+#include "worker/core/rank_state.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "transport/base/assert.h"
+#include "transport/base/limits.h"
+
+namespace monarch {
+
+namespace {
+
+using keeper_action::CheckTree;
+using keeper_action::FreezeTree;
+using keeper_action::KillTree;
+using keeper_action::OpenGate;
+using keeper_action::Reap;
+using keeper_action::Report;
+using keeper_action::SignalGroup;
+using keeper_action::ThawTree;
+
+// Of looking again whether a tree is empty. The kernel tells us of children, but not of theirs.
+constexpr Duration kFirstCheckPeriod = Duration::milliseconds(5);
+constexpr Duration kLastCheckPeriod = Duration::milliseconds(100);
+
+RankPhase outward(SlotPhase phase) {
+  switch (phase) {
+    case SlotPhase::kForking:
+    case SlotPhase::kGated:
+    case SlotPhase::kStarting: return RankPhase::kGated;
+    case SlotPhase::kRunning:
+    case SlotPhase::kHeld: return RankPhase::kRunning;
+    case SlotPhase::kGrace:
+    case SlotPhase::kKilling: return RankPhase::kStopping;
+    case SlotPhase::kWedged: return RankPhase::kWedged;
+    case SlotPhase::kEnded: return RankPhase::kEnded;
+  }
+  return RankPhase::kEnded;
+}
+
+}  // namespace
+
+RankReport RankState::report() const {
+  RankReport report;
+  report.rank = options_.key.rank;
+  report.generation = options_.key.generation;
+  report.phase = outward(phase_);
+  report.pid = pid_;
+  report.held = phase_ == SlotPhase::kHeld;
+  report.started_at = started_at_;
+  if (leader_exited()) {
+    report.ended_at = *ended_at_;
+    report.end = end_;
+  }
+  return report;
+}
+
+void RankState::enter(SlotPhase phase, KeeperActions& actions) {
+  phase_ = phase;
+  actions.emplace_back(Report{report()});
+}
+
+void RankState::kill(Instant now, KeeperActions& actions) {
+  if (!leader_exited()) signalled_ = true;
+  actions.emplace_back(KillTree{options_.key});
+  deadline_ = now + limits::kKillDeadline;
+  enter(SlotPhase::kKilling, actions);
+  if (leader_exited()) check_tree(now, actions);
+}
+
+void RankState::check_tree(Instant now, KeeperActions& actions) {
+  check_period_ = check_period_ == Duration::zero() ? kFirstCheckPeriod : std::min(check_period_ * 2, kLastCheckPeriod);
+  next_check_ = now + check_period_;
+  actions.emplace_back(CheckTree{options_.key});
+}
+
+void RankState::enforce_lease(Instant now, KeeperActions& actions) {
+  switch (phase_) {
+    case SlotPhase::kGated:
+      // Nobody ever leased it: the supervisor that ordered it is gone.
+      if (now >= lease_.killed_at()) kill(now, actions);
+      return;
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+      if (now < lease_.ends_at()) return;
+      if (lease_.orphan() == OrphanAction::kStop || now >= lease_.killed_at()) return kill(now, actions);
+      actions.emplace_back(FreezeTree{options_.key});
+      return enter(SlotPhase::kHeld, actions);
+    case SlotPhase::kHeld:
+      if (now >= lease_.killed_at()) kill(now, actions);
+      return;
+    case SlotPhase::kGrace:
+      // Its replacement may start without a word from here: the rest of the grace is gone (I1).
+      if (now >= lease_.ends_at()) kill(now, actions);
+      return;
+    case SlotPhase::kForking:  // it has no process yet
+    case SlotPhase::kKilling:  // already all that can be done
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::tick(Instant now, KeeperActions& actions) {
+  if (next_check_ <= now) check_tree(now, actions);
+  if (deadline_ > now) return;
+  deadline_ = Instant::never();
+  switch (phase_) {
+    case SlotPhase::kGrace: return kill(now, actions);
+    case SlotPhase::kKilling: return enter(SlotPhase::kWedged, actions);
+    case SlotPhase::kForking:  // these set no deadline
+    case SlotPhase::kGated:
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+    case SlotPhase::kHeld:
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+Instant RankState::next_due() const {
+  const Instant due = std::min(deadline_, next_check_);
+  switch (phase_) {
+    case SlotPhase::kGated:
+    case SlotPhase::kHeld: return std::min(due, lease_.killed_at());
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+    case SlotPhase::kGrace: return std::min(due, lease_.ends_at());
+    case SlotPhase::kForking:
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return due;
+  }
+  return due;
+}
+
+void RankState::extend_deadlines(Duration gap) { deadline_ = deadline_ + gap; }
+
+void RankState::lease(Instant until, Instant now, KeeperActions& actions) {
+  switch (phase_) {
+    case SlotPhase::kForking:
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+    case SlotPhase::kGrace: (void)lease_.renew(until, now); return;
+    case SlotPhase::kGated:
+      if (!lease_.renew(until, now)) return;
+      phase_ = SlotPhase::kStarting;
+      actions.emplace_back(OpenGate{options_.key});
+      return;
+    case SlotPhase::kHeld:
+      if (!lease_.renew(until, now)) return;
+      actions.emplace_back(ThawTree{options_.key});
+      return enter(SlotPhase::kRunning, actions);
+    case SlotPhase::kKilling:  // no lease brings it back
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::stop(const StopOrder& order, Instant now, KeeperActions& actions) {
+  const bool at_once = order.grace <= Duration::zero();
+  switch (phase_) {
+    case SlotPhase::kForking: stop_when_forked_ = true; return;
+    case SlotPhase::kGated:                            // it has nothing to save
+    case SlotPhase::kHeld: return kill(now, actions);  // thawing it would let it run without a lease (I1)
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+      if (at_once) return kill(now, actions);
+      signalled_ = true;
+      actions.emplace_back(SignalGroup{options_.key, SIGCONT});
+      actions.emplace_back(SignalGroup{options_.key, order.signal});
+      deadline_ = now + order.grace;
+      return enter(SlotPhase::kGrace, actions);
+    case SlotPhase::kGrace:
+      // A repeated order changes nothing, an impatient one shortens the wait.
+      if (at_once) return kill(now, actions);
+      deadline_ = std::min(deadline_, now + order.grace);
+      return;
+    case SlotPhase::kKilling:  // already beyond what an order asks for
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::await_end(Duration patience, Instant now, KeeperActions& actions) {
+  switch (phase_) {
+    case SlotPhase::kForking: stop_when_forked_ = true; return;
+    case SlotPhase::kGated:
+    case SlotPhase::kHeld: return kill(now, actions);
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning: deadline_ = now + patience; return enter(SlotPhase::kGrace, actions);
+    case SlotPhase::kGrace: deadline_ = std::min(deadline_, now + patience); return;
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::signal(std::int32_t number, KeeperActions& actions) const {
+  switch (phase_) {
+    case SlotPhase::kRunning:
+    case SlotPhase::kGrace: actions.emplace_back(SignalGroup{options_.key, number}); return;
+    case SlotPhase::kForking:  // there is no program yet that could have asked for the signal
+    case SlotPhase::kGated:
+    case SlotPhase::kStarting:
+    case SlotPhase::kHeld:  // a CONT would let it run without a lease (I1)
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::forked(std::int32_t pid, Instant now, KeeperActions& actions) {
+  MONARCH_ASSERT_BECAUSE(phase_ == SlotPhase::kForking, "I4: one process per rank and generation");
+  pid_ = pid;
+  started_at_ = now;
+  if (stop_when_forked_) return kill(now, actions);
+  if (!options_.gated) {
+    phase_ = SlotPhase::kStarting;
+    return;
+  }
+  enter(SlotPhase::kGated, actions);
+  if (!lease_.valid(now)) return;
+  phase_ = SlotPhase::kStarting;
+  actions.emplace_back(OpenGate{options_.key});
+}
+
+void RankState::fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions) {
+  MONARCH_ASSERT_BECAUSE(phase_ == SlotPhase::kForking, "I4: one process per rank and generation");
+  started_at_ = now;
+  ended_at_ = now;
+  end_.kind = EndKind::kNotExecuted;
+  end_.value = failure.error;
+  end_.detail = failure.detail;
+  end_.after_our_signal = stop_when_forked_;
+  actions.emplace_back(Reap{options_.key});
+  enter(SlotPhase::kEnded, actions);
+}
+
+void RankState::executed(KeeperActions& actions) {
+  switch (phase_) {
+    case SlotPhase::kStarting: return enter(SlotPhase::kRunning, actions);
+    case SlotPhase::kForking:  // a child that died at its gate looks the same; its exit tells
+    case SlotPhase::kGated:
+    case SlotPhase::kRunning:  // repeated
+    case SlotPhase::kHeld:     // the states that came in between say more
+    case SlotPhase::kGrace:
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::exec_failed(const keeper_event::ExecFailed& failure) {
+  switch (phase_) {
+    case SlotPhase::kGated:
+    case SlotPhase::kStarting:
+    case SlotPhase::kHeld:
+    case SlotPhase::kGrace:
+    case SlotPhase::kKilling:
+      if (leader_exited()) return;  // the exit was told first and is the end on record
+      end_.kind = EndKind::kNotExecuted;
+      end_.value = failure.error;
+      end_.detail = failure.detail;
+      end_.after_our_signal = signalled_;
+      return;
+    case SlotPhase::kForking:  // there is no child yet
+    case SlotPhase::kRunning:  // executed already
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::exited(const RankEnd& end, Instant now, KeeperActions& actions) {
+  if (leader_exited()) return;  // told once is enough
+  MONARCH_ASSERT(phase_ != SlotPhase::kForking && phase_ != SlotPhase::kEnded);
+  ended_at_ = now;
+  if (end_.kind != EndKind::kNotExecuted) {
+    end_ = end;
+    end_.after_our_signal = signalled_;
+  }
+  switch (phase_) {
+    case SlotPhase::kGated:
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+    case SlotPhase::kHeld:
+      // What it left behind goes with it. Not reported yet: mostly there is nothing, and the end is one message.
+      phase_ = SlotPhase::kKilling;
+      deadline_ = now + limits::kKillDeadline;
+      actions.emplace_back(KillTree{options_.key});
+      return check_tree(now, actions);
+    case SlotPhase::kGrace:  // its children have the rest of the grace
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged: return check_tree(now, actions);
+    case SlotPhase::kForking:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::tree_empty(KeeperActions& actions) {
+  if (!leader_exited()) return;  // no answer to a question of ours
+  switch (phase_) {
+    case SlotPhase::kGrace:
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged:
+      deadline_ = Instant::never();
+      next_check_ = Instant::never();
+      actions.emplace_back(Reap{options_.key});
+      return enter(SlotPhase::kEnded, actions);
+    case SlotPhase::kForking:  // the leader has not exited in these
+    case SlotPhase::kGated:
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+    case SlotPhase::kHeld:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void RankState::tree_busy(Instant now, KeeperActions& actions) {
+  if (!leader_exited()) return;
+  const bool first = check_period_ == kFirstCheckPeriod;
+  switch (phase_) {
+    case SlotPhase::kGrace: break;
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged:
+      // Something was forked while the others were killed.
+      actions.emplace_back(KillTree{options_.key});
+      break;
+    case SlotPhase::kForking:
+    case SlotPhase::kGated:
+    case SlotPhase::kStarting:
+    case SlotPhase::kRunning:
+    case SlotPhase::kHeld:
+    case SlotPhase::kEnded: return;
+  }
+  next_check_ = now + check_period_;
+  if (first) actions.emplace_back(Report{report()});
+}
+
+}  // namespace monarch

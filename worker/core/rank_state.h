@@ -1,0 +1,105 @@
+#pragma once
+
+// RankState: one incarnation of a rank on its host, from the fork to the verified empty tree; also a process of
+// KeeperSpawn, which has neither gate nor lease. It decides; the keeper's driver performs.
+//
+// WARNING: a leader's exit is not the end: what it left behind is killed, and only an empty tree lets another incarnation
+// start (I21). Until then the leader stays a zombie, so that its number, which names its group and session, is nobody's.
+//
+// Thread: a value.
+
+#include <optional>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/time.h"
+#include "worker/core/keeper_actions.h"
+#include "worker/core/lease_state.h"
+
+namespace monarch {
+
+enum class SlotPhase : std::uint8_t {
+  kForking,   // ForkRank is ordered
+  kGated,     // waits for its first lease
+  kStarting,  // the gate is open, the program not yet executed
+  kRunning,
+  kHeld,     // frozen at the end of its lease
+  kGrace,    // told to stop, its grace lasts
+  kKilling,  // killed, or ended by itself; its tree is not known to be empty
+  kWedged,   // kKillDeadline passed, and something is still there
+  kEnded,
+};
+
+struct RankStateOptions {
+  Incarnation key;
+  bool gated = true;  // false: a process of KeeperSpawn
+  MeshId mesh;
+  GangId gang;
+  OrphanAction orphan = OrphanAction::kHold;
+  Duration orphan_ttl;
+  std::int32_t stop_signal = 15;
+  Duration stop_grace;
+};
+
+struct StopOrder {
+  std::int32_t signal = 15;
+  Duration grace;  // zero: KILL at once
+};
+
+class RankState {
+ public:
+  RankState(const RankStateOptions& options, Instant now)
+      : options_(options), lease_(options.orphan, options.orphan_ttl, now) {}
+
+  const Incarnation& key() const { return options_.key; }
+  const RankStateOptions& options() const { return options_; }
+  SlotPhase phase() const { return phase_; }
+  bool ended() const { return phase_ == SlotPhase::kEnded; }
+  // Nothing more will come of it, for better or worse.
+  bool settled() const { return ended() || phase_ == SlotPhase::kWedged; }
+  RankReport report() const;
+
+  // Before anything else is handled: has the lease ended (I1)?
+  void enforce_lease(Instant now, KeeperActions& actions);
+  void tick(Instant now, KeeperActions& actions);
+  Instant next_due() const;
+  // The keeper itself did not run for this long: what others were given to act in grows by it. Leases do not.
+  void extend_deadlines(Duration gap);
+
+  void lease(Instant until, Instant now, KeeperActions& actions);
+  void stop(const StopOrder& order, Instant now, KeeperActions& actions);
+  void stop_as_configured(Instant now, KeeperActions& actions) {
+    stop({options_.stop_signal, options_.stop_grace}, now, actions);
+  }
+  // The job is over: a process of KeeperSpawn may end by itself for so long.
+  void await_end(Duration patience, Instant now, KeeperActions& actions);
+  void signal(std::int32_t number, KeeperActions& actions) const;
+
+  void forked(std::int32_t pid, Instant now, KeeperActions& actions);
+  void fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions);
+  void executed(KeeperActions& actions);
+  void exec_failed(const keeper_event::ExecFailed& failure);
+  void exited(const RankEnd& end, Instant now, KeeperActions& actions);
+  void tree_empty(KeeperActions& actions);
+  void tree_busy(Instant now, KeeperActions& actions);
+
+ private:
+  bool leader_exited() const { return ended_at_.has_value(); }
+  void enter(SlotPhase phase, KeeperActions& actions);
+  void kill(Instant now, KeeperActions& actions);
+  void check_tree(Instant now, KeeperActions& actions);
+
+  RankStateOptions options_;
+  SlotPhase phase_ = SlotPhase::kForking;
+  LeaseState lease_;
+  std::int32_t pid_ = 0;
+  Instant started_at_;
+  std::optional<Instant> ended_at_;  // of the leader
+  RankEnd end_;
+  bool signalled_ = false;
+  bool stop_when_forked_ = false;
+  Instant deadline_ = Instant::never();    // of the grace, of the killing
+  Instant next_check_ = Instant::never();  // of the tree, once the leader has exited
+  Duration check_period_;
+};
+
+}  // namespace monarch
