@@ -1,0 +1,270 @@
+// Links between honest peers: what is delivered, what is said when it cannot be, and how they come back.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/transport/zmq/zmq_lab.h"
+#include "transport/zmq/reconnecting_client.h"
+
+namespace monarch {
+namespace {
+
+TEST(ServerLink, HandsOnFramesWithTheSendersUserId) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  const auto peer = lab.client(keys);
+  ASSERT_TRUE(lab.until([&] { return peer->link->connected(); }));
+  std::vector<ZmqFrame> frames;
+  frames.push_back(ZmqFrame::copy("header"));
+  frames.push_back(ZmqFrame::take(std::string(100'000, 'p')));
+  frames.push_back(ZmqFrame());
+  ASSERT_TRUE(peer->link->send(frames).ok());
+  ASSERT_TRUE(lab.until([&] { return !lab.inbound.empty(); }));
+  const InboundMessage& message = lab.inbound.front();
+  EXPECT_EQ(message.user_id, "worker/h1");
+  ASSERT_EQ(message.frames.size(), 3U);
+  EXPECT_EQ(message.frames[0].bytes(), "header");
+  EXPECT_EQ(message.frames[1].bytes(), std::string(100'000, 'p'));
+  EXPECT_EQ(message.frames[2].size(), 0U);
+  EXPECT_EQ(message.frames[0].peer_address(), "127.0.0.1");
+  EXPECT_EQ(lab.counters().messages, 1U);
+  EXPECT_EQ(lab.counters().handshaken, 1U);
+  EXPECT_EQ(lab.counters().junk(), 0U);
+}
+
+TEST(ServerLink, SendToALinkThatEndedIsGone) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  auto peer = lab.client(keys);
+  ASSERT_TRUE(lab.until([&] { return peer->link->connected(); }));
+  ASSERT_TRUE(peer->send("hello").ok());
+  ASSERT_TRUE(lab.until([&] { return !lab.inbound.empty(); }));
+  peer.reset();
+  ErrorCode code = ErrorCode::kInternal;
+  ASSERT_TRUE(lab.until([&] {
+    auto frames = one_frame("anybody?");
+    const Status sent = lab.server->send(lab.inbound.front().link, frames);
+    if (!sent.ok()) code = sent.error().code;
+    return !sent.ok();
+  }));
+  EXPECT_EQ(code, ErrorCode::kGone);
+  EXPECT_EQ(lab.counters().sends_gone, 1U);
+}
+
+TEST(ServerLink, SendToAFullQueueIsBusyAndKeepsTheFrames) {
+  ZmqLab lab({.server = {.high_water_mark = 4}});
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  auto options = lab.client_options();
+  options.link.high_water_mark = 4;
+  auto silent = ClientLink::connect(*lab.context, options, keys);  // no loop reads it
+  ASSERT_TRUE(silent.ok());
+  ASSERT_TRUE(lab.until([&] { return (*silent)->next_event() == ClientEvent::kConnected; }));
+  auto hello = one_frame("hello");
+  ASSERT_TRUE((*silent)->send(hello).ok());
+  ASSERT_TRUE(lab.until([&] { return !lab.inbound.empty(); }));
+  const std::string payload(512U << 10U, 'x');
+  ErrorCode code = ErrorCode::kInternal;
+  std::size_t kept = 0;
+  ASSERT_TRUE(lab.until([&] {
+    auto frames = one_frame(payload);
+    const Status sent = lab.server->send(lab.inbound.front().link, frames);
+    if (sent.ok()) return false;
+    code = sent.error().code;
+    kept = frames.size() == 1 ? frames[0].size() : 0;
+    return true;
+  }));
+  EXPECT_EQ(code, ErrorCode::kBusy);
+  EXPECT_EQ(kept, payload.size());
+  EXPECT_EQ(lab.counters().sends_full, 1U);
+}
+
+TEST(ServerLink, TakesTheFirstFreePortOfItsRange) {
+  ZmqLab lab;
+  lab.bind();
+  const std::uint16_t taken = lab.server->port();
+  const auto none = ServerLink::bind(*lab.context, {.ports = {taken, taken}}, lab.server_keys);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::kBusy);
+  const auto last = static_cast<std::uint16_t>(std::min(taken + 20, 65'535));
+  const auto next = ServerLink::bind(*lab.context, {.ports = {taken, last}}, lab.server_keys);
+  ASSERT_TRUE(next.ok());
+  EXPECT_GT((*next)->port(), taken);
+  EXPECT_LE((*next)->port(), last);
+}
+
+TEST(ServerLink, RefusesANameForAnAddress) {
+  ZmqLab lab;
+  const auto server = ServerLink::bind(*lab.context, {.address = "localhost"}, lab.server_keys);
+  ASSERT_FALSE(server.ok());
+  EXPECT_EQ(server.error().code, ErrorCode::kInvalid);
+}
+
+TEST(ClientLink, SendBeforeTheConnectionIsGone) {
+  ZmqLab lab;
+  lab.bind();
+  const auto peer = lab.client(key_pair());
+  const Status sent = peer->send("too early");
+  ASSERT_FALSE(sent.ok());
+  EXPECT_EQ(sent.error().code, ErrorCode::kGone);
+}
+
+TEST(ClientLink, ComesBackToAServerThatRestartsOnTheSamePortWithTheSameKey) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  const auto peer = lab.client(keys);
+  ASSERT_TRUE(lab.until([&] { return peer->link->connected(); }));
+  const std::uint16_t port = lab.server->port();
+  lab.server.reset();
+  ASSERT_TRUE(lab.until([&] { return peer->saw(ClientEvent::kDisconnected); }));
+  ASSERT_TRUE(lab.until([&] {  // libzmq closes the old port at its own time
+    auto again = ServerLink::bind(*lab.context, {.ports = {port, port}}, lab.server_keys);
+    if (again.ok()) lab.server = std::move(again).value();
+    return again.ok();
+  }));
+  lab.server->attach(*lab.loop, [&](InboundMessage&& message) { lab.inbound.push_back(std::move(message)); });
+  ASSERT_TRUE(lab.until([&] { return peer->link->connected(); }));
+  ASSERT_TRUE(peer->send("back").ok());
+  ASSERT_TRUE(lab.until([&] { return lab.from("worker/h1") != nullptr; }));
+  EXPECT_EQ(lab.inbound.front().frames[0].bytes(), "back");
+}
+
+TEST(ClientLink, SecondLinkOfOneKeyIsHeardWhileTheRouterHoldsTheFirst) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  const auto old_link = lab.client(keys);
+  ASSERT_TRUE(lab.until([&] { return old_link->link->connected(); }));
+  ASSERT_TRUE(old_link->send("hello").ok());
+  ASSERT_TRUE(lab.until([&] { return lab.inbound.size() == 1; }));
+  const auto new_link = lab.client(keys);
+  ASSERT_TRUE(lab.until([&] { return new_link->link->connected(); }));
+  ASSERT_TRUE(new_link->send("hello").ok());
+  ASSERT_TRUE(lab.until([&] { return lab.inbound.size() == 2; }));
+  ASSERT_TRUE(old_link->send("late").ok());
+  ASSERT_TRUE(lab.until([&] { return lab.inbound.size() == 3; }));
+
+  LinkTable table;
+  const auto bind = [&](std::size_t i) { return table.bind(lab.inbound[i].link, lab.inbound[i].user_id, "worker/h1"); };
+  EXPECT_EQ(bind(0), LinkTable::Bound::kNew);
+  EXPECT_EQ(bind(1), LinkTable::Bound::kMoved);
+  EXPECT_EQ(bind(2), LinkTable::Bound::kStale);
+  auto answer = one_frame("answer");
+  ASSERT_TRUE(lab.server->send(*table.link_of("worker/h1"), answer).ok());
+  ASSERT_TRUE(lab.until([&] { return !new_link->messages.empty(); }));
+  EXPECT_TRUE(old_link->messages.empty());
+}
+
+TEST(ServerLink, NamesLaterLinksWithLaterIds) {  // what LinkTable rests on
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto peer = lab.client(keys);
+    ASSERT_TRUE(lab.until([&] { return peer->link->connected(); }));
+    ASSERT_TRUE(peer->send("hello").ok());
+    ASSERT_TRUE(lab.until([&] { return lab.inbound.size() == i + 1; }));
+    if (i == 0) continue;
+    EXPECT_TRUE(newer(lab.inbound[i].link, lab.inbound[i - 1].link));
+  }
+}
+
+TEST(ReconnectingClient, ComesBackWithANewSocketAfterARefusal) {
+  ZmqLab lab({.unknown_key_wait = Duration::zero()});
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  int refused = 0;
+  int connected = 0;
+  std::vector<std::string> messages;
+  auto client = ReconnectingClient::start(
+      *lab.context, *lab.loop, lab.client_options(), keys, 7,
+      {.on_message = [&](std::vector<ZmqFrame>&& frames) { messages.emplace_back(frames[0].bytes()); },
+       .on_connected = [&] { ++connected; },
+       .on_disconnected = [] {},
+       .on_refused =
+           [&](const Error& why) {
+             EXPECT_EQ(why.code, ErrorCode::kGone);
+             ++refused;
+           }});
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE(lab.until([&] { return refused == 2; }));
+  EXPECT_FALSE((*client)->connected());
+  auto early = one_frame("early");
+  EXPECT_EQ((*client)->send(early).error().code, ErrorCode::kGone);
+  lab.allow({{keys.public_key, "worker/h1"}});
+  ASSERT_TRUE(lab.until([&] { return connected == 1; }));
+  auto hello = one_frame("hello");
+  ASSERT_TRUE((*client)->send(hello).ok());
+  ASSERT_TRUE(lab.until([&] { return lab.from("worker/h1") != nullptr; }));
+  auto answer = one_frame("welcome");
+  ASSERT_TRUE(lab.server->send(lab.from("worker/h1")->link, answer).ok());
+  ASSERT_TRUE(lab.until([&] { return messages == std::vector<std::string>{"welcome"}; }));
+  EXPECT_TRUE((*client)->connected());
+}
+
+TEST(ReconnectingClient, SaysWhenAServerLeavesAndWhenItIsBack) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  std::vector<std::string> said;
+  auto client = ReconnectingClient::start(*lab.context, *lab.loop, lab.client_options(), keys, 7,
+                                          {.on_message = [](std::vector<ZmqFrame>&&) {},
+                                           .on_connected = [&] { said.emplace_back("connected"); },
+                                           .on_disconnected = [&] { said.emplace_back("disconnected"); },
+                                           .on_refused = [&](const Error&) { said.emplace_back("refused"); }});
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE(lab.until([&] { return said.size() == 1; }));
+  const std::uint16_t port = lab.server->port();
+  lab.server.reset();
+  ASSERT_TRUE(lab.until([&] { return said.size() == 2; }));
+  ASSERT_TRUE(lab.until([&] {
+    auto again = ServerLink::bind(*lab.context, {.ports = {port, port}}, lab.server_keys);
+    if (again.ok()) lab.server = std::move(again).value();
+    return again.ok();
+  }));
+  ASSERT_TRUE(lab.until([&] { return said.size() == 3; }));
+  EXPECT_EQ(said, (std::vector<std::string>{"connected", "disconnected", "connected"}));
+}
+
+TEST(ReconnectingClient, ToldWhenAFullQueueTakesMessagesAgain) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  auto options = lab.client_options();
+  options.link.high_water_mark = 4;
+  auto client = ReconnectingClient::start(*lab.context, *lab.loop, options, keys, 7,
+                                          {.on_message = [](std::vector<ZmqFrame>&&) {},
+                                           .on_connected = [] {},
+                                           .on_disconnected = [] {},
+                                           .on_refused = [](const Error&) {}});
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE(lab.until([&] { return (*client)->connected(); }));
+  const std::string payload(256U << 10U, 'x');
+  Status sent;
+  while (sent.ok()) {  // the loop does not turn: nobody reads
+    auto frames = one_frame(payload);
+    sent = (*client)->send(frames);
+  }
+  ASSERT_EQ(sent.error().code, ErrorCode::kBusy);
+  bool writable = false;
+  (*client)->when_writable([&] { writable = true; });
+  ASSERT_TRUE(lab.until([&] { return writable; }));
+  auto frames = one_frame(payload);
+  EXPECT_TRUE((*client)->send(frames).ok());
+}
+
+}  // namespace
+}  // namespace monarch

@@ -1,0 +1,163 @@
+#include "transport/zmq/zmq_loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/transport/zmq/zmq_lab.h"
+#include "transport/base/clock.h"
+
+namespace monarch {
+namespace {
+
+// Two ends of an inproc pair: what one sends, the other's loop takes.
+struct Pair {
+  Pair(ZmqContext& context, const std::string& name)
+      : near(ZmqSocket::create(context, ZMQ_PAIR).value()), far(ZmqSocket::create(context, ZMQ_PAIR).value()) {
+    EXPECT_TRUE(near->bind("inproc://" + name).ok());
+    EXPECT_TRUE(far->connect("inproc://" + name).ok());
+  }
+  void send(int count) {
+    for (int i = 0; i < count; ++i) {
+      auto frames = one_frame("x");
+      EXPECT_TRUE(far->send(frames).ok());
+    }
+  }
+  bool take() {
+    std::vector<ZmqFrame> frames;
+    return near->receive(frames, 1) == ZmqSocket::Taken::kMessage;
+  }
+  std::unique_ptr<ZmqSocket> near;
+  std::unique_ptr<ZmqSocket> far;
+};
+
+struct LoopTest : testing::Test {
+  LoopTest() : events(EventLoop::create().value()), loop(*events), context(ZmqContext::create({}).value()) {}
+  std::unique_ptr<EventLoop> events;
+  ZmqLoop loop;
+  std::unique_ptr<ZmqContext> context;
+};
+
+using ZmqLoopOf = LoopTest;
+
+TEST_F(ZmqLoopOf, ServesSocketsInTheOrderOfAddingEachWithinABudget) {
+  Pair control(*context, "control");
+  Pair bulk(*context, "bulk");
+  std::string served;
+  loop.watch(*control.near, [&] { return control.take() && (served += 'c', true); });
+  loop.watch(*bulk.near, [&] { return bulk.take() && (served += 'b', true); });
+  bulk.send(100);
+  control.send(100);
+  loop.turn(boot_now());
+  EXPECT_EQ(served, std::string(64, 'c') + std::string(64, 'b'));
+  loop.turn(Instant::never());  // what is left is found without a new message
+  EXPECT_EQ(served.size(), 200U);
+}
+
+TEST_F(ZmqLoopOf, TakesMessagesBeforeTimersThatAreDue) {
+  Pair pair(*context, "pair");
+  std::string order;
+  events->at(boot_now(), [&] { order += "timer "; });
+  loop.watch(*pair.near, [&] { return pair.take() && (order += "message ", true); });
+  pair.send(1);
+  loop.turn(boot_now());
+  EXPECT_EQ(order, "message timer ");
+}
+
+TEST_F(ZmqLoopOf, ReadsTheClockBeforeItsHandlers) {
+  Pair pair(*context, "pair");
+  const Instant before = boot_now();
+  Instant seen;
+  loop.watch(*pair.near, [&] {
+    seen = events->now();
+    return pair.take();
+  });
+  pair.send(1);
+  loop.turn(boot_now());
+  EXPECT_GE(seen, before);
+}
+
+TEST_F(ZmqLoopOf, WakesForADescriptorOfTheEventLoopAndRunsDeferredCalls) {
+  const UniqueFd wake(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::string order;
+  const auto watch = events->watch(wake.get(), Interest::kRead, [&](Readiness) {
+    order += "descriptor ";
+    events->defer([&] {
+      order += "deferred ";
+      events->defer([&] {
+        order += "again";
+        loop.stop();
+      });
+    });
+    std::uint64_t count = 0;
+    EXPECT_EQ(::read(wake.get(), &count, sizeof count), static_cast<ssize_t>(sizeof count));
+  });
+  ASSERT_TRUE(watch.ok());
+  loop.run();
+  EXPECT_EQ(order, "descriptor deferred again");
+  events->forget(*watch);
+}
+
+TEST_F(ZmqLoopOf, RunsATimerWhileNoSocketSpeaks) {
+  Pair pair(*context, "pair");
+  loop.watch(*pair.near, [&] { return pair.take(); });
+  events->at(boot_now() + Duration::milliseconds(5), [&] { loop.stop(); });
+  loop.run();
+  EXPECT_TRUE(events->stopped());
+}
+
+TEST_F(ZmqLoopOf, HandlerMayForgetItselfAndCloseItsSocket) {
+  auto pair = std::make_unique<Pair>(*context, "pair");
+  Pair other(*context, "other");
+  int calls = 0;
+  int other_calls = 0;
+  ZmqWatchId id = 0;
+  id = loop.watch(*pair->near, [&] {
+    ++calls;
+    loop.forget(id);
+    pair.reset();
+    return true;
+  });
+  loop.watch(*other.near, [&] { return other.take() && (++other_calls, true); });
+  pair->send(3);
+  other.send(1);
+  loop.turn(boot_now());
+  loop.turn(boot_now());
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(other_calls, 1);
+}
+
+TEST_F(ZmqLoopOf, HandlerMayForgetAWatchThatIsReadyToo) {
+  Pair first(*context, "first");
+  Pair second(*context, "second");
+  bool second_called = false;
+  ZmqWatchId second_id = 0;
+  loop.watch(*first.near, [&] {
+    loop.forget(second_id);
+    return first.take();
+  });
+  second_id = loop.watch(*second.near, [&] { return second_called = second.take(); });
+  first.send(1);
+  second.send(1);
+  loop.turn(boot_now());
+  EXPECT_FALSE(second_called);
+}
+
+TEST_F(ZmqLoopOf, MissesNoMessageThatArrivedDuringASend) {
+  Pair pair(*context, "pair");
+  int taken = 0;
+  loop.watch(*pair.near, [&] { return pair.take() && (++taken, true); });
+  pair.send(1);
+  auto frames = one_frame("out");
+  ASSERT_TRUE(pair.near->send(frames).ok());  // takes the edge of ZMQ_FD with it
+  loop.turn(Instant::never());
+  EXPECT_EQ(taken, 1);
+}
+
+}  // namespace
+}  // namespace monarch

@@ -1,0 +1,79 @@
+#include "transport/zmq/client_link.h"
+
+#include <zmq.h>
+
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kReconnectMilliseconds = 100;
+constexpr int kReconnectMaxMilliseconds = 2'000;
+
+Status prepare(ZmqSocket& socket, const ClientOptions& options, const CurveKeyPair& keys) {
+  MONARCH_TRY(apply_link_options(socket, options.link, keys));
+  MONARCH_TRY(socket.set_bytes(ZMQ_CURVE_SERVERKEY, options.server_key.bytes()));
+  // Queue only to a server that proved itself: nothing piles up for one that is away.
+  MONARCH_TRY(socket.set(ZMQ_IMMEDIATE, 1));
+  MONARCH_TRY(socket.set(ZMQ_RECONNECT_IVL, kReconnectMilliseconds));
+  MONARCH_TRY(socket.set(ZMQ_RECONNECT_IVL_MAX, kReconnectMaxMilliseconds));
+  return socket.set(ZMQ_IPV6, is_ipv6(options.address) ? 1 : 0);
+}
+
+}  // namespace
+
+ClientLink::ClientLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor,
+                       std::size_t message_bytes)
+    : socket_(std::move(socket)), monitor_(std::move(monitor)), message_bytes_(message_bytes) {}
+
+Result<std::unique_ptr<ClientLink>> ClientLink::connect(ZmqContext& context, const ClientOptions& options,
+                                                        const CurveKeyPair& keys) {
+  MONARCH_ASSERT(options.link.io_thread < context.io_threads());
+  MONARCH_ASSIGN(const std::string endpoint, tcp_endpoint(options.address, text(options.port)));
+  MONARCH_ASSIGN(auto socket, ZmqSocket::create(context, ZMQ_DEALER));
+  MONARCH_TRY(prepare(*socket, options, keys));
+  MONARCH_ASSIGN(auto monitor, ZmqMonitor::attach(context, *socket));
+  MONARCH_TRY(socket->connect(endpoint));
+  return std::unique_ptr<ClientLink>(new ClientLink(std::move(socket), std::move(monitor), options.link.message_bytes));
+}
+
+Status ClientLink::send(std::vector<ZmqFrame>& frames) {
+  Status sent = socket_->send(frames);
+  if (sent || sent.error().code != ErrorCode::kBusy || connected_) return sent;
+  return Error{ErrorCode::kGone, "sending: not connected"};
+}
+
+std::optional<std::vector<ZmqFrame>> ClientLink::receive() {
+  std::vector<ZmqFrame> frames;
+  for (;;) {
+    const auto taken = socket_->receive(frames, kFramesPerMessage);
+    if (taken == ZmqSocket::Taken::kNothing) return std::nullopt;
+    std::size_t size = 0;
+    for (const ZmqFrame& frame : frames) size += frame.size();
+    if (taken == ZmqSocket::Taken::kMessage && size <= message_bytes_) return frames;
+    ++refused_messages_;
+  }
+}
+
+std::optional<ClientEvent> ClientLink::next_event() {
+  while (const auto event = monitor_->next()) {
+    switch (*event) {
+      case MonitorEvent::kHandshaken: connected_ = true; return ClientEvent::kConnected;
+      case MonitorEvent::kAuthRefused: connected_ = false; return ClientEvent::kRefused;
+      case MonitorEvent::kDisconnected:
+        if (!connected_) continue;  // the end of a handshake that failed: libzmq tries again
+        connected_ = false;
+        return ClientEvent::kDisconnected;
+      case MonitorEvent::kProtocolError:     // a wrong server key, most likely: libzmq tries again, ever more slowly
+      case MonitorEvent::kHandshakeDropped:  // the same
+      case MonitorEvent::kAccepted:          // of servers only
+      case MonitorEvent::kAcceptFailed: continue;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace monarch

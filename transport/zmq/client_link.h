@@ -1,0 +1,63 @@
+#pragma once
+
+// ClientLink: one DEALER to one server, with CURVE. libzmq reconnects it for ever and says nothing but to its monitor,
+// so this says when a connection came, went, or was refused. A refused link is finished: libzmq does not try again, and
+// its owner makes another one (ReconnectingClient does).
+//
+// Thread: the loop's. Lifetime: within the context's.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/zmq/link_options.h"
+#include "transport/zmq/monitor.h"
+
+namespace monarch {
+
+struct ClientOptions {
+  std::string address = "127.0.0.1";  // numeric
+  std::uint16_t port = 0;
+  CurvePublicKey server_key;
+  LinkOptions link;
+};
+
+enum class ClientEvent : std::uint8_t {
+  kConnected,     // the handshake is done: the server knows us, and messages flow
+  kRefused,       // the server does not know our key; this link is finished
+  kDisconnected,  // messages on the way may be lost; libzmq tries again
+};
+
+class ClientLink {
+ public:
+  static Result<std::unique_ptr<ClientLink>> connect(ZmqContext& context, const ClientOptions& options,
+                                                     const CurveKeyPair& keys);
+  ClientLink(const ClientLink&) = delete;
+  ClientLink& operator=(const ClientLink&) = delete;
+
+  // kGone: not connected, or the server left midway. kBusy: the queue is full; the frames are still the caller's.
+  Status send(std::vector<ZmqFrame>& frames);
+  // The next message; one above the limits is passed over and counted.
+  std::optional<std::vector<ZmqFrame>> receive();
+  // What the monitor said since.
+  std::optional<ClientEvent> next_event();
+
+  bool connected() const { return connected_; }
+  std::uint64_t refused_messages() const { return refused_messages_; }
+  ZmqSocket& socket() { return *socket_; }
+  ZmqSocket& monitor_socket() { return monitor_->socket(); }
+
+ private:
+  ClientLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, std::size_t message_bytes);
+
+  std::unique_ptr<ZmqSocket> socket_;
+  std::unique_ptr<ZmqMonitor> monitor_;
+  std::size_t message_bytes_;
+  bool connected_ = false;
+  std::uint64_t refused_messages_ = 0;
+};
+
+}  // namespace monarch

@@ -1,0 +1,43 @@
+#pragma once
+
+// What both ends of a link have in common: limits, and how soon a dead connection is found. The defaults are those of
+// the control port.
+//
+// Thread: values.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "transport/base/limits.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/zmq/curve.h"
+#include "transport/zmq/socket.h"
+
+namespace monarch {
+
+struct LinkOptions {
+  int io_thread = 0;  // of the context; control and bulk have one each
+  int high_water_mark = limits::kControlHighWaterMark;
+  // All frames of a message together. A larger one is dropped and counted; libzmq disconnects the sender of a single
+  // frame that is larger still by kDisconnectSlack.
+  std::size_t message_bytes = limits::kControlPayloadBytes;
+  Duration handshake_interval = Duration::seconds(2);
+  Duration beat_interval = Duration::seconds(1);
+  Duration beat_timeout = Duration::seconds(4);
+};
+
+inline constexpr std::size_t kDisconnectSlack = 64U << 10U;
+inline constexpr std::size_t kFramesPerMessage = 16;
+
+// WARNING: ZMQ_ROUTING_ID is never set. A client that reconnects under an id that the ROUTER still holds is deaf for
+// ever (4.3.4), so the ROUTER names its links.
+Status apply_link_options(ZmqSocket& socket, const LinkOptions& options, const CurveKeyPair& keys);
+
+// "tcp://127.0.0.1:7000", "tcp://[::1]:7000"; kInvalid unless the address is numeric: a name would be looked up on the
+// calling thread. `port` is a number or "*".
+Result<std::string> tcp_endpoint(const std::string& address, const std::string& port);
+bool is_ipv6(const std::string& address);
+
+}  // namespace monarch

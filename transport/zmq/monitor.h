@@ -1,0 +1,45 @@
+#pragma once
+
+// ZmqMonitor: what libzmq says about the connections of one socket, as values. It names no peers: libzmq 4.3.4 does not
+// say which connection a handshake belonged to.
+//
+// Thread: that of the watched socket. Lifetime: ends before the watched socket does.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "transport/base/result.h"
+#include "transport/zmq/socket.h"
+
+namespace monarch {
+
+enum class MonitorEvent : std::uint8_t {
+  kAccepted,
+  kAcceptFailed,      // no descriptor left, most likely
+  kHandshaken,        // the peer proved its key, and the ZAP handler let it in
+  kAuthRefused,       // the ZAP handler said no
+  kProtocolError,     // another mechanism, a wrong server key, a malformed command
+  kHandshakeDropped,  // silent until the interval ended, or gone before the handshake did
+  kDisconnected,
+};
+
+class ZmqMonitor {
+ public:
+  static Result<std::unique_ptr<ZmqMonitor>> attach(ZmqContext& context, ZmqSocket& watched);
+  ~ZmqMonitor();
+  ZmqMonitor(const ZmqMonitor&) = delete;
+  ZmqMonitor& operator=(const ZmqMonitor&) = delete;
+
+  // Nothing: there is no more for now.
+  std::optional<MonitorEvent> next();
+  ZmqSocket& socket() { return *events_; }
+
+ private:
+  ZmqMonitor(ZmqSocket& watched, std::unique_ptr<ZmqSocket> events) : watched_(watched), events_(std::move(events)) {}
+
+  ZmqSocket& watched_;
+  std::unique_ptr<ZmqSocket> events_;
+};
+
+}  // namespace monarch

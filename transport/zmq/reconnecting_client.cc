@@ -1,0 +1,90 @@
+#include "transport/zmq/reconnecting_client.h"
+
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+Result<std::unique_ptr<ReconnectingClient>> ReconnectingClient::start(ZmqContext& context, ZmqLoop& loop,
+                                                                      const ClientOptions& options,
+                                                                      const CurveKeyPair& keys, std::uint64_t seed,
+                                                                      Handlers handlers) {
+  std::unique_ptr<ReconnectingClient> client(
+      new ReconnectingClient(context, loop, options, keys, seed, std::move(handlers)));
+  MONARCH_TRY(client->open());
+  return client;
+}
+
+ReconnectingClient::ReconnectingClient(ZmqContext& context, ZmqLoop& loop, const ClientOptions& options,
+                                       const CurveKeyPair& keys, std::uint64_t seed, Handlers handlers)
+    : context_(context), loop_(loop), options_(options), keys_(keys), handlers_(std::move(handlers)), backoff_(seed) {}
+
+ReconnectingClient::~ReconnectingClient() {
+  loop_.loop().cancel(retry_timer_);
+  close();
+}
+
+Status ReconnectingClient::open() {
+  MONARCH_ASSIGN(link_, ClientLink::connect(context_, options_, keys_));
+  // Events first: the connection is announced before its first message.
+  monitor_watch_ = loop_.watch(link_->monitor_socket(), [this] { return take_event(); });
+  message_watch_ = loop_.watch(link_->socket(), [this] { return take_message(); });
+  return {};
+}
+
+void ReconnectingClient::close() {
+  if (link_ == nullptr) return;
+  loop_.forget(monitor_watch_);
+  loop_.forget(message_watch_);
+  link_.reset();
+}
+
+void ReconnectingClient::retry(const Error& why) {
+  close();
+  retry_timer_ = loop_.loop().at(loop_.loop().now() + backoff_.next(), [this] {
+    if (const Status opened = open(); !opened) retry(opened.error());
+  });
+  handlers_.on_refused(why);
+}
+
+bool ReconnectingClient::take_message() {
+  // The event is older than the message, but its socket may have been asked before it came.
+  while (link_ != nullptr && !link_->connected() && take_event()) {
+  }
+  if (link_ == nullptr) return false;
+  auto frames = link_->receive();
+  if (!frames) return false;
+  handlers_.on_message(std::move(*frames));
+  return true;
+}
+
+bool ReconnectingClient::take_event() {
+  const auto event = link_->next_event();
+  if (!event) return false;
+  switch (*event) {
+    case ClientEvent::kConnected:
+      backoff_.reset();
+      handlers_.on_connected();
+      return true;
+    case ClientEvent::kDisconnected:
+      loop_.when_writable(message_watch_, nullptr);
+      handlers_.on_disconnected();
+      return true;
+    case ClientEvent::kRefused:
+      retry(Error{ErrorCode::kGone, text(options_.address, ":", options_.port, " does not know our key")});
+      return false;
+  }
+  return false;
+}
+
+Status ReconnectingClient::send(std::vector<ZmqFrame>& frames) {
+  if (link_ == nullptr) return Error{ErrorCode::kGone, "sending: not connected"};
+  return link_->send(frames);
+}
+
+void ReconnectingClient::when_writable(std::function<void()> handler) {
+  if (link_ != nullptr) loop_.when_writable(message_watch_, std::move(handler));
+}
+
+}  // namespace monarch

@@ -1,0 +1,124 @@
+#include "transport/zmq/socket.h"
+
+#include <zmq.h>
+
+#include <array>
+#include <cerrno>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+ErrorCode code_of(int errno_value) {
+  switch (errno_value) {
+    case EAGAIN:
+    case EADDRINUSE:
+    case EMFILE: return ErrorCode::kBusy;
+    case EHOSTUNREACH: return ErrorCode::kGone;
+    case EINVAL:
+    case EADDRNOTAVAIL:
+    case ENODEV:
+    case EACCES: return ErrorCode::kInvalid;
+    default: return ErrorCode::kInternal;
+  }
+}
+
+Error zmq_error(std::string_view what, int errno_value) {
+  return Error{code_of(errno_value), text(what, ": ", zmq_strerror(errno_value))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ZmqSocket>> ZmqSocket::create(ZmqContext& context, int kind) {
+  void* native = zmq_socket(context.native(), kind);
+  if (native == nullptr) return zmq_error("making a zmq socket", errno);
+  context.open_sockets_.fetch_add(1);
+  std::unique_ptr<ZmqSocket> socket(new ZmqSocket(context, native));
+  // Without this the end of the context waits for a peer that may never read.
+  MONARCH_TRY(socket->set(ZMQ_LINGER, 0));
+  return socket;
+}
+
+ZmqSocket::~ZmqSocket() {
+  MONARCH_ASSERT(zmq_close(native_) == 0);
+  context_.open_sockets_.fetch_sub(1);
+}
+
+Status ZmqSocket::set(int option, int value) {
+  if (zmq_setsockopt(native_, option, &value, sizeof value) == 0) return {};
+  return zmq_error(text("setting zmq option ", option, " to ", value), errno);
+}
+
+Status ZmqSocket::set_wide(int option, std::int64_t value) {
+  if (zmq_setsockopt(native_, option, &value, sizeof value) == 0) return {};
+  return zmq_error(text("setting zmq option ", option, " to ", value), errno);
+}
+
+Status ZmqSocket::set_bytes(int option, std::string_view value) {
+  if (zmq_setsockopt(native_, option, value.data(), value.size()) == 0) return {};
+  return zmq_error(text("setting zmq option ", option), errno);  // the value may be a secret
+}
+
+Status ZmqSocket::bind(const std::string& endpoint) {
+  if (zmq_bind(native_, endpoint.c_str()) == 0) return {};
+  return zmq_error(text("binding ", endpoint), errno);
+}
+
+Status ZmqSocket::connect(const std::string& endpoint) {
+  if (zmq_connect(native_, endpoint.c_str()) == 0) return {};
+  return zmq_error(text("connecting to ", endpoint), errno);
+}
+
+Result<std::string> ZmqSocket::last_endpoint() const {
+  std::array<char, 256> buffer{};
+  std::size_t size = buffer.size();
+  if (zmq_getsockopt(native_, ZMQ_LAST_ENDPOINT, buffer.data(), &size) != 0) {
+    return zmq_error("asking for the bound endpoint", errno);
+  }
+  return std::string(buffer.data());
+}
+
+Status ZmqSocket::send(std::span<ZmqFrame> frames) {
+  MONARCH_ASSERT(!frames.empty());
+  int failed = 0;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const int flags = ZMQ_DONTWAIT | (i + 1 < frames.size() ? ZMQ_SNDMORE : 0);
+    int sent = -1;
+    do {
+      sent = zmq_msg_send(static_cast<zmq_msg_t*>(frames[i].native()), native_, flags);
+    } while (sent < 0 && errno == EINTR);
+    if (sent >= 0) continue;
+    failed = errno;
+    if (i == 0) return zmq_error("sending", failed);
+    // WARNING: a DEALER whose peer leaves midway drops every frame up to the message's last one (lb.cpp, 4.3.4). The
+    // rest has to be sent, or the next message would be dropped in its place.
+  }
+  if (failed != 0) return Error{ErrorCode::kGone, "sending: the peer left in the middle of the message"};
+  return {};
+}
+
+ZmqSocket::Taken ZmqSocket::receive(std::vector<ZmqFrame>& frames, std::size_t limit) {
+  frames.clear();
+  std::size_t count = 0;
+  for (;;) {
+    ZmqFrame frame;
+    auto* raw = static_cast<zmq_msg_t*>(frame.native());
+    if (zmq_msg_recv(raw, native_, ZMQ_DONTWAIT) < 0) {
+      if (errno == EINTR) continue;
+      // The parts of a message arrive together (zmq_msg_recv(3)); ETERM here would be a context ended too early.
+      MONARCH_ASSERT(errno == EAGAIN && count == 0);
+      return Taken::kNothing;
+    }
+    const bool more = zmq_msg_more(raw) != 0;
+    ++count;
+    if (count <= limit) frames.push_back(std::move(frame));
+    if (more) continue;
+    if (count <= limit) return Taken::kMessage;
+    frames.clear();
+    return Taken::kTooManyFrames;
+  }
+}
+
+}  // namespace monarch
