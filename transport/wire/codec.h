@@ -33,10 +33,10 @@ bool codec_read(codec::Reader& reader, StrongId<Tag, Int>& id) {
   return true;
 }
 
-MONARCH_FIELDS(RankId, mesh, rank);
-MONARCH_FIELDS(Generation, term, counter);
-MONARCH_FIELDS(WallTime, nanoseconds_since_epoch);
-MONARCH_FIELDS(Error, code, message);
+MONARCH_FIELDS(RankId, mesh, rank)
+MONARCH_FIELDS(Generation, term, counter)
+MONARCH_FIELDS(WallTime, nanoseconds_since_epoch)
+MONARCH_FIELDS(Error, code, message)
 
 constexpr ErrorCode monarch_enum_max(ErrorCode) { return ErrorCode::kInternal; }
 

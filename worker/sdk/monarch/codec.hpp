@@ -119,9 +119,9 @@ bool read_enum(Reader& reader, E& value) {
   std::underlying_type_t<E> number{};
   if (!codec::read(reader, number)) return false;
   if constexpr (BoundedEnum<E>) {
-    if (number < 0 || number > static_cast<std::underlying_type_t<E>>(monarch_enum_max(E{}))) {
-      return reader.fail("an enumerator is out of range");
-    }
+    bool inside = number <= static_cast<std::underlying_type_t<E>>(monarch_enum_max(E{}));
+    if constexpr (std::is_signed_v<std::underlying_type_t<E>>) inside = inside && number >= 0;
+    if (!inside) return reader.fail("an enumerator is out of range");
   }
   value = static_cast<E>(number);
   return true;

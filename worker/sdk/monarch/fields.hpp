@@ -12,13 +12,11 @@
   }                                                                                            \
   [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] const T& monarch_value) { \
     return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));              \
-  }                                                                                            \
-  static_assert(true, "for the semicolon")
+  }
 
-#define MONARCH_FIELDS_INSIDE(...)                                                                                   \
-  auto monarch_codec_fields() { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); }       \
-  auto monarch_codec_fields() const { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); } \
-  static_assert(true, "for the semicolon")
+#define MONARCH_FIELDS_INSIDE(...)                                                                             \
+  auto monarch_codec_fields() { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); } \
+  auto monarch_codec_fields() const { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); }
 
 // The machinery: a macro that names itself only through MONARCH_FIELDS_AGAIN is expanded again by each scan below.
 #define MONARCH_FIELDS_OF_VALUE(field) monarch_value.field
