@@ -1,0 +1,136 @@
+#include "transport/wire/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/transport/wire/every_message.h"
+#include "transport/wire/codec.h"
+
+namespace monarch {
+namespace {
+
+constexpr std::size_t kLimit = 16U << 20U;
+
+TEST(Messages, AreTheSameAfterTheWire) {
+  for (std::size_t index = 0; index < kMessages; ++index) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      visit_message(index, [&](auto message) {
+        SCOPED_TRACE(text("message ", index, ", seed ", seed));
+        Arbitrary(seed).fill(message);
+        const std::string bytes = encode_payload(message);
+        const auto back = decode_payload<decltype(message)>(bytes, kLimit);
+        ASSERT_TRUE(back.ok()) << back.error().message;
+        EXPECT_EQ(encode_payload(*back), bytes);
+      });
+    }
+  }
+}
+
+TEST(Messages, OfOneKindWithOtherValuesHaveOtherBytes) {
+  for (std::size_t index = 0; index < kMessages; ++index) {
+    visit_message(index, [&](auto message) {
+      auto other = message;
+      Arbitrary(1).fill(message);
+      Arbitrary(2).fill(other);
+      EXPECT_NE(encode_payload(message), encode_payload(other)) << "message " << index;
+    });
+  }
+}
+
+TEST(Messages, CutAnywhereAreRefused) {
+  for (std::size_t index = 0; index < kMessages; ++index) {
+    visit_message(index, [&](auto message) {
+      Arbitrary(7).fill(message);
+      const std::string bytes = encode_payload(message);
+      for (std::size_t size = 0; size < bytes.size(); ++size) {
+        const auto cut = decode_payload<decltype(message)>(std::string_view(bytes).substr(0, size), kLimit);
+        ASSERT_FALSE(cut.ok()) << "message " << index << " cut at " << size;
+        EXPECT_EQ(cut.error().code, ErrorCode::kInvalid);
+      }
+    });
+  }
+}
+
+TEST(Messages, WithAnyByteReplacedAreRefusedOrAnotherValidMessage) {
+  for (std::size_t index = 0; index < kMessages; ++index) {
+    visit_message(index, [&](auto message) {
+      Arbitrary(11).fill(message);
+      const std::string bytes = encode_payload(message);
+      for (std::size_t at = 0; at < bytes.size(); ++at) {
+        for (const unsigned byte :
+             {0x00U, 0x01U, 0x7fU, 0x80U, 0x9fU, 0xc0U, 0xc1U, 0xc6U, 0xdbU, 0xddU, 0xdfU, 0xffU}) {
+          std::string changed = bytes;
+          changed[at] = static_cast<char>(byte);
+          const auto back = decode_payload<decltype(message)>(changed, kLimit);
+          if (!back.ok()) continue;
+          const auto again = decode_payload<decltype(message)>(encode_payload(*back), kLimit);
+          ASSERT_TRUE(again.ok()) << "message " << index << ", byte " << at;
+          ASSERT_EQ(encode_payload(*again), encode_payload(*back));
+        }
+      }
+    });
+  }
+}
+
+TEST(Messages, OfANewerPeerMayHaveMoreFields) {
+  codec::Writer writer;
+  writer.array(3);
+  writer.unsigned_integer(41);
+  writer.string("a field of the future");
+  writer.map(1);
+  writer.nil();
+  writer.real(1.5);
+  const auto ping = decode_payload<KeeperPing>(writer.take());
+  ASSERT_TRUE(ping.ok()) << ping.error().message;
+  EXPECT_EQ(ping->number, 41U);
+}
+
+TEST(Messages, ErrorsSayWhatIsWrongAndWhere) {
+  const auto wrong = decode_payload<KeeperPing>("\x91\xa1x");
+  EXPECT_EQ(wrong.error().message, "decoding a payload: an integer expected, at byte 1 of 3");
+  const auto missing = decode_payload<KeeperPing>("\x90");
+  EXPECT_NE(missing.error().message.find("misses fields"), std::string::npos);
+}
+
+TEST(Messages, OverTheLimitAreRefusedUnread) {
+  const std::string bytes = encode_payload(KeeperStash{.bytes = std::string(100, 'x')});
+  EXPECT_TRUE(decode_payload<KeeperStash>(bytes, bytes.size()).ok());
+  EXPECT_EQ(decode_payload<KeeperStash>(bytes, bytes.size() - 1).error().code, ErrorCode::kInvalid);
+}
+
+TEST(Messages, EnumeratorsOutOfRangeAreRefused) {
+  RankEnd end;
+  end.kind = EndKind::kNotExecuted;
+  std::string bytes = encode_payload(end);
+  ASSERT_EQ(bytes[1], 3);
+  bytes[1] = 4;
+  EXPECT_FALSE(decode_payload<RankEnd>(bytes).ok());
+}
+
+TEST(Messages, ForeverStaysForever) {
+  const auto back = decode_payload<Duration>(encode_payload(Duration::forever()));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(*back, Duration::forever());
+  const auto never = decode_payload<Instant>(encode_payload(Instant::never()));
+  ASSERT_TRUE(never.ok());
+  EXPECT_EQ(*never, Instant::never());
+}
+
+TEST(Messages, CarryErrorsAndJobs) {
+  const auto errors =
+      decode_payload<std::vector<Error>>(encode_payload(std::vector{Error{ErrorCode::kTimeout, "late"}}));
+  ASSERT_TRUE(errors.ok());
+  EXPECT_EQ(errors->at(0).code, ErrorCode::kTimeout);
+  EXPECT_EQ(errors->at(0).message, "late");
+  JobUuid job;
+  job.bytes[0] = 0xff;
+  job.bytes[15] = 1;
+  const auto back = decode_payload<JobUuid>(encode_payload(job));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(*back, job);
+  EXPECT_FALSE(decode_payload<JobUuid>(encode_payload(codec::Bytes{"short"})).ok());
+}
+
+}  // namespace
+}  // namespace monarch
