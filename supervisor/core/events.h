@@ -24,6 +24,7 @@ namespace monarch {
 // The first term begins.
 struct JobBegun {
   Term term;
+  JobUuid job;
 };
 
 // A later term begins: the supervisor of the one before it ended without a verdict.

@@ -32,6 +32,12 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
   }
 }
 
+void JobCore::restore(JobState state) {
+  MONARCH_ASSERT(state_.phase == JobPhase::kNew);
+  MONARCH_ASSERT(state.hosts.size() == hosts_.size() && state.meshes.size() == spec_.meshes.size());
+  state_ = std::move(state);
+}
+
 std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   now_ = now;
   actions_.clear();
@@ -55,6 +61,7 @@ Instant JobCore::next_deadline() const {
 void JobCore::on(const JobBegun& event) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
   state_.phase = JobPhase::kStarting;
+  state_.job = event.job;
   state_.term = event.term;
   state_.start_deadline = now_ + spec_.start_timeout;
   state_.time_deadline = now_ + spec_.time_limit;

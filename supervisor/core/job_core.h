@@ -27,6 +27,8 @@ class JobCore {
  public:
   JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options);
 
+  // The state of a snapshot, before any event.
+  void restore(JobState state);
   std::vector<Action> step(const CoreEvent& event, Instant now);
   // When DeadlinePassed is due; never() if nothing waits.
   Instant next_deadline() const;

@@ -26,6 +26,7 @@ enum class JobPhase : std::uint8_t {
   kShuttingDown,  // workers are told to end
   kEnded,
 };
+constexpr JobPhase monarch_enum_max(JobPhase) { return JobPhase::kEnded; }
 
 enum class HostPhase : std::uint8_t {
   kCold,
@@ -36,6 +37,7 @@ enum class HostPhase : std::uint8_t {
   kEnded,       // the launcher reported its worker's end
   kLost,        // given up: it is not proven that its worker ended
 };
+constexpr HostPhase monarch_enum_max(HostPhase) { return HostPhase::kLost; }
 
 struct HostState {
   HostPhase phase = HostPhase::kCold;
@@ -56,6 +58,7 @@ enum class RankStage : std::uint8_t {
   kEnded,     // see end
   kLost,      // its host is lost
 };
+constexpr RankStage monarch_enum_max(RankStage) { return RankStage::kLost; }
 
 struct RankState {
   RankStage stage = RankStage::kPending;
@@ -79,6 +82,7 @@ enum class GangPhase : std::uint8_t {
   kFailed,
   kStopped,
 };
+constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kStopped; }
 
 struct GangState {
   GangPhase phase = GangPhase::kWaiting;
@@ -101,6 +105,7 @@ struct MeshState {
 
 struct JobState {
   JobPhase phase = JobPhase::kNew;
+  JobUuid job;
   Term term;
   std::vector<HostState> hosts;
   std::vector<MeshState> meshes;

@@ -122,6 +122,7 @@ struct Beat {
   std::vector<RankReport> ranks;           // all that the keeper knows of, ended ones until they are forgotten
   std::uint64_t output_dropped_bytes = 0;  // not streamed; read again from the file
   bool output_disk_full = false;
+  Duration round_trip;  // of the last beat that was acknowledged, on the worker's clock; zero: none yet
 };
 
 struct Ack {

@@ -12,20 +12,20 @@
 
 namespace monarch {
 
-MONARCH_FIELDS(JobEvent, number, time, severity, type, host, mesh, rank, generation, pid, message, details)
+MONARCH_FIELDS(JobEvent, number, time, severity, type, host, mesh, rank, generation, pid, message, details);
 MONARCH_FIELDS(FirstCause, kind, host, mesh, rank, gang, gang_rank, generation, pid, end, summary, rule, stderr_tail,
-               secondary)
-MONARCH_FIELDS(Verdict, outcome, exit_code, cause, reason, started, ended, left_behind)
-MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end)
-MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks)
-MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds)
-MONARCH_FIELDS(JobStatus, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict)
-MONARCH_FIELDS(Attach, output, events, after_event, viewer)
-MONARCH_FIELDS(StatusRequest, unused)
-MONARCH_FIELDS(StopRequest, how, interrupted, exit_code, who)
-MONARCH_FIELDS(SignalRequest, ranks, number)
-MONARCH_FIELDS(ViewerOutput, stream, offset, bytes)
-MONARCH_FIELDS(Accepted, message)
-MONARCH_FIELDS(Refused, message)
+               secondary);
+MONARCH_FIELDS(Verdict, outcome, exit_code, cause, reason, started, ended, left_behind);
+MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end);
+MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks);
+MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds);
+MONARCH_FIELDS(JobStatus, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict);
+MONARCH_FIELDS(Attach, output, events, after_event, viewer);
+MONARCH_FIELDS(StatusRequest, unused);
+MONARCH_FIELDS(StopRequest, how, interrupted, exit_code, who);
+MONARCH_FIELDS(SignalRequest, ranks, number);
+MONARCH_FIELDS(ViewerOutput, stream, offset, bytes);
+MONARCH_FIELDS(Accepted, message);
+MONARCH_FIELDS(Refused, message);
 
 }  // namespace monarch
