@@ -1,0 +1,87 @@
+#pragma once
+
+// What is wrong with a text that a person wrote, with its place, in the form in which it is shown. It knows no YAML and no
+// schema; whoever finds a fault adds it to a Report, and all faults of a text are shown together, in its order.
+//
+// Thread: values; a Report belongs to the thread that reads the text.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monarch {
+
+// A span of one line. Line and column count from 1; column and length are bytes. Line 0: the text as a whole.
+struct Place {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::uint32_t length = 0;
+  bool operator==(const Place&) const = default;
+};
+
+enum class Severity : std::uint8_t { kError, kWarning };
+
+struct Diagnostic {
+  std::string id;  // "E0107": stable, see all_errors()
+  Severity severity = Severity::kError;
+  std::string file{};
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;  // in characters, as an editor counts
+  std::uint32_t length = 0;  // in characters
+  std::string message{};
+  std::string label{};  // under the caret; may be empty
+  std::string help{};   // may be empty
+};
+
+struct RenderOptions {
+  bool colour = false;
+};
+
+// error[E0107]: message / --> file:line:column / the line with carets and the label / = help: …; ends with a newline.
+// `source` is the text that the diagnostic speaks of; nothing of it reaches the terminal unescaped.
+std::string render(const Diagnostic& diagnostic, std::string_view source, RenderOptions options = {});
+std::string render(const std::vector<Diagnostic>& diagnostics, std::string_view source, RenderOptions options = {});
+
+// The register of errors: ids never change their meaning and are never used twice.
+struct ErrorDoc {
+  std::string_view id;
+  std::string_view title;        // one line
+  std::string_view explanation;  // a paragraph, for `explain`
+};
+std::span<const ErrorDoc> all_errors();
+const ErrorDoc* find_error(std::string_view id);
+
+struct Fault {
+  std::string message{};
+  std::string label{};
+  std::string help{};
+};
+
+class Report {
+ public:
+  Report(std::string file, std::string_view source) : file_(std::move(file)), source_(source) {}
+
+  void error(std::string_view id, Place place, Fault fault);
+  bool failed() const { return !found_.empty(); }
+  std::size_t count() const { return found_.size(); }
+
+  // Sorted by place; beyond kMostShown the rest is counted in a last line.
+  std::vector<Diagnostic> diagnostics() const;
+
+  static constexpr std::size_t kMostShown = 100;
+
+ private:
+  struct Found {
+    std::string_view id;
+    Place place;
+    Fault fault;
+  };
+  std::string file_;
+  std::string_view source_;
+  std::vector<Found> found_;
+};
+
+}  // namespace monarch

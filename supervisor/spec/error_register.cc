@@ -1,0 +1,108 @@
+// The register of errors: E00xx the file, E01xx its structure, E02xx single values, E03xx values that contradict each
+// other, E04xx what this build cannot do.
+
+#include <algorithm>
+#include <array>
+
+#include "supervisor/spec/diagnostics.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr ErrorDoc kErrors[] = {
+    {"E0001", "this is not YAML",
+     "The text does not follow the grammar of YAML: most often a bracket or a quote that is not closed, keys of one "
+     "map that "
+     "do not start in the same column, or a text with `: ` or a leading special character that needs quotes."},
+    {"E0002", "the file is too large",
+     "A spec has at most 1 MiB. It is refused before it is parsed. Data belongs into files that the program reads."},
+    {"E0003", "nested too deeply", "Lists and maps are nested at most 32 levels deep; no spec needs more than ten."},
+    {"E0004", "an alias or an anchor",
+     "`&name` and `*name` are refused: an alias hides what a line means, and a few of them can stand for gigabytes."},
+    {"E0005", "a tag", "`!type` is refused: the type of each value is given by its key."},
+    {"E0006", "a merge key", "`<<` is refused, as aliases are: write the keys out."},
+    {"E0007", "a second document", "One file holds one spec; what follows `---` would be ignored, so it is refused."},
+    {"E0008", "the file is not plain UTF-8 text",
+     "NUL, other control characters and bytes that are not UTF-8 are refused: they are invisible in an editor, and a "
+     "parser "
+     "may end the text at one."},
+    {"E0009", "a tab in the indentation", "YAML indents with spaces only. Replace each tab by spaces."},
+    {"E0010", "the file is empty",
+     "There is nothing but blanks and comments in it. `version`, `job` and `meshes` are needed."},
+    {"E0011", "a directive",
+     "Lines that start with % at the front of the file (%YAML, %TAG) are refused: a spec needs none."},
+    {"E0012", "too many values or errors", "A spec has at most 20,000 values, and the first 100 errors are shown."},
+    {"E0013", "the file cannot be read",
+     "The path must name a regular file that you may read. A pipe or a device is refused: it may never end."},
+    {"E0101", "a key is missing", "The map lacks a key that has no default."},
+    {"E0102", "a duplicate key", "A key is written twice in one map; which one counts would be a guess."},
+    {"E0103", "a value of the wrong kind",
+     "The key takes a list, a map or a single value, and another of these is written."},
+    {"E0104", "a key that is not a text", "Keys are names; a list, a map or nothing cannot be one."},
+    {"E0105", "not exactly one launcher", "`launch` names exactly one of `local`, `ssh` and `slurm`."},
+    {"E0106", "not exactly one thing to run", "A mesh has exactly one of `program`, `actors` and `idle: true`."},
+    {"E0107", "an unknown key",
+     "The key is not part of the spec at this place. It is refused, since a key that is ignored in silence is worse "
+     "than none."},
+    {"E0108", "a bad name",
+     "Names of jobs, meshes and dimensions are made of a-z, 0-9 and _, start with a letter and have at most 32 "
+     "characters: "
+     "they become parts of file names, environment variables and selectors."},
+    {"E0109", "a reserved name", "`last`, `all` and `each` mean something on the command line and in `gang`."},
+    {"E0201", "not an integer",
+     "Integers are written in decimal digits. Octal (`010`, `0o7`), hexadecimal, `1e3`, `1_000` and quotes are "
+     "refused: "
+     "different readers of YAML take them for different numbers."},
+    {"E0202", "neither true nor false", "Only `true` and `false` are taken; `yes`, `no`, `on` and `off` are refused."},
+    {"E0203", "not a duration", "A duration has a unit: ms, s, m, h or d, as in `500ms`, `1.5s` or `1h30m`."},
+    {"E0204", "not a size", "A size has a unit: B, KiB, MiB, GiB or TiB, as in `64MiB`."},
+    {"E0205", "not one of the choices", "The key takes one of a few words."},
+    {"E0206", "out of range", "The value has a least and a largest."},
+    {"E0207", "not a number", "A number is written in decimal, as `4` or `0.25`, without quotes."},
+    {"E0208", "not a list of hosts",
+     "Hosts are written as names, or compressed as in `node[01-20,25],gpu7`. A name has letters, digits, `.`, `-` and "
+     "`_`, and "
+     "does not start with `-`."},
+    {"E0209", "not the name of an environment variable",
+     "Names have letters, digits and _, and do not start with a digit. Those that monarch itself sets cannot be set."},
+    {"E0210", "not a text", "A text is missing, empty, or not what the key needs."},
+    {"E0212", "an unknown version", "This build reads `version: 1`."},
+    {"E0213", "names nothing", "The value names a dimension or a mesh that the spec does not have."},
+    {"E0214", "a bad list of dimensions",
+     "`per_host` lists the innermost dimensions that share a host, in the order of `dims`: ranks of one host are "
+     "neighbours."},
+    {"E0301", "times out of order",
+     "`heartbeat < suspect_after < lost_after < lease` must hold: a host is suspected before it is given up, and given "
+     "up "
+     "before its lease ends, after which it may be replaced."},
+    {"E0302", "the lease is too short",
+     "The lease must outlast three heartbeats, or one lost packet freezes healthy ranks."},
+    {"E0303", "the back-off does not fit the window",
+     "All restarts that `max` allows, with their back-off, must fit into `window`. Otherwise the oldest is forgotten "
+     "before the "
+     "last is tried, and a gang that can never start is restarted for ever."},
+    {"E0304", "too few hosts", "The pool must hold the hosts that the meshes need and the spares."},
+    {"E0305", "`orphan: run` with replacements",
+     "A host that lost the supervisor may go on running only if nobody would replace it meanwhile: two incarnations of "
+     "one "
+     "rank would have effect. It needs `reallocate: {max: 0}`."},
+    {"E0306", "too many ranks", "A job has at most 65,536 ranks."},
+    {"E0307", "too many hosts", "A job has at most 1,000 hosts."},
+    {"E0401", "this build cannot do that yet",
+     "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
+     "rather "
+     "than ignored."},
+};
+
+}  // namespace
+
+std::span<const ErrorDoc> all_errors() { return kErrors; }
+
+const ErrorDoc* find_error(std::string_view id) {
+  const auto* found =
+      std::find_if(std::begin(kErrors), std::end(kErrors), [&](const ErrorDoc& e) { return e.id == id; });
+  return found == std::end(kErrors) ? nullptr : found;
+}
+
+}  // namespace monarch
