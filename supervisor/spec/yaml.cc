@@ -1,0 +1,351 @@
+#include "supervisor/spec/yaml.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <cctype>
+#include <istream>
+#include <set>
+#include <streambuf>
+#include <utility>
+
+#include "supervisor/spec/source_text.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::size_t kMostNodes = 20'000;  // more values are refused: yaml-cpp's time and memory grow with them
+
+// Ends the parse from within an event; the reason has been reported.
+struct Stop {};
+
+// The text as a stream without a copy.
+class ViewBuffer final : public std::streambuf {
+ public:
+  explicit ViewBuffer(std::string_view view) {
+    char* begin = const_cast<char*>(view.data());  // a get area is only read
+    setg(begin, begin, begin + view.size());
+  }
+};
+
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  TreeBuilder(std::string_view source, Report& report) : source_(source), report_(report) {}
+
+  YamlNode take_root() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ == 1) return;
+    report_.error(
+        "E0007", place_of(mark, 3),
+        {.message = "a second document", .label = "starts here", .help = "one file holds one spec: split it"});
+    throw Stop{};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    check_properties(mark, "?", anchor);
+    YamlNode node;
+    node.place = place_of(mark, plain_length(mark, ""));
+    add(std::move(node));
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    refuse_alias(mark);
+    YamlNode node;
+    node.kind = YamlNode::Kind::kRefused;
+    node.place = place_of(mark, 1);
+    add(std::move(node));
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    check_properties(mark, tag, anchor);
+    YamlNode node;
+    node.kind = YamlNode::Kind::kScalar;
+    node.quoted = tag != "?";
+    node.place = place_of(mark, node.quoted ? quoted_length(mark) : plain_length(mark, value));
+    node.text = value;
+    add(std::move(node));
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::kList, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::kMap, mark, tag, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+  void refuse_alias(const YAML::Mark& mark) {
+    report_.error("E0004", place_of(mark, word_length(mark)),
+                  {.message = "an alias",
+                   .label = "aliases are not part of a spec",
+                   .help = "write the value out, or put a text that starts with `*` in quotes"});
+  }
+
+  Place place_of(const YAML::Mark& mark, std::size_t length) const {
+    return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1),
+            static_cast<std::uint32_t>(std::max<std::size_t>(1, length))};
+  }
+
+ private:
+  struct Open {
+    YamlNode node;
+    std::set<std::string, std::less<>> seen;  // keys of a map
+    bool has_key = false;                     // the next node is the value of the last key
+  };
+
+  std::string_view rest(const YAML::Mark& mark) const {
+    const auto at = static_cast<std::size_t>(std::max(0, mark.pos));
+    return at < source_.size() ? source_.substr(at) : std::string_view();
+  }
+
+  std::string_view rest_of_line(const YAML::Mark& mark) const {
+    std::string_view line = rest(mark);
+    line = line.substr(0, line.find('\n'));
+    return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+  }
+
+  std::size_t word_length(const YAML::Mark& mark) const {
+    const std::string_view line = rest_of_line(mark);
+    return std::min(line.size(), line.find_first_of(" \t,]}:"));
+  }
+
+  // A plain scalar that was folded from several lines is marked to the end of its first.
+  std::size_t plain_length(const YAML::Mark& mark, std::string_view value) const {
+    const std::string_view line = rest_of_line(mark);
+    if (value.empty()) return word_length(mark);
+    return line.starts_with(value) ? value.size() : line.find_last_not_of(" \t") + 1;
+  }
+
+  std::size_t quoted_length(const YAML::Mark& mark) const {
+    const std::string_view line = rest_of_line(mark);
+    if (line.empty() || (line[0] != '"' && line[0] != '\'')) return 1;
+    for (std::size_t i = 1; i < line.size(); ++i) {
+      if (line[0] == '"' && line[i] == '\\') {
+        ++i;
+      } else if (line[i] == line[0]) {
+        if (line[0] == '"' || i + 1 == line.size() || line[i + 1] != '\'') return i + 1;
+        ++i;
+      }
+    }
+    return line.size();
+  }
+
+  // WARNING: yaml-cpp 0.7 gives a quoted scalar the tag "!", as it does for one that is written so, and drops a verbatim
+  // tag `!<?>`; what stands in the text at the mark tells them apart.
+  void check_properties(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
+    const std::string_view here = rest(mark);
+    const char first = here.empty() ? ' ' : here[0];
+    if (anchor != 0 || first == '&') {
+      report_.error("E0004", place_of(mark, word_length(mark)),
+                    {.message = "an anchor",
+                     .label = "anchors are not part of a spec",
+                     .help = "remove it, or put a text that starts with `&` in quotes"});
+    } else if (first == '!' || (tag != "?" && tag != "!")) {
+      report_.error("E0005", place_of(mark, word_length(mark)),
+                    {.message = "a tag",
+                     .label = "tags are not part of a spec",
+                     .help = "remove it, or put a text that starts with `!` in quotes"});
+    }
+  }
+
+  void open(YamlNode::Kind kind, const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
+    check_properties(mark, tag, anchor);
+    if (stack_.size() >= limits::kSpecDepth) {
+      report_.error("E0003", place_of(mark, 1),
+                    {.message = text("nested deeper than ", limits::kSpecDepth, " levels")});
+      throw Stop{};
+    }
+    count(mark);
+    Open opened;
+    opened.node.kind = kind;
+    opened.node.place = place_of(mark, word_length_of_opening(mark));
+    stack_.push_back(std::move(opened));
+  }
+
+  std::size_t word_length_of_opening(const YAML::Mark& mark) const {
+    const std::string_view here = rest(mark);
+    const bool bracket = !here.empty() && (here[0] == '[' || here[0] == '{' || here[0] == '-');
+    return bracket ? 1 : word_length(mark);
+  }
+
+  void count(const YAML::Mark& mark) {
+    if (++nodes_ <= kMostNodes) return;
+    report_.error("E0012", place_of(mark, 1),
+                  {.message = text("more than ", kMostNodes, " values"), .help = "data belongs into files of its own"});
+    throw Stop{};
+  }
+
+  void close() {
+    YamlNode node = std::move(stack_.back().node);
+    stack_.pop_back();
+    place(std::move(node));
+  }
+
+  void add(YamlNode node) {
+    YAML::Mark mark;
+    mark.line = static_cast<int>(node.place.line) - 1;
+    mark.column = static_cast<int>(node.place.column) - 1;
+    count(mark);
+    place(std::move(node));
+  }
+
+  void place(YamlNode node) {
+    if (stack_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = stack_.back();
+    if (parent.node.kind == YamlNode::Kind::kMap && !parent.has_key) {
+      take_key(parent, std::move(node));
+      return;
+    }
+    parent.has_key = false;
+    parent.node.items.push_back(std::move(node));
+    if (parent.node.kind == YamlNode::Kind::kMap) drop_refused_entry(parent.node);
+  }
+
+  void take_key(Open& parent, YamlNode node) {
+    parent.has_key = true;
+    YamlKey key{std::move(node.text), node.place};
+    if (node.kind != YamlNode::Kind::kScalar) {
+      if (node.kind != YamlNode::Kind::kRefused) {
+        report_.error("E0104", node.place,
+                      {.message = "a key that is not a text", .label = text("is ", kind_name(node))});
+      }
+      key.place.line = 0;
+    } else if (key.text == "<<" && !node.quoted) {
+      report_.error(
+          "E0006", key.place,
+          {.message = "a merge key", .label = "merge keys are not part of a spec", .help = "write the keys out"});
+      key.place.line = 0;
+    } else if (!parent.seen.insert(key.text).second) {
+      const Place first = parent.node.find_key(key.text)->place;
+      report_.error("E0102", key.place,
+                    {.message = text("duplicate key `", key.text, "`"),
+                     .label = text("written before, in line ", first.line),
+                     .help = "keep one of the two"});
+      key.place.line = 0;
+    }
+    parent.node.keys.push_back(std::move(key));
+  }
+
+  // A key that was refused (line 0) takes its value with it: nobody checks it further.
+  static void drop_refused_entry(YamlNode& map) {
+    if (map.keys.back().place.line != 0) return;
+    map.keys.pop_back();
+    map.items.pop_back();
+  }
+
+  std::string_view source_;
+  Report& report_;
+  YamlNode root_;
+  std::vector<Open> stack_;
+  std::size_t nodes_ = 0;
+  int documents_ = 0;
+};
+
+struct Wording {
+  std::string_view theirs;
+  std::string_view label;
+  std::string_view help;
+};
+
+void report_parse_error(const YAML::ParserException& error, const TreeBuilder& builder, std::string_view source,
+                        Report& report) {
+  const Place place = error.mark.is_null() ? Place{} : builder.place_of(error.mark, 1);
+  const auto at = static_cast<std::size_t>(std::max(0, error.mark.pos));
+  if (error.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR) || (at < source.size() && source[at] == '*')) {
+    report.error("E0004", place,
+                 {.message = "an alias",
+                  .label = "aliases are not part of a spec",
+                  .help = "write the value out, or put a text that starts with `*` in quotes"});
+    return;
+  }
+  static const Wording kWordings[] = {
+      {YAML::ErrorMsg::TAB_IN_INDENTATION, "a tab in the indentation", "YAML indents with spaces"},
+      {YAML::ErrorMsg::END_OF_MAP_FLOW, "the `{` is not closed before this", "close it with `}`"},
+      {YAML::ErrorMsg::END_OF_SEQ_FLOW, "the `[` is not closed before this", "close it with `]`"},
+      {YAML::ErrorMsg::FLOW_END, "closes a bracket that was not opened", "remove it, or put the text in quotes"},
+      {YAML::ErrorMsg::END_OF_MAP, "does not line up with the keys above it",
+       "the keys of one map start in the same column, and a list does not go on as a map"},
+      {YAML::ErrorMsg::END_OF_SEQ, "does not line up with the `-` above it",
+       "the items of one list start in the same column"},
+      {YAML::ErrorMsg::MAP_VALUE, "a `:` where no key can end", "put a text that contains `: ` in quotes"},
+      {YAML::ErrorMsg::MAP_KEY, "a key where none can be", ""},
+      {YAML::ErrorMsg::BLOCK_ENTRY, "a `-` where no list can start",
+       "start the list on a line of its own, or write `[a, b]`"},
+      {YAML::ErrorMsg::EOF_IN_SCALAR, "the quotes are not closed", "close them"},
+      {YAML::ErrorMsg::DOC_IN_SCALAR, "the quotes are not closed before this line", "close them"},
+      {YAML::ErrorMsg::UNKNOWN_TOKEN, "no value starts like this", "put the text in quotes"},
+      {YAML::ErrorMsg::CHAR_IN_BLOCK, "does not belong behind `|` or `>`", "start the text on the next line"},
+  };
+  Fault fault{.message = "this is not YAML", .label = error.msg, .help = ""};
+  for (const Wording& wording : kWordings) {
+    if (error.msg != wording.theirs) continue;
+    fault.label = wording.label;
+    fault.help = wording.help;
+  }
+  report.error("E0001", place, std::move(fault));
+}
+
+}  // namespace
+
+const YamlNode* YamlNode::find(std::string_view key) const {
+  if (kind != Kind::kMap) return nullptr;
+  for (std::size_t i = 0; i < keys.size() && i < items.size(); ++i) {
+    if (keys[i].text == key) return &items[i];
+  }
+  return nullptr;
+}
+
+const YamlKey* YamlNode::find_key(std::string_view key) const {
+  for (const YamlKey& candidate : keys) {
+    if (candidate.text == key) return &candidate;
+  }
+  return nullptr;
+}
+
+std::string_view kind_name(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kNothing: return "nothing";
+    case YamlNode::Kind::kScalar: return "a single value";
+    case YamlNode::Kind::kList: return "a list";
+    case YamlNode::Kind::kMap: return "a map";
+    case YamlNode::Kind::kRefused: return "a refused value";
+  }
+  return "nothing";
+}
+
+std::optional<YamlNode> read_yaml(std::string_view source, Report& report) {
+  if (!check_source(source, report)) return std::nullopt;
+  ViewBuffer buffer(source);
+  std::istream stream(&buffer);
+  TreeBuilder builder(source, report);
+  try {
+    YAML::Parser parser(stream);
+    parser.HandleNextDocument(builder);
+    parser.HandleNextDocument(builder);  // reports a second document if there is one
+  } catch (const Stop&) {
+    return std::nullopt;
+  } catch (const YAML::ParserException& error) {
+    report_parse_error(error, builder, source, report);
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    report.error("E0001", {}, {.message = text("this is not YAML: ", error.what())});
+    return std::nullopt;
+  }
+  return builder.take_root();
+}
+
+}  // namespace monarch
