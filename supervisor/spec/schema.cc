@@ -1,0 +1,91 @@
+#include "supervisor/spec/schema.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "supervisor/spec/schema_rows.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+struct Schema {
+  std::vector<KeyRow> rows;
+  std::map<std::string_view, const KeyRow*> by_path;
+};
+
+// In the order of the documentation: constant data, made at the first use.
+const Schema& schema() {
+  static const Schema made = [] {
+    Schema all;
+    const std::span<const KeyRow> top = schema_rows::job();
+    const auto append = [&](std::span<const KeyRow> rows) {
+      all.rows.insert(all.rows.end(), rows.begin(), rows.end());
+    };
+    append(top.first(2));  // version, job
+    append(schema_rows::launch());
+    append(schema_rows::meshes());
+    append(schema_rows::supervision());
+    append(top.subspan(2));
+    for (const KeyRow& row : all.rows) all.by_path.emplace(row.path, &row);
+    return all;
+  }();
+  return made;
+}
+
+constexpr std::string_view kMeshSupervision = "meshes.*.supervision.";
+
+std::string_view canonical(std::string_view path) {
+  return path.starts_with(kMeshSupervision) ? path.substr(std::string_view("meshes.*.").size()) : path;
+}
+
+std::string child_path(std::string_view path, std::string_view key) {
+  return path.empty() ? std::string(key) : text(path, ".", key);
+}
+
+}  // namespace
+
+std::span<const KeyRow> all_rows() { return schema().rows; }
+
+const KeyRow* find_row(std::string_view path) {
+  const auto found = schema().by_path.find(canonical(path));
+  return found == schema().by_path.end() ? nullptr : found->second;
+}
+
+const KeyRow* find_child(std::string_view path, std::string_view key) {
+  const bool plain = key != "*" && key != "[]" && key.find('.') == std::string_view::npos;
+  const KeyRow* own = plain ? find_row(child_path(path, key)) : nullptr;
+  return own != nullptr ? own : find_row(child_path(path, "*"));
+}
+
+std::vector<std::string_view> keys_below(std::string_view path) {
+  std::vector<std::string_view> keys;
+  const std::string prefix(path == "meshes.*.supervision" ? "supervision" : canonical(path));
+  const std::size_t skip = prefix.empty() ? 0 : prefix.size() + 1;
+  for (const KeyRow& row : all_rows()) {
+    if (!prefix.empty() && (!row.path.starts_with(prefix) || row.path.size() <= skip || row.path[skip - 1] != '.'))
+      continue;
+    const std::string_view key = row.path.substr(skip);
+    if (key.find('.') == std::string_view::npos && key != "*" && key != "[]") keys.push_back(key);
+  }
+  return keys;
+}
+
+std::vector<std::string> split_words(std::string_view words) {
+  std::vector<std::string> out;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find('|'), words.size());
+    out.emplace_back(words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return out;
+}
+
+bool word_in(std::string_view words, std::string_view word) {
+  const std::vector<std::string> all = split_words(words);
+  return std::find(all.begin(), all.end(), word) != all.end();
+}
+
+}  // namespace monarch

@@ -1,0 +1,24 @@
+#pragma once
+
+// Guesses what a key or a word that does not exist was meant to be: a known synonym, a small slip of the fingers, or a key
+// that belongs elsewhere. It never decides anything; its answers go into help lines.
+//
+// Thread: pure functions.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace monarch {
+
+// The nearest of `known` by edit distance (insertions, deletions, changes, swaps), if it is near enough to be a slip.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known);
+
+// The help line for an unknown `key` below the row `path`: "did you mean `heartbeat`?"
+std::string suggest_key(std::string_view path, std::string_view key);
+
+// The list that was meant by `program: "a b"`: "[a, b]", or a shell's command line if only a shell understands it.
+std::string as_program_list(std::string_view command_line);
+
+}  // namespace monarch
