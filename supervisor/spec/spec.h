@@ -1,0 +1,39 @@
+#pragma once
+
+// A spec, from its file to the JobSpec that the cores work with. All faults are found in one go; a spec with a fault yields
+// no job. It knows nothing about running one.
+//
+// Thread: pure functions but read_spec_file, which reads a file and may block on it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/job_spec.h"
+#include "supervisor/spec/diagnostics.h"
+#include "transport/base/result.h"
+
+namespace monarch {
+
+struct SpecSource {
+  std::string name;       // as typed; what messages call it
+  std::string text;       // its bytes
+  std::string directory;  // absolute: what relative paths in it start from
+};
+
+struct LoadedSpec {
+  JobSpec spec;
+  std::vector<std::string> notes;  // defaults that this build cannot honour yet; `run` and `plan` say them once
+};
+
+struct SpecOutcome {
+  std::optional<LoadedSpec> loaded;     // nothing if there is an error below
+  std::vector<Diagnostic> diagnostics;  // in the order of the text; render() them with the source's text
+};
+
+// A regular file of at most limits::kSpecBytes. The error names the path and what the system answered.
+Result<SpecSource> read_spec_file(const std::string& path);
+
+SpecOutcome load_spec(const SpecSource& source);
+
+}  // namespace monarch
