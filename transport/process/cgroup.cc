@@ -1,0 +1,191 @@
+#include "transport/process/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <sstream>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+std::string read_descriptor(int fd) {
+  std::string content;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got <= 0) return content;
+    content.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+std::string read_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return fd.valid() ? read_descriptor(fd.get()) : std::string();
+}
+
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> parts;
+  for (std::string part; in >> part;) parts.push_back(part);
+  return parts;
+}
+
+struct Mount {
+  std::string root;   // of the hierarchy, as mounted here
+  std::string point;  // where
+};
+
+// proc_pid_mountinfo(5): id parent major:minor root point options fields… - type source superoptions
+std::optional<Mount> find_mount(std::string_view type, std::string_view controller) {
+  std::istringstream lines(read_file("/proc/self/mountinfo"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    const auto left = words(line.substr(0, dash));
+    const auto right = words(line.substr(dash + 3));
+    if (left.size() < 5 || right.size() < 3 || right[0] != type) continue;
+    const std::string options = text(',', right[2], ',');
+    if (!controller.empty() && options.find(text(',', controller, ',')) == std::string::npos) continue;
+    return Mount{left[3], left[4]};
+  }
+  return std::nullopt;
+}
+
+// The path of /proc/self/cgroup's line for the controller, or of the v2 line for "".
+std::optional<std::string> own_path(std::string_view controller) {
+  std::istringstream lines(read_file("/proc/self/cgroup"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool matches = controller.empty()
+                             ? controllers.empty()
+                             : text(',', controllers, ',').find(text(',', controller, ',')) != std::string::npos;
+    if (matches) return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> own_folder(std::string_view type, std::string_view controller) {
+  const auto mount = find_mount(type, controller);
+  const auto path = own_path(controller);
+  if (!mount || !path) return std::nullopt;
+  std::string below = *path;
+  if (mount->root != "/" && below.starts_with(mount->root)) below.erase(0, mount->root.size());
+  return below == "/" ? mount->point : mount->point + below;
+}
+
+std::optional<long long> value_of(const std::string& content, std::string_view key) {
+  std::istringstream lines(content);
+  for (std::string line; std::getline(lines, line);) {
+    const auto parts = words(line);
+    if (parts.size() != 2 || parts[0] != key) continue;
+    long long value = 0;
+    const auto parsed = std::from_chars(parts[1].data(), parts[1].data() + parts[1].size(), value);
+    if (parsed.ec == std::errc()) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CgroupFolder>> CgroupFolder::own() {
+  const auto path = own_folder("cgroup2", "");
+  if (!path) return Error{ErrorCode::kUnsupported, "no cgroup v2 hierarchy is mounted here"};
+  UniqueFd folder(::open(path->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!folder.valid()) return errno_error(text("opening ", *path), errno);
+  return std::unique_ptr<CgroupFolder>(new CgroupFolder(std::move(folder), *path));
+}
+
+Result<std::unique_ptr<CgroupFolder>> CgroupFolder::make(const std::string& name) const {
+  if (::mkdirat(folder_.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+    return errno_error(text("making ", path_, '/', name), errno);
+  }
+  return open(name);
+}
+
+Result<std::unique_ptr<CgroupFolder>> CgroupFolder::open(const std::string& name) const {
+  UniqueFd folder(::openat(folder_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!folder.valid()) return errno_error(text("opening ", path_, '/', name), errno);
+  return std::unique_ptr<CgroupFolder>(new CgroupFolder(std::move(folder), text(path_, '/', name)));
+}
+
+void CgroupFolder::remove(const std::string& name) const {
+  if (const auto below = open(name)) {
+    for (const std::string& child : below.value()->names()) below.value()->remove(child);
+  }
+  // One that is in use or gone already stays as it is; `monarch rm` and `doctor` find what is left.
+  (void)::unlinkat(folder_.get(), name.c_str(), AT_REMOVEDIR);
+}
+
+bool CgroupFolder::can_be_joined() const {
+  const UniqueFd procs = open_procs();
+  if (!procs.valid()) return false;
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(::write(procs.get(), "0", 1) == 1 ? 0 : 1);
+  if (pid < 0) return false;
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+UniqueFd CgroupFolder::open_procs() const {
+  return UniqueFd(::openat(folder_.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+Status CgroupFolder::kill() const { return write("cgroup.kill", "1"); }
+
+Status CgroupFolder::freeze(bool frozen) const { return write("cgroup.freeze", frozen ? "1" : "0"); }
+
+bool CgroupFolder::populated() const { return value_of(read("cgroup.events"), "populated").value_or(1) != 0; }
+
+std::optional<long long> CgroupFolder::oom_kills() const { return value_of(read("memory.events"), "oom_kill"); }
+
+std::vector<std::string> CgroupFolder::names() const {
+  std::vector<std::string> found;
+  UniqueFd again(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!again.valid()) return found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::fdopendir(again.get()), ::closedir);
+  if (!folder) return found;
+  (void)again.release();  // closedir() closes it
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string name(entry->d_name);
+    if (entry->d_type == DT_DIR && name != "." && name != "..") found.push_back(name);
+  }
+  return found;
+}
+
+Status CgroupFolder::write(const char* file, std::string_view value) const {
+  const UniqueFd fd(::openat(folder_.get(), file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return errno_error(text("opening ", path_, '/', file), errno);
+  if (::write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size())) {
+    return errno_error(text("writing ", path_, '/', file), errno);
+  }
+  return {};
+}
+
+std::string CgroupFolder::read(const char* file) const {
+  const UniqueFd fd(::openat(folder_.get(), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return fd.valid() ? read_descriptor(fd.get()) : std::string();
+}
+
+std::optional<long long> own_oom_kills() {
+  if (const auto v2 = own_folder("cgroup2", "")) {
+    if (const auto count = value_of(read_file(*v2 + "/memory.events"), "oom_kill")) return count;
+  }
+  if (const auto v1 = own_folder("cgroup", "memory")) {
+    return value_of(read_file(*v1 + "/memory.oom_control"), "oom_kill");
+  }
+  return std::nullopt;
+}
+
+}  // namespace monarch

@@ -1,0 +1,55 @@
+#pragma once
+
+// CgroupFolder: a folder of cgroup v2 that is ours to fill: processes join it, are frozen and killed with it, and it can
+// say whether any is left. It is found through mountinfo, since it is not always at /sys/fs/cgroup.
+//
+// Thread: one. Lifetime: the folder itself outlives this object until remove().
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+class CgroupFolder {
+ public:
+  // This process's own folder of the v2 hierarchy. kUnsupported where there is none.
+  static Result<std::unique_ptr<CgroupFolder>> own();
+  CgroupFolder(const CgroupFolder&) = delete;
+  CgroupFolder& operator=(const CgroupFolder&) = delete;
+
+  // A folder below, made if it is not there. Names are one path part; a symbolic link is refused.
+  Result<std::unique_ptr<CgroupFolder>> make(const std::string& name) const;
+  Result<std::unique_ptr<CgroupFolder>> open(const std::string& name) const;
+  // With all that is below it; it must be empty of processes.
+  void remove(const std::string& name) const;
+
+  // Whether a child of this process can join it: tried, with a child.
+  bool can_be_joined() const;
+  UniqueFd open_procs() const;
+  Status kill() const;
+  Status freeze(bool frozen) const;
+  // Whether a live process is in it or below. True when that cannot be read.
+  bool populated() const;
+  // Of memory.events, where that controller is on.
+  std::optional<long long> oom_kills() const;
+  std::vector<std::string> names() const;
+
+ private:
+  CgroupFolder(UniqueFd folder, std::string path) : folder_(std::move(folder)), path_(std::move(path)) {}
+  Status write(const char* file, std::string_view value) const;
+  std::string read(const char* file) const;
+
+  UniqueFd folder_;
+  std::string path_;  // for messages
+};
+
+// How many processes the kernel's OOM killer has taken in this process's own memory cgroup, v2 or v1; nothing if unknown.
+std::optional<long long> own_oom_kills();
+
+}  // namespace monarch

@@ -1,0 +1,207 @@
+#include "transport/process/containment.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+#include "transport/process/spawn.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kScanRounds = 16;  // each finds only what was forked during the one before
+constexpr Duration kLook = Duration::milliseconds(20);
+
+std::string job_folder_name(const ContainmentOptions& options) { return text("monarch-", options.job); }
+
+// Signals them and waits, at most until `deadline`, until they have ended.
+void kill_and_await(const std::vector<ProcessEntry>& entries, Instant deadline) {
+  std::vector<UniqueFd> pidfds;
+  std::vector<pollfd> polled;
+  for (const ProcessEntry& entry : entries) {
+    UniqueFd pidfd = open_process(entry);
+    if (!pidfd.valid()) continue;
+    (void)send_signal(pidfd.get(), SIGKILL);  // one that has ended meanwhile is what was wanted
+    polled.push_back({pidfd.get(), POLLIN, 0});
+    pidfds.push_back(std::move(pidfd));
+  }
+  while (!polled.empty()) {
+    const Duration left = deadline - boot_now();
+    if (left <= Duration::zero()) return;
+    (void)::poll(polled.data(), polled.size(), static_cast<int>(left.count_milliseconds()) + 1);
+    std::erase_if(polled, [](const pollfd& p) { return p.revents != 0; });
+  }
+}
+
+}  // namespace
+
+Containment::Containment(const ContainmentOptions& options, CgroupUse use)
+    : options_(options), oom_kills_told_(own_oom_kills().value_or(0)) {
+  if (use == CgroupUse::kNever) {
+    why_not_ = "told not to use it";
+  } else if (const auto made = make_folders(); !made) {
+    why_not_ = made.error().message;
+    host_folder_.reset();
+  }
+}
+
+Status Containment::make_folders() {
+  MONARCH_ASSIGN(own_folder_, CgroupFolder::own());
+  MONARCH_ASSIGN(job_folder_, own_folder_->make(job_folder_name(options_)));
+  auto host = job_folder_->make(options_.host);
+  if (host) {
+    host_folder_ = std::move(host).value();
+    if (host_folder_->can_be_joined()) return {};
+    job_folder_->remove(options_.host);
+  }
+  if (job_folder_->names().empty()) own_folder_->remove(job_folder_name(options_));
+  if (!host) return std::move(host).error();
+  return Error{ErrorCode::kUnsupported, "a child cannot be moved into a cgroup of its own"};
+}
+
+Containment::~Containment() {
+  if (!host_folder_) return;
+  for (auto& [key, tree] : trees_) host_folder_->remove(key);
+  job_folder_->remove(options_.host);
+  // Another virtual host of the job may still have its folder in it: then this one stays, and that one removes it.
+  if (job_folder_->names().empty()) own_folder_->remove(job_folder_name(options_));
+}
+
+Result<UniqueFd> Containment::prepare(const std::string& key) {
+  Tree tree;
+  UniqueFd procs;
+  if (host_folder_) {
+    MONARCH_ASSIGN(tree.folder, host_folder_->make(key));
+    procs = tree.folder->open_procs();
+    if (!procs.valid()) return errno_error(text("opening the cgroup of ", key), errno);
+  }
+  trees_.insert_or_assign(key, std::move(tree));
+  return procs;
+}
+
+void Containment::set_leader(const std::string& key, pid_t leader) {
+  if (const auto tree = trees_.find(key); tree != trees_.end()) tree->second.leader = leader;
+}
+
+std::vector<ProcessEntry> Containment::members(const std::string& key) const {
+  std::vector<std::string> lines = options_.host_lines;
+  lines.push_back(text(options_.rank_variable, '=', key));
+  const auto tree = trees_.find(key);
+  const pid_t leader = tree == trees_.end() ? 0 : tree->second.leader;
+  // The leader's number is its group's and session's, and nobody else's: it is not reaped before the tree is empty.
+  return with_descendants(list_processes(), [&](const ProcessEntry& entry) {
+    if (leader != 0 && (entry.pid == leader || entry.session == leader)) return true;
+    return !entry.dead() && environment_contains(entry.pid, lines);
+  });
+}
+
+void Containment::signal_members(const std::string& key, int signal) {
+  std::set<std::pair<pid_t, unsigned long long>> signalled;
+  for (int round = 0; round < kScanRounds; ++round) {
+    bool found = false;
+    for (const ProcessEntry& entry : members(key)) {
+      if (!signalled.insert({entry.pid, entry.start}).second) continue;
+      const UniqueFd pidfd = open_process(entry);
+      if (!pidfd.valid()) continue;
+      (void)send_signal(pidfd.get(), signal);  // fails if it has ended, which is as good
+      found = true;
+    }
+    if (!found) return;
+  }
+}
+
+void Containment::kill(const std::string& key) {
+  const auto tree = trees_.find(key);
+  if (tree != trees_.end() && tree->second.folder && tree->second.folder->kill().ok()) return;
+  signal_members(key, SIGKILL);
+}
+
+void Containment::freeze(const std::string& key) {
+  const auto tree = trees_.find(key);
+  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(true).ok()) return;
+  signal_members(key, SIGSTOP);
+}
+
+void Containment::thaw(const std::string& key) {
+  const auto tree = trees_.find(key);
+  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(false).ok()) return;
+  signal_members(key, SIGCONT);
+}
+
+bool Containment::empty(const std::string& key) {
+  const auto tree = trees_.find(key);
+  if (tree == trees_.end()) return true;
+  if (tree->second.folder) return !tree->second.folder->populated();
+  return members(key).empty();
+}
+
+void Containment::remove(const std::string& key) {
+  const auto tree = trees_.find(key);
+  if (tree == trees_.end()) return;
+  trees_.erase(tree);
+  if (host_folder_) host_folder_->remove(key);
+}
+
+bool Containment::out_of_memory(const std::string& key) {
+  const auto tree = trees_.find(key);
+  if (tree != trees_.end() && tree->second.folder) {
+    if (const auto count = tree->second.folder->oom_kills()) return *count > 0;
+  }
+  const auto count = own_oom_kills();
+  if (!count || *count <= oom_kills_told_) return false;
+  ++oom_kills_told_;  // each explains one death
+  return true;
+}
+
+std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Duration patience) {
+  const Instant deadline = boot_now() + patience;
+  std::unique_ptr<CgroupFolder> own;
+  std::unique_ptr<CgroupFolder> job;
+  std::unique_ptr<CgroupFolder> host;
+  if (use == CgroupUse::kIfWritable) {
+    if (auto found = CgroupFolder::own()) own = std::move(found).value();
+    if (own) {
+      if (auto found = own->open(job_folder_name(options))) job = std::move(found).value();
+    }
+    if (job) {
+      if (auto found = job->open(options.host)) host = std::move(found).value();
+    }
+  }
+  for (;;) {
+    if (host) (void)host->kill();  // the environments below find what it does not
+    auto left = with_descendants(list_processes(), [&options](const ProcessEntry& entry) {
+      return !entry.dead() && environment_contains(entry.pid, options.host_lines);
+    });
+    std::erase_if(left, [](const ProcessEntry& entry) { return entry.pid == ::getpid(); });
+    const bool empty = left.empty() && (!host || !host->populated());
+    if (empty) break;
+    if (boot_now() >= deadline) return std::max<std::size_t>(left.size(), 1);
+    kill_and_await(left, std::min(deadline, boot_now() + (left.empty() ? Duration::zero() : patience)));
+    if (left.empty()) (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
+  }
+  if (job) {
+    job->remove(options.host);
+    if (job->names().empty()) own->remove(job_folder_name(options));
+  }
+  return 0;
+}
+
+std::size_t kill_descendants(Duration patience) {
+  const Instant deadline = boot_now() + patience;
+  for (;;) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    const pid_t self = ::getpid();
+    auto left = with_descendants(list_processes(), [self](const ProcessEntry& entry) { return entry.parent == self; });
+    if (left.empty() || boot_now() >= deadline) return left.size();
+    kill_and_await(left, deadline);
+  }
+}
+
+}  // namespace monarch

@@ -1,0 +1,89 @@
+#pragma once
+
+// Containment: everything that descends from a rank, however it tried to leave: frozen, thawed, killed and known to be
+// gone. With a writable cgroup v2 the kernel does it. Without, members are found by what they cannot lose by accident:
+// three variables in their environment, their leader's session, their parents.
+//
+// WARNING: a process that executes with an empty environment, in a new session, after its parent has died, is found by
+// the cgroup alone.
+//
+// Thread: one. Lifetime: of the keeper; destroying it removes the host's folder if nothing is left in it.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
+#include "transport/process/cgroup.h"
+#include "transport/process/process_scan.h"
+
+namespace monarch {
+
+struct ContainmentOptions {
+  std::vector<std::string>
+      host_lines;             // NAME=value: what every process of this job on this host has in its environment
+  std::string rank_variable;  // the name of the variable whose value is the key of a rank
+  std::string job;            // names the job's folder
+  std::string host;           // and the host's in it
+};
+
+enum class CgroupUse : std::uint8_t { kIfWritable, kNever };
+
+class Containment {
+ public:
+  Containment(const ContainmentOptions& options, CgroupUse use);
+  ~Containment();
+  Containment(const Containment&) = delete;
+  Containment& operator=(const Containment&) = delete;
+
+  bool uses_cgroup() const { return host_folder_ != nullptr; }
+  // Why not, for the log.
+  const std::string& without_cgroup_because() const { return why_not_; }
+
+  // Ready to be joined through the descriptor, which is none without cgroups.
+  Result<UniqueFd> prepare(const std::string& key);
+  // The child's pid, as long as nobody reaps it.
+  void set_leader(const std::string& key, pid_t leader);
+
+  void kill(const std::string& key);
+  void freeze(const std::string& key);
+  void thaw(const std::string& key);
+  bool empty(const std::string& key);
+  // The tree is empty: removes what was prepared.
+  void remove(const std::string& key);
+  // The OOM killer has taken something of it since the last such question (without a memory controller of its own: of
+  // this process's).
+  bool out_of_memory(const std::string& key);
+
+ private:
+  struct Tree {
+    pid_t leader = 0;
+    std::unique_ptr<CgroupFolder> folder;  // with cgroups
+  };
+  Status make_folders();
+  std::vector<ProcessEntry> members(const std::string& key) const;
+  void signal_members(const std::string& key, int signal);
+
+  ContainmentOptions options_;
+  std::string why_not_;
+  std::unique_ptr<CgroupFolder> own_folder_;
+  std::unique_ptr<CgroupFolder> job_folder_;
+  std::unique_ptr<CgroupFolder> host_folder_;
+  std::map<std::string, Tree> trees_;
+  long long oom_kills_told_ = 0;
+};
+
+// Everything of one job on one host but the caller itself, killed until nothing is left or the time is up: what a daemon
+// does when its keeper is gone. Blocks. Answers how many processes are left.
+std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Duration patience);
+
+// Everything below this process, which must be a subreaper. Blocks as above.
+std::size_t kill_descendants(Duration patience);
+
+}  // namespace monarch

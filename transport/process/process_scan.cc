@@ -1,0 +1,139 @@
+#include "transport/process/process_scan.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <set>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// Of /proc, whose files have no size until they are read.
+std::string read_all(const std::string& path) {
+  std::string content;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return content;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
+    if (got <= 0) return content;
+    content.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+template <class Number>
+bool take_number(std::string_view& rest, Number& number) {
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (parsed.ec != std::errc()) return false;
+  rest.remove_prefix(static_cast<std::size_t>(parsed.ptr - rest.data()));
+  return true;
+}
+
+bool parse_stat(std::string_view line, ProcessEntry& entry) {
+  // The name in parentheses may hold anything, so the fields are counted from the last parenthesis.
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= line.size()) return false;
+  std::string_view rest = line.substr(name_end + 2);
+  entry.state = rest.front();
+  rest.remove_prefix(1);
+  pid_t group = 0;
+  if (!take_number(rest, entry.parent) || !take_number(rest, group) || !take_number(rest, entry.session)) return false;
+  constexpr int kFieldsToStart = 15;  // tty_nr (7) to itrealvalue (21); starttime is 22
+  long long skipped = 0;
+  unsigned long long big = 0;
+  for (int i = 0; i < kFieldsToStart; ++i) {
+    if (!take_number(rest, skipped) && !take_number(rest, big)) return false;
+  }
+  return take_number(rest, entry.start);
+}
+
+}  // namespace
+
+std::optional<ProcessEntry> read_process(pid_t pid) {
+  ProcessEntry entry;
+  entry.pid = pid;
+  if (!parse_stat(read_all(text("/proc/", pid, "/stat")), entry)) return std::nullopt;
+  return entry;
+}
+
+std::vector<ProcessEntry> list_processes() {
+  std::vector<ProcessEntry> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (!folder) return all;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name(entry->d_name);
+    pid_t pid = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
+    if (const auto process = read_process(pid)) all.push_back(*process);
+  }
+  return all;
+}
+
+bool environment_contains(pid_t pid, const std::vector<std::string>& lines) {
+  const std::string path = text("/proc/", pid, "/environ");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
+  const std::string content = read_all(path);
+  return std::all_of(lines.begin(), lines.end(), [&content](const std::string& line) {
+    // Lines end with a NUL, so a line is found whole or not at all.
+    const std::string ended(line.c_str(), line.size() + 1);
+    return content.starts_with(ended) || content.find(std::string(1, '\0') + ended) != std::string::npos;
+  });
+}
+
+std::vector<pid_t> children_of_self() {
+  std::vector<pid_t> children;
+  const pid_t self = ::getpid();
+  const std::string path = text("/proc/self/task/", self, "/children");
+  if (::access(path.c_str(), R_OK) != 0) {  // a kernel without CONFIG_PROC_CHILDREN
+    for (const ProcessEntry& entry : list_processes()) {
+      if (entry.parent == self) children.push_back(entry.pid);
+    }
+    return children;
+  }
+  const std::string content = read_all(path);
+  std::string_view rest = content;
+  for (pid_t child = 0; take_number(rest, child);) children.push_back(child);
+  return children;
+}
+
+std::vector<ProcessEntry> with_descendants(const std::vector<ProcessEntry>& all,
+                                           const std::function<bool(const ProcessEntry&)>& is_seed) {
+  std::set<pid_t> members;
+  for (const ProcessEntry& entry : all) {
+    if (is_seed(entry)) members.insert(entry.pid);
+  }
+  // Numbers wrap around, so a child may be listed before its parent: repeat until nothing is added.
+  for (bool grew = !members.empty(); grew;) {
+    grew = false;
+    for (const ProcessEntry& entry : all) {
+      if (members.contains(entry.parent) && members.insert(entry.pid).second) grew = true;
+    }
+  }
+  std::vector<ProcessEntry> found;
+  for (const ProcessEntry& entry : all) {
+    if (members.contains(entry.pid) && !entry.dead()) found.push_back(entry);
+  }
+  return found;
+}
+
+UniqueFd open_process(const ProcessEntry& entry) {
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, entry.pid, 0)));
+  if (!pidfd.valid()) return pidfd;
+  const auto again = read_process(entry.pid);
+  if (!again || again->start != entry.start || again->dead()) return UniqueFd();
+  return pidfd;
+}
+
+}  // namespace monarch

@@ -1,0 +1,87 @@
+#pragma once
+
+// Child: a process that was forked but stands at its gate until it is told to execute its program. Every child has its own
+// session and group, dies with the thread that forked it (PDEATHSIG), inherits no signal disposition and only the
+// descriptors that were named.
+//
+// fork and never vfork or posix_spawn: those suspend the parent until the child executes, and a child may hang on a dead
+// file system for ever.
+//
+// Thread: one, which must be the process's main thread and its only one. WARNING: PDEATHSIG fires when the forking
+// *thread* ends (prctl(2)). Lifetime: destroying a Child does not end the process; at a closed gate it ends by itself.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+struct ChildDescriptor {
+  int source = -1;  // here
+  int target = -1;  // there
+};
+
+struct SpawnOptions {
+  std::vector<std::string> program;      // argv; [0] is searched for in the PATH of `environment` unless it has a slash
+  std::vector<std::string> environment;  // NAME=value, all of it
+  std::string workdir;                   // empty: this process's own
+  std::vector<ChildDescriptor> descriptors;  // of 0, 1 and 2 the missing ones are /dev/null
+  int cgroup_procs = -1;                     // an open cgroup.procs to join, or none
+  mode_t umask = 022;
+};
+
+// A step between fork and the new program failed.
+struct StepFailure {
+  int error = 0;       // errno
+  std::string detail;  // the step and its object: "chdir /data"
+};
+
+enum class ExecState : std::uint8_t { kPending, kExecuted, kFailed };
+
+class Child {
+ public:
+  static std::variant<std::unique_ptr<Child>, StepFailure> fork(const SpawnOptions& options);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+  int pidfd() const { return pidfd_.get(); }
+  UniqueFd take_pidfd() { return std::move(pidfd_); }
+
+  void open_gate();
+  // Without it the child exits unexecuted.
+  void close_gate() { gate_.reset(); }
+
+  // Readable when the child has executed, failed or died; exec_state() then says which of the first two (one that died
+  // before it executed counts as kExecuted: its exit tells).
+  int exec_descriptor() const { return outcome_.get(); }
+  ExecState exec_state();
+  const StepFailure& failure() const { return failure_; }
+
+ private:
+  Child(pid_t pid, UniqueFd pidfd, UniqueFd gate, UniqueFd outcome, std::vector<std::string> candidates,
+        std::string workdir);
+
+  pid_t pid_;
+  UniqueFd pidfd_;
+  UniqueFd gate_;
+  UniqueFd outcome_;
+  std::vector<std::string> candidates_;
+  std::string workdir_;
+  ExecState state_ = ExecState::kPending;
+  StepFailure failure_;
+};
+
+// The signal goes to the process that the descriptor is of, never to a number. False if it has ended.
+bool send_signal(int pidfd, int signal);
+// To the process group that the process leads.
+bool send_group_signal(int pidfd, pid_t unreaped_pid, int signal);
+
+}  // namespace monarch
