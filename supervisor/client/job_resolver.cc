@@ -1,0 +1,113 @@
+#include "supervisor/client/job_resolver.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/journal/job_lock.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::size_t kMostCandidates = 10;
+
+std::string candidates(const std::vector<KnownJob>& jobs) {
+  std::string list;
+  const std::size_t first = jobs.size() > kMostCandidates ? jobs.size() - kMostCandidates : 0;
+  for (std::size_t i = jobs.size(); i > first; --i) {  // the newest first
+    const KnownJob& job = jobs[i - 1];
+    const std::string_view life = job.life == JobLife::kLive    ? "live"
+                                  : job.life == JobLife::kEnded ? "ended"
+                                                                : "abandoned";
+    list += text(list.empty() ? "" : ", ", job.id, " (", life, ")");
+  }
+  if (first > 0) list += text(" and ", first, " older");
+  return list;
+}
+
+template <class Wanted>
+std::vector<KnownJob> those(const std::vector<KnownJob>& jobs, Wanted wanted) {
+  std::vector<KnownJob> found;
+  std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(found), wanted);
+  return found;
+}
+
+Error ambiguous(std::string_view what, const std::vector<KnownJob>& jobs) {
+  return Error{ErrorCode::kInvalid, text(what, ": ", candidates(jobs))};
+}
+
+Result<std::string> the_only_live(const std::vector<KnownJob>& jobs) {
+  // One that crashed and may be coming back counts too, if nothing is surely alive.
+  std::vector<KnownJob> live = those(jobs, [](const KnownJob& job) { return job.life == JobLife::kLive; });
+  if (live.empty()) live = those(jobs, [](const KnownJob& job) { return job.life == JobLife::kAbandoned; });
+  if (live.size() == 1) return live.front().id;
+  if (!live.empty()) return ambiguous("more than one job is live, name one", live);
+  if (jobs.empty()) return Error{ErrorCode::kNotFound, "there is no job"};
+  return Error{ErrorCode::kNotFound, text("no job is live; name one (`last` is the newest): ", candidates(jobs))};
+}
+
+WallTime created_at(const JobDirectory& job) {
+  struct stat what {};
+  // The spec is written once, when the job is made. Without one, the folder itself has to do.
+  if (::fstatat(job.directory.fd(), kSpecFile, &what, AT_SYMLINK_NOFOLLOW) != 0 &&
+      ::fstat(job.directory.fd(), &what) != 0) {
+    return {};
+  }
+  return {static_cast<std::int64_t>(what.st_mtim.tv_sec) * 1'000'000'000 + what.st_mtim.tv_nsec};
+}
+
+JobLife life_of(const JobDirectory& job) {
+  struct stat what {};
+  const bool verdict = ::fstatat(job.directory.fd(), kVerdictFile, &what, AT_SYMLINK_NOFOLLOW) == 0;
+  if (verdict) return JobLife::kEnded;
+  const auto locked = is_locked(job.directory);
+  return locked.ok() && *locked ? JobLife::kLive : JobLife::kAbandoned;
+}
+
+}  // namespace
+
+std::string job_name(std::string_view id) { return std::string(id.substr(0, id.rfind('-'))); }
+
+Result<std::vector<KnownJob>> list_jobs(const StateDir& state) {
+  MONARCH_ASSIGN(const std::vector<std::string> ids, state.list_jobs());
+  std::vector<KnownJob> jobs;
+  for (const std::string& id : ids) {
+    const auto job = state.open_job(id);
+    if (!job.ok()) continue;  // somebody else's, or just removed
+    jobs.push_back({.id = id, .life = life_of(*job), .created = created_at(*job)});
+  }
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const KnownJob& a, const KnownJob& b) { return a.created < b.created; });
+  return jobs;
+}
+
+Result<std::string> resolve_job(const std::vector<KnownJob>& jobs, std::string_view written) {
+  if (written.empty()) return the_only_live(jobs);
+  if (written == "last") {
+    if (jobs.empty()) return Error{ErrorCode::kNotFound, "there is no job"};
+    return jobs.back().id;
+  }
+  const auto exact = those(jobs, [&](const KnownJob& job) { return job.id == written; });
+  if (exact.size() == 1) return exact.front().id;
+
+  const auto named = those(jobs, [&](const KnownJob& job) { return job_name(job.id) == written; });
+  const auto live = those(named, [](const KnownJob& job) { return job.life == JobLife::kLive; });
+  if (live.size() == 1) return live.front().id;
+  if (named.size() == 1) return named.front().id;
+  if (!named.empty()) {
+    return ambiguous(live.empty() ? text("no job called `", written, "` is live, name one by its id")
+                                  : text("more than one job called `", written, "` is live, name one by its id"),
+                     live.empty() ? named : live);
+  }
+  const auto beginning = those(jobs, [&](const KnownJob& job) { return job.id.starts_with(written); });
+  if (beginning.size() == 1) return beginning.front().id;
+  if (!beginning.empty()) return ambiguous(text("more than one job begins with `", written, "`"), beginning);
+  return Error{ErrorCode::kNotFound, text("there is no job `", printable(written), "`",
+                                          jobs.empty() ? "" : text("; there are: ", candidates(jobs)))};
+}
+
+}  // namespace monarch

@@ -1,0 +1,40 @@
+#pragma once
+
+// Which job a person means by JOB: an id, a unique beginning of one, the name if one such job is live, `last`, or nothing if only one is
+// live.
+//
+// Thread: a pure function; list_jobs touches the file system.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/journal/state_dir.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+enum class JobLife : std::uint8_t {
+  kLive,       // a supervisor holds it
+  kAbandoned,  // none does, and there is no verdict: it crashed, or is being started again
+  kEnded,      // there is a verdict
+};
+
+struct KnownJob {
+  std::string id;
+  JobLife life = JobLife::kEnded;
+  WallTime created;
+};
+
+// "hello" of "hello-3fa2"
+std::string job_name(std::string_view id);
+
+// Oldest first. A directory that is not ours is left out: resolving its id by name says why.
+Result<std::vector<KnownJob>> list_jobs(const StateDir& state);
+
+// The id. kNotFound: no such job; kInvalid: more than one; the message lists the candidates.
+Result<std::string> resolve_job(const std::vector<KnownJob>& jobs, std::string_view written);
+
+}  // namespace monarch

@@ -1,0 +1,62 @@
+#pragma once
+
+// JobView: what a job's directory tells a viewer, whether its supervisor lives, has ended or has crashed, without changing anything.
+//
+// Thread: the viewer's; it touches the file system. Lifetime: it reads the files anew at each call.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/client/endpoint.h"
+#include "supervisor/core/job_spec.h"
+#include "supervisor/journal/job_lock.h"
+#include "supervisor/journal/journal_reader.h"
+#include "supervisor/journal/state_dir.h"
+#include "transport/base/viewer_messages.h"
+
+namespace monarch {
+
+class JobView {
+ public:
+  // kInvalid: the directory is not ours.
+  static Result<JobView> open(const StateDir& state, const std::string& id);
+
+  const std::string& id() const { return job_.id; }
+  const JobDirectory& directory() const { return job_; }
+  std::string path() const { return job_.directory.path(); }
+  std::string log_directory() const;
+
+  // Somebody holds its lock.
+  bool live() const;
+  // Where its supervisor listens; kNotFound if none ever said so.
+  Result<Endpoint> endpoint() const;
+  // From verdict.json, else from the journal; nothing if it has not ended.
+  Result<std::optional<Verdict>> verdict() const;
+
+  Result<std::string> spec_text() const;
+  Result<std::string> spec_directory() const;
+
+  // As the live supervisor says, or if none answers what the journal says; `spec` is the job's own.
+  Result<JobStatus> status(const JobSpec& spec) const;
+  Result<JobStatus> status_from_journal(const JobSpec& spec) const;
+  // All events that the journal still has, in order. `cut` says how the journal ends if not well.
+  struct Events {
+    std::vector<JobEvent> events;
+    std::string cut;
+  };
+  Result<Events> events() const;
+
+ private:
+  explicit JobView(JobDirectory job) : job_(std::move(job)) {}
+  Result<JournalContents> read_journal_contents() const;
+
+  JobDirectory job_;
+};
+
+// Of a kEvent record; nothing for other records and for events that this build cannot read.
+std::optional<JobEvent> event_of(const Record& record);
+
+}  // namespace monarch

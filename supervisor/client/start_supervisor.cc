@@ -1,0 +1,211 @@
+#include "supervisor/client/start_supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "transport/base/clock.h"
+#include "transport/base/json.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+#include "transport/loop/signals.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kInternal = 70;
+constexpr std::size_t kReadyLineBytes = 64U << 10U;  // more is not a line of ours
+constexpr std::size_t kLogTailBytes = 4U << 10U;
+constexpr std::size_t kLogTailLines = 12;
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe", errno);
+  return Pipe{.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
+}
+
+// What the child between fork and exec needs, made before the fork.
+struct Child {
+  std::vector<std::string> argv;
+  int log = -1;
+  int null = -1;
+  int ready = -1;
+};
+
+[[noreturn]] void child_failed(const Child& child, const char* what) {
+  const std::string why = text(what, ": ", std::strerror(errno));
+  const std::string line = to_json(Json::object({{"error", why}, {"exit_code", kInternal}})) + "\n";
+  (void)!::write(child.ready, line.data(), line.size());  // a parent that is gone needs no answer
+  ::_exit(kInternal);
+}
+
+[[noreturn]] void become_guard(const Child& child) {
+  reset_signals_in_child();
+  if (::setsid() < 0) child_failed(child, "setsid");
+  if (::dup2(child.null, STDIN_FILENO) < 0 || ::dup2(child.log, STDOUT_FILENO) < 0 ||
+      ::dup2(child.log, STDERR_FILENO) < 0) {
+    child_failed(child, "dup2");
+  }
+  if (::fcntl(child.ready, F_SETFD, 0) != 0) child_failed(child, "fcntl");
+  std::vector<char*> argv;
+  for (const std::string& word : child.argv) argv.push_back(const_cast<char*>(word.c_str()));  // execv takes no const
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+  child_failed(child, argv[0]);
+}
+
+// Descriptors 0 to 2 are about to be replaced in the child: what is needed there must lie above, even if our own were closed.
+Result<UniqueFd> above_standard(UniqueFd fd) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!moved.valid()) return errno_error("fcntl F_DUPFD_CLOEXEC", errno);
+  return moved;
+}
+
+std::string log_tail(const JobDirectory& job) {
+  auto file = job.directory.open_file(kSupervisorLogFile, O_RDONLY);
+  if (!file.ok()) return "";
+  const off_t size = ::lseek(file->get(), 0, SEEK_END);
+  const off_t from = size > static_cast<off_t>(kLogTailBytes) ? size - static_cast<off_t>(kLogTailBytes) : 0;
+  std::string tail(static_cast<std::size_t>(size > 0 ? size - from : 0), '\0');
+  const long got = ::pread(file->get(), tail.data(), tail.size(), from);
+  tail.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  std::size_t begin = tail.size();
+  for (std::size_t lines = 0; begin > 0; --begin) {
+    if (tail[begin - 1] == '\n' && begin != tail.size() && ++lines == kLogTailLines) break;
+  }
+  return tail.substr(begin);
+}
+
+// The first line, or what there is of one at the end or the deadline.
+struct ReadyLine {
+  std::string line;
+  bool complete = false;
+  bool timed_out = false;
+};
+
+ReadyLine read_ready_line(int fd, Instant until) {
+  ReadyLine ready;
+  std::array<char, 4096> buffer{};
+  while (ready.line.size() < kReadyLineBytes) {
+    pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+    const Instant now = boot_now();
+    const int count = now >= until ? 0 : ::poll(&wait, 1, EventLoop::wait_milliseconds(now, until));
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) {
+      ready.timed_out = true;
+      return ready;
+    }
+    const long got = ::read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return ready;
+    ready.line.append(buffer.data(), static_cast<std::size_t>(got));
+    const std::size_t newline = ready.line.find('\n');
+    if (newline == std::string::npos) continue;
+    ready.line.resize(newline);
+    ready.complete = true;
+    return ready;
+  }
+  return ready;
+}
+
+struct Guard {
+  pid_t pid = 0;
+  UniqueFd ready;
+};
+
+Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& binaries) {
+  MONARCH_ASSIGN(UniqueFd log, job.directory.open_file(kSupervisorLogFile, O_WRONLY | O_CREAT | O_APPEND));
+  MONARCH_ASSIGN(log, above_standard(std::move(log)));
+  UniqueFd null_device(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null_device.valid()) return errno_error("open /dev/null", errno);
+  MONARCH_ASSIGN(null_device, above_standard(std::move(null_device)));
+  MONARCH_ASSIGN(Pipe ready, make_pipe());
+  MONARCH_ASSIGN(ready.write_end, above_standard(std::move(ready.write_end)));
+
+  const std::string number = text(ready.write_end.get());
+  const Child child{.argv = {binaries.worker, "keep", "--ready-fd", number, "--", binaries.monarch, "supervise",
+                             "--job-dir", job.directory.path(), "--ready-fd", number},
+                    .log = log.get(),
+                    .null = null_device.get(),
+                    .ready = ready.write_end.get()};
+  const pid_t pid = ::fork();
+  if (pid < 0) return errno_error("fork", errno);
+  if (pid == 0) become_guard(child);
+  return Guard{.pid = pid, .ready = std::move(ready.read_end)};
+}
+
+bool executable(const std::string& path) {
+  struct stat what {};
+  return ::stat(path.c_str(), &what) == 0 && S_ISREG(what.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+Result<SupervisorBinaries> find_binaries(const std::string& monarch, const std::string& override_worker) {
+  if (!override_worker.empty()) {
+    if (!executable(override_worker)) {
+      return Error{ErrorCode::kNotFound,
+                   text("MONARCH_WORKER=", printable(override_worker), " is not an executable file")};
+    }
+    return SupervisorBinaries{.monarch = monarch, .worker = override_worker};
+  }
+  const std::string folder = monarch.substr(0, monarch.rfind('/'));
+  const std::vector<std::string> places = {folder + "/monarch-worker", folder + "/../libexec/monarch/monarch-worker",
+                                           folder + "/../worker/monarch-worker"};
+  for (const std::string& place : places) {
+    if (executable(place)) return SupervisorBinaries{.monarch = monarch, .worker = place};
+  }
+  return Error{ErrorCode::kNotFound, text("monarch-worker is missing; looked for ", join(places, ", "))};
+}
+
+Status write_job_files(const JobDirectory& job, std::string_view spec, std::string_view spec_directory) {
+  MONARCH_TRY(job.directory.write_file(kSpecFile, spec));
+  return job.directory.write_file(kSpecDirectoryFile, spec_directory);
+}
+
+Result<StartFailure> parse_ready_line(const std::string& line) {
+  const auto parsed = parse_json(line);
+  if (parsed.ok() && parsed->get_bool("ready").value_or(false)) return StartFailure{};
+  const std::optional<std::string> error = parsed.ok() ? parsed->get_string("error") : std::nullopt;
+  if (!error) return Error{ErrorCode::kInvalid, text("a supervisor said neither ready nor why not: ", printable(line))};
+  const std::int64_t code = parsed->get_int64("exit_code").value_or(kInternal);
+  return StartFailure{
+      .exit_code = code > 0 && code < 256 ? static_cast<int>(code) : kInternal, .message = *error, .log_tail = ""};
+}
+
+StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries, Duration deadline) {
+  const Instant until = boot_now() + deadline;
+  const auto guard = spawn_guard(job, binaries);
+  if (!guard.ok()) {
+    return {.exit_code = kInternal, .message = text("starting a supervisor: ", guard.error().message), .log_tail = ""};
+  }
+  const ReadyLine ready = read_ready_line(guard->ready.get(), until);
+  if (ready.complete) {
+    auto said = parse_ready_line(ready.line);
+    if (said.ok()) return *said;
+    return {.exit_code = kInternal, .message = said.error().message, .log_tail = log_tail(job)};
+  }
+  // It must not start the job behind the back of somebody who was told that it failed. It is our child, not yet reaped.
+  if (ready.timed_out) (void)::kill(guard->pid, SIGTERM);
+  return {.exit_code = kInternal,
+          .message = ready.timed_out ? text("the supervisor of ", job.id, " did not say that it is ready within ",
+                                            to_text(deadline), " and was told to end")
+                                     : text("the supervisor of ", job.id, " ended before it was ready"),
+          .log_tail = log_tail(job)};
+}
+
+}  // namespace monarch

@@ -1,0 +1,55 @@
+#pragma once
+
+// start_supervisor(): puts a supervisor, under its guard, into a session of its own, and waits until it says that it is ready or why it
+// is not. What passes between the two:
+//
+//   argv     monarch-worker keep --ready-fd N -- monarch supervise --job-dir DIR --ready-fd N
+//   files    DIR/spec.yaml   the spec as it was given, byte for byte (0600)
+//            DIR/spec.dir    the absolute folder of the spec's file; relative paths in the spec start there
+//            DIR/supervisor.log   standard output and error of both (0600)
+//   env      that of the shell that submitted the job, unchanged: env_pass and `launch: local` take from it
+//   ready    one line on descriptor N, then it is closed:  {"ready":true}  or  {"error":"…","exit_code":N}
+//
+// Thread: the only one of its process (it forks).
+
+#include <string>
+
+#include "supervisor/journal/state_dir.h"
+#include "transport/base/limits.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+inline constexpr char kSpecFile[] = "spec.yaml";
+inline constexpr char kSpecDirectoryFile[] = "spec.dir";
+inline constexpr char kSupervisorLogFile[] = "supervisor.log";
+inline constexpr char kVerdictFile[] = "verdict.json";
+inline constexpr char kLogDirectory[] = "logs";
+
+struct SupervisorBinaries {
+  std::string monarch;  // this program
+  std::string worker;   // monarch-worker
+};
+
+// `monarch-worker` beside the resolved path of `monarch`: in the same folder, in ../libexec/monarch, or in ../worker of a build tree.
+// `override_worker` (MONARCH_WORKER) wins. kNotFound names all places that were tried.
+Result<SupervisorBinaries> find_binaries(const std::string& monarch, const std::string& override_worker);
+
+// Writes spec.yaml and spec.dir.
+Status write_job_files(const JobDirectory& job, std::string_view spec, std::string_view spec_directory);
+
+// Why it did not start, and the exit code that says so.
+struct StartFailure {
+  int exit_code = 0;     // 0: it started
+  std::string message;   // one line
+  std::string log_tail;  // last lines of supervisor.log; empty where the message says all
+};
+
+StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries,
+                              Duration deadline = limits::kReadyDeadline);
+
+// One line of the ready pipe. Exit code 0 if it says ready; kInvalid if it says neither.
+Result<StartFailure> parse_ready_line(const std::string& line);
+
+}  // namespace monarch
