@@ -54,10 +54,10 @@ Result<std::uint16_t> port_of(const std::string& endpoint) {
   return port;
 }
 
-std::optional<LinkId> link_of(std::string_view routing_id) {
-  if (routing_id.size() != kRoutingIdBytes || routing_id[0] != '\0') return std::nullopt;
+std::optional<LinkId> link_of(std::string_view name) {
+  if (name.size() != kRoutingIdBytes || name[0] != '\0') return std::nullopt;
   std::uint32_t value = 0;
-  for (const char byte : routing_id.substr(1)) value = (value << 8U) | static_cast<unsigned char>(byte);
+  for (const char byte : name.substr(1)) value = (value << 8U) | static_cast<unsigned char>(byte);
   return LinkId{value};
 }
 
