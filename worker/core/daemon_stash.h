@@ -16,12 +16,13 @@
 namespace monarch {
 
 struct DaemonStash {
+  JobUuid job;  // of the bootstrap frame's header
   Bootstrap bootstrap;
   std::string public_key;  // z85; empty until the first daemon made the pair
   std::string secret_key;
   Term promised;  // the highest term promised
 };
 
-MONARCH_FIELDS(DaemonStash, bootstrap, public_key, secret_key, promised);
+MONARCH_FIELDS(DaemonStash, job, bootstrap, public_key, secret_key, promised);
 
 }  // namespace monarch
