@@ -1,0 +1,103 @@
+#pragma once
+
+// BeatThread: sends the beats, and everything else that goes over the control port. It has a loop, a context and a
+// priority of its own, and sends what it was last given also while the main loop is busy or hung: the beat then tells how
+// long. It touches no file, not even the log, so that a stuck disk cannot silence a healthy host; what there is to say
+// goes to the main loop, which logs.
+//
+// It decides nothing: frames are decoded, an answer is given the send time of its beat, and the core fences the rest.
+//
+// Thread: start(), put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys',
+// the inbox's and the time stamp's.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/loop/inbox.h"
+#include "transport/wire/frame.h"
+#include "transport/zmq/client_link.h"
+#include "transport/zmq/curve.h"
+#include "worker/core/daemon_core.h"
+
+namespace monarch::daemon {
+
+// The main loop's last turn, in nanoseconds since boot: the one value that two threads share.
+using TurnStamp = std::atomic<std::int64_t>;
+
+// ---- from the beat thread ----
+
+struct LinkUp {};
+struct LinkDown {};
+struct LinkRefused {
+  Error why;
+};
+// Since the last one: what could not be decoded, and what the main loop had no room for.
+struct FramesDropped {
+  std::uint64_t malformed = 0;
+  std::uint64_t overflow = 0;
+  std::string last_malformed;
+};
+using FromBeat = std::variant<FrameHeard, LinkUp, LinkDown, LinkRefused, FramesDropped>;
+
+// ---- to the beat thread ----
+
+// What the next beat says.
+struct BeatContent {
+  std::vector<RankReport> ranks;
+  std::uint64_t output_dropped_bytes = 0;
+  bool output_disk_full = false;
+  bool at_once = false;
+};
+// What Hello says from now on; `again`: it goes before the next beat, as it does on each new link.
+struct HelloContent {
+  Hello hello;
+  bool again = false;
+};
+// Once, if there is a link.
+struct SendFrame {
+  Frame frame;
+};
+using ToBeat = std::variant<BeatContent, HelloContent, SendFrame>;
+
+class BeatThread {
+ public:
+  static constexpr std::size_t kWaitingOrders = 1'024;  // more: the sender tries again later
+  static constexpr std::size_t kWaitingFrames = 256;    // of the main loop's inbox; more are dropped and counted
+
+  struct Options {
+    ClientOptions control;
+    JobUuid job;
+    Duration heartbeat;
+    std::uint32_t daemon_starts = 1;
+    std::uint64_t seed = 0;  // of the jitter
+  };
+
+  static Result<std::unique_ptr<BeatThread>> start(const Options& options, const CurveKeyPair& keys,
+                                                   const TurnStamp& main_turn, Inbox<FromBeat>& to_main);
+  ~BeatThread();
+  BeatThread(const BeatThread&) = delete;
+  BeatThread& operator=(const BeatThread&) = delete;
+
+  // False: it has not taken the last kWaitingOrders.
+  [[nodiscard]] bool put(ToBeat order) { return orders_->put(std::move(order)); }
+
+ private:
+  struct Stop {};
+  BeatThread(std::unique_ptr<Inbox<ToBeat>> orders, std::unique_ptr<Inbox<Stop>> stop)
+      : orders_(std::move(orders)), stop_(std::move(stop)) {}
+
+  std::unique_ptr<Inbox<ToBeat>> orders_;
+  std::unique_ptr<Inbox<Stop>> stop_;  // of its own: it has room when the other one is full
+  std::thread thread_;
+};
+
+}  // namespace monarch::daemon

@@ -1,0 +1,393 @@
+#include "worker/daemon/daemon.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <random>
+#include <utility>
+
+#include "transport/base/clock.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/process/containment.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+#include "worker/core/environment.h"
+
+namespace monarch::daemon {
+namespace {
+
+// The keeper kills a daemon that leaves for longer than limits::kKillDeadline.
+constexpr Duration kLeavePatience = Duration::milliseconds(1'400);
+constexpr Duration kLastWords = Duration::milliseconds(300);  // for the supervisor to acknowledge the last ends
+constexpr Duration kRemovePatience = Duration::milliseconds(200);
+constexpr Duration kOrphanedPatience = Duration::milliseconds(500);  // for the output of what was just killed
+constexpr Duration kKillPatience = Duration::seconds(5);
+constexpr Duration kTellAgain = Duration::milliseconds(100);
+constexpr int kExitInternal = 70;
+
+template <class Message>
+constexpr MessageType type_of();
+template <>
+constexpr MessageType type_of<Reserve>() {
+  return MessageType::kReserve;
+}
+template <>
+constexpr MessageType type_of<Start>() {
+  return MessageType::kStart;
+}
+template <>
+constexpr MessageType type_of<Stop>() {
+  return MessageType::kStop;
+}
+template <>
+constexpr MessageType type_of<Signal>() {
+  return MessageType::kSignal;
+}
+template <>
+constexpr MessageType type_of<KeeperLease>() {
+  return MessageType::kKeeperLease;
+}
+template <>
+constexpr MessageType type_of<KeeperForget>() {
+  return MessageType::kKeeperForget;
+}
+template <>
+constexpr MessageType type_of<KeeperShutdown>() {
+  return MessageType::kKeeperShutdown;
+}
+
+Hello make_hello(const Setup& setup, const KeeperHello& keeper) {
+  Hello hello;
+  hello.host = setup.stash.bootstrap.host;
+  hello.host_name = setup.stash.bootstrap.host_name;
+  hello.incarnation = keeper.incarnation;
+  hello.boot_id = read_boot_id();
+  hello.keeper_pid = keeper.keeper_pid;
+  hello.daemon_pid = ::getpid();
+  hello.daemon_starts = keeper.starts;
+  hello.version = MONARCH_VERSION;
+  hello.promised = setup.stash.promised;
+  return hello;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::start(Setup& setup, const KeeperHello& hello, UniqueFd keeper,
+                                              SignalFd& signals) {
+  std::unique_ptr<Daemon> daemon(new Daemon(setup, hello, signals));
+  MONARCH_TRY(daemon->open(std::move(keeper)));
+  daemon->begin(hello);
+  return daemon;
+}
+
+Daemon::Daemon(Setup& setup, const KeeperHello& hello, SignalFd& signals)
+    : setup_(setup),
+      signals_(signals),
+      hello_(make_hello(setup, hello)),
+      core_(CoreOptions{
+          .job = setup.stash.job, .promised = setup.stash.promised, .orphan_ttl = setup.stash.bootstrap.orphan_ttl}),
+      adopted_(hello.ranks) {}
+
+Daemon::~Daemon() = default;
+
+Status Daemon::open(UniqueFd keeper) {
+  MONARCH_ASSIGN(loop_, EventLoop::create());
+  loop_->read_clock();
+  turn_stamp_ = loop_->now().since_boot().count_nanoseconds();
+  MONARCH_ASSIGN(from_beat_, Inbox<FromBeat>::create(BeatThread::kWaitingFrames));
+  MONARCH_ASSIGN(from_log_, Inbox<FromLog>::create(LogThread::kWaitingReports));
+  MONARCH_TRY(watch_inboxes());
+  ChannelHandlers handlers;
+  handlers.on_frame = [this](const Frame& frame, std::vector<UniqueFd> descriptors) {
+    on_keeper_frame(frame, std::move(descriptors));
+  };
+  handlers.on_closed = [this](const Error& why) { on_keeper_gone(why); };
+  MONARCH_ASSIGN(keeper_, SeqpacketChannel::create(*loop_, std::move(keeper), std::move(handlers)));
+  std::random_device random;
+  const Bootstrap& bootstrap = setup_.stash.bootstrap;
+  const BeatThread::Options beat{.control = setup_.control,
+                                 .job = setup_.stash.job,
+                                 .heartbeat = bootstrap.heartbeat,
+                                 .daemon_starts = hello_.daemon_starts,
+                                 .seed = random()};
+  MONARCH_ASSIGN(beat_, BeatThread::start(beat, setup_.keys, turn_stamp_, *from_beat_));
+  const LogThread::Options log{.bulk = setup_.bulk,
+                               .job = setup_.stash.job,
+                               .state_directory = bootstrap.state_directory,
+                               .log_directory = bootstrap.log_directory,
+                               .seed = random()};
+  MONARCH_ASSIGN(log_, LogThread::start(log, setup_.keys, *from_log_));
+  return {};
+}
+
+Status Daemon::watch_inboxes() {
+  const auto watch = [this](int fd, std::function<void()> handler) -> Status {
+    MONARCH_ASSIGN([[maybe_unused]] const WatchId id,
+                   loop_->watch(fd, Interest::kRead, [handler = std::move(handler)](Readiness) { handler(); }));
+    return {};
+  };
+  MONARCH_TRY(watch(signals_.descriptor(), [this] { on_signal(); }));
+  MONARCH_TRY(watch(from_beat_->descriptor(), [this] {
+    for (FromBeat& value : from_beat_->take_all()) {
+      std::visit([this](auto& each) { on_beat(std::move(each)); }, value);
+    }
+  }));
+  return watch(from_log_->descriptor(), [this] {
+    for (FromLog& value : from_log_->take_all()) {
+      std::visit([this](auto& each) { on_log(std::move(each)); }, value);
+    }
+  });
+}
+
+void Daemon::begin(const KeeperHello& hello) {
+  // Before the first promise: what a daemon that crashes right now leaves behind has its keys.
+  stash();
+  say_hello(false);
+  feed(Started{setup_.stash.bootstrap.term});
+  for (const RankReport& report : hello.ranks) feed(RankTold{report});
+  beat_later();
+}
+
+int Daemon::run() {
+  while (!result_) {
+    loop_->run_once();
+    turn_stamp_.store(boot_now().since_boot().count_nanoseconds(), std::memory_order_relaxed);
+  }
+  return *result_;
+}
+
+void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors) {
+  const auto type = static_cast<MessageType>(frame.header.type);
+  if (type == MessageType::kKeeperPipes) return on_pipes(frame, std::move(descriptors));
+  settle_adopted();  // all pipes of adopted ranks follow the hello
+  if (type == MessageType::kKeeperPing) {
+    if (const auto ping = decode_payload<KeeperPing>(frame.payload)) {
+      tell_keeper(MessageType::kKeeperPong, KeeperPong{ping->number});
+    }
+  } else if (type == MessageType::kKeeperChanged) {
+    if (const auto changed = decode_payload<KeeperChanged>(frame.payload)) on_report(changed->report);
+  } else if (type == MessageType::kReserved) {
+    FrameHeader header;
+    header.type = frame.header.type;
+    header.job = setup_.stash.job;
+    // Lost where the beat thread is stuck: the supervisor asks again.
+    (void)beat_->put(SendFrame{Frame{header, frame.payload}});
+  } else {
+    log_warn("the keeper said something of type ", frame.header.type, ", which means nothing here");
+  }
+}
+
+void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
+  auto pipes = decode_payload<KeeperPipes>(frame.payload);
+  if (!pipes || descriptors.size() != 2) {
+    log_error("the keeper handed out pipes of rank ", frame.header.rank.rank.value(), " that are none");
+    return;
+  }
+  const Incarnation incarnation{frame.header.rank, frame.header.generation};
+  piped_.insert(incarnation);
+  LogSource source{incarnation, std::move(pipes->mesh_name), pipes->log_max_bytes, std::move(descriptors[0]),
+                   std::move(descriptors[1])};
+  if (log_->put(std::move(source))) return;
+  // Its output would never be read. The next daemon gets the pipes again.
+  log_error("the log thread does not take orders");
+  result_ = kExitInternal;
+}
+
+void Daemon::on_report(const RankReport& report) {
+  feed(RankTold{report});
+  if (report.phase != RankPhase::kEnded) return;
+  const Incarnation incarnation{report.rank, report.generation};
+  if (!piped_.contains(incarnation)) {
+    feed(OutputTold{incarnation, 0, 0, true});  // it never had pipes, so nothing is to come
+  } else {
+    // Where the order is lost the output completes with the end of the pipes, as it mostly does.
+    (void)log_->put(RankEnded{incarnation});
+  }
+}
+
+void Daemon::settle_adopted() {
+  for (const RankReport& report : std::exchange(adopted_, {})) on_report(report);
+}
+
+void Daemon::on_signal() {
+  while (const auto received = signals_.next()) {
+    if (received->sender_pid != hello_.keeper_pid) {
+      // It may have gone to the whole group. What it means for the worker is the keeper's to decide.
+      log_info(signal_name(received->number), " of process ", received->sender_pid, " is left to the keeper");
+      continue;
+    }
+    leave(kLeavePatience, 0);
+  }
+}
+
+void Daemon::on_keeper_gone(const Error& why) {
+  if (phase_ != Phase::kServing) return remove_state();  // in order: what it kept has ended
+  log_error("the keeper is gone (", why.message, "): everything of this worker is killed");
+  const std::string job = setup_.stash.job.to_text();
+  const std::string& host = setup_.stash.bootstrap.host_name;
+  const ContainmentOptions everything{.host_lines = {text(kJobUuidVariable, '=', job), text(kHostVariable, '=', host)},
+                                      .rank_variable = std::string(kRankKeyVariable),
+                                      .job = job,
+                                      .host = host};
+  // It waits, and may: nobody is left to ping this loop, and the beats tell how long it has stood still.
+  const std::size_t left = kill_everything(everything, CgroupUse::kIfWritable, kKillPatience);
+  if (left > 0) log_error(left, " processes of this worker cannot be killed");
+  leave(kOrphanedPatience, kExitInternal);
+}
+
+void Daemon::on_beat(LinkUp&& /*event*/) {
+  refused_ = false;
+  log_info("connected to the supervisor at ", setup_.stash.bootstrap.control_endpoint);
+}
+
+void Daemon::on_beat(LinkDown&& /*event*/) { log_info("lost the connection to the supervisor"); }
+
+void Daemon::on_beat(LinkRefused&& event) {
+  if (std::exchange(refused_, true)) return;
+  log_warn("the supervisor refuses us: ", event.why.message);
+}
+
+void Daemon::on_beat(FramesDropped&& event) {
+  log_warn("frames dropped: ", event.malformed, " malformed (", event.last_malformed, "), ", event.overflow,
+           " without room");
+}
+
+void Daemon::on_log(LogProgress&& progress) {
+  totals_ = progress.totals;
+  feed(progress.told);
+}
+
+void Daemon::on_log(PromiseMade&& promise) {
+  if (promise.status.ok()) return feed(PromisePersisted{promise.term});
+  log_error("term ", promise.term.value(), " cannot be promised: ", promise.status.error().message);
+  feed(PromiseFailed{promise.term});
+}
+
+void Daemon::on_log(StateRemoved&& /*event*/) { result_ = exit_code_; }
+
+void Daemon::feed(const Event& event) {
+  const Term before = core_.promised();
+  for (Action& action : core_.step(event, loop_->now())) {
+    std::visit([this](auto& each) { perform(std::move(each)); }, action);
+  }
+  if (core_.promised() != before) say_hello(false);
+  arm_tick();
+  check_left();
+}
+
+void Daemon::perform(PersistPromise&& action) {
+  setup_.stash.promised = action.term;
+  stash();
+  if (log_->put(MakePromise{action.term})) return;
+  loop_->defer([this, term = action.term] { feed(PromiseFailed{term}); });
+}
+
+void Daemon::perform(TellKeeper&& action) {
+  std::visit(
+      [this](const auto& message) {
+        using Message = std::decay_t<decltype(message)>;
+        tell_keeper(type_of<Message>(), message);
+        if constexpr (std::is_same_v<Message, KeeperForget>) {
+          for (std::size_t i = 0; i < message.ranks.size(); ++i) {
+            const Incarnation incarnation{message.ranks[i], message.generations[i]};
+            piped_.erase(incarnation);
+            (void)log_->put(RankForgotten{incarnation});  // lost: two closed files' worth of memory stay
+          }
+        }
+        if constexpr (std::is_same_v<Message, KeeperShutdown>) leave(kLeavePatience, 0);
+      },
+      action.message);
+}
+
+void Daemon::perform(SayHello&& /*action*/) { say_hello(true); }
+
+void Daemon::perform(BeatChanged&& action) {
+  beat_at_once_ = beat_at_once_ || action.at_once;
+  beat_later();
+}
+
+template <class Message>
+void Daemon::tell_keeper(MessageType type, const Message& message) {
+  Frame frame;
+  frame.header.type = static_cast<std::uint16_t>(type);
+  frame.header.job = setup_.stash.job;
+  frame.header.term = core_.promised();
+  frame.payload = encode_payload(message);
+  const Status sent = keeper_->send(frame);
+  // kGone is told by on_keeper_gone; a keeper that does not read will be asked again by the supervisor.
+  if (!sent.ok() && sent.error().code != ErrorCode::kGone) {
+    log_warn("the keeper does not take a message of type ", frame.header.type, ": ", sent.error().message);
+  }
+}
+
+void Daemon::stash() { tell_keeper(MessageType::kKeeperStash, KeeperStash{encode_stash(setup_.stash)}); }
+
+void Daemon::say_hello(bool again) {
+  hello_.promised = core_.promised();
+  if (beat_->put(HelloContent{hello_, again})) return;
+  loop_->at(loop_->now() + kTellAgain, [this, again] { say_hello(again); });
+}
+
+void Daemon::beat_later() {
+  beat_dirty_ = true;
+  if (std::exchange(flush_armed_, true)) return;
+  // All that happens in one turn goes into one beat.
+  loop_->defer([this] { flush_beat(); });
+}
+
+void Daemon::flush_beat() {
+  flush_armed_ = false;
+  if (!beat_dirty_) return;
+  beat_dirty_ = !beat_->put(BeatContent{.ranks = core_.reports(),
+                                        .output_dropped_bytes = totals_.not_streamed_bytes,
+                                        .output_disk_full = totals_.disk_full,
+                                        .at_once = beat_at_once_});
+  if (!beat_dirty_) {
+    beat_at_once_ = false;
+    return;
+  }
+  flush_armed_ = true;
+  loop_->at(loop_->now() + kTellAgain, [this] { flush_beat(); });
+}
+
+void Daemon::arm_tick() {
+  loop_->cancel(tick_timer_);
+  tick_timer_ = 0;
+  const Instant due = core_.next_due();
+  if (due == Instant::never()) return;
+  tick_timer_ = loop_->at(due, [this] {
+    log_info("no supervisor was heard of for ", to_text(setup_.stash.bootstrap.orphan_ttl), ", and no rank lives");
+    feed(Tick{});
+  });
+}
+
+void Daemon::leave(Duration patience, int exit_code) {
+  if (phase_ != Phase::kServing) return;
+  phase_ = Phase::kLeaving;
+  exit_code_ = exit_code;
+  loop_->at(loop_->now() + patience, [this] { remove_state(); });
+  loop_->defer([this] { check_left(); });
+}
+
+// Leaves as soon as there is nothing more to tell: every end was heard and forgotten, or had its time to be.
+void Daemon::check_left() {
+  if (phase_ != Phase::kLeaving) return;
+  const std::vector<RankReport> reports = core_.reports();
+  if (reports.empty()) return remove_state();
+  const bool complete = std::all_of(reports.begin(), reports.end(), [](const RankReport& report) {
+    return report.phase == RankPhase::kEnded && report.output_complete;
+  });
+  if (!complete || std::exchange(last_words_, true)) return;
+  loop_->at(loop_->now() + kLastWords, [this] { remove_state(); });
+}
+
+void Daemon::remove_state() {
+  if (phase_ == Phase::kRemoving) return;
+  phase_ = Phase::kRemoving;
+  if (!log_->put(RemoveState{})) result_ = exit_code_;
+  loop_->at(loop_->now() + kRemovePatience, [this] { result_ = exit_code_; });
+}
+
+}  // namespace monarch::daemon

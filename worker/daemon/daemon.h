@@ -1,0 +1,117 @@
+#pragma once
+
+// Daemon: the main loop of a worker's daemon. It turns what the keeper, the beat thread and the log thread say into events
+// of DaemonCore, and the core's actions into what is said to them. It waits for nothing: files are the log thread's, the
+// network is the beat thread's; a ping of the keeper's is answered in the turn in which it comes.
+//
+// It leaves when the keeper tells it to (TERM, once every rank has ended), or after it told the keeper to shut down: the
+// output of ended ranks is completed, the supervisor hears of the ends, the state is removed, each within a deadline. When
+// the keeper is gone without a word, everything of this worker is killed first.
+//
+// Thread: the main one; it starts the two others and joins them. Lifetime: the process's.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "transport/loop/inbox.h"
+#include "transport/loop/signals.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/seqpacket_channel.h"
+#include "worker/core/daemon_core.h"
+#include "worker/daemon/beat_thread.h"
+#include "worker/daemon/daemon_setup.h"
+#include "worker/daemon/log_thread.h"
+
+namespace monarch::daemon {
+
+class Daemon {
+ public:
+  // `setup` and `signals` outlive it; `signals` delivers TERM.
+  static Result<std::unique_ptr<Daemon>> start(Setup& setup, const KeeperHello& hello, UniqueFd keeper,
+                                               SignalFd& signals);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Until it has left; the exit code.
+  int run();
+
+ private:
+  enum class Phase : std::uint8_t {
+    kServing,
+    kLeaving,   // the last output and the last beats
+    kRemoving,  // the state, then the end
+  };
+
+  Daemon(Setup& setup, const KeeperHello& hello, SignalFd& signals);
+  Status open(UniqueFd keeper);
+  Status watch_inboxes();
+  void begin(const KeeperHello& hello);
+
+  void on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
+  void on_keeper_gone(const Error& why);
+  void on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors);
+  void on_report(const RankReport& report);
+  void settle_adopted();
+  void on_signal();
+
+  void on_beat(FrameHeard&& frame) { feed(std::move(frame)); }
+  void on_beat(LinkUp&& event);
+  void on_beat(LinkDown&& event);
+  void on_beat(LinkRefused&& event);
+  void on_beat(FramesDropped&& event);
+  void on_log(LogProgress&& progress);
+  void on_log(PromiseMade&& promise);
+  void on_log(StateRemoved&& event);
+
+  void feed(const Event& event);
+  void perform(PersistPromise&& action);
+  void perform(TellKeeper&& action);
+  void perform(SayHello&& action);
+  void perform(BeatChanged&& action);
+  template <class Message>
+  void tell_keeper(MessageType type, const Message& message);
+  void stash();
+  void say_hello(bool again);
+  void beat_later();
+  void flush_beat();
+  void arm_tick();
+
+  void leave(Duration patience, int exit_code);
+  void check_left();
+  void remove_state();
+
+  Setup& setup_;
+  SignalFd& signals_;
+  Hello hello_;
+  DaemonCore core_;
+  TurnStamp turn_stamp_{0};
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<SeqpacketChannel> keeper_;
+  std::unique_ptr<Inbox<FromBeat>> from_beat_;
+  std::unique_ptr<Inbox<FromLog>> from_log_;
+  std::unique_ptr<BeatThread> beat_;
+  std::unique_ptr<LogThread> log_;
+  std::set<Incarnation> piped_;      // whose pipes were handed out
+  std::vector<RankReport> adopted_;  // of KeeperHello, until it is known whose pipes follow
+  OutputTotals totals_;
+  bool beat_dirty_ = false;
+  bool beat_at_once_ = false;
+  bool flush_armed_ = false;
+  bool refused_ = false;  // the last word of the link was a refusal; said once
+  TimerId tick_timer_ = 0;
+  Phase phase_ = Phase::kServing;
+  bool last_words_ = false;  // everything has ended; the supervisor may still have to hear of it
+  int exit_code_ = 0;
+  std::optional<int> result_;
+};
+
+}  // namespace monarch::daemon

@@ -1,0 +1,126 @@
+#include "worker/daemon/daemon_main.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/base/clock.h"
+#include "transport/base/limits.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+#include "transport/loop/signals.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+#include "transport/wire/seqpacket_message.h"
+#include "worker/daemon/daemon.h"
+#include "worker/daemon/daemon_setup.h"
+
+namespace monarch {
+namespace {
+
+constexpr int kKeeperFd = 3;
+constexpr int kExitInternal = 70;
+constexpr Duration kHelloDeadline = Duration::seconds(10);
+// One arena, and memory that goes back: threads that mostly sleep need no heap each.
+constexpr int kArenas = 1;
+constexpr int kMapFromBytes = 64 << 10;
+
+struct FirstWord {
+  KeeperHello hello;
+  UniqueFd stash;
+};
+
+// libzmq copies the secret key, so no memory of ours goes into a core file. WARNING: a core_pattern that is a pipe
+// ignores RLIMIT_CORE (core(5)); the filter holds there too.
+void refuse_core_dumps() {
+  const rlimit none{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &none);  // lowering a limit does not fail
+  const UniqueFd filter(::open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC));
+  if (filter.valid()) (void)!::write(filter.get(), "0", 1);  // without the file there are no core dumps
+}
+
+void prepare_process() {
+  refuse_core_dumps();
+  (void)::mallopt(M_ARENA_MAX, kArenas);
+  (void)::mallopt(M_MMAP_THRESHOLD, kMapFromBytes);
+  (void)::mallopt(M_TRIM_THRESHOLD, kMapFromBytes);
+  // A full file (RLIMIT_FSIZE) or a closed pipe is an error of that write. What a terminal sends is for the keeper.
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT}) (void)::signal(number, SIG_IGN);
+}
+
+Result<FirstWord> hear_keeper(int fd) {
+  const Instant deadline = boot_now() + kHelloDeadline;
+  for (;;) {
+    MONARCH_ASSIGN(auto received, receive_message(fd, limits::kSeqpacketPayloadBytes));
+    if (received) {
+      if (received->frame.header.type != static_cast<std::uint16_t>(MessageType::kKeeperHello)) {
+        return Error{ErrorCode::kInvalid, text("the keeper began with type ", received->frame.header.type)};
+      }
+      MONARCH_ASSIGN(KeeperHello hello,
+                     decode_payload<KeeperHello>(received->frame.payload, limits::kSeqpacketPayloadBytes));
+      if (!hello.has_stash || received->descriptors.size() != 1) {
+        return Error{ErrorCode::kInvalid, "the keeper's hello came without a stash"};
+      }
+      return FirstWord{std::move(hello), std::move(received->descriptors.front())};
+    }
+    pollfd keeper{fd, POLLIN, 0};
+    if (::poll(&keeper, 1, EventLoop::wait_milliseconds(boot_now(), deadline)) == 0) {
+      return Error{ErrorCode::kTimeout, text("the keeper said nothing for ", to_text(kHelloDeadline))};
+    }
+  }
+}
+
+void answer(const daemon::Setup& setup, const KeeperHello& hello) {
+  BootstrapReply reply;
+  reply.public_key = setup.stash.public_key;
+  reply.keeper_pid = hello.keeper_pid;
+  reply.boot_id = daemon::read_boot_id();
+  reply.version = MONARCH_VERSION;
+  if (const Status told = daemon::answer_launcher(STDOUT_FILENO, setup.stash.job, reply); !told.ok()) {
+    log_warn(told.error().message);  // without a launcher that listens the worker ends by its orphan_ttl
+  }
+}
+
+Result<int> serve() {
+  UniqueFd keeper(kKeeperFd);
+  if (::fcntl(keeper.get(), F_SETFD, FD_CLOEXEC) != 0) return errno_error("the keeper's channel", errno);
+  // Before any thread: they inherit the mask.
+  MONARCH_ASSIGN(auto signals, SignalFd::create({SIGTERM}));
+  MONARCH_ASSIGN(FirstWord first, hear_keeper(keeper.get()));
+  auto setup = daemon::set_up(first.stash);
+  if (!setup.ok()) {
+    BootstrapReply reply;
+    reply.error = setup.error().message;
+    if (first.hello.starts <= 1) (void)daemon::answer_launcher(STDOUT_FILENO, JobUuid{}, reply);  // the log has it too
+    return setup.error();
+  }
+  log_set_name(text("daemon ", setup->stash.bootstrap.host_name));
+  MONARCH_ASSIGN(auto daemon, daemon::Daemon::start(*setup, first.hello, std::move(keeper), *signals));
+  // Only now: whoever hears the key may count on this daemon.
+  if (setup->first_start) answer(*setup, first.hello);
+  return daemon->run();
+}
+
+}  // namespace
+
+int daemon_main() {
+  prepare_process();
+  log_start({.name = "daemon"});
+  const Result<int> code = serve();
+  if (code.ok()) return *code;
+  log_error("the daemon cannot serve: ", code.error().message);
+  return kExitInternal;
+}
+
+}  // namespace monarch

@@ -1,0 +1,231 @@
+#include "worker/daemon/log_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch::daemon {
+namespace {
+
+constexpr std::size_t kStartFileBytes = 64;
+constexpr std::size_t kCopyBytes = 16U << 10U;  // where the file system cannot splice
+
+Result<UniqueFd> open_directory(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  // Both levels may have to be made; what is above is the worker's own, made by whoever chose it.
+  if (slash != std::string::npos && slash > 0) (void)::mkdir(path.substr(0, slash).c_str(), 0700);  // told by open
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(text("mkdir ", path), errno);
+  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.valid()) return errno_error(text("open ", path), errno);
+  return directory;
+}
+
+// Writes all of it at `position`, or says why not; `done` counts what the disk took either way.
+Status write_all(int fd, std::string_view bytes, std::uint64_t position, std::size_t& done) {
+  done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(position + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return errno_error("write", n < 0 ? errno : EIO);
+    done += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+bool parse_number(std::string_view& rest, std::uint64_t& number) {
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (error != std::errc{}) return false;
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  return true;
+}
+
+}  // namespace
+
+Status LogFile::open() {
+  if (!directory_.valid()) {
+    MONARCH_ASSIGN(directory_, open_directory(options_.directory));
+  }
+  MONARCH_TRY(find_start());
+  UniqueFd file(::openat(directory_.get(), options_.name.c_str(),
+                         O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0600));
+  if (!file.valid()) return errno_error(text("open ", options_.directory, "/", options_.name), errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return errno_error("fstat", errno);
+  if (!S_ISREG(status.st_mode)) {
+    return Error{ErrorCode::kInvalid, text(options_.directory, "/", options_.name, " is not a regular file")};
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  file_ = std::move(file);
+  if (!rotating_) return {};
+  if (size_ > 0) return rotate();  // it had been announced, and not begun
+  return continue_rotation();
+}
+
+Status LogFile::find_start() {
+  start_ = 0;
+  rotating_ = false;
+  const std::string name = options_.name + ".start";
+  const UniqueFd fd(::openat(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT) return {};
+    return errno_error(text("open ", options_.directory, "/", name), errno);
+  }
+  std::array<char, kStartFileBytes> buffer{};
+  const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+  if (n < 0) return errno_error(text("read ", options_.directory, "/", name), errno);
+  std::string_view rest(buffer.data(), static_cast<std::size_t>(n));
+  if (!parse_number(rest, start_)) {
+    return Error{ErrorCode::kInvalid, text(options_.directory, "/", name, " holds no offset")};
+  }
+  rotating_ = parse_number(rest, next_start_);
+  return {};
+}
+
+Status LogFile::write_start(const std::string& content) {
+  const std::string name = options_.name + ".start";
+  const std::string fresh = name + ".new";
+  const UniqueFd fd(
+      ::openat(directory_.get(), fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) return errno_error(text("open ", fresh), errno);
+  std::size_t done = 0;
+  MONARCH_TRY(write_all(fd.get(), content, 0, done));
+  if (::renameat(directory_.get(), fresh.c_str(), directory_.get(), name.c_str()) != 0) {
+    return errno_error(text("rename ", fresh), errno);
+  }
+  return {};
+}
+
+Status LogFile::rotate() {
+  if (!rotating_) {
+    next_start_ = end_offset();
+    MONARCH_TRY(write_start(text(start_, ' ', next_start_, '\n')));
+    rotating_ = true;
+  }
+  const std::string old = options_.name + ".1";
+  if (::renameat(directory_.get(), options_.name.c_str(), directory_.get(), old.c_str()) != 0) {
+    return errno_error(text("rename ", options_.name), errno);
+  }
+  file_.reset();
+  return open();
+}
+
+// The file is the new one and empty. Not one byte goes into it before its start is settled.
+Status LogFile::continue_rotation() {
+  MONARCH_TRY(write_start(text(next_start_, '\n')));
+  start_ = next_start_;
+  rotating_ = false;
+  return {};
+}
+
+Status LogFile::make_ready() {
+  if (!file_.valid()) MONARCH_TRY(open());
+  if (rotating_) MONARCH_TRY(size_ > 0 ? rotate() : continue_rotation());
+  if (options_.max_bytes > 0 && size_ >= options_.max_bytes) MONARCH_TRY(rotate());
+  return unnamed_loss_ > 0 ? name_loss() : Status{};
+}
+
+Status LogFile::name_loss() {
+  const std::string line = text("\n[monarch: ", unnamed_loss_, " bytes of output were lost here: ", failure_, "]\n");
+  std::size_t done = 0;
+  const Status status = write_all(file_.get(), line, size_, done);
+  // Half a line would look like output: take it back. Where that fails too, it stays.
+  if (!status.ok() && ::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0) done = 0;
+  size_ += done;
+  if (status.ok()) unnamed_loss_ = 0;
+  return status;
+}
+
+LogFile::Taken LogFile::take(int pipe, std::size_t limit) {
+  if (const Status ready = make_ready(); !ready.ok()) return discard(pipe, limit, ready.error());
+  // A loss that was just named may have filled the file: it may then pass its limit, by less than one piece.
+  if (options_.max_bytes > size_) {
+    limit = static_cast<std::size_t>(std::min<std::uint64_t>(limit, options_.max_bytes - size_));
+  }
+  return splices_ ? move(pipe, limit) : copy(pipe, limit);
+}
+
+LogFile::Taken LogFile::move(int pipe, std::size_t limit) {
+  for (;;) {
+    auto position = static_cast<off64_t>(size_);
+    const ssize_t n = ::splice(pipe, nullptr, file_.get(), &position, limit, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (n > 0) return written(static_cast<std::size_t>(n));
+    if (n == 0) return {.outcome = Outcome::kEnded};
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) return {.outcome = Outcome::kEmpty};
+    if (errno == EINVAL || errno == ENOSYS) {
+      splices_ = false;
+      return copy(pipe, limit);
+    }
+    return discard(pipe, limit, errno_error(text("write ", options_.directory, "/", options_.name), errno));
+  }
+}
+
+LogFile::Taken LogFile::copy(int pipe, std::size_t limit) {
+  std::array<char, kCopyBytes> buffer;
+  const ssize_t n = ::read(pipe, buffer.data(), std::min(limit, buffer.size()));
+  if (n == 0) return {.outcome = Outcome::kEnded};
+  if (n < 0) return {.outcome = errno == EAGAIN || errno == EINTR ? Outcome::kEmpty : Outcome::kEnded};
+  std::size_t done = 0;
+  const Status status = write_all(file_.get(), {buffer.data(), static_cast<std::size_t>(n)}, size_, done);
+  if (!status.ok()) {
+    failing_ = true;
+    failure_ = status.error().message;
+    lost_bytes_ += static_cast<std::size_t>(n) - done;
+    unnamed_loss_ += static_cast<std::size_t>(n) - done;
+    if (done == 0) return {.outcome = Outcome::kLost, .offset = end_offset(), .bytes = static_cast<std::size_t>(n)};
+  }
+  return written(done);
+}
+
+LogFile::Taken LogFile::discard(int pipe, std::size_t limit, const Error& why) {
+  std::array<char, kCopyBytes> buffer;
+  failing_ = true;
+  failure_ = why.message;
+  std::size_t lost = 0;
+  bool ended = false;
+  while (lost < limit) {
+    const ssize_t n = ::read(pipe, buffer.data(), std::min(limit - lost, buffer.size()));
+    if (n < 0 && errno == EINTR) continue;
+    ended = n == 0 || (n < 0 && errno != EAGAIN);
+    if (n <= 0) break;
+    lost += static_cast<std::size_t>(n);
+  }
+  lost_bytes_ += lost;
+  unnamed_loss_ += lost;
+  if (lost > 0) return {.outcome = Outcome::kLost, .offset = end_offset(), .bytes = lost};
+  return {.outcome = ended ? Outcome::kEnded : Outcome::kEmpty};
+}
+
+LogFile::Taken LogFile::written(std::size_t bytes) {
+  failing_ = false;
+  const Taken taken{.outcome = Outcome::kWritten, .offset = end_offset(), .bytes = bytes};
+  size_ += bytes;
+  return taken;
+}
+
+std::size_t LogFile::read_back(std::uint64_t offset, char* to, std::size_t bytes) const {
+  if (offset < start_ || !file_.valid()) return 0;
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = ::pread(file_.get(), to + done, bytes - done, static_cast<off_t>(offset - start_ + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+}  // namespace monarch::daemon

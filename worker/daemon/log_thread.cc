@@ -1,0 +1,168 @@
+#include "worker/daemon/log_thread.h"
+
+#include <cstdlib>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/messages.h"
+#include "transport/zmq/context.h"
+#include "transport/zmq/reconnecting_client.h"
+#include "transport/zmq/zmq_loop.h"
+#include "worker/daemon/link_message.h"
+#include "worker/daemon/promise_file.h"
+
+namespace monarch::daemon {
+namespace {
+
+constexpr Duration kTellAgain = Duration::milliseconds(100);
+
+// The thread's own state; made, used and destroyed by it.
+class Logging final : public OutputSink {
+ public:
+  Logging(const LogThread::Options& options, const CurveKeyPair& keys, Inbox<FromLog>& to_main, Inbox<ToLog>& orders,
+          int stop)
+      : options_(options), keys_(keys), to_main_(to_main), orders_(orders), stop_(stop) {}
+
+  Status run();
+
+  bool wanted() const override { return client_ != nullptr && client_->connected() && !blocked_; }
+  bool offer(const Incarnation& incarnation, Output&& output) override;
+
+ private:
+  void take_orders();
+  void on(LogSource&& source);
+  void on(RankEnded&& order) { writer_->rank_ended(order.incarnation); }
+  void on(RankForgotten&& order) { writer_->forget(order.incarnation); }
+  void on(MakePromise&& order);
+  void on(RemoveState&& order);
+  // For answers that must arrive: kept until the main loop has room.
+  void answer(FromLog value);
+  void flush_answers();
+
+  const LogThread::Options options_;
+  const CurveKeyPair& keys_;
+  Inbox<FromLog>& to_main_;
+  Inbox<ToLog>& orders_;
+  int stop_;  // readable: the end
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<ZmqContext> context_;
+  std::optional<ZmqLoop> zmq_loop_;
+  std::unique_ptr<ReconnectingClient> client_;
+  std::optional<LogWriter> writer_;
+  bool blocked_ = false;  // the link's queue is full
+  std::uint64_t sent_frames_ = 0;
+  std::deque<FromLog> answers_;  // at most one for each order
+};
+
+Status Logging::run() {
+  MONARCH_ASSIGN(loop_, EventLoop::create());
+  MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
+  zmq_loop_.emplace(*loop_);
+  ReconnectingClient::Handlers handlers;
+  handlers.on_message = [](std::vector<ZmqFrame>&&) {};  // the bulk port only listens
+  handlers.on_connected = [this] { blocked_ = false; };
+  handlers.on_disconnected = [this] { blocked_ = false; };
+  handlers.on_refused = [](const Error&) {};  // the control port, refused alike, has it in the log
+  MONARCH_ASSIGN(client_, ReconnectingClient::start(*context_, *zmq_loop_, options_.bulk, keys_, options_.seed,
+                                                    std::move(handlers)));
+  writer_.emplace(*loop_, options_.log_directory, *this,
+                  LogWriter::Handlers{[this](const OutputTold& told, const OutputTotals& totals) {
+                    return to_main_.put(LogProgress{told, totals});
+                  }});
+  MONARCH_ASSIGN(const WatchId orders,
+                 loop_->watch(orders_.descriptor(), Interest::kRead, [this](Readiness) { take_orders(); }));
+  MONARCH_ASSIGN(const WatchId stop, loop_->watch(stop_, Interest::kRead, [this](Readiness) { loop_->stop(); }));
+  zmq_loop_->run();
+  loop_->forget(orders);
+  loop_->forget(stop);
+  writer_.reset();
+  return {};
+}
+
+bool Logging::offer(const Incarnation& incarnation, Output&& output) {
+  FrameHeader header;
+  header.type = static_cast<std::uint16_t>(MessageType::kOutput);
+  header.job = options_.job;
+  header.rank = incarnation.rank;
+  header.generation = incarnation.generation;
+  header.seq = ++sent_frames_;
+  std::vector<ZmqFrame> frames = link_message(header, encode_payload(output));
+  const Status sent = client_->send(frames);
+  if (sent.ok()) return true;
+  if (sent.error().code == ErrorCode::kBusy) {
+    blocked_ = true;
+    client_->when_writable([this] { blocked_ = false; });
+  }
+  return false;
+}
+
+void Logging::take_orders() {
+  for (ToLog& order : orders_.take_all()) {
+    std::visit([this](auto& each) { on(std::move(each)); }, order);
+  }
+}
+
+void Logging::on(LogSource&& source) {
+  const Incarnation incarnation = source.incarnation;
+  if (const Status added = writer_->add(std::move(source)); !added.ok()) {
+    log_error("output of rank ", incarnation.rank.rank.value(), " is not taken: ", added.error().message);
+  }
+}
+
+void Logging::on(MakePromise&& order) {
+  answer(PromiseMade{order.term, write_promise(options_.state_directory, order.term)});
+}
+
+void Logging::on(RemoveState&& /*order*/) {
+  remove_promise(options_.state_directory);
+  answer(StateRemoved{});
+}
+
+void Logging::answer(FromLog value) {
+  answers_.push_back(std::move(value));
+  if (answers_.size() == 1) flush_answers();
+}
+
+void Logging::flush_answers() {
+  while (!answers_.empty()) {
+    if (!to_main_.put(answers_.front())) {
+      loop_->at(loop_->now() + kTellAgain, [this] { flush_answers(); });
+      return;
+    }
+    answers_.pop_front();
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogThread>> LogThread::start(const Options& options, const CurveKeyPair& keys,
+                                                    Inbox<FromLog>& to_main) {
+  MONARCH_ASSIGN(auto orders, Inbox<ToLog>::create(kWaitingOrders));
+  MONARCH_ASSIGN(auto stop, Inbox<Stop>::create(1));
+  std::unique_ptr<LogThread> thread(new LogThread(std::move(orders), std::move(stop)));
+  thread->thread_ = std::thread([options, &keys, &to_main, &self = *thread] {
+    Logging logging(options, keys, to_main, *self.orders_, self.stop_->descriptor());
+    if (const Status ended = logging.run(); !ended.ok()) {
+      // Nobody would take the ranks' output, and they would stand still; the keeper starts another daemon.
+      log_error("logging: ", ended.error().message);
+      std::abort();
+    }
+  });
+  return thread;
+}
+
+LogThread::~LogThread() {
+  if (!thread_.joinable()) return;
+  (void)stop_->put(Stop{});  // room for one, and it is put once
+  thread_.join();
+}
+
+}  // namespace monarch::daemon

@@ -1,0 +1,87 @@
+#pragma once
+
+// LogThread: everything of the daemon that waits for a disk, and the bulk port. It runs the LogWriter, streams output to
+// the supervisor as far as the link takes it, and makes promises durable for the main loop, which never waits for a file.
+//
+// Thread: start(), put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys'
+// and the inbox's.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include "transport/base/ids.h"
+#include "transport/base/result.h"
+#include "transport/loop/inbox.h"
+#include "transport/zmq/client_link.h"
+#include "transport/zmq/curve.h"
+#include "worker/core/daemon_core.h"
+#include "worker/daemon/log_writer.h"
+
+namespace monarch::daemon {
+
+// ---- to the log thread ----
+
+struct RankEnded {
+  Incarnation incarnation;
+};
+struct RankForgotten {
+  Incarnation incarnation;
+};
+struct MakePromise {
+  Term term;
+};
+// The worker's end: nothing of its state stays but logs. Answered by StateRemoved.
+struct RemoveState {};
+using ToLog = std::variant<LogSource, RankEnded, RankForgotten, MakePromise, RemoveState>;
+
+// ---- from the log thread ----
+
+struct LogProgress {
+  OutputTold told;
+  OutputTotals totals;
+};
+struct PromiseMade {
+  Term term;
+  Status status;
+};
+struct StateRemoved {};
+using FromLog = std::variant<LogProgress, PromiseMade, StateRemoved>;
+
+class LogThread {
+ public:
+  // Per rank of a host there are a few orders in its life; more than this many waiting means that the disk hangs, and the
+  // main loop tries again later.
+  static constexpr std::size_t kWaitingOrders = 4'096;
+  static constexpr std::size_t kWaitingReports = 4'096;  // of the main loop's inbox; they are told again
+
+  struct Options {
+    ClientOptions bulk;
+    JobUuid job;
+    std::string state_directory;
+    std::string log_directory;
+    std::uint64_t seed = 0;
+  };
+
+  static Result<std::unique_ptr<LogThread>> start(const Options& options, const CurveKeyPair& keys,
+                                                  Inbox<FromLog>& to_main);
+  ~LogThread();
+  LogThread(const LogThread&) = delete;
+  LogThread& operator=(const LogThread&) = delete;
+
+  // False: it has not taken the last kWaitingOrders. The order is then lost: what it owned is closed.
+  [[nodiscard]] bool put(ToLog order) { return orders_->put(std::move(order)); }
+
+ private:
+  struct Stop {};
+  LogThread(std::unique_ptr<Inbox<ToLog>> orders, std::unique_ptr<Inbox<Stop>> stop)
+      : orders_(std::move(orders)), stop_(std::move(stop)) {}
+
+  std::unique_ptr<Inbox<ToLog>> orders_;
+  std::unique_ptr<Inbox<Stop>> stop_;
+  std::thread thread_;
+};
+
+}  // namespace monarch::daemon

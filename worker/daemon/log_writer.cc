@@ -1,0 +1,185 @@
+#include "worker/daemon/log_writer.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "transport/base/assert.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+
+namespace monarch::daemon {
+namespace {
+
+constexpr std::size_t kMeshNameBytes = 32;
+
+// It becomes a directory's name: [a-z][a-z0-9_]{0,31}, whoever sent it.
+bool is_mesh_name(const std::string& name) {
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && name.size() <= kMeshNameBytes && lower(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+}  // namespace
+
+LogWriter::LogWriter(EventLoop& loop, std::string log_directory, OutputSink& sink, Handlers handlers)
+    : loop_(loop), log_directory_(std::move(log_directory)), sink_(sink), handlers_(std::move(handlers)) {}
+
+LogWriter::~LogWriter() {
+  for (const auto& [incarnation, source] : sources_) {
+    for (const auto& stream : source->streams) loop_.forget(stream->watch);
+    loop_.cancel(source->grace);
+  }
+  loop_.cancel(tell_timer_);
+}
+
+Status LogWriter::add(LogSource source) {
+  if (!is_mesh_name(source.mesh_name)) {
+    return Error{ErrorCode::kInvalid, text("output of a mesh called '", printable(source.mesh_name), "'")};
+  }
+  if (sources_.contains(source.incarnation)) return Error{ErrorCode::kBusy, "these pipes were handed out before"};
+  auto made = std::make_unique<Source>();
+  made->incarnation = source.incarnation;
+  const std::string stem = text(source.incarnation.rank.rank.value(), '.', source.incarnation.generation.counter);
+  const auto add_stream = [&](UniqueFd pipe, OutputStream which, const char* suffix) {
+    LogFile::Options file{log_directory_ + "/" + source.mesh_name, stem + suffix, source.max_bytes};
+    made->streams.push_back(std::make_unique<Stream>(std::move(file), std::move(pipe), which));
+  };
+  add_stream(std::move(source.stdout_pipe), OutputStream::kStdout, ".out");
+  add_stream(std::move(source.stderr_pipe), OutputStream::kStderr, ".err");
+  Source& kept = *made;
+  sources_.emplace(source.incarnation, std::move(made));
+  for (const auto& stream : kept.streams) {
+    if (const Status started = start_stream(kept, *stream); !started.ok()) {
+      forget(source.incarnation);
+      return started;
+    }
+  }
+  changed(kept);
+  return {};
+}
+
+Status LogWriter::start_stream(Source& source, Stream& stream) {
+  // The flag belongs to the pipe's end, which the keeper shares; it never reads.
+  const int flags = ::fcntl(stream.pipe.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(stream.pipe.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return errno_error("making a rank's pipe non-blocking", errno);
+  }
+  if (const Status opened = stream.file.open(); !opened.ok()) {
+    log_warn("output is lost until this is mended: ", opened.error().message);
+    stream.failing_before = true;  // said here
+  }
+  MONARCH_ASSIGN(stream.watch, loop_.watch(stream.pipe.get(), Interest::kRead,
+                                           [this, &source, &stream](Readiness) { on_ready(source, stream); }));
+  return {};
+}
+
+void LogWriter::on_ready(Source& source, Stream& stream) {
+  const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
+  account(stream);
+  switch (taken.outcome) {
+    case LogFile::Outcome::kWritten: stream_out(source, stream, taken); return changed(source);
+    case LogFile::Outcome::kLost: return changed(source);
+    case LogFile::Outcome::kEmpty: return;
+    case LogFile::Outcome::kEnded: return end_stream(source, stream);
+  }
+}
+
+void LogWriter::account(Stream& stream) {
+  totals_.lost_bytes += stream.file.lost_bytes() - std::exchange(stream.lost_before, stream.file.lost_bytes());
+  if (stream.file.failing() == std::exchange(stream.failing_before, stream.file.failing())) return;
+  if (stream.file.failing()) log_warn("output is lost: ", stream.file.failure());
+  if (!stream.file.failing()) log_info("output is written again; lost in all: ", totals_.lost_bytes, " bytes");
+  totals_.disk_full = false;
+  for (const auto& [incarnation, source] : sources_) {
+    for (const auto& each : source->streams) totals_.disk_full = totals_.disk_full || each->file.failing();
+  }
+}
+
+void LogWriter::stream_out(const Source& source, const Stream& stream, const LogFile::Taken& taken) {
+  if (!sink_.wanted()) {
+    totals_.not_streamed_bytes += taken.bytes;
+    return;
+  }
+  Output output{stream.which, taken.offset, std::string(taken.bytes, '\0')};
+  output.bytes.resize(stream.file.read_back(taken.offset, output.bytes.data(), taken.bytes));
+  if (output.bytes.size() != taken.bytes || !sink_.offer(source.incarnation, std::move(output))) {
+    totals_.not_streamed_bytes += taken.bytes;
+  }
+}
+
+void LogWriter::end_stream(Source& source, Stream& stream) {
+  loop_.forget(stream.watch);
+  stream.watch = 0;
+  stream.pipe.reset();
+  changed(source);
+  if (std::any_of(source.streams.begin(), source.streams.end(), [](const auto& s) { return s->pipe.valid(); })) return;
+  loop_.cancel(source.grace);
+  source.dirty = !tell(source);
+}
+
+void LogWriter::rank_ended(const Incarnation& incarnation) {
+  const auto found = sources_.find(incarnation);
+  if (found == sources_.end() || found->second->told_complete || found->second->grace != 0) return;
+  found->second->grace = loop_.at(loop_.now() + kEndGrace, [this, incarnation] { give_up(incarnation); });
+}
+
+void LogWriter::give_up(const Incarnation& incarnation) {
+  const auto found = sources_.find(incarnation);
+  if (found == sources_.end()) return;
+  Source& source = *found->second;
+  for (const auto& stream : source.streams) {
+    if (!stream->pipe.valid()) continue;
+    // Not more than the pipe holds: what a stranger goes on writing is not the rank's output.
+    for (std::size_t drained = 0; drained < limits::kOutputPipeBytes;) {
+      const LogFile::Taken taken = stream->file.take(stream->pipe.get(), limits::kOutputChunkBytes);
+      account(*stream);
+      if (taken.bytes == 0) break;
+      if (taken.outcome == LogFile::Outcome::kWritten) stream_out(source, *stream, taken);
+      drained += taken.bytes;
+    }
+    log_warn("rank ", incarnation.rank.rank.value(), " has ended, and a process outside of its tree holds its ",
+             stream->which == OutputStream::kStdout ? "stdout" : "stderr", " open: closed");
+    end_stream(source, *stream);
+  }
+}
+
+void LogWriter::forget(const Incarnation& incarnation) {
+  const auto found = sources_.find(incarnation);
+  if (found == sources_.end()) return;
+  for (const auto& stream : found->second->streams) loop_.forget(stream->watch);
+  loop_.cancel(found->second->grace);
+  sources_.erase(found);
+}
+
+void LogWriter::changed(Source& source) {
+  source.dirty = true;
+  if (tell_armed_) return;
+  tell_armed_ = true;
+  tell_timer_ = loop_.at(loop_.now() + kTellPeriod, [this] {
+    tell_armed_ = false;
+    tell_all();
+  });
+}
+
+void LogWriter::tell_all() {
+  for (const auto& [incarnation, source] : sources_) {
+    if (!source->dirty) continue;
+    if (!tell(*source)) return changed(*source);  // the owner's inbox is full: later
+    source->dirty = false;
+  }
+}
+
+bool LogWriter::tell(Source& source) {
+  const LogFile& out = source.streams[0]->file;
+  const LogFile& err = source.streams[1]->file;
+  const bool complete = !source.streams[0]->pipe.valid() && !source.streams[1]->pipe.valid();
+  const OutputTold told{source.incarnation, out.end_offset(), err.end_offset(), complete};
+  if (!handlers_.on_progress(told, totals_)) return false;
+  source.told_complete = complete;
+  return true;
+}
+
+}  // namespace monarch::daemon

@@ -1,0 +1,118 @@
+#pragma once
+
+// LogWriter: takes what the ranks of this host write from their pipes into files, and offers it to the supervisor. A rank
+// waits for its host's disk alone: a full disk, an absent or slow supervisor and the other ranks cost bytes that are
+// counted, never time. Each ready pipe gets one piece a turn, so no rank starves another.
+//
+// It does not decide when a rank has ended: its owner says so, from the keeper's word.
+//
+// Thread: the log thread's. Lifetime: within the loop's and the sink's.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/base/ids.h"
+#include "transport/base/limits.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "worker/core/daemon_core.h"
+#include "worker/daemon/log_file.h"
+
+namespace monarch::daemon {
+
+// Where output goes besides the file: best effort.
+class OutputSink {
+ public:
+  virtual ~OutputSink() = default;
+  // Whether there is anybody to offer anything to. Cheap: it is asked before the bytes are read back.
+  virtual bool wanted() const = 0;
+  // False: it could not be taken now. It never waits.
+  virtual bool offer(const Incarnation& incarnation, Output&& output) = 0;
+};
+
+// The pipes of one incarnation, as the keeper handed them out.
+struct LogSource {
+  Incarnation incarnation;
+  std::string mesh_name;
+  std::uint64_t max_bytes = 0;  // of each stream's file
+  UniqueFd stdout_pipe;
+  UniqueFd stderr_pipe;
+};
+
+struct OutputTotals {
+  std::uint64_t not_streamed_bytes = 0;  // they lie in the files
+  std::uint64_t lost_bytes = 0;          // the disk did not take them
+  bool disk_full = false;                // the last write of some stream failed
+  auto operator<=>(const OutputTotals&) const = default;
+};
+
+class LogWriter {
+ public:
+  struct Handlers {
+    // How far a rank's output lies in its files: at once when it is complete, else at most every kTellPeriod. False: it
+    // could not be taken, and is told again.
+    std::function<bool(const OutputTold&, const OutputTotals&)> on_progress;
+  };
+  static constexpr Duration kTellPeriod = Duration::milliseconds(500);
+  // An ended rank's pipe that somebody else still holds open is given up after this, once it is empty.
+  static constexpr Duration kEndGrace = Duration::seconds(2);
+
+  LogWriter(EventLoop& loop, std::string log_directory, OutputSink& sink, Handlers handlers);
+  ~LogWriter();
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  // kInvalid for a mesh name that is not one; kBusy for an incarnation that it has already.
+  Status add(LogSource source);
+  // The rank's tree is empty: its streams have ended or will within kEndGrace.
+  void rank_ended(const Incarnation& incarnation);
+  void forget(const Incarnation& incarnation);
+
+  const OutputTotals& totals() const { return totals_; }
+
+ private:
+  struct Stream {
+    Stream(LogFile::Options file_options, UniqueFd pipe_end, OutputStream which_one)
+        : file(std::move(file_options)), pipe(std::move(pipe_end)), which(which_one) {}
+    LogFile file;
+    UniqueFd pipe;
+    OutputStream which;
+    WatchId watch = 0;
+    std::uint64_t lost_before = 0;
+    bool failing_before = false;
+  };
+  struct Source {
+    Incarnation incarnation;
+    std::vector<std::unique_ptr<Stream>> streams;
+    bool told_complete = false;
+    bool dirty = true;
+    TimerId grace = 0;
+  };
+
+  Status start_stream(Source& source, Stream& stream);
+  void on_ready(Source& source, Stream& stream);
+  void account(Stream& stream);
+  void stream_out(const Source& source, const Stream& stream, const LogFile::Taken& taken);
+  void end_stream(Source& source, Stream& stream);
+  void give_up(const Incarnation& incarnation);
+  void changed(Source& source);
+  void tell_all();
+  bool tell(Source& source);
+
+  EventLoop& loop_;
+  std::string log_directory_;
+  OutputSink& sink_;
+  Handlers handlers_;
+  std::map<Incarnation, std::unique_ptr<Source>> sources_;
+  OutputTotals totals_;
+  TimerId tell_timer_ = 0;
+  bool tell_armed_ = false;
+};
+
+}  // namespace monarch::daemon
