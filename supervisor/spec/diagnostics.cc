@@ -100,7 +100,7 @@ class Painter {
 
 std::string render(const Diagnostic& diagnostic, std::string_view source, RenderOptions options) {
   const Painter paint(options.colour);
-  const bool error = diagnostic.severity == Severity::kError;
+  const bool error = diagnostic.severity == DiagnosticSeverity::kError;
   const std::string_view strong = error ? kRed : kYellow;
   std::string out = paint(strong, text(error ? "error[" : "warning[", diagnostic.id, "]"));
   out += paint(kBold, text(": ", printable(diagnostic.message))) + "\n";
@@ -133,8 +133,24 @@ std::string render(const std::vector<Diagnostic>& diagnostics, std::string_view 
   return out;
 }
 
+namespace {
+
+// A message may quote what a file says; a kilobyte of it helps nobody.
+std::string shortened(std::string message) {
+  constexpr std::size_t kLongest = 240;
+  if (message.size() <= kLongest) return message;
+  std::size_t end = kLongest;
+  while (end > 0 && continues_character(message[end])) --end;
+  return message.substr(0, end) + "...";
+}
+
+}  // namespace
+
 void Report::error(std::string_view id, Place place, Fault fault) {
   MONARCH_ASSERT(find_error(id) != nullptr);
+  fault.message = shortened(std::move(fault.message));
+  fault.label = shortened(std::move(fault.label));
+  fault.help = shortened(std::move(fault.help));
   found_.push_back({id, place, std::move(fault)});
 }
 

@@ -22,11 +22,11 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-enum class Severity : std::uint8_t { kError, kWarning };
+enum class DiagnosticSeverity : std::uint8_t { kError, kWarning };
 
 struct Diagnostic {
   std::string id;  // "E0107": stable, see all_errors()
-  Severity severity = Severity::kError;
+  DiagnosticSeverity severity = DiagnosticSeverity::kError;
   std::string file{};
   std::uint32_t line = 0;
   std::uint32_t column = 0;  // in characters, as an editor counts

@@ -1,0 +1,144 @@
+#include "supervisor/control_server.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/viewer_messages.h"
+
+namespace monarch {
+
+namespace {
+
+// Viewers that attach get at most so many of the latest events; `monarch events` reads all of them from the journal.
+constexpr std::size_t kRememberedEvents = 10'000;
+constexpr std::size_t kViewers = 256;
+
+}  // namespace
+
+ControlServer::ControlServer(EventLoop& loop, JobUuid job, ControlHandlers handlers)
+    : loop_(loop), job_(job), handlers_(std::move(handlers)) {}
+
+ControlServer::~ControlServer() = default;
+
+Result<std::unique_ptr<ControlServer>> ControlServer::create(EventLoop& loop, std::string path, JobUuid job,
+                                                             ControlHandlers handlers) {
+  std::unique_ptr<ControlServer> server(new ControlServer(loop, job, std::move(handlers)));
+  ControlServer* self = server.get();
+  MONARCH_ASSIGN(server->listener_,
+                 SeqpacketListener::create(loop, std::move(path), [self](UniqueFd socket, PeerCredentials) {
+                   self->accept(std::move(socket));
+                 }));
+  return server;
+}
+
+void ControlServer::accept(UniqueFd socket) {
+  if (viewers_.size() >= kViewers) {
+    log_warn("more than ", kViewers, " viewers, one was turned away");
+    return;
+  }
+  viewers_.emplace_back();
+  const auto viewer = std::prev(viewers_.end());
+  auto channel = SeqpacketChannel::create(
+      loop_, std::move(socket),
+      {.on_frame = [this, viewer](Frame frame, std::vector<UniqueFd>) { on_frame(viewer, frame); },
+       .on_closed = [this, viewer](Error) { viewers_.erase(viewer); }},
+      {.payload_bytes = limits::kControlPayloadBytes});
+  if (!channel.ok()) {
+    log_warn("a viewer: ", channel.error().message);
+    viewers_.erase(viewer);
+    return;
+  }
+  viewer->channel = std::move(*channel);
+}
+
+template <class Message>
+void ControlServer::send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call) {
+  FrameHeader header;
+  header.type = static_cast<std::uint16_t>(type);
+  header.job = job_;
+  header.call = call;
+  const Status sent = viewer.channel->send({header, encode_payload(message)});
+  if (sent.ok() || sent.error().code != ErrorCode::kBusy) return;
+  // It does not read. Events must not have holes, so it is let go; it may attach again.
+  log_warn("viewer ", printable(viewer.name), " does not read: dropped");
+  viewer.channel->close();
+}
+
+void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
+  const std::uint64_t call = frame.header.call;
+  switch (static_cast<MessageType>(frame.header.type)) {
+    case MessageType::kAttach:
+      if (const auto attach = decode_payload<Attach>(frame.payload); attach.ok()) return on_attach(viewer, *attach);
+      break;
+    case MessageType::kStatusRequest: return send(*viewer, MessageType::kStatus, handlers_.status(), call);
+    case MessageType::kStopRequest:
+      if (const auto stop = decode_payload<StopRequest>(frame.payload); stop.ok()) {
+        handlers_.stop(*stop);
+        return send(*viewer, MessageType::kAccepted, Accepted{.message = "stopping"}, call);
+      }
+      break;
+    case MessageType::kSignalRequest:
+      if (const auto signal = decode_payload<SignalRequest>(frame.payload); signal.ok()) {
+        const Status sent = handlers_.signal(*signal);
+        if (sent.ok()) return send(*viewer, MessageType::kAccepted, Accepted{.message = "sent"}, call);
+        return send(*viewer, MessageType::kRefused, Refused{.message = sent.error().message}, call);
+      }
+      break;
+    default: break;
+  }
+  send(*viewer, MessageType::kRefused,
+       Refused{.message = text("a request of type ", frame.header.type, " that this supervisor cannot read")}, call);
+}
+
+void ControlServer::on_attach(Viewers::iterator viewer, const Attach& attach) {
+  viewer->name = attach.viewer;
+  if (attach.output) {
+    UniqueFd socket(::fcntl(viewer->channel->descriptor(), F_DUPFD_CLOEXEC, 3));
+    if (socket.valid()) {
+      handlers_.output_viewer(std::move(socket));
+    } else {
+      log_warn("a viewer of output: ", errno_error("duplicating its socket", errno).message);
+    }
+    viewers_.erase(viewer);  // the connection lives on in the duplicate
+    return;
+  }
+  send(*viewer, MessageType::kAccepted, Accepted{.message = "events"});
+  viewer->wants_events = attach.events;
+  if (!attach.events) return;
+  for (const JobEvent& event : events_) {
+    if (event.number > attach.after_event) send(*viewer, MessageType::kEvent, event);
+  }
+  if (verdict_) send(*viewer, MessageType::kVerdict, *verdict_);
+}
+
+void ControlServer::remember(JobEvent event) {
+  events_.push_back(std::move(event));
+  if (events_.size() > kRememberedEvents) events_.pop_front();
+}
+
+void ControlServer::publish(const JobEvent& event) {
+  remember(event);
+  for (Viewer& viewer : viewers_) {
+    if (viewer.wants_events) send(viewer, MessageType::kEvent, event);
+  }
+}
+
+void ControlServer::publish(const Verdict& verdict) {
+  verdict_ = std::make_unique<Verdict>(verdict);
+  for (Viewer& viewer : viewers_) {
+    if (viewer.wants_events) send(viewer, MessageType::kVerdict, verdict);
+  }
+}
+
+bool ControlServer::flushed() const {
+  return std::all_of(viewers_.begin(), viewers_.end(),
+                     [](const Viewer& viewer) { return viewer.channel->pending_frames() == 0; });
+}
+
+}  // namespace monarch

@@ -1,0 +1,72 @@
+#pragma once
+
+// ControlServer: the door for viewers on this machine. Each connection says first what it wants: events and requests, which stay here,
+// or output, whose socket is handed on. A viewer that does not read is dropped when its queue is full; the job goes on.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than the loop's.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "transport/base/ids.h"
+#include "transport/base/result.h"
+#include "transport/base/viewer_messages.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/seqpacket_listener.h"
+
+namespace monarch {
+
+struct ControlHandlers {
+  std::function<JobStatus()> status;
+  std::function<void(const StopRequest&)> stop;
+  std::function<Status(const SignalRequest&)> signal;
+  std::function<void(UniqueFd)> output_viewer;
+};
+
+class ControlServer {
+ public:
+  static Result<std::unique_ptr<ControlServer>> create(EventLoop& loop, std::string path, JobUuid job,
+                                                       ControlHandlers handlers);
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // Of earlier terms, from the journal: for viewers that attach later.
+  void remember(JobEvent event);
+  void publish(const JobEvent& event);
+  void publish(const Verdict& verdict);
+  // All that was published has left for the viewers.
+  bool flushed() const;
+  std::uint64_t refused_peers() const { return listener_->refused_peers(); }
+
+ private:
+  struct Viewer {
+    std::unique_ptr<SeqpacketChannel> channel;
+    bool wants_events = false;
+    std::string name;
+  };
+  using Viewers = std::list<Viewer>;
+
+  ControlServer(EventLoop& loop, JobUuid job, ControlHandlers handlers);
+  void accept(UniqueFd socket);
+  void on_frame(Viewers::iterator viewer, const Frame& frame);
+  void on_attach(Viewers::iterator viewer, const Attach& attach);
+  template <class Message>
+  void send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call = 0);
+
+  EventLoop& loop_;
+  JobUuid job_;
+  ControlHandlers handlers_;
+  std::unique_ptr<SeqpacketListener> listener_;
+  Viewers viewers_;
+  std::deque<JobEvent> events_;
+  std::unique_ptr<Verdict> verdict_;
+};
+
+}  // namespace monarch

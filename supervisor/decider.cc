@@ -1,0 +1,110 @@
+#include "supervisor/decider.h"
+
+#include <utility>
+
+#include "supervisor/journal/core_records.h"
+#include "transport/base/clock.h"
+#include "transport/base/log.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr Duration kRetryEvery = Duration::seconds(1);
+
+}  // namespace
+
+Decider::Decider(EventLoop& loop, JobCore& core, JournalThread& journal, Term term, Perform perform)
+    : loop_(loop), core_(core), journal_(journal), term_(term), perform_(std::move(perform)) {
+  set_deadline();
+}
+
+Decider::~Decider() {
+  loop_.cancel(deadline_timer_);
+  loop_.cancel(retry_timer_);
+}
+
+AppendRecord Decider::record(RecordType type, std::string payload) const {
+  return {.type = type, .term = term_, .wall = wall_now(), .now = loop_.now(), .payload = std::move(payload)};
+}
+
+std::uint64_t Decider::decide(const CoreEvent& event) {
+  std::vector<Action> actions = core_.step(event, loop_.now());
+  AppendRequest request{.ticket = ++last_ticket_, .records = {}};
+  request.records.push_back(record(RecordType::kInput, encode_core_event(event)));
+  for (Action& action : actions) {
+    auto* emitted = std::get_if<EmitEvent>(&action);
+    if (emitted == nullptr) continue;
+    emitted->event.time = request.records.front().wall;
+    request.records.push_back(record(RecordType::kEvent, encode_job_event(emitted->event)));
+  }
+  waiting_.push_back({.ticket = request.ticket, .actions = std::move(actions), .then = {}});
+  const std::uint64_t ticket = request.ticket;
+  submit(std::move(request));
+  set_deadline();
+  return ticket;
+}
+
+std::uint64_t Decider::append(RecordType type, std::string payload, std::function<void()> when_durable) {
+  AppendRequest request{.ticket = ++last_ticket_, .records = {}};
+  request.records.push_back(record(type, std::move(payload)));
+  waiting_.push_back({.ticket = request.ticket, .actions = {}, .then = std::move(when_durable)});
+  submit(std::move(request));
+  return last_ticket_;
+}
+
+std::uint64_t Decider::write_file(std::string name, std::string bytes, std::function<void()> when_written) {
+  WriteFileRequest request{.ticket = ++last_ticket_, .name = std::move(name), .bytes = std::move(bytes)};
+  waiting_.push_back({.ticket = request.ticket, .actions = {}, .then = std::move(when_written)});
+  submit(std::move(request));
+  return last_ticket_;
+}
+
+// Requests keep their order: once one has to wait, all later ones do.
+void Decider::submit(JournalRequest request) {
+  if (unsubmitted_.empty() && journal_.submit(request)) return;
+  if (unsubmitted_.empty()) log_warn("the journal does not keep up: decisions wait for it");
+  unsubmitted_.push_back(std::move(request));
+  if (retry_timer_ == 0) retry_timer_ = loop_.at(loop_.now() + kRetryEvery, [this] { retry(); });
+}
+
+void Decider::retry() {
+  retry_timer_ = 0;
+  while (!unsubmitted_.empty() && journal_.submit(unsubmitted_.front())) unsubmitted_.pop_front();
+  if (!unsubmitted_.empty()) retry_timer_ = loop_.at(loop_.now() + kRetryEvery, [this] { retry(); });
+}
+
+void Decider::on_durable(const RecordsDurable& report) {
+  on_answered(report.ticket);
+  if (!report.snapshot_due) return;
+  submit(SnapshotRequest{
+      .ticket = ++last_ticket_, .state = encode_job_state(core_.state()), .stamp = record(RecordType::kInput, {})});
+  waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = {}});
+}
+
+void Decider::on_answered(std::uint64_t ticket) {
+  durable_ticket_ = std::max(durable_ticket_, ticket);
+  release();
+}
+
+// An action may decide again, which adds to the end of the queue; the order stays.
+void Decider::release() {
+  if (releasing_) return;
+  releasing_ = true;
+  while (!waiting_.empty() && waiting_.front().ticket <= durable_ticket_) {
+    Waiting ready = std::move(waiting_.front());
+    waiting_.pop_front();
+    for (const Action& action : ready.actions) perform_(action);
+    if (ready.then) ready.then();
+  }
+  releasing_ = false;
+}
+
+void Decider::set_deadline() {
+  loop_.cancel(deadline_timer_);
+  const Instant due = core_.next_deadline();
+  if (due == Instant::never()) return;
+  deadline_timer_ = loop_.at(due, [this] { (void)decide(DeadlinePassed{}); });
+}
+
+}  // namespace monarch

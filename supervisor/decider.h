@@ -1,0 +1,68 @@
+#pragma once
+
+// Decider: feeds the job's core, journals what it was fed, and lets its actions out once the record is durable (J1): an act that
+// the journal does not know can be repeated by the next supervisor. Leases are not its business: they wait for no disk.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than core's, journal's and loop's.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "supervisor/core/job_core.h"
+#include "supervisor/journal/journal_thread.h"
+#include "transport/loop/event_loop.h"
+
+namespace monarch {
+
+class Decider {
+ public:
+  // Called for each action in order, once it may be performed; EmitEvent has its time filled in.
+  using Perform = std::function<void(const Action&)>;
+
+  Decider(EventLoop& loop, JobCore& core, JournalThread& journal, Term term, Perform perform);
+  ~Decider();
+  Decider(const Decider&) = delete;
+  Decider& operator=(const Decider&) = delete;
+
+  // The ticket of the record; durable once durable_ticket() has reached it.
+  std::uint64_t decide(const CoreEvent& event);
+  // For a record of the caller's own (kVerdict, kClean), and for a file of the state directory.
+  std::uint64_t append(RecordType type, std::string payload, std::function<void()> when_durable = {});
+  std::uint64_t write_file(std::string name, std::string bytes, std::function<void()> when_written = {});
+  // From the owner of the journal's reports.
+  void on_durable(const RecordsDurable& report);
+  void on_answered(std::uint64_t ticket);
+
+  std::uint64_t durable_ticket() const { return durable_ticket_; }
+
+ private:
+  struct Waiting {
+    std::uint64_t ticket = 0;
+    std::vector<Action> actions;
+    std::function<void()> then;
+  };
+
+  AppendRecord record(RecordType type, std::string payload) const;
+  void submit(JournalRequest request);
+  void retry();
+  void release();
+  void set_deadline();
+
+  EventLoop& loop_;
+  JobCore& core_;
+  JournalThread& journal_;
+  Term term_;
+  Perform perform_;
+  std::uint64_t last_ticket_ = 0;
+  std::uint64_t durable_ticket_ = 0;
+  std::deque<Waiting> waiting_;
+  std::deque<JournalRequest> unsubmitted_;  // while the journal's inbox is full
+  TimerId deadline_timer_ = 0;
+  TimerId retry_timer_ = 0;
+  bool releasing_ = false;
+};
+
+}  // namespace monarch

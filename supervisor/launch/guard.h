@@ -1,0 +1,63 @@
+#pragma once
+
+// Guard: the supervisor's end of the channel to its keeper (`monarch-worker keep`), which starts it again after a crash and forks for
+// it: the supervisor has threads, and only a process without them may fork. Processes that the guard started live on when the
+// supervisor does not, and their ends are told to the next one.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than the loop's.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/seqpacket_channel.h"
+
+namespace monarch {
+
+struct GuardHandlers {
+  std::function<void(const KeeperHello&)> on_hello;
+  std::function<void(const RankReport&)> on_changed;
+  std::function<void(const Error&)> on_lost;  // the guard has gone; nothing can be started or ended by it any more
+};
+
+struct SpawnOrder {
+  RankId key;
+  Generation generation;
+  KeeperSpawn process;
+  UniqueFd standard_input;
+  UniqueFd standard_output;
+  UniqueFd standard_error;
+};
+
+class Guard {
+ public:
+  static Result<std::unique_ptr<Guard>> create(EventLoop& loop, UniqueFd socket, JobUuid job, GuardHandlers handlers);
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  Status spawn(SpawnOrder order);
+  // KILL at once: what it started has its own way to die with it.
+  Status kill(RankId key, Generation generation);
+  Status forget(RankId key, Generation generation);
+  // The supervisor ends in order; the guard ends what it still keeps and exits with this code.
+  Status shutdown(int exit_code);
+  std::size_t pending_bytes() const { return channel_ ? channel_->pending_bytes() : 0; }
+
+ private:
+  Guard(JobUuid job, GuardHandlers handlers) : job_(job), handlers_(std::move(handlers)) {}
+  void on_frame(const Frame& frame);
+  template <class Message>
+  Status send(MessageType type, const Message& message, FrameHeader header = {}, std::vector<UniqueFd> fds = {});
+
+  JobUuid job_;
+  GuardHandlers handlers_;
+  std::unique_ptr<SeqpacketChannel> channel_;
+};
+
+}  // namespace monarch

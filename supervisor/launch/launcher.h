@@ -1,0 +1,29 @@
+#pragma once
+
+// Launcher: puts a worker on a host, reports its end exactly once, destroys it for certain. One implementation for each way to
+// reach hosts; what follows from an outcome is the core's to decide.
+//
+// Thread: the supervisor's loop; an implementation may have threads of its own, whose words arrive by the loop.
+
+#include <functional>
+#include <string>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+
+namespace monarch {
+
+struct LauncherHandlers {
+  std::function<void(HostId, BootstrapReply)> on_launched;
+  std::function<void(HostId, std::string error)> on_failed;  // it never told its key
+  std::function<void(HostId, std::string how, bool orderly)> on_ended;
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  virtual void launch(HostId host, const Bootstrap& bootstrap) = 0;
+  virtual void destroy(HostId host) = 0;
+};
+
+}  // namespace monarch

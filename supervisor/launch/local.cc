@@ -1,0 +1,170 @@
+#include "supervisor/launch/local.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "supervisor/core/first_cause.h"
+#include "transport/base/limits.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+
+namespace monarch {
+
+namespace {
+
+// Processes of the guard are keyed like ranks of a mesh that no spec can have.
+constexpr MeshId kWorkersMesh(0xFFFF'FFFFU);
+
+// From the fork to the worker's key.
+constexpr Duration kBootstrapDeadline = Duration::seconds(30);
+
+RankId key_of(HostId host) { return {kWorkersMesh, Rank(host.value())}; }
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+Result<Pipe> make_pipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return errno_error("pipe2", errno);
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+}  // namespace
+
+LocalLauncher::LocalLauncher(EventLoop& loop, Guard& guard, LocalLauncherOptions options, LauncherHandlers handlers)
+    : loop_(loop), guard_(guard), options_(std::move(options)), handlers_(std::move(handlers)) {}
+
+LocalLauncher::~LocalLauncher() {
+  while (!pending_.empty()) drop_pending(pending_.begin()->first);
+}
+
+void LocalLauncher::launch(HostId host, const Bootstrap& bootstrap) {
+  const Status status = start(host, bootstrap);
+  if (!status.ok()) fail(host, status.error().message);
+}
+
+Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
+  MONARCH_ASSIGN(Pipe input, make_pipe());
+  MONARCH_ASSIGN(Pipe output, make_pipe());
+  const std::string log_path = text(options_.log_directory, "/worker.", bootstrap.host_name, ".log");
+  UniqueFd log(::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log.valid()) return errno_error(text("opening ", log_path), errno);
+
+  FrameHeader header;
+  header.job = options_.job;
+  header.term = options_.term;
+  const std::string frame = encode_frame({header, encode_payload(bootstrap)});
+  // Far below a pipe's 64 KiB: written whole, without waiting for the reader.
+  if (::write(input.write.get(), frame.data(), frame.size()) != static_cast<ssize_t>(frame.size())) {
+    return errno_error("writing a worker's bootstrap", errno);
+  }
+  input.write.reset();
+
+  const Generation generation{options_.term, 1};
+  MONARCH_TRY(guard_.spawn({.key = key_of(host),
+                            .generation = generation,
+                            .process = {.program = {options_.worker_path}, .env = {}, .workdir = "/"},
+                            .standard_input = std::move(input.read),
+                            .standard_output = std::move(output.write),
+                            .standard_error = std::move(log)}));
+  started_[host] = generation;
+  (void)::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
+  MONARCH_ASSIGN(const WatchId watch,
+                 loop_.watch(output.read.get(), Interest::kRead, [this, host](Readiness) { read_reply(host); }));
+  const TimerId deadline = loop_.at(loop_.now() + kBootstrapDeadline, [this, host] {
+    fail(host, text("the worker did not tell its key within ", to_text(kBootstrapDeadline)));
+  });
+  pending_[host] = {.reply = std::move(output.read), .watch = watch, .deadline = deadline, .bytes = {}};
+  return {};
+}
+
+void LocalLauncher::read_reply(HostId host) {
+  Pending& pending = pending_.at(host);
+  char buffer[4096];
+  while (true) {
+    const ssize_t n = ::read(pending.reply.get(), buffer, sizeof buffer);
+    if (n > 0) {
+      pending.bytes.append(buffer, static_cast<std::size_t>(n));
+      if (pending.bytes.size() > limits::kSeqpacketInlineBytes) return fail(host, "the worker's answer is too long");
+      continue;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    return finish_reply(host);
+  }
+}
+
+void LocalLauncher::finish_reply(HostId host) {
+  const std::string bytes = std::move(pending_.at(host).bytes);
+  if (bytes.empty()) return fail(host, "the worker ended before it told its key");
+  const auto frame = decode_frame(bytes, limits::kSeqpacketInlineBytes);
+  if (!frame.ok()) return fail(host, text("the worker's answer: ", frame.error().message));
+  auto reply = decode_payload<BootstrapReply>(frame->payload);
+  if (!reply.ok()) return fail(host, text("the worker's answer: ", reply.error().message));
+  if (!reply->error.empty()) return fail(host, reply->error);
+  if (reply->version != MONARCH_VERSION) {
+    return fail(host, text("the worker is of version ", printable(reply->version), ", this is " MONARCH_VERSION));
+  }
+  drop_pending(host);
+  handlers_.on_launched(host, std::move(*reply));
+}
+
+void LocalLauncher::drop_pending(HostId host) {
+  const auto found = pending_.find(host);
+  if (found == pending_.end()) return;
+  loop_.forget(found->second.watch);
+  loop_.cancel(found->second.deadline);
+  pending_.erase(found);
+}
+
+void LocalLauncher::fail(HostId host, std::string error) {
+  drop_pending(host);
+  handlers_.on_failed(host, std::move(error));
+}
+
+void LocalLauncher::destroy(HostId host) {
+  drop_pending(host);
+  const auto found = started_.find(host);
+  if (found == started_.end()) {
+    // It was never started, or its end was reported: either way nothing is there.
+    loop_.defer([this, host] { handlers_.on_ended(host, "was not running", true); });
+    return;
+  }
+  const Status status = guard_.kill(key_of(host), found->second);
+  if (!status.ok()) log_error("destroying worker ", host.value(), ": ", status.error().message);
+}
+
+void LocalLauncher::on_hello(const KeeperHello& hello) {
+  for (const RankReport& report : hello.ranks) {
+    if (report.rank.mesh != kWorkersMesh) continue;
+    started_[HostId(report.rank.rank.value())] = report.generation;
+    if (report.phase == RankPhase::kEnded) on_changed(report);
+  }
+}
+
+void LocalLauncher::on_changed(const RankReport& report) {
+  if (report.rank.mesh != kWorkersMesh) return;
+  const HostId host(report.rank.rank.value());
+  const auto found = started_.find(host);
+  if (found == started_.end() || found->second != report.generation) return;
+  if (report.phase != RankPhase::kEnded) return;
+  started_.erase(found);
+  (void)guard_.forget(report.rank, report.generation);  // if it is lost, the guard forgets at its own end
+  if (pending_.contains(host)) {
+    // Its last words may still be in the pipe; they say more than its exit code.
+    read_reply(host);
+    if (pending_.contains(host))
+      fail(host, text("the worker ended before it told its key: ", describe_end(report.end)));
+  }
+  const bool orderly = report.end.kind == EndKind::kExited && report.end.value == 0;
+  handlers_.on_ended(host, describe_end(report.end), orderly);
+}
+
+}  // namespace monarch

@@ -1,0 +1,59 @@
+#pragma once
+
+// LocalLauncher: virtual hosts v1…vN, each a worker of its own on this machine, with an address of its own in 127.0.0.0/8. They speak
+// the same protocol over the same kind of connection as workers on real hosts.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than the guard's.
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "supervisor/launch/guard.h"
+#include "supervisor/launch/launcher.h"
+#include "transport/loop/event_loop.h"
+
+namespace monarch {
+
+struct LocalLauncherOptions {
+  JobUuid job;
+  Term term;
+  std::string worker_path;    // of monarch-worker
+  std::string log_directory;  // `worker.<host>.log` goes here
+};
+
+class LocalLauncher final : public Launcher {
+ public:
+  LocalLauncher(EventLoop& loop, Guard& guard, LocalLauncherOptions options, LauncherHandlers handlers);
+  ~LocalLauncher() override;
+
+  void launch(HostId host, const Bootstrap& bootstrap) override;
+  void destroy(HostId host) override;
+
+  // From the guard's owner.
+  void on_hello(const KeeperHello& hello);
+  void on_changed(const RankReport& report);
+
+ private:
+  struct Pending {
+    UniqueFd reply;  // read end of the worker's standard output
+    WatchId watch = 0;
+    TimerId deadline = 0;
+    std::string bytes;
+  };
+
+  Status start(HostId host, const Bootstrap& bootstrap);
+  void read_reply(HostId host);
+  void finish_reply(HostId host);
+  void drop_pending(HostId host);
+  void fail(HostId host, std::string error);
+
+  EventLoop& loop_;
+  Guard& guard_;
+  LocalLauncherOptions options_;
+  LauncherHandlers handlers_;
+  std::map<HostId, Pending> pending_;
+  std::map<HostId, Generation> started_;  // by this supervisor or an earlier one
+};
+
+}  // namespace monarch

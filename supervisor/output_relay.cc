@@ -1,0 +1,122 @@
+#include "supervisor/output_relay.h"
+
+#include <list>
+#include <utility>
+
+#include "supervisor/worker_links.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/viewer_messages.h"
+#include "transport/zmq/zmq_loop.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::size_t kCommands = 256;
+constexpr std::size_t kViewers = 64;  // one more is closed at once
+
+}  // namespace
+
+class OutputRelay::Worker {
+ public:
+  Worker(EventLoop& loop, std::unique_ptr<ServerLink> link, Inbox<Command>& commands, JobUuid job,
+         std::atomic<std::uint64_t>& dropped)
+      : loop_(loop), zmq_loop_(loop), link_(std::move(link)), commands_(commands), job_(job), dropped_(dropped) {}
+
+  void run() {
+    link_->attach(zmq_loop_, [this](InboundMessage&& message) { pass_on(std::move(message)); });
+    const auto watch = loop_.watch(commands_.descriptor(), Interest::kRead, [this](Readiness) { take_commands(); });
+    MONARCH_ASSERT(watch.ok());
+    zmq_loop_.run();
+    viewers_.clear();
+    link_.reset();
+  }
+
+ private:
+  void take_commands() {
+    for (Command& command : commands_.take_all()) {
+      if (std::holds_alternative<Stop>(command)) {
+        loop_.stop();
+        return;
+      }
+      add(std::move(std::get<UniqueFd>(command)));
+    }
+  }
+
+  void add(UniqueFd socket) {
+    if (viewers_.size() >= kViewers) {
+      log_warn("output: more than ", kViewers, " viewers, one was turned away");
+      return;
+    }
+    viewers_.emplace_back();
+    const auto viewer = std::prev(viewers_.end());
+    auto channel = SeqpacketChannel::create(loop_, std::move(socket),
+                                            {.on_frame = [](Frame, std::vector<UniqueFd>) {},
+                                             .on_closed = [this, viewer](Error) { viewers_.erase(viewer); }});
+    if (!channel.ok()) {
+      log_warn("output: a viewer: ", channel.error().message);
+      viewers_.erase(viewer);
+      return;
+    }
+    *viewer = std::move(*channel);
+    FrameHeader header;
+    header.type = static_cast<std::uint16_t>(MessageType::kAccepted);
+    header.job = job_;
+    (void)(*viewer)->send({header, encode_payload(Accepted{.message = "output"})});  // the queue is empty
+  }
+
+  void pass_on(InboundMessage&& message) {
+    if (message.frames.size() != 2 || !host_of_user_id(message.user_id)) return;
+    const auto header = decode_header(message.frames[0].bytes());
+    if (!header.ok() || header->job != job_) return;
+    if (header->type != static_cast<std::uint16_t>(MessageType::kOutput)) return;
+    if (viewers_.empty()) return;
+    // Output and ViewerOutput have the same fields: the payload goes on as it came.
+    Frame frame{*header, std::string(message.frames[1].bytes())};
+    frame.header.type = static_cast<std::uint16_t>(MessageType::kViewerOutput);
+    for (const auto& viewer : viewers_) {
+      if (!viewer->send(frame).ok()) dropped_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  EventLoop& loop_;
+  ZmqLoop zmq_loop_;
+  std::unique_ptr<ServerLink> link_;
+  Inbox<Command>& commands_;
+  JobUuid job_;
+  std::atomic<std::uint64_t>& dropped_;
+  std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
+};
+
+Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, JobUuid job) {
+  std::unique_ptr<OutputRelay> relay(new OutputRelay());
+  MONARCH_ASSIGN(relay->commands_, Inbox<Command>::create(kCommands));
+  relay->dropped_ = std::make_unique<std::atomic<std::uint64_t>>(0);
+  relay->thread_ = std::thread(
+      [link = std::move(link), job, commands = relay->commands_.get(), dropped = relay->dropped_.get()]() mutable {
+        auto loop = EventLoop::create();
+        MONARCH_ASSERT(loop.ok());
+        Worker worker(**loop, std::move(link), *commands, job, *dropped);
+        worker.run();
+      });
+  return relay;
+}
+
+OutputRelay::~OutputRelay() {
+  if (!thread_.joinable()) return;
+  // The inbox can be full of viewers only for the moment that the thread needs to take them.
+  while (!commands_->put(Stop{})) std::this_thread::yield();
+  thread_.join();
+}
+
+Status OutputRelay::add_viewer(UniqueFd socket) {
+  if (commands_->put(std::move(socket))) return {};
+  return Error{ErrorCode::kBusy, "too many viewers connect at once"};
+}
+
+}  // namespace monarch

@@ -1,0 +1,47 @@
+#pragma once
+
+// OutputRelay: the bulk port. It passes pieces of the ranks' output from workers to the viewers that asked for it. Best effort: what a
+// viewer does not take in time is dropped and counted; each piece names its offset, and the viewer reads what it missed from the
+// rank's file.
+//
+// Thread: start(), add_viewer() and counters() from the supervisor's loop; it runs a thread of its own, so that a flood of output
+// never delays a beat. Lifetime: within the context's.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <variant>
+
+#include "transport/base/ids.h"
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/inbox.h"
+#include "transport/zmq/server_link.h"
+
+namespace monarch {
+
+class OutputRelay {
+ public:
+  static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, JobUuid job);
+  ~OutputRelay();
+  OutputRelay(const OutputRelay&) = delete;
+  OutputRelay& operator=(const OutputRelay&) = delete;
+
+  // A connected SEQPACKET socket whose peer was checked; the viewer hears kAccepted first.
+  Status add_viewer(UniqueFd socket);
+  // Pieces that some viewer has to read from the file.
+  std::uint64_t dropped_pieces() const { return dropped_->load(std::memory_order_relaxed); }
+
+ private:
+  struct Stop {};
+  using Command = std::variant<UniqueFd, Stop>;
+  class Worker;
+  OutputRelay() = default;
+
+  std::unique_ptr<Inbox<Command>> commands_;
+  std::unique_ptr<std::atomic<std::uint64_t>> dropped_;
+  std::thread thread_;
+};
+
+}  // namespace monarch

@@ -1,0 +1,122 @@
+#include "supervisor/startup.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "supervisor/client/endpoint.h"
+#include "supervisor/client/start_supervisor.h"
+#include "transport/base/clock.h"
+#include "transport/base/json.h"
+#include "transport/base/limits.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr char kKeyFile[] = "key";
+constexpr char kPortsFile[] = "ports.json";
+constexpr int kExitSpec = 2;
+constexpr int kExitInternal = 70;
+constexpr int kExitJournal = 74;
+constexpr int kExitBusy = 75;
+
+Started<JobFiles> failed(int exit_code, std::string message) { return {nullptr, {exit_code, std::move(message)}}; }
+
+Result<LoadedSpec> load_job_spec(const SecureDirectory& directory) {
+  MONARCH_ASSIGN(std::string spec, directory.read_file(kSpecFile, limits::kSpecBytes));
+  MONARCH_ASSIGN(std::string folder, directory.read_file(kSpecDirectoryFile, limits::kSpecBytes));
+  while (!folder.empty() && folder.back() == '\n') folder.pop_back();
+  SpecOutcome outcome = load_spec({.name = kSpecFile, .text = std::move(spec), .directory = std::move(folder)});
+  if (!outcome.loaded) {
+    return Error{ErrorCode::kInvalid, outcome.diagnostics.empty() ? "not a spec" : outcome.diagnostics.front().message};
+  }
+  return std::move(*outcome.loaded);
+}
+
+}  // namespace
+
+Started<JobFiles> open_job_files(const std::string& job_directory) {
+  auto directory = SecureDirectory::open(job_directory);
+  if (!directory.ok()) return failed(kExitInternal, directory.error().message);
+  auto lock = JobLock::take(*directory, this_process_as_holder(wall_now()));
+  if (!lock.ok()) {
+    return failed(lock.error().code == ErrorCode::kBusy ? kExitBusy : kExitInternal, lock.error().message);
+  }
+  auto spec = load_job_spec(*directory);
+  if (!spec.ok()) return failed(kExitSpec, text(job_directory, "/", kSpecFile, ": ", spec.error().message));
+  auto logs = directory->child_or_create(kLogDirectory);
+  if (!logs.ok()) return failed(kExitInternal, logs.error().message);
+  auto duplicate = directory->duplicate();
+  if (!duplicate.ok()) return failed(kExitInternal, duplicate.error().message);
+  auto files = posix_journal_files(std::move(*duplicate));
+  auto journal = recover_journal(*files, {.wall = wall_now(), .now = boot_now(), .writer = {}});
+  if (!journal.ok()) return failed(kExitJournal, text("the journal of ", job_directory, ": ", journal.error().message));
+  if (!journal->contents.why.empty()) log_warn("journal: ", journal->contents.describe_end());
+
+  const std::string path = directory->path();
+  const std::size_t slash = path.rfind('/');
+  const std::size_t parent = path.rfind('/', slash - 1);
+  return {std::make_unique<JobFiles>(JobFiles{.directory = std::move(*directory),
+                                              .job_id = path.substr(slash + 1),
+                                              .root = path.substr(0, parent),
+                                              .lock = std::move(*lock),
+                                              .spec = std::move(*spec),
+                                              .journal_files = std::move(files),
+                                              .journal = std::move(*journal)}),
+          {}};
+}
+
+Result<CurveKeyPair> job_keys(const SecureDirectory& directory) {
+  auto kept = directory.read_file(kKeyFile, kCurveKeyBytes);
+  if (kept.ok()) {
+    MONARCH_ASSIGN(CurveSecretKey secret, CurveSecretKey::from_bytes(*kept));
+    explicit_bzero(kept->data(), kept->size());
+    return curve_key_pair_of(std::move(secret));
+  }
+  if (kept.error().code != ErrorCode::kNotFound) return kept.error();
+  MONARCH_ASSIGN(CurveKeyPair pair, make_curve_key_pair());
+  MONARCH_TRY(directory.write_file(kKeyFile, pair.secret_key.bytes()));
+  return pair;
+}
+
+KnownPorts known_ports(const SecureDirectory& directory) {
+  const auto kept = directory.read_file(kPortsFile, kEndpointBytes);
+  if (!kept.ok()) return {};
+  const auto json = parse_json(*kept);
+  if (!json.ok()) return {};
+  const auto port = [&](const char* name) {
+    const Json* member = json->find(name);
+    const std::int64_t number = member != nullptr ? member->as_int64().value_or(0) : 0;
+    return number > 0 && number <= 65'535 ? static_cast<std::uint16_t>(number) : std::uint16_t{0};
+  };
+  return {.control = port("control"), .bulk = port("bulk")};
+}
+
+Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports) {
+  return directory.write_file(
+      kPortsFile, to_json(Json::object({{"v", 1}, {"control", ports.control}, {"bulk", ports.bulk}})) + "\n");
+}
+
+void remove_secrets(const SecureDirectory& directory) {
+  for (const char* name : {kKeyFile, kPortsFile, kEndpointFile}) {
+    if (::unlinkat(directory.fd(), name, 0) != 0 && errno != ENOENT) {
+      log_error(errno_error(text("removing ", directory.path(), "/", name), errno).message);
+    }
+  }
+}
+
+JobUuid make_job_uuid() {
+  JobUuid uuid;
+  // 16 bytes are never cut short, and the pool is ready long before any user logs in (getrandom(2)).
+  MONARCH_ASSERT(::getrandom(uuid.bytes.data(), uuid.bytes.size(), 0) == static_cast<ssize_t>(uuid.bytes.size()));
+  return uuid;
+}
+
+}  // namespace monarch

@@ -1,0 +1,452 @@
+#include "supervisor/supervisor.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "supervisor/client/endpoint.h"
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/client/viewer_json.h"
+#include "supervisor/control_server.h"
+#include "supervisor/core/status.h"
+#include "supervisor/decider.h"
+#include "supervisor/journal/core_records.h"
+#include "supervisor/journal/runtime_dir.h"
+#include "supervisor/launch/guard.h"
+#include "supervisor/launch/local.h"
+#include "supervisor/output_relay.h"
+#include "supervisor/startup.h"
+#include "supervisor/verdict.h"
+#include "supervisor/worker_links.h"
+#include "transport/base/clock.h"
+#include "transport/base/json.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/loop/signals.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/viewer_messages.h"
+#include "transport/zmq/zap.h"
+#include "transport/zmq/zmq_loop.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kExitInternal = 70;
+constexpr int kExitJournal = 74;
+constexpr int kExitSuperseded = 75;
+constexpr char kLoopback[] = "127.0.0.1";
+
+constexpr std::size_t kJournalReports = 65'536;
+// How long viewers and the guard may take to read the last words.
+constexpr Duration kFarewellDeadline = Duration::seconds(1);
+
+void write_ready(int fd, const Json& line) {
+  if (fd < 0) return;
+  const std::string bytes = to_json(line) + "\n";
+  (void)!::write(fd, bytes.data(), bytes.size());  // whoever waited has gone: nobody to tell
+  (void)::close(fd);
+}
+
+// Owns everything of a running supervisor; its members are destroyed in the reverse order, sockets before their context.
+class Supervisor {
+ public:
+  explicit Supervisor(JobFiles& files, const SuperviseOptions& options)
+      : files_(files),
+        options_(options),
+        core_(files.spec.spec, virtual_hosts(files.spec.spec.pool_size()),
+              {.job_id = files.job_id, .log_directory = files.log_directory()}) {}
+
+  Status open();
+  void begin();
+  int run();
+
+ private:
+  Status open_ports();
+  Status open_doors();
+  void perform(const Action& action);
+  void launch(HostId host);
+  void finish(const FinishJob& finish);
+  void farewell();
+  void leave(int exit_code);
+  void on_signal();
+  void on_journal();
+  void publish_keys();
+  std::uint64_t decide(const CoreEvent& event);
+  JobStatus status() const;
+  Status signal_ranks(const SignalRequest& request);
+
+  JobFiles& files_;
+  SuperviseOptions options_;
+  JobCore core_;
+  JobUuid job_;
+  bool returned_ = false;
+  WallTime started_;
+  KnownPorts ports_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<ZmqLoop> zmq_loop_;
+  std::unique_ptr<SignalFd> signals_;
+  std::unique_ptr<Inbox<JournalReport>> reports_;
+  std::unique_ptr<JournalThread> journal_;
+  std::unique_ptr<Decider> decider_;
+  std::optional<CurveKeyPair> keys_;
+  std::unique_ptr<ZmqContext> context_;
+  std::unique_ptr<ZapHandler> zap_;
+  std::unique_ptr<ServerLink> control_link_;
+  std::unique_ptr<WorkerLinks> links_;
+  std::unique_ptr<OutputRelay> relay_;
+  std::unique_ptr<Guard> guard_;
+  std::unique_ptr<LocalLauncher> launcher_;
+  std::unique_ptr<ControlServer> viewers_;
+  std::size_t published_keys_ = 0;
+  int exit_code_ = kExitInternal;
+  bool leaving_ = false;
+  Instant farewell_until_;
+};
+
+Status Supervisor::open() {
+  // Threads made from here on inherit the mask.
+  MONARCH_ASSIGN(signals_, SignalFd::create({SIGTERM, SIGINT, SIGHUP, SIGPIPE}));
+  MONARCH_ASSIGN(loop_, EventLoop::create());
+  zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
+  MONARCH_TRY(replay(files_.journal.contents, core_));
+  returned_ = core_.state().phase != JobPhase::kNew;
+  job_ = returned_ ? core_.state().job : make_job_uuid();
+  const auto& records =
+      files_.journal.contents.history.empty() ? files_.journal.contents.records : files_.journal.contents.history;
+  started_ = records.empty() ? wall_now() : records.front().wall;
+
+  MONARCH_ASSIGN(reports_, Inbox<JournalReport>::create(kJournalReports));
+  MONARCH_ASSIGN(auto journal_files, files_.directory.duplicate());
+  JournalThreadOptions journal{
+      .files = std::move(files_.journal_files), .writer = std::move(files_.journal.writer), .reports = reports_.get()};
+  MONARCH_ASSIGN(journal_, JournalThread::start(std::move(journal)));
+  decider_ = std::make_unique<Decider>(*loop_, core_, *journal_, files_.journal.term,
+                                       [this](const Action& action) { perform(action); });
+  MONARCH_TRY(open_ports());
+  MONARCH_TRY(open_doors());
+
+  const auto on_signal_ready =
+      loop_->watch(signals_->descriptor(), Interest::kRead, [this](Readiness) { on_signal(); });
+  if (!on_signal_ready.ok()) return on_signal_ready.error();
+  const auto on_report = loop_->watch(reports_->descriptor(), Interest::kRead, [this](Readiness) { on_journal(); });
+  if (!on_report.ok()) return on_report.error();
+  return {};
+}
+
+Status Supervisor::open_ports() {
+  MONARCH_ASSIGN(keys_, job_keys(files_.directory));
+  MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 2}));
+  MONARCH_ASSIGN(zap_, ZapHandler::start(*context_));
+  MONARCH_TRY(zap_self_test(*context_, [this](AllowTable table) { return zap_->replace(std::move(table)); }));
+  publish_keys();
+
+  ports_ = known_ports(files_.directory);
+  ServerOptions control{.address = kLoopback, .ports = {ports_.control, ports_.control}};
+  MONARCH_ASSIGN(control_link_, ServerLink::bind(*context_, control, *keys_));
+  ServerOptions bulk{.address = kLoopback, .ports = {ports_.bulk, ports_.bulk}};
+  bulk.link.io_thread = 1;
+  bulk.link.high_water_mark = limits::kBulkHighWaterMark;
+  bulk.link.message_bytes = limits::kBulkPayloadBytes;
+  MONARCH_ASSIGN(auto bulk_link, ServerLink::bind(*context_, bulk, *keys_));
+  ports_ = {.control = control_link_->port(), .bulk = bulk_link->port()};
+  MONARCH_TRY(keep_ports(files_.directory, ports_));
+  MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), job_));
+
+  links_ = std::make_unique<WorkerLinks>(
+      *loop_, *control_link_, core_, files_.journal.term,
+      WorkerLinksHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
+                          .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
+                          .on_health =
+                              [this](HostId host, HostHealth health, Duration silence) {
+                                const std::string& name = core_.hosts()[host.value()].name;
+                                if (health == HostHealth::kFresh) log_info(name, ": heard again");
+                                if (health == HostHealth::kSuspect)
+                                  log_warn(name, ": suspect: silent for ", to_text(silence));
+                              },
+                          .on_superseded =
+                              [this](Term term) {
+                                log_error("a worker has promised term ", term.value(), ", this is term ",
+                                          files_.journal.term.value(), ": another supervisor holds the job");
+                                leave(kExitSuperseded);
+                              }});
+  control_link_->attach(*zmq_loop_, [this](InboundMessage&& message) { links_->on_message(std::move(message)); });
+  return {};
+}
+
+Status Supervisor::open_doors() {
+  MONARCH_ASSIGN(guard_,
+                 Guard::create(*loop_, UniqueFd(options_.keeper_fd), job_,
+                               {.on_hello = [this](const KeeperHello& hello) { launcher_->on_hello(hello); },
+                                .on_changed = [this](const RankReport& report) { launcher_->on_changed(report); },
+                                .on_lost =
+                                    [](const Error& error) {
+                                      log_error("the guard of this supervisor has gone (", error.message,
+                                                "): a crash would not be mended");
+                                    }}));
+  launcher_ = std::make_unique<LocalLauncher>(
+      *loop_, *guard_,
+      LocalLauncherOptions{.job = job_,
+                           .term = files_.journal.term,
+                           .worker_path = options_.worker_path,
+                           .log_directory = files_.log_directory()},
+      LauncherHandlers{.on_launched =
+                           [this](HostId host, BootstrapReply reply) {
+                             (void)decide(WorkerLaunched{.host = host, .reply = std::move(reply)});
+                             publish_keys();
+                             links_->expect(host);
+                           },
+                       .on_failed =
+                           [this](HostId host, std::string error) {
+                             (void)decide(WorkerLaunchFailed{.host = host, .error = std::move(error)});
+                           },
+                       .on_ended =
+                           [this](HostId host, std::string how, bool orderly) {
+                             links_->stop_expecting(host);
+                             (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
+                           }});
+  MONARCH_ASSIGN(const auto runtime, open_runtime_dir(StateEnvironment::of_this_process()));
+  MONARCH_ASSIGN(const std::string path, socket_path(runtime, files_.job_id + ".sock"));
+  MONARCH_ASSIGN(viewers_,
+                 ControlServer::create(
+                     *loop_, path, job_,
+                     {.status = [this] { return status(); },
+                      .stop = [this](const StopRequest& request) { (void)decide(StopOrdered{.request = request}); },
+                      .signal = [this](const SignalRequest& request) { return signal_ranks(request); },
+                      .output_viewer =
+                          [this](UniqueFd socket) {
+                            const Status added = relay_->add_viewer(std::move(socket));
+                            if (!added.ok()) log_warn("a viewer of output: ", added.error().message);
+                          }}));
+  const Endpoint endpoint{.host = this_process_as_holder(wall_now()).host,
+                          .pid = static_cast<std::int32_t>(::getpid()),
+                          .term = files_.journal.term,
+                          .socket = path};
+  return files_.directory.write_file(kEndpointFile, write_endpoint(endpoint));
+}
+
+void Supervisor::begin() {
+  for (const std::string& note : files_.spec.notes) log_info(note);
+  for (const auto* records : {&files_.journal.contents.history, &files_.journal.contents.records}) {
+    for (const Record& record : *records) {
+      if (record.type != RecordType::kEvent) continue;
+      if (auto event = decode_job_event(record.payload); event.ok()) viewers_->remember(std::move(*event));
+    }
+  }
+  if (!returned_) {
+    (void)decide(JobBegun{.term = files_.journal.term, .job = job_});
+    return;
+  }
+  log_warn("this is term ", files_.journal.term.value(), ": the supervisor before it ended unexpectedly");
+  if (core_.state().phase == JobPhase::kEnded) {
+    // It crashed between the end of the job and its own.
+    finish(FinishJob{.verdict = *core_.state().verdict});
+    return;
+  }
+  for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
+    const HostPhase phase = core_.state().hosts[i].phase;
+    if (phase == HostPhase::kLaunched || phase == HostPhase::kJoined) links_->expect(HostId(i));
+  }
+  // The guard's hello comes first: it tells which workers have ended meanwhile.
+  (void)loop_->at(loop_->now() + limits::kPingPeriod,
+                  [this] { (void)decide(SupervisorReturned{.term = files_.journal.term}); });
+}
+
+int Supervisor::run() {
+  zmq_loop_->run();
+  journal_->begin_stop();
+  return exit_code_;
+}
+
+std::uint64_t Supervisor::decide(const CoreEvent& event) { return decider_->decide(event); }
+
+void Supervisor::perform(const Action& action) {
+  if (const auto* a = std::get_if<LaunchWorker>(&action)) return launch(a->host);
+  if (const auto* a = std::get_if<SendReserve>(&action)) return links_->send(*a);
+  if (const auto* a = std::get_if<SendStart>(&action)) return links_->send(*a);
+  if (const auto* a = std::get_if<SendStop>(&action)) return links_->send(*a);
+  if (const auto* a = std::get_if<SendShutdown>(&action)) {
+    links_->stop_expecting(a->host);
+    return links_->send(*a);
+  }
+  if (const auto* a = std::get_if<DestroyWorker>(&action)) {
+    links_->stop_expecting(a->host);
+    return launcher_->destroy(a->host);
+  }
+  if (const auto* a = std::get_if<EmitEvent>(&action)) {
+    const std::string line = text(a->event.type, ": ", a->event.message);
+    a->event.severity == Severity::kInfo ? log_info(line) : log_warn(line);
+    return viewers_->publish(a->event);
+  }
+  if (const auto* a = std::get_if<FinishJob>(&action)) return finish(*a);
+}
+
+void Supervisor::launch(HostId host) {
+  const PoolHost& where = core_.hosts()[host.value()];
+  const Supervision& supervision = core_.spec().supervision;
+  launcher_->launch(host, Bootstrap{.job_id = files_.job_id,
+                                    .host = host.value(),
+                                    .host_name = where.name,
+                                    .term = files_.journal.term,
+                                    .server_public_key = keys_->public_key.to_text(),
+                                    .control_endpoint = text("tcp://", kLoopback, ":", ports_.control),
+                                    .bulk_endpoint = text("tcp://", kLoopback, ":", ports_.bulk),
+                                    .state_directory = text(files_.root, "/hosts/", files_.job_id, "/", where.name),
+                                    .log_directory = files_.log_directory(),
+                                    .heartbeat = supervision.heartbeat,
+                                    .suspect_after = supervision.suspect_after,
+                                    .orphan_ttl = supervision.orphan_ttl});
+}
+
+// The table follows from the state: whose key is known and who has not ended may connect.
+void Supervisor::publish_keys() {
+  AllowTable table;
+  const auto& hosts = core_.state().hosts;
+  for (std::uint32_t i = 0; i < hosts.size(); ++i) {
+    if (hosts[i].public_key.empty() || hosts[i].phase == HostPhase::kEnded) continue;
+    const auto key = CurvePublicKey::parse(hosts[i].public_key);
+    if (key.ok()) table.users[*key] = user_id_of(HostId(i));
+  }
+  const Status replaced = zap_->replace(std::move(table));
+  if (!replaced.ok()) log_error("the table of keys: ", replaced.error().message);
+}
+
+void Supervisor::finish(const FinishJob& finish) {
+  Verdict verdict = finish.verdict;
+  verdict.started = started_;
+  verdict.ended = wall_now();
+  add_last_words(files_.log_directory(), verdict.cause);
+  exit_code_ = verdict.exit_code;
+  (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
+  (void)decider_->write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+  (void)decider_->append(RecordType::kClean, {}, [this, verdict] {
+    remove_secrets(files_.directory);
+    viewers_->publish(verdict);
+    leave(exit_code_);
+  });
+}
+
+void Supervisor::leave(int exit_code) {
+  if (std::exchange(leaving_, true)) return;
+  exit_code_ = exit_code;
+  const Status told = guard_->shutdown(exit_code);
+  if (!told.ok()) log_error("telling the guard: ", told.error().message);
+  farewell_until_ = loop_->now() + kFarewellDeadline;
+  farewell();
+}
+
+void Supervisor::farewell() {
+  const bool said = viewers_->flushed() && guard_->pending_bytes() == 0;
+  if (said || loop_->now() >= farewell_until_) return loop_->stop();
+  (void)loop_->at(loop_->now() + Duration::milliseconds(5), [this] { farewell(); });
+}
+
+void Supervisor::on_signal() {
+  while (const auto signal = signals_->next()) {
+    if (signal->number == SIGPIPE) continue;
+    StopRequest request{.who = text(signal_name(signal->number), " to the supervisor, from pid ", signal->sender_pid)};
+    request.how = core_.state().phase >= JobPhase::kStopping ? StopHow::kKill : StopHow::kOrderly;
+    (void)decide(StopOrdered{.request = std::move(request)});
+  }
+}
+
+void Supervisor::on_journal() {
+  for (JournalReport& report : reports_->take_all()) {
+    if (const auto* r = std::get_if<RecordsDurable>(&report)) {
+      decider_->on_durable(*r);
+    } else if (const auto* written = std::get_if<FileWritten>(&report)) {
+      decider_->on_answered(written->ticket);
+    } else if (const auto* taken = std::get_if<SnapshotTaken>(&report)) {
+      decider_->on_answered(taken->ticket);
+    } else if (const auto* refused = std::get_if<RequestRefused>(&report)) {
+      log_error("journal: ", refused->why.message);
+      decider_->on_answered(refused->ticket);
+    } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
+      log_error("journal: ", stuck->why.message, ": decisions wait, ranks go on");
+    } else if (std::holds_alternative<JournalUnstuck>(report)) {
+      log_info("journal: it can be written again");
+    } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
+      log_error("journal: ", failure->why.message, ": stepping down");
+      leave(kExitJournal);
+    }
+  }
+}
+
+JobStatus Supervisor::status() const {
+  JobStatus status = status_of(core_, files_.job_id);
+  status.supervisor_pid = static_cast<std::int32_t>(::getpid());
+  status.started = started_;
+  for (std::size_t i = 0; i < status.hosts.size(); ++i) {
+    const HostId host(static_cast<std::uint32_t>(i));
+    HostStatus& shown = status.hosts[i];
+    if (links_->liveness().health(host) == HostHealth::kSuspect) shown.phase = "suspect";
+    shown.daemon_starts = links_->daemon_starts(host);
+    shown.silent_milliseconds = links_->liveness().silence(host, loop_->now()).count_milliseconds();
+    shown.round_trip_microseconds = links_->liveness().round_trip(host).count_nanoseconds() / 1'000;
+  }
+  const LinkCounters control = control_link_->counters();
+  const LinkDrops& drops = links_->drops();
+  status.counters = {{"control.accepted", control.accepted},
+                     {"control.handshaken", control.handshaken},
+                     {"control.auth_refused", control.auth_refused},
+                     {"control.protocol_errors", control.protocol_errors},
+                     {"control.silent", control.silent},
+                     {"control.junk", control.junk()},
+                     {"control.disconnected", control.disconnected},
+                     {"control.oversize", control.oversize},
+                     {"control.malformed", control.malformed + drops.malformed},
+                     {"control.forged", drops.forged},
+                     {"control.foreign_job", drops.foreign_job},
+                     {"control.stale_link", drops.stale_link},
+                     {"viewers.refused", viewers_->refused_peers()},
+                     {"output.dropped_pieces", relay_->dropped_pieces()}};
+  return status;
+}
+
+Status Supervisor::signal_ranks(const SignalRequest& request) {
+  if (request.number <= 0 || request.number >= NSIG) {
+    return Error{ErrorCode::kInvalid, text("no signal has the number ", request.number)};
+  }
+  std::vector<RankId> ranks = request.ranks;
+  for (const RankId& rank : ranks) {
+    const bool known = rank.mesh.value() < core_.spec().meshes.size() &&
+                       rank.rank.value() < core_.spec().meshes[rank.mesh.value()].size();
+    if (!known) return Error{ErrorCode::kInvalid, "no such rank"};
+  }
+  if (ranks.empty()) {
+    for (std::uint32_t m = 0; m < core_.spec().meshes.size(); ++m) {
+      for (std::uint32_t r = 0; r < core_.spec().meshes[m].size(); ++r) ranks.push_back({MeshId(m), Rank(r)});
+    }
+  }
+  links_->signal(ranks, request.number);
+  return {};
+}
+
+}  // namespace
+
+int supervise(const SuperviseOptions& options) {
+  log_start({.name = "supervisor", .fd = STDERR_FILENO, .level = LogLevel::kInfo});
+  // It holds the job's secret key: no core dump, and no other process may read its memory (C32).
+  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  const rlimit no_core{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &no_core);
+  const auto refuse = [&](int exit_code, const std::string& why) {
+    log_error(why);
+    write_ready(options.ready_fd, Json::object({{"error", why}, {"exit_code", exit_code}}));
+    return exit_code;
+  };
+  Started<JobFiles> files = open_job_files(options.job_directory);
+  if (!files.value) return refuse(files.error.exit_code, files.error.message);
+  Supervisor supervisor(*files.value, options);
+  if (const Status opened = supervisor.open(); !opened.ok()) return refuse(kExitInternal, opened.error().message);
+  write_ready(options.ready_fd, Json::object({{"ready", true}}));
+  supervisor.begin();
+  return supervisor.run();
+}
+
+}  // namespace monarch

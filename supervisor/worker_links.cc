@@ -1,0 +1,245 @@
+#include "supervisor/worker_links.h"
+
+#include <charconv>
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::string_view kUserPrefix = "worker/";
+
+bool differs(const RankReport& a, const RankReport& b) {
+  return a.generation != b.generation || a.phase != b.phase || a.pid != b.pid || a.end.kind != b.end.kind ||
+         a.output_complete != b.output_complete;
+}
+
+}  // namespace
+
+std::string user_id_of(HostId host) { return text(kUserPrefix, host.value()); }
+
+std::optional<HostId> host_of_user_id(std::string_view user_id) {
+  if (!user_id.starts_with(kUserPrefix)) return std::nullopt;
+  user_id.remove_prefix(kUserPrefix.size());
+  std::uint32_t index = 0;
+  const auto parsed = std::from_chars(user_id.data(), user_id.data() + user_id.size(), index);
+  if (parsed.ec != std::errc() || parsed.ptr != user_id.data() + user_id.size()) return std::nullopt;
+  return HostId(index);
+}
+
+WorkerLinks::WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term term, WorkerLinksHandlers handlers)
+    : loop_(loop),
+      link_(link),
+      core_(core),
+      term_(term),
+      handlers_(std::move(handlers)),
+      liveness_(core.spec().supervision, core.hosts().size()),
+      peers_(core.hosts().size()) {}
+
+WorkerLinks::~WorkerLinks() { loop_.cancel(health_timer_); }
+
+void WorkerLinks::expect(HostId host) {
+  liveness_.expect(host, loop_.now());
+  watch_health();
+}
+
+void WorkerLinks::stop_expecting(HostId host) { liveness_.stop_expecting(host); }
+
+void WorkerLinks::on_message(InboundMessage&& message) {
+  const std::optional<HostId> host = host_of_user_id(message.user_id);
+  if (!host || host->value() >= peers_.size() || message.frames.size() != 2) {
+    ++drops_.malformed;
+    return;
+  }
+  const auto header = decode_header(message.frames[0].bytes());
+  if (!header.ok()) {
+    ++drops_.malformed;
+    return;
+  }
+  // The one place where frames of another job are dropped. Terms are the worker's to fence: what it says here is its promise.
+  if (header->job != core_.state().job) {
+    ++drops_.foreign_job;
+    return;
+  }
+  if (header->term > term_) {
+    handlers_.on_superseded(header->term);
+    return;
+  }
+  const std::string_view payload = message.frames[1].bytes();
+  std::string claimed = message.user_id;
+  if (header->type == static_cast<std::uint16_t>(MessageType::kHello)) {
+    const auto hello = decode_payload<Hello>(payload);
+    if (hello.ok()) claimed = user_id_of(HostId(hello->host));
+  }
+  switch (table_.bind(message.link, message.user_id, claimed)) {
+    case LinkTable::Bound::kNew:
+    case LinkTable::Bound::kMoved: peers_[host->value()].greeted = false; break;
+    case LinkTable::Bound::kSame: break;
+    case LinkTable::Bound::kStale: ++drops_.stale_link; return;
+    case LinkTable::Bound::kForged:
+      ++drops_.forged;
+      log_warn(core_.hosts()[host->value()].name, ": a message that claims to be ", printable(claimed),
+               "'s was refused");
+      return;
+  }
+  switch (static_cast<MessageType>(header->type)) {
+    case MessageType::kHello: on_hello(*host, payload); return;
+    case MessageType::kBeat: on_beat(*host, payload); return;
+    case MessageType::kReserved: {
+      auto reserved = decode_payload<Reserved>(payload);
+      if (!reserved.ok()) break;
+      (void)handlers_.decide(PortsReserved{.host = *host, .reserved = std::move(*reserved)});
+      return;
+    }
+    default: break;
+  }
+  ++drops_.malformed;
+}
+
+void WorkerLinks::on_hello(HostId host, std::string_view payload) {
+  const auto hello = decode_payload<Hello>(payload);
+  if (!hello.ok()) {
+    ++drops_.malformed;
+    return;
+  }
+  Peer& peer = peers_[host.value()];
+  peer.greeted = true;
+  peer.daemon_starts = hello->daemon_starts;
+  if (hello->daemon_starts > 1) {
+    log_warn(core_.hosts()[host.value()].name, ": its daemon was started again, start ", hello->daemon_starts);
+  }
+  (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
+}
+
+void WorkerLinks::on_beat(HostId host, std::string_view payload) {
+  const auto beat = decode_payload<Beat>(payload);
+  if (!beat.ok()) {
+    ++drops_.malformed;
+    return;
+  }
+  if (beat->round_trip > Duration::zero()) liveness_.round_trip(host, beat->round_trip);
+  if (const auto back = liveness_.heard(host, *beat, loop_.now())) {
+    handlers_.on_health(back->host, back->health, back->silence);
+  }
+  for (const RankReport& report : beat->ranks) note_rank(host, report);
+  send(host, MessageType::kAck, encode_payload(ack_of(host, *beat)));
+  resend_lost(host, *beat);
+}
+
+void WorkerLinks::note_rank(HostId host, const RankReport& report) {
+  Peer& peer = peers_[host.value()];
+  const auto known = peer.ranks.find(report.rank);
+  if (known != peer.ranks.end() && !differs(known->second.report, report)) return;
+  RankChanged change{.host = host,
+                     .report = report,
+                     .ended_at = liveness_.to_ours(host, report.ended_at),
+                     .uncertainty = liveness_.uncertainty(host)};
+  peer.ranks[report.rank] = {.report = report, .ticket = handlers_.decide(change)};
+}
+
+Ack WorkerLinks::ack_of(HostId host, const Beat& beat) const {
+  const Peer& peer = peers_[host.value()];
+  Ack ack{.seq = beat.seq, .lease = core_.lease_length()};
+  ack.say_hello = !peer.greeted;
+  for (const RankReport& report : beat.ranks) {
+    if (core_.grants(report.rank, report.generation)) {
+      ack.ranks.push_back(report.rank);
+      ack.generations.push_back(report.generation);
+    }
+    const auto known = peer.ranks.find(report.rank);
+    const bool recorded = known != peer.ranks.end() && known->second.report.phase == RankPhase::kEnded &&
+                          known->second.report.output_complete && handlers_.is_durable(known->second.ticket);
+    if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
+      ack.forget.push_back(report.rank);
+      ack.forget_generations.push_back(report.generation);
+    }
+  }
+  return ack;
+}
+
+// At most once a heartbeat: what was sent since the last beat may still be on its way.
+void WorkerLinks::resend_lost(HostId host, const Beat& beat) {
+  Peer& peer = peers_[host.value()];
+  if (loop_.now() - peer.resent_at < core_.spec().supervision.heartbeat) return;
+  peer.resent_at = loop_.now();
+  for (const Action& action : core_.outstanding(host, beat.ranks)) perform(action);
+}
+
+void WorkerLinks::perform(const Action& action) {
+  if (const auto* reserve = std::get_if<SendReserve>(&action)) return send(*reserve);
+  if (const auto* start = std::get_if<SendStart>(&action)) return send(*start);
+  if (const auto* stop = std::get_if<SendStop>(&action)) return send(*stop);
+  if (const auto* shutdown = std::get_if<SendShutdown>(&action)) return send(*shutdown);
+  MONARCH_ASSERT(false);  // outstanding() answers with commands alone
+}
+
+void WorkerLinks::send(const SendReserve& action) {
+  send(action.host, MessageType::kReserve, encode_payload(action.message));
+}
+void WorkerLinks::send(const SendStart& action) {
+  send(action.host, MessageType::kStart, encode_payload(action.message));
+}
+void WorkerLinks::send(const SendStop& action) {
+  send(action.host, MessageType::kStop, encode_payload(action.message));
+}
+void WorkerLinks::send(const SendShutdown& action) {
+  send(action.host, MessageType::kShutdown, encode_payload(action.message));
+}
+
+void WorkerLinks::signal(const std::vector<RankId>& ranks, int number) {
+  std::map<std::pair<HostId, Generation>, std::vector<RankId>> by_host;
+  for (const RankId& rank : ranks) {
+    const GangId gang = core_.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
+    const Generation generation = core_.state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
+    if (core_.grants(rank, generation)) by_host[{core_.placement().host_of(rank), generation}].push_back(rank);
+  }
+  for (auto& [where, selected] : by_host) {
+    send(where.first, MessageType::kSignal,
+         encode_payload(Signal{.ranks = std::move(selected), .generation = where.second, .number = number}));
+  }
+}
+
+// What cannot be sent is not kept: the next beat shows what is missing, and outstanding() says it again.
+void WorkerLinks::send(HostId host, MessageType type, std::string payload) {
+  const std::string user_id = user_id_of(host);
+  const std::optional<LinkId> link = table_.link_of(user_id);
+  if (!link) return;
+  Peer& peer = peers_[host.value()];
+  FrameHeader header;
+  header.type = static_cast<std::uint16_t>(type);
+  header.job = core_.state().job;
+  header.term = term_;
+  header.seq = peer.next_seq++;
+  std::vector<ZmqFrame> frames;
+  frames.push_back(ZmqFrame::copy(encode_header(header)));
+  frames.push_back(ZmqFrame::take(std::move(payload)));
+  const Status sent = link_.send(*link, frames);
+  if (sent.ok()) return;
+  if (sent.error().code == ErrorCode::kGone) table_.forget(user_id, *link);
+  log_debug(core_.hosts()[host.value()].name, ": ", sent.error().message);
+}
+
+void WorkerLinks::watch_health() {
+  loop_.cancel(health_timer_);
+  const Instant due = liveness_.next_deadline();
+  if (due == Instant::never()) {
+    health_timer_ = 0;
+    return;
+  }
+  health_timer_ = loop_.at(due, [this] {
+    for (const HostVerdict& verdict : liveness_.turn(loop_.now())) {
+      handlers_.on_health(verdict.host, verdict.health, verdict.silence);
+      if (verdict.health == HostHealth::kSilent) {
+        (void)handlers_.decide(HostSilent{.host = verdict.host, .silence = verdict.silence});
+      }
+    }
+    watch_health();
+  });
+}
+
+}  // namespace monarch

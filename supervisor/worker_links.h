@@ -1,0 +1,100 @@
+#pragma once
+
+// WorkerLinks: the control port. It binds each link to the host whose key opened it, turns what a beat says into the differences that
+// the core is told, answers beats with leases, and sends commands, again where a beat shows that one was lost.
+//
+// Thread: the supervisor's loop. Lifetime: within the server link's and the core's.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/job_core.h"
+#include "supervisor/core/liveness.h"
+#include "transport/base/ids.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/frame.h"
+#include "transport/zmq/link_table.h"
+#include "transport/zmq/server_link.h"
+
+namespace monarch {
+
+// The User-Id that the ZAP handler gives a host's key.
+std::string user_id_of(HostId host);
+std::optional<HostId> host_of_user_id(std::string_view user_id);
+
+struct WorkerLinksHandlers {
+  std::function<std::uint64_t(const CoreEvent&)> decide;  // the ticket of its record
+  std::function<bool(std::uint64_t ticket)> is_durable;
+  std::function<void(HostId, HostHealth, Duration silence)> on_health;
+  std::function<void(Term)> on_superseded;  // a worker has promised a higher term: we are the old supervisor
+};
+
+struct LinkDrops {
+  std::uint64_t foreign_job = 0;
+  std::uint64_t malformed = 0;
+  std::uint64_t forged = 0;
+  std::uint64_t stale_link = 0;
+};
+
+class WorkerLinks {
+ public:
+  WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term term, WorkerLinksHandlers handlers);
+  ~WorkerLinks();
+  WorkerLinks(const WorkerLinks&) = delete;
+  WorkerLinks& operator=(const WorkerLinks&) = delete;
+
+  void on_message(InboundMessage&& message);
+  void send(HostId host, MessageType type, std::string payload);
+  void send(const SendReserve& action);
+  void send(const SendStart& action);
+  void send(const SendStop& action);
+  void send(const SendShutdown& action);
+  void signal(const std::vector<RankId>& ranks, int number);
+
+  // A host is expected to beat from now on, or no longer.
+  void expect(HostId host);
+  void stop_expecting(HostId host);
+
+  const Liveness& liveness() const { return liveness_; }
+  const LinkDrops& drops() const { return drops_; }
+  std::uint32_t daemon_starts(HostId host) const { return peers_[host.value()].daemon_starts; }
+
+ private:
+  struct KnownRank {
+    RankReport report;
+    std::uint64_t ticket = 0;  // of the record that told the core
+  };
+  struct Peer {
+    bool greeted = false;  // a hello came over its newest link
+    std::uint32_t daemon_starts = 0;
+    std::map<RankId, KnownRank> ranks;
+    Instant resent_at;
+    std::uint64_t next_seq = 1;
+  };
+
+  void on_hello(HostId host, std::string_view payload);
+  void on_beat(HostId host, std::string_view payload);
+  void note_rank(HostId host, const RankReport& report);
+  Ack ack_of(HostId host, const Beat& beat) const;
+  void resend_lost(HostId host, const Beat& beat);
+  void perform(const Action& action);
+  void watch_health();
+
+  EventLoop& loop_;
+  ServerLink& link_;
+  JobCore& core_;
+  Term term_;
+  WorkerLinksHandlers handlers_;
+  LinkTable table_;
+  Liveness liveness_;
+  LinkDrops drops_;
+  std::vector<Peer> peers_;
+  TimerId health_timer_ = 0;
+};
+
+}  // namespace monarch
