@@ -66,13 +66,17 @@ class Assembler {
 
   std::uint64_t snapshot_lsn() const { return contents_.snapshot ? contents_.snapshot->lsn : 0; }
   std::uint64_t last_lsn() const { return base_lsn_ + kept_.size(); }
-  // The record that has to come next.
-  std::uint64_t due_lsn() const { return started_ ? last_lsn() + 1 : snapshot_lsn() + 1; }
+  // The record that has to come next in the segment that is being read.
+  std::uint64_t due_lsn() const { return started_ ? at_lsn_ + 1 : snapshot_lsn() + 1; }
   // The crc of record `lsn`, which is between base_lsn_ and last_lsn().
   std::uint32_t chain_at(std::uint64_t lsn) const {
     return lsn == base_lsn_ ? base_chain_ : kept_[static_cast<std::size_t>(lsn - base_lsn_ - 1)].crc;
   }
-  std::uint32_t chain() const { return chain_at(last_lsn()); }
+
+  // None for what is no longer there.
+  Term term_at(std::uint64_t lsn) const {
+    return lsn == base_lsn_ ? Term() : kept_[static_cast<std::size_t>(lsn - base_lsn_ - 1)].record.term;
+  }
 
   void end(JournalEnd how, std::string why) {
     contents_.end = how;
@@ -118,7 +122,7 @@ class Assembler {
   void cut(const JournalImage::Segment& segment, std::uint64_t offset, std::string_view why) {
     const bool earlier_cut = contents_.end == JournalEnd::kTorn;
     if (!earlier_cut) refuse_at(segment.name, offset, JournalEnd::kTorn, std::string(why));
-    if (vouched_for(segment.bytes, static_cast<std::size_t>(offset), due_lsn(), started_ ? chain() : 0)) {
+    if (vouched_for(segment.bytes, static_cast<std::size_t>(offset), due_lsn(), started_ ? chain_at(at_lsn_) : 0)) {
       contents_.end = JournalEnd::kDamaged;
     }
   }
@@ -129,7 +133,6 @@ class Assembler {
       if (before < proven_lsn_) return refuse_place(segment, "the segment takes back records that were on disk");
       if (chain_at(before) != header.seed)
         return refuse_place(segment, "the segment does not follow the one before it");
-      kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(before - base_lsn_), kept_.end());
     } else {
       if (before > snapshot_lsn() || (started_ && before < base_lsn_)) {
         // Name the torn place if there is one: that is where the records were.
@@ -137,7 +140,8 @@ class Assembler {
           contents_.end = JournalEnd::kDamaged;
           return false;
         }
-        return refuse_place(segment, text("records ", due_lsn(), " to ", before, " are missing before this segment"));
+        return refuse_place(segment, text("records ", std::max(last_lsn(), snapshot_lsn()) + 1, " to ", before,
+                                          " are missing before this segment"));
       }
       // The first segment, or the first behind a hole that the snapshot covers.
       const std::uint32_t expected = contents_.snapshot && before == snapshot_lsn() ? contents_.snapshot->chain : 0;
@@ -149,6 +153,7 @@ class Assembler {
       base_chain_ = header.seed;
       started_ = true;
     }
+    at_lsn_ = before;
     proven_lsn_ = std::max(proven_lsn_, before);
     return true;
   }
@@ -160,17 +165,17 @@ class Assembler {
 
   bool read_record(const JournalImage::Segment& segment) {
     const auto offset = static_cast<std::size_t>(contents_.end_offset);
-    auto decoded = decode_record(std::string_view(segment.bytes).substr(offset), chain());
+    auto decoded = decode_record(std::string_view(segment.bytes).substr(offset), chain_at(at_lsn_));
     if (const auto* fault = std::get_if<RecordFault>(&decoded)) {
       cut(segment, offset, fault_text(*fault));
       return false;
     }
     DecodedRecord& found = *std::get_if<DecodedRecord>(&decoded);
     const Record& record = found.record;
-    if (record.lsn != due_lsn() || record.synced_lsn >= record.lsn || record.term < last_term_) {
+    if (record.lsn != due_lsn() || record.synced_lsn >= record.lsn || record.term < term_at(at_lsn_)) {
       refuse_at(segment.name, offset, JournalEnd::kDamaged,
                 text("record ", record.lsn, " of term ", record.term.value(), " stands where record ", due_lsn(),
-                     " of term ", last_term_.value(), " or later is due"));
+                     " of term ", term_at(at_lsn_).value(), " or later is due"));
       return false;
     }
     if (!is_known(record) && !is_skippable(record)) {
@@ -180,10 +185,19 @@ class Assembler {
       return false;
     }
     proven_lsn_ = std::max(proven_lsn_, record.synced_lsn);
-    last_term_ = record.term;
     contents_.end_offset += found.size;
-    kept_.push_back({std::move(found.record), found.crc});
+    keep(std::move(found));
     return true;
+  }
+
+  // A record that an earlier segment has too is the same one, written again. It is there from whichever of the two is
+  // whole: a crash may have cut the second before it reached the end of the first.
+  void keep(DecodedRecord found) {
+    ++at_lsn_;
+    const auto index = static_cast<std::size_t>(at_lsn_ - base_lsn_ - 1);
+    if (index < kept_.size() && kept_[index].crc == found.crc) return;
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(index), kept_.end());
+    kept_.push_back({std::move(found.record), found.crc});
   }
 
   void check_against_snapshot(const JournalImage& image) {
@@ -197,13 +211,12 @@ class Assembler {
       refuse_at(std::string(kSnapshotName), 0, JournalEnd::kDamaged, "the snapshot is not one of these records");
     }
     proven_lsn_ = std::max(proven_lsn_, lsn);
-    last_term_ = std::max(last_term_, contents_.snapshot->term);
   }
 
   void hand_over() {
     contents_.last_lsn = std::max(last_lsn(), snapshot_lsn());
-    contents_.last_chain = last_lsn() >= snapshot_lsn() ? chain() : contents_.snapshot->chain;
-    contents_.last_term = last_term_;
+    contents_.last_chain = last_lsn() >= snapshot_lsn() ? chain_at(last_lsn()) : contents_.snapshot->chain;
+    contents_.last_term = std::max(term_at(last_lsn()), contents_.snapshot ? contents_.snapshot->term : Term());
     contents_.proven_lsn = std::min(proven_lsn_, contents_.last_lsn);
     const bool readable = contents_.proven_lsn >= base_lsn_ && contents_.proven_lsn <= last_lsn();
     contents_.proven_chain = readable ? chain_at(contents_.proven_lsn) : contents_.last_chain;
@@ -220,8 +233,8 @@ class Assembler {
   std::uint64_t base_lsn_ = 0;
   std::uint32_t base_chain_ = 0;
   bool started_ = false;
+  std::uint64_t at_lsn_ = 0;  // the record that was read last
   std::uint64_t proven_lsn_ = 0;
-  Term last_term_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 // The files of a journal: segments `journal.NNNN`, each a header and records, and one snapshot `snap`. The header says
 // which LSN the segment starts with, and the crc of the record before it, so that a segment's place is proved by its
-// content and not by its name. A later segment that starts at or before the end of an earlier one replaces that tail:
+// content and not by its name. A later segment may start before the end of an earlier one; what both hold is the same:
 // so a writer goes on after a failed write, and a supervisor after a torn one.
 //
 // Thread: values and pure functions.

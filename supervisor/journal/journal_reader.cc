@@ -68,24 +68,23 @@ JournalFollower::JournalFollower(JournalFiles& files, const JournalContents& so_
 
 Result<JournalFollower::News> JournalFollower::poll() {
   News news;
-  MONARCH_ASSIGN(const bool found, read_on(news));
-  if (found) return news;
+  MONARCH_ASSIGN(const bool unclear, read_on(news));
   MONARCH_ASSIGN(const bool newer, newer_segment());
-  if (newer) MONARCH_TRY(read_again(news));
+  if (unclear || newer) MONARCH_TRY(read_again(news));
   return news;
 }
 
-// What was appended to the segment that was read last; false if nothing was, or the segment is gone.
+// What was appended to the segment that was read last. True if it holds new bytes that make no whole record here.
 Result<bool> JournalFollower::read_on(News& news) {
-  if (!segment_number(file_) || offset_ < kSegmentHeaderBytes) return false;
+  if (!segment_number(file_)) return false;
   auto read = files_.read(file_, offset_, kFileBytes);
   if (!read.ok() && read.error().code == ErrorCode::kNotFound) return false;
   if (!read.ok()) return read.error();
   std::string_view bytes = *read;
+  if (bytes.size() == judged_bytes_) return false;
   while (!bytes.empty()) {
     auto decoded = decode_record(bytes, chain_);
     auto* found = std::get_if<DecodedRecord>(&decoded);
-    // Torn, or just being written: read_again() judges it once a newer segment says that it was final.
     if (found == nullptr || found->record.lsn != lsn_ + 1) break;
     if (!is_known(found->record) && !is_skippable(found->record)) {
       return Error{ErrorCode::kUnsupported,
@@ -97,7 +96,9 @@ Result<bool> JournalFollower::read_on(News& news) {
     bytes.remove_prefix(found->size);
     if (is_known(found->record)) news.records.push_back(std::move(found->record));
   }
-  return !news.records.empty();
+  // What is left is torn, or just being written, or repeats what an earlier segment holds: read_again() tells.
+  judged_bytes_ = bytes.size();
+  return !bytes.empty();
 }
 
 Result<bool> JournalFollower::newer_segment() const {
@@ -123,6 +124,7 @@ Status JournalFollower::read_again(News& news) {
   if (contents.last_lsn < before) return {};
   lsn_ = contents.last_lsn;
   chain_ = contents.last_chain;
+  if (file_ != contents.end_file || offset_ != contents.end_offset) judged_bytes_ = 0;
   file_ = contents.end_file;
   offset_ = contents.end_offset;
   return {};

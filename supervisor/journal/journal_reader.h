@@ -44,6 +44,7 @@ class JournalFollower {
   std::uint64_t offset_;
   std::uint64_t lsn_;
   std::uint32_t chain_;
+  std::size_t judged_bytes_ = 0;  // behind offset_, already found to hold no whole record
 };
 
 }  // namespace monarch
