@@ -26,6 +26,38 @@ using EveryMessage =
                KeeperShutdown, Bootstrap, BootstrapReply, JobEvent, Verdict, JobStatus, Attach, StatusRequest,
                StopRequest, SignalRequest, ViewerOutput, Accepted, Refused>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
+inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
+                                                                  "beat",
+                                                                  "ack",
+                                                                  "reserve",
+                                                                  "reserved",
+                                                                  "start",
+                                                                  "stop",
+                                                                  "signal",
+                                                                  "shutdown",
+                                                                  "output",
+                                                                  "keeper-hello",
+                                                                  "keeper-pipes",
+                                                                  "keeper-ping",
+                                                                  "keeper-pong",
+                                                                  "keeper-changed",
+                                                                  "keeper-stash",
+                                                                  "keeper-lease",
+                                                                  "keeper-forget",
+                                                                  "keeper-spawn",
+                                                                  "keeper-shutdown",
+                                                                  "bootstrap",
+                                                                  "bootstrap-reply",
+                                                                  "event",
+                                                                  "verdict",
+                                                                  "status",
+                                                                  "attach",
+                                                                  "status-request",
+                                                                  "stop-request",
+                                                                  "signal-request",
+                                                                  "viewer-output",
+                                                                  "accepted",
+                                                                  "refused"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>
