@@ -35,6 +35,10 @@ constexpr ErrorDoc kErrors[] = {
     {"E0012", "too many values or errors", "A spec has at most 20,000 values, and the first 100 errors are shown."},
     {"E0013", "the file cannot be read",
      "The path must name a regular file that you may read. A pipe or a device is refused: it may never end."},
+    {"E0014", "a single value is too long",
+     "A text, a comment, or a list or map in brackets has at most 128 KiB: a YAML parser holds all of it in memory, "
+     "hundreds of "
+     "times over. Long lists are written with one `- item` per line."},
     {"E0101", "a key is missing", "The map lacks a key that has no default."},
     {"E0102", "a duplicate key", "A key is written twice in one map; which one counts would be a guess."},
     {"E0103", "a value of the wrong kind",

@@ -24,19 +24,43 @@ constexpr std::size_t kMostNodes = 20'000;  // more values are refused: yaml-cpp
 // Ends the parse from within an event; the reason has been reported.
 struct Stop {};
 
-// The text as a stream without a copy.
-class ViewBuffer final : public std::streambuf {
+// WARNING: yaml-cpp 0.7 keeps every token of a bracket until it is closed, since it might be a key: some 250 bytes for each
+// byte of text, and no event before. So the text ends early if too much of it is read without an event.
+constexpr std::size_t kMostBetweenEvents = 128U << 10U;
+
+// The text as a stream, in small pieces and without a copy.
+class MeteredBuffer final : public std::streambuf {
  public:
-  explicit ViewBuffer(std::string_view view) {
-    char* begin = const_cast<char*>(view.data());  // a get area is only read
-    setg(begin, begin, begin + view.size());
+  explicit MeteredBuffer(std::string_view view) : rest_(view) {}
+
+  void event() { since_event_ = 0; }
+  bool ran_out() const { return ran_out_; }
+
+ protected:
+  int_type underflow() override {
+    constexpr std::size_t kPiece = 2048;
+    const std::size_t size = std::min(kPiece, rest_.size());
+    ran_out_ = ran_out_ || since_event_ + size > kMostBetweenEvents;
+    if (size == 0 || ran_out_) return traits_type::eof();
+    since_event_ += size;
+    char* begin = const_cast<char*>(rest_.data());  // a get area is only read
+    setg(begin, begin, begin + size);
+    rest_.remove_prefix(size);
+    return traits_type::to_int_type(*begin);
   }
+
+ private:
+  std::string_view rest_;
+  std::size_t since_event_ = 0;
+  bool ran_out_ = false;
 };
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(std::string_view source, Report& report) : source_(source), report_(report) {}
+  TreeBuilder(std::string_view source, MeteredBuffer& meter, Report& report)
+      : source_(source), meter_(meter), report_(report) {}
 
+  Place last_event() const { return last_event_; }
   YamlNode take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -110,7 +134,8 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   std::string_view rest_of_line(const YAML::Mark& mark) const {
-    std::string_view line = rest(mark);
+    constexpr std::size_t kLongestMarked = 1024;  // looked at for each value: a whole line would make this quadratic
+    std::string_view line = rest(mark).substr(0, kLongestMarked);
     line = line.substr(0, line.find('\n'));
     return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   }
@@ -180,6 +205,8 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void count(const YAML::Mark& mark) {
+    meter_.event();
+    last_event_ = place_of(mark, 1);
     if (++nodes_ <= kMostNodes) return;
     report_.error("E0012", place_of(mark, 1),
                   {.message = text("more than ", kMostNodes, " values"), .help = "data belongs into files of its own"});
@@ -248,7 +275,9 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   std::string_view source_;
+  MeteredBuffer& meter_;
   Report& report_;
+  Place last_event_;
   YamlNode root_;
   std::vector<Open> stack_;
   std::size_t nodes_ = 0;
@@ -299,6 +328,14 @@ void report_parse_error(const YAML::ParserException& error, const TreeBuilder& b
   report.error("E0001", place, std::move(fault));
 }
 
+std::nullopt_t report_too_long(const TreeBuilder& builder, Report& report) {
+  report.error("E0014", builder.last_event(),
+               {.message = text("more than ", kMostBetweenEvents, " bytes in a single text, comment or bracket"),
+                .label = builder.last_event().line == 0 ? "" : "behind this",
+                .help = "write long lists with one `- item` per line"});
+  return std::nullopt;
+}
+
 }  // namespace
 
 const YamlNode* YamlNode::find(std::string_view key) const {
@@ -329,16 +366,18 @@ std::string_view kind_name(const YamlNode& node) {
 
 std::optional<YamlNode> read_yaml(std::string_view source, Report& report) {
   if (!check_source(source, report)) return std::nullopt;
-  ViewBuffer buffer(source);
+  MeteredBuffer buffer(source);
   std::istream stream(&buffer);
-  TreeBuilder builder(source, report);
+  TreeBuilder builder(source, buffer, report);
   try {
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
     parser.HandleNextDocument(builder);  // reports a second document if there is one
+    if (buffer.ran_out()) return report_too_long(builder, report);
   } catch (const Stop&) {
     return std::nullopt;
   } catch (const YAML::ParserException& error) {
+    if (buffer.ran_out()) return report_too_long(builder, report);
     report_parse_error(error, builder, source, report);
     return std::nullopt;
   } catch (const std::exception& error) {
