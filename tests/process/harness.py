@@ -29,6 +29,7 @@ The binaries are those of $MONARCH_BUILD_DIR, else of build/. Cases are reported
 """
 
 import difflib
+import fcntl
 import json
 import os
 import pty
@@ -39,6 +40,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -99,7 +101,7 @@ class Running:
             self._child = subprocess.Popen(arguments, env=environment, cwd=os.path.join(folder, "work"),
                                            stdin=streams[0], stdout=streams[1], stderr=streams[2],
                                            start_new_session=True,
-                                           preexec_fn=_own_terminal if terminal else None)
+                                           preexec_fn=_own_terminal if terminal else _default_signals)
         finally:
             if terminal:
                 os.close(side)
@@ -188,9 +190,15 @@ class Running:
         return f"{self.arguments} (status {self.status})\n--- out\n{self.out}--- err\n{self.err}---"
 
 
+def _default_signals():
+    # A shell that runs the tests in the background has them ignore SIGINT and SIGQUIT, and a command would inherit it.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
 def _own_terminal():
-    import fcntl  # pylint: disable=import-outside-toplevel
-    import termios  # pylint: disable=import-outside-toplevel
+    _default_signals()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
@@ -242,6 +250,11 @@ class MonarchTest(unittest.TestCase):
         os.chmod(path, mode)
         return path
 
+    def read(self, *parts):
+        """The text of a file in the test's folder."""
+        with open(self.path(*parts), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
     def spec(self, text, name="mesh.yaml"):
         return self.write(name, text)
 
@@ -264,8 +277,7 @@ class MonarchTest(unittest.TestCase):
         return self.path("state", "jobs", job, name)
 
     def verdict(self, job=None):
-        with open(self.job_file("verdict.json", job), encoding="utf-8") as file:
-            return json.load(file)
+        return json.loads(self.read(self.job_file("verdict.json", job)))
 
     def processes(self):
         return leftovers.processes(self.folder, self.tag, self.jobs())

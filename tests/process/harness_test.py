@@ -9,15 +9,29 @@ import unittest
 
 import harness
 
-# Ends at once and leaves a grandchild in a session of its own.
-DAEMONISE = "import os,sys,time\nif os.fork(): os._exit(0)\nos.setsid()\n{}\nprint('there', flush=True)\ntime.sleep(600)"
+# Ends at once and leaves a grandchild in a session of its own, which makes a file when it is as the test wants it.
+DAEMON = """
+import os, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+{extra}
+ready = os.open({ready!r} + ".new", os.O_CREAT | os.O_WRONLY)
+os.write(ready, str(os.getpid()).encode())
+os.close(ready)
+os.rename({ready!r} + ".new", {ready!r})
+time.sleep(600)
+"""
+LET_GO = "os.chdir('/'); os.closerange(0, 3)"
 
 
 class Harness(harness.MonarchTest):
     def daemon(self, extra="pass", env=None):
-        started = self.start_program(sys.executable, "-c", DAEMONISE.format(extra), env=env)
-        if env is None:
-            started.wait_for_out("there")
+        ready = self.path("work", "ready")
+        # By stdin: in its arguments the path of the folder would give it away.
+        with open(self.write("daemon.py", DAEMON.format(extra=extra, ready=ready)), encoding="utf-8") as script:
+            self.start_program(sys.executable, "-", env=env, stdin=script)
+        harness.wait_for(lambda: os.path.exists(ready), "the daemon")
 
     def test_status_and_output_are_those_of_the_command(self):
         done = self.start_program("sh", "-c", "echo out; echo err >&2; exit 7").finished()
@@ -40,25 +54,32 @@ class Harness(harness.MonarchTest):
             run.wait_for_out("ready", timeout=60)
 
     def test_a_detached_process_is_found_by_its_tag(self):
-        self.daemon()
-        self.assertRegex("\n".join(self.leftovers()), r"process \d+ .*import os")
+        self.daemon(LET_GO)
+        self.assertRegex("\n".join(self.leftovers()), r"process \d+ ")
         with self.assertRaisesRegex(AssertionError, "nothing left but"):
             self.assert_nothing_left(timeout=0.05)
         self.assertEqual(len(self.kill_everything()), 1)
         self.assert_nothing_left()
 
     def test_a_process_without_the_tag_is_found_by_its_job(self):
-        os.makedirs(self.path("state", "jobs", "demo-12ab"))
+        job = f"demo-{self.tag[:4]}"
+        os.makedirs(self.path("state", "jobs", job))
         env = {name: None for name in self.environment}
-        self.daemon("os.chdir('/'); [os.close(n) for n in (1, 2)]; os.open('/dev/null', 1)",
-                    env={**env, "MONARCH_JOB_ID": "demo-12ab"})
-        harness.wait_for(lambda: [p for p in self.processes() if not p.holds(self.folder)], "the daemon, known by its job")
+        self.daemon(LET_GO, env={**env, "MONARCH_JOB_ID": job})
+        self.assertEqual(len(self.processes()), 1)
         self.kill_everything()
 
     def test_a_process_without_the_tag_is_found_by_what_it_holds(self):
-        self.daemon(f"os.open({self.path('work')!r}, os.O_RDONLY)", env={name: None for name in self.environment})
-        self.assertEqual(len(harness.wait_for(self.processes, "the daemon")), 1)
+        env = {name: None for name in self.environment}
+        self.daemon(f"{LET_GO}; os.open({self.path('home')!r}, os.O_RDONLY)", env=env)
+        self.assertEqual(len(self.processes()), 1)
         self.kill_everything()
+
+    def test_a_process_that_is_not_the_tests_is_not_found(self):
+        env = {name: None for name in self.environment}
+        self.daemon(LET_GO, env={**env, "MONARCH_JOB_ID": "other-12ab"})
+        self.assertEqual([str(p) for p in self.processes()], [])
+        os.kill(int(self.read("work", "ready")), signal.SIGKILL)
 
     def test_a_test_that_leaves_a_process_fails(self):
         class Careless(harness.MonarchTest):

@@ -60,13 +60,20 @@ def ancestors():
 
 
 def processes(folder, tag, jobs):
-    """The live processes of a test. A zombie is its parent's business and has no environment to tell it by."""
+    """The live processes of a test. A zombie is its parent's business and has no environment to tell it by.
+
+    WARNING: a process that forks and exits between the listing of /proc and the look at it would show neither itself
+    nor its child. So the listing is repeated until it holds no process that was not looked at.
+    """
     marks = {f"{TAG}={tag}".encode(), *(f"MONARCH_JOB_ID={job}".encode() for job in jobs)}
-    mine = ancestors()
+    seen = ancestors()
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) not in mine:
-            process = Process(int(entry))
+    for _ in range(100):
+        new = {int(entry) for entry in os.listdir("/proc") if entry.isdigit()} - seen
+        if not new:
+            break
+        seen |= new
+        for process in map(Process, sorted(new)):
             if process.state not in ("", "Z", "X") and (marks & process.environment or process.holds(folder)):
                 found.append(process)
     return found
