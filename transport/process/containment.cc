@@ -21,14 +21,14 @@ constexpr Duration kLook = Duration::milliseconds(20);
 
 std::string job_folder_name(const ContainmentOptions& options) { return text("monarch-", options.job); }
 
-// Signals them and waits, at most until `deadline`, until they have ended.
-void kill_and_await(const std::vector<ProcessEntry>& entries, Instant deadline) {
+// Waits, at most until `deadline`, until they have ended; before that, signals them unless `signal` is 0.
+void await(const std::vector<ProcessEntry>& entries, int signal, Instant deadline) {
   std::vector<UniqueFd> pidfds;
   std::vector<pollfd> polled;
   for (const ProcessEntry& entry : entries) {
     UniqueFd pidfd = open_process(entry);
     if (!pidfd.valid()) continue;
-    (void)send_signal(pidfd.get(), SIGKILL);  // one that has ended meanwhile is what was wanted
+    (void)send_signal(pidfd.get(), signal);  // one that has ended meanwhile is what was wanted
     polled.push_back({pidfd.get(), POLLIN, 0});
     pidfds.push_back(std::move(pidfd));
   }
@@ -183,7 +183,7 @@ std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Du
     const bool empty = left.empty() && (!host || !host->populated());
     if (empty) break;
     if (boot_now() >= deadline) return std::max<std::size_t>(left.size(), 1);
-    kill_and_await(left, std::min(deadline, boot_now() + (left.empty() ? Duration::zero() : patience)));
+    await(left, SIGKILL, deadline);
     if (left.empty()) (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
   }
   if (job) {
@@ -193,14 +193,20 @@ std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Du
   return 0;
 }
 
-std::size_t kill_descendants(Duration patience) {
-  const Instant deadline = boot_now() + patience;
+std::size_t kill_descendants(Duration grace, Duration patience) {
+  const Instant killed_at = boot_now() + grace;
+  const Instant deadline = killed_at + patience;
   for (;;) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
     const pid_t self = ::getpid();
-    auto left = with_descendants(list_processes(), [self](const ProcessEntry& entry) { return entry.parent == self; });
+    const auto left =
+        with_descendants(list_processes(), [self](const ProcessEntry& entry) { return entry.parent == self; });
     if (left.empty() || boot_now() >= deadline) return left.size();
-    kill_and_await(left, deadline);
+    if (boot_now() < killed_at) {
+      await(left, 0, killed_at);
+    } else {
+      await(left, SIGKILL, deadline);
+    }
   }
 }
 

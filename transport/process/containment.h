@@ -83,7 +83,8 @@ class Containment {
 // does when its keeper is gone. Blocks. Answers how many processes are left.
 std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Duration patience);
 
-// Everything below this process, which must be a subreaper. Blocks as above.
-std::size_t kill_descendants(Duration patience);
+// Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed. Blocks
+// for up to both; answers how many processes are left.
+std::size_t kill_descendants(Duration grace, Duration patience);
 
 }  // namespace monarch

@@ -54,6 +54,7 @@ struct Prepared {
   UniqueFd cgroup_procs;
   std::vector<UniqueFd> copies;
   mode_t umask = 022;
+  OnParentDeath on_parent_death = OnParentDeath::kDie;
 };
 
 [[noreturn]] void give_up(const Prepared& prepared, Record record) {
@@ -113,7 +114,7 @@ void await_gate(const Prepared& prepared) {
 
 [[noreturn]] void run_child(const Prepared& prepared) {
   (void)::setsid();  // cannot fail: a child just forked leads no group
-  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (prepared.on_parent_death == OnParentDeath::kDie) (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have died before the line above. Not compared with 1: a container's parent may be that.
   if (::getppid() != prepared.parent) ::_exit(kUnexecutedStatus);
   reset_signals_in_child();
@@ -149,6 +150,7 @@ std::string_view path_variable(const std::vector<std::string>& environment) {
 }
 
 std::vector<std::string> candidates_of(const SpawnOptions& options) {
+  if (!options.executable.empty()) return {options.executable};
   const std::string& name = options.program.front();
   if (name.find('/') != std::string::npos) return {name};
   std::vector<std::string> candidates;
@@ -265,6 +267,7 @@ std::variant<std::unique_ptr<Child>, StepFailure> Child::fork(const SpawnOptions
   for (const std::string& candidate : prepared.candidates) prepared.paths.push_back(candidate.c_str());
   prepared.workdir = options.workdir.empty() ? nullptr : options.workdir.c_str();
   prepared.umask = options.umask;
+  prepared.on_parent_death = options.on_parent_death;
   if (!prepare_descriptors(options, gate_read.get(), outcome_write.get(), prepared)) {
     return StepFailure{errno, "copy its descriptors"};
   }

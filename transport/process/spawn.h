@@ -1,8 +1,8 @@
 #pragma once
 
 // Child: a process that was forked but stands at its gate until it is told to execute its program. Every child has its own
-// session and group, dies with the thread that forked it (PDEATHSIG), inherits no signal disposition and only the
-// descriptors that were named.
+// session and group, inherits no signal disposition and only the descriptors that were named, and dies with the thread
+// that forked it (PDEATHSIG) unless it is told to live.
 //
 // fork and never vfork or posix_spawn: those suspend the parent until the child executes, and a child may hang on a dead
 // file system for ever.
@@ -28,13 +28,17 @@ struct ChildDescriptor {
   int target = -1;  // there
 };
 
+enum class OnParentDeath : std::uint8_t { kDie, kLive };
+
 struct SpawnOptions {
   std::vector<std::string> program;      // argv; [0] is searched for in the PATH of `environment` unless it has a slash
   std::vector<std::string> environment;  // NAME=value, all of it
+  std::string executable;                // executed instead of a search for argv[0], if not empty
   std::string workdir;                   // empty: this process's own
   std::vector<ChildDescriptor> descriptors;  // of 0, 1 and 2 the missing ones are /dev/null
   int cgroup_procs = -1;                     // an open cgroup.procs to join, or none
   mode_t umask = 022;
+  OnParentDeath on_parent_death = OnParentDeath::kDie;
 };
 
 // A step between fork and the new program failed.

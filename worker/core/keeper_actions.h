@@ -169,7 +169,9 @@ struct SayHello {  // has_stash, incarnation and keeper_pid are the driver's to 
 struct Ping {
   std::uint64_t number = 0;
 };
-struct KillDescendants {};  // the last act before Exit: whatever is still below this process
+struct KillDescendants {  // the last act before Exit: whatever is still below this process
+  Duration grace;         // to end by itself: the daemons of spawned workers clean up after them
+};
 struct Exit {
   std::int32_t code = 0;
 };

@@ -204,7 +204,10 @@ void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& 
 }
 
 void KeeperCore::on(const event::Forked& event, Instant now, KeeperActions& actions) {
-  if (RankState* slot = find(event.key)) slot->forked(event.pid, now, actions);
+  RankState* slot = find(event.key);
+  if (slot == nullptr) return;
+  if (slot->options().gated) actions.emplace_back(action::Pipes{event.key});
+  slot->forked(event.pid, now, actions);
 }
 
 void KeeperCore::on(const event::ForkFailed& event, Instant now, KeeperActions& actions) {
@@ -327,7 +330,8 @@ void KeeperCore::finish(Instant now, KeeperActions& actions) {
     if (!guarded_.gone()) return;
   }
   exited_ = true;
-  actions.emplace_back(action::KillDescendants{});
+  actions.emplace_back(
+      action::KillDescendants{options_.kind == KeeperKind::kGuard ? limits::kKillDeadline : Duration::zero()});
   actions.emplace_back(action::Exit{*exit_code_});
 }
 

@@ -1,0 +1,99 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "worker/keeper/keeper.h"
+#include "worker/keeper/keeper_main.h"
+
+extern char** environ;
+
+namespace monarch {
+
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr std::string_view kUsage =
+    "usage: monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…\n";
+
+struct GuardArguments {
+  std::optional<int> ready_fd;
+  GuardedOptions guarded;
+  std::vector<std::string> command;
+};
+
+std::optional<int> number_from(std::string_view text) {
+  int number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+Result<GuardArguments> parse(const std::vector<std::string>& arguments) {
+  GuardArguments parsed;
+  std::size_t i = 0;
+  for (; i < arguments.size() && arguments[i] != "--"; i += 2) {
+    const std::string& flag = arguments[i];
+    const auto value = i + 1 < arguments.size() ? number_from(arguments[i + 1]) : std::nullopt;
+    if (!value) return Error{ErrorCode::kInvalid, text("`", flag, "` needs a number")};
+    if (flag == "--ready-fd") {
+      if (*value <= kGuardedChannelDescriptor) {
+        return Error{ErrorCode::kInvalid, "--ready-fd must be above 3, which is the channel to the keeper"};
+      }
+      parsed.ready_fd = *value;
+    } else if (flag == "--restarts") {
+      parsed.guarded.restarts = static_cast<std::uint32_t>(*value);
+    } else if (flag == "--window") {
+      parsed.guarded.window = Duration::seconds(*value);
+    } else {
+      return Error{ErrorCode::kInvalid, text("there is no option `", flag, "`")};
+    }
+  }
+  if (i + 1 >= arguments.size()) return Error{ErrorCode::kInvalid, "no command was given after `--`"};
+  parsed.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end());
+  return parsed;
+}
+
+int fail(const Error& error, int code) {
+  const std::string message = text("monarch-worker keep: ", error.message, '\n', code == kExitUsage ? kUsage : "");
+  (void)!::write(STDERR_FILENO, message.data(), message.size());  // there is nowhere else to say it
+  return code;
+}
+
+}  // namespace
+
+int guard_main(const std::vector<std::string>& arguments) {
+  auto parsed = parse(arguments);
+  if (!parsed) return fail(parsed.error(), kExitUsage);
+  log_start({.name = "guard"});
+  (void)::setsid();  // fails where it leads a session already, which is what is wanted
+  KeeperSetup setup;
+  setup.options = {.kind = KeeperKind::kGuard, .guarded = parsed.value().guarded};
+  setup.environment = environment_from(environ);
+  setup.umask = ::umask(022);
+  (void)::umask(setup.umask);  // there is no other way to learn it
+  setup.guarded.program = std::move(parsed.value().command);
+  setup.guarded.environment = environment_lines(spawned_environment(setup.environment, {}));
+  setup.guarded.umask = setup.umask;
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) setup.guarded.descriptors.push_back({fd, fd});
+  }
+  if (const auto ready = parsed.value().ready_fd) {
+    if (::fcntl(*ready, F_SETFD, FD_CLOEXEC) != 0) {
+      return fail(errno_error(text("--ready-fd ", *ready), errno), kExitUsage);
+    }
+    setup.guarded.first_start.emplace_back(UniqueFd(*ready), *ready);
+  }
+  auto keeper = Keeper::create(std::move(setup));
+  if (!keeper) return fail(keeper.error(), kExitInternal);
+  return keeper.value()->run();
+}
+
+}  // namespace monarch

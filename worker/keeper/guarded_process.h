@@ -1,0 +1,69 @@
+#pragma once
+
+// GuardedProcess: the process that a keeper guards, and the channel to it, which is descriptor 3 there. Its exit is told
+// only after the last frame that it had sent.
+//
+// Thread: the keeper's. Lifetime: shorter than those of the loop and the watch.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/loop/event_loop.h"
+#include "transport/process/child_watch.h"
+#include "transport/process/spawn.h"
+#include "transport/wire/seqpacket_channel.h"
+
+namespace monarch {
+
+inline constexpr int kGuardedChannelDescriptor = 3;
+
+struct GuardedCommand {
+  std::string executable;  // see SpawnOptions
+  std::vector<std::string> program;
+  std::vector<std::string> environment;               // NAME=value; the keeper's door is added
+  std::vector<ChildDescriptor> descriptors;           // of every start
+  std::vector<std::pair<UniqueFd, int>> first_start;  // source and target, of the first start alone; they win
+  mode_t umask = 022;
+};
+
+struct GuardedHandlers {
+  std::function<void(Frame, std::vector<UniqueFd>)> on_frame;
+  std::function<void()> on_hang_up;
+  std::function<void(const ExitStatus&)> on_exit;
+  std::function<void(const StepFailure&)> on_not_executed;  // on_exit follows
+};
+
+class GuardedProcess {
+ public:
+  GuardedProcess(EventLoop& loop, ChildWatch& watch, GuardedCommand command, GuardedHandlers handlers);
+  ~GuardedProcess();
+  GuardedProcess(const GuardedProcess&) = delete;
+  GuardedProcess& operator=(const GuardedProcess&) = delete;
+
+  // The one before it must have been told of as exited. Answers the pid, or why there is none.
+  std::variant<pid_t, StepFailure> start();
+  void signal(int number);
+  // Nothing where nobody is there to hear it: who comes next asks anew.
+  void send(const Frame& frame, std::vector<UniqueFd> descriptors = {});
+  bool connected() const { return channel_ != nullptr && channel_->open(); }
+
+ private:
+  void channel_closed(const Error& reason);
+  void exited(const ExitStatus& status);
+  void tell_exit();
+
+  EventLoop& loop_;
+  ChildWatch& watch_;
+  GuardedCommand command_;
+  GuardedHandlers handlers_;
+  std::unique_ptr<Child> child_;
+  WatchId exec_watch_ = 0;
+  std::unique_ptr<SeqpacketChannel> channel_;
+  std::optional<ExitStatus> exit_;  // learnt, and not told yet
+  TimerId drain_timer_ = 0;
+};
+
+}  // namespace monarch

@@ -1,0 +1,317 @@
+#include "worker/keeper/keeper.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "transport/base/limits.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/messages.h"
+#include "transport/wire/sealed_memory.h"
+
+namespace monarch {
+
+namespace {
+
+namespace event = keeper_event;
+namespace action = keeper_action;
+
+constexpr std::size_t kSpawnDescriptors = 3;
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  // Fails only where there is no getrandom at all (before Linux 3.17), which has no pidfd either.
+  MONARCH_ASSERT(::getrandom(&number, sizeof number, 0) == static_cast<ssize_t>(sizeof number));
+  return number;
+}
+
+UniqueFd copy_of(int fd) { return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+
+RankEnd end_of(const ExitStatus& status) {
+  RankEnd end;
+  end.kind = status.signaled ? EndKind::kSignaled : EndKind::kExited;
+  end.value = status.value;
+  end.core_dumped = status.core_dumped;
+  return end;
+}
+
+std::string describe(const RankEnd& end) {
+  switch (end.kind) {
+    case EndKind::kExited: return text("exited with ", end.value);
+    case EndKind::kSignaled: return text("was ended by ", signal_name(end.value));
+    case EndKind::kNotExecuted: return errno_error(text("could not be started: ", end.detail), end.value).message;
+    case EndKind::kNone: break;
+  }
+  return "ended";
+}
+
+ContainmentOptions containment_of(const KeeperSetup& setup) {
+  return {.host_lines = {text(kJobUuidVariable, '=', setup.job.to_text()), text(kHostVariable, '=', setup.host_name)},
+          .rank_variable = std::string(kRankKeyVariable),
+          .job = setup.job.to_text(),
+          .host = setup.host_name};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Keeper>> Keeper::create(KeeperSetup setup) {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return errno_error("becoming a subreaper", errno);
+  (void)std::signal(SIGPIPE, SIG_IGN);  // cannot fail for SIGPIPE
+  MONARCH_ASSIGN(auto loop, EventLoop::create());
+  MONARCH_ASSIGN(auto signals, SignalFd::create({SIGTERM, SIGINT, SIGHUP, SIGCHLD}));
+  UniqueFd stash;
+  if (setup.stash) {
+    MONARCH_ASSIGN(stash, make_sealed_memory("monarch-stash", *setup.stash));
+    setup.stash.reset();
+  }
+  auto keeper = std::unique_ptr<Keeper>(new Keeper(std::move(setup), std::move(loop), std::move(signals)));
+  keeper->stash_ = std::move(stash);
+  MONARCH_ASSIGN(const WatchId watched, keeper->loop_->watch(keeper->signals_->descriptor(), Interest::kRead,
+                                                             [raw = keeper.get()](Readiness) { raw->on_signals(); }));
+  (void)watched;  // for the life of the loop
+  return keeper;
+}
+
+Keeper::Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_ptr<SignalFd> signals)
+    : setup_(std::move(setup)),
+      loop_(std::move(loop)),
+      signals_(std::move(signals)),
+      watch_(*loop_),
+      containment_(containment_of(setup_),
+                   setup_.options.kind == KeeperKind::kGuard ? CgroupUse::kNever : setup_.cgroups),
+      core_(setup_.options),
+      ranks_(*loop_, watch_, containment_,
+             RankProcessesOptions{setup_.environment, setup_.job.to_text(), setup_.host_name, setup_.umask},
+             [this](KeeperEvent happened) { handle(std::move(happened)); }),
+      guarded_(*loop_, watch_, std::move(setup_.guarded), guarded_handlers()),
+      incarnation_(random_number()) {
+  if (setup_.options.kind == KeeperKind::kWorker && !containment_.uses_cgroup()) {
+    log_info("ranks are contained without a cgroup: ", containment_.without_cgroup_because());
+  }
+}
+
+GuardedHandlers Keeper::guarded_handlers() {
+  return {.on_frame = [this](const Frame& frame, std::vector<UniqueFd> fds) { on_frame(frame, std::move(fds)); },
+          .on_hang_up = [this] { handle(event::GuardedHungUp{}); },
+          .on_exit =
+              [this](const ExitStatus& status) {
+                const RankEnd end = not_executed_ ? *std::exchange(not_executed_, std::nullopt) : end_of(status);
+                if (!core_.ending() || end.kind != EndKind::kExited) log_warn("the guarded process ", describe(end));
+                handle(event::GuardedExited{end});
+              },
+          .on_not_executed =
+              [this](const StepFailure& failure) {
+                not_executed_ = RankEnd{};
+                not_executed_->kind = EndKind::kNotExecuted;
+                not_executed_->value = failure.error;
+                not_executed_->detail = failure.detail;
+              }};
+}
+
+int Keeper::run() {
+  handle(event::Tick{});
+  loop_->run();
+  return exit_code_;
+}
+
+// An action's outcome may come while the actions of its step are still being performed: it waits its turn.
+void Keeper::handle(KeeperEvent happened) {
+  tell(std::move(happened));
+  if (std::exchange(handling_, true)) return;
+  handle_waiting();
+  handling_ = false;
+  arm_timer();
+}
+
+void Keeper::handle_waiting() {
+  while (!events_.empty() && !core_.exited()) {
+    const KeeperEvent happened = std::move(events_.front());
+    events_.pop_front();
+    for (const KeeperAction& ordered : core_.step(happened, loop_->now())) {
+      std::visit([this](const auto& one) { perform(one); }, ordered);
+    }
+  }
+}
+
+void Keeper::arm_timer() {
+  const Instant due = core_.next_due();
+  if (due == timer_due_) return;
+  loop_->cancel(timer_);
+  timer_due_ = due;
+  if (due == Instant::never()) return;
+  timer_ = loop_->at(due, [this] {
+    timer_due_ = Instant::never();
+    handle(event::Tick{});
+  });
+}
+
+void Keeper::on_signals() {
+  while (const auto received = signals_->next()) {
+    if (received->number == SIGCHLD) {
+      watch_.reap_adopted();
+      continue;
+    }
+    log_info("received ", signal_name(received->number), " from pid ", received->sender_pid);
+    handle(event::Terminated{received->number});
+  }
+}
+
+void Keeper::on_frame(const Frame& frame, std::vector<UniqueFd> descriptors) {
+  handle(event::GuardedSpoke{});
+  if (const Status taken = take(frame, std::move(descriptors)); !taken) {
+    log_warn("a frame of type ", frame.header.type, " of the guarded process: ", taken.error().message);
+  }
+}
+
+template <class Message>
+Status Keeper::pass(const Frame& frame) {
+  MONARCH_ASSIGN(Message message, decode_payload<Message>(frame.payload));
+  handle(std::move(message));
+  return {};
+}
+
+Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
+  switch (static_cast<MessageType>(frame.header.type)) {
+    case MessageType::kReserve: return pass<Reserve>(frame);
+    case MessageType::kStart: return pass<Start>(frame);
+    case MessageType::kStop: return pass<Stop>(frame);
+    case MessageType::kSignal: return pass<Signal>(frame);
+    case MessageType::kKeeperLease: return pass<KeeperLease>(frame);
+    case MessageType::kKeeperForget: return pass<KeeperForget>(frame);
+    case MessageType::kKeeperShutdown: return pass<KeeperShutdown>(frame);
+    case MessageType::kKeeperStash: return take_stash(frame);
+    case MessageType::kKeeperPong: {
+      MONARCH_ASSIGN(const KeeperPong pong, decode_payload<KeeperPong>(frame.payload));
+      handle(event::GuardedPong{pong.number});
+      return {};
+    }
+    case MessageType::kKeeperSpawn: {
+      MONARCH_ASSIGN(KeeperSpawn spawn, decode_payload<KeeperSpawn>(frame.payload));
+      if (descriptors.size() != kSpawnDescriptors) {
+        return Error{ErrorCode::kInvalid, "a process needs three descriptors: stdin, stdout and stderr"};
+      }
+      const Incarnation key{frame.header.rank, frame.header.generation};
+      spawn_descriptors_[key] = std::move(descriptors);
+      handle(event::Spawn{key, std::move(spawn)});
+      spawn_descriptors_.erase(key);
+      return {};
+    }
+    default: return Error{ErrorCode::kInvalid, "a keeper takes no such message"};
+  }
+}
+
+Status Keeper::take_stash(const Frame& frame) {
+  MONARCH_ASSIGN(const KeeperStash stash, decode_payload<KeeperStash>(frame.payload, limits::kSeqpacketPayloadBytes));
+  MONARCH_ASSIGN(stash_, make_sealed_memory("monarch-stash", stash.bytes));
+  return {};
+}
+
+void Keeper::send(MessageType type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors) {
+  Frame frame;
+  frame.header.type = static_cast<std::uint16_t>(type);
+  frame.header.job = setup_.job;
+  frame.header.rank = key.rank;
+  frame.header.generation = key.generation;
+  frame.header.seq = ++sent_;
+  frame.payload = std::move(payload);
+  guarded_.send(frame, std::move(descriptors));
+}
+
+void Keeper::perform(const action::ForkSpawned& ordered) {
+  ranks_.fork_spawned(ordered, spawn_descriptors_[ordered.key]);
+}
+
+void Keeper::perform(const action::Report& ordered) {
+  send(MessageType::kKeeperChanged, encode_payload(KeeperChanged{ordered.report}),
+       {ordered.report.rank, ordered.report.generation});
+}
+
+void Keeper::perform(const action::Pipes& ordered) {
+  const RankPipes* pipes = ranks_.pipes(ordered.key);
+  if (pipes == nullptr || !guarded_.connected()) return;
+  std::vector<UniqueFd> copies;
+  copies.push_back(copy_of(pipes->output));
+  copies.push_back(copy_of(pipes->error));
+  if (!copies[0].valid() || !copies[1].valid()) {
+    return log_error("the output of ", rank_key(ordered.key.rank, ordered.key.generation),
+                     " cannot be handed over: no descriptor is left");
+  }
+  send(MessageType::kKeeperPipes, encode_payload(KeeperPipes{pipes->mesh_name, pipes->log_max_bytes}), ordered.key,
+       std::move(copies));
+}
+
+void Keeper::perform(const action::ReservePorts& ordered) {
+  const Reserve& order = ordered.reserve;
+  auto ports = ports_.reserve({order.mesh, order.gang, order.generation}, order.count);
+  Reserved answer{order.mesh, order.gang, order.generation, {}, {}};
+  if (ports) {
+    answer.ports = std::move(ports).value();
+  } else {
+    answer.error = ports.error().message;
+  }
+  send(MessageType::kReserved, encode_payload(answer), {});
+}
+
+void Keeper::perform(const action::RefusePorts& ordered) {
+  const Reserve& order = ordered.reserve;
+  send(MessageType::kReserved, encode_payload(Reserved{order.mesh, order.gang, order.generation, {}, ordered.why}), {});
+}
+
+void Keeper::perform(const action::ReleasePorts& ordered) {
+  ports_.release({ordered.mesh, ordered.gang, ordered.generation});
+}
+
+void Keeper::perform(const action::Refused& ordered) {
+  log_warn("refused to start ", rank_key(ordered.key.rank, ordered.key.generation), ": ", ordered.why);
+}
+
+void Keeper::perform(const action::ForkGuarded& ordered) {
+  const auto started = guarded_.start();
+  if (const auto* failure = std::get_if<StepFailure>(&started)) {
+    log_error(errno_error(text("starting the guarded process: ", failure->detail), failure->error).message);
+    return handle(event::GuardedForkFailed{failure->error});
+  }
+  const pid_t pid = std::get<pid_t>(started);
+  if (ordered.starts > 1) log_warn("started the guarded process again, as pid ", pid);
+  handle(event::GuardedForked{pid});
+}
+
+void Keeper::perform(const action::KillGuarded& ordered) {
+  log_warn("killing the guarded process: ", ordered.why);
+  guarded_.signal(SIGKILL);
+}
+
+void Keeper::perform(const action::SayHello& ordered) {
+  KeeperHello hello = ordered.hello;
+  hello.incarnation = incarnation_;
+  hello.keeper_pid = ::getpid();
+  std::vector<UniqueFd> descriptors;
+  if (UniqueFd copy = stash_.valid() ? copy_of(stash_.get()) : UniqueFd(); copy.valid()) {
+    descriptors.push_back(std::move(copy));
+  }
+  hello.has_stash = !descriptors.empty();
+  send(MessageType::kKeeperHello, encode_payload(hello), {}, std::move(descriptors));
+}
+
+void Keeper::perform(const action::Ping& ordered) {
+  send(MessageType::kKeeperPing, encode_payload(KeeperPing{ordered.number}), {});
+}
+
+void Keeper::perform(const action::KillDescendants& ordered) {
+  if (const std::size_t left = kill_descendants(ordered.grace, limits::kKillDeadline); left > 0) {
+    log_error(left, " processes could not be killed");
+  }
+}
+
+void Keeper::perform(const action::Exit& ordered) {
+  exit_code_ = ordered.code;
+  loop_->stop();
+}
+
+}  // namespace monarch

@@ -1,0 +1,108 @@
+#pragma once
+
+// Keeper: the loop around KeeperCore. Frames, exits, signals and time become events; actions become what the classes
+// beside it do. The worker's keeper and the supervisor's guard are both this, set up differently.
+//
+// Thread: its process's only one. Lifetime: of the process; run() answers the exit code.
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transport/base/ids.h"
+#include "transport/base/result.h"
+#include "transport/loop/event_loop.h"
+#include "transport/loop/signals.h"
+#include "transport/process/child_watch.h"
+#include "transport/process/containment.h"
+#include "worker/core/keeper_core.h"
+#include "worker/keeper/guarded_process.h"
+#include "worker/keeper/port_reservations.h"
+#include "worker/keeper/rank_processes.h"
+
+namespace monarch {
+
+struct KeeperSetup {
+  KeeperOptions options;
+  JobUuid job;
+  std::string host_name;
+  Environment environment;
+  mode_t umask = 022;
+  CgroupUse cgroups = CgroupUse::kIfWritable;
+  GuardedCommand guarded;
+  std::optional<std::string> stash;  // what the first guarded process is given
+};
+
+class Keeper {
+ public:
+  // Becomes a subreaper, ignores SIGPIPE, and takes TERM, INT, HUP and CHLD.
+  static Result<std::unique_ptr<Keeper>> create(KeeperSetup setup);
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  int run();
+
+ private:
+  Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_ptr<SignalFd> signals);
+
+  GuardedHandlers guarded_handlers();
+  void tell(KeeperEvent event) { events_.push_back(std::move(event)); }
+  void handle(KeeperEvent event);
+  void handle_waiting();
+  void arm_timer();
+  void on_signals();
+  void on_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
+  Status take(const Frame& frame, std::vector<UniqueFd> descriptors);
+  template <class Message>
+  Status pass(const Frame& frame);
+  Status take_stash(const Frame& frame);
+  void send(MessageType type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors = {});
+
+  void perform(const keeper_action::ForkRank& action) { ranks_.fork_rank(action); }
+  void perform(const keeper_action::ForkSpawned& action);
+  void perform(const keeper_action::OpenGate& action) { ranks_.open_gate(action.key); }
+  void perform(const keeper_action::SignalGroup& action) { ranks_.signal_group(action.key, action.number); }
+  void perform(const keeper_action::FreezeTree& action) { ranks_.freeze(action.key); }
+  void perform(const keeper_action::ThawTree& action) { ranks_.thaw(action.key); }
+  void perform(const keeper_action::KillTree& action) { ranks_.kill(action.key); }
+  void perform(const keeper_action::CheckTree& action) { ranks_.check(action.key); }
+  void perform(const keeper_action::Reap& action) { ranks_.reap(action.key); }
+  void perform(const keeper_action::Drop& action) { ranks_.drop(action.key); }
+  void perform(const keeper_action::Report& action);
+  void perform(const keeper_action::Pipes& action);
+  void perform(const keeper_action::ReservePorts& action);
+  void perform(const keeper_action::RefusePorts& action);
+  void perform(const keeper_action::ReleasePorts& action);
+  void perform(const keeper_action::Refused& action);
+  void perform(const keeper_action::ForkGuarded& action);
+  void perform(const keeper_action::SignalGuarded& action) { guarded_.signal(action.number); }
+  void perform(const keeper_action::KillGuarded& action);
+  void perform(const keeper_action::SayHello& action);
+  void perform(const keeper_action::Ping& action);
+  void perform(const keeper_action::KillDescendants& action);
+  void perform(const keeper_action::Exit& action);
+
+  KeeperSetup setup_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<SignalFd> signals_;
+  ChildWatch watch_;
+  Containment containment_;
+  KeeperCore core_;
+  RankProcesses ranks_;
+  PortReservations ports_;
+  GuardedProcess guarded_;
+  std::uint64_t incarnation_;
+  std::deque<KeeperEvent> events_;
+  bool handling_ = false;
+  std::map<Incarnation, std::vector<UniqueFd>> spawn_descriptors_;  // between the order and its action
+  UniqueFd stash_;                                                  // sealed
+  std::optional<RankEnd> not_executed_;                             // of the guarded process
+  std::uint64_t sent_ = 0;
+  TimerId timer_ = 0;
+  Instant timer_due_ = Instant::never();
+  int exit_code_ = kExitInternal;
+};
+
+}  // namespace monarch

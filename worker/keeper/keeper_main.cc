@@ -1,0 +1,139 @@
+#include "worker/keeper/keeper_main.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "transport/base/clock.h"
+#include "transport/base/limits.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/messages.h"
+#include "worker/core/daemon_stash.h"
+#include "worker/keeper/keeper.h"
+
+extern char** environ;
+
+namespace monarch {
+
+namespace {
+
+constexpr Duration kBootstrapDeadline = Duration::seconds(30);
+constexpr std::size_t kBootstrapBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
+constexpr const char* kNoCgroupVariable = "MONARCH_NO_CGROUP";
+
+struct Order {
+  JobUuid job;
+  Bootstrap bootstrap;
+};
+
+Result<Order> decode_order(const std::string& bytes) {
+  MONARCH_ASSIGN(const Frame frame, decode_frame(bytes, limits::kControlPayloadBytes));
+  MONARCH_ASSIGN(Bootstrap bootstrap, decode_payload<Bootstrap>(frame.payload));
+  return Order{frame.header.job, std::move(bootstrap)};
+}
+
+// A stream has no frames' ends: what is there is an order when it decodes as a whole. Whoever closes the stream earlier
+// gets told what is wrong with it.
+Result<Order> read_order(int fd) {
+  const Instant deadline = boot_now() + kBootstrapDeadline;
+  std::string bytes;
+  for (;;) {
+    const Duration left = deadline - boot_now();
+    if (left <= Duration::zero()) return Error{ErrorCode::kTimeout, "no bootstrap came on standard input in 30s"};
+    pollfd polled{fd, POLLIN, 0};
+    if (::poll(&polled, 1, static_cast<int>(left.count_milliseconds()) + 1) <= 0) continue;
+    char buffer[4096];
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0) return errno_error("reading the bootstrap from standard input", errno);
+    bytes.append(buffer, static_cast<std::size_t>(got));
+    auto order = decode_order(bytes);
+    if (order || got == 0) return order;
+    if (bytes.size() > kBootstrapBytes) return Error{ErrorCode::kInvalid, "the bootstrap is too large"};
+  }
+}
+
+int refuse(const Error& error) {
+  Frame frame;
+  BootstrapReply reply;
+  reply.keeper_pid = ::getpid();
+  reply.version = MONARCH_VERSION;
+  reply.error = error.message;
+  frame.payload = encode_payload(reply);
+  const std::string bytes = encode_frame(frame);
+  // Less than a pipe holds, and who does not read it is told by the exit code.
+  (void)!::write(STDOUT_FILENO, bytes.data(), bytes.size());
+  return kExitInternal;
+}
+
+// Of what the launcher left open only standard output and error stay, and nothing keeps its folder busy.
+Status detach() {
+  (void)::setsid();  // fails where it leads a session already, which is what is wanted
+  if (::chdir("/") != 0) return errno_error("chdir /", errno);
+  (void)::close_range(STDERR_FILENO + 1, std::numeric_limits<unsigned>::max(), 0);  // cannot fail for this range
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null.valid() || ::dup2(null.get(), STDIN_FILENO) < 0) return errno_error("opening /dev/null", errno);
+  return {};
+}
+
+CgroupUse cgroup_use() {
+  const char* never = std::getenv(kNoCgroupVariable);
+  return never != nullptr && std::string_view(never) == "1" ? CgroupUse::kNever : CgroupUse::kIfWritable;
+}
+
+KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
+  KeeperSetup setup;
+  setup.options.kind = KeeperKind::kWorker;
+  setup.job = order.job;
+  setup.host_name = order.bootstrap.host_name;
+  setup.environment = environment_from(environ);
+  setup.umask = umask;
+  setup.cgroups = cgroup_use();
+  setup.guarded.executable = "/proc/self/exe";
+  setup.guarded.program = {"monarch-worker", "daemon"};
+  setup.guarded.environment = environment_lines(spawned_environment(setup.environment, {}));
+  setup.guarded.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
+  setup.guarded.first_start.emplace_back(std::move(reply_to), STDOUT_FILENO);
+  setup.guarded.umask = 077;
+  DaemonStash stash;
+  stash.bootstrap = std::move(order.bootstrap);
+  setup.stash = encode_payload(stash);
+  return setup;
+}
+
+// A cgroup's folder is named after the host.
+bool usable_host_name(const std::string& name) {
+  return !name.empty() && name.size() <= 255 && name.front() != '.' && name.find('/') == std::string::npos;
+}
+
+}  // namespace
+
+int keeper_main() {
+  const mode_t umask = ::umask(077);
+  auto order = read_order(STDIN_FILENO);
+  if (!order) return refuse(order.error());
+  if (!usable_host_name(order.value().bootstrap.host_name)) {
+    return refuse({ErrorCode::kInvalid, text("`", printable(order.value().bootstrap.host_name), "` names no host")});
+  }
+  if (const Status detached = detach(); !detached) return refuse(detached.error());
+  log_start({.name = text("keeper ", order.value().bootstrap.host_name)});
+  UniqueFd reply_to(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!reply_to.valid()) return refuse(errno_error("copying standard output", errno));
+  auto keeper = Keeper::create(worker_setup(std::move(order).value(), umask, std::move(reply_to)));
+  if (!keeper) return refuse(keeper.error());
+  // The daemon has it now, and its end must be the daemon's to tell.
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null.valid()) (void)::dup2(null.get(), STDOUT_FILENO);  // the same descriptor table: it cannot run out
+  return keeper.value()->run();
+}
+
+}  // namespace monarch

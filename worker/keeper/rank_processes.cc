@@ -1,0 +1,201 @@
+#include "worker/keeper/rank_processes.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "transport/base/limits.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+namespace event = keeper_event;
+
+struct PipeEnds {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+// False with errno set. The read end does not block, whoever holds a copy of it.
+bool make_output_pipe(PipeEnds& ends) {
+  std::array<int, 2> fds{};
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return false;
+  ends.read = UniqueFd(fds[0]);
+  ends.write = UniqueFd(fds[1]);
+  // An unprivileged user's pipes are limited together (pipe(7)): a smaller one does as well, only blocks its rank sooner.
+  (void)::fcntl(ends.write.get(), F_SETPIPE_SZ, limits::kOutputPipeBytes);
+  return ::fcntl(ends.read.get(), F_SETFL, O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+RankProcesses::RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, RankProcessesOptions options,
+                             std::function<void(KeeperEvent)> tell)
+    : loop_(loop), watch_(watch), containment_(containment), options_(std::move(options)), tell_(std::move(tell)) {}
+
+RankProcesses::~RankProcesses() {
+  for (auto& [key, process] : processes_) {
+    loop_.forget(process.exec_watch);
+    if (process.child) watch_.reap(process.child->pid());
+  }
+}
+
+RankProcesses::Process* RankProcesses::find(const Incarnation& key) {
+  const auto found = processes_.find(key);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
+  Process process;
+  process.name = rank_key(order.key.rank, order.key.generation);
+  process.contained = true;
+  process.pipes.mesh_name = order.mesh_name;
+  process.pipes.log_max_bytes = order.log_max_bytes;
+  PipeEnds output;
+  PipeEnds error;
+  if (!make_output_pipe(output) || !make_output_pipe(error)) {
+    return tell_(event::ForkFailed{order.key, errno, "make its output pipes"});
+  }
+  process.output = std::move(output.read);
+  process.error = std::move(error.read);
+  process.pipes.output = process.output.get();
+  process.pipes.error = process.error.get();
+  auto procs = containment_.prepare(process.name);
+  if (!procs) return tell_(event::ForkFailed{order.key, EIO, procs.error().message});
+  SpawnOptions options;
+  options.program = order.program;
+  options.environment = environment_lines(
+      rank_environment(options_.base, order.gang_env, order.own_env,
+                       {options_.job_uuid, options_.host_name, order.key.rank, order.key.generation}));
+  options.workdir = order.workdir;
+  options.descriptors = {{output.write.get(), STDOUT_FILENO}, {error.write.get(), STDERR_FILENO}};
+  options.cgroup_procs = procs.value().get();
+  options.umask = options_.umask;
+  forked(order.key, std::move(process), options);
+}
+
+void RankProcesses::fork_spawned(const keeper_action::ForkSpawned& order, const std::vector<UniqueFd>& descriptors) {
+  Process process;
+  process.name = rank_key(order.key.rank, order.key.generation);
+  SpawnOptions options;
+  options.program = order.spawn.program;
+  options.environment = environment_lines(spawned_environment(options_.base, order.spawn.env));
+  options.workdir = order.spawn.workdir;
+  for (std::size_t i = 0; i < descriptors.size() && i < 3; ++i) {
+    options.descriptors.push_back({descriptors[i].get(), static_cast<int>(i)});
+  }
+  options.umask = options_.umask;
+  options.on_parent_death = OnParentDeath::kLive;
+  forked(order.key, std::move(process), options);
+  open_gate(order.key);
+}
+
+void RankProcesses::forked(const Incarnation& key, Process process, const SpawnOptions& options) {
+  auto result = Child::fork(options);
+  if (const auto* failure = std::get_if<StepFailure>(&result)) {
+    containment_.remove(process.name);
+    return tell_(event::ForkFailed{key, failure->error, failure->detail});
+  }
+  process.child = std::move(std::get<std::unique_ptr<Child>>(result));
+  Child& child = *process.child;
+  containment_.set_leader(process.name, child.pid());
+  tell_(event::Forked{key, child.pid()});
+  const auto exec_watch =
+      loop_.watch(child.exec_descriptor(), Interest::kRead, [this, key](Readiness) { exec_told(key); });
+  const auto watched =
+      watch_.watch(child.pid(), child.pidfd(), [this, key](const ExitStatus& status) { exited(key, status); });
+  MONARCH_ASSERT(exec_watch.ok() && watched.ok());  // epoll refuses only what the kernel has no memory for
+  process.exec_watch = exec_watch.value();
+  processes_.insert_or_assign(key, std::move(process));
+}
+
+void RankProcesses::exec_told(const Incarnation& key) {
+  Process* process = find(key);
+  if (process == nullptr || !process->child) return;
+  switch (process->child->exec_state()) {
+    case ExecState::kPending: return;
+    case ExecState::kExecuted: tell_(event::Executed{key}); break;
+    case ExecState::kFailed:
+      tell_(event::ExecFailed{key, process->child->failure().error, process->child->failure().detail});
+      break;
+  }
+  loop_.forget(std::exchange(process->exec_watch, 0));
+}
+
+void RankProcesses::exited(const Incarnation& key, const ExitStatus& status) {
+  // What the child said before it exited is told first, in whatever order the descriptors became ready.
+  exec_told(key);
+  const Process* process = find(key);
+  RankEnd end;
+  end.kind = status.signaled ? EndKind::kSignaled : EndKind::kExited;
+  end.value = status.value;
+  end.core_dumped = status.core_dumped;
+  end.out_of_memory = status.signaled && status.value == SIGKILL && process != nullptr && process->contained &&
+                      containment_.out_of_memory(process->name);
+  tell_(event::Exited{key, end});
+}
+
+void RankProcesses::open_gate(const Incarnation& key) {
+  if (Process* process = find(key); process != nullptr && process->child) process->child->open_gate();
+}
+
+void RankProcesses::signal_group(const Incarnation& key, int number) {
+  const Process* process = find(key);
+  if (process == nullptr || !process->child) return;
+  // False where the group is empty: nothing is there to be told.
+  (void)send_group_signal(process->child->pidfd(), process->child->pid(), number);
+}
+
+void RankProcesses::freeze(const Incarnation& key) {
+  if (const Process* process = find(key)) containment_.freeze(process->name);
+}
+
+void RankProcesses::thaw(const Incarnation& key) {
+  if (const Process* process = find(key)) containment_.thaw(process->name);
+}
+
+void RankProcesses::kill(const Incarnation& key) {
+  const Process* process = find(key);
+  if (process == nullptr || !process->child) return;
+  (void)send_signal(process->child->pidfd(), SIGKILL);  // also when it has not joined its cgroup yet
+  if (process->contained) containment_.kill(process->name);
+}
+
+void RankProcesses::check(const Incarnation& key) {
+  const Process* process = find(key);
+  // Of a spawned process only itself counts: what it leaves behind cleans up after it, and ends with the keeper at last.
+  const bool empty = process == nullptr || !process->contained || containment_.empty(process->name);
+  if (empty) {
+    tell_(event::TreeEmpty{key});
+  } else {
+    tell_(event::TreeBusy{key});
+  }
+}
+
+void RankProcesses::reap(const Incarnation& key) {
+  Process* process = find(key);
+  if (process == nullptr || !process->child) return;
+  loop_.forget(std::exchange(process->exec_watch, 0));
+  watch_.reap(process->child->pid());
+  process->child.reset();
+  if (process->contained) containment_.remove(process->name);
+}
+
+void RankProcesses::drop(const Incarnation& key) {
+  reap(key);
+  processes_.erase(key);
+}
+
+const RankPipes* RankProcesses::pipes(const Incarnation& key) const {
+  const auto found = processes_.find(key);
+  return found == processes_.end() || found->second.pipes.output < 0 ? nullptr : &found->second.pipes;
+}
+
+}  // namespace monarch

@@ -1,0 +1,84 @@
+#pragma once
+
+// RankProcesses: performs what the keeper's core orders about incarnations, and tells it what came of it. It decides
+// nothing.
+//
+// Thread: the keeper's, its process's only one. Lifetime: shorter than those of the loop and the watch.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/loop/event_loop.h"
+#include "transport/process/child_watch.h"
+#include "transport/process/containment.h"
+#include "transport/process/spawn.h"
+#include "worker/core/environment.h"
+#include "worker/core/keeper_actions.h"
+
+namespace monarch {
+
+struct RankProcessesOptions {
+  Environment base;  // the keeper's own
+  std::string job_uuid;
+  std::string host_name;
+  mode_t umask = 022;  // as it was before the keeper set its own
+};
+
+// The read ends, as they are handed to the guarded process.
+struct RankPipes {
+  int output = -1;
+  int error = -1;
+  std::string mesh_name;
+  std::uint64_t log_max_bytes = 0;
+};
+
+class RankProcesses {
+ public:
+  RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, RankProcessesOptions options,
+                std::function<void(KeeperEvent)> tell);
+  ~RankProcesses();
+  RankProcesses(const RankProcesses&) = delete;
+  RankProcesses& operator=(const RankProcesses&) = delete;
+
+  void fork_rank(const keeper_action::ForkRank& order);
+  // `descriptors` are its stdin, stdout and stderr.
+  void fork_spawned(const keeper_action::ForkSpawned& order, const std::vector<UniqueFd>& descriptors);
+  void open_gate(const Incarnation& key);
+  void signal_group(const Incarnation& key, int number);
+  void freeze(const Incarnation& key);
+  void thaw(const Incarnation& key);
+  void kill(const Incarnation& key);
+  void check(const Incarnation& key);
+  void reap(const Incarnation& key);
+  void drop(const Incarnation& key);
+  // Nothing for a spawned process, or once dropped.
+  const RankPipes* pipes(const Incarnation& key) const;
+
+ private:
+  struct Process {
+    std::string name;  // rank_key(), which names its containment
+    bool contained = false;
+    std::unique_ptr<Child> child;  // until reaped
+    WatchId exec_watch = 0;
+    UniqueFd output;
+    UniqueFd error;
+    RankPipes pipes;
+  };
+
+  void forked(const Incarnation& key, Process process, const SpawnOptions& options);
+  void exec_told(const Incarnation& key);
+  void exited(const Incarnation& key, const ExitStatus& status);
+  Process* find(const Incarnation& key);
+
+  EventLoop& loop_;
+  ChildWatch& watch_;
+  Containment& containment_;
+  RankProcessesOptions options_;
+  std::function<void(KeeperEvent)> tell_;
+  std::map<Incarnation, Process> processes_;
+};
+
+}  // namespace monarch

@@ -1,0 +1,32 @@
+// monarch-worker: our part on a host, in one file. Started without arguments it is the keeper, which starts the same file
+// again as the daemon; `keep` is the guard of a supervisor.
+
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "worker/daemon/daemon_main.h"
+#include "worker/keeper/keeper_main.h"
+
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr std::string_view kUsage =
+    "usage: monarch-worker            (a Bootstrap on standard input; `monarch` starts it)\n"
+    "       monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…\n"
+    "       monarch-worker version\n";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty()) return monarch::keeper_main();
+  if (arguments[0] == "daemon" && arguments.size() == 1) return monarch::daemon_main();
+  if (arguments[0] == "keep") return monarch::guard_main({arguments.begin() + 1, arguments.end()});
+  const bool version = arguments[0] == "version" && arguments.size() == 1;
+  const std::string_view answer = version ? "monarch-worker " MONARCH_VERSION "\n" : kUsage;
+  (void)!::write(version ? STDOUT_FILENO : STDERR_FILENO, answer.data(), answer.size());  // a closed end wants none
+  return version ? 0 : kExitUsage;
+}
