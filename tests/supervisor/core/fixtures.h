@@ -1,0 +1,140 @@
+#pragma once
+
+// Small specs, and a core driven by hand: each step names what happened, and the actions are there to be looked at.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/job_core.h"
+
+namespace monarch::fixtures {
+
+inline MeshSpec mesh_of(std::string name, std::vector<Dimension> dims, std::size_t per_host_dims) {
+  MeshSpec mesh;
+  mesh.name = std::move(name);
+  mesh.dims = std::move(dims);
+  mesh.per_host_dims = per_host_dims;
+  mesh.program = {"/bin/true"};
+  return mesh;
+}
+
+// `hosts` virtual hosts with `per_host` ranks each, one gang.
+inline JobSpec job_of(std::uint32_t hosts, std::uint32_t per_host) {
+  JobSpec spec;
+  spec.name = "test";
+  spec.directory = "/srv/job";
+  spec.meshes.push_back(mesh_of("trainer", {{"host", hosts}, {"gpu", per_host}}, 1));
+  return spec;
+}
+
+class Driver {
+ public:
+  explicit Driver(JobSpec spec)
+      : core(std::move(spec), virtual_hosts(16), {.job_id = "test-0001", .log_directory = "/logs"}) {}
+
+  std::vector<Action> step(const CoreEvent& event, Duration later = Duration::milliseconds(1)) {
+    now = now + later;
+    history.emplace_back(event, now);
+    std::vector<Action> actions = core.step(event, now);
+    all.insert(all.end(), actions.begin(), actions.end());
+    return actions;
+  }
+
+  void begin() { step(JobBegun{.term = Term(1), .job = JobUuid{}}); }
+
+  void join(std::uint32_t host) {
+    step(WorkerLaunched{.host = HostId(host), .reply = {.public_key = "key", .keeper_pid = 100}});
+    step(WorkerJoined{.host = HostId(host), .incarnation = host + 1});
+  }
+
+  // Launch, join, ports, and every rank past its gate.
+  void run_all() {
+    begin();
+    for (std::uint32_t i = 0; i < core.spec().hosts_needed(); ++i) join(i);
+    give_ports();
+    for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
+      for (std::uint32_t r = 0; r < core.spec().meshes[m].size(); ++r)
+        report({MeshId(m), Rank(r)}, RankPhase::kRunning);
+    }
+  }
+
+  void give_ports() {
+    const std::vector<Action> reserve = actions_of<SendReserve>();
+    for (const Action& action : reserve) {
+      const auto& sent = std::get<SendReserve>(action);
+      Reserved answer{.mesh = sent.message.mesh, .gang = sent.message.gang, .generation = sent.message.generation};
+      answer.ports = {29'500};
+      step(PortsReserved{.host = sent.host, .reserved = answer});
+    }
+  }
+
+  RankReport report_of(RankId id, RankPhase phase, RankEnd end = {}) const {
+    const GangId gang = core.spec().meshes[id.mesh.value()].gang_of(id.rank);
+    RankReport report;
+    report.rank = id;
+    report.generation = core.state().meshes[id.mesh.value()].gangs[gang.value()].generation;
+    report.phase = phase;
+    report.pid = static_cast<std::int32_t>(1000 + id.rank.value());
+    report.end = std::move(end);
+    report.output_complete = phase == RankPhase::kEnded;
+    return report;
+  }
+
+  std::vector<Action> report(RankId id, RankPhase phase, RankEnd end = {}) {
+    return step(RankChanged{.host = core.placement().host_of(id),
+                            .report = report_of(id, phase, std::move(end)),
+                            .ended_at = now,
+                            .uncertainty = Duration::zero()});
+  }
+
+  std::vector<Action> ended(std::uint32_t rank, RankEnd end) {
+    return report({MeshId(0), Rank(rank)}, RankPhase::kEnded, std::move(end));
+  }
+
+  std::vector<Action> pass_deadline() { return step(DeadlinePassed{}, core.next_deadline() - now); }
+
+  template <class T>
+  std::vector<Action> actions_of() const {
+    std::vector<Action> found;
+    for (const Action& action : all) {
+      if (std::holds_alternative<T>(action)) found.push_back(action);
+    }
+    return found;
+  }
+
+  template <class T>
+  static std::size_t count(const std::vector<Action>& actions) {
+    std::size_t n = 0;
+    for (const Action& action : actions) n += std::holds_alternative<T>(action) ? 1U : 0U;
+    return n;
+  }
+
+  void end_hosts() {
+    for (std::uint32_t i = 0; i < core.state().hosts.size(); ++i) {
+      if (core.state().hosts[i].phase != HostPhase::kCold) {
+        step(WorkerEnded{.host = HostId(i), .how = "exit code 0", .orderly = true});
+      }
+    }
+  }
+
+  const Verdict* verdict() const {
+    for (const Action& action : all) {
+      if (const auto* finish = std::get_if<FinishJob>(&action)) return &finish->verdict;
+    }
+    return nullptr;
+  }
+
+  JobCore core;
+  Instant now = Instant::since_boot(Duration::seconds(1000));
+  std::vector<Action> all;
+  std::vector<std::pair<CoreEvent, Instant>> history;
+};
+
+inline RankEnd exited(int code) { return {.kind = EndKind::kExited, .value = code, .detail = {}}; }
+inline RankEnd killed(int signal) { return {.kind = EndKind::kSignaled, .value = signal, .detail = {}}; }
+inline RankEnd killed_by_us(int signal) {
+  return {.kind = EndKind::kSignaled, .value = signal, .detail = {}, .after_our_signal = true};
+}
+
+}  // namespace monarch::fixtures

@@ -1,0 +1,88 @@
+#include "supervisor/core/rank_env.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/supervisor/core/fixtures.h"
+
+namespace monarch {
+namespace {
+
+std::map<std::string, std::string> environment_of(const JobSpec& spec, RankId rank) {
+  const Placement placement(spec);
+  const auto hosts = virtual_hosts(spec.pool_size());
+  const RankEnvInput input{.spec = spec,
+                           .placement = placement,
+                           .hosts = hosts,
+                           .job_id = "test-0001",
+                           .generation = {Term(1), 3},
+                           .master_port = 29'500,
+                           .error_file = "/logs/trainer/0.3.error.json"};
+  std::map<std::string, std::string> flat;
+  for (const EnvVariable& variable : rank_environment(input, rank)) flat[variable.name] = variable.value;
+  return flat;
+}
+
+TEST(RankEnvironment, IsTorchrunsForOneGang) {
+  const auto env = environment_of(fixtures::job_of(2, 2), {MeshId(0), Rank(3)});
+  EXPECT_EQ(env.at("RANK"), "3");
+  EXPECT_EQ(env.at("LOCAL_RANK"), "1");
+  EXPECT_EQ(env.at("WORLD_SIZE"), "4");
+  EXPECT_EQ(env.at("LOCAL_WORLD_SIZE"), "2");
+  EXPECT_EQ(env.at("GROUP_RANK"), "1");
+  EXPECT_EQ(env.at("NODE_RANK"), "1");
+  EXPECT_EQ(env.at("GROUP_WORLD_SIZE"), "2");
+  EXPECT_EQ(env.at("MASTER_ADDR"), "127.0.1.1");
+  EXPECT_EQ(env.at("MASTER_PORT"), "29500");
+  EXPECT_EQ(env.at("TORCHELASTIC_RESTART_COUNT"), "2");
+  EXPECT_EQ(env.at("TORCHELASTIC_RUN_ID"), "test-0001");
+  EXPECT_EQ(env.at("MONARCH_RANK"), "3");
+  EXPECT_EQ(env.at("MONARCH_RANK_HOST"), "1");
+  EXPECT_EQ(env.at("MONARCH_RANK_GPU"), "1");
+  EXPECT_EQ(env.at("MONARCH_SIZE_HOST"), "2");
+  EXPECT_EQ(env.at("MONARCH_GENERATION"), "3");
+  EXPECT_EQ(env.at("MONARCH_HOST"), "v2");
+  EXPECT_EQ(env.at("GLOO_SOCKET_IFNAME"), "lo");
+}
+
+TEST(RankEnvironment, IsRelativeToTheGangWhereTheMeshHasSeveral) {
+  JobSpec spec;
+  spec.name = "test";
+  spec.meshes.push_back(fixtures::mesh_of("trainer", {{"replica", 2}, {"host", 2}, {"gpu", 2}}, 1));
+  spec.meshes[0].gang = {.scope = GangScope::kDimension, .along = 0};
+  const auto env = environment_of(spec, {MeshId(0), Rank(7)});
+  EXPECT_EQ(env.at("RANK"), "3");
+  EXPECT_EQ(env.at("WORLD_SIZE"), "4");
+  EXPECT_EQ(env.at("NODE_RANK"), "1");
+  EXPECT_EQ(env.at("MASTER_ADDR"), "127.0.1.3");
+  EXPECT_EQ(env.at("MONARCH_RANK"), "7");
+  EXPECT_EQ(env.at("MONARCH_WORLD_SIZE"), "8");
+  EXPECT_EQ(env.at("REPLICA_GROUP_ID"), "1");
+  EXPECT_EQ(env.at("NUM_REPLICA_GROUPS"), "2");
+}
+
+TEST(RankEnvironment, LetsTheSpecWin) {
+  JobSpec spec = fixtures::job_of(1, 1);
+  spec.meshes[0].env = {{"GLOO_SOCKET_IFNAME", "eth0"}, {"MASTER_PORT", "1"}};
+  const auto env = environment_of(spec, {MeshId(0), Rank(0)});
+  EXPECT_EQ(env.at("GLOO_SOCKET_IFNAME"), "eth0");
+  EXPECT_EQ(env.at("MASTER_PORT"), "1");
+}
+
+TEST(Placement, GivesMeshesTheirHostsOneAfterTheOther) {
+  JobSpec spec = fixtures::job_of(2, 2);
+  spec.meshes.push_back(fixtures::mesh_of("generator", {{"host", 1}, {"gpu", 3}}, 1));
+  const Placement placement(spec);
+  EXPECT_EQ(placement.host_of({MeshId(0), Rank(3)}), HostId(1));
+  EXPECT_EQ(placement.host_of({MeshId(1), Rank(0)}), HostId(2));
+  EXPECT_TRUE(placement.holds_ranks(HostId(2)));
+  EXPECT_FALSE(placement.holds_ranks(HostId(3)));
+}
+
+TEST(MeshSpec, CountsCoordinatesRowMajor) {
+  const MeshSpec mesh = fixtures::mesh_of("m", {{"a", 2}, {"b", 3}, {"c", 4}}, 1);
+  EXPECT_EQ(mesh.coordinates_of(Rank(23)), (std::vector<std::uint32_t>{1, 2, 3}));
+  EXPECT_EQ(mesh.coordinates_of(Rank(5)), (std::vector<std::uint32_t>{0, 1, 1}));
+}
+
+}  // namespace
+}  // namespace monarch
