@@ -9,8 +9,7 @@ LOW = ["transport/base/", "transport/loop/", "transport/wire/"]
 
 # The longest prefix that matches a file decides; an entry that ends in a slash is a folder. A folder knows itself.
 ARROWS = {
-    "cli/": ["cli/", "supervisor/client/", "supervisor/spec/", "supervisor/core/", "supervisor/journal_reader.h",
-             *TRANSPORT],
+    "cli/": ["cli/", "supervisor/client/", "supervisor/spec/", "supervisor/core/", "supervisor/journal/journal_reader.h", *TRANSPORT],
     "cli/cmd_supervise.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd_doctor.cc": ["cli/", "supervisor/", *TRANSPORT],
     "supervisor/": ["supervisor/", *TRANSPORT],
@@ -39,14 +38,14 @@ CLEAN = {
     "transport/process/process.h": '#pragma once\n#include "transport/base/result.h"\n',
     "supervisor/core/job.h": '#pragma once\n#include "transport/base/result.h"\n',
     "supervisor/journal.h": '#pragma once\n#include "supervisor/core/job.h"\n#include "transport/zmq/link.h"\n',
-    "supervisor/journal_reader.h": "#pragma once\n",
+    "supervisor/journal/journal_reader.h": "#pragma once\n",
     "worker/core/rank.h": '#pragma once\n#include "transport/base/result.h"\n',
     "worker/daemon/daemon.h": "#pragma once\n",
     "worker/sdk/monarch/codec.hpp": "#pragma once\n#include <vector>\n",
     "worker/keeper/keeper.cc": '#include "worker/core/rank.h"\n#include "transport/process/process.h"\n',
     "transport/wire/codec.h": '#pragma once\n#include "worker/sdk/monarch/codec.hpp"\n',
     "cli/cmd_supervise.cc": '#include "supervisor/journal.h"\n',
-    "cli/cmd_ps.cc": '#include "supervisor/journal_reader.h"\n// #include "worker/core/rank.h"\n',
+    "cli/cmd_ps.cc": '#include "supervisor/journal/journal_reader.h"\n// #include "worker/core/rank.h"\n',
     "tests/cli/ps_test.cc": '#include "supervisor/journal.h"\n#include "worker/core/rank.h"\n',
     "tests/fake.h": "#pragma once\n",
 }

@@ -11,8 +11,8 @@ CORE = r"(supervisor|worker)/core/.*"
 TESTS = r"tests/.*"
 EVERYWHERE = r".*"
 # A signal goes to a pidfd. Sending one to a number is right only where the number is a child that nobody can have
-# reaped, or a process group of one: these files.
-SIGNALS_BY_NUMBER = r"(?!transport/process/)(?!tests/).*"
+# reaped yet, or the process group of one: in these files. Tests hold the pids of their own children.
+SIGNALS_BY_NUMBER = r"(?!(transport/process/spawn|supervisor/client/start_supervisor)\.cc$)(?!tests/).*"
 
 BANS = [
     (CORE, r"::now\s*\(|\b(boot|wall)_now\b|\bclock_gettime\b|" + FREE + r"time\s*\(", "a core gets `now` as a value"),
@@ -28,7 +28,7 @@ BANS = [
     (EVERYWHERE, FREE + r"(::|std::)?(system|popen)\s*\(", "no shell is run"),
     (EVERYWHERE, r"\b(strcpy|strcat|stpcpy|gets|tmpnam|mktemp)\s*\(|\bv?sprintf\s*\(", "has no bound"),
     (EVERYWHERE, r"\bZMQ_ROUTING_ID\b|\brouting_id\b", "a reconnect under a held id is deaf for ever"),
-    (SIGNALS_BY_NUMBER, r"::kill\s*\(|\b(killpg|tgkill|tkill)\s*\(|(^|[;{}(=!&|]|\breturn|\(void\))\s*kill\s*\(",
+    (SIGNALS_BY_NUMBER, r"(?<!\w)::kill\s*\(|\b(killpg|tgkill|tkill)\s*\(|" + FREE + r"(?<!::)kill\s*\(\s*-?\s*\w*(pid|group)",
      "signals go to a pidfd"),
 ]
 # An abstract socket has no mode, so any user may connect. Looked for in text that keeps its character constants.
@@ -38,9 +38,9 @@ CLEAN = {
     "supervisor/core/job.cc": 'int f(Instant now);\n// time(0) in a comment\nconst char* kText = "sleep(1)";\n'
                               "int n = 1'000'000; int uptime(int); int x = uptime(1); void g() { log.open(2); }\n",
     "transport/base/clock.cc": "int f() { return clock_gettime(CLOCK_BOOTTIME, &now); }\nint g() { return snprintf(a, 1, b); }\n",
-    "transport/process/containment.cc": "int f() { return ::kill(-group, SIGKILL); }\n",
+    "transport/process/spawn.cc": "int f() { return ::kill(-group, SIGKILL); }\n",
     "tests/process/a_test.cc": 'void f() { spawn({"sleep", "100"}); loop.run_until(deadline); kill(pid, 9); }\n',
-    "cli/a.cc": "void f() { rank.kill(9); supervisor->kill(9); void kill(int); }\n",
+    "cli/a.cc": "void Guard::kill(int) { rank.kill(pid); supervisor->kill(9); return kill(now, actions); }\n",
 }
 PLANTS = [
     ("supervisor/core/a.cc", "auto t = std::chrono::steady_clock::now();\n", "gets `now` as a value"),
