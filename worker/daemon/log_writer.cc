@@ -70,6 +70,7 @@ Status LogWriter::start_stream(Source& source, Stream& stream) {
   if (const Status opened = stream.file.open(); !opened.ok()) {
     log_warn("output is lost until this is mended: ", opened.error().message);
     stream.failing_before = true;  // said here
+    totals_.disk_full = true;
   }
   MONARCH_ASSIGN(stream.watch, loop_.watch(stream.pipe.get(), Interest::kRead,
                                            [this, &source, &stream](Readiness) { on_ready(source, stream); }));

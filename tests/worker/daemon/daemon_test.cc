@@ -1,0 +1,352 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/worker/daemon/daemon_world.h"
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+#include "worker/core/environment.h"
+
+namespace monarch::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+const RankId kRank{MeshId(0), Rank(3)};
+const Generation kGeneration{Term(3), 1};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+RankReport report(RankPhase phase) {
+  RankReport told;
+  told.rank = kRank;
+  told.generation = kGeneration;
+  told.phase = phase;
+  told.pid = 4711;
+  return told;
+}
+
+Ack ack_of(const Beat& beat) {
+  Ack ack;
+  ack.seq = beat.seq;
+  ack.lease = DaemonWorld::kLease;
+  ack.ranks = {kRank};
+  ack.generations = {kGeneration};
+  return ack;
+}
+
+class DaemonTest : public testing::Test {
+ protected:
+  // Up to its first beat.
+  void start() {
+    world_.start(world_.first_stash());
+    reply_ = world_.admit();
+    ASSERT_TRUE(world_.until([&] { return world_.last_beat().has_value(); }));
+  }
+  void tell(RankPhase phase) { world_.keeper_says(MessageType::kKeeperChanged, KeeperChanged{report(phase)}); }
+  // The first beat that says so.
+  bool beats(const std::function<bool(const Beat&)>& condition) {
+    return world_.until([&] {
+      const auto beat = world_.last_beat();
+      return beat && condition(*beat);
+    });
+  }
+  bool beats_with(RankPhase phase) {
+    return beats([&](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].phase == phase; });
+  }
+  template <class Message>
+  bool keeper_hears(MessageType type) {
+    return world_.until([&] { return world_.keeper_heard<Message>(type).has_value(); });
+  }
+  // What the rank's program would hold.
+  struct Ends {
+    UniqueFd out;
+    UniqueFd err;
+  };
+  Ends give_pipes() {
+    Ends ends;
+    std::vector<UniqueFd> fds;
+    for (UniqueFd* end : {&ends.out, &ends.err}) {
+      std::array<int, 2> pipe{};
+      EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+      fds.emplace_back(pipe[0]);
+      *end = UniqueFd(pipe[1]);
+      kept_.emplace_back(::fcntl(pipe[0], F_DUPFD_CLOEXEC, 3));  // a keeper keeps its own
+    }
+    send_pipes(std::move(fds));
+    return ends;
+  }
+  void give_pipes_again() {
+    std::vector<UniqueFd> fds;
+    for (const UniqueFd& end : kept_) fds.emplace_back(::fcntl(end.get(), F_DUPFD_CLOEXEC, 3));
+    send_pipes(std::move(fds));
+  }
+  void send_pipes(std::vector<UniqueFd> fds) {
+    FrameHeader header;
+    header.rank = kRank;
+    header.generation = kGeneration;
+    world_.keeper_says(MessageType::kKeeperPipes, encode_payload(KeeperPipes{"trainer", 0}), header, std::move(fds));
+  }
+  std::string output_file() const { return world_.directory + "/logs/trainer/3.1.out"; }
+  std::string promise() const { return read_file(world_.directory + "/state/promise"); }
+
+  DaemonWorld world_;
+  BootstrapReply reply_;
+  std::vector<UniqueFd> kept_;
+};
+
+using DaemonProcess = DaemonTest;
+
+TEST_F(DaemonProcess, MakesItsKeysAndSaysHelloFirst) {
+  start();
+  EXPECT_EQ(reply_.error, "");
+  EXPECT_EQ(reply_.public_key.size(), 40U);
+  EXPECT_EQ(reply_.keeper_pid, ::getpid());
+  const auto& first = world_.to_supervisor.front();
+  EXPECT_EQ(first.type(), MessageType::kHello);
+  EXPECT_EQ(first.header.job, world_.job);
+  const auto hello = world_.supervisor_heard<Hello>(MessageType::kHello);
+  EXPECT_EQ(hello->host, 7U);
+  EXPECT_EQ(hello->incarnation, 99U);
+  EXPECT_EQ(hello->daemon_pid, world_.daemon);
+  EXPECT_EQ(hello->boot_id, reply_.boot_id);
+  ASSERT_TRUE(world_.until([&] { return promise() == "3\n"; }));
+  const auto stash = world_.keeper_heard<KeeperStash>(MessageType::kKeeperStash);
+  ASSERT_TRUE(stash.has_value());
+  const auto decoded = decode_payload<DaemonStash>(stash->bytes);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->public_key, reply_.public_key);
+  EXPECT_EQ(decoded->secret_key.size(), kCurveKeyBytes);
+}
+
+TEST_F(DaemonProcess, TellsTheLauncherWhyItCannotStart) {
+  DaemonStash stash = world_.first_stash();
+  stash.bootstrap.control_endpoint = "tcp://elsewhere";
+  world_.start(stash);
+  EXPECT_THAT(world_.admit().error, testing::HasSubstr("tcp://elsewhere"));
+  EXPECT_EQ(world_.wait_for_end(), 70);
+  EXPECT_TRUE(world_.to_keeper.empty());
+}
+
+TEST_F(DaemonProcess, AnswersPings) {
+  start();
+  world_.keeper_says(MessageType::kKeeperPing, KeeperPing{17});
+  ASSERT_TRUE(keeper_hears<KeeperPong>(MessageType::kKeeperPong));
+  EXPECT_EQ(world_.keeper_heard<KeeperPong>(MessageType::kKeeperPong)->number, 17U);
+}
+
+TEST_F(DaemonProcess, BeatsWhileItsMainLoopDoesNotTurnAndTellsHowLong) {
+  start();
+  // Nobody pings it, so nothing turns its main loop.
+  EXPECT_TRUE(beats([](const Beat& beat) { return beat.loop_age > Duration::seconds(1); }));
+  world_.keeper_says(MessageType::kKeeperPing, KeeperPing{1});
+  EXPECT_TRUE(beats([](const Beat& beat) { return beat.loop_age < Duration::milliseconds(500); }));
+}
+
+TEST_F(DaemonProcess, TurnsAnAnswerIntoALeaseFromTheBeatsSend) {
+  start();
+  tell(RankPhase::kGated);
+  ASSERT_TRUE(beats_with(RankPhase::kGated));
+  const Beat beat = *world_.last_beat();
+  world_.supervisor_says(MessageType::kAck, ack_of(beat));
+  ASSERT_TRUE(keeper_hears<KeeperLease>(MessageType::kKeeperLease));
+  const auto lease = world_.keeper_heard<KeeperLease>(MessageType::kKeeperLease);
+  EXPECT_EQ(lease->until, beat.sent_at + DaemonWorld::kLease);
+  EXPECT_EQ(lease->ranks, std::vector<RankId>{kRank});
+  EXPECT_TRUE(beats([&](const Beat& later) { return later.acked_seq == beat.seq; }));
+}
+
+TEST_F(DaemonProcess, BeatsAtOnceWhenARankChanges) {
+  start();
+  // Ten changes, each seen, in less time than ten heartbeats.
+  const Instant begun = boot_now();
+  for (int i = 0; i < 5; ++i) {
+    tell(RankPhase::kGated);
+    ASSERT_TRUE(beats_with(RankPhase::kGated));
+    tell(RankPhase::kRunning);
+    ASSERT_TRUE(beats_with(RankPhase::kRunning));
+  }
+  EXPECT_LT(boot_now() - begun, world_.first_stash().bootstrap.heartbeat * 10);
+}
+
+TEST_F(DaemonProcess, PassesOrdersOnAndAnswersBack) {
+  start();
+  world_.supervisor_says(MessageType::kStop, Stop{}, Term(2));  // of a supervisor that was
+  Signal signal;
+  signal.number = 10;
+  world_.supervisor_says(MessageType::kSignal, signal);
+  ASSERT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
+  EXPECT_EQ(world_.keeper_heard<Signal>(MessageType::kSignal)->number, 10);
+  EXPECT_FALSE(world_.keeper_heard<Stop>(MessageType::kStop).has_value());
+
+  world_.supervisor_says(MessageType::kReserve, Reserve{MeshId(0), GangId(1), kGeneration, 1});
+  ASSERT_TRUE(keeper_hears<Reserve>(MessageType::kReserve));
+  world_.keeper_says(MessageType::kReserved, Reserved{MeshId(0), GangId(1), kGeneration, {20'123}, ""});
+  ASSERT_TRUE(world_.until([&] { return world_.supervisor_heard<Reserved>(MessageType::kReserved).has_value(); }));
+  EXPECT_EQ(world_.supervisor_heard<Reserved>(MessageType::kReserved)->ports, std::vector<std::uint16_t>{20'123});
+}
+
+TEST_F(DaemonProcess, PromisesAHigherTermBeforeItObeys) {
+  start();
+  world_.supervisor_says(MessageType::kSignal, Signal{}, Term(8));
+  ASSERT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
+  EXPECT_EQ(promise(), "8\n");
+  const auto stash = world_.keeper_heard<KeeperStash>(MessageType::kKeeperStash);
+  EXPECT_EQ(decode_payload<DaemonStash>(stash->bytes)->promised, Term(8));
+  // What it says carries the new term from now on.
+  EXPECT_TRUE(world_.until([&] { return world_.to_supervisor.back().header.term == Term(8); }));
+}
+
+TEST_F(DaemonProcess, SurvivesGarbageFromTheSupervisor) {
+  start();
+  world_.supervisor_says_payload(MessageType::kStart, "garbage", Term(3));
+  world_.supervisor_says_payload(static_cast<MessageType>(9'999), "", Term(3));
+  world_.supervisor_says(MessageType::kSignal, Signal{});
+  EXPECT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
+}
+
+TEST_F(DaemonProcess, WritesAndStreamsOutputAndThenForgetsTheRank) {
+  start();
+  Ends ends = give_pipes();
+  tell(RankPhase::kRunning);
+  ASSERT_TRUE(beats_with(RankPhase::kRunning));
+  ASSERT_EQ(::write(ends.out.get(), "hello\n", 6), 6);
+  ASSERT_TRUE(world_.until([&] { return !world_.output.empty(); }));
+  const auto& heard = world_.output.front();
+  EXPECT_EQ(heard.header.rank, kRank);
+  EXPECT_EQ(heard.header.generation, kGeneration);
+  const auto output = decode_payload<Output>(heard.payload);
+  EXPECT_EQ(output->stream, OutputStream::kStdout);
+  EXPECT_EQ(output->offset, 0U);
+  EXPECT_EQ(output->bytes, "hello\n");
+  EXPECT_EQ(read_file(output_file()), "hello\n");
+
+  // Not to be forgotten while its output may go on.
+  tell(RankPhase::kEnded);
+  ASSERT_TRUE(beats_with(RankPhase::kEnded));
+  EXPECT_FALSE(world_.last_beat()->ranks[0].output_complete);
+  ends = {};
+  ASSERT_TRUE(beats([](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].output_complete; }));
+  EXPECT_EQ(world_.last_beat()->ranks[0].stdout_bytes, 6U);
+  Ack ack = ack_of(*world_.last_beat());
+  ack.forget = {kRank};
+  ack.forget_generations = {kGeneration};
+  world_.supervisor_says(MessageType::kAck, ack);
+  EXPECT_TRUE(keeper_hears<KeeperForget>(MessageType::kKeeperForget));
+  EXPECT_TRUE(beats([](const Beat& beat) { return beat.ranks.empty(); }));
+}
+
+TEST_F(DaemonProcess, CompletesARankThatNeverHadPipes) {
+  start();
+  tell(RankPhase::kEnded);
+  EXPECT_TRUE(beats([](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].output_complete; }));
+}
+
+TEST_F(DaemonProcess, GoesOnWhereAKilledOneStopped) {
+  start();
+  const Ends ends = give_pipes();
+  tell(RankPhase::kRunning);
+  ASSERT_EQ(::write(ends.out.get(), "before ", 7), 7);
+  ASSERT_TRUE(world_.until([&] { return world_.output.size() == 1; }));
+  const auto stash = world_.keeper_heard<KeeperStash>(MessageType::kKeeperStash);
+  const std::uint64_t last_seq = world_.last_beat()->seq;
+  world_.kill_daemon(SIGKILL);
+  ASSERT_EQ(world_.wait_for_end(), -SIGKILL);
+  ASSERT_EQ(::write(ends.out.get(), "after", 5), 5);
+
+  world_.to_supervisor.clear();
+  KeeperHello hello;
+  hello.starts = 2;
+  hello.ranks = {report(RankPhase::kRunning)};
+  world_.start(*decode_payload<DaemonStash>(stash->bytes), hello);
+  give_pipes_again();
+  // Nobody lets it in again: its key is the one that was let in.
+  ASSERT_TRUE(beats_with(RankPhase::kRunning));
+  EXPECT_EQ(world_.to_supervisor.front().type(), MessageType::kHello);
+  EXPECT_EQ(world_.supervisor_heard<Hello>(MessageType::kHello)->daemon_starts, 2U);
+  EXPECT_GT(world_.last_beat()->seq, last_seq);
+  ASSERT_TRUE(world_.until([&] { return fs::file_size(output_file()) == 12; }));
+  EXPECT_EQ(read_file(output_file()), "before after");
+  // An answer to a beat of the one before grants nothing here.
+  Beat old;
+  old.seq = last_seq;
+  world_.supervisor_says(MessageType::kAck, ack_of(old));
+  world_.supervisor_says(MessageType::kSignal, Signal{});
+  ASSERT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
+  EXPECT_FALSE(world_.keeper_heard<KeeperLease>(MessageType::kKeeperLease).has_value());
+}
+
+TEST_F(DaemonProcess, LeavesNothingWhenToldToShutDown) {
+  start();
+  ASSERT_TRUE(world_.until([&] { return promise() == "3\n"; }));
+  world_.supervisor_says(MessageType::kShutdown, Shutdown{"done"});
+  EXPECT_TRUE(keeper_hears<KeeperShutdown>(MessageType::kKeeperShutdown));
+  EXPECT_EQ(world_.wait_for_end(), 0);
+  EXPECT_FALSE(fs::exists(world_.directory + "/state"));
+}
+
+TEST_F(DaemonProcess, LeavesTermToItsKeeper) {
+  start();
+  // As a process group gets it: from somebody who is not the keeper.
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    (void)::kill(world_.daemon, SIGTERM);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(stranger, nullptr, 0), stranger);
+  world_.keeper_says(MessageType::kKeeperPing, KeeperPing{1});
+  EXPECT_TRUE(keeper_hears<KeeperPong>(MessageType::kKeeperPong));
+  world_.kill_daemon(SIGTERM);
+  EXPECT_EQ(world_.wait_for_end(), 0);
+}
+
+TEST_F(DaemonProcess, EndsAWorkerThatNoSupervisorNeeds) {
+  DaemonStash stash = world_.first_stash();
+  stash.bootstrap.orphan_ttl = Duration::milliseconds(300);
+  world_.start(stash);
+  EXPECT_TRUE(keeper_hears<KeeperShutdown>(MessageType::kKeeperShutdown));
+  EXPECT_EQ(world_.wait_for_end(), 0);
+}
+
+TEST_F(DaemonProcess, KillsEverythingOfItsWorkerWhenTheKeeperIsGone) {
+  start();
+  const std::string job_line = text(kJobUuidVariable, '=', world_.job.to_text());
+  const std::string host_line = text(kHostVariable, '=', "v8");
+  const std::string key_line = text(kRankKeyVariable, '=', rank_key(kRank, kGeneration));
+  const char* const argv[] = {"/bin/sleep", "1000", nullptr};
+  const char* const environment[] = {job_line.c_str(), host_line.c_str(), key_line.c_str(), nullptr};
+  std::array<int, 2> executed{};
+  ASSERT_EQ(::pipe2(executed.data(), O_CLOEXEC), 0);
+  const pid_t orphan = ::fork();
+  if (orphan == 0) {
+    (void)::setsid();
+    ::execve(argv[0], const_cast<char* const*>(argv), const_cast<char* const*>(environment));
+    ::_exit(127);
+  }
+  (void)::close(executed[1]);
+  char nothing = 0;
+  ASSERT_EQ(::read(executed[0], &nothing, 1), 0);  // closed by its exec: its environment is there to be found
+  (void)::close(executed[0]);
+  world_.keeper_dies();
+  int status = 0;
+  ASSERT_TRUE(world_.until([&] { return ::waitpid(orphan, &status, WNOHANG) == orphan; }));
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(world_.wait_for_end(), 70);
+  EXPECT_FALSE(fs::exists(world_.directory + "/state"));
+}
+
+}  // namespace
+}  // namespace monarch::daemon

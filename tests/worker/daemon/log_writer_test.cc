@@ -1,0 +1,341 @@
+#include "worker/daemon/log_writer.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "transport/base/clock.h"
+
+namespace monarch::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kFlood = 64U << 20U;
+constexpr Duration kDeadline = Duration::seconds(60);
+const Incarnation kRank{RankId{MeshId(0), Rank(3)}, Generation{Term(1), 2}};
+
+// The bytes of a stream at an offset that is a multiple of 8: its number, so that a lost or repeated byte shows.
+std::string numbered(std::uint64_t offset, std::size_t bytes) {
+  std::string piece(bytes, '\0');
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t number = offset + i;
+    std::memcpy(piece.data() + i, &number, 8);
+  }
+  return piece;
+}
+
+// The first offset at which the file differs from the stream; its size if it never does.
+std::uint64_t good_until(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string piece(1U << 20U, '\0');
+  std::uint64_t offset = 0;
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
+    const auto bytes = static_cast<std::size_t>(in.gcount());
+    if (piece.compare(0, bytes, numbered(offset, bytes)) != 0) return offset;
+    offset += bytes;
+  }
+  return offset;
+}
+
+// A process that writes a flood into a pipe and ends, as a rank would.
+class Flooder {
+ public:
+  Flooder(int pipe, std::uint64_t bytes) {
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    (void)::fcntl(pipe, F_SETFL, 0);
+    for (std::uint64_t offset = 0; offset < bytes;) {
+      const std::string piece = numbered(offset, 8 * (1 + offset / 8 % 4'000));
+      const std::size_t wanted = std::min<std::uint64_t>(piece.size(), bytes - offset);
+      for (std::size_t done = 0; done < wanted;) {
+        const ssize_t n = ::write(pipe, piece.data() + done, wanted - done);
+        if (n <= 0) ::_exit(1);
+        done += static_cast<std::size_t>(n);
+      }
+      offset += wanted;
+    }
+    ::_exit(0);
+  }
+  ~Flooder() {
+    (void)::kill(pid_, SIGKILL);
+    (void)::waitpid(pid_, nullptr, 0);
+  }
+  Flooder(const Flooder&) = delete;
+  Flooder& operator=(const Flooder&) = delete;
+
+ private:
+  pid_t pid_ = -1;
+};
+
+class FakeSink final : public OutputSink {
+ public:
+  enum class Mood { kAbsent, kTakesAll, kTakesEveryThird };
+  explicit FakeSink(Mood mood) : mood_(mood) {}
+  bool wanted() const override { return mood_ != Mood::kAbsent; }
+  bool offer(const Incarnation& incarnation, Output&& output) override {
+    EXPECT_EQ(incarnation, kRank);
+    if (mood_ == Mood::kTakesEveryThird && ++offers_ % 3 != 0) return false;
+    bytes_ += output.bytes.size();
+    good_ = good_ && output.offset >= next_ && output.bytes == numbered_at(output.offset, output.bytes.size());
+    next_ = output.offset + output.bytes.size();
+    return true;
+  }
+  std::uint64_t bytes() const { return bytes_; }
+  bool good() const { return good_; }
+
+ private:
+  // Pieces begin anywhere.
+  static std::string numbered_at(std::uint64_t offset, std::size_t bytes) {
+    const std::uint64_t before = offset % 8;
+    return numbered(offset - before, before + bytes + 8).substr(before, bytes);
+  }
+  Mood mood_;
+  int offers_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t next_ = 0;
+  bool good_ = true;
+};
+
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    out = UniqueFd(ends[0]);
+    in = UniqueFd(ends[1]);
+    (void)::fcntl(in.get(), F_SETPIPE_SZ, limits::kOutputPipeBytes);
+  }
+  // What a keeper hands out.
+  UniqueFd reader() const { return UniqueFd(::fcntl(out.get(), F_DUPFD_CLOEXEC, 3)); }
+  UniqueFd out;
+  UniqueFd in;
+};
+
+class LogWriterTest : public testing::Test {
+ protected:
+  LogWriterTest() {
+    std::string path = (fs::temp_directory_path() / "monarch-writer-XXXXXX").string();
+    directory_ = ::mkdtemp(path.data());
+    auto loop = EventLoop::create();
+    EXPECT_TRUE(loop.ok());
+    loop_ = std::move(loop).value();
+  }
+  ~LogWriterTest() override { fs::remove_all(directory_); }
+
+  LogWriter::Handlers handlers() {
+    return {[this](const OutputTold& told, const OutputTotals& totals) {
+      if (full_inbox_ > 0) return --full_inbox_, false;
+      told_.push_back(told);
+      totals_ = totals;
+      return true;
+    }};
+  }
+  LogSource source(const Pipe& out, const Pipe& err, std::uint64_t max_bytes = 0) {
+    return {kRank, "trainer", max_bytes, out.reader(), err.reader()};
+  }
+  bool complete() const { return !told_.empty() && told_.back().complete; }
+  bool turn_until(const std::function<bool()>& condition) {
+    const Instant deadline = boot_now() + kDeadline;
+    // A turn waits for the next event; this timer makes a missed one show.
+    const TimerId timer = loop_->at(deadline, [] {});
+    while (!condition() && boot_now() < deadline) loop_->run_once();
+    loop_->cancel(timer);
+    return condition();
+  }
+  fs::path file(const char* suffix) const { return directory_ / "trainer" / (std::string("3.2.") + suffix); }
+
+  fs::path directory_;
+  std::unique_ptr<EventLoop> loop_;
+  std::vector<OutputTold> told_;
+  OutputTotals totals_;
+  int full_inbox_ = 0;
+};
+
+class Flood : public LogWriterTest, public testing::WithParamInterface<FakeSink::Mood> {};
+
+TEST_P(Flood, LosesAndRepeatsNoByte) {
+  FakeSink sink(GetParam());
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  Pipe out;
+  Pipe err;
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  const Flooder flooder(out.in.get(), kFlood);
+  out.in.reset();
+  err.in.reset();
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(told_.back().stdout_bytes, kFlood);
+  EXPECT_EQ(told_.back().stderr_bytes, 0U);
+  EXPECT_EQ(good_until(file("out")), kFlood);
+  EXPECT_TRUE(sink.good());
+  EXPECT_EQ(sink.bytes() + totals_.not_streamed_bytes, kFlood);
+  if (GetParam() == FakeSink::Mood::kTakesAll) {
+    EXPECT_EQ(sink.bytes(), kFlood);
+  }
+  EXPECT_EQ(totals_.lost_bytes, 0U);
+}
+
+std::string mood_name(const testing::TestParamInfo<FakeSink::Mood>& mood) {
+  switch (mood.param) {
+    case FakeSink::Mood::kAbsent: return "Absent";
+    case FakeSink::Mood::kTakesAll: return "TakesAll";
+    case FakeSink::Mood::kTakesEveryThird: return "TakesEveryThird";
+  }
+  return "";
+}
+
+INSTANTIATE_TEST_SUITE_P(Sinks, Flood,
+                         testing::Values(FakeSink::Mood::kAbsent, FakeSink::Mood::kTakesAll,
+                                         FakeSink::Mood::kTakesEveryThird),
+                         mood_name);
+
+TEST_F(LogWriterTest, LosesAndRepeatsNoByteWhenItsProcessIsKilledAtAnyInstant) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  Pipe out;
+  Pipe err;
+  const Flooder flooder(out.in.get(), kFlood);
+  out.in.reset();
+  err.in.reset();
+  for (int kill = 0; kill < 20; ++kill) {
+    // Killed at the moment at which it has told of a random amount.
+    const std::uint64_t amount = random() % (kFlood / 20);
+    const pid_t daemon = ::fork();
+    if (daemon == 0) {
+      FakeSink sink(FakeSink::Mood::kAbsent);
+      auto loop = EventLoop::create();
+      LogWriter writer(**loop, directory_.string(), sink, {[](const auto&, const auto&) { return true; }});
+      if (!writer.add(source(out, err)).ok()) ::_exit(1);
+      (*loop)->run();
+      ::_exit(0);
+    }
+    const auto size = [&] { return fs::exists(file("out")) ? fs::file_size(file("out")) : 0; };
+    const std::uint64_t begun = size();
+    const Instant deadline = boot_now() + kDeadline;
+    while (size() < std::min(begun + amount, kFlood) && boot_now() < deadline) ::sched_yield();
+    ASSERT_EQ(::kill(daemon, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(daemon, &status, 0), daemon);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(told_.back().stdout_bytes, kFlood);
+  EXPECT_EQ(good_until(file("out")), kFlood);
+}
+
+TEST_F(LogWriterTest, KeepsTheStreamsOfARankApart) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  Pipe out;
+  Pipe err;
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  ASSERT_EQ(::write(out.in.get(), "one", 3), 3);
+  ASSERT_EQ(::write(err.in.get(), "other", 5), 5);
+  out.in.reset();
+  // Complete only when both have ended.
+  ASSERT_TRUE(turn_until([&] { return !told_.empty() && told_.back().stderr_bytes == 5; }));
+  EXPECT_FALSE(complete());
+  err.in.reset();
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(told_.back().stdout_bytes, 3U);
+  EXPECT_EQ(good_until(file("out")), 0U);
+  EXPECT_EQ(fs::file_size(file("err")), 5U);
+}
+
+TEST_F(LogWriterTest, LetsNoFloodingRankStarveAnother) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  Pipe out;
+  Pipe err;
+  ASSERT_TRUE(writer.add(source(out, err, 1U << 20U)).ok());
+  const Flooder flooder(out.in.get(), 1ULL << 40U);  // it never ends
+  Pipe quiet_out;
+  Pipe quiet_err;
+  const Incarnation quiet{RankId{MeshId(0), Rank(4)}, Generation{Term(1), 2}};
+  ASSERT_TRUE(writer.add({quiet, "trainer", 0, quiet_out.reader(), quiet_err.reader()}).ok());
+  const fs::path quiet_file = directory_ / "trainer" / "4.2.out";
+  for (std::uintmax_t line = 1; line <= 100; ++line) {
+    ASSERT_EQ(::write(quiet_out.in.get(), "x", 1), 1);
+    int turns = 0;
+    while (fs::file_size(quiet_file) < line && turns < 10) {
+      loop_->run_once();
+      ++turns;
+    }
+    ASSERT_LT(turns, 10);
+  }
+}
+
+TEST_F(LogWriterTest, TellsAgainWhereItCouldNotTell) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  Pipe out;
+  Pipe err;
+  full_inbox_ = 3;
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  out.in.reset();
+  err.in.reset();
+  EXPECT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(full_inbox_, 0);
+}
+
+TEST_F(LogWriterTest, GivesUpAPipeThatOutlivesItsRank) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  Pipe out;  // whose other end stays open, as in a process outside of the rank's tree
+  Pipe err;
+  err.in.reset();
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  ASSERT_EQ(::write(out.in.get(), "12345678", 8), 8);
+  writer.rank_ended(kRank);
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(told_.back().stdout_bytes, 8U);
+}
+
+TEST_F(LogWriterTest, RefusesNamesThatAreNoMeshes) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  const Pipe out;
+  const Pipe err;
+  for (const char* name : {"", "../x", "a/b", "A", "9", ".", "a\n", "abcdefghijklmnopqrstuvwxyz0123456"}) {
+    const Status added = writer.add({kRank, name, 0, out.reader(), err.reader()});
+    ASSERT_FALSE(added.ok()) << name;
+    EXPECT_EQ(added.error().code, ErrorCode::kInvalid);
+  }
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  EXPECT_EQ(writer.add(source(out, err)).error().code, ErrorCode::kBusy);
+  writer.forget(kRank);
+  EXPECT_TRUE(writer.add(source(out, err)).ok());
+}
+
+TEST_F(LogWriterTest, DrainsARankWhoseDirectoryCannotBeMade) {
+  FakeSink sink(FakeSink::Mood::kTakesAll);
+  std::ofstream(directory_ / "trainer") << "in the way";
+  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  Pipe out;
+  Pipe err;
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  const Flooder flooder(out.in.get(), 4U << 20U);
+  out.in.reset();
+  err.in.reset();
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(totals_.lost_bytes, 4U << 20U);
+  EXPECT_TRUE(totals_.disk_full);
+  EXPECT_EQ(told_.back().stdout_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace monarch::daemon
