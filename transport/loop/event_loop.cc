@@ -147,13 +147,14 @@ void EventLoop::run_ready(int timeout_milliseconds) {
   now_ = boot_now();
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
-    if (event.data.u64 == kAlarm) {
+    const WatchId id = event.data.u64;  // epoll_event is packed: no reference may be bound to its fields
+    if (id == kAlarm) {
       std::uint64_t expirations = 0;
       (void)!::read(alarm_.get(), &expirations, sizeof expirations);  // EAGAIN: armed anew since
       armed_for_ = Instant::never();
       continue;
     }
-    const auto found = watches_.find(event.data.u64);
+    const auto found = watches_.find(id);
     if (found == watches_.end()) continue;  // forgotten by an earlier handler of this turn
     const Handler handler = found->second.handler;
     (*handler)(Readiness{.readable = (event.events & EPOLLIN) != 0,
