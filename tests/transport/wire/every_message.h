@@ -112,7 +112,7 @@ class Arbitrary {
     } else if constexpr (std::is_integral_v<T>) {
       value = number<T>();
     } else {
-      std::apply([this](auto&... field) { (fill(field), ...); }, codec::detail::fields_of(value));
+      std::apply([this](auto&... field) { (this->fill(field), ...); }, codec::detail::fields_of(value));
     }
   }
 
