@@ -64,12 +64,12 @@ std::optional<ClientEvent> ClientLink::next_event() {
       case MonitorEvent::kHandshaken: connected_ = true; return ClientEvent::kConnected;
       case MonitorEvent::kAuthRefused: connected_ = false; return ClientEvent::kRefused;
       case MonitorEvent::kDisconnected:
-        if (!connected_) continue;  // the end of a handshake that failed: libzmq tries again
+        if (!connected_) continue;  // the end of a handshake that failed, which has been said
         connected_ = false;
         return ClientEvent::kDisconnected;
-      case MonitorEvent::kProtocolError:     // a wrong server key, most likely: libzmq tries again, ever more slowly
-      case MonitorEvent::kHandshakeDropped:  // the same
-      case MonitorEvent::kAccepted:          // of servers only
+      case MonitorEvent::kProtocolError:
+      case MonitorEvent::kHandshakeDropped: connected_ = false; return ClientEvent::kHandshakeFailed;
+      case MonitorEvent::kAccepted:  // of servers only
       case MonitorEvent::kAcceptFailed: continue;
     }
   }

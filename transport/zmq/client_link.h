@@ -2,7 +2,8 @@
 
 // ClientLink: one DEALER to one server, with CURVE. libzmq reconnects it for ever and says nothing but to its monitor,
 // so this says when a connection came, went, or was refused. A refused link is finished: libzmq does not try again, and
-// its owner makes another one (ReconnectingClient does).
+// its owner makes another one (ReconnectingClient does). After a handshake that failed otherwise it does try again,
+// several times a second whatever its options say, which an owner ends in the same way.
 //
 // Thread: the loop's. Lifetime: within the context's.
 
@@ -26,9 +27,10 @@ struct ClientOptions {
 };
 
 enum class ClientEvent : std::uint8_t {
-  kConnected,     // the handshake is done: the server knows us, and messages flow
-  kRefused,       // the server does not know our key; this link is finished
-  kDisconnected,  // messages on the way may be lost; libzmq tries again
+  kConnected,        // the handshake is done: the server knows us, and messages flow
+  kRefused,          // the server does not know our key; this link is finished
+  kHandshakeFailed,  // not the server whose key we have, or it did not answer in time
+  kDisconnected,     // messages on the way may be lost; libzmq tries again
 };
 
 class ClientLink {

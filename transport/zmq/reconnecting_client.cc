@@ -74,6 +74,11 @@ bool ReconnectingClient::take_event() {
     case ClientEvent::kRefused:
       retry(Error{ErrorCode::kGone, text(options_.address, ":", options_.port, " does not know our key")});
       return false;
+    case ClientEvent::kHandshakeFailed:
+      retry(Error{ErrorCode::kTimeout, text(options_.address, ":", options_.port,
+                                            " did not complete the handshake: it is stuck, or not the server whose key "
+                                            "we have")});
+      return false;
   }
   return false;
 }

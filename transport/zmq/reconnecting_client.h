@@ -1,8 +1,8 @@
 #pragma once
 
-// ReconnectingClient: a ClientLink that comes back. After a refusal (our key was not in the server's table yet, or the
-// server has been replaced) it closes the socket, waits by Backoff, and opens a new one; plain disconnections are
-// libzmq's to mend. It delivers nothing twice and promises no delivery: a message on the way may be lost at each
+// ReconnectingClient: a ClientLink that comes back. After a refusal (our key was not in the server's table yet) or a
+// handshake that failed (the server has been replaced, or is stuck) it closes the socket, waits by Backoff, and opens a
+// new one; plain disconnections are libzmq's to mend. It delivers nothing twice and promises no delivery: a message on the way may be lost at each
 // on_disconnected, and what to send again is the caller's to know.
 //
 // Thread: the loop's. Lifetime: within the loop's and the context's. A handler must not destroy it.
@@ -25,7 +25,8 @@ class ReconnectingClient {
     std::function<void(std::vector<ZmqFrame>&&)> on_message;
     std::function<void()> on_connected;
     std::function<void()> on_disconnected;
-    std::function<void(const Error&)> on_refused;  // each time; kGone, or why no socket could be made
+    std::function<void(const Error&)>
+        on_refused;  // each time. kGone: our key is not known; kTimeout: the handshake failed
   };
   // The keys outlive the client. `seed` decides the jitter.
   static Result<std::unique_ptr<ReconnectingClient>> start(ZmqContext& context, ZmqLoop& loop,

@@ -17,6 +17,9 @@ namespace {
 // every key in where no ZAP handler answers. It enforces nothing while the domain is empty (curve_server.cpp).
 constexpr int kZapEnforceDomain = 93;
 
+// All workers of a job may dial at once. libzmq's own 100 makes the kernel drop the rest, which dial again a second later.
+constexpr int kBacklog = 1'024;
+
 constexpr std::size_t kRoutingIdBytes = 5;  // a zero byte and 32 bits, big-endian: router.cpp names links so
 
 Status prepare(ZmqSocket& socket, const ServerOptions& options, const CurveKeyPair& keys) {
@@ -24,6 +27,7 @@ Status prepare(ZmqSocket& socket, const ServerOptions& options, const CurveKeyPa
   MONARCH_TRY(socket.set(ZMQ_CURVE_SERVER, 1));
   MONARCH_TRY(socket.set_bytes(ZMQ_ZAP_DOMAIN, kZapDomain));
   MONARCH_TRY(socket.set(kZapEnforceDomain, 1));
+  MONARCH_TRY(socket.set(ZMQ_BACKLOG, kBacklog));
   MONARCH_TRY(socket.set(ZMQ_ROUTER_MANDATORY, 1));
   MONARCH_TRY(socket.set(ZMQ_ROUTER_HANDOVER, 0));
   return socket.set(ZMQ_IPV6, is_ipv6(options.address) ? 1 : 0);

@@ -4,8 +4,8 @@
 // sender: the link they came by, which the ROUTER named, and the User-Id that the ZAP handler gave it. Which link
 // answers go to is for LinkTable; a routing id is never an identity.
 //
-// Thread: the loop's. Lifetime: within the context's and, once attached, within the loop's; a ZapHandler runs before
-// the first bind, or nobody gets in.
+// Thread: the loop's; the thread that binds it may hand it over before that loop attaches it. Lifetime: within the
+// context's and, once attached, within the loop's; a ZapHandler runs before the first bind, or nobody gets in.
 
 #include <compare>
 #include <cstdint>

@@ -22,7 +22,7 @@ namespace monarch {
 namespace {
 
 constexpr const char* kEndpoint = "inproc://zeromq.zap.01";
-constexpr std::size_t kTablesWaiting = 1'024;
+constexpr std::size_t kTablesWaiting = 256;
 constexpr int kRequestsPerTurn = 64;
 
 // A request of RFC 27 as a ROUTER gets it: routing id, empty, version, request id, domain, address, identity, mechanism

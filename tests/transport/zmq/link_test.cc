@@ -1,8 +1,11 @@
 // Links between honest peers: what is delivered, what is said when it cannot be, and how they come back.
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
-#include <set>
+#include <array>
 #include <string>
 
 #include "tests/transport/zmq/zmq_lab.h"
@@ -10,6 +13,58 @@
 
 namespace monarch {
 namespace {
+
+// A wire between a client and a server that can be cut without either side hearing of it.
+class Wire {
+ public:
+  explicit Wire(ZmqLab& lab) : lab_(lab), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const raw = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener_.get(), raw, size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 8), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), raw, &size), 0);
+    port_ = ntohs(address.sin_port);
+    watches_.push_back(lab.events->watch(listener_.get(), Interest::kRead, [this](Readiness) { accept(); }).value());
+  }
+  ~Wire() { cut(); }
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  // From now on bytes go in and never come out; the connections stay open.
+  void cut() {
+    for (const WatchId watch : watches_) lab_.events->forget(watch);
+    watches_.clear();
+  }
+
+ private:
+  void accept() {
+    ends_.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const int client = ends_.back().get();
+    ends_.push_back(lab_.raw_connection());
+    const int server = ends_.back().get();
+    forward(client, server);
+    forward(server, client);
+  }
+  void forward(int from, int to) {
+    const auto pump = [from, to](Readiness) {
+      std::array<char, 4096> buffer{};
+      const ssize_t count = ::recv(from, buffer.data(), buffer.size(), MSG_DONTWAIT);
+      if (count <= 0) return;
+      EXPECT_EQ(::send(to, buffer.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL), count);
+    };
+    watches_.push_back(lab_.events->watch(from, Interest::kRead, pump).value());
+  }
+
+  ZmqLab& lab_;
+  UniqueFd listener_;
+  std::uint16_t port_ = 0;
+  std::vector<UniqueFd> ends_;
+  std::vector<WatchId> watches_;
+};
 
 TEST(ServerLink, HandsOnFramesWithTheSendersUserId) {
   ZmqLab lab;
@@ -180,6 +235,30 @@ TEST(ServerLink, NamesLaterLinksWithLaterIds) {  // what LinkTable rests on
   }
 }
 
+TEST(ClientLink, BothEndsDropAConnectionThatWasCutWithoutAWord) {
+  const LinkOptions quick{.beat_interval = Duration::milliseconds(100), .beat_timeout = Duration::milliseconds(500)};
+  ZmqLab lab({.server = quick});
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  Wire wire(lab);
+  auto options = lab.client_options();
+  options.port = wire.port();
+  options.link = quick;
+  RecordedClient peer(*lab.context, *lab.loop, options, keys);
+  ASSERT_TRUE(lab.until([&] { return peer.link->connected(); }));
+  ASSERT_TRUE(peer.send("hello").ok());
+  ASSERT_TRUE(lab.until([&] { return lab.from("worker/h1") != nullptr; }));
+  wire.cut();
+  ASSERT_TRUE(lab.until([&] { return peer.saw(ClientEvent::kDisconnected); }));
+  ASSERT_TRUE(lab.until([&] { return lab.counters().disconnected >= 1; }));
+  ASSERT_TRUE(lab.until([&] {
+    auto frames = one_frame("anybody?");
+    const Status sent = lab.server->send(lab.inbound.front().link, frames);
+    return !sent.ok() && sent.error().code == ErrorCode::kGone;
+  }));
+}
+
 TEST(ReconnectingClient, ComesBackWithANewSocketAfterARefusal) {
   ZmqLab lab({.unknown_key_wait = Duration::zero()});
   lab.bind();
@@ -211,6 +290,24 @@ TEST(ReconnectingClient, ComesBackWithANewSocketAfterARefusal) {
   ASSERT_TRUE(lab.server->send(lab.from("worker/h1")->link, answer).ok());
   ASSERT_TRUE(lab.until([&] { return messages == std::vector<std::string>{"welcome"}; }));
   EXPECT_TRUE((*client)->connected());
+}
+
+TEST(ReconnectingClient, BacksOffFromAServerWithAnotherKey) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  auto options = lab.client_options();
+  options.server_key = key_pair().public_key;
+  std::vector<ErrorCode> refused;
+  auto client = ReconnectingClient::start(*lab.context, *lab.loop, options, keys, 7,
+                                          {.on_message = [](std::vector<ZmqFrame>&&) {},
+                                           .on_connected = [] {},
+                                           .on_disconnected = [] {},
+                                           .on_refused = [&](const Error& why) { refused.push_back(why.code); }});
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE(lab.until([&] { return refused.size() == 3; }));
+  EXPECT_EQ(refused, std::vector<ErrorCode>(3, ErrorCode::kTimeout));
 }
 
 TEST(ReconnectingClient, SaysWhenAServerLeavesAndWhenItIsBack) {
