@@ -1,0 +1,64 @@
+#include "worker/core/environment.h"
+
+#include <gtest/gtest.h>
+
+namespace monarch {
+namespace {
+
+const RankEnvironment kKeys{"00ff", "v1", RankId{MeshId(2), Rank(5)}, Generation{Term(3), 17}};
+
+TEST(RankEnvironment, LayersGangOverBaseAndRankOverGang) {
+  const Environment made = rank_environment({{"A", "base"}, {"B", "base"}, {"C", "base"}},
+                                            {{"B", "gang"}, {"C", "gang"}}, {{"C", "own"}}, kKeys);
+  EXPECT_EQ(made.at("A"), "base");
+  EXPECT_EQ(made.at("B"), "gang");
+  EXPECT_EQ(made.at("C"), "own");
+}
+
+TEST(RankEnvironment, CarriesTheKeysByWhichItsTreeIsFoundWhateverTheSpecSays) {
+  const Environment made =
+      rank_environment({}, {{"MONARCH_JOB_UUID", "forged"}}, {{"MONARCH_RANK_KEY", "forged"}}, kKeys);
+  EXPECT_EQ(made.at("MONARCH_JOB_UUID"), "00ff");
+  EXPECT_EQ(made.at("MONARCH_HOST"), "v1");
+  EXPECT_EQ(made.at("MONARCH_RANK_KEY"), "2.5.3.17");
+}
+
+TEST(RankEnvironment, LeavesOutWhatBelongsToOtherLaunchersAndTheKeepersDoor) {
+  const Environment base = {{"SLURM_PROCID", "0"},
+                            {"SLURM_LOCALID", "0"},
+                            {"SLURM_NTASKS", "8"},
+                            {"SLURM_NPROCS", "8"},
+                            {"SLURM_STEP_ID", "1"},
+                            {"PMI_RANK", "0"},
+                            {"PMIX_RANK", "0"},
+                            {"PMI2_X", "1"},
+                            {"OMPI_COMM_WORLD_RANK", "0"},
+                            {"MPI_LOCALRANKID", "0"},
+                            {"MONARCH_KEEPER_FD", "3"},
+                            {"SLURM_JOB_ID", "7"},
+                            {"PATH", "/bin"}};
+  const Environment made = rank_environment(base, {}, {}, kKeys);
+  EXPECT_EQ(made.size(), 2U + 3U);
+  EXPECT_EQ(made.at("SLURM_JOB_ID"), "7");
+  EXPECT_EQ(made.at("PATH"), "/bin");
+}
+
+TEST(RankEnvironment, KeepsALauncherVariableThatTheSpecSets) {
+  const Environment made = rank_environment({{"PMI_RANK", "0"}}, {{"PMI_RANK", "wanted"}}, {}, kKeys);
+  EXPECT_EQ(made.at("PMI_RANK"), "wanted");
+}
+
+TEST(SpawnedEnvironment, KeepsSlurmsVariablesAndDropsTheKeepersDoor) {
+  const Environment made = spawned_environment({{"SLURM_PROCID", "0"}, {"MONARCH_KEEPER_FD", "3"}}, {{"A", "1"}});
+  EXPECT_EQ(made, (Environment{{"SLURM_PROCID", "0"}, {"A", "1"}}));
+}
+
+TEST(Environment, TakesTheFirstOfTwoLinesAndDropsWhatIsNone) {
+  const char* lines[] = {"A=1=2", "A=3", "broken", "B=", nullptr};
+  const Environment made = environment_from(lines);
+  EXPECT_EQ(made, (Environment{{"A", "1=2"}, {"B", ""}}));
+  EXPECT_EQ(environment_lines(made), (std::vector<std::string>{"A=1=2", "B="}));
+}
+
+}  // namespace
+}  // namespace monarch
