@@ -1,0 +1,160 @@
+#include "transport/process/containment.h"
+
+#include "tests/transport/process/process_fixture.h"
+
+namespace monarch {
+namespace {
+
+// With cgroups (skipped where none can be written) and without.
+class ContainmentOf : public ProcessTest, public testing::WithParamInterface<CgroupUse> {
+ protected:
+  void SetUp() override {
+    ProcessTest::SetUp();
+    options_.job = text("test", ::getpid(), "x", ++made_);
+    options_.host = "v1";
+    options_.host_lines = {"MONARCH_JOB_UUID=" + options_.job, "MONARCH_HOST=v1"};
+    options_.rank_variable = "MONARCH_RANK_KEY";
+    containment_ = std::make_unique<Containment>(options_, GetParam());
+    if (GetParam() == CgroupUse::kIfWritable && !containment_->uses_cgroup()) {
+      GTEST_SKIP() << "no writable cgroup v2: " << containment_->without_cgroup_because();
+    }
+  }
+  void TearDown() override {
+    containment_.reset();
+    ProcessTest::TearDown();
+  }
+
+  Child* start_in(const std::string& key, const std::string& line) {
+    const UniqueFd procs = containment_->prepare(key).value();
+    SpawnOptions options = shell(line);
+    for (const std::string& more : options_.host_lines) options.environment.push_back(more);
+    options.environment.push_back("MONARCH_RANK_KEY=" + key);
+    options.cgroup_procs = procs.get();
+    Child* child = start(options);
+    containment_->set_leader(key, child->pid());
+    return child;
+  }
+  // A grandchild in a session of its own, whose parents are gone: it writes its pid and then waits.
+  std::string escape(const std::string& file) const {
+    return "(setsid sh -c 'echo $$ > " + path(file) + ".new; mv " + path(file) + ".new " + path(file) +
+           "; exec sleep 1000' &)";
+  }
+  pid_t await_pid(const std::string& file) {
+    EXPECT_TRUE(until([&] { return std::filesystem::exists(path(file)); }));
+    return static_cast<pid_t>(std::stol(read(file)));
+  }
+  static bool alive(pid_t pid) {
+    const auto entry = read_process(pid);
+    return entry && !entry->dead();
+  }
+  bool emptied(const std::string& key) {
+    return until([&] {
+      watch_->reap_adopted();
+      return containment_->empty(key);
+    });
+  }
+
+  static inline int made_ = 0;
+  ContainmentOptions options_;
+  std::unique_ptr<Containment> containment_;
+};
+
+TEST_P(ContainmentOf, KillsWhatForkedTwiceAndLeftTheSession) {
+  Child* child = start_in("0.0.1.1", escape("escaped") + "; exec sleep 1000");
+  const pid_t escaped = await_pid("escaped");
+  containment_->kill("0.0.1.1");
+  EXPECT_EQ(end_of(child).value, SIGKILL);
+  EXPECT_TRUE(emptied("0.0.1.1"));
+  EXPECT_FALSE(alive(escaped));
+}
+
+TEST_P(ContainmentOf, IsNotEmptyWhileAnythingOfALeaderThatExitedLives) {
+  Child* child = start_in("0.0.1.1", escape("escaped"));
+  const pid_t escaped = await_pid("escaped");
+  EXPECT_EQ(end_of(child).value, 0);
+  EXPECT_FALSE(containment_->empty("0.0.1.1"));
+  EXPECT_TRUE(alive(escaped));
+  containment_->kill("0.0.1.1");
+  EXPECT_TRUE(emptied("0.0.1.1"));
+}
+
+TEST_P(ContainmentOf, LeavesOtherRanksAlone) {
+  Child* one = start_in("0.1.1.1", escape("one") + "; exec sleep 1000");
+  Child* other = start_in("0.11.1.1", escape("other") + "; exec sleep 1000");
+  await_pid("one");
+  const pid_t spared = await_pid("other");
+  containment_->kill("0.1.1.1");
+  end_of(one);
+  EXPECT_TRUE(emptied("0.1.1.1"));
+  EXPECT_TRUE(alive(spared));
+  EXPECT_TRUE(alive(other->pid()));
+  containment_->kill("0.11.1.1");
+  EXPECT_TRUE(emptied("0.11.1.1"));
+}
+
+TEST_P(ContainmentOf, KillsAStoppedProcess) {
+  Child* child = start_in("0.0.1.1", "touch " + path("up") + "; exec sleep 1000");
+  ASSERT_TRUE(until([&] { return std::filesystem::exists(path("up")); }));
+  ASSERT_TRUE(send_signal(child->pidfd(), SIGSTOP));
+  ASSERT_TRUE(until([&] { return read_process(child->pid())->state == 'T'; }));
+  containment_->kill("0.0.1.1");
+  EXPECT_EQ(end_of(child).value, SIGKILL);
+}
+
+TEST_P(ContainmentOf, FreezesAndThawsTheWholeTree) {
+  const std::string count = "while :; do echo >> " + path("ticks") + "; sleep 0.005; done";
+  Child* child = start_in("0.0.1.1", "(setsid sh -c '" + count + "' &); exec sleep 1000");
+  const auto ticks = [&] { return read("ticks").size(); };
+  ASSERT_TRUE(until([&] { return ticks() > 2; }));
+  containment_->freeze("0.0.1.1");
+  // Frozen is what makes no tick in the time of forty.
+  EXPECT_TRUE(until([&] {
+    const std::size_t before = ticks();
+    const Instant end = boot_now() + Duration::milliseconds(200);
+    EXPECT_TRUE(until([&] { return boot_now() >= end; }));
+    return ticks() == before;
+  }));
+  const std::size_t frozen = ticks();
+  containment_->thaw("0.0.1.1");
+  EXPECT_TRUE(until([&] { return ticks() > frozen; }));
+  containment_->freeze("0.0.1.1");
+  containment_->kill("0.0.1.1");  // also while it is frozen
+  EXPECT_EQ(end_of(child).value, SIGKILL);
+  EXPECT_TRUE(emptied("0.0.1.1"));
+}
+
+TEST_P(ContainmentOf, KillsAHundredProcessesOfATree) {
+  Child* child =
+      start_in("0.0.1.1", "for i in $(seq 100); do setsid sleep 1000 & done; touch " + path("up") + "; wait");
+  ASSERT_TRUE(until([&] { return std::filesystem::exists(path("up")); }));
+  containment_->kill("0.0.1.1");
+  end_of(child);
+  EXPECT_TRUE(emptied("0.0.1.1"));
+}
+
+TEST_P(ContainmentOf, KillEverythingFindsTheRanksOfAKeeperThatIsGone) {
+  start_in("0.0.1.1", escape("a") + "; exec sleep 1000");
+  start_in("0.1.1.1", "exec sleep 1000");
+  const pid_t escaped = await_pid("a");
+  EXPECT_EQ(kill_everything(options_, GetParam(), Duration::seconds(5)), 0U);
+  EXPECT_FALSE(alive(escaped));
+  for (const auto& child : children_) EXPECT_EQ(end_of(child.get()).value, SIGKILL);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cgroup, ContainmentOf, testing::Values(CgroupUse::kIfWritable));
+INSTANTIATE_TEST_SUITE_P(Scan, ContainmentOf, testing::Values(CgroupUse::kNever));
+
+TEST(Containment, LeavesNoFolderBehind) {
+  const ContainmentOptions options{{"A=b"}, "K", text("gone", ::getpid()), "v1"};
+  {
+    Containment containment(options, CgroupUse::kIfWritable);
+    if (!containment.uses_cgroup()) GTEST_SKIP() << containment.without_cgroup_because();
+    ASSERT_TRUE(containment.prepare("0.0.1.1").ok());
+  }
+  const auto own = CgroupFolder::own();
+  ASSERT_TRUE(own.ok());
+  EXPECT_FALSE(own.value()->open(text("monarch-gone", ::getpid())).ok());
+}
+
+}  // namespace
+}  // namespace monarch
