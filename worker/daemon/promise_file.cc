@@ -19,6 +19,14 @@ constexpr std::size_t kPromiseBytes = 32;
 constexpr const char* kName = "promise";
 constexpr const char* kFreshName = "promise.new";
 
+Status make_directories(const std::string& directory) {
+  for (std::size_t slash = directory.find('/', 1);; slash = directory.find('/', slash + 1)) {
+    const std::string path = directory.substr(0, slash);
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(text("mkdir ", path), errno);
+    if (slash == std::string::npos) return {};
+  }
+}
+
 }  // namespace
 
 Result<Term> read_promise(const std::string& directory) {
@@ -41,7 +49,7 @@ Result<Term> read_promise(const std::string& directory) {
 }
 
 Status write_promise(const std::string& directory, Term term) {
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(text("mkdir ", directory), errno);
+  MONARCH_TRY(make_directories(directory));
   const UniqueFd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) return errno_error(text("open ", directory), errno);
   const UniqueFd fd(::openat(folder.get(), kFreshName, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -63,6 +71,8 @@ void remove_promise(const std::string& directory) {
   (void)::unlink(text(directory, '/', kFreshName).c_str());
   (void)::unlink(text(directory, '/', kName).c_str());
   (void)::rmdir(directory.c_str());
+  // hosts/<job>: the last worker of the job on this machine finds it empty.
+  (void)::rmdir(directory.substr(0, directory.rfind('/')).c_str());
 }
 
 }  // namespace monarch::daemon

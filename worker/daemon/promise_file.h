@@ -15,10 +15,10 @@ namespace monarch::daemon {
 // Term 0 where there is none; kInvalid where the file holds something else than a term.
 Result<Term> read_promise(const std::string& directory);
 
-// Makes the directory, 0700, where it is missing.
+// Makes the directory and those above it, 0700, where they are missing.
 Status write_promise(const std::string& directory, Term term);
 
-// The end of the worker: removes the file, and the directory if nothing else is in it.
+// The end of the worker: removes the file, and the directory and the one above it where nothing else is in them.
 void remove_promise(const std::string& directory);
 
 }  // namespace monarch::daemon
