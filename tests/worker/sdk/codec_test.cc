@@ -25,6 +25,11 @@ struct Point {
 };
 MONARCH_FIELDS(Point, x, y)
 
+// Declares no fields of its own.
+struct Point3 : Point {
+  int z = 0;
+};
+
 struct Nothing {
   auto operator<=>(const Nothing&) const = default;
 };
@@ -324,6 +329,11 @@ TEST(Codec, ClassesMayTravelInFormsOfTheirOwn) {
   user::Private found;
   ASSERT_TRUE(decode(encode(std::vector{hidden}).substr(1), found, error)) << error.what;
   EXPECT_EQ(found.secret(), 42);
+}
+
+TEST(Codec, ADerivedClassDoesNotTravelAsItsBase) {
+  EXPECT_TRUE(detail::FieldsOutside<user::Point>);
+  EXPECT_FALSE(detail::FieldsOutside<user::Point3>);
 }
 
 TEST(Codec, AStructMayHaveFortyFields) {

@@ -62,8 +62,8 @@ concept Customized = requires(Writer& writer, Reader& reader, const T& in, T& ou
   { codec_read(reader, out) } -> std::same_as<bool>;
 };
 template <class T>
-concept FieldsOutside = requires(const T& value) {
-  monarch_codec_fields(value);
+concept FieldsOutside = requires(const T& value, std::type_identity<T> type) {
+  monarch_codec_fields(value, type);
 };
 template <class T>
 concept FieldsInside = requires(const T& value) {
@@ -79,7 +79,7 @@ constexpr auto fields_of(T& value) {
   if constexpr (FieldsInside<std::remove_const_t<T>>) {
     return value.monarch_codec_fields();
   } else {
-    return monarch_codec_fields(value);
+    return monarch_codec_fields(value, std::type_identity<std::remove_const_t<T>>{});
   }
 }
 

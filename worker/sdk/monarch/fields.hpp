@@ -5,13 +5,17 @@
 // at the end later; none may be removed, moved or given another type.
 
 #include <tuple>
+#include <type_traits>
 
-#define MONARCH_FIELDS(T, ...)                                                                 \
-  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] T& monarch_value) {       \
-    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));              \
-  }                                                                                            \
-  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] const T& monarch_value) { \
-    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));              \
+// The second parameter keeps a derived class from travelling as its base.
+#define MONARCH_FIELDS(T, ...)                                                               \
+  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] T& monarch_value,       \
+                                                    ::std::type_identity<T> /*exactly*/) {   \
+    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));            \
+  }                                                                                          \
+  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] const T& monarch_value, \
+                                                    ::std::type_identity<T> /*exactly*/) {   \
+    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));            \
   }
 
 #define MONARCH_FIELDS_INSIDE(...)                                                                             \
