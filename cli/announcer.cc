@@ -1,0 +1,107 @@
+#include "cli/announcer.h"
+
+#include <algorithm>
+
+#include "supervisor/core/placement.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::size_t kMostNames = 4;
+
+std::string some_names(const std::vector<std::string>& names) {
+  if (names.size() <= kMostNames) return join(names, ", ");
+  const std::vector<std::string> first(names.begin(), names.begin() + kMostNames);
+  return text(join(first, ", "), " and ", names.size() - kMostNames, " more");
+}
+
+// Whole seconds: a line of progress that changes with every millisecond cannot be read.
+std::string seconds_text(Duration waited) { return to_text(Duration::seconds(waited.count_milliseconds() / 1000)); }
+
+}  // namespace
+
+std::string plain_event_line(const JobEvent& event) {
+  const std::string_view severity = event.severity == Severity::kError     ? "error "
+                                    : event.severity == Severity::kWarning ? "warning "
+                                                                           : "";
+  return text(to_text(event.time), " ", severity, printable(event.type), " ", printable(event.message), "\n");
+}
+
+std::string terminal_event_line(const JobEvent& event, bool colour) {
+  Colour mark_colour = Colour::kGreen;
+  std::string_view mark = "✓";
+  if (event.severity == Severity::kWarning) {
+    mark_colour = Colour::kYellow;
+    mark = "!";
+  } else if (event.severity == Severity::kError) {
+    mark_colour = Colour::kRed;
+    mark = "✗";
+  }
+  constexpr std::size_t kTimeAt = 11;  // behind the date
+  constexpr std::size_t kTimeSize = 8;
+  return text(paint(Colour::kDim, to_text(event.time).substr(kTimeAt, kTimeSize), colour), " ",
+              paint(mark_colour, mark, colour), " ", printable(event.message), "\n");
+}
+
+Announcer::Announcer(const JobSpec& spec, const Terminal& terminal) : terminal_(terminal) {
+  const std::uint32_t wanted = spec.hosts_needed() + spec.launch.spares;
+  for (const PoolHost& host : virtual_hosts(std::min(wanted, spec.pool_size()))) hosts_.push_back(host.name);
+}
+
+std::string Announcer::on_event(const JobEvent& event) {
+  if (event.type == "host.ready") ready_.insert(event.host);
+  if (event.type == "host.lost") ready_.insert(event.host);  // it is no longer waited for
+  if (event.type == "job.running") phase_ = Phase::kRunning;
+  if (event.type == "job.stopping") phase_ = Phase::kStopping;
+  if (event.type == "job.ended") phase_ = Phase::kEnded;
+  if (terminal_.quiet && event.severity != Severity::kError) return "";
+  if (event.type == "job.ended") return terminal_.err_is_terminal ? "" : plain_event_line(event);
+  if (!terminal_.err_is_terminal) return plain_event_line(event);
+  const bool matters = event.severity != Severity::kInfo || event.type == "job.running";
+  return matters ? terminal_event_line(event, terminal_.err_colour) : std::string();
+}
+
+void Announcer::on_status(const JobStatus& status) {
+  for (const HostStatus& host : status.hosts) {
+    if (host.phase != "cold" && host.phase != "launching" && host.phase != "joining") ready_.insert(host.name);
+  }
+  if (status.phase == "running") phase_ = Phase::kRunning;
+  if (status.phase == "stopping") phase_ = Phase::kStopping;
+  if (status.phase == "ended") phase_ = Phase::kEnded;
+}
+
+std::vector<std::string> Announcer::missing_hosts() const {
+  std::vector<std::string> missing;
+  for (const std::string& host : hosts_) {
+    if (!ready_.contains(host)) missing.push_back(host);
+  }
+  return missing;
+}
+
+std::string Announcer::waited_for(Duration waited) const {
+  const std::vector<std::string> missing = missing_hosts();
+  if (missing.empty()) return text("ranks are starting (", seconds_text(waited), ")");
+  return text("waiting for ", some_names(missing), " (", seconds_text(waited), ")");
+}
+
+std::string Announcer::progress(Duration waited) const {
+  switch (phase_) {
+    case Phase::kStarting:
+      return text(" starting  hosts ", hosts_.size() - missing_hosts().size(), "/", hosts_.size(), "  ",
+                  waited_for(waited));
+    case Phase::kStopping: return text(" stopping  (", seconds_text(waited), ")");
+    case Phase::kRunning:
+    case Phase::kEnded: return "";
+  }
+  return "";
+}
+
+std::string Announcer::still_waiting(Duration waited) const {
+  if (phase_ == Phase::kStarting) return text("still ", waited_for(waited));
+  if (phase_ == Phase::kStopping) return text("still stopping (", seconds_text(waited), ")");
+  return "";
+}
+
+}  // namespace monarch

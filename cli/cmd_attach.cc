@@ -1,0 +1,50 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/result_text.h"
+#include "cli/say.h"
+#include "cli/session_flags.h"
+#include "supervisor/client/viewer_json.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+int show_ended(const OpenedJob& job, const Verdict& verdict, const Context& context, bool json) {
+  if (json) write_out(to_json(verdict_json(verdict)) + "\n");
+  say_note(context.terminal, text(job.view.id(), " has ended; monarch logs ", job.view.id(), " shows its output"));
+  write_err(result_text(verdict, {.job_id = job.view.id(),
+                                  .log_directory = job.view.log_directory(),
+                                  .spec = "",
+                                  .colour = context.terminal.err_colour,
+                                  .quiet = context.terminal.quiet}));
+  return verdict.exit_code;
+}
+
+int run_attach(const Arguments& arguments, Context& context) {
+  const JobArgument argument = take_job(arguments.positional(0), context);
+  if (argument.job == nullptr) return argument.exit_code;
+  const OpenedJob& job = *argument.job;
+  const auto verdict = job.view.verdict();
+  if (!job.view.live() && verdict.ok() && *verdict) return show_ended(job, **verdict, context, arguments.has("json"));
+  say_note(context.terminal, text("attached to ", job.view.id(), "; Ctrl-C detaches"));
+  SessionOptions options;
+  options.viewer = "attach";
+  options.output = options.events = options.result = true;
+  options.json = arguments.has("json");
+  options.style = line_style(arguments);
+  return follow_job(job, context, std::move(options)).exit_code;
+}
+
+}  // namespace
+
+Command attach_command() {
+  return {.name = "attach",
+          .summary = "show a live job's output and events from now on; exits as the job does",
+          .description = "Ctrl-C detaches and leaves the job running.",
+          .flags = output_flags(),
+          .positionals = {{.name = "JOB", .help = "which job"}},
+          .run = run_attach};
+}
+
+}  // namespace monarch

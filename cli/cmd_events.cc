@@ -1,0 +1,114 @@
+#include <poll.h>
+#include <sys/inotify.h>
+
+#include <array>
+#include <cerrno>
+
+#include "cli/announcer.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/job_argument.h"
+#include "cli/say.h"
+#include "supervisor/client/viewer_json.h"
+#include "supervisor/journal/journal_reader.h"
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+
+namespace monarch {
+
+namespace {
+
+// Without inotify's word (the directory may be on a network) the journal is looked at this often.
+constexpr Duration kLookPeriod = Duration::seconds(1);
+// A supervisor that crashed is started again well within this.
+constexpr Duration kAbandonedAfter = Duration::seconds(15);
+
+std::string event_words(const JobEvent& event, bool json, bool colour) {
+  if (json) return to_json(event_json(event)) + "\n";
+  const std::string line = plain_event_line(event);
+  if (event.severity == Severity::kInfo) return line;
+  const Colour shade = event.severity == Severity::kError ? Colour::kRed : Colour::kYellow;
+  return paint(shade, std::string_view(line).substr(0, line.size() - 1), colour) + "\n";
+}
+
+int fail(const Context& context, const std::string& message) {
+  say_error(context.terminal, {.id = "E0908", .message = message, .help = ""});
+  return kExitInternal;
+}
+
+// Waits until something in the directory changes, or for a while.
+void wait_for_change(int inotify, Duration at_most) {
+  pollfd wait{.fd = inotify, .events = POLLIN, .revents = 0};
+  // What poll() answers does not matter: the journal is read in any case.
+  (void)::poll(&wait, 1, EventLoop::wait_milliseconds(boot_now(), boot_now() + at_most));
+  alignas(inotify_event) std::array<char, 4096> changes{};
+  while (inotify >= 0 && ::read(inotify, changes.data(), changes.size()) > 0) continue;
+}
+
+int follow_events(const OpenedJob& job, const Context& context, bool json) {
+  auto directory = job.view.directory().directory.duplicate();
+  if (!directory.ok()) return fail(context, directory.error().message);
+  const UniqueFd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  // Without a watch, kLookPeriod has to do.
+  if (inotify.valid())
+    (void)::inotify_add_watch(inotify.get(), job.view.path().c_str(), IN_MODIFY | IN_CREATE | IN_MOVED_TO);
+  const std::unique_ptr<JournalFiles> files = posix_journal_files(std::move(*directory));
+  const auto contents = read_journal(*files);
+  if (!contents.ok()) return fail(context, contents.error().message);
+  if (!contents->usable()) return fail(context, contents->describe_end());
+  for (const std::vector<Record>* part : {&contents->history, &contents->records}) {
+    for (const Record& record : *part) {
+      if (const auto event = event_of(record)) write_out(event_words(*event, json, context.terminal.out_colour));
+    }
+  }
+  JournalFollower follower(*files, *contents);
+  Instant alive_at = boot_now();
+  for (;;) {
+    // In this order: what is written before the job ended is read after it was seen to have ended.
+    const bool ended = !job.view.live();
+    if (!ended) alive_at = boot_now();
+    const auto news = follower.poll();
+    if (!news.ok()) return fail(context, news.error().message);
+    if (news->missed > 0)
+      say_note(context.terminal, text(news->missed, " records were deleted before they could be read"));
+    for (const Record& record : news->records) {
+      if (const auto event = event_of(record)) write_out(event_words(*event, json, context.terminal.out_colour));
+    }
+    if (ended) {
+      const auto verdict = job.view.verdict();
+      if (verdict.ok() && *verdict) return kExitOk;
+      if (boot_now() > alive_at + kAbandonedAfter)
+        return fail(context, text("no supervisor of ", job.view.id(), " runs, and it left no verdict"));
+    }
+    wait_for_change(inotify.get(), kLookPeriod);
+  }
+}
+
+int run_events(const Arguments& arguments, Context& context) {
+  const JobArgument argument = take_job(arguments.positional(0), context);
+  if (argument.job == nullptr) return argument.exit_code;
+  const bool json = arguments.has("json");
+  if (arguments.has("follow")) return follow_events(*argument.job, context, json);
+  const auto events = argument.job->view.events();
+  if (!events.ok()) return fail(context, events.error().message);
+  std::string out;
+  for (const JobEvent& event : events->events) out += event_words(event, json, context.terminal.out_colour);
+  write_out(out);
+  return events->cut.empty() ? kExitOk
+                             : fail(context, text("what follows in the journal cannot be read: ", events->cut));
+}
+
+}  // namespace
+
+Command events_command() {
+  return {.name = "events",
+          .summary = "show what happened to a job, from its journal, while it runs and after it",
+          .description = "",
+          .flags = {{.name = "follow", .value = "", .help = "go on until the job has ended", .letter = 'f'},
+                    {.name = "json", .value = "", .help = "one object per line"}},
+          .positionals = {{.name = "JOB", .help = "which job"}},
+          .run = run_events};
+}
+
+}  // namespace monarch

@@ -1,0 +1,68 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "cli/session_flags.h"
+
+namespace monarch {
+
+namespace {
+
+// What the files hold now, and no more.
+int print_logs(const OpenedJob& job, const Context& context, RankOutputOptions output_options) {
+  const auto loop = EventLoop::create();
+  if (!loop.ok()) {
+    say_error(context.terminal, {.id = "E0908", .message = "cannot make an event loop", .help = ""});
+    return kExitInternal;
+  }
+  Screen screen(**loop, context.terminal);
+  RankOutput output(**loop, screen, job.spec, std::move(output_options));
+  const auto stop = [&] { (*loop)->stop(); };
+  output.on_reader_gone(stop);
+  output.finish([&] {
+    if (screen.written()) return stop();
+    screen.on_drained([&] {
+      if (screen.written()) stop();
+    });
+  });
+  (*loop)->run();
+  return kExitOk;
+}
+
+int run_logs(const Arguments& arguments, Context& context) {
+  const JobArgument argument = take_job(arguments.positional(0), context);
+  if (argument.job == nullptr) return argument.exit_code;
+  const OpenedJob& job = *argument.job;
+  auto wanted = selection(arguments, job.spec, context);
+  if (!wanted) return kExitUsage;
+  const auto verdict = job.view.verdict();
+  const bool ended = verdict.ok() && verdict->has_value();
+  if (!arguments.has("follow") || ended) {
+    return print_logs(
+        job, context,
+        {.style = line_style(arguments), .log_directory = job.view.log_directory(), .wanted = std::move(*wanted)});
+  }
+  SessionOptions options;
+  options.viewer = "logs";
+  options.output = options.from_the_start = options.reader_decides = true;
+  options.wanted = std::move(*wanted);
+  options.style = line_style(arguments);
+  const SessionEnd end = follow_job(job, context, std::move(options));
+  return end.verdict ? kExitOk : end.exit_code;
+}
+
+}  // namespace
+
+Command logs_command() {
+  std::vector<Flag> flags = {
+      {.name = "follow", .value = "", .help = "go on until the job has ended; Ctrl-C detaches", .letter = 'f'}};
+  for (const Flag& flag : selection_flags()) flags.push_back(flag);
+  for (const Flag& flag : output_flags()) flags.push_back(flag);
+  return {.name = "logs",
+          .summary = "show what ranks wrote, from their files, while the job runs and after it",
+          .description = "",
+          .flags = std::move(flags),
+          .positionals = {{.name = "JOB", .help = "which job"}},
+          .run = run_logs};
+}
+
+}  // namespace monarch

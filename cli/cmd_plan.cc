@@ -1,0 +1,245 @@
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "cli/spec_input.h"
+#include "cli/table.h"
+#include "cli/values.h"
+#include "supervisor/core/placement.h"
+#include "supervisor/core/rank_env.h"
+#include "transport/base/json.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+struct Plan {
+  const SpecInput& input;
+  Placement placement;
+  std::vector<PoolHost> hosts;
+  const JobSpec& spec() const { return input.spec; }
+};
+
+// "0-3" or "5"
+std::string range_text(std::uint32_t first, std::uint32_t last) {
+  return first == last ? text(first) : text(first, "-", last);
+}
+
+std::string dims_text(const MeshSpec& mesh) {
+  std::vector<std::string> parts;
+  for (const Dimension& dim : mesh.dims) parts.push_back(text(dim.name, "=", dim.size));
+  return join(parts, " × ");
+}
+
+std::string gangs_text(const MeshSpec& mesh) {
+  const std::uint32_t gangs = mesh.gangs();
+  return text(gangs, gangs == 1 ? " gang of " : " gangs of ", mesh.size() / gangs,
+              mesh.size() / gangs == 1 ? " rank" : " ranks");
+}
+
+std::string coordinates_text(const MeshSpec& mesh, Rank first, Rank last) {
+  const std::vector<std::uint32_t> low = mesh.coordinates_of(first);
+  const std::vector<std::uint32_t> high = mesh.coordinates_of(last);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < mesh.dims.size(); ++i) {
+    parts.push_back(text(mesh.dims[i].name, "=", range_text(low[i], high[i])));
+  }
+  return join(parts, " ");
+}
+
+// A host's ranks of one mesh are the innermost dimensions' whole box, so the first and the last tell all.
+std::string mesh_plan(const Plan& plan, MeshId id, bool colour) {
+  const MeshSpec& mesh = plan.spec().meshes[id.value()];
+  std::string out =
+      text("\nmesh ", paint(Colour::kBold, mesh.name, colour), "   ", dims_text(mesh), "   ", mesh.size(),
+           mesh.size() == 1 ? " rank, " : " ranks, ", gangs_text(mesh), mesh.sidecar ? ", sidecar" : "", "\n");
+  out += text("  program ", printable(join(mesh.program, " ")), "\n");
+  Table table({"  HOST", "RANKS", "GANGS", "COORDINATES"});
+  const std::vector<HostId> hosts = plan.placement.hosts_of(id);
+  const std::uint32_t per_host = mesh.per_host();
+  for (std::uint32_t h = 0; h < hosts.size(); ++h) {
+    const Rank first(h * per_host);
+    const Rank last((h + 1) * per_host - 1);
+    table.add({{.words = "  " + plan.hosts[hosts[h].value()].name, .colour = Colour::kNone},
+               {.words = range_text(first.value(), last.value()), .colour = Colour::kNone},
+               {.words = range_text(mesh.gang_of(first).value(), mesh.gang_of(last).value()), .colour = Colour::kNone},
+               {.words = coordinates_text(mesh, first, last), .colour = Colour::kNone}});
+  }
+  return out + table.render(colour);
+}
+
+std::string job_plan(const Plan& plan, bool colour) {
+  const JobSpec& spec = plan.spec();
+  const std::uint32_t need = spec.hosts_needed();
+  const std::uint32_t spares = std::min(spec.launch.spares, spec.pool_size() - need);
+  std::string out = text("job ", paint(Colour::kBold, spec.name, colour), "   launch local: ", need, " of ",
+                         spec.pool_size(), spec.pool_size() == 1 ? " host has ranks" : " hosts have ranks",
+                         spares > 0 ? text(", ", spares, " spare") : "", "\n");
+  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) out += mesh_plan(plan, MeshId(m), colour);
+  return out;
+}
+
+std::string plan_json(const Plan& plan) {
+  const JobSpec& spec = plan.spec();
+  std::string out = to_json(Json::object({{"v", 1},
+                                          {"type", "job"},
+                                          {"name", spec.name},
+                                          {"launch", "local"},
+                                          {"hosts", spec.pool_size()},
+                                          {"hosts_needed", spec.hosts_needed()}})) +
+                    "\n";
+  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
+    const MeshSpec& mesh = spec.meshes[m];
+    const std::uint32_t gang_size = mesh.size() / mesh.gangs();
+    for (std::uint32_t r = 0; r < mesh.size(); ++r) {
+      Json coordinates = Json::object();
+      const std::vector<std::uint32_t> at = mesh.coordinates_of(Rank(r));
+      for (std::size_t i = 0; i < at.size(); ++i) coordinates.set(mesh.dims[i].name, at[i]);
+      append_json(out, Json::object({{"v", 1},
+                                     {"type", "rank"},
+                                     {"mesh", mesh.name},
+                                     {"rank", r},
+                                     {"host", plan.hosts[plan.placement.host_of({MeshId(m), Rank(r)}).value()].name},
+                                     {"gang", mesh.gang_of(Rank(r)).value()},
+                                     {"gang_rank", r % gang_size},
+                                     {"coordinates", std::move(coordinates)}}));
+      out.push_back('\n');
+    }
+  }
+  return out;
+}
+
+bool matches(const std::string& pattern, const std::string& name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1));
+}
+
+std::map<std::string, std::string> passed_variables(const MeshSpec& mesh, const Environment& shell) {
+  std::map<std::string, std::string> passed;
+  for (const auto& [name, value] : shell.all()) {
+    const auto wanted = [&name = name](const std::string& pattern) { return matches(pattern, name); };
+    if (std::any_of(mesh.env_pass.begin(), mesh.env_pass.end(), wanted)) passed.emplace(name, value);
+  }
+  return passed;
+}
+
+std::string_view origin_name(EnvOrigin origin) {
+  switch (origin) {
+    case EnvOrigin::kGang: return "gang";
+    case EnvOrigin::kMesh: return "mesh";
+    case EnvOrigin::kNetwork: return "network";
+    case EnvOrigin::kSpec: return "env of the spec";
+    case EnvOrigin::kPassed: return "env_pass";
+  }
+  return "";
+}
+
+// What only the start can tell is said to be so; what env_pass takes may be a secret, and is counted.
+std::string shown_value(const EnvVariable& variable) {
+  if (variable.name == "MASTER_PORT" && variable.value == "0") return "(chosen at the start)";
+  if (variable.origin == EnvOrigin::kPassed) return text("(", variable.value.size(), " bytes, not shown)");
+  return variable.value;
+}
+
+std::string rank_plan(const Plan& plan, RankId rank, const Context& context, bool json) {
+  const MeshSpec& mesh = plan.spec().meshes[rank.mesh.value()];
+  const std::vector<EnvVariable> variables = rank_environment({.spec = plan.spec(),
+                                                               .placement = plan.placement,
+                                                               .hosts = plan.hosts,
+                                                               .job_id = plan.spec().name + "-????",
+                                                               .generation = {.term = Term(1), .counter = 1},
+                                                               .master_port = 0,
+                                                               .error_file = "(in the job's folder)",
+                                                               .passed = passed_variables(mesh, context.env)},
+                                                              rank);
+  const std::string& host = plan.hosts[plan.placement.host_of(rank).value()].name;
+  std::string out;
+  if (!json)
+    out = text("\nenvironment of ", mesh.name, "/", rank.rank.value(), " on ", host, ", over that of this shell\n");
+  Table table({"  VARIABLE", "VALUE", "FROM"});
+  for (const EnvVariable& variable : variables) {
+    if (json) {
+      append_json(out, Json::object({{"v", 1},
+                                     {"type", "variable"},
+                                     {"mesh", mesh.name},
+                                     {"rank", rank.rank.value()},
+                                     {"name", variable.name},
+                                     {"value", shown_value(variable)},
+                                     {"from", origin_name(variable.origin)}}));
+      out.push_back('\n');
+    } else {
+      table.add({{.words = "  " + variable.name, .colour = Colour::kNone},
+                 {.words = shown_value(variable), .colour = Colour::kNone},
+                 {.words = std::string(origin_name(variable.origin)), .colour = Colour::kDim}});
+    }
+  }
+  return json ? out : out + table.render(context.terminal.out_colour);
+}
+
+struct WantedRanks {
+  std::optional<RankList> ranks;  // nothing: the first of each mesh
+  std::string mesh;               // empty: all
+};
+
+std::string environments(const Plan& plan, const WantedRanks& wanted, const Context& context, bool json) {
+  std::string out;
+  for (std::uint32_t m = 0; m < plan.spec().meshes.size(); ++m) {
+    const MeshSpec& mesh = plan.spec().meshes[m];
+    if (!wanted.mesh.empty() && wanted.mesh != mesh.name) continue;
+    for (std::uint32_t r = 0; r < mesh.size(); ++r) {
+      const bool shown = wanted.ranks ? wanted.ranks->contains(r) : r == 0;
+      if (shown) out += rank_plan(plan, {MeshId(m), Rank(r)}, context, json);
+    }
+  }
+  return out;
+}
+
+int run_plan(const Arguments& arguments, Context& context) {
+  auto ranks = ranks_flag(arguments, "rank");
+  if (!ranks.ok()) {
+    say_error(context.terminal, {.id = "E0904", .message = ranks.error().message, .help = ""});
+    return kExitUsage;
+  }
+  const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
+  if (!input) return kExitUsage;
+  const WantedRanks wanted{.ranks = std::move(*ranks), .mesh = arguments.value("mesh").value_or("")};
+  const Plan plan{
+      .input = *input, .placement = Placement(input->spec), .hosts = virtual_hosts(input->spec.pool_size())};
+  const bool json = arguments.has("json");
+  const bool with_env = arguments.has("env") || wanted.ranks;
+
+  std::string out = json ? plan_json(plan) : job_plan(plan, context.terminal.out_colour);
+  if (with_env) {
+    const std::string env = environments(plan, wanted, context, json);
+    if (env.empty()) {
+      say_error(context.terminal, {.id = "E0904",
+                                   .message = "no rank of this spec is meant by --mesh and --rank",
+                                   .help = text("monarch plan ", printable(input->name), " shows the ranks")});
+      return kExitUsage;
+    }
+    out += env;
+  }
+  write_out(out);
+  for (const std::string& note : input->notes) say_note(context.terminal, note);
+  return kExitOk;
+}
+
+}  // namespace
+
+Command plan_command() {
+  return {.name = "plan",
+          .summary = "show which host runs which ranks, and with what environment; nothing is started",
+          .description = "",
+          .flags = {{.name = "env",
+                     .value = "",
+                     .help = "also the environment of the first rank of each mesh, and where it comes from"},
+                    {.name = "rank", .value = "RANKS", .help = "the environment of these ranks instead, such as 3,7-9"},
+                    {.name = "mesh", .value = "MESH", .help = "environments of this mesh only"},
+                    {.name = "json", .value = "", .help = "one object per line: the job, its ranks, their variables"}},
+          .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true}},
+          .run = run_plan};
+}
+
+}  // namespace monarch

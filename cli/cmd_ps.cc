@@ -1,0 +1,143 @@
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/job_argument.h"
+#include "cli/say.h"
+#include "cli/spec_input.h"
+#include "cli/status_text.h"
+#include "cli/table.h"
+#include "supervisor/client/viewer_json.h"
+#include "transport/base/json.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// What `ps` shows of one job; what cannot be read is left out, and `status` says why.
+struct Row {
+  KnownJob job;
+  std::string phase;
+  std::size_t running = 0;
+  std::size_t ranks = 0;
+  std::size_t hosts = 0;
+  std::optional<Verdict> verdict;
+};
+
+std::string_view life_name(JobLife life) {
+  switch (life) {
+    case JobLife::kLive: return "live";
+    case JobLife::kAbandoned: return "abandoned";
+    case JobLife::kEnded: return "ended";
+  }
+  return "";
+}
+
+void fill_in_status(Row& row, const JobView& view) {
+  const auto spec_text = view.spec_text();
+  const auto directory = view.spec_directory();
+  if (!spec_text.ok() || !directory.ok()) return;
+  const auto spec = parse_stored_spec(*spec_text, *directory);
+  if (!spec.ok()) return;
+  row.hosts = spec->pool_size();
+  for (const MeshSpec& mesh : spec->meshes) row.ranks += mesh.size();
+  if (row.job.life == JobLife::kEnded) return;
+  const auto status = view.status(*spec);
+  if (!status.ok()) return;
+  if (row.job.life == JobLife::kLive) row.phase = status->phase;
+  for (const MeshStatus& mesh : status->meshes) {
+    row.running += static_cast<std::size_t>(std::count_if(
+        mesh.ranks.begin(), mesh.ranks.end(), [](const RankStatus& rank) { return rank.phase == "running"; }));
+  }
+}
+
+Row row_of(const StateDir& state, const KnownJob& job) {
+  Row row{.job = job, .phase = std::string(life_name(job.life)), .verdict = std::nullopt};
+  const auto view = JobView::open(state, job.id);
+  if (!view.ok()) return row;
+  fill_in_status(row, *view);
+  if (job.life == JobLife::kEnded) {
+    auto verdict = view->verdict();
+    if (verdict.ok()) row.verdict = std::move(*verdict);
+    if (row.verdict) row.phase = outcome_name(row.verdict->outcome);
+  }
+  return row;
+}
+
+std::string json_line(const Row& row) {
+  Json exit_code;
+  if (row.verdict) exit_code = row.verdict->exit_code;
+  return to_json(Json::object({{"v", 1},
+                               {"type", "job"},
+                               {"job", row.job.id},
+                               {"name", job_name(row.job.id)},
+                               {"life", life_name(row.job.life)},
+                               {"phase", row.phase},
+                               {"created", to_text(row.job.created)},
+                               {"ranks", row.ranks},
+                               {"ranks_running", row.running},
+                               {"hosts", row.hosts},
+                               {"exit_code", std::move(exit_code)}})) +
+         "\n";
+}
+
+std::string table_of(const std::vector<Row>& rows, bool colour) {
+  Table table({"JOB", "PHASE", "CREATED", "HOSTS", "RANKS", "RUNNING", "EXIT"});
+  const auto plain = [](std::string words) { return Table::Cell{.words = std::move(words), .colour = Colour::kNone}; };
+  for (const Row& row : rows) {
+    table.add({plain(row.job.id),
+               {.words = row.phase, .colour = phase_colour(row.phase)},
+               plain(to_text(row.job.created)),
+               plain(text(row.hosts)),
+               plain(text(row.ranks)),
+               plain(row.job.life == JobLife::kEnded ? std::string() : text(row.running)),
+               plain(row.verdict ? text(row.verdict->exit_code) : std::string())});
+  }
+  return table.render(colour);
+}
+
+int run_ps(const Arguments& arguments, Context& context) {
+  const StateArgument state = take_state(context);
+  if (state.exit_code != kExitOk) return state.exit_code;
+  std::vector<Row> rows;
+  std::size_t hidden = 0;
+  if (state.state) {
+    const auto jobs = list_jobs(*state.state);
+    if (!jobs.ok()) {
+      say_error(context.terminal, {.id = "E0907", .message = jobs.error().message, .help = ""});
+      return kExitUsage;
+    }
+    for (const KnownJob& job : *jobs) {
+      const bool shown = arguments.has("all") || job.life != JobLife::kEnded;
+      if (shown) rows.push_back(row_of(*state.state, job));
+      hidden += shown ? 0 : 1;
+    }
+  }
+  if (arguments.has("json")) {
+    std::string lines;
+    for (const Row& row : rows) lines += json_line(row);
+    write_out(lines);
+    return kExitOk;
+  }
+  if (!rows.empty()) write_out(table_of(rows, context.terminal.out_colour));
+  if (rows.empty()) say_note(context.terminal, hidden == 0 ? "there is no job" : "no job is live");
+  if (hidden > 0)
+    say_note(context.terminal,
+             text(hidden, hidden == 1 ? " job that has ended: " : " jobs that have ended: ", "monarch ps --all"));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command ps_command() {
+  return {.name = "ps",
+          .summary = "list the jobs that live, or all",
+          .description = "",
+          .flags = {{.name = "all", .value = "", .help = "also those that have ended", .letter = 'a'},
+                    {.name = "json", .value = "", .help = "one object per line"}},
+          .positionals = {},
+          .run = run_ps};
+}
+
+}  // namespace monarch

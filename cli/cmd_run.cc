@@ -1,0 +1,58 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/launch.h"
+#include "cli/say.h"
+#include "cli/session_flags.h"
+#include "cli/spec_input.h"
+
+namespace monarch {
+
+namespace {
+
+int run_run(const Arguments& arguments, Context& context) {
+  const auto timeout = timeout_flag(arguments, context);
+  if (!timeout) return kExitUsage;
+  const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
+  if (!input) return kExitUsage;
+  for (const std::string& note : input->notes) say_note(context.terminal, note);
+
+  // Before the supervisor starts: a Ctrl-C meanwhile must stop the job, and not only us.
+  const auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
+  if (!signals.ok()) {
+    say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
+    return kExitInternal;
+  }
+  const LaunchedJob job = launch_job(*input, context);
+  if (job.view == nullptr) return job.exit_code;
+  SessionOptions options;
+  options.kind = ViewerKind::kOwner;
+  options.viewer = "run";
+  options.output = options.from_the_start = options.events = options.result = true;
+  options.json = arguments.has("json");
+  options.style = line_style(arguments);
+  options.stop_after = *timeout;
+  options.spec_name = input->name;
+  return follow_job(*job.view, input->spec, context, **signals, std::move(options)).exit_code;
+}
+
+}  // namespace
+
+Command run_command() {
+  std::vector<Flag> flags = {{.name = "timeout",
+                              .value = "DURATION",
+                              .help = "stop the job in order after this (30s, 5m, 4h): exit code 124"}};
+  for (const Flag& flag : output_flags()) flags.push_back(flag);
+  return {
+      .name = "run",
+      .summary = "start a job, show its output and events until it ends, and exit as it did",
+      .description =
+          "The ranks' stdout goes to stdout, their stderr and our own words to stderr. Ctrl-C once stops the job in\n"
+          "order, twice kills it, three times leaves while the supervisor goes on killing. TERM and HUP stop it in\n"
+          "order; USR1, USR2, QUIT and CONT go to the ranks; Ctrl-Z stops the viewer alone. A viewer that is killed\n"
+          "leaves the job running: monarch attach.",
+      .flags = std::move(flags),
+      .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true}},
+      .run = run_run};
+}
+
+}  // namespace monarch

@@ -1,0 +1,40 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/job_argument.h"
+#include "cli/say.h"
+#include "cli/status_text.h"
+#include "supervisor/client/viewer_json.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+int run_status(const Arguments& arguments, Context& context) {
+  const JobArgument argument = take_job(arguments.positional(0), context);
+  if (argument.job == nullptr) return argument.exit_code;
+  const auto status = argument.job->view.status(argument.job->spec);
+  if (!status.ok()) {
+    const std::string& id = argument.job->view.id();
+    say_error(context.terminal, {.id = "E0908",
+                                 .message = text("status of ", id, ": ", status.error().message),
+                                 .help = text("monarch events ", id)});
+    return kExitInternal;
+  }
+  write_out(arguments.has("json") ? to_json(status_json(*status)) + "\n"
+                                  : status_text(*status, context.terminal.out_colour));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command status_command() {
+  return {.name = "status",
+          .summary = "show a job's meshes, ranks and hosts, while it runs and after it",
+          .description = "Without a supervisor, what its journal says.",
+          .flags = {{.name = "json", .value = "", .help = "as one line of JSON"}},
+          .positionals = {{.name = "JOB", .help = "which job"}},
+          .run = run_status};
+}
+
+}  // namespace monarch

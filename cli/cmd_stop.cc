@@ -1,0 +1,53 @@
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "cli/session_flags.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+int run_stop(const Arguments& arguments, Context& context) {
+  const auto timeout = timeout_flag(arguments, context);
+  if (!timeout) return kExitUsage;
+  const JobArgument argument = take_job(arguments.positional(0), context);
+  if (argument.job == nullptr) return argument.exit_code;
+  const OpenedJob& job = *argument.job;
+  const auto verdict = job.view.verdict();
+  if (verdict.ok() && *verdict) {
+    say_note(context.terminal, text(job.view.id(), " has ended already: ", printable((*verdict)->reason)));
+    return kExitOk;
+  }
+  SessionOptions options;
+  options.viewer = "stop";
+  options.events = true;
+  options.leave_after = *timeout;
+  options.stop = StopRequest{.how = arguments.has("kill") ? StopHow::kKill : StopHow::kOrderly,
+                             .interrupted = false,
+                             .exit_code = 0,
+                             .who = text("monarch stop, pid ", ::getpid())};
+  const SessionEnd end = follow_job(job, context, std::move(options));
+  if (!end.verdict) return end.exit_code;
+  say_note(context.terminal, text(job.view.id(), " has ended: ", printable(end.verdict->reason)));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command stop_command() {
+  return {
+      .name = "stop",
+      .summary = "stop a job and wait until it has ended",
+      .description = "Each rank gets its stop signal and its whole grace. A job that has ended already is no error.",
+      .flags = {{.name = "kill", .value = "", .help = "kill at once, without grace"},
+                {.name = "timeout",
+                 .value = "DURATION",
+                 .help = "wait no longer than this: exit code 124; the job goes on stopping"}},
+      .positionals = {{.name = "JOB", .help = "which job"}},
+      .run = run_stop};
+}
+
+}  // namespace monarch

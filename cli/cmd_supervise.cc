@@ -1,0 +1,52 @@
+// `monarch supervise`: the supervisor's own process. Not for people: `run` and `up` start it under its guard.
+
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/supervisor.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+std::optional<int> descriptor_of(const std::string& number) {
+  int fd = -1;
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), fd);
+  if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || fd < 3) return std::nullopt;
+  return fd;
+}
+
+int run_supervise(const Arguments& arguments, Context& context) {
+  const auto keeper = descriptor_of(context.env.get("MONARCH_KEEPER_FD"));
+  if (!keeper || !arguments.has("job-dir")) {
+    say_error(context.terminal, {.id = "E0901",
+                                 .message = "`monarch supervise` is started by `monarch run` and `monarch up`",
+                                 .help = "run `monarch up SPEC`"});
+    return kExitUsage;
+  }
+  const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
+  const int ready = descriptor_of(arguments.value("ready-fd").value_or("")).value_or(-1);
+  return supervise({.job_directory = *arguments.value("job-dir"),
+                    .worker_path = binaries.ok() ? binaries->worker : std::string(),
+                    .ready_fd = ready,
+                    .keeper_fd = *keeper});
+}
+
+}  // namespace
+
+Command supervise_command() {
+  return {.name = "supervise",
+          .summary = "decide about one job (started by `run` and `up`)",
+          .description = "",
+          .flags = {{.name = "job-dir", .value = "DIR", .help = "the job's directory"},
+                    {.name = "ready-fd", .value = "N", .help = "descriptor that is told when it is ready"}},
+          .positionals = {},
+          .run = run_supervise,
+          .hidden = true};
+}
+
+}  // namespace monarch

@@ -1,0 +1,69 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/launch.h"
+#include "cli/say.h"
+#include "cli/session_flags.h"
+#include "cli/spec_input.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// The id of a live job that was started with the same bytes from the same folder.
+std::optional<std::string> live_and_unchanged(const SpecInput& input, const StateDir& state) {
+  const auto jobs = list_jobs(state);
+  if (!jobs.ok()) return std::nullopt;
+  for (const KnownJob& job : *jobs) {
+    if (job.life != JobLife::kLive || job_name(job.id) != input.spec.name) continue;
+    const auto view = JobView::open(state, job.id);
+    if (!view.ok()) continue;
+    const auto spec = view->spec_text();
+    const auto directory = view->spec_directory();
+    if (spec.ok() && directory.ok() && *spec == input.text && *directory == input.directory) return job.id;
+  }
+  return std::nullopt;
+}
+
+int run_up(const Arguments& arguments, Context& context) {
+  const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
+  if (!input) return kExitUsage;
+  const StateArgument state = take_state(context);
+  if (state.exit_code != kExitOk) return state.exit_code;
+  if (const auto id = state.state ? live_and_unchanged(*input, *state.state) : std::nullopt) {
+    say_note(context.terminal, text(*id, " is live, and its spec is unchanged"));
+    write_out(*id + "\n");
+    return kExitOk;
+  }
+  for (const std::string& note : input->notes) say_note(context.terminal, note);
+
+  const auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
+  if (!signals.ok()) {
+    say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
+    return kExitInternal;
+  }
+  const LaunchedJob job = launch_job(*input, context);
+  if (job.view == nullptr) return job.exit_code;
+  SessionOptions options;
+  options.kind = ViewerKind::kOwner;
+  options.viewer = "up";
+  options.until = SessionOptions::Until::kRunning;
+  options.from_the_start = options.events = options.result = true;
+  const SessionEnd end = follow_job(*job.view, input->spec, context, **signals, std::move(options));
+  if (end.running || end.verdict) write_out(job.view->id() + "\n");
+  return end.exit_code;
+}
+
+}  // namespace
+
+Command up_command() {
+  return {.name = "up",
+          .summary = "start a job and leave it running: prints its id when every mesh is ready",
+          .description =
+              "A spec that is live and unchanged is left as it is. Until the job is ready, Ctrl-C stops it as in run.",
+          .flags = {},
+          .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true}},
+          .run = run_up};
+}
+
+}  // namespace monarch

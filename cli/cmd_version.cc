@@ -1,0 +1,31 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "transport/base/json.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+int run_version(const Arguments& arguments, Context&) {
+  if (arguments.has("json")) {
+    write_out(to_json(Json::object({{"v", 1}, {"type", "version"}, {"version", MONARCH_VERSION}})) + "\n");
+  } else {
+    write_out(text("monarch ", MONARCH_VERSION, "\n"));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command version_command() {
+  return {.name = "version",
+          .summary = "show which build this is",
+          .description = "",
+          .flags = {{.name = "json", .value = "", .help = "as one line of JSON"}},
+          .positionals = {},
+          .run = run_version};
+}
+
+}  // namespace monarch

@@ -1,0 +1,47 @@
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "cli/session_flags.h"
+#include "supervisor/client/viewer_json.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+int run_wait(const Arguments& arguments, Context& context) {
+  const auto timeout = timeout_flag(arguments, context);
+  if (!timeout) return kExitUsage;
+  const JobArgument argument = take_job(arguments.positional(0), context);
+  if (argument.job == nullptr) return argument.exit_code;
+  const OpenedJob& job = *argument.job;
+  SessionEnd end;
+  const auto verdict = job.view.verdict();
+  if (verdict.ok() && *verdict) {
+    end = {.exit_code = (*verdict)->exit_code, .verdict = *verdict};
+  } else {
+    SessionOptions options;
+    options.viewer = "wait";
+    options.leave_after = *timeout;
+    end = follow_job(job, context, std::move(options));
+  }
+  if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
+  if (end.verdict) say_note(context.terminal, text(job.view.id(), ": ", printable(end.verdict->reason)));
+  return end.exit_code;
+}
+
+}  // namespace
+
+Command wait_command() {
+  return {.name = "wait",
+          .summary = "wait until a job has ended, and exit as it did",
+          .description = "",
+          .flags = {{.name = "timeout",
+                     .value = "DURATION",
+                     .help = "wait no longer than this (30s, 5m): exit code 124; the job goes on"},
+                    {.name = "json", .value = "", .help = "the result as one line of JSON on stdout"}},
+          .positionals = {{.name = "JOB", .help = "which job"}},
+          .run = run_wait};
+}
+
+}  // namespace monarch

@@ -1,0 +1,75 @@
+#pragma once
+
+// Command: one verb of `monarch` as data: its flags, its arguments and what it does. Parsing, --help, MONARCH_OPT_ variables,
+// suggestions and the lint of the man page all read the same tables.
+//
+// Thread: values; made by main.cc, one function per command.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/environment.h"
+#include "cli/terminal.h"
+
+namespace monarch {
+
+struct Flag {
+  std::string name;   // "timeout"
+  std::string value;  // "DURATION"; empty: a switch
+  std::string help;
+  char letter = 0;
+};
+
+struct Positional {
+  std::string name;  // "JOB"
+  std::string help;
+  bool required = false;
+  bool many = false;  // one or more
+};
+
+// What was written, checked against the command's tables.
+class Arguments {
+ public:
+  bool has(std::string_view flag) const { return flags_.contains(flag); }
+  std::optional<std::string> value(std::string_view flag) const;
+  const std::vector<std::string>& positionals() const { return positionals_; }
+  // Empty if it was not written.
+  std::string positional(std::size_t index) const;
+
+  void set(std::string flag, std::string value) { flags_[std::move(flag)] = std::move(value); }
+  void add(std::string positional) { positionals_.push_back(std::move(positional)); }
+
+ private:
+  std::map<std::string, std::string, std::less<>> flags_;
+  std::vector<std::string> positionals_;
+};
+
+// What a command finds around it; made once, by main.cc.
+struct Context {
+  Environment env;
+  std::string executable;  // our own path, resolved
+  Terminal terminal;
+};
+
+struct Command {
+  std::string name;
+  std::string summary;      // one line
+  std::string description;  // paragraphs for --help; may be empty
+  std::vector<Flag> flags;
+  std::vector<Positional> positionals;
+  std::function<int(const Arguments&, Context&)> run;
+  bool hidden = false;      // not in lists, no suggestion leads to it
+  bool takes_argv = false;  // its arguments are handed over as positionals, unparsed
+};
+
+// --color, --quiet and --help, which every command has.
+std::vector<Flag> common_flags();
+
+// "MONARCH_OPT_NO_PREFIX"
+std::string option_variable(std::string_view flag);
+
+}  // namespace monarch

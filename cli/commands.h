@@ -1,0 +1,25 @@
+#pragma once
+
+// Every command of `monarch`, each from the file of its name. main.cc lists them; the list is the order of --help.
+//
+// Thread: pure functions; what they return runs on the main thread.
+
+#include "cli/command.h"
+
+namespace monarch {
+
+Command run_command();
+Command up_command();
+Command attach_command();
+Command stop_command();
+Command ps_command();
+Command status_command();
+Command wait_command();
+Command logs_command();
+Command events_command();
+Command plan_command();
+Command validate_command();
+Command version_command();
+Command supervise_command();
+
+}  // namespace monarch

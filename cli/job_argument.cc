@@ -1,0 +1,60 @@
+#include "cli/job_argument.h"
+
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "cli/spec_input.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+JobArgument complain(const Context& context, const std::string& message) {
+  say_error(context.terminal, {.id = "E0906", .message = message, .help = "monarch ps --all lists the jobs"});
+  return {.job = nullptr, .exit_code = kExitUsage};
+}
+
+// An id that is no job of ours to read is asked for by name, so that the refusal says whose it is.
+Result<std::string> find_id(const StateDir& state, const std::string& written) {
+  MONARCH_ASSIGN(const std::vector<KnownJob> jobs, list_jobs(state));
+  auto id = resolve_job(jobs, written);
+  if (id.ok() || !is_job_id(written)) return id;
+  const auto job = state.open_job(written);
+  if (!job.ok() && job.error().code != ErrorCode::kNotFound) return job.error();
+  return id;
+}
+
+}  // namespace
+
+StateArgument take_state(const Context& context) {
+  const auto root = state_root(StateEnvironment::of_this_process());
+  if (!root.ok()) {
+    say_error(context.terminal, {.id = "E0907", .message = root.error().message, .help = "set MONARCH_STATE_DIR"});
+    return {.state = std::nullopt, .exit_code = kExitUsage};
+  }
+  auto state = StateDir::open(*root);
+  if (state.ok()) return {.state = std::move(*state), .exit_code = kExitOk};
+  if (state.error().code == ErrorCode::kNotFound) return {};
+  say_error(context.terminal, {.id = "E0907", .message = state.error().message, .help = ""});
+  return {.state = std::nullopt, .exit_code = kExitUsage};
+}
+
+JobArgument take_job(const std::string& written, const Context& context) {
+  const StateArgument state = take_state(context);
+  if (state.exit_code != kExitOk) return {.job = nullptr, .exit_code = state.exit_code};
+  if (!state.state) return complain(context, "there is no job: none was ever started here");
+  const auto id = find_id(*state.state, written);
+  if (!id.ok()) return complain(context, id.error().message);
+  auto view = JobView::open(*state.state, *id);
+  if (!view.ok()) return complain(context, view.error().message);
+  const auto spec_text = view->spec_text();
+  const auto directory = view->spec_directory();
+  if (!spec_text.ok()) return complain(context, spec_text.error().message);
+  if (!directory.ok()) return complain(context, directory.error().message);
+  auto spec = parse_stored_spec(*spec_text, *directory);
+  if (!spec.ok()) return complain(context, spec.error().message);
+  return {.job = std::make_unique<OpenedJob>(OpenedJob{.view = std::move(*view), .spec = std::move(*spec)}),
+          .exit_code = kExitOk};
+}
+
+}  // namespace monarch

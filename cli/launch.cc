@@ -1,0 +1,83 @@
+#include "cli/launch.h"
+
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/client/viewer_json.h"
+#include "supervisor/journal/runtime_dir.h"
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+LaunchedJob failed(const Context& context, int exit_code, const std::string& message, const std::string& help = "") {
+  const std::string_view id = exit_code == kExitUsage ? "E0907" : exit_code == kExitInternal ? "E0908" : "E0909";
+  say_error(context.terminal, {.id = std::string(id), .message = message, .help = help});
+  return {.view = nullptr, .exit_code = exit_code};
+}
+
+// A place that is wrong is the user's to mend; one that is full or cannot be written is a failure of the journal's ground.
+int exit_code_for(const Error& error) { return error.code == ErrorCode::kInvalid ? kExitUsage : kExitJournal; }
+
+// Without one, the job would look as if its supervisor had crashed.
+void write_failed_verdict(const JobDirectory& job, const StartFailure& failure) {
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.exit_code = failure.exit_code;
+  verdict.cause.kind = CauseKind::kInternal;
+  verdict.cause.summary = failure.message;
+  verdict.reason = text("the supervisor did not start: ", failure.message);
+  verdict.started = verdict.ended = wall_now();
+  // If it cannot be written, the reason was said on stderr, and `ps` shows the job as abandoned.
+  (void)job.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+}
+
+std::string indented(const std::string& lines) {
+  std::string out;
+  std::string_view rest = lines;
+  while (!rest.empty()) {
+    const std::size_t newline = rest.find('\n');
+    out += text("   │ ", printable(rest.substr(0, newline)), "\n");
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+  }
+  return out;
+}
+
+Result<JobDirectory> make_job(const SpecInput& input, const StateDir& state) {
+  MONARCH_ASSIGN(JobDirectory job, state.create_job(input.spec.name));
+  MONARCH_TRY(write_job_files(job, input.text, input.directory));
+  return job;
+}
+
+}  // namespace
+
+LaunchedJob launch_job(const SpecInput& input, const Context& context) {
+  const StateEnvironment environment = StateEnvironment::of_this_process();
+  const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
+  if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
+  const auto root = state_root(environment);
+  if (!root.ok()) return failed(context, kExitUsage, root.error().message, "set MONARCH_STATE_DIR");
+  const auto state = StateDir::open_for_writing(*root);
+  if (!state.ok()) return failed(context, exit_code_for(state.error()), state.error().message);
+  const auto runtime = open_runtime_dir(environment);
+  if (!runtime.ok()) return failed(context, exit_code_for(runtime.error()), runtime.error().message);
+
+  auto job = make_job(input, *state);
+  if (!job.ok()) return failed(context, exit_code_for(job.error()), job.error().message);
+  say_note(context.terminal, text("job ", job->id, " from ", printable(input.name)));
+  const StartFailure failure = start_supervisor(*job, *binaries);
+  if (failure.exit_code != kExitOk) {
+    write_failed_verdict(*job, failure);
+    LaunchedJob none = failed(context, failure.exit_code, printable(failure.message),
+                              text("its log is ", job->directory.path(), "/", kSupervisorLogFile));
+    write_err(indented(failure.log_tail));
+    return none;
+  }
+  auto view = JobView::open(*state, job->id);
+  if (!view.ok()) return failed(context, kExitInternal, view.error().message);
+  return {.view = std::make_unique<JobView>(std::move(*view)), .exit_code = kExitOk};
+}
+
+}  // namespace monarch

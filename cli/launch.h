@@ -1,0 +1,22 @@
+#pragma once
+
+// From a checked spec to a running supervisor: the job's folder, its files, the guard; or the reason why there is none.
+//
+// Thread: the only one of its process (it forks).
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/spec_input.h"
+#include "supervisor/client/job_view.h"
+
+namespace monarch {
+
+struct LaunchedJob {
+  std::unique_ptr<JobView> view;  // nothing: stderr says why, and the command exits with `exit_code`
+  int exit_code = 0;
+};
+
+LaunchedJob launch_job(const SpecInput& input, const Context& context);
+
+}  // namespace monarch

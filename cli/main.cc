@@ -1,0 +1,70 @@
+// `monarch`: the program is this list of commands, the environment and the terminal; which command runs is decided by options.cc.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "cli/say.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+std::vector<Command> all_commands() {
+  return {run_command(),      up_command(),      attach_command(),   stop_command(),   ps_command(),
+          status_command(),   wait_command(),    logs_command(),     events_command(), plan_command(),
+          validate_command(), version_command(), supervise_command()};
+}
+
+std::string own_path() {
+  std::array<char, PATH_MAX> buffer{};
+  const long size = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
+  return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
+int run_invocation(const Invocation& invocation, Context& context) {
+  context.terminal.quiet = invocation.arguments.has("quiet");
+  const auto when = parse_colour_when(invocation.arguments.value("color").value_or("auto"));
+  if (!when.ok()) {
+    say_error(context.terminal, {.id = "E0904", .message = text("--color: ", when.error().message), .help = ""});
+    return kExitUsage;
+  }
+  context.terminal.decide_colours(*when, context.env);
+  return invocation.command->run(invocation.arguments, context);
+}
+
+int run_monarch(const std::vector<std::string>& line) {
+  Context context{
+      .env = Environment::of_this_process(environ), .executable = own_path(), .terminal = Terminal::of_this_process()};
+  context.terminal.decide_colours(ColourWhen::kAuto, context.env);
+  // A reader that goes away is told by EPIPE, and the command decides what that means.
+  ::signal(SIGPIPE, SIG_IGN);
+
+  const std::vector<Command> commands = all_commands();
+  const ParsedLine parsed = parse_command_line(commands, line, context.env);
+  if (const auto* complaint = std::get_if<Complaint>(&parsed)) {
+    say_error(context.terminal, *complaint);
+    return kExitUsage;
+  }
+  if (const auto* help = std::get_if<HelpWanted>(&parsed)) {
+    write_out(help->command == nullptr ? help_text(commands) : help_text(*help->command));
+    return kExitOk;
+  }
+  return run_invocation(std::get<Invocation>(parsed), context);
+}
+
+}  // namespace
+
+}  // namespace monarch
+
+int main(int argc, char** argv) {
+  return monarch::run_monarch(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}

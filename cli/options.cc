@@ -1,0 +1,290 @@
+#include "cli/options.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "supervisor/spec/suggest.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::string_view kVariablePrefix = "MONARCH_OPT_";
+
+std::vector<Flag> flags_of(const Command& command) {
+  std::vector<Flag> flags = command.flags;
+  for (Flag& flag : common_flags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+std::vector<std::string> visible_names(const std::vector<Command>& commands) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    if (!command.hidden) names.push_back(command.name);
+  }
+  return names;
+}
+
+Complaint unknown_command(const std::vector<Command>& commands, const std::string& written) {
+  const std::vector<std::string> names = visible_names(commands);
+  const std::optional<std::string> near = nearest(written, names);
+  return {.id = "E0901",
+          .message = text("unknown command `", printable(written), "`"),
+          .help = near ? text("did you mean `monarch ", *near, "`?") : text("one of: ", join(names, " "))};
+}
+
+Complaint unknown_flag(const Command& command, const std::string& written) {
+  const std::string name = written.substr(0, written.find('='));
+  std::vector<std::string> known;
+  for (const Flag& flag : flags_of(command)) known.push_back(text("--", flag.name));
+  const std::optional<std::string> near = nearest(name, known);
+  return {.id = "E0902",
+          .message = text("unknown flag `", printable(name), "` of `monarch ", command.name, "`"),
+          .help = near ? text("did you mean `", *near, "`?") : text("monarch ", command.name, " --help lists them")};
+}
+
+std::string usage_line(const Command& command) {
+  std::string line = text("monarch ", command.name);
+  for (const Positional& positional : command.positionals) {
+    const std::string shown = text(positional.name, positional.many ? "…" : "");
+    line += positional.required ? text(" ", shown) : text(" [", shown, "]");
+  }
+  return line + " [flags]";
+}
+
+Complaint misused(const Command& command, std::string message) {
+  return {.id = "E0903", .message = std::move(message), .help = text("usage: ", usage_line(command))};
+}
+
+// MONARCH_OPT_ variables that no command knows are refused: a mistyped one would be ignored in silence.
+std::optional<Complaint> check_variables(const std::vector<Command>& commands, const Environment& env) {
+  std::vector<std::string> known;
+  for (const Command& command : commands) {
+    for (const Flag& flag : flags_of(command)) {
+      if (flag.name != "help") known.push_back(option_variable(flag.name));
+    }
+  }
+  for (const auto& [name, value] : env.all()) {
+    if (!name.starts_with(kVariablePrefix) || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::optional<std::string> near = nearest(name, known);
+    return Complaint{.id = "E0905",
+                     .message = text("the environment variable ", printable(name), " is not a flag of any command"),
+                     .help = near ? text("did you mean ", *near, "?") : "unset it"};
+  }
+  return std::nullopt;
+}
+
+struct SwitchValue {
+  bool valid = false;
+  bool on = false;
+};
+
+SwitchValue parse_switch(std::string_view written) {
+  if (written == "true" || written == "1") return {.valid = true, .on = true};
+  if (written == "false" || written == "0") return {.valid = true, .on = false};
+  return {};
+}
+
+std::optional<Complaint> apply_variables(const Command& command, const Environment& env, Arguments& arguments) {
+  for (const Flag& flag : flags_of(command)) {
+    const std::string name = option_variable(flag.name);
+    if (flag.name == "help" || !env.has(name) || arguments.has(flag.name)) continue;
+    const std::string written = env.get(name);
+    if (!flag.value.empty()) {
+      arguments.set(flag.name, written);
+      continue;
+    }
+    const SwitchValue value = parse_switch(written);
+    if (!value.valid) {
+      return Complaint{.id = "E0905",
+                       .message = text(name, "=", printable(written), ": neither true nor false"),
+                       .help = text("set it to true or false, or unset it")};
+    }
+    if (value.on) arguments.set(flag.name, "true");
+  }
+  return std::nullopt;
+}
+
+// One CLI11 app per parse: only the command that was asked for is built.
+class Splitter {
+ public:
+  explicit Splitter(const Command& command) : command_(command), flags_(flags_of(command)) {
+    app_.set_help_flag();  // help is a flag of the table
+    app_.allow_extras();
+    values_.resize(flags_.size());
+    for (std::size_t i = 0; i < flags_.size(); ++i) {
+      const Flag& flag = flags_[i];
+      const std::string names =
+          flag.letter == 0 ? text("--", flag.name) : text("-", std::string(1, flag.letter), ",--", flag.name);
+      CLI::Option* option = nullptr;
+      if (flag.value.empty()) {
+        option = app_.add_flag(names)->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      } else {
+        option = app_.add_option(names, values_[i])->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+      }
+      options_.push_back(option);
+    }
+  }
+
+  std::variant<Arguments, HelpWanted, Complaint> split(std::vector<std::string> words) {
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(words);
+    } catch (const CLI::ParseError& error) {
+      // With extras allowed and texts only, what is left is a flag without its value, or a switch with one.
+      return misused(command_, explain(error));
+    }
+    return collect();
+  }
+
+ private:
+  std::string explain(const CLI::ParseError& error) const {
+    const std::string what = error.what();
+    for (const Flag& flag : flags_) {
+      const std::string name = text("--", flag.name);
+      if (what.find(name) == std::string::npos) continue;
+      return flag.value.empty() ? text("`", name, "` takes no value")
+                                : text("`", name, "` needs a value: ", name, " ", flag.value);
+    }
+    return printable(what);
+  }
+
+  std::variant<Arguments, HelpWanted, Complaint> collect() {
+    Arguments arguments;
+    std::optional<Complaint> wrong;
+    for (const std::string& word : app_.remaining()) {
+      if (word.size() > 1 && word.front() == '-') {
+        if (!wrong) wrong = unknown_flag(command_, word);
+      } else {
+        arguments.add(word);
+      }
+    }
+    for (std::size_t i = 0; i < flags_.size(); ++i) {
+      if (options_[i]->count() == 0) continue;
+      if (flags_[i].name == "help") return HelpWanted{.command = &command_};
+      if (options_[i]->count() > 1 && !flags_[i].value.empty() && !wrong) {
+        wrong = misused(command_, text("`--", flags_[i].name, "` is given ", options_[i]->count(), " times"));
+      }
+      arguments.set(flags_[i].name, flags_[i].value.empty() ? "true" : values_[i].front());
+    }
+    if (wrong) return *wrong;
+    return arguments;
+  }
+
+  const Command& command_;
+  CLI::App app_;
+  std::vector<Flag> flags_;
+  std::vector<std::vector<std::string>> values_;
+  std::vector<CLI::Option*> options_;
+};
+
+std::optional<Complaint> check_positionals(const Command& command, const Arguments& arguments) {
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < command.positionals.size(); ++i) {
+    const Positional& positional = command.positionals[i];
+    if (positional.required && arguments.positionals().size() <= i) {
+      return misused(command, text("`monarch ", command.name, "` needs ", positional.name, ": ", positional.help));
+    }
+    most = positional.many ? SIZE_MAX : most + 1;
+  }
+  if (arguments.positionals().size() <= most) return std::nullopt;
+  return misused(command, text("unexpected argument `", printable(arguments.positionals()[most]), "`"));
+}
+
+ParsedLine parse_command(const Command& command, std::vector<std::string> words, const Environment& env) {
+  if (command.takes_argv) {
+    Invocation invocation{.command = &command, .arguments = {}};
+    for (std::string& word : words) invocation.arguments.add(std::move(word));
+    return invocation;
+  }
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const bool has_program = dashes != words.end();
+  words.erase(dashes, words.end());
+
+  auto parsed = Splitter(command).split(std::move(words));
+  if (auto* help = std::get_if<HelpWanted>(&parsed)) return *help;
+  if (auto* error = std::get_if<Complaint>(&parsed)) return *error;
+  if (has_program) {
+    return misused(command,
+                   text("what follows `--` belongs to the program, and `monarch ", command.name, "` takes none"));
+  }
+  Invocation invocation{.command = &command, .arguments = std::move(std::get<Arguments>(parsed))};
+  if (auto error = apply_variables(command, env, invocation.arguments)) return *error;
+  if (auto error = check_positionals(command, invocation.arguments)) return *error;
+  return invocation;
+}
+
+void append_row(std::string& out, std::string_view left, std::string_view right, std::size_t width) {
+  out += text("  ", left, std::string(width - left.size() + 2, ' '), right, "\n");
+}
+
+std::string shown_flag(const Flag& flag) {
+  std::string shown = flag.letter == 0 ? "    " : text("-", std::string(1, flag.letter), ", ");
+  shown += text("--", flag.name);
+  return flag.value.empty() ? shown : text(shown, " ", flag.value);
+}
+
+}  // namespace
+
+ParsedLine parse_command_line(const std::vector<Command>& commands, const std::vector<std::string>& line,
+                              const Environment& env) {
+  if (auto error = check_variables(commands, env)) return *error;
+  if (line.empty()) {
+    return Complaint{
+        .id = "E0901", .message = "no command", .help = text("one of: ", join(visible_names(commands), " "))};
+  }
+  std::string first = line.front();
+  if (first == "--help" || first == "-h" || (first == "help" && line.size() == 1)) return HelpWanted{};
+  if (first == "--version") first = "version";
+  const bool help_on = first == "help";
+  if (help_on) first = line[1];
+  const auto found = std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == first; });
+  if (found == commands.end()) {
+    if (first.size() > 1 && first.front() == '-') {
+      return Complaint{.id = "E0902",
+                       .message = text("unknown flag `", printable(first), "` before the command"),
+                       .help = "flags follow the command: monarch COMMAND [flags]"};
+    }
+    return unknown_command(commands, first);
+  }
+  if (help_on) return HelpWanted{.command = &*found};
+  return parse_command(*found, {line.begin() + 1, line.end()}, env);
+}
+
+std::string help_text(const std::vector<Command>& commands) {
+  std::string out = "monarch " MONARCH_VERSION
+                    ": starts a mesh of processes on many machines and keeps it alive\n\n"
+                    "usage: monarch COMMAND [flags]\n\n";
+  std::size_t width = 0;
+  for (const Command& command : commands) width = std::max(width, command.name.size());
+  for (const Command& command : commands) {
+    if (!command.hidden) append_row(out, command.name, command.summary, width);
+  }
+  out +=
+      "\nmonarch COMMAND --help tells more. JOB is an id, a unique beginning of one, the name of the only such job "
+      "that\n"
+      "is live, `last`, or left out if only one job is live.\n";
+  return out;
+}
+
+std::string help_text(const Command& command) {
+  std::string out = text("usage: ", usage_line(command), "\n\n", command.summary, "\n");
+  if (!command.description.empty()) out += text("\n", command.description, "\n");
+  if (!command.positionals.empty()) {
+    out += "\narguments:\n";
+    std::size_t width = 0;
+    for (const Positional& positional : command.positionals) width = std::max(width, positional.name.size());
+    for (const Positional& positional : command.positionals) append_row(out, positional.name, positional.help, width);
+  }
+  out += "\nflags (each also as a variable, such as MONARCH_OPT_QUIET=true):\n";
+  std::size_t width = 0;
+  for (const Flag& flag : flags_of(command)) width = std::max(width, shown_flag(flag).size());
+  for (const Flag& flag : flags_of(command)) append_row(out, shown_flag(flag), flag.help, width);
+  return out;
+}
+
+}  // namespace monarch

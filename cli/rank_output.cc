@@ -1,0 +1,204 @@
+#include "cli/rank_output.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "supervisor/core/placement.h"
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kStepsPerTurn = 8;                               // then signals and events have their turn
+constexpr Duration kRetryRead = Duration::milliseconds(50);    // of bytes that are not in their file yet
+constexpr Duration kGiveUpAfter = Duration::seconds(2);        // they are counted as lost
+constexpr Duration kLookPeriod = Duration::milliseconds(500);  // at the files, at most
+constexpr std::int64_t kLookShare = 20;                        // of the time goes into looking
+
+LinePrinterOptions printer_options(LineStyle style, bool terminal, bool colour) {
+  // JSON's own writer escapes what could steer a terminal.
+  return {.style = style, .for_terminal = terminal && style != LineStyle::kJson, .colour = colour};
+}
+
+std::vector<std::string> names_of(const JobSpec& spec) {
+  std::vector<std::string> names;
+  for (const MeshSpec& mesh : spec.meshes) names.push_back(mesh.name);
+  return names;
+}
+
+std::map<RankId, std::string> hosts_of(const JobSpec& spec) {
+  const Placement placement(spec);
+  const std::vector<PoolHost> pool = virtual_hosts(spec.pool_size());
+  std::map<RankId, std::string> hosts;
+  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
+    for (std::uint32_t r = 0; r < spec.meshes[m].size(); ++r) {
+      const RankId rank{MeshId(m), Rank(r)};
+      hosts.emplace(rank, pool[placement.host_of(rank).value()].name);
+    }
+  }
+  return hosts;
+}
+
+}  // namespace
+
+RankOutput::RankOutput(EventLoop& loop, Screen& screen, const JobSpec& spec, RankOutputOptions options)
+    : loop_(loop),
+      screen_(screen),
+      style_(options.style),
+      mesh_names_(names_of(spec)),
+      hosts_(hosts_of(spec)),
+      out_printer_(printer_options(options.style, screen.terminal().out_is_terminal, screen.terminal().out_colour)),
+      err_printer_(printer_options(options.style, screen.terminal().err_is_terminal, screen.terminal().err_colour)),
+      follower_({.log_directory = std::move(options.log_directory),
+                 .mesh_names = mesh_names_,
+                 .wanted = std::move(options.wanted)},
+                *this) {
+  screen_.on_drained([this] { go_on(); });
+}
+
+RankOutput::~RankOutput() {
+  screen_.on_drained({});
+  if (pump_timer_ != 0) loop_.cancel(pump_timer_);
+  if (look_timer_ != 0) loop_.cancel(look_timer_);
+}
+
+OutputWriter& RankOutput::writer(OutputStream stream) {
+  return stream == OutputStream::kStdout || style_ == LineStyle::kJson ? screen_.out() : screen_.err();
+}
+
+const RankOutput::Known& RankOutput::known(const StreamId& stream) {
+  const auto [entry, fresh] = streams_.try_emplace(stream);
+  if (fresh) {
+    const auto host = hosts_.find(stream.rank);
+    entry->second = {.key = streams_.size(),
+                     .source = {.mesh = mesh_names_[stream.rank.mesh.value()],
+                                .rank = stream.rank.rank.value(),
+                                .generation = stream.generation,
+                                .host = host == hosts_.end() ? "?" : host->second,
+                                .stream = stream.stream}};
+  }
+  return entry->second;
+}
+
+void RankOutput::on_output(const StreamId& stream, std::string_view bytes) {
+  const Known& from = known(stream);
+  OutputWriter& to = writer(stream.stream);
+  screen_.make_room();
+  printer(stream.stream).feed(from.key, from.source, bytes, to.buffer());
+  to.flush_if_large();
+}
+
+void RankOutput::on_lost(const StreamId& stream, std::uint64_t bytes) {
+  const Known& from = known(stream);
+  screen_.say(text("monarch: ", bytes, " bytes of ", from.source.mesh, "/", from.source.rank, "'s ",
+                   stream.stream == OutputStream::kStdout ? "stdout" : "stderr", " are in no log any more\n"));
+}
+
+Status RankOutput::connect(const std::string& socket, const std::string& viewer, std::function<void(Error)> on_closed) {
+  connection_.reset();
+  auto connection = OutputConnection::connect(
+      loop_, socket, viewer,
+      {.on_piece = [this](const OutputPiece& piece) { on_piece(piece); }, .on_closed = std::move(on_closed)});
+  if (!connection.ok()) return connection.error();
+  connection_ = std::move(*connection);
+  hold_back();
+  return {};
+}
+
+void RankOutput::on_piece(const OutputPiece& piece) {
+  follower_.on_piece({.rank = piece.rank, .generation = piece.generation.counter, .stream = piece.output.stream},
+                     piece.output.offset, piece.output.bytes);
+  pump_later(Duration::zero());
+}
+
+void RankOutput::look_at_files() {
+  follower_.look_at_files();
+  pump_later(Duration::zero());
+}
+
+void RankOutput::watch_files() {
+  const Instant begun = boot_now();
+  look_at_files();
+  // Looking at thousands of files takes its time: it must not become most of what we do.
+  look_later(std::max(kLookPeriod, (boot_now() - begun) * kLookShare));
+}
+
+void RankOutput::look_later(Duration delay) {
+  if (look_timer_ != 0) loop_.cancel(look_timer_);
+  look_timer_ = loop_.at(boot_now() + delay, [this] {
+    look_timer_ = 0;
+    watch_files();
+  });
+}
+
+void RankOutput::pump_later(Duration delay) {
+  if (pump_timer_ != 0 || stopped_) return;
+  pump_timer_ = loop_.at(loop_.now() + delay, [this] {
+    pump_timer_ = 0;
+    pump();
+  });
+}
+
+void RankOutput::pump() {
+  bool more = true;
+  for (int step = 0; step < kStepsPerTurn && more && !screen_.full(); ++step) more = follower_.read_on();
+  screen_.out().flush();
+  screen_.err().flush();
+  check_errors();
+  if (screen_.full()) return hold_back();  // on_drained goes on
+  if (more) return pump_later(Duration::zero());
+  if (follower_.waits()) {
+    if (waiting_since_ == Instant::never()) waiting_since_ = loop_.now();
+    if (loop_.now() < waiting_since_ + kGiveUpAfter) return pump_later(kRetryRead);
+    follower_.give_up();
+  }
+  waiting_since_ = Instant::never();
+  if (done_) finish_printing();
+}
+
+void RankOutput::hold_back() {
+  if (connection_ != nullptr && screen_.full()) connection_->pause();
+}
+
+void RankOutput::check_errors() {
+  if (screen_.out().error() == 0 || out_lost_said_) return;
+  out_lost_said_ = true;
+  if (on_reader_gone_) return on_reader_gone_();
+  screen_.say(text("monarch: stdout: ", std::strerror(screen_.out().error()),
+                   "; what ranks write is in the logs, and no longer shown\n"));
+}
+
+void RankOutput::go_on() {
+  if (screen_.full()) return;
+  if (connection_ != nullptr) connection_->resume();
+  pump_later(Duration::zero());
+}
+
+void RankOutput::stop() {
+  stopped_ = true;
+  disconnect();
+  if (pump_timer_ != 0) loop_.cancel(std::exchange(pump_timer_, 0));
+  if (look_timer_ != 0) loop_.cancel(std::exchange(look_timer_, 0));
+}
+
+void RankOutput::finish(std::function<void()> done) {
+  disconnect();
+  if (look_timer_ != 0) loop_.cancel(std::exchange(look_timer_, 0));
+  done_ = std::move(done);
+  look_at_files();
+}
+
+void RankOutput::finish_printing() {
+  screen_.make_room();
+  out_printer_.finish_all(screen_.out().buffer());
+  err_printer_.finish_all(writer(OutputStream::kStderr).buffer());
+  screen_.out().flush();
+  screen_.err().flush();
+  const auto done = std::exchange(done_, {});
+  done();
+}
+
+}  // namespace monarch

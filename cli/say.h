@@ -1,0 +1,31 @@
+#pragma once
+
+// Short words on stdout and stderr, for commands that are over in a moment. A viewer that follows a job writes through OutputWriter
+// instead, which never waits.
+//
+// Thread: the command's.
+
+#include <string>
+#include <string_view>
+
+#include "cli/terminal.h"
+
+namespace monarch {
+
+// All of it, or as much as the other end takes: a closed pipe is no error of a command.
+void write_out(std::string_view words);
+void write_err(std::string_view words);
+
+struct Complaint {
+  std::string id;       // "E0906"
+  std::string message;  // one line, printable
+  std::string help;     // may be empty
+};
+
+// error[E0906]: … / = help: …
+std::string complaint_text(const Complaint& complaint, bool colour);
+void say_error(const Terminal& terminal, const Complaint& complaint);
+// "monarch: …", unless --quiet.
+void say_note(const Terminal& terminal, std::string_view words);
+
+}  // namespace monarch

@@ -1,0 +1,59 @@
+#include "cli/screen.h"
+
+#include <unistd.h>
+
+#include "cli/table.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::string_view kEraseLine = "\r\x1b[K";
+
+// At most `columns` characters: a longer line would wrap and could not be erased.
+std::string fit(const std::string& line, std::size_t columns) {
+  if (display_width(line) < columns) return line;
+  std::string out;
+  std::size_t width = 0;
+  for (const char c : line) {
+    const bool begins = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    if (begins && ++width >= columns) break;
+    out.push_back(c);
+  }
+  return out;
+}
+
+}  // namespace
+
+Screen::Screen(EventLoop& loop, const Terminal& terminal)
+    : terminal_(terminal),
+      out_(OutputWriter::create(loop, STDOUT_FILENO)),
+      err_(OutputWriter::create(loop, STDERR_FILENO)) {}
+
+void Screen::make_room() {
+  if (shown_.empty()) return;
+  shown_.clear();
+  err_->write(kEraseLine);
+}
+
+void Screen::say(std::string_view lines) {
+  make_room();
+  err_->write(lines);
+}
+
+void Screen::progress(const std::string& line) {
+  if (!terminal_.err_is_terminal || terminal_.quiet) return;
+  const std::string fitted = fit(line, Terminal::columns());
+  if (fitted == shown_) return;
+  if (err_->full()) return;  // nobody looks
+  make_room();
+  shown_ = fitted;
+  err_->write(fitted);
+}
+
+void Screen::on_drained(const std::function<void()>& call) {
+  out_->on_drained(call);
+  err_->on_drained(call);
+}
+
+}  // namespace monarch

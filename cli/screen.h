@@ -1,0 +1,43 @@
+#pragma once
+
+// Screen: stdout and stderr of a viewer that follows a job, and the one line of progress at the bottom of a terminal, which makes room
+// for everything else.
+//
+// Thread: the loop's. Lifetime: shorter than the loop's.
+
+#include <memory>
+#include <string>
+
+#include "cli/output_writer.h"
+#include "cli/terminal.h"
+#include "transport/loop/event_loop.h"
+
+namespace monarch {
+
+class Screen {
+ public:
+  Screen(EventLoop& loop, const Terminal& terminal);
+
+  OutputWriter& out() { return *out_; }
+  OutputWriter& err() { return *err_; }
+  const Terminal& terminal() const { return terminal_; }
+
+  // Before bytes are appended to either buffer.
+  void make_room();
+  // A whole line, or several, to stderr.
+  void say(std::string_view lines);
+  // Replaces the line of progress; empty: none. Nothing happens without a terminal.
+  void progress(const std::string& line);
+
+  bool full() const { return out_->full() || err_->full(); }
+  bool written() const { return out_->empty() && err_->empty(); }
+  void on_drained(const std::function<void()>& call);
+
+ private:
+  Terminal terminal_;
+  std::unique_ptr<OutputWriter> out_;
+  std::unique_ptr<OutputWriter> err_;
+  std::string shown_;
+};
+
+}  // namespace monarch

@@ -1,0 +1,31 @@
+#pragma once
+
+// A spec as a command takes it: read, checked, and its faults shown.
+//
+// Thread: the command's.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "supervisor/core/job_spec.h"
+#include "transport/base/result.h"
+
+namespace monarch {
+
+struct SpecInput {
+  JobSpec spec;
+  std::vector<std::string> notes;  // defaults that this build cannot honour yet
+  std::string name;                // as typed
+  std::string text;                // its bytes
+  std::string directory;           // absolute
+};
+
+// Nothing: stderr says why, and the command exits 2.
+std::optional<SpecInput> take_spec(const std::string& path, const Terminal& terminal);
+
+// The spec of a job that was started with it.
+Result<JobSpec> parse_stored_spec(const std::string& text, const std::string& directory);
+
+}  // namespace monarch

@@ -1,0 +1,19 @@
+#pragma once
+
+// A job's status as tables for people: the job, its meshes with their ranks, its hosts.
+//
+// Thread: a pure function.
+
+#include <string>
+
+#include "cli/terminal.h"
+#include "transport/base/viewer_messages.h"
+
+namespace monarch {
+
+std::string status_text(const JobStatus& status, bool colour);
+
+// Green, yellow or red by what a phase means.
+Colour phase_colour(std::string_view phase);
+
+}  // namespace monarch

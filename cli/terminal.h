@@ -1,0 +1,48 @@
+#pragma once
+
+// What our two output streams lead to, and whether to colour them: each is judged separately. Meaning is never in the colour
+// alone.
+//
+// Thread: a value.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cli/environment.h"
+#include "transport/base/result.h"
+
+namespace monarch {
+
+enum class ColourWhen : std::uint8_t { kAuto, kAlways, kNever };
+Result<ColourWhen> parse_colour_when(std::string_view written);
+
+// `auto`: a terminal that is not dumb, and no NO_COLOR; FORCE_COLOR and CLICOLOR_FORCE make it colour without a terminal.
+bool use_colour(ColourWhen when, bool is_terminal, const Environment& env);
+
+enum class Colour : std::uint8_t { kNone, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan, kBold, kDim };
+
+// `text` between the escapes of that colour, or as it is.
+std::string paint(Colour colour, std::string_view text, bool enabled);
+std::string_view colour_start(Colour colour);
+std::string_view colour_end();
+
+// The same colour for the same host, in every run.
+Colour host_colour(std::string_view host);
+
+struct Terminal {
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool out_colour = false;
+  bool err_colour = false;
+  bool quiet = false;
+
+  // Asks the system about descriptors 1 and 2.
+  static Terminal of_this_process();
+  // Fills in the colours.
+  void decide_colours(ColourWhen when, const Environment& env);
+  // Columns of stderr's terminal; 80 if it does not say.
+  static std::size_t columns();
+};
+
+}  // namespace monarch

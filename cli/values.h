@@ -1,0 +1,37 @@
+#pragma once
+
+// Values of flags: durations and lists of ranks, read as the spec reads them.
+//
+// Thread: pure functions.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+// "3,7-9": ranks of a mesh.
+class RankList {
+ public:
+  static Result<RankList> parse(std::string_view written);
+  bool contains(std::uint32_t rank) const;
+
+ private:
+  struct Range {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+  };
+  std::vector<Range> ranges_;
+};
+
+// Both give nothing where the flag is not written, and an error that names the flag where its value is wrong.
+Result<std::optional<Duration>> duration_flag(const Arguments& arguments, std::string_view flag);
+Result<std::optional<RankList>> ranks_flag(const Arguments& arguments, std::string_view flag);
+
+}  // namespace monarch
