@@ -18,8 +18,8 @@
 namespace monarch {
 
 struct AllowTable {
-  std::map<CurvePublicKey, std::string> users;  // the User-Id of each key: 1 to 255 bytes
-  std::set<CurvePublicKey> denied;              // refused at once, without the wait of an unknown key
+  std::map<CurvePublicKey, std::string> users = {};  // the User-Id of each key: 1 to 255 bytes
+  std::set<CurvePublicKey> denied = {};              // refused at once, without the wait of an unknown key
 };
 
 class Admission {
@@ -30,7 +30,7 @@ class Admission {
   };
   struct Answer {
     std::uint64_t ticket = 0;
-    std::optional<std::string> user_id;  // none: refused
+    std::optional<std::string> user_id = {};  // none: refused
     bool operator==(const Answer&) const = default;
   };
 

@@ -22,8 +22,8 @@ namespace monarch {
 struct ClientOptions {
   std::string address = "127.0.0.1";  // numeric
   std::uint16_t port = 0;
-  CurvePublicKey server_key;
-  LinkOptions link;
+  CurvePublicKey server_key = {};
+  LinkOptions link = {};
 };
 
 enum class ClientEvent : std::uint8_t {

@@ -33,8 +33,8 @@ struct PortRange {
 
 struct ServerOptions {
   std::string address = "127.0.0.1";  // numeric
-  PortRange ports;                    // the first free one is taken
-  LinkOptions link;
+  PortRange ports = {};               // the first free one is taken
+  LinkOptions link = {};
 };
 
 struct InboundMessage {

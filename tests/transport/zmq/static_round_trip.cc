@@ -1,10 +1,15 @@
 // What a fully static worker needs of libzmq: a port with CURVE that fails closed, and a message there and back. Also
-// that the executable is one static file and stays small, so that a host has nothing to provide.
+// that the executable is one static file and stays small, so that a host has nothing to provide, and that what it was
+// linked without says so when it is called.
 
 #include <elf.h>
-#include <link.h>
+#include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -19,13 +24,17 @@
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
 
+#ifndef MONARCH_SANITIZED
+extern "C" void pgm_send();  // of absent_transports.c
+#endif
+
 namespace monarch {
 namespace {
 
 #ifdef MONARCH_SANITIZED
-constexpr bool kStatic = false;  // a sanitizer's memory and loader say nothing about ours
+constexpr bool kMeasured = false;  // a sanitizer's memory says nothing about ours
 #else
-constexpr bool kStatic = true;
+constexpr bool kMeasured = true;
 #endif
 constexpr long kResidentKilobytes = 8L * 1024;
 constexpr Duration kDeadline = Duration::seconds(10);
@@ -55,10 +64,36 @@ long resident_kilobytes() {
   fail("/proc/self/status has no VmRSS");
 }
 
+#ifndef MONARCH_SANITIZED
 // AT_BASE is where the kernel put a loader; a static executable asked for none.
 void expect_static() {
   if (::getauxval(AT_BASE) != 0) fail("the executable was started by a dynamic loader");
 }
+
+// Before the first thread: it forks.
+void expect_absent_transport_to_name_itself() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe2");
+  const pid_t child = ::fork();
+  if (child < 0) fail("fork");
+  if (child == 0) {
+    if (::dup2(ends[1], STDERR_FILENO) < 0) ::_exit(1);
+    pgm_send();
+    ::_exit(0);
+  }
+  (void)::close(ends[1]);  // the child has its own
+  std::string said;
+  std::array<char, 256> buffer{};
+  for (ssize_t count = 0; (count = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
+    said.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  (void)::close(ends[0]);  // read to its end
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) fail("waitpid");
+  if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT) fail("an absent transport did not abort");
+  if (said.find("libzmq called pgm_send") == std::string::npos) fail("an absent transport said `" + said + "`");
+}
+#endif
 
 void round_trip() {
   const auto context = must(ZmqContext::create({.io_threads = 2}));
@@ -101,14 +136,17 @@ void round_trip() {
   if (answer != "there and back") fail("no answer within " + to_text(kDeadline));
   const long resident = resident_kilobytes();
   (void)std::printf("VmRSS %ld kB\n", resident);  // for whoever reads the test's log
-  if (kStatic && resident >= kResidentKilobytes) fail("resident: " + std::to_string(resident) + " kB");
+  if (kMeasured && resident >= kResidentKilobytes) fail("resident: " + std::to_string(resident) + " kB");
 }
 
 }  // namespace
 }  // namespace monarch
 
 int main() {
-  if (monarch::kStatic) monarch::expect_static();
+#ifndef MONARCH_SANITIZED
+  monarch::expect_static();
+  monarch::expect_absent_transport_to_name_itself();
+#endif
   monarch::round_trip();
   return 0;
 }

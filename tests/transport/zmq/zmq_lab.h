@@ -46,7 +46,7 @@ class ZmqLab {
   struct Options {
     bool with_handler = true;
     Duration unknown_key_wait = Duration::milliseconds(20);
-    LinkOptions server;  // of the port under test
+    LinkOptions server = {};  // of the port under test
   };
   ZmqLab() : ZmqLab(Options()) {}
   explicit ZmqLab(const Options& options);
