@@ -105,6 +105,7 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   setup.guarded.first_start.emplace_back(std::move(reply_to), STDOUT_FILENO);
   setup.guarded.umask = 077;
   DaemonStash stash;
+  stash.job = setup.job;
   stash.bootstrap = std::move(order.bootstrap);
   setup.stash = encode_payload(stash);
   return setup;
