@@ -61,6 +61,7 @@ class LogFile {
   // Reads back what take() has just written; fewer bytes or none after an error of the disk.
   std::size_t read_back(std::uint64_t offset, char* to, std::size_t bytes) const;
 
+  std::uint64_t start_offset() const { return start_; }
   std::uint64_t end_offset() const { return start_ + size_; }
   std::uint64_t lost_bytes() const { return lost_bytes_; }
   // Whether the last attempt to write failed, and how.

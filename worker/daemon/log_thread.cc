@@ -37,6 +37,7 @@ class Logging final : public OutputSink {
   bool offer(const Incarnation& incarnation, Output&& output) override;
 
  private:
+  void unblock();
   void take_orders();
   void on(LogSource&& source);
   void on(RankEnded&& order) { writer_->rank_ended(order.incarnation); }
@@ -68,7 +69,7 @@ Status Logging::run() {
   zmq_loop_.emplace(*loop_);
   ReconnectingClient::Handlers handlers;
   handlers.on_message = [](std::vector<ZmqFrame>&&) {};  // the bulk port only listens
-  handlers.on_connected = [this] { blocked_ = false; };
+  handlers.on_connected = [this] { unblock(); };
   handlers.on_disconnected = [this] { blocked_ = false; };
   handlers.on_refused = [](const Error&) {};  // the control port, refused alike, has it in the log
   MONARCH_ASSIGN(client_, ReconnectingClient::start(*context_, *zmq_loop_, options_.bulk, keys_, options_.seed,
@@ -99,9 +100,14 @@ bool Logging::offer(const Incarnation& incarnation, Output&& output) {
   if (sent.ok()) return true;
   if (sent.error().code == ErrorCode::kBusy) {
     blocked_ = true;
-    client_->when_writable([this] { blocked_ = false; });
+    client_->when_writable([this] { unblock(); });
   }
   return false;
+}
+
+void Logging::unblock() {
+  blocked_ = false;
+  if (writer_) writer_->sink_ready();
 }
 
 void Logging::take_orders() {

@@ -25,7 +25,11 @@ bool is_mesh_name(const std::string& name) {
 }  // namespace
 
 LogWriter::LogWriter(EventLoop& loop, std::string log_directory, OutputSink& sink, Handlers handlers)
-    : loop_(loop), log_directory_(std::move(log_directory)), sink_(sink), handlers_(std::move(handlers)) {}
+    : loop_(loop),
+      log_directory_(std::move(log_directory)),
+      sink_(sink),
+      handlers_(std::move(handlers)),
+      alive_(std::make_shared<bool>(true)) {}
 
 LogWriter::~LogWriter() {
   for (const auto& [incarnation, source] : sources_) {
@@ -72,6 +76,7 @@ Status LogWriter::start_stream(Source& source, Stream& stream) {
     stream.failing_before = true;  // said here
     totals_.disk_full = true;
   }
+  stream.streamed = stream.file.end_offset();  // what a daemon before this one wrote is read from the file
   MONARCH_ASSIGN(stream.watch, loop_.watch(stream.pipe.get(), Interest::kRead,
                                            [this, &source, &stream](Readiness) { on_ready(source, stream); }));
   return {};
@@ -81,7 +86,9 @@ void LogWriter::on_ready(Source& source, Stream& stream) {
   const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
   account(stream);
   switch (taken.outcome) {
-    case LogFile::Outcome::kWritten: stream_out(source, stream, taken); return changed(source);
+    case LogFile::Outcome::kWritten:
+      (void)stream_piece(source, stream);  // what is not taken now stays for sink_ready()
+      return changed(source);
     case LogFile::Outcome::kLost: return changed(source);
     case LogFile::Outcome::kEmpty: return;
     case LogFile::Outcome::kEnded: return end_stream(source, stream);
@@ -99,22 +106,52 @@ void LogWriter::account(Stream& stream) {
   }
 }
 
-void LogWriter::stream_out(const Source& source, const Stream& stream, const LogFile::Taken& taken) {
-  if (!sink_.wanted()) {
-    totals_.not_streamed_bytes += taken.bytes;
-    return;
+// One piece of what the sink has not got yet; false where there is nothing to send or nobody to take it.
+bool LogWriter::stream_piece(const Source& source, Stream& stream) {
+  const std::uint64_t end = stream.file.end_offset();
+  if (end - stream.streamed > kBacklogBytes) skip_to(stream, end - limits::kOutputChunkBytes);
+  if (stream.streamed == end || !sink_.wanted()) return false;
+  const std::size_t bytes = std::min<std::uint64_t>(end - stream.streamed, limits::kOutputChunkBytes);
+  Output output{stream.which, stream.streamed, std::string(bytes, '\0')};
+  output.bytes.resize(stream.file.read_back(stream.streamed, output.bytes.data(), bytes));
+  if (output.bytes.empty()) {
+    // Rotated away, or the disk does not give it back.
+    skip_to(stream, stream.streamed < stream.file.start_offset() ? stream.file.start_offset() : end);
+    return true;
   }
-  Output output{stream.which, taken.offset, std::string(taken.bytes, '\0')};
-  output.bytes.resize(stream.file.read_back(taken.offset, output.bytes.data(), taken.bytes));
-  if (output.bytes.size() != taken.bytes || !sink_.offer(source.incarnation, std::move(output))) {
-    totals_.not_streamed_bytes += taken.bytes;
+  const std::size_t taken = output.bytes.size();
+  if (!sink_.offer(source.incarnation, std::move(output))) return false;
+  stream.streamed += taken;
+  return true;
+}
+
+void LogWriter::skip_to(Stream& stream, std::uint64_t offset) {
+  totals_.not_streamed_bytes += offset - stream.streamed;
+  stream.streamed = offset;
+}
+
+void LogWriter::sink_ready() {
+  if (std::exchange(catching_up_, true)) return;
+  loop_.defer([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) catch_up();
+  });
+}
+
+// A piece of each stream a turn, so that pipes are read in between.
+void LogWriter::catch_up() {
+  catching_up_ = false;
+  bool more = false;
+  for (const auto& [incarnation, source] : sources_) {
+    for (const auto& stream : source->streams) more = stream_piece(*source, *stream) || more;
   }
+  if (more) sink_ready();
 }
 
 void LogWriter::end_stream(Source& source, Stream& stream) {
   loop_.forget(stream.watch);
   stream.watch = 0;
   stream.pipe.reset();
+  sink_ready();
   changed(source);
   if (std::any_of(source.streams.begin(), source.streams.end(), [](const auto& s) { return s->pipe.valid(); })) return;
   loop_.cancel(source.grace);
@@ -138,7 +175,6 @@ void LogWriter::give_up(const Incarnation& incarnation) {
       const LogFile::Taken taken = stream->file.take(stream->pipe.get(), limits::kOutputChunkBytes);
       account(*stream);
       if (taken.bytes == 0) break;
-      if (taken.outcome == LogFile::Outcome::kWritten) stream_out(source, *stream, taken);
       drained += taken.bytes;
     }
     log_warn("rank ", incarnation.rank.rank.value(), " has ended, and a process outside of its tree holds its ",

@@ -4,6 +4,9 @@
 // waits for its host's disk alone: a full disk, an absent or slow supervisor and the other ranks cost bytes that are
 // counted, never time. Each ready pipe gets one piece a turn, so no rank starves another.
 //
+// What the supervisor does not take at once is offered again from the file, up to kBacklogBytes for each stream; what is
+// older is skipped and counted, and the reader finds it in the file.
+//
 // It does not decide when a rank has ended: its owner says so, from the keeper's word.
 //
 // Thread: the log thread's. Lifetime: within the loop's and the sink's.
@@ -32,7 +35,7 @@ class OutputSink {
   virtual ~OutputSink() = default;
   // Whether there is anybody to offer anything to. Cheap: it is asked before the bytes are read back.
   virtual bool wanted() const = 0;
-  // False: it could not be taken now. It never waits.
+  // False: it could not be taken now; sink_ready() tells when to offer again. It never waits.
   virtual bool offer(const Incarnation& incarnation, Output&& output) = 0;
 };
 
@@ -46,7 +49,7 @@ struct LogSource {
 };
 
 struct OutputTotals {
-  std::uint64_t not_streamed_bytes = 0;  // they lie in the files
+  std::uint64_t not_streamed_bytes = 0;  // skipped; they lie in the files
   std::uint64_t lost_bytes = 0;          // the disk did not take them
   bool disk_full = false;                // the last write of some stream failed
   auto operator<=>(const OutputTotals&) const = default;
@@ -60,6 +63,8 @@ class LogWriter {
     std::function<bool(const OutputTold&, const OutputTotals&)> on_progress;
   };
   static constexpr Duration kTellPeriod = Duration::milliseconds(500);
+  // What a stream may lag behind its file before the lag is skipped.
+  static constexpr std::uint64_t kBacklogBytes = 4U << 20U;
   // An ended rank's pipe that somebody else still holds open is given up after this, once it is empty.
   static constexpr Duration kEndGrace = Duration::seconds(2);
 
@@ -74,7 +79,8 @@ class LogWriter {
   void rank_ended(const Incarnation& incarnation);
   void forget(const Incarnation& incarnation);
 
-  const OutputTotals& totals() const { return totals_; }
+  // The sink may take something again.
+  void sink_ready();
 
  private:
   struct Stream {
@@ -84,6 +90,7 @@ class LogWriter {
     UniqueFd pipe;
     OutputStream which;
     WatchId watch = 0;
+    std::uint64_t streamed = 0;  // offset up to which it was taken by the sink, or skipped
     std::uint64_t lost_before = 0;
     bool failing_before = false;
   };
@@ -98,7 +105,9 @@ class LogWriter {
   Status start_stream(Source& source, Stream& stream);
   void on_ready(Source& source, Stream& stream);
   void account(Stream& stream);
-  void stream_out(const Source& source, const Stream& stream, const LogFile::Taken& taken);
+  bool stream_piece(const Source& source, Stream& stream);
+  void skip_to(Stream& stream, std::uint64_t offset);
+  void catch_up();
   void end_stream(Source& source, Stream& stream);
   void give_up(const Incarnation& incarnation);
   void changed(Source& source);
@@ -113,6 +122,8 @@ class LogWriter {
   OutputTotals totals_;
   TimerId tell_timer_ = 0;
   bool tell_armed_ = false;
+  bool catching_up_ = false;
+  std::shared_ptr<bool> alive_;  // owners: this, and deferred calls, which find out whether it is gone
 };
 
 }  // namespace monarch::daemon
