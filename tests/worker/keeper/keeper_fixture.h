@@ -1,0 +1,190 @@
+#pragma once
+
+// A real keeper in a process of its own, and the test in the place of the process that it guards: that process hands its
+// end of the channel over to the test, and waits to be told how to exit.
+//
+// Thread: the test's.
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <utility>
+
+#include "tests/transport/process/process_fixture.h"
+#include "transport/wire/messages.h"
+#include "transport/wire/seqpacket_channel.h"
+#include "worker/core/keeper_actions.h"
+
+namespace monarch {
+
+inline constexpr const char* kDoorVariable = "MONARCH_TEST_DOOR";
+
+// The other processes of these tests are this same executable; see test_main.cc.
+int run_as_keeper();
+int run_as_door();
+
+class KeeperTest : public ProcessTest {
+ protected:
+  void SetUp() override {
+    ProcessTest::SetUp();
+    listener_ = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path("door").c_str(), sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(::listen(listener_.get(), 8), 0);
+  }
+  void TearDown() override {
+    channel_.reset();
+    ProcessTest::TearDown();
+  }
+
+  SpawnOptions program(std::vector<std::string> argv) const {
+    SpawnOptions options;
+    options.program = std::move(argv);
+    options.environment = {"PATH=/usr/bin:/bin", text(kDoorVariable, '=', path("door"))};
+    options.descriptors = {{2, 2}};
+    return options;
+  }
+  static std::string self() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+  Child* start_keeper(CgroupUse cgroups = CgroupUse::kIfWritable) {
+    SpawnOptions options = program({self(), "as-keeper"});
+    if (cgroups == CgroupUse::kNever) options.environment.emplace_back("MONARCH_NO_CGROUP=1");
+    return start(options);
+  }
+
+  // Takes the place of the guarded process that comes next.
+  void enter() {
+    channel_.reset();
+    control_.reset();
+    ASSERT_TRUE(until([&] {
+      control_ = UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      return control_.valid();
+    })) << "no guarded process came";
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    ASSERT_EQ(::getsockopt(control_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size), 0);
+    door_pid_ = peer.pid;
+    channel_ = SeqpacketChannel::create(
+                   *loop_, receive_descriptor(),
+                   {.on_frame = [this](Frame frame, std::vector<UniqueFd> fds) { take(frame, std::move(fds)); },
+                    .on_closed = [](const Error&) {}})
+                   .value();
+    hello_.reset();
+    ASSERT_TRUE(until([&] { return hello_.has_value(); }));
+  }
+
+  void send(MessageType type, std::string payload, const Incarnation& key = {}, std::vector<UniqueFd> fds = {}) {
+    Frame frame;
+    frame.header.type = static_cast<std::uint16_t>(type);
+    frame.header.rank = key.rank;
+    frame.header.generation = key.generation;
+    frame.payload = std::move(payload);
+    EXPECT_TRUE(channel_->send(frame, std::move(fds)).ok());
+  }
+  static Incarnation key(std::uint32_t rank, std::uint64_t counter = 1) {
+    return {{MeshId(0), Rank(rank)}, {Term(1), counter}};
+  }
+  static Start start_order(std::vector<std::string> lines) {
+    Start order;
+    order.mesh_name = "trainer";
+    order.generation = {Term(1), 1};
+    order.program = {"/bin/sh", "-c", "eval \"$LINE\""};
+    for (std::uint32_t i = 0; i < lines.size(); ++i) {
+      order.ranks.push_back({{MeshId(0), Rank(i)}, {{"LINE", std::move(lines[i])}}});
+    }
+    return order;
+  }
+  void lease(std::uint32_t ranks, Duration length) {
+    KeeperLease lease;
+    for (std::uint32_t i = 0; i < ranks; ++i) {
+      lease.ranks.push_back({MeshId(0), Rank(i)});
+      lease.generations.push_back({Term(1), 1});
+    }
+    lease.until = boot_now() + length;
+    send(MessageType::kKeeperLease, encode_payload(lease));
+  }
+  void run(const Start& order, Duration length = Duration::seconds(60)) {
+    send(MessageType::kStart, encode_payload(order));
+    lease(static_cast<std::uint32_t>(order.ranks.size()), length);
+  }
+  void stop(std::vector<std::uint32_t> ranks, Duration grace) {
+    Stop order;
+    for (const std::uint32_t rank : ranks) order.ranks.push_back({MeshId(0), Rank(rank)});
+    order.generation = {Term(1), 1};
+    order.grace = grace;
+    send(MessageType::kStop, encode_payload(order));
+  }
+  bool await_phase(std::uint32_t rank, RankPhase phase) {
+    return until([&] { return reports_.contains(key(rank)) && reports_[key(rank)].phase == phase; });
+  }
+  bool await_file(const std::string& name) {
+    return until([&] { return std::filesystem::exists(path(name)); });
+  }
+  static bool alive(pid_t pid) {
+    const auto entry = read_process(pid);
+    return entry && !entry->dead();
+  }
+  void kill_door() {
+    const UniqueFd pidfd = open_process(*read_process(door_pid_));
+    ASSERT_TRUE(send_signal(pidfd.get(), SIGKILL));
+  }
+  void exit_door(unsigned char code) { ASSERT_EQ(::write(control_.get(), &code, 1), 1); }
+
+  UniqueFd listener_;
+  UniqueFd control_;  // to the guarded process of this moment
+  pid_t door_pid_ = 0;
+  std::unique_ptr<SeqpacketChannel> channel_;
+  bool deaf_ = false;
+  std::optional<KeeperHello> hello_;
+  std::string stash_;
+  std::map<Incarnation, RankReport> reports_;
+  std::map<Incarnation, std::vector<UniqueFd>> pipes_;
+  std::optional<Reserved> reserved_;
+
+ private:
+  UniqueFd receive_descriptor() {
+    char byte = 0;
+    iovec piece{&byte, 1};
+    alignas(cmsghdr) char buffer[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = buffer;
+    message.msg_controllen = sizeof buffer;
+    int fd = -1;
+    if (::recvmsg(control_.get(), &message, MSG_CMSG_CLOEXEC) == 1) {
+      std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+    }
+    return UniqueFd(fd);
+  }
+
+  void take(const Frame& frame, std::vector<UniqueFd> fds) {
+    const Incarnation about{frame.header.rank, frame.header.generation};
+    switch (static_cast<MessageType>(frame.header.type)) {
+      case MessageType::kKeeperHello:
+        hello_ = decode_payload<KeeperHello>(frame.payload).value();
+        for (const RankReport& report : hello_->ranks) reports_[{report.rank, report.generation}] = report;
+        stash_.clear();
+        if (!fds.empty()) {
+          char buffer[256];
+          const ssize_t got = ::pread(fds[0].get(), buffer, sizeof buffer, 0);
+          stash_.assign(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        }
+        return;
+      case MessageType::kKeeperPing:
+        if (!deaf_) send(MessageType::kKeeperPong, frame.payload);
+        return;
+      case MessageType::kKeeperChanged:
+        reports_[about] = decode_payload<KeeperChanged>(frame.payload).value().report;
+        return;
+      case MessageType::kKeeperPipes: pipes_[about] = std::move(fds); return;
+      case MessageType::kReserved: reserved_ = decode_payload<Reserved>(frame.payload).value(); return;
+      default: ADD_FAILURE() << "a keeper sends no message of type " << frame.header.type;
+    }
+  }
+};
+
+}  // namespace monarch
