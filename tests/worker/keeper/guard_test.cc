@@ -1,0 +1,178 @@
+#include <fcntl.h>
+
+#include <array>
+
+#include "tests/worker/keeper/keeper_fixture.h"
+#include "transport/wire/frame.h"
+
+namespace monarch {
+namespace {
+
+// `monarch-worker keep` itself, around the test's stand-in or a shell.
+class Guard : public KeeperTest {
+ protected:
+  static std::string worker() {
+    const char* path = std::getenv("MONARCH_WORKER");
+    return path != nullptr ? path : "";
+  }
+  void SetUp() override {
+    KeeperTest::SetUp();
+    ASSERT_NE(worker(), "") << "MONARCH_WORKER names the executable under test";
+  }
+  SpawnOptions keep(std::vector<std::string> options, std::vector<std::string> command) const {
+    std::vector<std::string> argv = {worker(), "keep"};
+    argv.insert(argv.end(), options.begin(), options.end());
+    argv.emplace_back("--");
+    argv.insert(argv.end(), command.begin(), command.end());
+    return program(std::move(argv));
+  }
+  SpawnOptions keep_door(std::vector<std::string> options = {}) const {
+    return keep(std::move(options), {self(), "as-door"});
+  }
+  // Speaks its first word, after which a crash is one to recover from.
+  void enter_and_speak() {
+    enter();
+    send(MessageType::kKeeperPong, encode_payload(KeeperPong{1}));
+  }
+  void spawn(const Incarnation& about, const std::string& line) {
+    std::vector<UniqueFd> fds;
+    for (int i = 0; i < 3; ++i) fds.emplace_back(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    send(MessageType::kKeeperSpawn, encode_payload(KeeperSpawn{{"/bin/sh", "-c", line}, {{"ADDED", "yes"}}, folder_}),
+         about, std::move(fds));
+  }
+};
+
+TEST_F(Guard, ExitsAsItsCommandDidBeforeItWasReady) {
+  EXPECT_EQ(end_of(start(keep({}, {"/bin/sh", "-c", "exit 69"}))).value, 69);
+  EXPECT_EQ(end_of(start(keep({}, {"/bin/sh", "-c", "kill -ABRT $$"}))).value, 134);
+}
+
+TEST_F(Guard, ExitsWith127Or126ForACommandThatCannotBeExecuted) {
+  EXPECT_EQ(end_of(start(keep({}, {"/nonesuch"}))).value, 127);
+  write("plain", "", 0644);
+  EXPECT_EQ(end_of(start(keep({}, {path("plain")}))).value, 126);
+}
+
+TEST_F(Guard, RefusesWhatItDoesNotUnderstand) {
+  EXPECT_EQ(end_of(start(keep({"--restarts", "many"}, {"true"}))).value, 2);
+  EXPECT_EQ(end_of(start(keep({"--ready-fd", "3"}, {"true"}))).value, 2);
+  EXPECT_EQ(end_of(start(keep({"--frobnicate", "3"}, {"true"}))).value, 2);
+  EXPECT_EQ(end_of(start(keep({}, {}))).value, 2);
+}
+
+TEST_F(Guard, PassesTheReadyDescriptorOnAndKeepsNoCopy) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  const UniqueFd read_end(pipe[0]);
+  UniqueFd write_end(pipe[1]);
+  SpawnOptions options = keep_door({"--ready-fd", "9"});
+  options.descriptors.push_back({write_end.get(), 9});
+  options.environment.emplace_back("MONARCH_TEST_READY_FD=9");
+  start(options);
+  write_end.reset();
+  enter_and_speak();
+  std::string got(16, '\0');
+  EXPECT_EQ(::read(read_end.get(), got.data(), got.size()), 5);
+  kill_door();
+  EXPECT_EQ(::read(read_end.get(), got.data(), got.size()), 0) << "the end of file that says that nobody has it";
+}
+
+TEST_F(Guard, StartsACrashedCommandAgainAndEndsInOrderWhenItSaysSo) {
+  Child* guard = start(keep_door());
+  enter_and_speak();
+  kill_door();
+  enter_and_speak();
+  EXPECT_EQ(hello_->starts, 2U);
+  exit_door(1);  // not announced: a crash as well
+  enter_and_speak();
+  EXPECT_EQ(hello_->starts, 3U);
+  send(MessageType::kKeeperShutdown, encode_payload(KeeperShutdown{7}));
+  exit_door(0);
+  EXPECT_EQ(end_of(guard).value, 7);
+}
+
+TEST_F(Guard, GivesUpWith70WhenItsRestartsAreSpent) {
+  Child* guard = start(keep_door({"--restarts", "1"}));
+  enter_and_speak();
+  spawn(key(5), "exec sleep 1000");
+  ASSERT_TRUE(await_phase(5, RankPhase::kRunning));
+  kill_door();
+  enter_and_speak();
+  ASSERT_TRUE(until([&] { return reports_[key(5)].phase == RankPhase::kRunning; }));
+  kill_door();
+  EXPECT_EQ(end_of(guard).value, 70);
+  EXPECT_FALSE(alive(reports_[key(5)].pid)) << "what it keeps ends with it";
+}
+
+TEST_F(Guard, SpawnsAProcessWithoutGateOrLeaseAndTellsItsEnd) {
+  start(keep_door());
+  enter_and_speak();
+  spawn(key(5), "echo $ADDED $MONARCH_KEEPER_FD > out; exit 4");
+  ASSERT_TRUE(await_phase(5, RankPhase::kEnded));
+  EXPECT_EQ(reports_[key(5)].end.value, 4);
+  EXPECT_EQ(read("out"), "yes\n");
+}
+
+TEST_F(Guard, TellsTheNextOneOfAnEndThatNobodyHeard) {
+  start(keep_door());
+  enter_and_speak();
+  spawn(key(5), "while ! [ -e " + path("go") + " ]; do sleep 0.01; done; exit 4");
+  spawn(key(6), "exec sleep 1000");
+  ASSERT_TRUE(await_phase(5, RankPhase::kRunning) && await_phase(6, RankPhase::kRunning));
+  const pid_t ended = reports_[key(5)].pid;
+  kill_door();
+  enter_and_speak();  // the second crash is followed by a pause, in which the process ends
+  kill_door();
+  write("go", "", 0644);
+  ASSERT_TRUE(until([&] { return !alive(ended); }));
+  reports_.clear();
+  enter_and_speak();
+  EXPECT_EQ(hello_->spawned, std::vector<RankId>{key(6).rank});
+  ASSERT_TRUE(await_phase(5, RankPhase::kEnded));
+  EXPECT_EQ(reports_[key(5)].end.value, 4);
+}
+
+TEST_F(Guard, StopsASpawnedProcessWhenItIsTold) {
+  start(keep_door());
+  enter_and_speak();
+  spawn(key(5), "exec sleep 1000");
+  ASSERT_TRUE(await_phase(5, RankPhase::kRunning));
+  stop({5}, Duration::zero());
+  ASSERT_TRUE(await_phase(5, RankPhase::kEnded));
+  EXPECT_EQ(reports_[key(5)].end.value, SIGKILL);
+}
+
+TEST_F(Guard, PassesATermOnToItsCommand) {
+  Child* guard =
+      start(keep({}, {"/bin/sh", "-c", "trap 'exit 42' TERM; touch " + path("up") + "; while :; do sleep 0.01; done"}));
+  ASSERT_TRUE(await_file("up"));
+  ASSERT_TRUE(send_signal(guard->pidfd(), SIGTERM));
+  EXPECT_EQ(end_of(guard).value, 42);
+}
+
+TEST_F(Guard, KillsWhatItsCommandLeftBehindWhenItEnds) {
+  Child* guard = start(keep({}, {"/bin/sh", "-c",
+                                 "(setsid sh -c 'echo $$ > " + path("pid") + "; exec sleep 1000' &); while ! [ -s " +
+                                     path("pid") + " ]; do sleep 0.01; done; exit 3"}));
+  EXPECT_EQ(end_of(guard).value, 3);
+  EXPECT_FALSE(alive(static_cast<pid_t>(std::stol(read("pid")))));
+}
+
+class Worker : public Guard {};
+
+TEST_F(Worker, AnswersABootstrapThatIsNoneWithTheReason) {
+  write("garbage", "not a frame", 0644);
+  const UniqueFd input(::open(path("garbage").c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd output(::open(path("reply").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  SpawnOptions options = program({worker()});
+  options.descriptors = {{input.get(), 0}, {output.get(), 1}, {2, 2}};
+  EXPECT_EQ(end_of(start(options)).value, 70);
+  const auto frame = decode_frame(read("reply"), 1U << 20U);
+  ASSERT_TRUE(frame.ok());
+  const auto reply = decode_payload<BootstrapReply>(frame.value().payload);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_NE(reply.value().error, "");
+}
+
+}  // namespace
+}  // namespace monarch
