@@ -9,7 +9,7 @@ from run_lint import Skip
 # A stand-in for a binary: a script that answers --help.
 HELP = """#!/bin/sh
 [ "$1" = run ] && { echo '  --timeout D   stop after D'; exit 0; }
-printf 'Usage: monarch [OPTIONS] COMMAND\\nOptions:\\n  -h,--help  this\\n  --color WHEN\\nCommands:\\n  run  run a spec\\n'
+printf 'usage: monarch COMMAND\\n  run     run a spec\\nflags:\\n  -h, --help  this\\n      --color WHEN\\n'
 """
 PAGE = ".TH MONARCH 1\n.B \\-\\-help\n.B \\-\\-color\n.B run\n.B \\-\\-timeout\n"
 CLEAN = {"bin/monarch": HELP, "man/monarch.1": PAGE}
@@ -35,9 +35,8 @@ def flags_of(text):
 
 
 def commands_of(text):
-    """The names below a heading such as `Commands:` or `Subcommands:`, one to an indented line."""
-    parts = re.split(r"^(?:sub)?commands:[ \t]*$", text, flags=re.IGNORECASE | re.MULTILINE)
-    return re.findall(r"^ {2,4}([a-z][a-z-]*)\b", parts[1], re.MULTILINE) if len(parts) > 1 else []
+    """The names at the beginning of lines that are a table of commands: two spaces, the name, spaces, what it does."""
+    return re.findall(r"^ {2}([a-z][a-z-]*) {2,}\S", text, re.MULTILINE)
 
 
 def check_binary(tree, binary, page):
@@ -70,4 +69,6 @@ def check(tree, build):
     binaries = binaries_of(tree, build)
     if not binaries:
         raise Skip("no binary is built here")
+    if not any(p.startswith("man/") for p in tree.files()):
+        raise Skip("this tree has no man page yet")
     return [c for b in binaries for c in check_binary(tree, b, f"man/{os.path.basename(b)}.1")]

@@ -14,7 +14,8 @@ with open(os.path.join(ROOT, ".clang-tidy"), encoding="utf-8") as config:
     CLEAN = {".clang-tidy": config.read(), "cli/a.cc": "int f(int a) { return a + 1; }\n"}
 PLANTS = [
     ("cli/override.cc", "struct A { virtual ~A() = default; virtual int f(); };\nstruct B : A { int f(); };\n", "use-override"),
-    ("cli/copy.cc", "#include <string>\nint f(std::string s) { return s.size() > 2; }\n", "unnecessary-value-param"),
+    ("cli/moved.cc", "#include <string>\n#include <utility>\nvoid g(std::string);\n"
+                     "auto f(std::string s) { g(std::move(s)); return s.size(); }\n", "use-after-move"),
     ("cli/long.cc", "int f(int a) {\n" + "  a += 2;\n" * 71 + "  return a;\n}\n", "function-size"),
 ]
 
