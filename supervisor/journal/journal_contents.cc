@@ -172,7 +172,8 @@ class Assembler {
     }
     DecodedRecord& found = *std::get_if<DecodedRecord>(&decoded);
     const Record& record = found.record;
-    if (record.lsn != due_lsn() || record.synced_lsn >= record.lsn || record.term < term_at(at_lsn_)) {
+    if (record.lsn != due_lsn() || record.synced_lsn >= record.lsn || record.term < term_at(at_lsn_) ||
+        record.term.value() >= kLargestNumber) {
       refuse_at(segment.name, offset, JournalEnd::kDamaged,
                 text("record ", record.lsn, " of term ", record.term.value(), " stands where record ", due_lsn(),
                      " of term ", term_at(at_lsn_).value(), " or later is due"));

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "supervisor/journal/little_endian.h"
+#include "supervisor/journal/record.h"
 #include "transport/base/crc32c.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -81,7 +82,9 @@ Result<SegmentHeader> decode_segment_header(std::string_view bytes) {
   header.number = little_endian::get<std::uint64_t>(bytes, kNumberAt);
   header.first_lsn = little_endian::get<std::uint64_t>(bytes, kFirstLsnAt);
   header.seed = little_endian::get<std::uint32_t>(bytes, kSeedAt);
-  if (header.first_lsn == 0) return damaged("the segment claims to start before the first record");
+  if (header.first_lsn == 0 || header.first_lsn > kLargestNumber) {
+    return damaged(text("the segment claims to start with record ", header.first_lsn));
+  }
   return header;
 }
 
@@ -119,6 +122,9 @@ Result<Snapshot> decode_snapshot(std::string_view bytes) {
   snapshot.chain = little_endian::get<std::uint32_t>(bytes, kSnapshotChainAt);
   snapshot.term = Term(little_endian::get<std::uint64_t>(bytes, kSnapshotTermAt));
   snapshot.bytes = std::string(payload);
+  if (snapshot.lsn >= kLargestNumber || snapshot.term.value() >= kLargestNumber) {
+    return damaged(text("the snapshot claims to be of record ", snapshot.lsn, ", term ", snapshot.term.value()));
+  }
   return snapshot;
 }
 

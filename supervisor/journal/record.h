@@ -50,6 +50,8 @@ struct Record {
 
 inline constexpr std::uint16_t kRecordVersion = 1;
 inline constexpr std::size_t kRecordOverhead = 56;
+// No LSN or term of a real journal comes near; a larger one is damage, and the next one cannot overflow.
+inline constexpr std::uint64_t kLargestNumber = std::uint64_t{1} << 62U;
 
 bool is_known(const Record& record);      // this build knows its type and version
 bool is_skippable(const Record& record);  // and one that it does not know may be passed over

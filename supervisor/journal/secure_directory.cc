@@ -17,9 +17,14 @@ namespace {
 constexpr mode_t kDirectoryMode = S_IRWXU;
 constexpr mode_t kFileMode = S_IRUSR | S_IWUSR;
 
-// The last component without the slashes behind it; "/" and "" have none.
-std::pair<std::string, std::string> split_last(std::string path) {
+// A trailing slash would make the kernel follow a link in the last component.
+std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// The parent and the last component; "/" and "" have none.
+std::pair<std::string, std::string> split_last(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {".", path};
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
@@ -70,7 +75,8 @@ Result<SecureDirectory> SecureDirectory::open_checked(int parent, const std::str
   return SecureDirectory(std::move(fd), path);
 }
 
-Result<SecureDirectory> SecureDirectory::open(const std::string& path) {
+Result<SecureDirectory> SecureDirectory::open(const std::string& given) {
+  const std::string path = without_trailing_slashes(given);
   const auto [parent, name] = split_last(path);
   if (name.empty()) return Error{ErrorCode::kInvalid, text("\"", path, "\" cannot be a directory of ours")};
   const UniqueFd parent_fd(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -78,7 +84,8 @@ Result<SecureDirectory> SecureDirectory::open(const std::string& path) {
   return open_checked(parent_fd.get(), name, path);
 }
 
-Result<SecureDirectory> SecureDirectory::open_or_create(const std::string& path) {
+Result<SecureDirectory> SecureDirectory::open_or_create(const std::string& given) {
+  const std::string path = without_trailing_slashes(given);
   const auto [parent, name] = split_last(path);
   if (name.empty()) return Error{ErrorCode::kInvalid, text("\"", path, "\" cannot be a directory of ours")};
   MONARCH_TRY(make_parents(path));

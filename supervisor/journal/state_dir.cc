@@ -34,13 +34,6 @@ std::string variable(const char* name) {
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-Result<std::string> random_suffix() {
-  std::array<unsigned char, kSuffixDigits / 2> raw{};
-  if (::getrandom(raw.data(), raw.size(), 0) != static_cast<ssize_t>(raw.size()))
-    return errno_error("getrandom", errno);
-  return to_hex({reinterpret_cast<const char*>(raw.data()), raw.size()});
-}
-
 Status check_space(const SecureDirectory& directory) {
   struct statvfs space {};
   if (::fstatvfs(directory.fd(), &space) < 0) return errno_error(text("statvfs of ", directory.path()), errno);
@@ -61,6 +54,13 @@ Status check_writable(const SecureDirectory& directory) {
 }
 
 }  // namespace
+
+Result<std::string> random_suffix() {
+  std::array<unsigned char, kSuffixDigits / 2> raw{};
+  if (::getrandom(raw.data(), raw.size(), 0) != static_cast<ssize_t>(raw.size()))
+    return errno_error("getrandom", errno);
+  return to_hex({reinterpret_cast<const char*>(raw.data()), raw.size()});
+}
 
 StateEnvironment StateEnvironment::of_this_process() {
   return {variable("MONARCH_STATE_DIR"), variable("XDG_STATE_HOME"), variable("XDG_RUNTIME_DIR"), variable("HOME"),
@@ -117,10 +117,10 @@ Result<StateDir> StateDir::open(const std::string& root) {
   return StateDir(std::move(jobs));
 }
 
-Result<JobDirectory> StateDir::create_job(std::string_view name) const {
+Result<JobDirectory> StateDir::create_job(std::string_view name, const SuffixSource& suffix) const {
   for (int tries = 0; tries < kTries; ++tries) {
-    MONARCH_ASSIGN(const std::string suffix, random_suffix());
-    std::string id = text(name, '-', suffix);
+    MONARCH_ASSIGN(const std::string digits, suffix());
+    std::string id = text(name, '-', digits);
     if (!is_job_id(id)) return Error{ErrorCode::kInvalid, text("\"", printable(name), "\" cannot name a job")};
     auto made = jobs_.create_child(id);
     if (made.ok()) return JobDirectory{std::move(id), std::move(*made)};

@@ -7,6 +7,7 @@
 // Thread: any; touches the file system.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ struct StateEnvironment {
 // kInvalid if nothing says where, or it says a relative path.
 Result<std::string> state_root(const StateEnvironment& environment);
 
+bool is_job_id(std::string_view id);
+Result<std::string> random_suffix();
+
 // A job's folder, made or found.
 struct JobDirectory {
   std::string id;
@@ -45,8 +49,9 @@ class StateDir {
   // kNotFound if there is none yet.
   static Result<StateDir> open(const std::string& root);
 
-  // Makes jobs/<name>-<4 hex>. kBusy after many collisions.
-  Result<JobDirectory> create_job(std::string_view name) const;
+  // Makes jobs/<name>-<4 hex>. kBusy after many collisions. `suffix` makes the four digits.
+  using SuffixSource = std::function<Result<std::string>()>;
+  Result<JobDirectory> create_job(std::string_view name, const SuffixSource& suffix = random_suffix) const;
   Result<JobDirectory> open_job(const std::string& id) const;
   // Ids in alphabetical order; names that are no id of ours are left out.
   Result<std::vector<std::string>> list_jobs() const;
@@ -57,7 +62,5 @@ class StateDir {
   explicit StateDir(SecureDirectory jobs) : jobs_(std::move(jobs)) {}
   SecureDirectory jobs_;
 };
-
-bool is_job_id(std::string_view id);
 
 }  // namespace monarch
