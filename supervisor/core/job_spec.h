@@ -20,6 +20,7 @@ namespace monarch {
 struct Dimension {
   std::string name;
   std::uint32_t size = 1;
+  bool operator==(const Dimension&) const = default;
 };
 
 // What lives and dies together: ranks that agree on the dimensions up to and including `along`.
@@ -28,6 +29,7 @@ enum class GangScope : std::uint8_t { kAll, kEach, kDimension };
 struct GangSpec {
   GangScope scope = GangScope::kAll;
   std::size_t along = 0;  // kDimension: index into dims
+  bool operator==(const GangSpec&) const = default;
 };
 
 enum class OrphanPolicy : std::uint8_t { kHold, kStop, kRun };
@@ -38,11 +40,13 @@ struct RestartPolicy {
   Duration backoff = Duration::milliseconds(500);
   Duration backoff_max = Duration::seconds(30);
   double jitter = 0.25;
+  bool operator==(const RestartPolicy&) const = default;
 };
 
 struct ReallocatePolicy {
   std::optional<std::uint32_t> max = 4;
   Duration window = Duration::seconds(3600);
+  bool operator==(const ReallocatePolicy&) const = default;
 };
 
 struct Supervision {
@@ -55,12 +59,14 @@ struct Supervision {
   std::vector<int> fatal_exit_codes = {2, 126, 127};
   OrphanPolicy orphan = OrphanPolicy::kHold;
   Duration orphan_ttl = Duration::seconds(60);
+  bool operator==(const Supervision&) const = default;
 };
 
 struct StopPolicy {
   int signal = 15;
   Duration grace = Duration::seconds(30);
   Duration after_failure = Duration::zero();
+  bool operator==(const StopPolicy&) const = default;
 };
 
 struct MeshSpec {
@@ -82,15 +88,19 @@ struct MeshSpec {
   std::uint32_t gangs() const;
   GangId gang_of(Rank rank) const;
   std::vector<std::uint32_t> coordinates_of(Rank rank) const;  // one per dim
+
+  bool operator==(const MeshSpec&) const = default;
 };
 
 struct LaunchLocal {
   std::optional<std::uint32_t> hosts;  // the pool; nothing: need + spares
   std::uint32_t spares = 0;
+  bool operator==(const LaunchLocal&) const = default;
 };
 
 struct LogLimits {
   std::uint64_t max_bytes = 1ULL << 30U;  // per rank and stream
+  bool operator==(const LogLimits&) const = default;
 };
 
 struct JobSpec {
@@ -105,6 +115,8 @@ struct JobSpec {
 
   std::uint32_t hosts_needed() const;  // of all meshes, placed one after the other
   std::uint32_t pool_size() const;     // launch.hosts, or need + spares
+
+  bool operator==(const JobSpec&) const = default;
 };
 
 }  // namespace monarch
