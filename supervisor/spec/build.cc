@@ -52,6 +52,7 @@ void check_launch(const YamlNode& root, Report& report) {
 LaunchLocal build_local(const YamlNode* local) {
   LaunchLocal out;
   out.hosts = integer_of(local, "hosts");
+  if (out.hosts == 0U) out.hosts.reset();  // refused by the schema
   const YamlNode* spares = value_of(local, "spares");
   const bool map = spares != nullptr && spares->is(YamlNode::Kind::kMap);
   out.spares = (map ? integer_of(spares, "count") : integer_of(local, "spares")).value_or(0);

@@ -147,7 +147,7 @@ class MeshBuilder {
     for (const std::string_view prefix : {"$(self.", "$(mesh.", "$(env."}) {
       if (node.text.find(prefix) == std::string::npos) continue;
       report_.error("E0401", node.place,
-                    {.message = text("this build cannot do that yet: `", prefix, "...)`"),
+                    {.message = text("this build cannot do that yet: `", prefix, "*)`"),
                      .label = "is not expanded",
                      .help = "the environment of each rank has RANK, MONARCH_RANK, MASTER_ADDR and more"});
       return;

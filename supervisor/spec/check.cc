@@ -53,7 +53,7 @@ class Checker {
       report_.error("E0101", where,
                     {.message = text("`", below(path, key), "` is missing"),
                      .label = "",
-                     .help = text("`", key, "` is ", row->doc)});
+                     .help = text("`", key, "`: ", row->doc)});
     }
   }
 
@@ -139,7 +139,7 @@ class Checker {
     const std::string_view what = kind_name(wanted);
     std::string help;
     if (empty && kind == YamlNode::Kind::kMap) help = "an empty map is written `{}`";
-    if (empty && kind == YamlNode::Kind::kList) help = "an empty list is written `[]`";
+    if (empty && kind == YamlNode::Kind::kList && visit.row.least == 0) help = "an empty list is written `[]`";
     if (empty && kind == YamlNode::Kind::kScalar) {
       help = visit.row.type == ValueType::kText && visit.row.least == 0 ? "an empty text is written `\"\"`"
                                                                         : "leave the key out to get the default";
@@ -165,7 +165,7 @@ class Checker {
                   {.message = text("`", visit.path, "` has ", bound,
                                    signed_length < visit.row.least && visit.row.least == 1 ? " entry" : " entries"),
                    .label = label,
-                   .help = text("it is ", visit.row.doc)});
+                   .help = text("`", last_part(visit.path), "`: ", visit.row.doc)});
     return false;
   }
 

@@ -137,7 +137,7 @@ namespace {
 
 // A message may quote what a file says; a kilobyte of it helps nobody.
 std::string shortened(std::string message) {
-  constexpr std::size_t kLongest = 240;
+  constexpr std::size_t kLongest = 400;
   if (message.size() <= kLongest) return message;
   std::size_t end = kLongest;
   while (end > 0 && continues_character(message[end])) --end;

@@ -68,7 +68,8 @@ WrongScalar wrong_integer(std::string_view s) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc() && end == digits.data() + digits.size()) {
     const bool exact = value < 9e15 && value == static_cast<double>(static_cast<std::int64_t>(value));
-    return {"not written as an integer", exact ? text(negative ? "-" : "", static_cast<std::int64_t>(value)) : ""};
+    return {"not written as an integer",
+            exact ? text(negative && value != 0 ? "-" : "", static_cast<std::int64_t>(value)) : ""};
   }
   return {"not an integer", ""};
 }
@@ -229,7 +230,9 @@ Scalar<double> parse_number(const YamlNode& node) {
   if (plain) return {decimal(s), {"far too large", ""}};
   const auto guess = s.starts_with('.') ? decimal(text("0", s)) : std::nullopt;
   if (guess) return refused<double>({"not written as a number", text("0", s)});
-  return refused<double>(wrong_integer(s));
+  WrongScalar wrong = wrong_integer(s);
+  if (wrong.right.empty()) wrong.label = "not a number";
+  return refused<double>(std::move(wrong));
 }
 
 Scalar<bool> parse_bool(const YamlNode& node) {
@@ -262,14 +265,22 @@ Scalar<std::uint64_t> parse_size(const YamlNode& node) {
 }
 
 std::string write_duration(Duration duration) {
-  std::int64_t rest = duration.count_nanoseconds();
-  if (rest == 0) return "0s";
+  const std::int64_t ms = duration.count_milliseconds();
+  if (ms == 0) return "0s";
+  if (ms < 1000) return text(ms, "ms");
   std::string out;
+  std::int64_t rest = ms * 1'000'000;
   for (const Unit& unit : kTimeUnits) {
+    const bool seconds = unit.name == "s";
+    if (seconds && rest % unit.factor != 0) {
+      std::string decimals = text(rest / 1'000'000 % 1000 + 1000).substr(1);  // three digits
+      while (decimals.ends_with('0')) decimals.pop_back();
+      return out + text(rest / unit.factor, ".", decimals, "s");
+    }
     if (rest >= unit.factor) out += text(rest / unit.factor, unit.name);
     rest %= unit.factor;
   }
-  return out.empty() ? "1ms" : out;
+  return out;
 }
 
 }  // namespace monarch

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "supervisor/spec/source_text.h"
+#include "supervisor/spec/spans.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
@@ -73,9 +74,9 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    check_properties(mark, "?", anchor);
     YamlNode node;
-    node.place = place_of(mark, plain_length(mark, ""));
+    if (!check_properties(mark, "?", anchor)) node.kind = YamlNode::Kind::kRefused;
+    node.place = place_of(mark, plain_span(rest_of_line(mark), ""));
     add(std::move(node));
   }
 
@@ -89,12 +90,12 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    check_properties(mark, tag, anchor);
     YamlNode node;
-    node.kind = YamlNode::Kind::kScalar;
+    node.kind = check_properties(mark, tag, anchor) ? YamlNode::Kind::kScalar : YamlNode::Kind::kRefused;
     node.quoted = tag != "?";
-    node.place = place_of(mark, node.quoted ? quoted_length(mark) : plain_length(mark, value));
+    node.place = place_of(mark, node.quoted ? quoted_span(rest_of_line(mark)) : plain_span(rest_of_line(mark), value));
     node.text = value;
+    if (node.quoted) check_closed(mark);
     add(std::move(node));
   }
 
@@ -110,7 +111,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
   void refuse_alias(const YAML::Mark& mark) {
-    report_.error("E0004", place_of(mark, word_length(mark)),
+    report_.error("E0004", place_of(mark, word_span(rest_of_line(mark))),
                   {.message = "an alias",
                    .label = "aliases are not part of a spec",
                    .help = "write the value out, or put a text that starts with `*` in quotes"});
@@ -126,6 +127,7 @@ class TreeBuilder final : public YAML::EventHandler {
     YamlNode node;
     std::set<std::string, std::less<>> seen;  // keys of a map
     bool has_key = false;                     // the next node is the value of the last key
+    bool refused = false;                     // read on for further faults, then dropped
   };
 
   std::string_view rest(const YAML::Mark& mark) const {
@@ -140,52 +142,39 @@ class TreeBuilder final : public YAML::EventHandler {
     return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
   }
 
-  std::size_t word_length(const YAML::Mark& mark) const {
-    const std::string_view line = rest_of_line(mark);
-    return std::min(line.size(), line.find_first_of(" \t,]}:"));
-  }
-
-  // A plain scalar that was folded from several lines is marked to the end of its first.
-  std::size_t plain_length(const YAML::Mark& mark, std::string_view value) const {
-    const std::string_view line = rest_of_line(mark);
-    if (value.empty()) return word_length(mark);
-    return line.starts_with(value) ? value.size() : line.find_last_not_of(" \t") + 1;
-  }
-
-  std::size_t quoted_length(const YAML::Mark& mark) const {
-    const std::string_view line = rest_of_line(mark);
-    if (line.empty() || (line[0] != '"' && line[0] != '\'')) return 1;
-    for (std::size_t i = 1; i < line.size(); ++i) {
-      if (line[0] == '"' && line[i] == '\\') {
-        ++i;
-      } else if (line[i] == line[0]) {
-        if (line[0] == '"' || i + 1 == line.size() || line[i + 1] != '\'') return i + 1;
-        ++i;
-      }
-    }
-    return line.size();
+  // WARNING: yaml-cpp 0.7 takes the end of the file for the closing quote, and all before it for the text.
+  void check_closed(const YAML::Mark& mark) {
+    const std::string_view here = rest(mark);
+    const bool quotes = here.starts_with('"') || here.starts_with('\'');
+    if (!quotes || end_of_quoted(here) != std::string_view::npos) return;
+    report_.error("E0001", place_of(mark, 1),
+                  {.message = "this is not YAML", .label = "these quotes are not closed", .help = "close them"});
+    throw Stop{};
   }
 
   // WARNING: yaml-cpp 0.7 gives a quoted scalar the tag "!", as it does for one that is written so, and drops a verbatim
   // tag `!<?>`; what stands in the text at the mark tells them apart.
-  void check_properties(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
+  // False: with a tag, the value means something that nobody here knows.
+  bool check_properties(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
     const std::string_view here = rest(mark);
     const char first = here.empty() ? ' ' : here[0];
     if (anchor != 0 || first == '&') {
-      report_.error("E0004", place_of(mark, word_length(mark)),
+      report_.error("E0004", place_of(mark, word_span(rest_of_line(mark))),
                     {.message = "an anchor",
                      .label = "anchors are not part of a spec",
                      .help = "remove it, or put a text that starts with `&` in quotes"});
-    } else if (first == '!' || (tag != "?" && tag != "!")) {
-      report_.error("E0005", place_of(mark, word_length(mark)),
-                    {.message = "a tag",
-                     .label = "tags are not part of a spec",
-                     .help = "remove it, or put a text that starts with `!` in quotes"});
+      return true;
     }
+    if (first != '!' && (tag == "?" || tag == "!")) return true;
+    report_.error("E0005", place_of(mark, word_span(rest_of_line(mark))),
+                  {.message = "a tag",
+                   .label = "tags are not part of a spec",
+                   .help = "remove it, or put a text that starts with `!` in quotes"});
+    return false;
   }
 
   void open(YamlNode::Kind kind, const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
-    check_properties(mark, tag, anchor);
+    const bool refused = !check_properties(mark, tag, anchor);
     if (stack_.size() >= limits::kSpecDepth) {
       report_.error("E0003", place_of(mark, 1),
                     {.message = text("nested deeper than ", limits::kSpecDepth, " levels")});
@@ -193,6 +182,7 @@ class TreeBuilder final : public YAML::EventHandler {
     }
     count(mark);
     Open opened;
+    opened.refused = refused;
     opened.node.kind = kind;
     opened.node.place = place_of(mark, word_length_of_opening(mark));
     stack_.push_back(std::move(opened));
@@ -201,7 +191,7 @@ class TreeBuilder final : public YAML::EventHandler {
   std::size_t word_length_of_opening(const YAML::Mark& mark) const {
     const std::string_view here = rest(mark);
     const bool bracket = !here.empty() && (here[0] == '[' || here[0] == '{' || here[0] == '-');
-    return bracket ? 1 : word_length(mark);
+    return bracket ? 1 : word_span(rest_of_line(mark));
   }
 
   void count(const YAML::Mark& mark) {
@@ -215,6 +205,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void close() {
     YamlNode node = std::move(stack_.back().node);
+    if (stack_.back().refused) node = {.kind = YamlNode::Kind::kRefused, .place = node.place};
     stack_.pop_back();
     place(std::move(node));
   }
@@ -290,27 +281,25 @@ struct Wording {
   std::string_view help;
 };
 
-void report_parse_error(const YAML::ParserException& error, const TreeBuilder& builder, std::string_view source,
+void report_parse_error(const YAML::ParserException& error, TreeBuilder& builder, std::string_view source,
                         Report& report) {
   const Place place = error.mark.is_null() ? Place{} : builder.place_of(error.mark, 1);
   const auto at = static_cast<std::size_t>(std::max(0, error.mark.pos));
   if (error.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR) || (at < source.size() && source[at] == '*')) {
-    report.error("E0004", place,
-                 {.message = "an alias",
-                  .label = "aliases are not part of a spec",
-                  .help = "write the value out, or put a text that starts with `*` in quotes"});
+    builder.refuse_alias(error.mark);
     return;
   }
   static const Wording kWordings[] = {
       {YAML::ErrorMsg::TAB_IN_INDENTATION, "a tab in the indentation", "YAML indents with spaces"},
       {YAML::ErrorMsg::END_OF_MAP_FLOW, "the `{` is not closed before this", "close it with `}`"},
       {YAML::ErrorMsg::END_OF_SEQ_FLOW, "the `[` is not closed before this", "close it with `]`"},
-      {YAML::ErrorMsg::FLOW_END, "closes a bracket that was not opened", "remove it, or put the text in quotes"},
+      {YAML::ErrorMsg::FLOW_END, "closes a bracket that is not open", "remove it, or put the text in quotes"},
       {YAML::ErrorMsg::END_OF_MAP, "does not line up with the keys above it",
        "the keys of one map start in the same column, and a list does not go on as a map"},
       {YAML::ErrorMsg::END_OF_SEQ, "does not line up with the `-` above it",
        "the items of one list start in the same column"},
-      {YAML::ErrorMsg::MAP_VALUE, "a `:` where no key can end", "put a text that contains `: ` in quotes"},
+      {YAML::ErrorMsg::MAP_VALUE, "a `:` where no key can end",
+       "put a text that contains `: ` in quotes, or end the key of the line before with `:`"},
       {YAML::ErrorMsg::MAP_KEY, "a key where none can be", ""},
       {YAML::ErrorMsg::BLOCK_ENTRY, "a `-` where no list can start",
        "start the list on a line of its own, or write `[a, b]`"},
@@ -320,6 +309,12 @@ void report_parse_error(const YAML::ParserException& error, const TreeBuilder& b
       {YAML::ErrorMsg::CHAR_IN_BLOCK, "does not belong behind `|` or `>`", "start the text on the next line"},
   };
   Fault fault{.message = "this is not YAML", .label = error.msg, .help = ""};
+  const bool flow = error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW || error.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW;
+  if (flow && source.find_first_not_of(" \t\r\n", at) == std::string_view::npos) {
+    fault.label = "the text ends, and a bracket or a quote is still open";
+    report.error("E0001", place, std::move(fault));
+    return;
+  }
   for (const Wording& wording : kWordings) {
     if (error.msg != wording.theirs) continue;
     fault.label = wording.label;
