@@ -1,0 +1,90 @@
+// A written value beyond what this build does is refused with E0401; the default, and what is built beside it, is taken.
+
+#include <gtest/gtest.h>
+
+#include "tests/supervisor/spec/spec_text.h"
+
+namespace monarch {
+namespace {
+
+TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
+  for (const char* line : {"network: {interface: ib0}\n",
+                           "network: {ports: 20000-20999}\n",
+                           "control: {via: ssh}\n",
+                           "control: {address: 10.0.0.1}\n",
+                           "supervisor: {on: first}\n",
+                           "takeover: local\n",
+                           "controller: {plugin: a.so, entry: drive}\n",
+                           "workspace: {path: .}\n",
+                           "storage: [{path: /data, shared: true}]\n",
+                           "services: {p: {mesh: m, actor: a}}\n",
+                           "stores: {w: {memory: 1GiB}}\n",
+                           "checkpoints: {peer: 2, memory: 8GiB}\n",
+                           "lifetime: {idle: 1h}\n",
+                           "tensors: {transports: [tcp]}\n",
+                           "metrics: 127.0.0.1:9464\n",
+                           "on_event: [x]\n",
+                           "drills: {allow: true}\n",
+                           "launch: {ssh: {hosts: \"n[1-2]\"}}\n",
+                           "launch: {slurm: {nodes: 4}}\n",
+                           "launch: {local: {spares: {count: 1, prepare: [warm]}}}\n",
+                           "supervision: {hang: {action: restart}}\n",
+                           "supervision: {hang: {phases: {step: 5m}}}\n",
+                           "supervision: {hang: {phases: {warmup: 5m}}}\n",
+                           "supervision: {restart: {max: 2}}\n",
+                           "supervision: {restart: {max: unlimited}}\n",
+                           "supervision: {restart: {window: 20m}}\n",
+                           "supervision: {reallocate: {max: 1}}\n",
+                           "supervision: {shrink: {along: host}}\n",
+                           "supervision: {fatal_exit_codes: [3]}\n",
+                           "supervision: {on_peer_lost: {signal: USR1}}\n",
+                           "supervision: {orphan: run, reallocate: {max: 0}}\n"}) {
+    const SpecOutcome outcome = load_text(around_top(line));
+    EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0401"}) << line << render(outcome.diagnostics, around_top(line));
+  }
+}
+
+TEST(NotYet, RefusesWhatIsNotBuiltInAMesh) {
+  for (const char* line :
+       {"    hosts: {like: other}\n", "    depends_on: [a]\n", "    sidecar: true\n", "    setup: module load cuda\n",
+        "    wrap: [apptainer]\n", "    ports: {http: auto}\n", "    resources: {gpus: 1}\n",
+        "    resources: {visible: rank}\n", "    ready: notify\n", "    ready: {tcp: http}\n",
+        "    standby: {gangs: 1}\n", "    env: {A: $(self.rank)}\n", "    env: {A: 'x$(mesh.m.host)'}\n",
+        "    workdir: $(env.HOME)\n", "    supervision: {restart: {max: 1}}\n"}) {
+    const std::string yaml = around_mesh(text("    dims: {x: 1}\n    program: [x]\n", line));
+    const SpecOutcome outcome = load_text(yaml);
+    EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0401"}) << line << render(outcome.diagnostics, yaml);
+  }
+  for (const char* lines :
+       {"    dims: {x: auto}\n    program: [x]\n", "    dims: {x: 1}\n    idle: true\n",
+        "    dims: {x: 1}\n    actors: {p: {plugin: a.so, class: P, args: {lr: 0.1, deep: [1, {x: 2}]}}}\n",
+        "    dims: {x: 1}\n    program: [run, --port, $(self.port.http)]\n"}) {
+    EXPECT_EQ(ids(load_text(around_mesh(lines))), std::vector<std::string>{"E0401"}) << lines;
+  }
+}
+
+TEST(NotYet, TakesTheDefaultHoweverItIsWritten) {
+  for (const char* line :
+       {"network: {interface: auto}\n", "network: {}\n", "control: {via: direct}\n", "supervisor: {on: here}\n",
+        "takeover: none\n", "storage: []\n", "lifetime: {idle: none, max: none}\n",
+        "tensors: {transports: [shm, \"verbs\", tcp]}\n", "metrics: none\n", "on_event: []\n",
+        "drills: {allow: false}\n", "supervision: {hang: {phases: {init: 600s}}}\n",
+        "supervision: {restart: {max: 4, window: 600s, backoff: 0.5s, backoff_max: 30000ms, jitter: 0.250}}\n",
+        "supervision: {restart: {max: 0}, reallocate: {max: 0, window: 60m}}\n",
+        "supervision: {fatal_exit_codes: [2, 126, 127]}\n", "supervision: {on_peer_lost: {}}\n",
+        "supervision: {orphan: stop}\n", "launch: {local: {hosts: auto, spares: {count: 1}}}\n"}) {
+    const SpecOutcome outcome = load_text(around_top(line));
+    EXPECT_TRUE(outcome.loaded) << line << render(outcome.diagnostics, around_top(line));
+  }
+}
+
+TEST(NotYet, ReportsWrongValuesOfUnbuiltKeysAsWrong) {
+  EXPECT_EQ(ids(load_text(around_top("control: {via: tunnel}\n"))), std::vector<std::string>{"E0205"});
+  EXPECT_EQ(ids(load_text(around_top("launch: {ssh: {hosts: '-x', port: 0}}\n"))),
+            (std::vector<std::string>{"E0208", "E0206"}));
+  EXPECT_EQ(ids(load_text(around_top("launch: {slurm: {time: '4:00:00'}}\n"))), std::vector<std::string>{"E0203"});
+  EXPECT_EQ(ids(load_text(around_top("workspace: {max_size: 1GB}\n"))), std::vector<std::string>{"E0204"});
+}
+
+}  // namespace
+}  // namespace monarch

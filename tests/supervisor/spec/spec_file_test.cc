@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "supervisor/spec/spec.h"
+#include "transport/base/limits.h"
+
+namespace monarch {
+namespace {
+
+class SpecFile : public ::testing::Test {
+ protected:
+  SpecFile() {
+    std::string name = std::filesystem::temp_directory_path().string() + "/spec-file-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~SpecFile() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
+  std::string refusal(const std::string& path) {
+    const auto source = read_spec_file(path);
+    return source.ok() ? "was read" : source.error().message;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(SpecFile, GivesTextNameAndFolder) {
+  const std::string path = write("a.yaml", "version: 1\n");
+  const auto source = read_spec_file(path);
+  ASSERT_TRUE(source.ok()) << source.error().message;
+  EXPECT_EQ(source->text, "version: 1\n");
+  EXPECT_EQ(source->name, path);
+  EXPECT_EQ(source->directory, folder_);
+}
+
+TEST_F(SpecFile, NamesPathAndReason) {
+  EXPECT_EQ(refusal(folder_ + "/none.yaml"),
+            "cannot read the spec " + folder_ + "/none.yaml: No such file or directory");
+  EXPECT_EQ(refusal(folder_), "cannot read the spec " + folder_ + ": it is a folder");
+  EXPECT_EQ(refusal("/dev/null"), "cannot read the spec /dev/null: it is not a regular file");
+  EXPECT_EQ(refusal(""), "cannot read the spec : No such file or directory");
+  EXPECT_EQ(refusal("/\x1b[2J"), "cannot read the spec /\\x1b[2J: No such file or directory");
+}
+
+TEST_F(SpecFile, DoesNotWaitForAPipe) {
+  const std::string path = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(path), "cannot read the spec " + path + ": it is not a regular file");
+}
+
+TEST_F(SpecFile, RefusesMoreThanAMebibyte) {
+  EXPECT_TRUE(read_spec_file(write("full", std::string(limits::kSpecBytes, '#'))).ok());
+  EXPECT_NE(refusal(write("big", std::string(limits::kSpecBytes + 1, '#'))).find("more than 1048576 bytes"),
+            std::string::npos);
+}
+
+TEST_F(SpecFile, SaysWhatMayNotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const std::string path = write("secret.yaml", "");
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  EXPECT_EQ(refusal(path), "cannot read the spec " + path + ": Permission denied");
+}
+
+}  // namespace
+}  // namespace monarch
