@@ -158,7 +158,100 @@ TEST_F(Guard, KillsWhatItsCommandLeftBehindWhenItEnds) {
   EXPECT_FALSE(alive(static_cast<pid_t>(std::stol(read("pid")))));
 }
 
-class Worker : public Guard {};
+// The worker as a launcher sees it, with its real daemon, which finds no supervisor.
+class Worker : public Guard {
+ protected:
+  Child* start_worker() {
+    Frame order;
+    order.header.job = job_of(kWorkerMark, ::getpid());
+    Bootstrap bootstrap;
+    bootstrap.job_id = "test-0001";
+    bootstrap.host_name = "v1";
+    bootstrap.term = Term(1);
+    bootstrap.server_public_key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
+    bootstrap.control_endpoint = "tcp://127.0.0.1:9";
+    bootstrap.bulk_endpoint = "tcp://127.0.0.1:9";
+    bootstrap.state_directory = path("state");
+    bootstrap.log_directory = path("logs");
+    std::filesystem::create_directories(bootstrap.state_directory);
+    std::filesystem::create_directories(bootstrap.log_directory);
+    order.payload = encode_payload(bootstrap);
+    write("order", encode_frame(order), 0600);
+    const UniqueFd input(::open(path("order").c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd output(::open(path("reply").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    SpawnOptions options = program({worker()});
+    options.descriptors = {{input.get(), 0}, {output.get(), 1}, {2, 2}};
+    return start(options);
+  }
+  Result<BootstrapReply> await_reply() {
+    Result<BootstrapReply> reply = Error{ErrorCode::kTimeout, "no reply"};
+    (void)until([&] {
+      const auto frame = decode_frame(read("reply"), 1U << 20U);
+      if (!frame) return false;
+      reply = decode_payload<BootstrapReply>(frame.value().payload);
+      return reply.ok();
+    });
+    return reply;
+  }
+  static long private_dirty_kilobytes(pid_t pid) {
+    std::ifstream in(text("/proc/", pid, "/smaps_rollup"));
+    for (std::string word; in >> word;) {
+      if (word != "Private_Dirty:") continue;
+      long kilobytes = 0;
+      in >> kilobytes;
+      return kilobytes;
+    }
+    return -1;
+  }
+  static pid_t child_of(pid_t parent) {
+    for (const ProcessEntry& entry : list_processes()) {
+      if (entry.parent == parent && !entry.dead()) return entry.pid;
+    }
+    return 0;
+  }
+};
+
+TEST_F(Worker, StartsADaemonThatAnswersTheLauncher) {
+  Child* keeper = start_worker();
+  const auto reply = await_reply();
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply.value().error, "");
+  EXPECT_EQ(reply.value().public_key.size(), 40U);
+  EXPECT_EQ(reply.value().keeper_pid, keeper->pid());
+  const long dirty = private_dirty_kilobytes(keeper->pid());
+  RecordProperty("keeper_private_dirty_kilobytes", static_cast<int>(dirty));
+  EXPECT_GT(dirty, 0);
+  EXPECT_LT(dirty, 1024) << "of the keeper's own memory";
+  const pid_t daemon = child_of(keeper->pid());
+  ASSERT_NE(daemon, 0);
+  ASSERT_TRUE(send_signal(keeper->pidfd(), SIGTERM));
+  EXPECT_EQ(end_of(keeper).value, 143);
+  EXPECT_FALSE(alive(daemon));
+}
+
+TEST_F(Worker, StartsItsDaemonAgainWhenThatIsKilled) {
+  Child* keeper = start_worker();
+  ASSERT_TRUE(await_reply().ok());
+  const pid_t first = child_of(keeper->pid());
+  ASSERT_NE(first, 0);
+  const UniqueFd pidfd = open_process(*read_process(first));
+  ASSERT_TRUE(send_signal(pidfd.get(), SIGKILL));
+  ASSERT_TRUE(until([&] {
+    const pid_t now = child_of(keeper->pid());
+    return now != 0 && now != first;
+  }));
+  EXPECT_TRUE(alive(keeper->pid()));
+}
+
+TEST_F(Worker, ItsDaemonLeavesWhenTheKeeperIsKilled) {
+  Child* keeper = start_worker();
+  ASSERT_TRUE(await_reply().ok());
+  const pid_t daemon = child_of(keeper->pid());
+  ASSERT_NE(daemon, 0);
+  ASSERT_TRUE(send_signal(keeper->pidfd(), SIGKILL));
+  end_of(keeper);
+  EXPECT_TRUE(until([&] { return !alive(daemon); }));
+}
 
 TEST_F(Worker, AnswersABootstrapThatIsNoneWithTheReason) {
   write("garbage", "not a frame", 0644);

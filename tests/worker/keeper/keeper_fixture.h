@@ -24,6 +24,18 @@ inline constexpr const char* kDoorVariable = "MONARCH_TEST_DOOR";
 int run_as_keeper();
 int run_as_door();
 
+// Of the jobs that a test's keepers keep: those with a stand-in for a daemon, and those with a real one.
+inline constexpr std::uint8_t kStandInMark = 0xab;
+inline constexpr std::uint8_t kWorkerMark = 0xcd;
+inline JobUuid job_of(std::uint8_t mark, pid_t test) {
+  JobUuid job;
+  job.bytes[0] = mark;
+  job.bytes[1] = static_cast<std::uint8_t>(test);
+  job.bytes[2] = static_cast<std::uint8_t>(test >> 8);
+  job.bytes[3] = static_cast<std::uint8_t>(test >> 16);
+  return job;
+}
+
 class KeeperTest : public ProcessTest {
  protected:
   void SetUp() override {
@@ -38,6 +50,14 @@ class KeeperTest : public ProcessTest {
   void TearDown() override {
     channel_.reset();
     ProcessTest::TearDown();
+    // A keeper that a test left running was killed together with who would have cleaned up after it.
+    for (const std::uint8_t mark : {kStandInMark, kWorkerMark}) {
+      const ContainmentOptions everything{.host_lines = {text("MONARCH_JOB_UUID=", job_of(mark, ::getpid()).to_text())},
+                                          .rank_variable = "MONARCH_RANK_KEY",
+                                          .job = job_of(mark, ::getpid()).to_text(),
+                                          .host = "v1"};
+      EXPECT_EQ(kill_everything(everything, CgroupUse::kIfWritable, Duration::seconds(5)), 0U);
+    }
   }
 
   SpawnOptions program(std::vector<std::string> argv) const {

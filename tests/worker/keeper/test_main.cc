@@ -12,8 +12,7 @@ namespace monarch {
 
 int run_as_keeper() {
   KeeperSetup setup;
-  setup.job.bytes[0] = 0xab;
-  setup.job.bytes[15] = static_cast<std::uint8_t>(::getppid());
+  setup.job = job_of(kStandInMark, ::getppid());
   setup.host_name = "v1";
   setup.environment = environment_from(environ);
   setup.cgroups = std::getenv("MONARCH_NO_CGROUP") != nullptr ? CgroupUse::kNever : CgroupUse::kIfWritable;
