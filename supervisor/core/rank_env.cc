@@ -77,8 +77,8 @@ void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "MASTER_ADDR", input.hosts[at.first_host.value()].address);
   env.set(origin, "MASTER_PORT", input.master_port);
   env.set(origin, "TORCHELASTIC_RESTART_COUNT", input.generation.counter - 1);
-  const auto max = mesh.supervision.restart.max;
-  env.set(origin, "TORCHELASTIC_MAX_RESTARTS", max ? *max : 1'000'000'000U);
+  // What holds, not what is written: this build restarts nothing.
+  env.set(origin, "TORCHELASTIC_MAX_RESTARTS", std::uint64_t{0});
   env.set(origin, "TORCHELASTIC_RUN_ID", input.job_id);
   env.set(origin, "TORCHELASTIC_ERROR_FILE", input.error_file);
   env.set(origin, "TORCHELASTIC_USE_AGENT_STORE", std::string("False"));
