@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <set>
 
@@ -197,7 +198,10 @@ std::size_t kill_descendants(Duration grace, Duration patience) {
   const Instant killed_at = boot_now() + grace;
   const Instant deadline = killed_at + patience;
   for (;;) {
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    pid_t reaped = 0;
+    do reaped = ::waitpid(-1, nullptr, WNOHANG);
+    while (reaped > 0);
+    if (reaped < 0 && errno == ECHILD) return 0;  // a subreaper without children has no descendants
     const pid_t self = ::getpid();
     const auto left =
         with_descendants(list_processes(), [self](const ProcessEntry& entry) { return entry.parent == self; });
