@@ -34,7 +34,7 @@ class MeshBuilder {
   std::optional<MeshSpec> build(const JobSpec& job) {
     mesh_.name = name_.text;
     const bool shaped = build_dims();
-    if (shaped) build_per_host();
+    const bool placed = shaped && build_per_host();
     if (shaped) build_gang();
     check_one_thing_to_run();
     build_program();
@@ -45,7 +45,7 @@ class MeshBuilder {
     const YamlNode* supervision = value_of(&node_, "supervision");
     mesh_.supervision = build_supervision(supervision, job.supervision);
     check_supervision(mesh_.supervision, supervision, text(path(), ".supervision"), report_);
-    return shaped ? std::optional(std::move(mesh_)) : std::nullopt;
+    return placed ? std::optional(std::move(mesh_)) : std::nullopt;
   }
 
  private:
@@ -76,22 +76,22 @@ class MeshBuilder {
                    .help = text("`", dim.text, ": ", fits, "` would work")});
   }
 
-  void build_per_host() {
+  bool build_per_host() {
     const std::vector<std::string> names = names_of(mesh_.dims);
     const YamlNode* written = value_of(&node_, "per_host");
     if (written == nullptr || !written->is(YamlNode::Kind::kList)) {
       const auto host = std::find(names.begin(), names.end(), "host");
       mesh_.per_host_dims = host == names.end() ? names.size() : static_cast<std::size_t>(names.end() - host) - 1;
-      return;
+      return true;
     }
     for (const YamlNode& item : written->items) {
-      if (item.is(YamlNode::Kind::kRefused)) return;
+      if (item.is(YamlNode::Kind::kRefused)) return false;
       if (std::find(names.begin(), names.end(), item.text) != names.end()) continue;
       report_.error("E0213", item.place,
                     {.message = text("`per_host` names `", item.text, "`, which mesh `", name_.text, "` does not have"),
                      .label = "not a dimension",
                      .help = did_you_mean(item.text, names)});
-      return;
+      return false;
     }
     const std::vector<std::string> wanted = texts_of(&node_, "per_host");
     const std::size_t count = std::min(wanted.size(), names.size());
@@ -101,9 +101,10 @@ class MeshBuilder {
                     {.message = text("`per_host` of mesh `", name_.text, "` is not its innermost dimensions"),
                      .label = "ranks of one host are neighbours",
                      .help = text("`[", join(innermost, ", "), "]` would work")});
-      return;
+      return false;
     }
     mesh_.per_host_dims = count;
+    return true;
   }
 
   void build_gang() {

@@ -8,9 +8,9 @@
 #include <cctype>
 #include <istream>
 #include <set>
-#include <streambuf>
 #include <utility>
 
+#include "supervisor/spec/metered_buffer.h"
 #include "supervisor/spec/source_text.h"
 #include "supervisor/spec/spans.h"
 #include "transport/base/limits.h"
@@ -28,33 +28,6 @@ struct Stop {};
 // WARNING: yaml-cpp 0.7 keeps every token of a bracket until it is closed, since it might be a key: some 250 bytes for each
 // byte of text, and no event before. So the text ends early if too much of it is read without an event.
 constexpr std::size_t kMostBetweenEvents = 128U << 10U;
-
-// The text as a stream, in small pieces and without a copy.
-class MeteredBuffer final : public std::streambuf {
- public:
-  explicit MeteredBuffer(std::string_view view) : rest_(view) {}
-
-  void event() { since_event_ = 0; }
-  bool ran_out() const { return ran_out_; }
-
- protected:
-  int_type underflow() override {
-    constexpr std::size_t kPiece = 2048;
-    const std::size_t size = std::min(kPiece, rest_.size());
-    ran_out_ = ran_out_ || since_event_ + size > kMostBetweenEvents;
-    if (size == 0 || ran_out_) return traits_type::eof();
-    since_event_ += size;
-    char* begin = const_cast<char*>(rest_.data());  // a get area is only read
-    setg(begin, begin, begin + size);
-    rest_.remove_prefix(size);
-    return traits_type::to_int_type(*begin);
-  }
-
- private:
-  std::string_view rest_;
-  std::size_t since_event_ = 0;
-  bool ran_out_ = false;
-};
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
@@ -361,7 +334,7 @@ std::string_view kind_name(const YamlNode& node) {
 
 std::optional<YamlNode> read_yaml(std::string_view source, Report& report) {
   if (!check_source(source, report)) return std::nullopt;
-  MeteredBuffer buffer(source);
+  MeteredBuffer buffer(source, kMostBetweenEvents);
   std::istream stream(&buffer);
   TreeBuilder builder(source, buffer, report);
   try {

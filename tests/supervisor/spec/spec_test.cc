@@ -120,6 +120,13 @@ TEST(Spec, HasRoomForExactlyTheLimits) {
           .loaded);
 }
 
+TEST(Spec, CountsNoHostsOfAMeshWhoseShapeIsWrong) {
+  const std::string yaml =
+      "version: 1\njob: j\nlaunch: {local: {hosts: 1}}\nmeshes:\n  m: {dims: {x: 2, y: 2}, per_host: [x], program: "
+      "[a]}\n";
+  EXPECT_EQ(ids(load_text(yaml)), std::vector<std::string>{"E0214"});
+}
+
 TEST(Hello, LoadsAndNeedsTwoHosts) {
   const auto source = read_spec_file(CONFIGS "/hello.yaml");
   ASSERT_TRUE(source.ok()) << source.error().message;
