@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "tests/supervisor/spec/spec_text.h"
 
@@ -125,6 +126,19 @@ TEST(Spec, CountsNoHostsOfAMeshWhoseShapeIsWrong) {
       "version: 1\njob: j\nlaunch: {local: {hosts: 1}}\nmeshes:\n  m: {dims: {x: 2, y: 2}, per_host: [x], program: "
       "[a]}\n";
   EXPECT_EQ(ids(load_text(yaml)), std::vector<std::string>{"E0214"});
+}
+
+TEST(Configs, AllLoad) {
+  int loaded = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(CONFIGS)) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto source = read_spec_file(entry.path().string());
+    ASSERT_TRUE(source.ok()) << source.error().message;
+    const SpecOutcome outcome = load_spec(*source);
+    EXPECT_TRUE(outcome.loaded) << render(outcome.diagnostics, source->text);
+    ++loaded;
+  }
+  EXPECT_GE(loaded, 2);  // hello and reference at least
 }
 
 TEST(Hello, LoadsAndNeedsTwoHosts) {
