@@ -3,6 +3,7 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_input.h"
+#include "supervisor/client/new_job.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -27,15 +28,11 @@ Result<std::string> find_id(const StateDir& state, const std::string& written) {
 }  // namespace
 
 StateArgument take_state(const Context& context) {
-  const auto root = state_root(StateEnvironment::of_this_process());
-  if (!root.ok()) {
-    say_error(context.terminal, {.id = "E0907", .message = root.error().message, .help = "set MONARCH_STATE_DIR"});
-    return {.state = std::nullopt, .exit_code = kExitUsage};
-  }
-  auto state = StateDir::open(*root);
+  auto state = open_state();
   if (state.ok()) return {.state = std::move(*state), .exit_code = kExitOk};
   if (state.error().code == ErrorCode::kNotFound) return {};
-  say_error(context.terminal, {.id = "E0907", .message = state.error().message, .help = ""});
+  say_error(context.terminal,
+            {.id = "E0907", .message = state.error().message, .help = "MONARCH_STATE_DIR names another place"});
   return {.state = std::nullopt, .exit_code = kExitUsage};
 }
 

@@ -2,9 +2,9 @@
 
 #include "cli/exit_code.h"
 #include "cli/say.h"
+#include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
-#include "supervisor/journal/runtime_dir.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -45,37 +45,24 @@ std::string indented(const std::string& lines) {
   return out;
 }
 
-Result<JobDirectory> make_job(const SpecInput& input, const StateDir& state) {
-  MONARCH_ASSIGN(JobDirectory job, state.create_job(input.spec.name));
-  MONARCH_TRY(write_job_files(job, input.text, input.directory));
-  return job;
-}
-
 }  // namespace
 
 LaunchedJob launch_job(const SpecInput& input, const Context& context) {
-  const StateEnvironment environment = StateEnvironment::of_this_process();
   const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
   if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
-  const auto root = state_root(environment);
-  if (!root.ok()) return failed(context, kExitUsage, root.error().message, "set MONARCH_STATE_DIR");
-  const auto state = StateDir::open_for_writing(*root);
-  if (!state.ok()) return failed(context, exit_code_for(state.error()), state.error().message);
-  const auto runtime = open_runtime_dir(environment);
-  if (!runtime.ok()) return failed(context, exit_code_for(runtime.error()), runtime.error().message);
-
-  auto job = make_job(input, *state);
-  if (!job.ok()) return failed(context, exit_code_for(job.error()), job.error().message);
-  say_note(context.terminal, text("job ", job->id, " from ", printable(input.name)));
-  const StartFailure failure = start_supervisor(*job, *binaries);
+  const auto made = make_job(input.spec.name, input.text, input.directory);
+  if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
+  const JobDirectory& job = made->job;
+  say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
+  const StartFailure failure = start_supervisor(job, *binaries);
   if (failure.exit_code != kExitOk) {
-    write_failed_verdict(*job, failure);
+    write_failed_verdict(job, failure);
     LaunchedJob none = failed(context, failure.exit_code, printable(failure.message),
-                              text("its log is ", job->directory.path(), "/", kSupervisorLogFile));
+                              text("its log is ", job.directory.path(), "/", kSupervisorLogFile));
     write_err(indented(failure.log_tail));
     return none;
   }
-  auto view = JobView::open(*state, job->id);
+  auto view = JobView::open(made->state, job.id);
   if (!view.ok()) return failed(context, kExitInternal, view.error().message);
   return {.view = std::make_unique<JobView>(std::move(*view)), .exit_code = kExitOk};
 }

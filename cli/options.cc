@@ -258,7 +258,7 @@ ParsedLine parse_command_line(const std::vector<Command>& commands, const std::v
 std::string help_text(const std::vector<Command>& commands) {
   std::string out = "monarch " MONARCH_VERSION
                     ": starts a mesh of processes on many machines and keeps it alive\n\n"
-                    "usage: monarch COMMAND [flags]\n\n";
+                    "usage: monarch COMMAND [flags]\n\ncommands:\n";
   std::size_t width = 0;
   for (const Command& command : commands) width = std::max(width, command.name.size());
   for (const Command& command : commands) {

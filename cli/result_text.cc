@@ -59,6 +59,8 @@ std::string cause_text(const FirstCause& cause) {
   }
   if (cause.pid != 0) out += text(", pid ", cause.pid);
   if (cause.generation > 1) out += text(", generation ", cause.generation);
+  // What happened to a host names it already.
+  if (!cause.rank && cause.summary.find(cause.host) != std::string::npos) out.clear();
   return printable(out.empty() ? cause.summary : text(out, ": ", cause.summary));
 }
 

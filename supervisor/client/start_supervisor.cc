@@ -172,11 +172,6 @@ Result<SupervisorBinaries> find_binaries(const std::string& monarch, const std::
   return Error{ErrorCode::kNotFound, text("monarch-worker is missing; looked for ", join(places, ", "))};
 }
 
-Status write_job_files(const JobDirectory& job, std::string_view spec, std::string_view spec_directory) {
-  MONARCH_TRY(job.directory.write_file(kSpecFile, spec));
-  return job.directory.write_file(kSpecDirectoryFile, spec_directory);
-}
-
 Result<StartFailure> parse_ready_line(const std::string& line) {
   const auto parsed = parse_json(line);
   if (parsed.ok() && parsed->get_bool("ready").value_or(false)) return StartFailure{};

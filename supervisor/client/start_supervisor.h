@@ -36,9 +36,6 @@ struct SupervisorBinaries {
 // `override_worker` (MONARCH_WORKER) wins. kNotFound names all places that were tried.
 Result<SupervisorBinaries> find_binaries(const std::string& monarch, const std::string& override_worker);
 
-// Writes spec.yaml and spec.dir.
-Status write_job_files(const JobDirectory& job, std::string_view spec, std::string_view spec_directory);
-
 // Why it did not start, and the exit code that says so.
 struct StartFailure {
   int exit_code = 0;     // 0: it started

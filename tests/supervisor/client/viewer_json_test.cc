@@ -1,0 +1,87 @@
+#include "supervisor/client/viewer_json.h"
+
+#include <gtest/gtest.h>
+
+namespace monarch {
+
+namespace {
+
+Verdict some_verdict() {
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.exit_code = 7;
+  verdict.reason = "trainer/3 failed";
+  verdict.started = {1'700'000'000'120'000'000};
+  verdict.ended = {1'700'000'004'000'000'000};
+  verdict.left_behind = {"v2"};
+  verdict.cause.kind = CauseKind::kRank;
+  verdict.cause.host = "v1";
+  verdict.cause.mesh = "trainer";
+  verdict.cause.rank = 3;
+  verdict.cause.gang = 1;
+  verdict.cause.gang_rank = 1;
+  verdict.cause.generation = 2;
+  verdict.cause.pid = 4711;
+  verdict.cause.end = {.kind = EndKind::kExited, .value = 7, .detail = "", .core_dumped = true};
+  verdict.cause.summary = "exit code 7";
+  verdict.cause.rule = "restart.max 0: fail";
+  verdict.cause.stderr_tail = "Traceback\n\tboom \"quoted\"\n";
+  verdict.cause.secondary = 2;
+  return verdict;
+}
+
+}  // namespace
+
+TEST(VerdictJson, ComesBackAsItWas) {
+  const Verdict written = some_verdict();
+  const auto read = parse_verdict(to_json(verdict_json(written)));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->outcome, written.outcome);
+  EXPECT_EQ(read->started, written.started);
+  EXPECT_EQ(read->cause.end.value, 7);
+  // The rest is compared as what is written of it.
+  EXPECT_EQ(to_json(verdict_json(*read)), to_json(verdict_json(written)));
+}
+
+TEST(VerdictJson, RefusesWhatIsNoVerdict) {
+  for (const char* json : {"", "{", "[]", "{}", R"({"outcome":"failed"})", R"({"outcome":"odd","exit_code":1})",
+                           R"({"outcome":"failed","exit_code":256})", R"({"outcome":"failed","exit_code":-1})"}) {
+    EXPECT_EQ(parse_verdict(json).error().code, ErrorCode::kInvalid) << json;
+  }
+}
+
+TEST(EventJson, IsOneLineWithItsVersionAndType) {
+  JobEvent event;
+  event.number = 4;
+  event.time = {1'700'000'000'120'000'000};
+  event.type = "host.ready";
+  event.host = "v1";
+  event.message = "v1: worker is connected";
+  event.details = {{"rounds", "2"}};
+  EXPECT_EQ(
+      to_json(event_json(event)),
+      R"({"v":1,"type":"event","number":4,"time":"2023-11-14T22:13:20.120Z","severity":"info","event":"host.ready",)"
+      R"("host":"v1","mesh":null,"rank":null,"generation":0,"pid":0,"message":"v1: worker is connected",)"
+      R"("details":{"rounds":"2"}})");
+}
+
+TEST(StatusJson, NamesMeshesRanksAndHosts) {
+  JobStatus status;
+  status.job_id = "hello-0001";
+  status.phase = "running";
+  status.term = Term(2);
+  status.meshes.push_back({.name = "m",
+                           .dims = {{"host", 1}},
+                           .phase = "running",
+                           .ranks = {{.rank = 0, .phase = "running", .host = "v1", .pid = 5}}});
+  status.hosts.push_back({.name = "v1", .phase = "ready", .role = "rank"});
+  const auto json = parse_json(to_json(status_json(status)));
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->get_uint64("v"), 1U);
+  EXPECT_EQ(json->get_string("type"), "status");
+  EXPECT_EQ(json->find("meshes")->items()[0].find("ranks")->items()[0].get_int64("pid"), 5);
+  EXPECT_EQ(json->find("hosts")->items()[0].get_string("name"), "v1");
+  EXPECT_TRUE(json->find("verdict")->is_null());
+}
+
+}  // namespace monarch
