@@ -1,0 +1,166 @@
+// What people are told: values of flags, events, progress and results.
+
+#include <gtest/gtest.h>
+
+#include "cli/announcer.h"
+#include "cli/result_text.h"
+#include "cli/status_text.h"
+#include "cli/values.h"
+
+namespace monarch {
+
+namespace {
+
+JobSpec two_hosts() {
+  JobSpec spec;
+  spec.name = "hello";
+  spec.launch.hosts = 2;
+  MeshSpec mesh;
+  mesh.name = "trainer";
+  mesh.dims = {{"host", 2}, {"gpu", 1}};
+  mesh.per_host_dims = 1;
+  spec.meshes = {mesh};
+  return spec;
+}
+
+JobEvent event(std::string type, std::string message, Severity severity = Severity::kInfo, std::string host = "") {
+  JobEvent made;
+  made.time = {1'700'000'000'120'000'000};
+  made.type = std::move(type);
+  made.message = std::move(message);
+  made.severity = severity;
+  made.host = std::move(host);
+  return made;
+}
+
+Verdict failed_rank() {
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.exit_code = 7;
+  verdict.started = {1'000'000'000};
+  verdict.ended = {5'100'000'000};
+  verdict.cause.kind = CauseKind::kRank;
+  verdict.cause.mesh = "trainer";
+  verdict.cause.rank = 11;
+  verdict.cause.host = "v2";
+  verdict.cause.pid = 4711;
+  verdict.cause.generation = 1;
+  verdict.cause.summary = "exit code 7";
+  verdict.cause.rule = "restart.max 0: fail";
+  verdict.cause.stderr_tail = "Traceback\nValueError: \x1b[31mboom\n";
+  verdict.cause.secondary = 3;
+  return verdict;
+}
+
+}  // namespace
+
+TEST(RankList, TakesNumbersAndRanges) {
+  const auto list = RankList::parse("3,7-9");
+  ASSERT_TRUE(list.ok());
+  for (const std::uint32_t rank : {3U, 7U, 8U, 9U}) EXPECT_TRUE(list->contains(rank));
+  for (const std::uint32_t rank : {0U, 4U, 6U, 10U}) EXPECT_FALSE(list->contains(rank));
+}
+
+TEST(RankList, RefusesEverythingElse) {
+  for (const char* wrong : {"", ",", "3,", "a", "9-7", "3-", "-3", "3 4", "99999999999", "0x3", "3,,4"}) {
+    EXPECT_EQ(RankList::parse(wrong).error().code, ErrorCode::kInvalid) << wrong;
+  }
+}
+
+TEST(DurationFlag, RefusesABareNumberAndSaysWhatWasMeant) {
+  Arguments arguments;
+  arguments.set("timeout", "30s");
+  EXPECT_EQ(**duration_flag(arguments, "timeout"), Duration::seconds(30));
+  arguments.set("timeout", "30");
+  const auto wrong = duration_flag(arguments, "timeout");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().message.find("30s"), std::string::npos) << wrong.error().message;
+  EXPECT_FALSE(duration_flag(arguments, "other")->has_value());
+}
+
+TEST(Announcer, SaysEachChangeOnAPipe) {
+  Announcer announcer(two_hosts(), {});
+  EXPECT_EQ(announcer.on_event(event("host.ready", "v1: worker is connected", Severity::kInfo, "v1")),
+            "2023-11-14T22:13:20.120Z host.ready v1: worker is connected\n");
+  EXPECT_EQ(announcer.on_event(event("host.lost", "v2: gone", Severity::kError, "v2")),
+            "2023-11-14T22:13:20.120Z error host.lost v2: gone\n");
+}
+
+TEST(Announcer, OnATerminalSaysWhatMattersAndKeepsProgress) {
+  Announcer announcer(two_hosts(), {.err_is_terminal = true});
+  EXPECT_EQ(announcer.progress(Duration::seconds(2)), " starting  hosts 0/2  waiting for v1, v2 (2s)");
+  EXPECT_EQ(announcer.on_event(event("host.ready", "v1: worker is connected", Severity::kInfo, "v1")), "");
+  EXPECT_EQ(announcer.progress(Duration::seconds(3)), " starting  hosts 1/2  waiting for v2 (3s)");
+  EXPECT_EQ(announcer.on_event(event("host.lost", "v2: gone", Severity::kError, "v2")), "22:13:20 ✗ v2: gone\n");
+  EXPECT_EQ(announcer.on_event(event("job.running", "hello-0001: every mesh is ready")),
+            "22:13:20 ✓ hello-0001: every mesh is ready\n");
+  EXPECT_EQ(announcer.progress(Duration::seconds(9)), "");
+}
+
+TEST(Announcer, QuietSaysErrorsOnly) {
+  Announcer announcer(two_hosts(), {.quiet = true});
+  EXPECT_EQ(announcer.on_event(event("host.ready", "x")), "");
+  EXPECT_EQ(announcer.on_event(event("job.stopping", "x", Severity::kWarning)), "");
+  EXPECT_NE(announcer.on_event(event("host.lost", "x", Severity::kError)), "");
+}
+
+TEST(Announcer, LetsNoEscapeThrough) {
+  EXPECT_EQ(plain_event_line(event("host.lost", "\x1b[2J")), "2023-11-14T22:13:20.120Z host.lost \\x1b[2J\n");
+}
+
+TEST(ResultText, NamesTheRootCauseAndWhatToTypeNext) {
+  EXPECT_EQ(
+      result_text(failed_rank(), {.job_id = "hello-0001", .log_directory = "/s/jobs/hello-0001/logs", .spec = ""}),
+      " result     failed (exit 7)   4.1s\n"
+      " root cause trainer/11 on v2, pid 4711: exit code 7\n"
+      " rule       restart.max 0: fail\n"
+      "   │ Traceback\n"
+      "   │ ValueError: \\x1b[31mboom\n"
+      "            the first of 4: 3 later ends of the same gang follow from it\n"
+      " log        /s/jobs/hello-0001/logs/trainer/11.1.err\n"
+      " try        monarch logs hello-0001 --mesh trainer --rank 11\n");
+}
+
+TEST(ResultText, GivesBothFormsWhereThereAreGangs) {
+  Verdict verdict = failed_rank();
+  verdict.cause.gang = 1;
+  verdict.cause.gang_rank = 3;
+  verdict.cause.generation = 2;
+  EXPECT_EQ(cause_text(verdict.cause), "trainer/11 (gang 1, RANK 3) on v2, pid 4711, generation 2: exit code 7");
+}
+
+TEST(ResultText, OfASuccessIsOneLineAndNothingIfQuiet) {
+  Verdict verdict;
+  verdict.outcome = Outcome::kSucceeded;
+  verdict.exit_code = 0;
+  verdict.started = {1'000'000'000};
+  verdict.ended = {2'000'000'000};
+  ResultPlace place{.job_id = "a-0001", .log_directory = "/l", .spec = ""};
+  EXPECT_EQ(result_text(verdict, place), " result     succeeded (exit 0)   1s\n");
+  place.quiet = true;
+  EXPECT_EQ(result_text(verdict, place), "");
+  verdict.left_behind = {"v2"};
+  EXPECT_NE(result_text(verdict, place), "") << "what may be left behind is never kept quiet";
+}
+
+TEST(StatusText, SaysWhereItsFactsComeFrom) {
+  JobStatus status;
+  status.job_id = "hello-0001";
+  status.phase = "running";
+  status.term = Term(1);
+  status.meshes.push_back(
+      {.name = "m",
+       .dims = {{"host", 1}, {"gpu", 2}},
+       .phase = "running",
+       .ranks = {{.rank = 0, .phase = "running", .host = "v1", .generation = 1, .pid = 5, .end = ""}}});
+  status.hosts.push_back({.name = "v1", .phase = "ready", .role = "rank"});
+  EXPECT_EQ(status_text(status, false),
+            "job hello-0001   running   term 1   no supervisor answers; this is what its journal says\n"
+            "\nmesh m   host=1 × gpu=2   running\n"
+            "  RANK  HOST  PHASE    PID  GENERATION  END\n"
+            "  0     v1    running  5    1           -\n"
+            "\n  HOST  PHASE  ROLE  KEEPER  DAEMON STARTS  SILENT  ROUND TRIP\n"
+            "  v1    ready  rank  -       -              -       -\n");
+}
+
+}  // namespace monarch
