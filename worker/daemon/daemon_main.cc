@@ -32,9 +32,10 @@ namespace {
 constexpr int kKeeperFd = 3;
 constexpr int kExitInternal = 70;
 constexpr Duration kHelloDeadline = Duration::seconds(10);
-// One arena, and memory that goes back: threads that mostly sleep need no heap each.
+// One arena: threads that mostly sleep need no heap each. WARNING: once it is set, the threshold no longer grows by itself
+// (mallopt(3)): pieces of output come from the heap, since a mapping for each costs more than its encryption.
 constexpr int kArenas = 1;
-constexpr int kMapFromBytes = 64 << 10;
+constexpr int kMapFromBytes = 1 << 20;
 
 struct FirstWord {
   KeeperHello hello;

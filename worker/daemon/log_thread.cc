@@ -1,5 +1,7 @@
 #include "worker/daemon/log_thread.h"
 
+#include <malloc.h>
+
 #include <cstdlib>
 #include <deque>
 #include <optional>
@@ -23,6 +25,7 @@ namespace monarch::daemon {
 namespace {
 
 constexpr Duration kTellAgain = Duration::milliseconds(100);
+constexpr Duration kTrimPeriod = Duration::seconds(2);
 
 // The thread's own state; made, used and destroyed by it.
 class Logging final : public OutputSink {
@@ -38,6 +41,7 @@ class Logging final : public OutputSink {
 
  private:
   void unblock();
+  void trim_later();
   void take_orders();
   void on(LogSource&& source);
   void on(RankEnded&& order) { writer_->rank_ended(order.incarnation); }
@@ -60,6 +64,7 @@ class Logging final : public OutputSink {
   std::optional<LogWriter> writer_;
   bool blocked_ = false;  // the link's queue is full
   std::uint64_t sent_frames_ = 0;
+  bool trim_armed_ = false;
   std::deque<FromLog> answers_;  // at most one for each order
 };
 
@@ -95,6 +100,7 @@ bool Logging::offer(const Incarnation& incarnation, Output&& output) {
   header.rank = incarnation.rank;
   header.generation = incarnation.generation;
   header.seq = ++sent_frames_;
+  trim_later();
   std::vector<ZmqFrame> frames = link_message(header, encode_payload(output));
   const Status sent = client_->send(frames);
   if (sent.ok()) return true;
@@ -108,6 +114,16 @@ bool Logging::offer(const Incarnation& incarnation, Output&& output) {
 void Logging::unblock() {
   blocked_ = false;
   if (writer_) writer_->sink_ready();
+}
+
+// A flood leaves the heap as large as the link's queue was. What is free is given back while it lasts, and once after.
+void Logging::trim_later() {
+  if (std::exchange(trim_armed_, true)) return;
+  loop_->at(loop_->now() + kTrimPeriod, [this, frames = sent_frames_] {
+    (void)::malloc_trim(0);  // it answers whether there was anything to give back
+    trim_armed_ = false;
+    if (sent_frames_ != frames) trim_later();
+  });
 }
 
 void Logging::take_orders() {
