@@ -124,7 +124,12 @@ class Splitter {
       if (flag.value.empty()) {
         option = app_.add_flag(names)->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
       } else {
-        option = app_.add_option(names, values_[i])->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+        option = app_.add_option(names, values_[i])
+                     ->expected(1)
+                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+                     ->allow_extra_args(false);
+        // WARNING: an option into a vector takes every word up to the next flag (CLI11 2.3), so the positionals behind it.
+        option->allow_extra_args(false);
       }
       options_.push_back(option);
     }
@@ -166,7 +171,7 @@ class Splitter {
     for (std::size_t i = 0; i < flags_.size(); ++i) {
       if (options_[i]->count() == 0) continue;
       if (flags_[i].name == "help") return HelpWanted{.command = &command_};
-      if (options_[i]->count() > 1 && !flags_[i].value.empty() && !wrong) {
+      if (values_[i].size() > 1 && !wrong) {
         wrong = misused(command_, text("`--", flags_[i].name, "` is given ", options_[i]->count(), " times"));
       }
       arguments.set(flags_[i].name, flags_[i].value.empty() ? "true" : values_[i].front());

@@ -41,7 +41,8 @@ struct Line {
 
 TEST(Options, TakesFlagsBeforeAndAfterArguments) {
   for (const auto& words : {std::vector<std::string>{"run", "a.yaml", "--timeout", "5m", "--no-prefix"},
-                            {"run", "--timeout=5m", "--no-prefix", "a.yaml"}}) {
+                            {"run", "--timeout=5m", "--no-prefix", "a.yaml"},
+                            {"run", "--timeout", "5m", "a.yaml", "--no-prefix"}}) {
     const Line line(words);
     ASSERT_EQ(line.complaint(), "");
     EXPECT_EQ(line.arguments().positional(0), "a.yaml");
@@ -55,6 +56,11 @@ TEST(Options, TakesLettersTogether) {
   ASSERT_EQ(line.complaint(), "");
   EXPECT_TRUE(line.arguments().has("follow"));
   EXPECT_TRUE(line.arguments().has("quiet"));
+}
+
+TEST(Options, RefusesAFlagThatIsGivenTwice) {
+  EXPECT_EQ(Line({"run", "a.yaml", "--timeout", "5m", "--timeout=6m"}).complaint(),
+            "E0903: `--timeout` is given 2 times / usage: monarch run SPEC [flags]");
 }
 
 TEST(Options, TakesNoAbbreviations) {
