@@ -51,8 +51,17 @@ void refuse_core_dumps() {
   if (filter.valid()) (void)!::write(filter.get(), "0", 1);  // without the file there are no core dumps
 }
 
+// Each rank has two pipes and two files here.
+void raise_descriptor_limit() {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
+  descriptors.rlim_cur = descriptors.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &descriptors);  // up to the hard limit it does not fail
+}
+
 void prepare_process() {
   refuse_core_dumps();
+  raise_descriptor_limit();
   (void)::mallopt(M_ARENA_MAX, kArenas);
   (void)::mallopt(M_MMAP_THRESHOLD, kMapFromBytes);
   (void)::mallopt(M_TRIM_THRESHOLD, kMapFromBytes);

@@ -17,6 +17,7 @@
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
+#include "worker/daemon/directories.h"
 #include "worker/daemon/promise_file.h"
 
 namespace monarch::daemon {
@@ -48,6 +49,14 @@ Result<CurveKeyPair> keys_of(DaemonStash& stash) {
   return keys;
 }
 
+// What cannot be written is said to the launcher at once, not when it is needed. The first promise is made here: to the
+// supervisor that started us.
+Status claim_directories(DaemonStash& stash) {
+  MONARCH_TRY(make_directories(stash.bootstrap.log_directory));
+  stash.promised = std::max(stash.promised, stash.bootstrap.term);
+  return write_promise(stash.bootstrap.state_directory, stash.promised);
+}
+
 }  // namespace
 
 Result<Setup> set_up(const UniqueFd& stash) {
@@ -65,6 +74,7 @@ Result<Setup> set_up(const UniqueFd& stash) {
   bulk.link.message_bytes = limits::kBulkPayloadBytes;
   MONARCH_ASSIGN(const Term on_disk, read_promise(bootstrap.state_directory));
   found.promised = std::max(found.promised, on_disk);
+  if (first_start) MONARCH_TRY(claim_directories(found));
   MONARCH_ASSIGN(CurveKeyPair keys, keys_of(found));
   return Setup{std::move(found), std::move(keys), std::move(control), std::move(bulk), first_start};
 }

@@ -15,6 +15,7 @@
 
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
+#include "worker/daemon/directories.h"
 
 namespace monarch::daemon {
 namespace {
@@ -23,10 +24,7 @@ constexpr std::size_t kStartFileBytes = 64;
 constexpr std::size_t kCopyBytes = 16U << 10U;  // where the file system cannot splice
 
 Result<UniqueFd> open_directory(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  // Both levels may have to be made; what is above is the worker's own, made by whoever chose it.
-  if (slash != std::string::npos && slash > 0) (void)::mkdir(path.substr(0, slash).c_str(), 0700);  // told by open
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(text("mkdir ", path), errno);
+  MONARCH_TRY(make_directories(path));
   UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.valid()) return errno_error(text("open ", path), errno);
   return directory;

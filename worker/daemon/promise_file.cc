@@ -1,7 +1,6 @@
 #include "worker/daemon/promise_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "worker/daemon/directories.h"
 
 namespace monarch::daemon {
 namespace {
@@ -18,14 +18,6 @@ namespace {
 constexpr std::size_t kPromiseBytes = 32;
 constexpr const char* kName = "promise";
 constexpr const char* kFreshName = "promise.new";
-
-Status make_directories(const std::string& directory) {
-  for (std::size_t slash = directory.find('/', 1);; slash = directory.find('/', slash + 1)) {
-    const std::string path = directory.substr(0, slash);
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(text("mkdir ", path), errno);
-    if (slash == std::string::npos) return {};
-  }
-}
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "tests/worker/daemon/daemon_world.h"
 #include "transport/base/clock.h"
@@ -139,6 +140,56 @@ TEST_F(DaemonProcess, TellsTheLauncherWhyItCannotStart) {
   EXPECT_THAT(world_.admit().error, testing::HasSubstr("tcp://elsewhere"));
   EXPECT_EQ(world_.wait_for_end(), 70);
   EXPECT_TRUE(world_.to_keeper.empty());
+}
+
+TEST_F(DaemonProcess, TellsTheLauncherWhichDirectoryCannotBeWritten) {
+  DaemonStash stash = world_.first_stash();
+  stash.bootstrap.state_directory = "/proc/nowhere/state";
+  world_.start(stash);
+  EXPECT_THAT(world_.admit().error, testing::HasSubstr("/proc/nowhere"));
+  EXPECT_EQ(world_.wait_for_end(), 70);
+
+  stash.bootstrap.state_directory = world_.directory + "/a/b/state";
+  stash.bootstrap.log_directory = "relative";
+  world_.start(stash);
+  EXPECT_THAT(world_.admit().error, testing::HasSubstr("'relative'"));
+  EXPECT_EQ(world_.wait_for_end(), 70);
+}
+
+TEST_F(DaemonProcess, StreamsAFloodAndCountsWhatItSkips) {
+  start();
+  constexpr std::uint64_t kBytes = 32U << 20U;
+  Ends ends = give_pipes();
+  tell(RankPhase::kRunning);
+  const pid_t rank = ::fork();
+  if (rank == 0) {
+    std::array<char, 4096> piece{};
+    for (std::uint64_t offset = 0; offset < kBytes; offset += piece.size()) {
+      piece.fill(static_cast<char>('a' + offset / piece.size() % 26));
+      if (::write(ends.out.get(), piece.data(), piece.size()) != static_cast<ssize_t>(piece.size())) ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  ends = {};
+  std::uint64_t next = 0;
+  std::uint64_t streamed = 0;
+  ASSERT_TRUE(beats([&](const Beat& beat) {
+    for (const SupervisorHeard& heard : std::exchange(world_.output, {})) {
+      const auto output = decode_payload<Output>(heard.payload);
+      EXPECT_TRUE(output.ok() && output->offset >= next);
+      for (std::size_t i = 0; i < output->bytes.size(); i += 997) {
+        EXPECT_EQ(output->bytes[i], static_cast<char>('a' + (output->offset + i) / 4096 % 26));
+      }
+      next = output->offset + output->bytes.size();
+      streamed += output->bytes.size();
+    }
+    return next == kBytes && beat.ranks.size() == 1 && beat.ranks[0].output_complete &&
+           streamed + beat.output_dropped_bytes == kBytes;
+  }));
+  int status = 0;
+  ASSERT_EQ(::waitpid(rank, &status, 0), rank);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(fs::file_size(output_file()), kBytes);
 }
 
 TEST_F(DaemonProcess, AnswersPings) {
