@@ -1,0 +1,107 @@
+"""What the tests of whole jobs share: specs from a few words, ranks that report through files, and the usual assertions.
+
+A rank of `self.job(script)` runs `script` by /bin/sh in work/. `mark NAME` there makes the file NAME.$MONARCH_RANK, which
+the test waits for by `self.wait_for_marks(NAME, ranks)`; nothing guesses from time.
+"""
+
+import glob
+import json
+import os
+import re
+import signal
+
+import harness
+
+MARK = "mark() { echo $$ > $1.$MONARCH_RANK.new && mv $1.$MONARCH_RANK.new $1.$MONARCH_RANK; }\n"
+FOREVER = "while :; do sleep 0.1; done\n"
+
+# What a run says of every job of this build, whatever its spec.
+NOTES = (r"monarch: supervision\.restart\.max: .*\nmonarch: supervision\.reallocate\.max: .*\n"
+         r"monarch: supervision\.hang\.action: .*\n")
+
+
+class JobTest(harness.MonarchTest):
+    def job(self, script, hosts=2, slots=2, name="demo", mesh=None, **keys):
+        """Path of a spec with one mesh `m` of hosts × slots ranks that run `script`; `mesh` and `keys` are added."""
+        return self.program_job(["/bin/sh", "-c", MARK + script], hosts, slots, name, mesh, **keys)
+
+    def program_job(self, program, hosts=2, slots=2, name="demo", mesh=None, **keys):
+        one = {"dims": {"host": hosts, "slot": slots}, "program": program, **(mesh or {})}
+        return self.spec(json.dumps({"version": 1, "job": name, "meshes": {"m": one}, **keys}, indent=1), f"{name}.yaml")
+
+    def wait_for_marks(self, name, ranks, timeout=harness.DEADLINE_S):
+        """Until each of the ranks (a number of them, or a list) made its mark; what they wrote: their pid in the shell."""
+        ranks = range(ranks) if isinstance(ranks, int) else ranks
+        paths = [self.path("work", f"{name}.{rank}") for rank in ranks]
+        harness.wait_for(lambda: all(map(os.path.exists, paths)),
+                         lambda: f"marks {name} of {list(ranks)}; there are {self.marks(name)}\n" +
+                         "\n".join(map(repr, self.started())), timeout)
+        return [int(self.read(path)) for path in paths]
+
+    def marks(self, name):
+        """Ranks that made this mark."""
+        found = glob.glob(self.path("work", f"{name}.*"))
+        return sorted(int(path.rpartition(".")[2]) for path in found if path.rpartition(".")[2].isdigit())
+
+    def started(self):
+        return self._running
+
+    def process(self, role, host=None):
+        """The live process with this role: run, supervisor, guard, keeper or daemon (of a host, where there are more)."""
+        found = harness.wait_for(lambda: self.processes_of(role, host), lambda: f"a {role} among " + "\n".join(
+            map(str, self.processes())))
+        self.assertEqual(len(found), 1, found)
+        return found[0]
+
+    def processes_of(self, role, host=None):
+        if role == "supervisor":
+            return self.find("monarch", "supervise")
+        if role == "guard":
+            return self.find("monarch-worker", "keep")
+        if role == "daemon":
+            found = self.find("monarch-worker", "daemon")
+        else:
+            found = [p for p in self.find("monarch-worker") if len(p.arguments) == 1]
+        if host is None:
+            return found
+        keepers = {h["name"]: h["keeper_pid"] for h in self.status()["hosts"]}
+        return [p for p in found if (p.parent if role == "daemon" else p.pid) == keepers[host]]
+
+    def status(self, *job):
+        done = self.monarch("status", "--json", *job)
+        self.assertEqual(done.status, 0, done)
+        return done.json()[0]
+
+    def log(self, name, job=None):
+        return self.read(self.job_file(name, job))
+
+    def supervisor_log(self):
+        return "".join(f"--- {job}\n{self.log('supervisor.log', job)}" for job in self.jobs())
+
+    def assert_result(self, finished, status, outcome, cause=None):
+        """Status of the command, and what verdict.json says: exit code, outcome, and the fields of `cause`."""
+        if finished.status != status:
+            self.fail(f"status {finished.status}, not {status}: {finished}\n{self.supervisor_log()}")
+        verdict = self.verdict()
+        self.assertEqual((verdict["exit_code"], verdict["outcome"]), (status, outcome), verdict)
+        self.assertEqual(verdict["left_behind"], [], verdict)
+        for key, value in (cause or {}).items():
+            self.assertIsNotNone(verdict["cause"], verdict)
+            if isinstance(value, re.Pattern):
+                self.assertRegex(verdict["cause"][key], value, verdict)
+            else:
+                self.assertEqual(verdict["cause"][key], value, verdict)
+        return verdict
+
+    def end_of(self, run, status, outcome="failed", cause=None, timeout=harness.DEADLINE_S):
+        """Waits for `run`, asserts its result and that nothing is left; what it was."""
+        finished = run.finished(timeout)
+        verdict = self.assert_result(finished, status, outcome, cause)
+        self.assert_nothing_left()
+        return finished, verdict
+
+    def signal_by_pid(self, pid, number=signal.SIGKILL):
+        """Signals a process of this test that wrote down its own pid."""
+        process = next((p for p in self.processes() if p.pid == pid), None)
+        self.assertIsNotNone(process, f"process {pid} is none of this test")
+        self.kill(process, number)
