@@ -61,7 +61,7 @@ void KeeperCore::absorb_stall(Instant now) {
   guarded_.extend_deadlines(gap);
 }
 
-RankState* KeeperCore::find(const Incarnation& key) {
+SlotState* KeeperCore::find(const Incarnation& key) {
   const auto found = slots_.find(key);
   return found == slots_.end() ? nullptr : &found->second;
 }
@@ -113,7 +113,7 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
   for (const RankStart& rank : order.ranks) {
     const Incarnation key{rank.rank, order.generation};
     if (!admit(key, actions)) continue;
-    slots_.emplace(key, RankState(RankStateOptions{.key = key,
+    slots_.emplace(key, SlotState(RankStateOptions{.key = key,
                                                    .gated = true,
                                                    .mesh = order.mesh,
                                                    .gang = order.gang,
@@ -134,7 +134,7 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
 
 void KeeperCore::on(const event::Spawn& order, Instant now, KeeperActions& actions) {
   if (!admit(order.key, actions)) return;
-  slots_.emplace(order.key, RankState(RankStateOptions{.key = order.key,
+  slots_.emplace(order.key, SlotState(RankStateOptions{.key = order.key,
                                                        .gated = false,
                                                        .mesh = order.key.rank.mesh,
                                                        .gang = {},
@@ -159,14 +159,14 @@ void KeeperCore::on(const Stop& order, Instant now, KeeperActions& actions) {
 
 void KeeperCore::on(const Signal& order, Instant /*now*/, KeeperActions& actions) {
   for (const RankId rank : order.ranks) {
-    if (const RankState* slot = find({rank, order.generation})) slot->signal(order.number, actions);
+    if (const SlotState* slot = find({rank, order.generation})) slot->signal(order.number, actions);
   }
 }
 
 void KeeperCore::on(const KeeperLease& lease, Instant now, KeeperActions& actions) {
   const std::size_t count = std::min(lease.ranks.size(), lease.generations.size());
   for (std::size_t i = 0; i < count; ++i) {
-    if (RankState* slot = find({lease.ranks[i], lease.generations[i]})) slot->lease(lease.until, now, actions);
+    if (SlotState* slot = find({lease.ranks[i], lease.generations[i]})) slot->lease(lease.until, now, actions);
   }
 }
 
@@ -174,7 +174,7 @@ void KeeperCore::on(const KeeperForget& order, Instant /*now*/, KeeperActions& a
   const std::size_t count = std::min(order.ranks.size(), order.generations.size());
   for (std::size_t i = 0; i < count; ++i) {
     const Incarnation key{order.ranks[i], order.generations[i]};
-    const RankState* slot = find(key);
+    const SlotState* slot = find(key);
     if (slot == nullptr || !slot->ended()) continue;
     actions.emplace_back(action::Drop{key});
     slots_.erase(key);
@@ -204,34 +204,34 @@ void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& 
 }
 
 void KeeperCore::on(const event::Forked& event, Instant now, KeeperActions& actions) {
-  RankState* slot = find(event.key);
+  SlotState* slot = find(event.key);
   if (slot == nullptr) return;
   if (slot->options().gated) actions.emplace_back(action::Pipes{event.key});
   slot->forked(event.pid, now, actions);
 }
 
 void KeeperCore::on(const event::ForkFailed& event, Instant now, KeeperActions& actions) {
-  if (RankState* slot = find(event.key)) slot->fork_failed(event, now, actions);
+  if (SlotState* slot = find(event.key)) slot->fork_failed(event, now, actions);
 }
 
 void KeeperCore::on(const event::Executed& event, Instant /*now*/, KeeperActions& actions) {
-  if (RankState* slot = find(event.key)) slot->executed(actions);
+  if (SlotState* slot = find(event.key)) slot->executed(actions);
 }
 
 void KeeperCore::on(const event::ExecFailed& event, Instant /*now*/, KeeperActions& /*actions*/) {
-  if (RankState* slot = find(event.key)) slot->exec_failed(event);
+  if (SlotState* slot = find(event.key)) slot->exec_failed(event);
 }
 
 void KeeperCore::on(const event::Exited& event, Instant now, KeeperActions& actions) {
-  if (RankState* slot = find(event.key)) slot->exited(event.end, now, actions);
+  if (SlotState* slot = find(event.key)) slot->exited(event.end, now, actions);
 }
 
 void KeeperCore::on(const event::TreeEmpty& event, Instant /*now*/, KeeperActions& actions) {
-  if (RankState* slot = find(event.key)) slot->tree_empty(actions);
+  if (SlotState* slot = find(event.key)) slot->tree_empty(actions);
 }
 
 void KeeperCore::on(const event::TreeBusy& event, Instant now, KeeperActions& actions) {
-  if (RankState* slot = find(event.key)) slot->tree_busy(now, actions);
+  if (SlotState* slot = find(event.key)) slot->tree_busy(now, actions);
 }
 
 void KeeperCore::on(const event::GuardedForked& /*event*/, Instant now, KeeperActions& actions) {

@@ -14,7 +14,7 @@
 
 #include "worker/core/guarded_state.h"
 #include "worker/core/keeper_actions.h"
-#include "worker/core/rank_state.h"
+#include "worker/core/slot_state.h"
 
 namespace monarch {
 
@@ -39,7 +39,7 @@ class KeeperCore {
   // When it wants a Tick.
   Instant next_due() const;
 
-  const std::map<Incarnation, RankState>& slots() const { return slots_; }
+  const std::map<Incarnation, SlotState>& slots() const { return slots_; }
   const GuardedState& guarded() const { return guarded_; }
   bool ending() const { return exit_code_.has_value(); }
   bool exited() const { return exited_; }
@@ -80,7 +80,7 @@ class KeeperCore {
   void on(const keeper_event::GuardedHungUp& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Terminated& event, Instant now, KeeperActions& actions);
 
-  RankState* find(const Incarnation& key);
+  SlotState* find(const Incarnation& key);
   // Whether an incarnation may begin here; raises the floor if so.
   bool admit(const Incarnation& key, KeeperActions& actions);
   void guarded_ended(const RankEnd& end, Instant now, KeeperActions& actions);
@@ -91,7 +91,7 @@ class KeeperCore {
 
   KeeperOptions options_;
   GuardedState guarded_;
-  std::map<Incarnation, RankState> slots_;
+  std::map<Incarnation, SlotState> slots_;
   std::map<RankId, Generation> floors_;  // the highest generation started or stopped
   std::map<Gang, Reservations> ports_;
   std::optional<std::int32_t> exit_code_;  // set: it is ending

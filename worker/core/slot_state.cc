@@ -1,4 +1,4 @@
-#include "worker/core/rank_state.h"
+#include "worker/core/slot_state.h"
 
 #include <algorithm>
 #include <csignal>
@@ -40,7 +40,7 @@ RankPhase outward(SlotPhase phase) {
 
 }  // namespace
 
-RankReport RankState::report() const {
+RankReport SlotState::report() const {
   RankReport report;
   report.rank = options_.key.rank;
   report.generation = options_.key.generation;
@@ -55,12 +55,12 @@ RankReport RankState::report() const {
   return report;
 }
 
-void RankState::enter(SlotPhase phase, KeeperActions& actions) {
+void SlotState::enter(SlotPhase phase, KeeperActions& actions) {
   phase_ = phase;
   actions.emplace_back(Report{report()});
 }
 
-void RankState::kill(Instant now, KeeperActions& actions) {
+void SlotState::kill(Instant now, KeeperActions& actions) {
   if (!leader_exited()) signalled_ = true;
   actions.emplace_back(KillTree{options_.key});
   deadline_ = now + limits::kKillDeadline;
@@ -68,13 +68,13 @@ void RankState::kill(Instant now, KeeperActions& actions) {
   if (leader_exited()) check_tree(now, actions);
 }
 
-void RankState::check_tree(Instant now, KeeperActions& actions) {
+void SlotState::check_tree(Instant now, KeeperActions& actions) {
   check_period_ = check_period_ == Duration::zero() ? kFirstCheckPeriod : std::min(check_period_ * 2, kLastCheckPeriod);
   next_check_ = now + check_period_;
   actions.emplace_back(CheckTree{options_.key});
 }
 
-void RankState::enforce_lease(Instant now, KeeperActions& actions) {
+void SlotState::enforce_lease(Instant now, KeeperActions& actions) {
   switch (phase_) {
     case SlotPhase::kGated:
       // Nobody ever leased it: the supervisor that ordered it is gone.
@@ -100,7 +100,7 @@ void RankState::enforce_lease(Instant now, KeeperActions& actions) {
   }
 }
 
-void RankState::tick(Instant now, KeeperActions& actions) {
+void SlotState::tick(Instant now, KeeperActions& actions) {
   if (next_check_ <= now) check_tree(now, actions);
   if (deadline_ > now) return;
   deadline_ = Instant::never();
@@ -117,7 +117,7 @@ void RankState::tick(Instant now, KeeperActions& actions) {
   }
 }
 
-Instant RankState::next_due() const {
+Instant SlotState::next_due() const {
   const Instant due = std::min(deadline_, next_check_);
   switch (phase_) {
     case SlotPhase::kGated:
@@ -133,9 +133,9 @@ Instant RankState::next_due() const {
   return due;
 }
 
-void RankState::extend_deadlines(Duration gap) { deadline_ = deadline_ + gap; }
+void SlotState::extend_deadlines(Duration gap) { deadline_ = deadline_ + gap; }
 
-void RankState::lease(Instant until, Instant now, KeeperActions& actions) {
+void SlotState::lease(Instant until, Instant now, KeeperActions& actions) {
   switch (phase_) {
     case SlotPhase::kForking:
     case SlotPhase::kStarting:
@@ -156,7 +156,7 @@ void RankState::lease(Instant until, Instant now, KeeperActions& actions) {
   }
 }
 
-void RankState::stop(const StopOrder& order, Instant now, KeeperActions& actions) {
+void SlotState::stop(const StopOrder& order, Instant now, KeeperActions& actions) {
   const bool at_once = order.grace <= Duration::zero();
   switch (phase_) {
     case SlotPhase::kForking: stop_when_forked_ = true; return;
@@ -181,7 +181,7 @@ void RankState::stop(const StopOrder& order, Instant now, KeeperActions& actions
   }
 }
 
-void RankState::await_end(Duration patience, Instant now, KeeperActions& actions) {
+void SlotState::await_end(Duration patience, Instant now, KeeperActions& actions) {
   switch (phase_) {
     case SlotPhase::kForking: stop_when_forked_ = true; return;
     case SlotPhase::kGated:
@@ -195,7 +195,7 @@ void RankState::await_end(Duration patience, Instant now, KeeperActions& actions
   }
 }
 
-void RankState::signal(std::int32_t number, KeeperActions& actions) const {
+void SlotState::signal(std::int32_t number, KeeperActions& actions) const {
   switch (phase_) {
     case SlotPhase::kRunning:
     case SlotPhase::kGrace: actions.emplace_back(SignalGroup{options_.key, number}); return;
@@ -209,7 +209,7 @@ void RankState::signal(std::int32_t number, KeeperActions& actions) const {
   }
 }
 
-void RankState::forked(std::int32_t pid, Instant now, KeeperActions& actions) {
+void SlotState::forked(std::int32_t pid, Instant now, KeeperActions& actions) {
   MONARCH_ASSERT_BECAUSE(phase_ == SlotPhase::kForking, "I4: one process per rank and generation");
   pid_ = pid;
   started_at_ = now;
@@ -224,7 +224,7 @@ void RankState::forked(std::int32_t pid, Instant now, KeeperActions& actions) {
   actions.emplace_back(OpenGate{options_.key});
 }
 
-void RankState::fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions) {
+void SlotState::fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions) {
   MONARCH_ASSERT_BECAUSE(phase_ == SlotPhase::kForking, "I4: one process per rank and generation");
   started_at_ = now;
   ended_at_ = now;
@@ -236,7 +236,7 @@ void RankState::fork_failed(const keeper_event::ForkFailed& failure, Instant now
   enter(SlotPhase::kEnded, actions);
 }
 
-void RankState::executed(KeeperActions& actions) {
+void SlotState::executed(KeeperActions& actions) {
   switch (phase_) {
     case SlotPhase::kStarting: return enter(SlotPhase::kRunning, actions);
     case SlotPhase::kForking:  // a child that died at its gate looks the same; its exit tells
@@ -250,7 +250,7 @@ void RankState::executed(KeeperActions& actions) {
   }
 }
 
-void RankState::exec_failed(const keeper_event::ExecFailed& failure) {
+void SlotState::exec_failed(const keeper_event::ExecFailed& failure) {
   switch (phase_) {
     case SlotPhase::kGated:
     case SlotPhase::kStarting:
@@ -270,7 +270,7 @@ void RankState::exec_failed(const keeper_event::ExecFailed& failure) {
   }
 }
 
-void RankState::exited(const RankEnd& end, Instant now, KeeperActions& actions) {
+void SlotState::exited(const RankEnd& end, Instant now, KeeperActions& actions) {
   if (leader_exited()) return;  // told once is enough
   MONARCH_ASSERT(phase_ != SlotPhase::kForking && phase_ != SlotPhase::kEnded);
   ended_at_ = now;
@@ -296,7 +296,7 @@ void RankState::exited(const RankEnd& end, Instant now, KeeperActions& actions) 
   }
 }
 
-void RankState::tree_empty(KeeperActions& actions) {
+void SlotState::tree_empty(KeeperActions& actions) {
   if (!leader_exited()) return;  // no answer to a question of ours
   switch (phase_) {
     case SlotPhase::kGrace:
@@ -315,7 +315,7 @@ void RankState::tree_empty(KeeperActions& actions) {
   }
 }
 
-void RankState::tree_busy(Instant now, KeeperActions& actions) {
+void SlotState::tree_busy(Instant now, KeeperActions& actions) {
   if (!leader_exited()) return;
   const bool first = check_period_ == kFirstCheckPeriod;
   switch (phase_) {

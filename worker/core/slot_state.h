@@ -1,6 +1,6 @@
 #pragma once
 
-// RankState: one incarnation of a rank on its host, from the fork to the verified empty tree; also a process of
+// SlotState: one incarnation of a rank on its host, from the fork to the verified empty tree; also a process of
 // KeeperSpawn, which has neither gate nor lease. It decides; the keeper's driver performs.
 //
 // WARNING: a leader's exit is not the end: what it left behind is killed, and only an empty tree lets another incarnation
@@ -45,9 +45,9 @@ struct StopOrder {
   Duration grace;  // zero: KILL at once
 };
 
-class RankState {
+class SlotState {
  public:
-  RankState(const RankStateOptions& options, Instant now)
+  SlotState(const RankStateOptions& options, Instant now)
       : options_(options), lease_(options.orphan, options.orphan_ttl, now) {}
 
   const Incarnation& key() const { return options_.key; }

@@ -1,4 +1,4 @@
-#include "worker/core/rank_state.h"
+#include "worker/core/slot_state.h"
 
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ class Driver {
     lease_until(6'000);
     executed();
   }
-  RankState& state() { return state_; }
+  SlotState& state() { return state_; }
 
  private:
   std::string run(const std::function<void(KeeperActions&)>& event) {
@@ -116,7 +116,7 @@ class Driver {
     event(actions);
     return told(actions);
   }
-  RankState state_;
+  SlotState state_;
   Instant now_ = at(0);
 };
 
@@ -277,7 +277,7 @@ const std::vector<Row> kTable = {
     {P::kEnded, "await", "", P::kEnded},
 };
 
-TEST(RankState, AnswersEveryEventInEveryPhase) {
+TEST(SlotState, AnswersEveryEventInEveryPhase) {
   for (const Row& row : kTable) {
     Driver driver = in(row.from);
     EXPECT_EQ(apply(driver, row.event), row.ordered) << "phase " << int(row.from) << ", event " << row.event;
@@ -285,7 +285,7 @@ TEST(RankState, AnswersEveryEventInEveryPhase) {
   }
 }
 
-TEST(RankState, OpensTheGateAtTheFirstLeaseAndNotBefore) {
+TEST(SlotState, OpensTheGateAtTheFirstLeaseAndNotBefore) {
   Driver driver;
   EXPECT_EQ(driver.forked(), "gated");
   driver.advance_to(1'000);
@@ -294,26 +294,26 @@ TEST(RankState, OpensTheGateAtTheFirstLeaseAndNotBefore) {
   EXPECT_EQ(driver.executed(), "running");
 }
 
-TEST(RankState, OpensTheGateAtOnceWhenTheLeaseCameBeforeTheFork) {
+TEST(SlotState, OpensTheGateAtOnceWhenTheLeaseCameBeforeTheFork) {
   Driver driver;
   driver.lease_until(6'000);
   EXPECT_EQ(driver.forked(), "gated open");
 }
 
-TEST(RankState, IsKilledAtTheForkWhenItsStopCameBefore) {
+TEST(SlotState, IsKilledAtTheForkWhenItsStopCameBefore) {
   Driver driver;
   driver.stop(kGrace);
   EXPECT_EQ(driver.forked(), "kill stopping");
 }
 
-TEST(RankState, EndsWhenItCannotBeForked) {
+TEST(SlotState, EndsWhenItCannotBeForked) {
   Driver driver;
   EXPECT_EQ(driver.fork_failed(), "reap ended");
   EXPECT_EQ(driver.state().report().end.kind, EndKind::kNotExecuted);
   EXPECT_EQ(driver.state().report().end.value, EAGAIN);
 }
 
-TEST(RankState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
+TEST(SlotState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
   Driver driver = in(SlotPhase::kStarting);
   driver.exec_failed();
   driver.exited(EndKind::kExited, 127);
@@ -324,7 +324,7 @@ TEST(RankState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
   EXPECT_EQ(end.detail, "exec /nonesuch");
 }
 
-TEST(RankState, EndsOnlyWhenItsTreeIsEmpty) {
+TEST(SlotState, EndsOnlyWhenItsTreeIsEmpty) {
   Driver driver = in(SlotPhase::kRunning);
   EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGSEGV), "kill check");
   EXPECT_EQ(driver.tree_busy(), "kill stopping");
@@ -338,7 +338,7 @@ TEST(RankState, EndsOnlyWhenItsTreeIsEmpty) {
   EXPECT_EQ(report.ended_at, at(0));
 }
 
-TEST(RankState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
+TEST(SlotState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
   Driver driver = in(SlotPhase::kRunning);
   driver.stop(Duration::zero());
   EXPECT_EQ(driver.advance_to(1'999), "");
@@ -349,7 +349,7 @@ TEST(RankState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
 }
 
 // The three children of a stop: each has its whole grace, whatever the others do.
-TEST(RankState, StopsAQuickChildAtItsExit) {
+TEST(SlotState, StopsAQuickChildAtItsExit) {
   Driver driver = in(SlotPhase::kGrace);
   driver.advance_to(10);
   EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGTERM), "check");
@@ -357,7 +357,7 @@ TEST(RankState, StopsAQuickChildAtItsExit) {
   EXPECT_TRUE(driver.state().report().end.after_our_signal);
 }
 
-TEST(RankState, GivesASlowChildItsWholeGrace) {
+TEST(SlotState, GivesASlowChildItsWholeGrace) {
   Driver driver = in(SlotPhase::kGrace);
   driver.lease_until(20'000);
   EXPECT_EQ(driver.advance_to(9'999), "");
@@ -365,14 +365,14 @@ TEST(RankState, GivesASlowChildItsWholeGrace) {
   EXPECT_EQ(driver.tree_empty(), "reap ended");
 }
 
-TEST(RankState, KillsADeafChildAtTheEndOfItsGrace) {
+TEST(SlotState, KillsADeafChildAtTheEndOfItsGrace) {
   Driver driver = in(SlotPhase::kGrace);
   driver.lease_until(20'000);
   EXPECT_EQ(driver.advance_to(9'999), "");
   EXPECT_EQ(driver.advance_to(10'000), "kill stopping");
 }
 
-TEST(RankState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
+TEST(SlotState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
   Driver driver = in(SlotPhase::kGrace);
   driver.lease_until(20'000);
   EXPECT_EQ(driver.exited(), "check");
@@ -383,7 +383,7 @@ TEST(RankState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
   EXPECT_EQ(driver.advance_to(10'000), "kill stopping check");
 }
 
-TEST(RankState, ARepeatedStopChangesNothingAndAnImpatientOneShortensTheGrace) {
+TEST(SlotState, ARepeatedStopChangesNothingAndAnImpatientOneShortensTheGrace) {
   Driver driver = in(SlotPhase::kGrace);
   driver.lease_until(20'000);
   driver.advance_to(5'000);
@@ -393,7 +393,7 @@ TEST(RankState, ARepeatedStopChangesNothingAndAnImpatientOneShortensTheGrace) {
   EXPECT_EQ(driver.state().next_due(), at(6'000));
 }
 
-TEST(RankState, FreezesAtTheEndOfItsLeaseAndThawsWhenOneComesBack) {
+TEST(SlotState, FreezesAtTheEndOfItsLeaseAndThawsWhenOneComesBack) {
   Driver driver = in(SlotPhase::kRunning);
   EXPECT_EQ(driver.advance_to(5'999), "");
   EXPECT_EQ(driver.advance_to(6'000), "freeze running+held");
@@ -403,13 +403,13 @@ TEST(RankState, FreezesAtTheEndOfItsLeaseAndThawsWhenOneComesBack) {
   EXPECT_EQ(driver.advance_to(26'000), "freeze running+held");
 }
 
-TEST(RankState, KillsWhatIsHeldWhenItsOrphanTimeIsOver) {
+TEST(SlotState, KillsWhatIsHeldWhenItsOrphanTimeIsOver) {
   Driver driver = in(SlotPhase::kHeld);  // last heard of a supervisor at 0
   EXPECT_EQ(driver.advance_to(59'999), "");
   EXPECT_EQ(driver.advance_to(60'000), "kill stopping");
 }
 
-TEST(RankState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
+TEST(SlotState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
   Driver driver;
   driver.forked();
   driver.lease_until(60'000);
@@ -418,20 +418,20 @@ TEST(RankState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
   EXPECT_EQ(driver.advance_to(60'000), "kill stopping") << "a hold after it would wait twice";
 }
 
-TEST(RankState, KillsAtTheEndOfItsLeaseWhereOrphansStop) {
+TEST(SlotState, KillsAtTheEndOfItsLeaseWhereOrphansStop) {
   Driver driver(OrphanAction::kStop);
   driver.to_running();
   EXPECT_EQ(driver.advance_to(6'000), "kill stopping");
 }
 
-TEST(RankState, RunsOnWhereOrphansRun) {
+TEST(SlotState, RunsOnWhereOrphansRun) {
   Driver driver(OrphanAction::kRun);
   driver.to_running();
   EXPECT_EQ(driver.advance_to(1'000'000), "");
   EXPECT_EQ(driver.state().next_due(), Instant::never());
 }
 
-TEST(RankState, IsKilledAtItsGateWhenNoLeaseEverComes) {
+TEST(SlotState, IsKilledAtItsGateWhenNoLeaseEverComes) {
   for (const OrphanAction orphan : {OrphanAction::kHold, OrphanAction::kStop, OrphanAction::kRun}) {
     Driver driver(orphan);
     driver.forked();
@@ -440,12 +440,12 @@ TEST(RankState, IsKilledAtItsGateWhenNoLeaseEverComes) {
   }
 }
 
-TEST(RankState, LosesTheRestOfItsGraceWithItsLease) {
+TEST(SlotState, LosesTheRestOfItsGraceWithItsLease) {
   Driver driver = in(SlotPhase::kGrace);  // grace until 10 s, lease until 6 s
   EXPECT_EQ(driver.advance_to(6'000), "kill stopping");
 }
 
-TEST(RankState, AShorterLeaseTakesNothingBack) {
+TEST(SlotState, AShorterLeaseTakesNothingBack) {
   Driver driver = in(SlotPhase::kRunning);
   driver.lease_until(3'000);
   EXPECT_EQ(driver.advance_to(5'999), "");
