@@ -1,0 +1,122 @@
+"""What signals to `monarch run` do: the three stages of Ctrl-C, orderly stops, what reaches the ranks, what stops nothing."""
+
+import os
+import signal
+
+import harness
+import jobs
+
+# Says that it got TERM, and takes as long as it likes to end: until the test makes the file `go`.
+SLOW = "trap 'mark term; until [ -e go ]; do sleep 0.05; done; mark ended; exit 0' TERM\nmark there\n" + jobs.FOREVER
+
+
+class Signals(jobs.JobTest):
+    def running(self, script, grace="30s", **options):
+        run = self.start("run", self.job(script, mesh={"stop": {"grace": grace}}), **options)
+        self.wait_for_marks("there", 4)
+        return run
+
+    def test_ctrl_c_stops_in_order_with_130(self):
+        run = self.running(SLOW)
+        run.signal(signal.SIGINT)
+        self.wait_for_marks("term", 4)
+        self.assertIn("monarch: stopping; Ctrl-C again kills\n", run.err)
+        self.write("go", "")
+        done, verdict = self.end_of(run, 130, "interrupted")
+        self.assertEqual(self.marks("ended"), [0, 1, 2, 3], "each had its grace")
+        self.assertRegex(verdict["reason"], "run, pid .*SIGINT")
+        self.assertRegex(done.err, r"(?m)^ result +interrupted \(exit 130\)")
+
+    def test_a_second_ctrl_c_kills(self):
+        run = self.running(SLOW)
+        run.signal(signal.SIGINT)
+        self.wait_for_marks("term", 4)
+        run.signal(signal.SIGINT)
+        done, _ = self.end_of(run, 130, "interrupted")
+        self.assertIn("monarch: killing; Ctrl-C again leaves, and the supervisor goes on killing\n", done.err)
+        self.assertEqual(self.marks("ended"), [])
+
+    def test_a_third_ctrl_c_leaves_and_the_supervisor_goes_on(self):
+        run = self.running(SLOW)
+        supervisor = self.process("supervisor")
+        # While it is stopped it cannot kill: the viewer has somebody to leave behind.
+        self.kill(supervisor, signal.SIGSTOP)
+        for said in ("Ctrl-C again kills", "Ctrl-C again leaves", "leaving"):
+            run.signal(signal.SIGINT)
+            if said != "leaving":
+                run.wait_for_err(said)
+        done = run.finished()
+        self.assertEqual(done.status, 130, done)
+        self.assertIn("goes on killing it: monarch status", done.err)
+        self.kill(supervisor, signal.SIGCONT)
+        waited = self.monarch("wait", "last")
+        self.assertEqual(waited.status, 130, waited)
+        self.assert_result(waited, 130, "interrupted")
+        self.assert_nothing_left()
+        self.assertEqual(self.marks("ended"), [])
+
+    def test_term_stops_in_order_with_143_and_hup_with_129(self):
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            with self.subTest(signal=number):
+                run = self.running(SLOW)
+                run.signal(number)
+                self.wait_for_marks("term", 4)
+                run.signal(number)  # a second one adds nothing
+                self.write("go", "")
+                done = run.finished()
+                job = self.jobs()[-1]
+                self.assertEqual((done.status, self.verdict(job)["exit_code"], self.verdict(job)["outcome"]),
+                                 (code, code, "stopped"), done)
+                self.assertEqual(self.marks("ended"), [0, 1, 2, 3])
+                self.assert_nothing_left()
+                for mark in ("go", *(f"{m}.{r}" for m in ("there", "term", "ended") for r in range(4))):
+                    os.unlink(self.path("work", mark))
+
+    def test_usr1_reaches_the_ranks(self):
+        run = self.running("trap 'mark usr1' USR1; trap 'mark usr2' USR2; trap 'mark quit' QUIT\nmark there\n"
+                           "until [ -e go ]; do sleep 0.05; done")
+        for name in ("usr1", "usr2", "quit"):
+            run.signal(getattr(signal, f"SIG{name.upper()}"))
+            self.wait_for_marks(name, 4)
+        self.write("go", "")
+        self.end_of(run, 0, "succeeded")
+
+    def test_a_stopped_viewer_stalls_nothing(self):
+        run = self.running("mark there; until [ -e go ]; do sleep 0.05; done; echo late; mark late")
+        # SIGTSTP would do nothing to it: it leads an orphaned process group here.
+        run.signal(signal.SIGSTOP)
+        self.write("go", "")
+        self.wait_for_marks("late", 4)
+        harness.wait_for(lambda: os.path.exists(self.job_file("verdict.json")), "the end without its viewer")
+        run.signal(signal.SIGCONT)
+        done, _ = self.end_of(run, 0, "succeeded")
+        self.assertEqual(sorted(done.out.splitlines()), [f"[m/{r}@v{r // 2 + 1}] late" for r in range(4)])
+
+    def test_ctrl_c_on_a_terminal(self):
+        run = self.running(SLOW, terminal=True)
+        run.type("\x03")
+        self.wait_for_marks("term", 4)
+        self.write("go", "")
+        self.end_of(run, 130, "interrupted")
+        self.assertEqual(self.marks("ended"), [0, 1, 2, 3])
+
+    def test_ctrl_z_and_fg_in_a_shell(self):
+        spec = self.job("trap 'mark cont' CONT; mark there; until [ -e go ]; do sleep 0.05; done; mark late")
+        shell = self.start_program("bash", "--norc", "--noprofile", "-i", terminal=True)
+        shell.type(f"{harness.MONARCH} run {spec}\n")
+        self.wait_for_marks("there", 4)
+        shell.type("\x1a")
+        shell.wait_for_out(r"Stopped .*monarch run")
+        self.assertEqual(self.status()["phase"], "running")
+        shell.type("fg\n")
+        self.wait_for_marks("cont", 4)
+        self.write("go", "")
+        self.wait_for_marks("late", 4)
+        shell.type("echo ended with $?; exit\n")
+        shell.wait_for_out(r"^ended with 0\r$")
+        shell.wait()
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    harness.main()
