@@ -21,6 +21,14 @@ std::vector<Flag> flags_of(const Command& command) {
   return flags;
 }
 
+// A beginning of just one of them is what was meant: words are not abbreviated here, and many try.
+std::optional<std::string> meant(const std::string& written, const std::vector<std::string>& known) {
+  std::vector<std::string> longer;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(longer),
+               [&](const std::string& word) { return word.starts_with(written); });
+  return longer.size() == 1 ? longer.front() : nearest(written, known);
+}
+
 std::vector<std::string> visible_names(const std::vector<Command>& commands) {
   std::vector<std::string> names;
   for (const Command& command : commands) {
@@ -31,7 +39,7 @@ std::vector<std::string> visible_names(const std::vector<Command>& commands) {
 
 Complaint unknown_command(const std::vector<Command>& commands, const std::string& written) {
   const std::vector<std::string> names = visible_names(commands);
-  const std::optional<std::string> near = nearest(written, names);
+  const std::optional<std::string> near = meant(written, names);
   return {.id = "E0901",
           .message = text("unknown command `", printable(written), "`"),
           .help = near ? text("did you mean `monarch ", *near, "`?") : text("one of: ", join(names, " "))};
@@ -41,7 +49,7 @@ Complaint unknown_flag(const Command& command, const std::string& written) {
   const std::string name = written.substr(0, written.find('='));
   std::vector<std::string> known;
   for (const Flag& flag : flags_of(command)) known.push_back(text("--", flag.name));
-  const std::optional<std::string> near = nearest(name, known);
+  const std::optional<std::string> near = meant(name, known);
   return {.id = "E0902",
           .message = text("unknown flag `", printable(name), "` of `monarch ", command.name, "`"),
           .help = near ? text("did you mean `", *near, "`?") : text("monarch ", command.name, " --help lists them")};
@@ -151,7 +159,8 @@ class Splitter {
     const std::string what = error.what();
     for (const Flag& flag : flags_) {
       const std::string name = text("--", flag.name);
-      if (what.find(name) == std::string::npos) continue;
+      const bool named = what.find(name) != std::string::npos || what.starts_with(flag.name + " ");
+      if (!named) continue;
       return flag.value.empty() ? text("`", name, "` takes no value")
                                 : text("`", name, "` needs a value: ", name, " ", flag.value);
     }

@@ -64,8 +64,9 @@ TEST(Options, RefusesAFlagThatIsGivenTwice) {
 }
 
 TEST(Options, TakesNoAbbreviations) {
-  EXPECT_EQ(Line({"run", "a.yaml", "--time", "5m"}).complaint().substr(0, 40),
-            "E0902: unknown flag `--time` of `monarch");
+  EXPECT_EQ(Line({"run", "a.yaml", "--time", "5m"}).complaint(),
+            "E0902: unknown flag `--time` of `monarch run` / did you mean `--timeout`?");
+  EXPECT_EQ(Line({"lo"}).complaint(), "E0901: unknown command `lo` / did you mean `monarch logs`?");
 }
 
 TEST(Options, AFlagOverridesItsVariable) {

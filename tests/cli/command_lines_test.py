@@ -1,0 +1,136 @@
+"""Command lines that are wrong, or that only look: all of stdout, stderr and status, as golden/command_lines.txt has them.
+
+Each case there is
+
+    $ [NAME=VALUE…] monarch ARGUMENTS…
+    = STATUS
+    1 a line of stdout
+    2 a line of stderr
+
+The test's folder is written as @. `python3 tests/cli/command_lines_test.py --update` (with PYTHONPATH=tests/process) writes the file
+anew from what the build answers; read the difference before it is committed.
+"""
+
+import os
+import shlex
+import sys
+import time
+
+import harness
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "command_lines.txt")
+
+GOOD = """version: 1
+job: hello
+launch:
+  local: {hosts: 2, spares: 0}
+meshes:
+  greeter:
+    dims: {host: 2, slot: 2}
+    program: [echo, hello]
+    env: {GREETING: hi}
+    env_pass: [SECRET]
+supervision:
+  restart: {max: 0}
+  reallocate: {max: 0}
+"""
+BROKEN = GOOD.replace("dims:", "dimms:").replace("reallocate: {max: 0}", "hartbeat: 2s")
+
+
+def cases(text):
+    """[command line, expected text of the case] in the order of the file."""
+    found = []
+    for block in text.split("\n$ "):
+        block = block.removeprefix("$ ").strip("\n")
+        if block and not block.startswith("#"):
+            line, _, expected = block.partition("\n")
+            found.append((line, expected))
+    return found
+
+
+class CommandLines(harness.MonarchTest):
+    def world(self):
+        self.write("good.yaml", GOOD)
+        self.write("broken.yaml", BROKEN)
+        self.write("empty.yaml", "")
+        os.mkdir(self.path("work", "folder"))
+        foreign = self.path("foreign")
+        os.makedirs(os.path.join(foreign, "jobs"), 0o700)
+        os.chmod(os.path.join(foreign, "jobs"), 0o777)
+        self.write("plain", "")
+
+    def answer(self, line):
+        words = shlex.split(line.replace("@", self.folder))
+        env = {}
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            env[name] = value
+        assert words.pop(0) == "monarch", line
+        begun = time.monotonic()
+        done = self.start_program("/bin/sh", "-c", 'cd "$1"; shift; exec "$@"', "sh", self.path("work"), harness.MONARCH,
+                                  *words, env=env).finished()
+        self.assertLess(time.monotonic() - begun, 10, line)
+        shown = [f"= {done.status}"]
+        for mark, text in (("1", done.out), ("2", done.err)):
+            shown += [f"{mark} {part}".rstrip() for part in text.replace(self.folder, "@").splitlines()]
+        return "\n".join(shown)
+
+    def test_every_command_line_is_answered_as_written(self):
+        self.world()
+        with open(GOLDEN, encoding="utf-8") as file:
+            text = file.read()
+        found = cases(text)
+        self.assertGreaterEqual(len(found), 30)
+        for line, expected in found:
+            with self.subTest(line):
+                self.assertEqual(self.answer(line), expected, line)
+        self.assertEqual(self.jobs(), [], "a command line that is wrong made a job")
+        self.assert_nothing_left()
+
+    def test_a_broken_spec_is_refused_at_once(self):
+        self.world()
+        times = []
+        for _ in range(5):
+            done = self.monarch("run", self.path("work", "broken.yaml"))
+            self.assertEqual(done.status, 2, done)
+            times.append(done.seconds)
+        # The best of five: what else this machine does is not what is measured.
+        self.assertLess(min(times), 0.2, times)
+
+    def test_another_users_job_is_refused_by_name(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can give a directory away")
+        theirs = self.path("state", "jobs", "hello-0001")
+        os.makedirs(theirs, 0o700)
+        for path in ("state", "state/jobs"):
+            os.chmod(self.path(*path.split("/")), 0o700)
+        os.chown(theirs, 65534, 65534)
+        for command in ("status", "stop", "logs", "attach", "wait", "events"):
+            done = self.monarch(command, "hello-0001")
+            self.assertEqual(done.status, 2, done)
+            self.assertIn(theirs, done.err)
+            self.assertIn("belongs to user 65534", done.err)
+            self.assertEqual(done.out, "")
+
+    def test_help_is_fast(self):
+        self.assertLess(min(self.monarch("--help").seconds for _ in range(10)), 0.1)
+
+
+def update():
+    class Writer(CommandLines):
+        def test_write(self):
+            self.world()
+            with open(GOLDEN, encoding="utf-8") as file:
+                lines = [line for line, _ in cases(file.read())]
+            text = "\n\n".join(f"$ {line}\n{self.answer(line)}" for line in lines) + "\n"
+            with open(GOLDEN, "w", encoding="utf-8") as file:
+                file.write(text)
+
+    suite = harness.unittest.TestSuite([Writer("test_write")])
+    sys.exit(0 if harness.unittest.TextTestRunner().run(suite).wasSuccessful() else 1)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--update"]:
+        update()
+    harness.main()
