@@ -296,7 +296,11 @@ void Daemon::perform(TellKeeper&& action) {
             (void)log_->put(RankForgotten{incarnation});  // lost: two closed files' worth of memory stay
           }
         }
-        if constexpr (std::is_same_v<Message, KeeperShutdown>) leave(kLeavePatience, 0);
+        if constexpr (std::is_same_v<Message, KeeperShutdown>) {
+          // Shutdown is said when every end is known, or when nobody is there to tell.
+          nothing_to_tell_ = all_complete();
+          leave(kLeavePatience, 0);
+        }
       },
       action.message);
 }
@@ -374,13 +378,16 @@ void Daemon::leave(Duration patience, int exit_code) {
 // Leaves as soon as there is nothing more to tell: every end was heard and forgotten, or had its time to be.
 void Daemon::check_left() {
   if (phase_ != Phase::kLeaving) return;
+  if (nothing_to_tell_ || core_.reports().empty()) return remove_state();
+  if (!all_complete() || std::exchange(last_words_, true)) return;
+  loop_->at(loop_->now() + kLastWords, [this] { remove_state(); });
+}
+
+bool Daemon::all_complete() const {
   const std::vector<RankReport> reports = core_.reports();
-  if (reports.empty()) return remove_state();
-  const bool complete = std::all_of(reports.begin(), reports.end(), [](const RankReport& report) {
+  return std::all_of(reports.begin(), reports.end(), [](const RankReport& report) {
     return report.phase == RankPhase::kEnded && report.output_complete;
   });
-  if (!complete || std::exchange(last_words_, true)) return;
-  loop_->at(loop_->now() + kLastWords, [this] { remove_state(); });
 }
 
 void Daemon::remove_state() {

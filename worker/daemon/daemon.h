@@ -87,6 +87,7 @@ class Daemon {
 
   void leave(Duration patience, int exit_code);
   void check_left();
+  bool all_complete() const;
   void remove_state();
 
   Setup& setup_;
@@ -109,7 +110,8 @@ class Daemon {
   bool refused_ = false;  // the last word of the link was a refusal; said once
   TimerId tick_timer_ = 0;
   Phase phase_ = Phase::kServing;
-  bool last_words_ = false;  // everything has ended; the supervisor may still have to hear of it
+  bool last_words_ = false;       // everything has ended; the supervisor may still have to hear of it
+  bool nothing_to_tell_ = false;  // it has
   int exit_code_ = 0;
   std::optional<int> result_;
 };
