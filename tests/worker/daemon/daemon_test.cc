@@ -8,8 +8,6 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -25,11 +23,6 @@ namespace fs = std::filesystem;
 
 const RankId kRank{MeshId(0), Rank(3)};
 const Generation kGeneration{Term(3), 1};
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 RankReport report(RankPhase phase) {
   RankReport told;

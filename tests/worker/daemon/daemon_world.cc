@@ -9,6 +9,8 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "transport/base/clock.h"
@@ -37,6 +39,11 @@ std::function<void(InboundMessage&&)> into(std::vector<SupervisorHeard>& heard) 
 }
 
 }  // namespace
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 DaemonWorld::DaemonWorld() {
   std::string path = (fs::temp_directory_path() / "monarch-daemon-XXXXXX").string();

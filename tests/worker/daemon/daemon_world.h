@@ -24,6 +24,9 @@
 
 namespace monarch::daemon {
 
+// The whole file; nothing where there is none.
+std::string read_file(const std::string& path);
+
 struct SupervisorHeard {
   LinkId link;
   FrameHeader header;
