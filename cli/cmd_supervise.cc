@@ -1,5 +1,7 @@
 // `monarch supervise`: the supervisor's own process. Not for people: `run` and `up` start it under its guard.
 
+#include <fcntl.h>
+
 #include <charconv>
 
 #include "cli/commands.h"
@@ -13,10 +15,15 @@ namespace monarch {
 
 namespace {
 
+// WARNING: asked before anything is opened here. The guard hands out the ready pipe at the first start alone; later its number would
+// be that of some descriptor of our own.
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+
 std::optional<int> descriptor_of(const std::string& number) {
   int fd = -1;
   const auto parsed = std::from_chars(number.data(), number.data() + number.size(), fd);
-  if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || fd < 3) return std::nullopt;
+  if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || fd < 3 || !is_open(fd))
+    return std::nullopt;
   return fd;
 }
 
