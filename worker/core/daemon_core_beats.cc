@@ -40,4 +40,11 @@ std::optional<Instant> BeatSchedule::answered(std::uint64_t seq) {
   return found->second;
 }
 
+std::optional<Instant> BeatSchedule::answered(std::uint64_t seq, Instant now) {
+  const bool first = seq > highest_answered_;
+  const std::optional<Instant> sent_at = answered(seq);
+  if (sent_at && first) round_trip_ = now - *sent_at;
+  return sent_at;
+}
+
 }  // namespace monarch::daemon

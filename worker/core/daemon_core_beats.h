@@ -35,14 +35,19 @@ class BeatSchedule {
   // A beat goes out now and gets this number. `jitter` in [-1, 1] moves the next one by up to a tenth of the heartbeat.
   std::uint64_t send(Instant now, double jitter);
 
-  // The instant at which the beat of that number was sent; nothing if it is unknown or too long ago.
+  // An answer came: the instant at which the beat of that number was sent; nothing if it is unknown or too long ago.
   std::optional<Instant> answered(std::uint64_t seq);
+  // The same, and the round trip is measured.
+  std::optional<Instant> answered(std::uint64_t seq, Instant now);
   std::uint64_t highest_answered() const { return highest_answered_; }
+  // From that beat's send to its first answer; zero before there is one.
+  Duration round_trip() const { return round_trip_; }
 
  private:
   Duration heartbeat_;
   std::uint64_t next_seq_;
   std::uint64_t highest_answered_ = 0;
+  Duration round_trip_;
   Instant due_;
   std::optional<Instant> last_sent_;
   std::deque<std::pair<std::uint64_t, Instant>> sent_;  // rising in both

@@ -132,7 +132,7 @@ void Beating::on(SendFrame&& order) {
 }
 
 void Beating::on_message(const std::vector<ZmqFrame>& frames) {
-  auto heard = heard_from_link(frames, [this](std::uint64_t seq) { return schedule_.answered(seq); });
+  auto heard = heard_from_link(frames, [this](std::uint64_t seq) { return schedule_.answered(seq, loop_->now()); });
   if (heard) return tell_main(std::move(heard).value());
   ++dropped_.malformed;
   dropped_.last_malformed = heard.error().message;
@@ -159,6 +159,7 @@ void Beating::beat_if_due() {
     beat.ranks = content_->ranks;
     beat.output_dropped_bytes = content_->output_dropped_bytes;
     beat.output_disk_full = content_->output_disk_full;
+    beat.round_trip = schedule_.round_trip();
     // A full queue loses this beat; the next one says all of it.
     (void)send(MessageType::kBeat, encode_payload(beat));
   }

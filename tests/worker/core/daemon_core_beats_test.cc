@@ -38,13 +38,25 @@ TEST(BeatSchedule, RemembersWhenEachBeatWasSent) {
   BeatSchedule schedule(kHeartbeat, 1);
   const std::uint64_t first = schedule.send(at(1'000), 0.0);
   const std::uint64_t second = schedule.send(at(2'000), 0.0);
-  EXPECT_EQ(schedule.answered(second), at(2'000));
-  EXPECT_EQ(schedule.answered(first), at(1'000));
-  EXPECT_EQ(schedule.answered(first), at(1'000));  // a repeated answer
+  EXPECT_EQ(schedule.answered(second, at(2'003)), at(2'000));
+  EXPECT_EQ(schedule.answered(first, at(2'010)), at(1'000));
+  EXPECT_EQ(schedule.answered(first, at(2'020)), at(1'000));  // a repeated answer
   EXPECT_EQ(schedule.highest_answered(), second);
-  EXPECT_FALSE(schedule.answered(second + 1).has_value());
-  EXPECT_FALSE(schedule.answered(0).has_value());
+  EXPECT_FALSE(schedule.answered(second + 1, at(2'020)).has_value());
+  EXPECT_FALSE(schedule.answered(0, at(2'020)).has_value());
   EXPECT_EQ(schedule.highest_answered(), second);
+}
+
+TEST(BeatSchedule, MeasuresTheFirstAnswerToTheNewestBeat) {
+  BeatSchedule schedule(kHeartbeat, 1);
+  EXPECT_EQ(schedule.round_trip(), Duration::zero());
+  const std::uint64_t first = schedule.send(at(1'000), 0.0);
+  const std::uint64_t second = schedule.send(at(2'000), 0.0);
+  schedule.answered(second, at(2'003));
+  EXPECT_EQ(schedule.round_trip(), Duration::milliseconds(3));
+  schedule.answered(second, at(2'500));  // repeated
+  schedule.answered(first, at(2'600));   // late
+  EXPECT_EQ(schedule.round_trip(), Duration::milliseconds(3));
 }
 
 TEST(BeatSchedule, ForgetsBeatsBeyondItsWindow) {
@@ -52,9 +64,9 @@ TEST(BeatSchedule, ForgetsBeatsBeyondItsWindow) {
   const std::uint64_t first = schedule.send(at(0), 0.0);
   std::uint64_t last = first;
   for (std::size_t i = 0; i < BeatSchedule::kWindow; ++i) last = schedule.send(at(1), 0.0);
-  EXPECT_FALSE(schedule.answered(first).has_value());
-  EXPECT_TRUE(schedule.answered(first + 1).has_value());
-  EXPECT_TRUE(schedule.answered(last).has_value());
+  EXPECT_FALSE(schedule.answered(first, at(2)).has_value());
+  EXPECT_TRUE(schedule.answered(first + 1, at(2)).has_value());
+  EXPECT_TRUE(schedule.answered(last, at(2)).has_value());
 }
 
 TEST(BeatSchedule, NeverUsesANumberOfAnEarlierDaemon) {
@@ -63,7 +75,7 @@ TEST(BeatSchedule, NeverUsesANumberOfAnEarlierDaemon) {
   std::uint64_t last = 0;
   for (int i = 0; i < 1'000; ++i) last = before.send(at(i), 0.0);
   after.send(at(2'000), 0.0);
-  EXPECT_FALSE(after.answered(last).has_value());
+  EXPECT_FALSE(after.answered(last, at(3'000)).has_value());
   EXPECT_GT(after.send(at(3'000), 0.0), last);
 }
 
