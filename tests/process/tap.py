@@ -30,6 +30,11 @@ class _TapResult(unittest.TestResult):
         super().addFailure(test, err)
         self._failed(test, err)
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._failed(test, err)
+
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
         self._say("ok", test, f" # SKIP {reason}")
