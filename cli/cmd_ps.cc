@@ -91,7 +91,7 @@ std::string table_of(const std::vector<Row>& rows, bool colour) {
                plain(to_text(row.job.created)),
                plain(text(row.hosts)),
                plain(text(row.ranks)),
-               plain(row.job.life == JobLife::kEnded ? std::string() : text(row.running)),
+               plain(row.job.life == JobLife::kLive ? text(row.running) : std::string()),
                plain(row.verdict ? text(row.verdict->exit_code) : std::string())});
   }
   return table.render(colour);
