@@ -26,7 +26,7 @@ constexpr Duration kAbandonedAfter = Duration::seconds(15);
 
 std::string event_words(const JobEvent& event, bool json, bool colour) {
   if (json) return to_json(event_json(event)) + "\n";
-  const std::string line = plain_event_line(event);
+  std::string line = plain_event_line(event);
   if (event.severity == Severity::kInfo) return line;
   const Colour shade = event.severity == Severity::kError ? Colour::kRed : Colour::kYellow;
   return paint(shade, std::string_view(line).substr(0, line.size() - 1), colour) + "\n";

@@ -66,8 +66,8 @@ std::optional<std::function<bool(const StreamId&)>> selection(const Arguments& a
 }
 
 std::optional<std::optional<Duration>> timeout_flag(const Arguments& arguments, const Context& context) {
-  auto timeout = duration_flag(arguments, "timeout");
-  if (timeout.ok()) return std::move(*timeout);
+  const auto timeout = duration_flag(arguments, "timeout");
+  if (timeout.ok()) return *timeout;
   say_error(context.terminal, {.id = "E0904", .message = timeout.error().message, .help = ""});
   return std::nullopt;
 }

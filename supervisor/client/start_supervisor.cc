@@ -67,10 +67,12 @@ struct Child {
   child_failed(child, argv[0]);
 }
 
-// Descriptors 0 to 2 are about to be replaced in the child: what is needed there must lie above, even if our own were closed.
-Result<UniqueFd> above_standard(UniqueFd fd) {
-  if (fd.get() > STDERR_FILENO) return fd;
-  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+// The child replaces descriptors 0 to 2, and the guard uses 3 itself: what is needed there must lie above, even if ours were closed.
+constexpr int kFirstFree = 4;
+
+Result<UniqueFd> above_taken(UniqueFd fd) {
+  if (fd.get() >= kFirstFree) return fd;
+  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
   if (!moved.valid()) return errno_error("fcntl F_DUPFD_CLOEXEC", errno);
   return moved;
 }
@@ -129,12 +131,12 @@ struct Guard {
 
 Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& binaries) {
   MONARCH_ASSIGN(UniqueFd log, job.directory.open_file(kSupervisorLogFile, O_WRONLY | O_CREAT | O_APPEND));
-  MONARCH_ASSIGN(log, above_standard(std::move(log)));
+  MONARCH_ASSIGN(log, above_taken(std::move(log)));
   UniqueFd null_device(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null_device.valid()) return errno_error("open /dev/null", errno);
-  MONARCH_ASSIGN(null_device, above_standard(std::move(null_device)));
+  MONARCH_ASSIGN(null_device, above_taken(std::move(null_device)));
   MONARCH_ASSIGN(Pipe ready, make_pipe());
-  MONARCH_ASSIGN(ready.write_end, above_standard(std::move(ready.write_end)));
+  MONARCH_ASSIGN(ready.write_end, above_taken(std::move(ready.write_end)));
 
   const std::string number = text(ready.write_end.get());
   const Child child{.argv = {binaries.worker, "keep", "--ready-fd", number, "--", binaries.monarch, "supervise",

@@ -32,7 +32,7 @@ class Scratch {
     return file.string();
   }
   std::string script(const std::string& name, std::string_view body) const {
-    const std::string file = write(name, std::string("#!/bin/sh\n") + std::string(body) + "\n");
+    std::string file = write(name, std::string("#!/bin/sh\n") + std::string(body) + "\n");
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     return file;
   }
