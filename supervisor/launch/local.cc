@@ -142,18 +142,17 @@ void LocalLauncher::destroy(HostId host) {
 }
 
 void LocalLauncher::on_hello(const KeeperHello& hello) {
-  for (const RankReport& report : hello.ranks) {
-    if (report.rank.mesh != kWorkersMesh) continue;
-    started_[HostId(report.rank.rank.value())] = report.generation;
-    if (report.phase == RankPhase::kEnded) on_changed(report);
+  for (const RankId& spawned : hello.spawned) {
+    if (spawned.mesh == kWorkersMesh) log_info("host ", spawned.rank.value(), ": the guard kept its worker");
   }
 }
 
 void LocalLauncher::on_changed(const RankReport& report) {
   if (report.rank.mesh != kWorkersMesh) return;
   const HostId host(report.rank.rank.value());
-  const auto found = started_.find(host);
-  if (found == started_.end() || found->second != report.generation) return;
+  // A supervisor that came back is told of each worker by its predecessor, right after the guard's hello.
+  const auto found = started_.emplace(host, report.generation).first;
+  if (found->second != report.generation) return;
   if (report.phase != RankPhase::kEnded) return;
   started_.erase(found);
   (void)guard_.forget(report.rank, report.generation);  // if it is lost, the guard forgets at its own end
