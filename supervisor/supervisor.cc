@@ -185,9 +185,10 @@ Status Supervisor::open_doors() {
                                {.on_hello = [this](const KeeperHello& hello) { launcher_->on_hello(hello); },
                                 .on_changed = [this](const RankReport& report) { launcher_->on_changed(report); },
                                 .on_lost =
-                                    [](const Error& error) {
+                                    [this](const Error& error) {
                                       log_error("the guard of this supervisor has gone (", error.message,
                                                 "): a crash would not be mended");
+                                      launcher_->on_guard_lost();
                                     }}));
   launcher_ = std::make_unique<LocalLauncher>(
       *loop_, *guard_,

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/process/process_scan.h"
+#include "transport/process/spawn.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 
@@ -44,6 +47,7 @@ LocalLauncher::LocalLauncher(EventLoop& loop, Guard& guard, LocalLauncherOptions
 
 LocalLauncher::~LocalLauncher() {
   while (!pending_.empty()) drop_pending(pending_.begin()->first);
+  for (const auto& [host, worker] : started_) loop_.forget(worker.watch);
 }
 
 void LocalLauncher::launch(HostId host, const Bootstrap& bootstrap) {
@@ -75,7 +79,7 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
                             .standard_input = std::move(input.read),
                             .standard_output = std::move(output.write),
                             .standard_error = std::move(log)}));
-  started_[host] = generation;
+  started_[host].generation = generation;
   (void)::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
   MONARCH_ASSIGN(const WatchId watch,
                  loop_.watch(output.read.get(), Interest::kRead, [this, host](Readiness) { read_reply(host); }));
@@ -137,7 +141,12 @@ void LocalLauncher::destroy(HostId host) {
     loop_.defer([this, host] { handlers_.on_ended(host, "was not running", true); });
     return;
   }
-  const Status status = guard_.kill(key_of(host), found->second);
+  if (guard_lost_ && found->second.pidfd.valid()) {
+    // Its daemon sees the keeper's end and kills what it kept.
+    (void)send_signal(found->second.pidfd.get(), SIGKILL);  // one that has ended is what was wanted
+    return;
+  }
+  const Status status = guard_.kill(key_of(host), found->second.generation);
   if (!status.ok()) log_error("destroying worker ", host.value(), ": ", status.error().message);
 }
 
@@ -151,9 +160,10 @@ void LocalLauncher::on_changed(const RankReport& report) {
   if (report.rank.mesh != kWorkersMesh) return;
   const HostId host(report.rank.rank.value());
   // A supervisor that came back is told of each worker by its predecessor, right after the guard's hello.
-  const auto found = started_.emplace(host, report.generation).first;
-  if (found->second != report.generation) return;
-  if (report.phase != RankPhase::kEnded) return;
+  const auto [found, is_new] = started_.try_emplace(host);
+  if (is_new) found->second.generation = report.generation;
+  if (found->second.generation != report.generation) return;
+  if (report.phase != RankPhase::kEnded) return learn_pid(found->second, report.pid);
   started_.erase(found);
   (void)guard_.forget(report.rank, report.generation);  // if it is lost, the guard forgets at its own end
   if (pending_.contains(host)) {
@@ -164,6 +174,31 @@ void LocalLauncher::on_changed(const RankReport& report) {
   }
   const bool orderly = report.end.kind == EndKind::kExited && report.end.value == 0;
   handlers_.on_ended(host, describe_end(report.end), orderly);
+}
+
+// WARNING: a number may have got a new owner since the guard told it. A process that is the guard's child, as we are, is
+// the worker: the guard gives no number free before it has told its end, and nobody else's child is its child.
+void LocalLauncher::learn_pid(Worker& worker, std::int32_t pid) {
+  if (worker.pidfd.valid() || pid <= 0) return;
+  const auto process = read_process(pid);
+  if (process && !process->dead() && process->parent == ::getppid()) worker.pidfd = open_process(*process);
+}
+
+void LocalLauncher::on_guard_lost() {
+  if (std::exchange(guard_lost_, true)) return;
+  for (auto& [host, worker] : started_) watch_directly(host);
+}
+
+void LocalLauncher::watch_directly(HostId host) {
+  Worker& worker = started_.at(host);
+  if (!worker.pidfd.valid()) return;  // its end cannot be proven, and the verdict will say so
+  const auto watch = loop_.watch(worker.pidfd.get(), Interest::kRead, [this, host](Readiness) {
+    const auto found = started_.find(host);
+    loop_.forget(found->second.watch);
+    started_.erase(found);
+    handlers_.on_ended(host, "seen by its pidfd, without the guard", false);
+  });
+  if (watch.ok()) worker.watch = *watch;
 }
 
 }  // namespace monarch

@@ -33,6 +33,8 @@ class LocalLauncher final : public Launcher {
   // From the guard's owner.
   void on_hello(const KeeperHello& hello);
   void on_changed(const RankReport& report);
+  // Workers go on without it; from now on their ends are seen, and made, by their pidfds.
+  void on_guard_lost();
 
  private:
   struct Pending {
@@ -42,18 +44,27 @@ class LocalLauncher final : public Launcher {
     std::string bytes;
   };
 
+  struct Worker {
+    Generation generation;
+    UniqueFd pidfd;  // of its keeper, once the guard has told its pid
+    WatchId watch = 0;
+  };
+
   Status start(HostId host, const Bootstrap& bootstrap);
   void read_reply(HostId host);
   void finish_reply(HostId host);
   void drop_pending(HostId host);
   void fail(HostId host, std::string error);
+  void learn_pid(Worker& worker, std::int32_t pid);
+  void watch_directly(HostId host);
 
   EventLoop& loop_;
   Guard& guard_;
   LocalLauncherOptions options_;
   LauncherHandlers handlers_;
   std::map<HostId, Pending> pending_;
-  std::map<HostId, Generation> started_;  // by this supervisor or an earlier one
+  std::map<HostId, Worker> started_;  // by this supervisor or an earlier one
+  bool guard_lost_ = false;
 };
 
 }  // namespace monarch
