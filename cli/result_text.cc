@@ -58,7 +58,6 @@ std::string cause_text(const FirstCause& cause) {
     out = text("host ", cause.host);
   }
   if (cause.pid != 0) out += text(", pid ", cause.pid);
-  if (cause.generation > 1) out += text(", generation ", cause.generation);
   // What happened to a host names it already.
   if (!cause.rank && cause.summary.find(cause.host) != std::string::npos) out.clear();
   return printable(out.empty() ? cause.summary : text(out, ": ", cause.summary));

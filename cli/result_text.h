@@ -21,7 +21,7 @@ struct ResultPlace {
 
 std::string result_text(const Verdict& verdict, const ResultPlace& place);
 
-// "trainer/11 (gang 1, RANK 3) on v2, pid 4711, generation 2: exit code 7"
+// "trainer/11 (gang 1, RANK 3) on v2, pid 4711: exit code 7"
 std::string cause_text(const FirstCause& cause);
 
 }  // namespace monarch

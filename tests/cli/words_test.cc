@@ -126,7 +126,7 @@ TEST(ResultText, GivesBothFormsWhereThereAreGangs) {
   verdict.cause.gang = 1;
   verdict.cause.gang_rank = 3;
   verdict.cause.generation = 2;
-  EXPECT_EQ(cause_text(verdict.cause), "trainer/11 (gang 1, RANK 3) on v2, pid 4711, generation 2: exit code 7");
+  EXPECT_EQ(cause_text(verdict.cause), "trainer/11 (gang 1, RANK 3) on v2, pid 4711: exit code 7");
 }
 
 TEST(ResultText, OfASuccessIsOneLineAndNothingIfQuiet) {
