@@ -321,7 +321,7 @@ class MonarchTest(unittest.TestCase):
         jobs = self.jobs()
         return [*map(str, leftovers.processes(self.folder, self.tag, jobs)), *leftovers.sockets(self.folder),
                 *leftovers.files(self.folder), *leftovers.shared_memory(jobs, self._shm_before),
-                *leftovers.cgroups(jobs)]
+                *leftovers.cgroups(self.folder)]
 
     def assert_nothing_left(self, timeout=10.0):
         wait_for(lambda: not self.leftovers(), lambda: "nothing left but\n" + "\n".join(self.leftovers()), timeout)
@@ -357,7 +357,7 @@ class MonarchTest(unittest.TestCase):
         for running in self._running:
             running.end()
         killed = self.kill_everything()
-        for group in leftovers.cgroups(self.jobs()):
+        for group in leftovers.cgroups(self.folder):
             try:
                 os.rmdir(group.removeprefix("cgroup "))
             except OSError:

@@ -82,6 +82,8 @@ class JobTest(harness.MonarchTest):
         """Status of the command, and what verdict.json says: exit code, outcome, and the fields of `cause`."""
         if finished.status != status:
             self.fail(f"status {finished.status}, not {status}: {finished}\n{self.supervisor_log()}")
+        if not os.path.exists(self.job_file("verdict.json")):
+            self.fail(f"no verdict: {finished}\n{self.supervisor_log()}")
         verdict = self.verdict()
         self.assertEqual((verdict["exit_code"], verdict["outcome"]), (status, outcome), verdict)
         self.assertEqual(verdict["left_behind"], [], verdict)

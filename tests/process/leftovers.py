@@ -112,13 +112,23 @@ def shared_memory(jobs, before):
     return found
 
 
-def cgroups(jobs):
-    """Groups of our jobs, below every cgroup mount that mountinfo knows."""
+def _journals(folder):
+    return b"".join(_read(path) for path in glob.glob(os.path.join(folder, "state/jobs/*/journal.*")))
+
+
+def cgroups(folder):
+    """Groups of the test's jobs, innermost first, below every cgroup mount that mountinfo knows.
+
+    They are named after the job's uuid, which nothing tells but its journal.
+    """
+    journals = _journals(folder)
     found = []
     for line in _read("/proc/self/mountinfo").decode().splitlines():
         fields, _, rest = line.partition(" - ")
-        if rest.startswith("cgroup"):
-            for place, _, _ in os.walk(fields.split()[4]):
-                if "monarch" in place and any(job in place for job in jobs):
-                    found.append(f"cgroup {place}")
+        if not rest.startswith("cgroup2"):
+            continue
+        for place, _, _ in os.walk(fields.split()[4], topdown=False):
+            uuid = re.search(r"/monarch-([0-9a-f]{32})(/|$)", place)
+            if uuid and bytes.fromhex(uuid.group(1)) in journals:
+                found.append(f"cgroup {place}")
     return found
