@@ -1,5 +1,6 @@
 // `monarch`: the program is this list of commands, the environment and the terminal; which command runs is decided by options.cc.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -30,6 +31,14 @@ std::string own_path() {
   return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
+// A closed descriptor of these three would be given to the next file that is opened, and what is said there would end up in it.
+void open_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    // It gets this very number, the lowest that is free. If even /dev/null is missing there is nobody to tell.
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+  }
+}
+
 int run_invocation(const Invocation& invocation, Context& context) {
   context.terminal.quiet = invocation.arguments.has("quiet");
   const auto when = parse_colour_when(invocation.arguments.value("color").value_or("auto"));
@@ -42,6 +51,7 @@ int run_invocation(const Invocation& invocation, Context& context) {
 }
 
 int run_monarch(const std::vector<std::string>& line) {
+  open_standard_descriptors();
   Context context{
       .env = Environment::of_this_process(environ), .executable = own_path(), .terminal = Terminal::of_this_process()};
   context.terminal.decide_colours(ColourWhen::kAuto, context.env);

@@ -36,6 +36,11 @@ void Screen::make_room() {
   err_->write(kEraseLine);
 }
 
+void Screen::forget_what_was_typed() {
+  shown_.clear();
+  if (terminal_.err_is_terminal) err_->write(kEraseLine);
+}
+
 void Screen::say(std::string_view lines) {
   make_room();
   err_->write(lines);

@@ -24,6 +24,8 @@ class Screen {
 
   // Before bytes are appended to either buffer.
   void make_room();
+  // After a key was pressed: the terminal has shown it where the cursor was.
+  void forget_what_was_typed();
   // A whole line, or several, to stderr.
   void say(std::string_view lines);
   // Replaces the line of progress; empty: none. Nothing happens without a terminal.

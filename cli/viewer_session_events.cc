@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <unistd.h>
 
 #include "cli/exit_code.h"
@@ -72,7 +73,10 @@ void ViewerSession::stop_when_written() {
 }
 
 void ViewerSession::on_signals() {
-  while (const auto signal = signals_.next()) act(policy_.on_signal(signal->number), signal->number);
+  while (const auto signal = signals_.next()) {
+    if (signal->number == SIGINT || signal->number == SIGQUIT) screen_.forget_what_was_typed();
+    act(policy_.on_signal(signal->number), signal->number);
+  }
 }
 
 void ViewerSession::act(const SignalAnswer& answer, int number) {

@@ -113,6 +113,14 @@ class Viewers(jobs.JobTest):
         self.assertIn("stdout: Broken pipe; what ranks write is in the logs", self.read("err"))
         self.assert_nothing_left()
 
+    def test_closed_descriptors_are_no_place_for_files(self):
+        spec = self.job("echo words", hosts=1, slots=1)
+        done = self.start_program("/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", harness.MONARCH, "run", spec).finished()
+        self.assertEqual(done.status, 0, done)
+        for name in ("journal.0001", "spec.yaml", "supervisor.log", "verdict.json"):
+            self.assertNotIn("[m/0@v1]", self.log(name))
+        self.assert_nothing_left()
+
     def test_escapes_of_ranks_reach_a_pipe_and_no_terminal(self):
         spec = self.job(r"printf '\033[2Jboom\n'", hosts=1, slots=1)
         self.assertEqual(self.monarch("run", "-q", spec).out, "[m/0@v1] \x1b[2Jboom\n")
