@@ -182,7 +182,9 @@ void JobCore::fail_job(Verdict verdict) {
   if (state_.phase >= JobPhase::kStopping) return;
   state_.phase = JobPhase::kStopping;
   if (state_.verdict->exit_code != 0) {
-    emit(event_of("job.stopping", Severity::kWarning, text("stopping: ", state_.verdict->reason)));
+    const bool asked = state_.verdict->cause.kind == CauseKind::kRequest;
+    emit(event_of("job.stopping", asked ? Severity::kInfo : Severity::kWarning,
+                  text("stopping: ", state_.verdict->reason)));
   }
   stop_gangs();
 }
@@ -255,8 +257,8 @@ void JobCore::finish() {
     }
   }
   state_.phase = JobPhase::kEnded;
-  const bool good = state_.verdict->exit_code == 0;
-  emit(event_of("job.ended", good ? Severity::kInfo : Severity::kError,
+  const bool failed = state_.verdict->outcome == Outcome::kFailed;
+  emit(event_of("job.ended", failed ? Severity::kError : Severity::kInfo,
                 text("ended with exit code ", state_.verdict->exit_code, ": ", state_.verdict->reason)));
   actions_.emplace_back(FinishJob{*state_.verdict});
 }

@@ -106,12 +106,12 @@ Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
   }
   // What all ranks here agree on is written once.
   if (!message.ranks.empty()) {
-    for (const auto& [name, value] : message.ranks.front().env) {
+    for (const auto& variable : message.ranks.front().env) {
       const bool common = std::all_of(message.ranks.begin(), message.ranks.end(), [&](const RankStart& start) {
-        const auto found = start.env.find(name);
-        return found != start.env.end() && found->second == value;
+        const auto found = start.env.find(variable.first);
+        return found != start.env.end() && found->second == variable.second;
       });
-      if (common) message.env.emplace(name, value);
+      if (common) message.env.insert(variable);
     }
     for (RankStart& start : message.ranks) {
       std::erase_if(start.env, [&](const auto& variable) { return message.env.contains(variable.first); });
@@ -279,17 +279,19 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   cause.mesh = spec.name;
   cause.generation = state.generation.counter;
   const bool exec_error = first && state.ends[*first].end.kind == EndKind::kNotExecuted;
-  if (state.host_lost && !exec_error) {
-    // Ranks that lose a peer's host abort within the window: the host is the cause, they are not.
+  if ((state.host_lost && !exec_error) || !first) {
+    // Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came after a
+    // signal that we never ordered, a worker ended its ranks by itself: it had lost us for a lease, or was told to end.
     cause.kind = CauseKind::kHost;
-    cause.host = hosts_[state.lost_host.value()].name;
-    cause.summary = text("host ", cause.host, " was lost");
+    cause.host = hosts_[(state.host_lost ? state.lost_host : state.ends.front().host).value()].name;
+    cause.summary = state.host_lost ? text("host ", cause.host, " was lost")
+                                    : text("the worker on ", cause.host,
+                                           " ended its ranks: it had no lease from the supervisor, or was told to end");
     cause.rule = "host lost: no replacement in this build: fail";
     cause.secondary = static_cast<std::uint32_t>(state.ends.size());
     verdict.exit_code = kExitHost;
     verdict.reason = cause.summary;
   } else {
-    MONARCH_ASSERT_BECAUSE(first.has_value(), "a gang fails by an end that can be a cause, or by a lost host");
     const EndedRank& end = state.ends[*first];
     cause.kind = CauseKind::kRank;
     cause.host = hosts_[end.host.value()].name;

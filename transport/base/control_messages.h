@@ -292,4 +292,14 @@ struct BootstrapReply {
   std::string error;  // not empty: it could not start, and this is why
 };
 
+// What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper makes the first
+// one, of the bootstrap alone, and never looks into a later one.
+struct DaemonStash {
+  JobUuid job;  // of the bootstrap frame's header
+  Bootstrap bootstrap;
+  std::string public_key;  // z85; empty until the first daemon made the pair
+  std::string secret_key;
+  Term promised;  // the highest term promised
+};
+
 }  // namespace monarch

@@ -52,10 +52,11 @@ class [[nodiscard]] Result {
 
   T& value() & { return checked(); }
   const T& value() const& { return const_cast<Result*>(this)->checked(); }
-  T&& value() && { return std::move(checked()); }
+  // By value: a reference into a temporary would dangle in `for (auto& x : f().value())`.
+  T value() && { return std::move(checked()); }
   T& operator*() & { return checked(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(checked()); }
+  T operator*() && { return std::move(checked()); }
   T* operator->() { return &checked(); }
   const T* operator->() const { return &value(); }
 

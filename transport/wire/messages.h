@@ -39,5 +39,6 @@ MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
                state_directory, log_directory, heartbeat, suspect_after, orphan_ttl);
 MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error);
+MONARCH_FIELDS(DaemonStash, job, bootstrap, public_key, secret_key, promised);
 
 }  // namespace monarch

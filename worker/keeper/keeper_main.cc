@@ -17,7 +17,7 @@
 #include "transport/base/text.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
-#include "worker/core/daemon_stash.h"
+#include "transport/base/control_messages.h"
 #include "worker/keeper/keeper.h"
 
 extern char** environ;

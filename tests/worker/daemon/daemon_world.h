@@ -20,7 +20,7 @@
 #include "transport/zmq/server_link.h"
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
-#include "worker/core/daemon_stash.h"
+#include "transport/base/control_messages.h"
 
 namespace monarch::daemon {
 
