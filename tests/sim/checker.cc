@@ -1,0 +1,227 @@
+#include "tests/sim/checker.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "supervisor/journal/core_records.h"
+#include "tests/sim/journal.h"
+#include "tests/sim/world.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+namespace {
+
+constexpr Duration kLeaseSlack = Duration::milliseconds(200);
+constexpr Duration kOrphanMargin = Duration::seconds(5);
+constexpr Duration kSettle = Duration::seconds(15);
+
+std::string name_of(const Incarnation& key) {
+  return text(key.rank.mesh.value(), "/", key.rank.rank.value(), " generation ", key.generation.term.value(), ".",
+              key.generation.counter);
+}
+
+}  // namespace
+
+Checker::Checker(World& world) : world_(world), hosts_(world.hosts.size()) {
+  for (std::size_t i = 0; i < job_.bytes.size(); ++i) job_.bytes[i] = static_cast<std::uint8_t>(world.random.next());
+}
+
+void Checker::violated(const char* label, const std::string& message) const { throw Violation{label, message}; }
+
+std::uint64_t Checker::state_hash(const JobCore& core) const {
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
+  for (const char c : encode_job_state(core.state()))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3U;
+  return hash;
+}
+
+bool Checker::is_durable(const Ticket& ticket) const {
+  const auto found = durable_.find(ticket.first);
+  return found != durable_.end() && found->second >= ticket.second;
+}
+
+bool Checker::settled() const { return healed_at_ && world_.scheduler.now() - *healed_at_ > kSettle; }
+
+void Checker::healed() { healed_at_ = world_.scheduler.now(); }
+
+void Checker::fault(HostId host) { account(host).suffered = true; }
+
+// ---- ranks ----
+
+void Checker::forked(RankProcess& process) {
+  const Incarnation& key = process.key;
+  const auto highest = highest_.find(key.rank);
+  check(highest == highest_.end() || key.generation > highest->second, "I4",
+        text("a second process of ", name_of(key), " on host ", process.host.value()));
+  highest_[key.rank] = key.generation;
+  check(started_.contains(key), "I5", text(name_of(key), " was forked and never journalled"));
+  processes_[key.rank].push_back(&process);
+}
+
+void Checker::executes(RankProcess& process) {
+  const Instant now = world_.scheduler.now();
+  check(process.leased_until + kLeaseSlack > now, "I1", text(name_of(process.key), " executes without a lease"));
+  for (const RankProcess* other : processes_[process.key.rank]) {
+    check(other == &process || !other->executes() || other->leased_until < now, "I1",
+          text(name_of(process.key), " and ", name_of(other->key), " both hold leases"));
+  }
+  watch_lease(process);
+}
+
+// At the end of what was granted, counted in the world's own time from the send of the answered beat.
+void Checker::watch_lease(RankProcess& process) {
+  if (world_.scenario.spec.supervision.orphan == OrphanPolicy::kRun) return;
+  world_.scheduler.at(process.leased_until + kLeaseSlack, [this, &process] {
+    const Instant now = world_.scheduler.now();
+    if (!process.executes() || process.leased_until + kLeaseSlack > now) return;
+    Host& host = world_.host(process.host);
+    if (host.off) return;
+    if (host.frozen()) {
+      world_.scheduler.after(kLeaseSlack, [this, &process] { watch_lease(process); });
+      return;
+    }
+    violated("I1", text(name_of(process.key), " runs on after its lease"));
+  });
+}
+
+void Checker::forgotten(const RankProcess& process) {
+  const auto end = recorded_ends_.find(process.key);
+  check(end != recorded_ends_.end() && is_durable(end->second), "J1",
+        text(name_of(process.key), " was forgotten before its end was durable"));
+}
+
+// ---- daemons ----
+
+void Checker::beats(HostId host, const Beat& beat) {
+  account(host).beats[beat.seq] = world_.scheduler.now();
+  if (account(host).beats.size() > 512) account(host).beats.erase(account(host).beats.begin());
+}
+
+// What the supervisor granted, counted in the world's own time from the send of the answered beat.
+void Checker::hears(HostId host, const daemon::FrameHeard& frame) {
+  HostAccount& mine = account(host);
+  mine.heard_term = frame.term;
+  const auto* ack = std::get_if<Ack>(&frame.message);
+  if (ack == nullptr || frame.term < mine.promised) return;
+  const auto sent = mine.beats.find(ack->seq);
+  if (sent == mine.beats.end()) return;
+  // A host's clock may be slow by 200 ppm against the world's.
+  const Instant until = sent->second + ack->lease + ack->lease / 2000;
+  for (std::size_t i = 0; i < ack->ranks.size() && i < ack->generations.size(); ++i) {
+    Instant& granted = mine.granted[{ack->ranks[i], ack->generations[i]}];
+    granted = std::max(granted, until);
+  }
+}
+
+void Checker::obeys(HostId host, const daemon::Event& event, const daemon::Action& action) {
+  HostAccount& mine = account(host);
+  const auto* told = std::get_if<daemon::TellKeeper>(&action);
+  if (told == nullptr) return;
+  // Frames that waited for a promise are obeyed with it.
+  if (std::holds_alternative<daemon::FrameHeard>(event)) {
+    check(mine.heard_term >= mine.promised, "I7",
+          text("host ", host.value(), " obeyed term ", mine.heard_term.value(), " and has promised ",
+               mine.promised.value()));
+  }
+  mine.last_contact = world_.scheduler.now();
+  watch_contact(host);
+  const auto* lease = std::get_if<KeeperLease>(&told->message);
+  if (lease == nullptr) return;
+  for (std::size_t i = 0; i < lease->ranks.size(); ++i) {
+    const Incarnation key{lease->ranks[i], lease->generations[i]};
+    const auto granted = mine.granted.find(key);
+    check(granted != mine.granted.end(), "I1", text("a lease for ", name_of(key), " that nobody granted"));
+    for (RankProcess* process : processes_[key.rank]) {
+      if (process->key.generation != key.generation || process->host != host) continue;
+      process->leased_until = std::max(process->leased_until, granted->second);
+      if (process->executes()) watch_lease(*process);
+    }
+  }
+}
+
+void Checker::promised(HostId host, Term term) { account(host).promised = std::max(account(host).promised, term); }
+
+void Checker::says_hello(const Hello& hello) {
+  const HostAccount& mine = account(HostId(hello.host));
+  check(hello.promised >= mine.promised, "I7",
+        text("host ", hello.host, " promised term ", mine.promised.value(), " and now knows ", hello.promised.value()));
+  account(HostId(hello.host)).last_contact = std::max(mine.last_contact, world_.scheduler.now());
+  watch_contact(HostId(hello.host));
+}
+
+void Checker::watch_contact(HostId host) {
+  if (std::exchange(account(host).contact_watched, true)) return;
+  orphan_due(host);
+}
+
+// I16: everything of a host ends within lease, orphan_ttl and a margin of its last contact; the worker itself one orphan_ttl later.
+void Checker::orphan_due(HostId id) {
+  const Supervision& policy = world_.scenario.spec.supervision;
+  const Duration lease = std::max(policy.lease, policy.orphan_ttl);
+  const Instant now = world_.scheduler.now();
+  const Instant due = account(id).last_contact + lease + lease / 1000 + kOrphanMargin;
+  Host& host = world_.host(id);
+  if (host.off) return;
+  const Duration again = host.frozen() ? Duration::seconds(1) : std::max(due - now, Duration::milliseconds(500));
+  if (now >= due && !host.frozen() && policy.orphan != OrphanPolicy::kRun) {
+    for (const auto& worker : host.workers) {
+      for (const auto& [key, process] : worker->ranks().processes()) {
+        check(!process.alive() || process.killed, "I16", text(name_of(key), " outlives its orphan time"));
+      }
+    }
+  }
+  if (host.worker() != nullptr && host.worker()->gone()) {
+    account(id).contact_watched = false;
+    return;
+  }
+  world_.scheduler.after(again, [this, id] { orphan_due(id); });
+}
+
+// ---- the supervisor's inbox and judgement ----
+
+void Checker::arrives(const Up& message) {
+  if (std::holds_alternative<Beat>(message.message)) ++account(message.host).unread;
+}
+
+void Checker::reads(const Up& message) {
+  const auto* beat = std::get_if<Beat>(&message.message);
+  if (beat == nullptr) return;
+  HostAccount& mine = account(message.host);
+  if (mine.unread > 0) --mine.unread;
+  if (beat->loop_age <= world_.scenario.spec.supervision.suspect_after) {
+    mine.last_good_beat = world_.supervisor_clock.local(world_.scheduler.now());
+  }
+}
+
+void Checker::judges(const HostVerdict& verdict) {
+  if (verdict.health != HostHealth::kSilent && verdict.health != HostHealth::kSuspect) return;
+  const HostAccount& mine = account(verdict.host);
+  const Supervision& policy = world_.scenario.spec.supervision;
+  check(world_.scenario.faults.any, "I11", text("host ", verdict.host.value(), " is suspected and nothing is wrong"));
+  check(mine.unread == 0, "I13", text("host ", verdict.host.value(), " is judged before its beats were read"));
+  const Instant now = world_.supervisor_clock.local(world_.scheduler.now());
+  const Duration least = verdict.health == HostHealth::kSilent ? policy.lost_after : policy.suspect_after;
+  check(
+      !mine.last_good_beat || now - *mine.last_good_beat >= least, "I13",
+      text("host ", verdict.host.value(), " is called silent ", to_text(now - *mine.last_good_beat), " after a beat"));
+}
+
+void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
+  for (std::size_t i = 0; i < ack.ranks.size(); ++i) {
+    const Incarnation key{ack.ranks[i], ack.generations[i]};
+    check(started_.contains(key), "I8", text("a lease for ", name_of(key), ", which was never started"));
+    check(!recorded_ends_.contains(key), "I8", text("a lease for ", name_of(key), ", which has ended"));
+    check(core.placement().host_of(key.rank) == host, "I8", text("a lease for ", name_of(key), " on the wrong host"));
+  }
+}
+
+void Checker::launches(HostId host) {
+  check(++account(host).launches == 1, "I19", text("host ", host.value(), " is launched twice"));
+}
+
+void Checker::launch_failed(HostId host) { account(host).launch_failed = true; }
+
+void Checker::supervisor_died() { ++deaths_; }
+
+}  // namespace monarch::sim

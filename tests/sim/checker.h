@@ -1,0 +1,136 @@
+#pragma once
+
+// Checker: watches a simulated run and throws Violation at the first thing that must not be. It keeps its own account of what was
+// journalled, leased, promised and forked; the labels are those of the invariants (I1 … I24, J1).
+//
+// Thread: one simulation's. Lifetime: the world's.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/job_core.h"
+#include "supervisor/core/liveness.h"
+#include "supervisor/journal/journal_contents.h"
+#include "tests/sim/kernel.h"
+#include "tests/sim/network.h"
+#include "tests/sim/ranks.h"
+#include "worker/core/daemon_core.h"
+
+namespace monarch::sim {
+
+class World;
+
+struct Violation {
+  std::string label;
+  std::string message;
+};
+
+class Checker {
+ public:
+  explicit Checker(World& world);
+
+  const JobUuid& job() const { return job_; }
+  std::uint64_t state_hash(const JobCore& core) const;
+
+  // Ranks.
+  void forked(RankProcess& process);
+  void executes(RankProcess& process);
+  void forgotten(const RankProcess& process);
+
+  // Daemons.
+  void hears(HostId host, const daemon::FrameHeard& frame);
+  void obeys(HostId host, const daemon::Event& event, const daemon::Action& action);
+  void promised(HostId host, Term term);
+  void says_hello(const Hello& hello);
+  void beats(HostId host, const Beat& beat);
+
+  // The supervisor.
+  void recovered(const JournalContents& contents, const Status& replayed, const JobCore& core, Term term);
+  void recovery_failed(const Error& error);
+  void supervisor_died();
+  void decided(Term term, std::uint64_t ticket, const CoreEvent& event, const std::vector<Action>& actions,
+               const JobCore& core);
+  void durable(Term term, std::uint64_t ticket);
+  void performs(const JobCore& core, const Action& action);
+  void resends(const JobCore& core, const Action& action);
+  void acks(HostId host, const Ack& ack, const JobCore& core);
+  void arrives(const Up& message);
+  void reads(const Up& message);
+  void judges(const HostVerdict& verdict);
+  void launches(HostId host);
+  void launch_failed(HostId host);
+  void stop_requested() { stop_requested_ = true; }
+  void verdict(const Verdict& verdict, const JobCore& core);
+
+  // The world.
+  void fault(HostId host);
+  void healed();
+  void ended(int exit_code);  // nothing will happen any more
+  void not_ended(const std::string& why) const;
+  const std::optional<Verdict>& told() const { return told_; }
+
+ private:
+  using Ticket = std::pair<Term, std::uint64_t>;
+  // Kind of command, mesh or host, gang, counter of the generation.
+  using Command = std::tuple<int, std::uint32_t, std::uint32_t, std::uint64_t>;
+  struct HostAccount {
+    Term promised;
+    Term heard_term;
+    Instant last_contact;
+    bool contact_watched = false;
+    std::map<std::uint64_t, Instant> beats;  // seq → real time of its send
+    std::map<Incarnation, Instant> granted;
+    std::uint64_t unread = 0;
+    bool joined = false;
+    std::optional<Instant> last_good_beat;  // read, on the supervisor's clock
+    bool suffered = false;                  // a fault of this host's own
+    bool launch_failed = false;
+    std::uint32_t launches = 0;
+  };
+
+  [[noreturn]] void violated(const char* label, const std::string& message) const;
+  void check(bool holds, const char* label, const std::string& message) const {
+    if (!holds) violated(label, message);
+  }
+  bool is_durable(const Ticket& ticket) const;
+  bool settled() const;
+  std::optional<Command> command_of(const JobCore& core, const Action& action) const;
+  void on_the_wire(const JobCore& core, const Action& action);
+  void watch_lease(RankProcess& process);
+  void watch_contact(HostId host);
+  void orphan_due(HostId host);
+  HostAccount& account(HostId host) { return hosts_[host.value()]; }
+
+  // checker_verdict.cc
+  void check_success(const JobCore& core) const;
+  void check_rank_cause(const Verdict& verdict, const JobCore& core) const;
+  void check_journal();
+  void check_leftovers() const;
+  void check_terminal(const JobCore& core) const;
+
+  World& world_;
+  JobUuid job_;
+  std::vector<HostAccount> hosts_;
+  std::map<RankId, Generation> highest_;
+  std::map<RankId, std::vector<RankProcess*>> processes_;
+  Term highest_term_;
+  std::map<Term, std::uint64_t> durable_;
+  std::map<Command, Ticket> commands_;
+  std::map<Incarnation, Ticket> recorded_ends_;
+  std::set<Incarnation> started_;
+  std::optional<Ticket> finished_;
+  std::optional<Verdict> told_;
+  std::optional<Instant> healed_at_;
+  std::uint64_t deaths_ = 0;  // of supervisors
+  bool stop_requested_ = false;
+  bool destroyed_healthy_ = false;
+};
+
+}  // namespace monarch::sim

@@ -1,0 +1,117 @@
+// The checker's account of the journal: what was decided, what is durable, and what may therefore be said (I5, I6, J1).
+
+#include <algorithm>
+
+#include "supervisor/journal/core_records.h"
+#include "supervisor/journal/journal_reader.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/journal.h"
+#include "tests/sim/world.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+namespace {
+
+enum CommandKind : int { kReserve, kStart, kStop, kShutdown, kLaunch, kDestroy };
+
+}  // namespace
+
+void Checker::recovered(const JournalContents& contents, const Status& replayed, const JobCore& core, Term term) {
+  for (HostAccount& host : hosts_) host.unread = 0;
+  check(replayed.ok(), "I6", replayed.ok() ? "" : replayed.error().message);
+  check(term > highest_term_, "I4", text("term ", term.value(), " comes after term ", highest_term_.value()));
+  highest_term_ = term;
+  auto& states = world_.disk->state_after;
+  states.erase(states.upper_bound(contents.last_lsn), states.end());
+  if (states.empty()) return;
+  check(state_hash(core) == states.rbegin()->second, "I6",
+        text("the journal up to LSN ", contents.last_lsn, " replays to another state than its core had"));
+}
+
+// I6 once more, of the journal as the last supervisor left it.
+void Checker::check_journal() {
+  const auto contents = read_journal(world_.disk->files());
+  check(contents.ok() && contents->usable(), "I6", "the journal cannot be read after the end");
+  if (contents->records.empty() && !contents->snapshot) return;
+  JobCore core(world_.scenario.spec, virtual_hosts(world_.scenario.spec.pool_size()),
+               JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
+  const Status replayed = replay(*contents, core);
+  recovered(*contents, replayed, core, Term(highest_term_.value() + 1));
+}
+
+void Checker::recovery_failed(const Error& error) {
+  check(error.code == ErrorCode::kBusy, "J1", text("the journal cannot be recovered: ", error.message));
+}
+
+std::optional<Checker::Command> Checker::command_of(const JobCore& core, const Action& action) const {
+  if (const auto* a = std::get_if<SendReserve>(&action)) {
+    return Command{kReserve, a->message.mesh.value(), a->message.gang.value(), a->message.generation.counter};
+  }
+  if (const auto* a = std::get_if<SendStart>(&action)) {
+    return Command{kStart, a->message.mesh.value(), a->message.gang.value(), a->message.generation.counter};
+  }
+  if (const auto* a = std::get_if<SendStop>(&action)) {
+    if (a->message.ranks.empty()) return std::nullopt;
+    const RankId rank = a->message.ranks.front();
+    const GangId gang = core.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
+    return Command{kStop, rank.mesh.value(), gang.value(), a->message.generation.counter};
+  }
+  if (const auto* a = std::get_if<SendShutdown>(&action)) return Command{kShutdown, a->host.value(), 0, 0};
+  if (const auto* a = std::get_if<LaunchWorker>(&action)) return Command{kLaunch, a->host.value(), 0, 0};
+  if (const auto* a = std::get_if<DestroyWorker>(&action)) return Command{kDestroy, a->host.value(), 0, 0};
+  return std::nullopt;
+}
+
+void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, const std::vector<Action>& actions,
+                      const JobCore& core) {
+  const Ticket here{term, ticket};
+  for (const Action& action : actions) {
+    if (const auto command = command_of(core, action)) commands_.try_emplace(*command, here);
+    if (std::holds_alternative<FinishJob>(action)) finished_ = here;
+    if (const auto* start = std::get_if<SendStart>(&action)) {
+      for (const RankStart& rank : start->message.ranks) started_.insert({rank.rank, start->message.generation});
+    }
+  }
+  if (const auto* joined = std::get_if<WorkerJoined>(&event)) account(joined->host).joined = true;
+  const auto* change = std::get_if<RankChanged>(&event);
+  if (change != nullptr && change->report.phase == RankPhase::kEnded) {
+    recorded_ends_[{change->report.rank, change->report.generation}] = here;
+    for (const RankProcess* process : processes_[change->report.rank]) {
+      if (process->key.generation != change->report.generation) continue;
+      check(!process->alive() && process->children == 0, "I21",
+            "a rank is said to have ended and something of it lives");
+    }
+  }
+}
+
+void Checker::durable(Term term, std::uint64_t ticket) { durable_[term] = std::max(durable_[term], ticket); }
+
+void Checker::performs(const JobCore& core, const Action& action) {
+  on_the_wire(core, action);
+  const auto* destroy = std::get_if<DestroyWorker>(&action);
+  if (destroy == nullptr) return;
+  world_.note("destroy", destroy->host.value());
+  // A spare that has not called back by the end of a short job is destroyed, too.
+  check(world_.scenario.faults.any || !account(destroy->host).joined, "I11",
+        text("host ", destroy->host.value(), " is destroyed and nothing is wrong"));
+}
+
+void Checker::resends(const JobCore& core, const Action& action) { on_the_wire(core, action); }
+
+void Checker::on_the_wire(const JobCore& core, const Action& action) {
+  const auto command = command_of(core, action);
+  if (!command) return;
+  const auto decision = commands_.find(*command);
+  if (decision == commands_.end()) {
+    // Only a kill of what nobody wants needs no decision.
+    check(std::get<0>(*command) == kStop, "I5", "a command that was never decided");
+    return;
+  }
+  // A decision of an earlier term is in the journal that this one was recovered from.
+  const bool earlier = decision->second.first < highest_term_;
+  check(earlier || is_durable(decision->second), "I5",
+        text("a command of kind ", std::get<0>(*command), " leaves before its record is durable"));
+}
+
+}  // namespace monarch::sim

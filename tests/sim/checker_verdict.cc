@@ -1,0 +1,109 @@
+// What the checker asks of a run's end: the verdict is true, every rank has an end, and nothing is left (I9, I11, I17).
+
+#include <algorithm>
+
+#include "supervisor/core/first_cause.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/exit_codes.h"
+#include "tests/sim/world.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+void Checker::check_success(const JobCore& core) const {
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
+    if (core.spec().meshes[m].sidecar) continue;
+    for (std::uint32_t r = 0; r < core.spec().meshes[m].size(); ++r) {
+      const RankId rank{MeshId(m), Rank(r)};
+      const auto found = processes_.find(rank);
+      check(found != processes_.end(), "truth", text("exit 0, but rank ", m, "/", r, " never ran"));
+      const RankProcess& last = *found->second.back();
+      check(!last.alive() && last.end.kind == EndKind::kExited && last.end.value == 0, "truth",
+            text("exit 0, but rank ", m, "/", r, " did not end with 0"));
+    }
+  }
+}
+
+void Checker::check_rank_cause(const Verdict& verdict, const JobCore& core) const {
+  const FirstCause& cause = verdict.cause;
+  check(cause.rank.has_value(), "truth", "a rank is the cause, and none is named");
+  const auto& meshes = core.spec().meshes;
+  const auto mesh = std::find_if(meshes.begin(), meshes.end(), [&](const MeshSpec& m) { return m.name == cause.mesh; });
+  check(mesh != meshes.end(), "truth", "the cause is of no mesh");
+  const RankId rank{MeshId(static_cast<std::uint32_t>(mesh - meshes.begin())), Rank(*cause.rank)};
+  if (cause.end.kind == EndKind::kNotExecuted) return;  // of a process that never was, or was never a program
+  const auto found = processes_.find(rank);
+  check(found != processes_.end(), "truth", "the cause never ran");
+  const RankProcess& process = *found->second.back();
+  check(!process.alive() && process.end.kind == cause.end.kind && process.end.value == cause.end.value, "truth",
+        text("the cause did not end so: ", describe_end(cause.end), " was told, ", describe_end(process.end),
+             " happened"));
+  check(!process.signalled, "truth", text("the cause is rank ", *cause.rank, ", which we had signalled"));
+}
+
+void Checker::verdict(const Verdict& verdict, const JobCore& core) {
+  world_.note("verdict", static_cast<std::uint64_t>(verdict.exit_code), static_cast<std::uint64_t>(verdict.cause.kind));
+  check(!finished_ || finished_->first < highest_term_ || is_durable(*finished_), "I5",
+        "the verdict is told before it is durable");
+  if (told_) check(told_->exit_code == verdict.exit_code, "I6", "a second supervisor tells another verdict");
+  told_ = verdict;
+  check(exit_code_fits(verdict), "truth", text("exit code ", verdict.exit_code, " for: ", verdict.reason));
+  switch (verdict.cause.kind) {
+    case CauseKind::kNone: check_success(core); break;
+    case CauseKind::kRank: check_rank_cause(verdict, core); break;
+    case CauseKind::kHost: check(world_.scenario.faults.any, "I11", "a host is lost and nothing is wrong"); break;
+    case CauseKind::kStart:
+      check(world_.scenario.faults.any, "I11", "the start fails and nothing is wrong");
+      check(!settled() || verdict.cause.summary.find("start_timeout") == std::string::npos, "I15",
+            "start_timeout, though all has been well for a while");
+      break;
+    case CauseKind::kTimeLimit:
+      check(world_.scenario.spec.time_limit != Duration::forever(), "truth", "a time limit that nobody set");
+      break;
+    case CauseKind::kRequest: check(stop_requested_, "truth", "stopped, though nobody asked"); break;
+    case CauseKind::kInternal: check(deaths_ > 0, "truth", "a crash of the supervisor is blamed that never was"); break;
+  }
+  check_terminal(core);
+}
+
+void Checker::check_terminal(const JobCore& core) const {
+  for (const MeshState& mesh : core.state().meshes) {
+    for (const RankState& rank : mesh.ranks) {
+      check(!lives(rank.stage), "I9", "a rank has no terminal record at the end");
+      check(rank.stage != RankStage::kEnded || rank.end.kind != EndKind::kNone ||
+                !core.state().verdict->left_behind.empty(),
+            "I9", "a rank ended without a cause");
+    }
+  }
+}
+
+void Checker::check_leftovers() const {
+  for (const auto& host : world_.hosts) {
+    // `run` asks for ranks that outlive the supervisor, and their worker with them.
+    if (host->off || (world_.scenario.remote && world_.scenario.spec.supervision.orphan == OrphanPolicy::kRun))
+      continue;
+    for (const auto& worker : host->workers) {
+      const bool ranks = worker->ranks().anything_left();
+      check(!ranks, "I17", text("processes of ranks live on host ", host->id.value(), " after the end"));
+      check(!worker->keeper_alive() && !worker->daemon_alive(), "I17",
+            text("the worker of host ", host->id.value(), " lives after the end"));
+    }
+  }
+}
+
+void Checker::ended(int exit_code) {
+  check_leftovers();
+  check_journal();
+  if (told_) {
+    check(exit_code == told_->exit_code, "truth",
+          text("the guard exits ", exit_code, " and the verdict says ", told_->exit_code));
+    return;
+  }
+  // Without a verdict only because the supervisor could not be kept alive, or its journal not be written.
+  check(deaths_ > 0 || world_.scenario.faults.disk_full != Duration::forever(), "I15",
+        "the job ended without a verdict");
+}
+
+void Checker::not_ended(const std::string& why) const { violated("I15", why); }
+
+}  // namespace monarch::sim

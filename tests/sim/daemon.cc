@@ -1,0 +1,322 @@
+#include "tests/sim/daemon.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "tests/sim/checker.h"
+#include "tests/sim/world.h"
+
+namespace monarch::sim {
+
+namespace {
+
+constexpr Duration kHop = Duration::microseconds(50);
+constexpr Duration kLeavePatience = Duration::milliseconds(1'400);
+constexpr Duration kLastWords = Duration::milliseconds(300);
+constexpr Duration kRemovePatience = Duration::milliseconds(200);
+constexpr Duration kOrphanedPatience = Duration::milliseconds(500);
+constexpr int kExitInternal = 70;
+
+}  // namespace
+
+Daemon::Daemon(World& world, Host& host, Worker& worker)
+    : world_(world),
+      host_(host),
+      worker_(worker),
+      main_(std::make_shared<Life>()),
+      beat_(std::make_shared<Life>()),
+      tick_(world.scheduler, host.clock, main_, [this] { feed(daemon::Tick{}); }),
+      beat_alarm_(world.scheduler, host.clock, beat_, [this] { beat_if_due(); }) {
+  // Until it is executed and has found its feet, what is sent to it waits.
+  main_->freeze();
+  const Duration boot = world.random.skewed(Duration::milliseconds(2), Duration::milliseconds(200));
+  world.scheduler.after(boot, [life = main_] { life->thaw(); });
+}
+
+void Daemon::hear(FromKeeper message) {
+  send_after(world_.scheduler, kHop, main_, [this, message = std::move(message)] {
+    turned();
+    std::visit([this](const auto& said) { on(said); }, message);
+  });
+}
+
+void Daemon::turned() { turn_ = host_.now(); }
+
+void Daemon::on(const HelloWithStash& said) {
+  stash_ = said.stash;
+  const bool first_start = stash_.public_key.empty();
+  if (first_start && world_.random.permille(world_.faults().launch_fails)) return exit(kExitInternal);
+  stash_.promised = std::max(stash_.promised, host_.promise_on_disk);
+  if (first_start) stash_.public_key = "key";
+  hello_.host = host_.id.value();
+  hello_.incarnation = said.hello.incarnation;
+  hello_.keeper_pid = said.hello.keeper_pid;
+  hello_.daemon_starts = said.hello.starts;
+  hello_.promised = stash_.promised;
+  core_.emplace(
+      daemon::CoreOptions{.job = stash_.job, .promised = stash_.promised, .orphan_ttl = stash_.bootstrap.orphan_ttl});
+  schedule_.emplace(stash_.bootstrap.heartbeat, said.hello.starts);
+  adopted_ = said.hello.ranks;
+  world_.network->dial(host_.id);
+  worker_.hear_stash(stash_);
+  owe_hello(false);
+  feed(daemon::Started{stash_.bootstrap.term});
+  for (const RankReport& report : said.hello.ranks) feed(daemon::RankTold{report});
+  flush_beat();
+  if (!first_start) return;
+  BootstrapReply reply;
+  reply.public_key = stash_.public_key;
+  reply.keeper_pid = said.hello.keeper_pid;
+  worker_.hear_reply(reply);
+}
+
+void Daemon::on(const PipesOf& said) { piped_.insert(said.key); }
+
+void Daemon::on(const KeeperPing& said) {
+  settle_adopted();
+  worker_.hear(keeper_event::GuardedPong{said.number});
+}
+
+void Daemon::on(const KeeperChanged& said) {
+  settle_adopted();
+  on_report(said.report);
+}
+
+void Daemon::on(const Reserved& said) {
+  settle_adopted();
+  world_.network->send_up({.host = host_.id, .link = 0, .term = hello_.promised, .message = said});
+}
+
+void Daemon::on(const Terminated&) { leave(kLeavePatience, 0); }
+
+void Daemon::on(const KeeperGone&) {
+  if (phase_ != Phase::kServing) return remove_state();
+  world_.note("daemon sweeps", host_.id.value());
+  worker_.ranks().kill_everything();
+  leave(kOrphanedPatience, kExitInternal);
+}
+
+void Daemon::settle_adopted() {
+  for (const RankReport& report : std::exchange(adopted_, {})) on_report(report);
+}
+
+void Daemon::on_report(const RankReport& report) {
+  feed(daemon::RankTold{report});
+  if (report.phase != RankPhase::kEnded) return;
+  const Incarnation key{report.rank, report.generation};
+  if (!piped_.contains(key)) return feed(daemon::OutputTold{key, 0, 0, true});
+  output_later(key);
+}
+
+void Daemon::output_later(const Incarnation& key) {
+  const bool slow = world_.random.permille(world_.faults().slow_disk);
+  const Duration wait =
+      world_.random.skewed(Duration::microseconds(100), slow ? Duration::seconds(5) : Duration::milliseconds(50));
+  send_after(world_.scheduler, wait, main_, [this, key] {
+    turned();
+    feed(daemon::OutputTold{key, 10, 20, true});
+  });
+}
+
+void Daemon::deliver(Down message) {
+  // On the beat thread: what an ACK answers is known here; then over the inbox to the main loop.
+  daemon::FrameHeard heard{.job = stash_.job, .term = message.term, .sent_at = {}, .message = message.message};
+  if (const auto* ack = std::get_if<Ack>(&message.message)) heard.sent_at = schedule_->answered(ack->seq);
+  if (world_.mutant(Mutant::kLeaseFromReceipt) && heard.sent_at) heard.sent_at = host_.now();
+  main_->message([this, heard] {
+    turned();
+    daemon::FrameHeard frame = heard;
+    if (world_.mutant(Mutant::kObeyLowerTerms)) frame.term = std::max(frame.term, core_->promised());
+    world_.checker->hears(host_.id, heard);
+    feed(frame);
+  });
+}
+
+void Daemon::feed(const daemon::Event& event) {
+  if (!core_ || !main_->alive()) return;
+  const Term before = core_->promised();
+  for (const daemon::Action& action : core_->step(event, host_.now())) {
+    world_.checker->obeys(host_.id, event, action);
+    std::visit([this](const auto& each) { perform(each); }, action);
+    if (!main_->alive()) return;
+  }
+  if (core_->promised() != before) owe_hello(false);
+  tick_.set(core_->next_due());
+  check_left();
+}
+
+void Daemon::perform(const daemon::PersistPromise& action) {
+  const bool slow = world_.random.permille(world_.faults().slow_disk);
+  const bool fails = world_.random.permille(world_.faults().promise_fails);
+  const Duration wait =
+      world_.random.skewed(Duration::microseconds(100), slow ? Duration::seconds(5) : Duration::milliseconds(20));
+  const bool kept = !world_.mutant(Mutant::kPromiseNotKept);
+  if (kept) {
+    stash_.promised = action.term;
+    worker_.hear_stash(stash_);
+  }
+  send_after(world_.scheduler, wait, main_, [this, fails, kept, term = action.term] {
+    turned();
+    if (fails) return feed(daemon::PromiseFailed{term});
+    if (kept) host_.promise_on_disk = std::max(host_.promise_on_disk, term);
+    world_.checker->promised(host_.id, term);
+    feed(daemon::PromisePersisted{term});
+  });
+}
+
+void Daemon::perform(const daemon::TellKeeper& action) {
+  std::visit(
+      [this](const auto& message) {
+        using Message = std::decay_t<decltype(message)>;
+        worker_.hear(KeeperEvent{message});
+        if constexpr (std::is_same_v<Message, KeeperForget>) {
+          for (std::size_t i = 0; i < message.ranks.size(); ++i)
+            piped_.erase({message.ranks[i], message.generations[i]});
+        }
+        if constexpr (std::is_same_v<Message, KeeperShutdown>) leave(kLeavePatience, 0);
+      },
+      action.message);
+}
+
+void Daemon::perform(const daemon::SayHello&) { owe_hello(true); }
+
+void Daemon::perform(const daemon::BeatChanged& action) {
+  at_once_ = at_once_ || action.at_once;
+  if (std::exchange(flush_armed_, true)) return;
+  send_after(world_.scheduler, Duration::nanoseconds(0), main_, [this] { flush_beat(); });
+}
+
+void Daemon::flush_beat() {
+  flush_armed_ = false;
+  new_content(core_->reports(), std::exchange(at_once_, false));
+}
+
+void Daemon::new_content(std::vector<RankReport> ranks, bool at_once) {
+  beat_->message([this, ranks = std::move(ranks), at_once] {
+    if (at_once || !content_) schedule_->hurry(host_.now());
+    content_ = ranks;
+    beat_if_due();
+  });
+}
+
+void Daemon::owe_hello(bool again) {
+  hello_.promised = core_->promised();
+  beat_->message([this, again, hello = hello_] {
+    if (again) {
+      hello_owed_ = true;
+      schedule_->hurry(host_.now());
+    }
+    hello_content_ = hello;
+    beat_if_due();
+  });
+}
+
+void Daemon::beat_if_due() {
+  if (!world_.network->connected(host_.id) || !content_ || !hello_content_) return;
+  const Instant now = host_.now();
+  if (schedule_->due(now)) {
+    const Term term = hello_content_->promised;
+    if (std::exchange(hello_owed_, false)) {
+      world_.checker->says_hello(*hello_content_);
+      world_.network->send_up({.host = host_.id, .link = 0, .term = term, .message = *hello_content_});
+    }
+    Beat beat;
+    beat.sent_at = now;
+    beat.acked_seq = schedule_->highest_answered();
+    const double jitter = static_cast<double>(world_.random.between(-1000, 1000)) / 1000.0;
+    beat.seq = schedule_->send(now, jitter);
+    beat.loop_age =
+        world_.mutant(Mutant::kHangCountsAsLife) ? Duration::zero() : std::max(Duration::zero(), now - turn_);
+    if (!hangs_ && main_->waiting() == 0) beat.loop_age = Duration::zero();  // an idle loop turns for its pings
+    beat.ranks = *content_;
+    world_.checker->beats(host_.id, beat);
+    world_.network->send_up({.host = host_.id, .link = 0, .term = term, .message = std::move(beat)});
+  }
+  beat_alarm_.set(std::max(schedule_->next_due(), now + daemon::BeatSchedule::kFloor));
+}
+
+void Daemon::connected() {
+  beat_->message([this] {
+    hello_owed_ = true;
+    schedule_->hurry(host_.now());
+    beat_if_due();
+  });
+}
+
+void Daemon::disconnected() {}
+
+void Daemon::leave(Duration patience, int exit_code) {
+  if (phase_ != Phase::kServing) return;
+  phase_ = Phase::kLeaving;
+  exit_code_ = exit_code;
+  send_after(world_.scheduler, patience, main_, [this] { remove_state(); });
+  send_after(world_.scheduler, Duration::nanoseconds(0), main_, [this] { check_left(); });
+}
+
+void Daemon::check_left() {
+  if (phase_ != Phase::kLeaving) return;
+  const std::vector<RankReport> reports = core_ ? core_->reports() : std::vector<RankReport>();
+  if (reports.empty()) return remove_state();
+  const bool complete = std::all_of(reports.begin(), reports.end(), [](const RankReport& report) {
+    return report.phase == RankPhase::kEnded && report.output_complete;
+  });
+  if (!complete || std::exchange(last_words_, true)) return;
+  send_after(world_.scheduler, kLastWords, main_, [this] { remove_state(); });
+}
+
+void Daemon::remove_state() {
+  if (std::exchange(phase_, Phase::kRemoving) == Phase::kRemoving) return;
+  const bool slow = world_.random.permille(world_.faults().slow_disk);
+  send_after(world_.scheduler, slow ? kRemovePatience : Duration::milliseconds(1), main_, [this] { exit(exit_code_); });
+}
+
+void Daemon::exit(int code) {
+  end_lives();
+  RankEnd how;
+  how.kind = EndKind::kExited;
+  how.value = code;
+  worker_.daemon_ended(how);
+}
+
+void Daemon::die(int signal) {
+  if (!alive()) return;
+  world_.note("daemon dies", host_.id.value());
+  end_lives();
+  RankEnd how;
+  how.kind = EndKind::kSignaled;
+  how.value = signal;
+  worker_.daemon_ended(how);
+}
+
+void Daemon::vanish() {
+  if (alive()) end_lives();
+}
+
+void Daemon::end_lives() {
+  main_->end();
+  beat_->end();
+  world_.network->hang_up(host_.id);
+}
+
+void Daemon::hang() {
+  if (!alive() || std::exchange(hangs_, true)) return;
+  main_->freeze();
+}
+
+void Daemon::unhang() {
+  if (!alive() || !std::exchange(hangs_, false)) return;
+  main_->thaw();
+}
+
+void Daemon::freeze() {
+  main_->freeze();
+  beat_->freeze();
+}
+
+void Daemon::thaw() {
+  beat_->thaw();
+  main_->thaw();
+}
+
+}  // namespace monarch::sim

@@ -1,0 +1,14 @@
+#pragma once
+
+// Which exit code a verdict may carry, by the table of cli/exit_code.h. In a file of its own, since that table and the worker's
+// core have a constant of one name.
+//
+// Thread: a pure function.
+
+#include "transport/base/viewer_messages.h"
+
+namespace monarch::sim {
+
+bool exit_code_fits(const Verdict& verdict);
+
+}  // namespace monarch::sim

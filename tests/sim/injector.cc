@@ -1,0 +1,150 @@
+#include "tests/sim/injector.h"
+
+#include <csignal>
+
+#include "tests/sim/checker.h"
+#include "tests/sim/guard.h"
+#include "tests/sim/journal.h"
+#include "tests/sim/supervisor.h"
+#include "tests/sim/world.h"
+
+namespace monarch::sim {
+
+void Injector::begin() {
+  const Faults& faults = world_.scenario.faults;
+  repeat(faults.cut, [this] { cut(); });
+  repeat(faults.reconnect, [this] { world_.network->reconnect(any_host(), world_.random.one_in(2)); });
+  repeat(faults.freeze, [this] { freeze(); });
+  repeat(faults.power_loss, [this] { power_loss(); });
+  repeat(faults.keeper_kill, [this] { keeper_kill(); });
+  repeat(faults.daemon_crash, [this] { daemon_crash(); });
+  repeat(faults.daemon_hang, [this] { daemon_hang(); });
+  repeat(faults.supervisor_crash, [this] { supervisor_crash(); });
+  repeat(faults.supervisor_stall, [this] { supervisor_stall(); });
+  repeat(faults.supervisor_freeze, [this] { supervisor_freeze(); });
+  repeat(faults.disk_full, [this] { disk_full(); });
+  operate();
+}
+
+// Gaps between nothing and twice the mean.
+void Injector::repeat(Duration gap, std::function<void()> fault) {
+  if (gap == Duration::forever()) return;
+  const Duration wait = world_.random.between(Duration::milliseconds(1), gap * 2);
+  world_.scheduler.after(wait, [this, gap, fault = std::move(fault)] {
+    if (world_.healed() || world_.exit_code()) return;
+    fault();
+    repeat(gap, fault);
+  });
+}
+
+HostId Injector::any_host() { return HostId(static_cast<std::uint32_t>(world_.random.below(world_.hosts.size()))); }
+
+void Injector::cut() {
+  const HostId host = any_host();
+  const std::uint64_t which = world_.random.below(3);
+  world_.note("cut", host.value(), which);
+  world_.checker->fault(host);
+  world_.network->cut(host, which != 1, which != 2);
+  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(300), Duration::seconds(30)),
+                         [this, host] { world_.network->mend(host); });
+}
+
+void Injector::freeze() {
+  Host& host = world_.host(any_host());
+  if (host.off || host.frozen()) return;
+  world_.note("freeze", host.id.value());
+  world_.checker->fault(host.id);
+  host.freeze();
+  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(100), Duration::seconds(90)), [&host] {
+    if (host.frozen()) host.thaw();
+  });
+}
+
+void Injector::power_loss() {
+  Host& host = world_.host(any_host());
+  if (host.off) return;
+  world_.note("power loss", host.id.value());
+  world_.checker->fault(host.id);
+  host.off = true;
+  for (const auto& worker : host.workers) worker->power_off();
+  host.kernel->end();
+}
+
+void Injector::keeper_kill() {
+  Host& host = world_.host(any_host());
+  if (host.off || host.frozen() || host.worker() == nullptr) return;
+  world_.checker->fault(host.id);
+  host.worker()->kill();
+}
+
+void Injector::daemon_crash() {
+  Host& host = world_.host(any_host());
+  if (host.off || host.frozen() || host.daemon() == nullptr) return;
+  host.daemon()->die(SIGSEGV);
+}
+
+void Injector::daemon_hang() {
+  Host& host = world_.host(any_host());
+  Daemon* daemon = host.daemon();
+  if (daemon == nullptr || daemon->hangs() || host.frozen()) return;
+  world_.note("daemon hangs", host.id.value());
+  daemon->hang();
+  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(100), Duration::seconds(5)),
+                         [daemon] { daemon->unhang(); });
+}
+
+void Injector::supervisor_crash() {
+  if (Supervisor* supervisor = world_.guard->supervisor()) supervisor->die(SIGSEGV);
+}
+
+void Injector::supervisor_stall() {
+  Supervisor* supervisor = world_.guard->supervisor();
+  if (supervisor == nullptr || !supervisor->open()) return;
+  world_.note("supervisor stalls");
+  supervisor->stall();
+  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(50), Duration::seconds(3)),
+                         [supervisor] { supervisor->unstall(); });
+}
+
+void Injector::supervisor_freeze() {
+  if (world_.frozen_supervisor()) return;
+  world_.note("supervisor freezes");
+  world_.freeze_supervisor();
+  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(100), Duration::seconds(60)),
+                         [this] { world_.thaw_supervisor(); });
+}
+
+void Injector::disk_full() {
+  world_.note("disk full");
+  world_.disk->set_full(true);
+  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(100), Duration::seconds(20)),
+                         [this] { world_.disk->set_full(false); });
+}
+
+void Injector::operate() {
+  const Faults& faults = world_.scenario.faults;
+  const auto order = [this](StopHow how) {
+    const Duration when = world_.random.skewed(Duration::milliseconds(10), world_.scenario.faults_until);
+    world_.scheduler.after(when, [this, how] {
+      Supervisor* supervisor = world_.guard->supervisor();
+      if (supervisor == nullptr || !supervisor->open()) return;
+      send_after(world_.scheduler, Duration::microseconds(50), supervisor->life(),
+                 [supervisor, how] { supervisor->stop(how); });
+    });
+  };
+  if (world_.random.permille(faults.stops)) order(StopHow::kOrderly);
+  if (world_.random.permille(faults.kills)) order(StopHow::kKill);
+}
+
+void Injector::heal() {
+  for (const auto& host : world_.hosts) {
+    world_.network->mend(host->id);
+    while (host->frozen()) host->thaw();
+    if (Daemon* daemon = host->daemon()) daemon->unhang();
+  }
+  world_.thaw_supervisor();
+  if (Supervisor* supervisor = world_.guard->supervisor()) supervisor->unstall();
+  world_.disk->set_full(false);
+}
+
+}  // namespace monarch::sim

@@ -1,0 +1,41 @@
+#pragma once
+
+// Injector: brings the faults of a scenario about, each kind on its own clock, until everything heals; and plays the operator.
+//
+// Thread: one simulation's. Lifetime: the world's.
+
+#include <functional>
+
+#include "tests/sim/kernel.h"
+#include "transport/base/ids.h"
+
+namespace monarch::sim {
+
+class World;
+
+class Injector {
+ public:
+  explicit Injector(World& world) : world_(world) {}
+  void begin();
+  void heal();
+
+ private:
+  void repeat(Duration gap, std::function<void()> fault);
+  HostId any_host();
+  // Does, and undoes after a while or when all heals.
+  void cut();
+  void freeze();
+  void power_loss();
+  void keeper_kill();
+  void daemon_crash();
+  void daemon_hang();
+  void supervisor_crash();
+  void supervisor_stall();
+  void supervisor_freeze();
+  void disk_full();
+  void operate();
+
+  World& world_;
+};
+
+}  // namespace monarch::sim

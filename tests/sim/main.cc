@@ -1,0 +1,215 @@
+// monarch-sim: runs seeds through the simulated world, in as many threads as there are cores.
+//
+//   monarch-sim --seed N [--hosts N] [--mutant NAME] [--trace]   one seed, with what broke and the last events
+//   monarch-sim --seeds A..B [--twice]                           every seed of a range; --twice: each must give one hash
+//   monarch-sim --mutants [--seeds A..B]                         each planted bug must be caught within the range
+//
+// MONARCH_SIM_SEEDS=N shortens a range to its first N seeds.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tests/sim/checker.h"
+#include "tests/sim/scenario.h"
+#include "tests/sim/world.h"
+
+// The cores' assertions are invariants as well: here a broken one is this seed's failure, and other seeds go on.
+namespace monarch {
+[[noreturn]] void assertion_failed(const char* expression, const char* file, int line, const char* why) {
+  throw sim::Violation{"assert", std::string(file) + ":" + std::to_string(line) + ": " + expression + " " + why};
+}
+}  // namespace monarch
+
+namespace monarch::sim {
+namespace {
+
+struct Options {
+  std::optional<std::uint64_t> seed;
+  std::uint64_t first = 1;
+  std::uint64_t last = 3000;
+  ScenarioOptions scenario;
+  bool trace = false;
+  bool twice = false;
+  bool mutants = false;
+};
+
+struct Totals {
+  std::mutex mutex;
+  std::uint64_t seeds = 0;
+  double simulated_hours = 0;
+  std::uint64_t steps = 0;
+  std::vector<std::pair<std::uint64_t, RunResult>> failures;
+};
+
+RunResult run_seed(std::uint64_t seed, const ScenarioOptions& options, bool trace) {
+  World world(make_scenario(seed, options), trace);
+  return world.run();
+}
+
+void report(std::uint64_t seed, const RunResult& result, bool lines) {
+  if (lines) std::printf("%s", result.last_lines.c_str());
+  std::printf("seed %llu: %s: %s\n  monarch-sim --seed %llu\n", static_cast<unsigned long long>(seed),
+              result.label.c_str(), result.message.c_str(), static_cast<unsigned long long>(seed));
+}
+
+// True to go on.
+template <class Visit>
+void run_range(const Options& options, Totals& totals, Visit visit) {
+  std::atomic<std::uint64_t> next{options.first};
+  std::atomic<bool> enough{false};
+  const auto work = [&] {
+    while (!enough) {
+      const std::uint64_t seed = next++;
+      if (seed > options.last) return;
+      RunResult result = run_seed(seed, options.scenario, false);
+      if (options.twice && result.passed) {
+        const RunResult again = run_seed(seed, options.scenario, false);
+        if (again.hash != result.hash) {
+          result.passed = false;
+          result.label = "I24";
+          result.message = "the same seed gave another hash";
+        }
+      }
+      const std::lock_guard lock(totals.mutex);
+      ++totals.seeds;
+      totals.simulated_hours += result.simulated.count_seconds() / 3600.0;
+      totals.steps += result.steps;
+      if (!visit(seed, result)) enough = true;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 16U); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+}
+
+int run_seeds(const Options& options) {
+  Totals totals;
+  const auto begun = std::chrono::steady_clock::now();
+  run_range(options, totals, [&](std::uint64_t seed, RunResult& result) {
+    if (!result.passed) totals.failures.emplace_back(seed, std::move(result));
+    return totals.failures.size() < 20;
+  });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  std::sort(totals.failures.begin(), totals.failures.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  bool first = true;
+  for (const auto& [seed, result] : totals.failures) report(seed, result, std::exchange(first, false));
+  std::printf("%llu seeds, %zu failed, %.1f s: %.0f seeds/s, %.2f simulated hours/s, %.2f M steps/s\n",
+              static_cast<unsigned long long>(totals.seeds), totals.failures.size(), seconds,
+              static_cast<double>(totals.seeds) / seconds, totals.simulated_hours / seconds,
+              static_cast<double>(totals.steps) / seconds / 1e6);
+  return totals.failures.empty() ? 0 : 1;
+}
+
+int run_mutant(Options options, const MutantName& mutant) {
+  options.scenario.mutant = mutant.mutant;
+  Totals totals;
+  std::optional<std::uint64_t> caught;
+  std::string how;
+  run_range(options, totals, [&](std::uint64_t seed, const RunResult& result) {
+    if (result.passed) return true;
+    if (!caught || seed < *caught) {
+      caught = seed;
+      how = result.label + ": " + result.message;
+    }
+    return false;
+  });
+  if (!caught) {
+    std::printf("not ok - %s: not caught in %llu seeds\n", mutant.name, static_cast<unsigned long long>(totals.seeds));
+    return 1;
+  }
+  std::printf("ok - %s: caught by seed %llu (%s)\n", mutant.name,
+              static_cast<unsigned long long>(*caught - options.first + 1), how.c_str());
+  return 0;
+}
+
+int run_mutants(const Options& options) {
+  std::printf("1..%zu\n", kMutants.size());
+  int failed = 0;
+  for (const MutantName& mutant : kMutants) {
+    failed += run_mutant(options, mutant);
+    (void)std::fflush(stdout);
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+std::optional<Mutant> mutant_of(std::string_view name) {
+  for (const MutantName& mutant : kMutants) {
+    if (name == mutant.name) return mutant.mutant;
+  }
+  return std::nullopt;
+}
+
+bool parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    const auto value = [&]() -> const char* { return i + 1 < argc ? argv[++i] : nullptr; };
+    if (flag == "--trace") {
+      options.trace = true;
+    } else if (flag == "--twice") {
+      options.twice = true;
+    } else if (flag == "--mutants") {
+      options.mutants = true;
+    } else if (const char* given = value(); given == nullptr) {
+      return false;
+    } else if (flag == "--seed") {
+      options.seed = std::strtoull(given, nullptr, 10);
+    } else if (flag == "--hosts") {
+      options.scenario.hosts = static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
+    } else if (flag == "--mutant") {
+      const auto mutant = mutant_of(given);
+      if (!mutant) return false;
+      options.scenario.mutant = *mutant;
+    } else if (flag == "--seeds") {
+      const char* dots = std::strstr(given, "..");
+      if (dots == nullptr) return false;
+      options.first = std::strtoull(given, nullptr, 10);
+      options.last = std::strtoull(dots + 2, nullptr, 10);
+    } else {
+      return false;
+    }
+  }
+  if (const char* most = std::getenv("MONARCH_SIM_SEEDS")) {
+    options.last = std::min(options.last, options.first + std::uint64_t{std::strtoull(most, nullptr, 10)} - 1);
+  }
+  return true;
+}
+
+int run_one(const Options& options) {
+  const RunResult result = run_seed(*options.seed, options.scenario, options.trace);
+  if (!result.passed) {
+    report(*options.seed, result, !options.trace);
+    return 1;
+  }
+  std::printf("seed %llu: hash %016llx, %.1f s simulated, %llu steps\n", static_cast<unsigned long long>(*options.seed),
+              static_cast<unsigned long long>(result.hash), result.simulated.count_seconds(),
+              static_cast<unsigned long long>(result.steps));
+  return 0;
+}
+
+}  // namespace
+}  // namespace monarch::sim
+
+int main(int argc, char** argv) {
+  using namespace monarch::sim;
+  Options options;
+  if (!parse(argc, argv, options)) {
+    std::fprintf(stderr,
+                 "usage: monarch-sim --seed N [--hosts N] [--mutant NAME] [--trace]\n"
+                 "       monarch-sim --seeds A..B [--twice] [--mutant NAME]\n"
+                 "       monarch-sim --mutants [--seeds A..B]\n");
+    return 2;
+  }
+  if (options.seed) return run_one(options);
+  return options.mutants ? run_mutants(options) : run_seeds(options);
+}

@@ -1,0 +1,58 @@
+#pragma once
+
+// The planted bugs. Each is a rule that the simulated drivers, or what they feed the cores with, break on purpose; a
+// simulator that does not notice proves nothing.
+//
+// Thread: constants.
+
+#include <array>
+#include <cstdint>
+
+namespace monarch::sim {
+
+enum class Mutant : std::uint8_t {
+  kNone,
+  kActBeforeDurable,
+  kResendBeforeDurable,
+  kVerdictBeforeDurable,
+  kForgetBeforeDurable,
+  kStaleSnapshot,
+  kLeaseFromReceipt,
+  kAckAnything,
+  kIgnoreLeaseEnd,
+  kStartOpensGate,
+  kObeyLowerTerms,
+  kPromiseNotKept,
+  kNeverResend,
+  kLaunchTwice,
+  kSleepThroughStall,
+  kBlameOurSignal,
+  kTreeAlwaysEmpty,
+  kHangCountsAsLife,
+};
+
+struct MutantName {
+  Mutant mutant;
+  const char* name;
+};
+
+inline constexpr std::array kMutants = {
+    MutantName{Mutant::kActBeforeDurable, "act-before-durable"},
+    MutantName{Mutant::kResendBeforeDurable, "resend-before-durable"},
+    MutantName{Mutant::kVerdictBeforeDurable, "verdict-before-durable"},
+    MutantName{Mutant::kForgetBeforeDurable, "forget-before-durable"},
+    MutantName{Mutant::kStaleSnapshot, "stale-snapshot"},
+    MutantName{Mutant::kLeaseFromReceipt, "lease-from-receipt"},
+    MutantName{Mutant::kAckAnything, "ack-anything"},
+    MutantName{Mutant::kIgnoreLeaseEnd, "ignore-lease-end"},
+    MutantName{Mutant::kStartOpensGate, "start-opens-gate"},
+    MutantName{Mutant::kObeyLowerTerms, "obey-lower-terms"},
+    MutantName{Mutant::kPromiseNotKept, "promise-not-kept"},
+    MutantName{Mutant::kNeverResend, "never-resend"},
+    MutantName{Mutant::kLaunchTwice, "launch-twice"},
+    MutantName{Mutant::kSleepThroughStall, "sleep-through-stall"},
+    MutantName{Mutant::kBlameOurSignal, "blame-our-signal"},
+    MutantName{Mutant::kTreeAlwaysEmpty, "tree-always-empty"},
+};
+
+}  // namespace monarch::sim

@@ -1,0 +1,77 @@
+#pragma once
+
+// Ranks: the processes of one keeper, as the kernel would run them: they fork or do not, pass their gate, are executed late or
+// never, run for a while, end, ignore TERM, leave children behind, and sometimes do not die when they are killed. It plays the
+// part of worker/keeper/rank_processes.h, and knows what really happened, for the checker.
+//
+// Thread: one simulation's. Lifetime: its worker's.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "tests/sim/kernel.h"
+#include "worker/core/keeper_actions.h"
+
+namespace monarch::sim {
+
+class World;
+struct Host;
+
+struct RankProcess {
+  enum class Stage : std::uint8_t { kGated, kExecuting, kRunning, kDead };
+  Incarnation key;
+  HostId host;
+  std::int32_t pid = 0;
+  Stage stage = Stage::kGated;
+  bool frozen = false;     // its tree, by the keeper
+  bool due = false;        // its end came while it was frozen
+  bool signalled = false;  // by us, before its end
+  bool deaf = false;
+  bool killed = false;     // a KILL is on its way, however long it takes
+  std::uint64_t life = 0;  // counts what was planned for it
+  std::uint32_t children = 0;
+  RankEnd end;           // what the kernel tells once it is dead
+  Instant ended_at;      // real time
+  Instant leased_until;  // real time; as granted to its worker, and not later
+  bool alive() const { return stage != Stage::kDead; }
+  bool executes() const { return (stage == Stage::kExecuting || stage == Stage::kRunning) && !frozen && !killed; }
+};
+
+class Ranks {
+ public:
+  Ranks(World& world, Host& host, std::function<void(KeeperEvent)> tell);
+
+  void fork_rank(const keeper_action::ForkRank& order);
+  void open_gate(const Incarnation& key);
+  void signal_group(const Incarnation& key, int number);
+  void freeze(const Incarnation& key);
+  void thaw(const Incarnation& key);
+  void kill(const Incarnation& key);
+  void check(const Incarnation& key);
+  void drop(const Incarnation& key);
+  bool has_pipes(const Incarnation& key) const { return processes_.contains(key); }
+
+  void parent_died();      // PDEATHSIG: the leaders, not what they forked
+  void kill_everything();  // whatever carries the job's mark
+  void power_off();
+  bool anything_left() const;
+  std::map<Incarnation, RankProcess>& processes() { return processes_; }
+
+ private:
+  RankProcess* find(const Incarnation& key);
+  void later(const Incarnation& key, Duration wait, std::function<void(RankProcess&)> what);
+  void executed(RankProcess& process, bool fails);
+  void end(RankProcess& process, EndKind kind, std::int32_t value);
+  void term(RankProcess& process);
+  void kill_leader(RankProcess& process);
+  Duration run_time();
+
+  World& world_;
+  Host& host_;
+  std::function<void(KeeperEvent)> tell_;
+  std::map<Incarnation, RankProcess> processes_;
+};
+
+}  // namespace monarch::sim

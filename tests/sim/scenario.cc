@@ -1,0 +1,119 @@
+#include "tests/sim/scenario.h"
+
+#include <algorithm>
+
+#include "tests/sim/random.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+namespace {
+
+constexpr std::uint32_t kMostHosts = 16;
+
+MeshSpec make_mesh(Random& random, std::size_t index, std::uint32_t hosts, const Supervision& supervision) {
+  MeshSpec mesh;
+  mesh.name = text("m", index);
+  const auto per_host = static_cast<std::uint32_t>(random.between(1, hosts > 8 ? 2 : 4));
+  mesh.dims = {{"host", hosts}, {"gpu", per_host}};
+  mesh.per_host_dims = 1;
+  mesh.gang.scope = static_cast<GangScope>(random.below(3));
+  mesh.program = {"train"};
+  mesh.stop.grace = random.skewed(Duration::milliseconds(200), Duration::seconds(10));
+  mesh.stop.after_failure =
+      random.one_in(2) ? Duration::zero() : random.between(Duration::zero(), Duration::seconds(3));
+  mesh.supervision = supervision;
+  mesh.sidecar = index > 0 && random.one_in(4);
+  return mesh;
+}
+
+JobSpec make_spec(Random& random, const ScenarioOptions& options) {
+  JobSpec spec;
+  spec.name = "sim";
+  spec.directory = "/";
+  Supervision& policy = spec.supervision;
+  policy.orphan_ttl = Duration::seconds(random.between(2, random.one_in(2) ? 10 : 60));
+  policy.orphan = random.one_in(4) ? OrphanPolicy::kStop : OrphanPolicy::kHold;
+  if (random.one_in(12)) policy.orphan = OrphanPolicy::kRun;
+  auto hosts = static_cast<std::uint32_t>(random.one_in(3) ? random.between(1, kMostHosts) : random.between(1, 5));
+  if (options.hosts) hosts = std::clamp(*options.hosts, 1U, kMostHosts);
+  const std::uint32_t meshes = std::min<std::uint32_t>(hosts, static_cast<std::uint32_t>(random.between(1, 3)));
+  for (std::uint32_t i = 0; i < meshes; ++i) {
+    const std::uint32_t share = i + 1 == meshes ? hosts - i * (hosts / meshes) : hosts / meshes;
+    spec.meshes.push_back(make_mesh(random, i, share, policy));
+  }
+  spec.launch.spares = static_cast<std::uint32_t>(random.below(3));
+  spec.start_timeout = Duration::seconds(random.between(20, 60));
+  if (random.one_in(10)) spec.time_limit = Duration::seconds(random.between(5, 90));
+  return spec;
+}
+
+class FaultMix {
+ public:
+  explicit FaultMix(Random& random) : random_(random) {}
+  Duration gap(int low_s, int high_s) {
+    if (!on()) return Duration::forever();
+    return random_.between(Duration::seconds(low_s), Duration::seconds(high_s));
+  }
+  std::uint64_t chance(std::uint64_t most) { return on() ? 1 + random_.below(most) : 0; }
+
+ private:
+  bool on() { return random_.one_in(4); }
+  Random& random_;
+};
+
+Faults make_faults(Random& random) {
+  Faults faults;
+  faults.any = !random.one_in(10);
+  if (!faults.any) return faults;
+  FaultMix mix(random);
+  faults.drop = mix.chance(300);
+  faults.duplicate = mix.chance(500);
+  faults.slow = mix.chance(100);
+  faults.slow_by = random.skewed(Duration::milliseconds(100), Duration::seconds(10));
+  faults.cut = mix.gap(5, 60);
+  faults.reconnect = mix.gap(1, 30);
+  faults.freeze = mix.gap(5, 60);
+  faults.power_loss = mix.gap(20, 120);
+  faults.keeper_kill = mix.gap(20, 120);
+  faults.daemon_crash = mix.gap(3, 60);
+  faults.daemon_hang = mix.gap(5, 60);
+  faults.launch_fails = mix.chance(100) / 4;
+  faults.promise_fails = mix.chance(500);
+  faults.slow_disk = mix.chance(500);
+  faults.supervisor_crash = mix.gap(2, 60);
+  faults.supervisor_stall = mix.gap(2, 30);
+  faults.supervisor_freeze = mix.gap(5, 60);
+  faults.disk_full = mix.gap(5, 60);
+  faults.slow_sync = mix.chance(500);
+  faults.fork_fails = mix.chance(50);
+  faults.exec_fails = mix.chance(50);
+  faults.slow_exec = mix.chance(300);
+  faults.deaf = mix.chance(1000);
+  faults.children = mix.chance(500);
+  faults.wedged = mix.chance(200);
+  faults.fails = mix.chance(300);
+  faults.stops = mix.chance(1000);
+  faults.kills = mix.chance(1000);
+  return faults;
+}
+
+}  // namespace
+
+Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
+  Random random(seed);
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.mutant = options.mutant;
+  scenario.spec = make_spec(random, options);
+  scenario.faults = make_faults(random);
+  scenario.faults_until = random.skewed(Duration::seconds(10), Duration::seconds(600));
+  scenario.longest_run = random.skewed(Duration::milliseconds(100), Duration::seconds(300));
+  if (random.one_in(5)) scenario.longest_run = Duration::forever();
+  scenario.remote = random.one_in(2);
+  if (!scenario.remote) scenario.faults.power_loss = Duration::forever();
+  scenario.snapshot_every = static_cast<std::uint64_t>(random.one_in(2) ? random.between(4, 60) : 1000);
+  return scenario;
+}
+
+}  // namespace monarch::sim

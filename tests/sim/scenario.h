@@ -1,0 +1,74 @@
+#pragma once
+
+// Scenario: what a seed stands for: the job, its policy, the workload and the mix of faults. Each kind of fault is on or off
+// and then more or less frequent, per seed: runs with few kinds go deeper than runs with all of them.
+//
+// Thread: a value.
+
+#include <cstdint>
+#include <optional>
+
+#include "supervisor/core/job_spec.h"
+#include "tests/sim/mutants.h"
+
+namespace monarch::sim {
+
+// Chances are in thousandths, gaps are the mean time between two faults of a kind; forever() is never.
+struct Faults {
+  // Network, of each message.
+  std::uint64_t drop = 0;
+  std::uint64_t duplicate = 0;
+  std::uint64_t slow = 0;  // delayed by up to `slow_by`
+  Duration slow_by;
+  // Network, of a host.
+  Duration cut = Duration::forever();
+  Duration reconnect = Duration::forever();
+  // Hosts.
+  Duration freeze = Duration::forever();
+  Duration power_loss = Duration::forever();
+  Duration keeper_kill = Duration::forever();
+  Duration daemon_crash = Duration::forever();
+  Duration daemon_hang = Duration::forever();
+  std::uint64_t launch_fails = 0;
+  std::uint64_t promise_fails = 0;
+  std::uint64_t slow_disk = 0;
+  // The supervisor and its machine.
+  Duration supervisor_crash = Duration::forever();
+  Duration supervisor_stall = Duration::forever();
+  Duration supervisor_freeze = Duration::forever();
+  Duration disk_full = Duration::forever();
+  std::uint64_t slow_sync = 0;
+  // Ranks.
+  std::uint64_t fork_fails = 0;
+  std::uint64_t exec_fails = 0;
+  std::uint64_t slow_exec = 0;
+  std::uint64_t deaf = 0;      // ignores TERM
+  std::uint64_t children = 0;  // leaves processes behind
+  std::uint64_t wedged = 0;    // does not end at once when it is killed
+  std::uint64_t fails = 0;     // ends with a code or by a signal
+  // The operator.
+  std::uint64_t stops = 0;
+  std::uint64_t kills = 0;
+
+  bool any = false;
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  Mutant mutant = Mutant::kNone;
+  JobSpec spec;
+  Faults faults;
+  Duration faults_until;  // then everything heals
+  Duration longest_run;   // of a rank; forever(): until it is stopped
+  bool remote = false;    // a cut or dead host cannot be reached by its launcher either
+  std::uint64_t snapshot_every = 1000;
+};
+
+struct ScenarioOptions {
+  std::optional<std::uint32_t> hosts;
+  Mutant mutant = Mutant::kNone;
+};
+
+Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options);
+
+}  // namespace monarch::sim

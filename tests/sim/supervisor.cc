@@ -1,0 +1,256 @@
+#include "tests/sim/supervisor.h"
+
+#include <csignal>
+#include <utility>
+
+#include "supervisor/journal/core_records.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/guard.h"
+#include "tests/sim/world.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+namespace {
+
+constexpr Duration kHop = Duration::microseconds(50);
+constexpr Duration kBootstrapDeadline = Duration::seconds(30);
+constexpr MeshId kWorkersMesh(0xFFFF'FFFFU);
+constexpr int kExitJournal = 74;
+constexpr int kExitSuperseded = 75;
+
+Incarnation key_of(HostId host, Generation generation) { return {{kWorkersMesh, Rank(host.value())}, generation}; }
+
+}  // namespace
+
+Supervisor::Supervisor(World& world)
+    : world_(world),
+      life_(std::make_shared<Life>()),
+      journal_life_(std::make_shared<Life>()),
+      peers_(world.hosts.size()),
+      deadline_(world.scheduler, world.supervisor_clock, life_, [this] { (void)decide(DeadlinePassed{}); }),
+      health_(world.scheduler, world.supervisor_clock, life_, [this] { health_turn(); }) {
+  life_->freeze();  // what the guard says waits until it has booted
+  const Duration boots = world.random.skewed(Duration::milliseconds(5), Duration::milliseconds(300));
+  send_after(world.scheduler, boots, journal_life_, [this] { boot(); });
+}
+
+Supervisor::~Supervisor() = default;
+
+Instant Supervisor::now() const { return world_.supervisor_clock.local(world_.scheduler.now()); }
+
+void Supervisor::boot() {
+  const RecoverOptions options{.wall = {}, .now = now(), .writer = {.snapshot_every = world_.scenario.snapshot_every}};
+  auto journal = recover_journal(world_.disk->files(), options);
+  if (!journal.ok()) {
+    world_.checker->recovery_failed(journal.error());
+    return exit(kExitJournal);
+  }
+  term_ = journal->term;
+  core_.emplace(world_.scenario.spec, virtual_hosts(world_.scenario.spec.pool_size()),
+                JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
+  liveness_.emplace(world_.scenario.spec.supervision, world_.hosts.size());
+  const Status replayed = replay(journal->contents, *core_);
+  world_.checker->recovered(journal->contents, replayed, *core_, term_);
+  journal_ =
+      std::make_unique<Journal>(world_, journal_life_, std::move(journal->writer), [this](const JournalReport& report) {
+        send_after(world_.scheduler, kHop, life_, [this, report] { on_journal(report); });
+      });
+  deadline_.set(core_->next_deadline());
+  world_.network->supervisor_opens();
+  life_->message([this] { begin(); });
+  life_->thaw();
+}
+
+void Supervisor::begin() {
+  if (core_->state().phase == JobPhase::kNew) {
+    (void)decide(JobBegun{.term = term_, .job = world_.checker->job()});
+    return;
+  }
+  if (core_->state().phase == JobPhase::kEnded) return finish(*core_->state().verdict);
+  for (std::uint32_t i = 0; i < core_->state().hosts.size(); ++i) {
+    const HostPhase phase = core_->state().hosts[i].phase;
+    if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) continue;
+    liveness_->expect(HostId(i), now());
+    watch_health();
+  }
+  send_after(world_.scheduler, limits::kPingPeriod, life_, [this] { (void)decide(SupervisorReturned{.term = term_}); });
+}
+
+void Supervisor::perform(const Action& action) {
+  if (!alive()) return;
+  world_.checker->performs(*core_, action);
+  if (const auto* a = std::get_if<LaunchWorker>(&action)) return launch(a->host);
+  if (const auto* a = std::get_if<SendReserve>(&action)) return send(a->host, a->message);
+  if (const auto* a = std::get_if<SendStart>(&action)) return send(a->host, a->message);
+  if (const auto* a = std::get_if<SendStop>(&action)) return send(a->host, a->message);
+  if (const auto* a = std::get_if<SendShutdown>(&action)) {
+    liveness_->stop_expecting(a->host);
+    return send(a->host, a->message);
+  }
+  if (const auto* a = std::get_if<DestroyWorker>(&action)) {
+    liveness_->stop_expecting(a->host);
+    return destroy(a->host);
+  }
+  if (const auto* a = std::get_if<FinishJob>(&action)) return finish(a->verdict);
+}
+
+void Supervisor::finish(const Verdict& verdict) {
+  exit_code_ = verdict.exit_code;
+  const auto publish = [this, verdict] {
+    world_.checker->verdict(verdict, *core_);
+    leave(exit_code_);
+  };
+  (void)append(RecordType::kVerdict, "verdict", {});
+  journal_->submit(WriteFileRequest{.ticket = ++last_ticket_, .name = "verdict.json", .bytes = {}}, 0);
+  waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = {}});
+  (void)append(RecordType::kClean, {}, publish);
+}
+
+void Supervisor::leave(int exit_code) {
+  if (std::exchange(leaving_, true)) return;
+  exit_code_ = exit_code;
+  world_.guard->hear(KeeperShutdown{.exit_code = exit_code});
+  send_after(world_.scheduler, Duration::milliseconds(5), life_, [this] { exit(exit_code_); });
+}
+
+void Supervisor::exit(int code) {
+  RankEnd how;
+  how.kind = EndKind::kExited;
+  how.value = code;
+  vanish();
+  world_.guard->supervisor_ended(how);
+}
+
+void Supervisor::vanish() {
+  if (!alive()) return;
+  life_->end();
+  journal_life_->end();
+  if (journal_) journal_->crash();
+  world_.network->supervisor_closes();
+}
+
+void Supervisor::die(int signal) {
+  if (!alive()) return;
+  world_.note("supervisor dies", term_.value());
+  world_.checker->supervisor_died();
+  vanish();
+  RankEnd how;
+  how.kind = EndKind::kSignaled;
+  how.value = signal;
+  world_.guard->supervisor_ended(how);
+}
+
+void Supervisor::freeze() {
+  life_->freeze();
+  journal_life_->freeze();
+}
+
+void Supervisor::thaw() {
+  if (world_.mutant(Mutant::kSleepThroughStall) && open()) health_turn();
+  journal_life_->thaw();
+  life_->thaw();
+}
+
+void Supervisor::stall() {
+  if (std::exchange(stalled_, true)) return;
+  life_->freeze();
+}
+
+void Supervisor::unstall() {
+  if (!std::exchange(stalled_, false)) return;
+  if (world_.mutant(Mutant::kSleepThroughStall) && open()) health_turn();
+  life_->thaw();
+}
+
+void Supervisor::stop(StopHow how) {
+  StopRequest request;
+  request.how = how;
+  request.who = "operator";
+  world_.checker->stop_requested();
+  (void)decide(StopOrdered{.request = request});
+}
+
+void Supervisor::on_signal(int number) {
+  StopRequest request;
+  request.who = text("signal ", number);
+  world_.checker->stop_requested();
+  request.how = core_->state().phase >= JobPhase::kStopping ? StopHow::kKill : StopHow::kOrderly;
+  (void)decide(StopOrdered{.request = request});
+}
+
+// ---- the launcher ----
+
+void Supervisor::launch(HostId host) {
+  DaemonStash stash;
+  stash.job = core_->state().job;
+  stash.bootstrap.host = host.value();
+  stash.bootstrap.host_name = core_->hosts()[host.value()].name;
+  stash.bootstrap.term = term_;
+  const Supervision& policy = world_.scenario.spec.supervision;
+  stash.bootstrap.heartbeat = policy.heartbeat;
+  stash.bootstrap.suspect_after = policy.suspect_after;
+  stash.bootstrap.orphan_ttl = policy.orphan_ttl;
+  const Generation generation{term_, 1};
+  world_.checker->launches(host);
+  world_.guard->hear(Guard::Spawn{key_of(host, generation), stash});
+  started_[host] = generation;
+  pending_.insert(host);
+  send_after(world_.scheduler, kBootstrapDeadline, life_, [this, host] {
+    if (pending_.contains(host)) launch_failed(host, "the worker did not tell its key");
+  });
+}
+
+void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& reply) {
+  if (!pending_.contains(host)) return;
+  if (!reply) return launch_failed(host, "the worker ended before it told its key");
+  pending_.erase(host);
+  (void)decide(WorkerLaunched{.host = host, .reply = *reply});
+  liveness_->expect(host, now());
+  watch_health();
+}
+
+void Supervisor::launch_failed(HostId host, const std::string& error) {
+  pending_.erase(host);
+  world_.checker->launch_failed(host);
+  (void)decide(WorkerLaunchFailed{.host = host, .error = error});
+}
+
+void Supervisor::destroy(HostId host) {
+  pending_.erase(host);
+  const auto found = started_.find(host);
+  if (found == started_.end()) {
+    RankEnd none;
+    none.kind = EndKind::kExited;
+    send_after(world_.scheduler, Duration::zero(), life_, [this, host, none] { worker_ended(host, none); });
+    return;
+  }
+  world_.guard->hear(Stop{.ranks = {key_of(host, found->second).rank},
+                          .generation = found->second,
+                          .signal = SIGKILL,
+                          .grace = Duration::zero()});
+}
+
+void Supervisor::on_hello(const KeeperHello&) {}  // each worker that the guard kept is reported right after
+
+void Supervisor::on_changed(const RankReport& report) {
+  if (report.rank.mesh != kWorkersMesh) return;
+  const HostId host(report.rank.rank.value());
+  const auto found = started_.emplace(host, report.generation).first;
+  if (found->second != report.generation) return;
+  if (report.phase != RankPhase::kEnded) return;
+  started_.erase(found);
+  world_.guard->hear(Guard::Forget{{report.rank, report.generation}});
+  if (pending_.contains(host)) launch_failed(host, "the worker ended before it told its key");
+  worker_ended(host, report.end);
+}
+
+void Supervisor::worker_ended(HostId host, const RankEnd& end) {
+  liveness_->stop_expecting(host);
+  world_.note("worker ended", host.value());
+  (void)decide(
+      WorkerEnded{.host = host, .how = describe_end(end), .orderly = end.kind == EndKind::kExited && end.value == 0});
+}
+
+}  // namespace monarch::sim

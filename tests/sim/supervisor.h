@@ -1,0 +1,132 @@
+#pragma once
+
+// Supervisor: one term of the supervisor, driven as supervisor/{supervisor,decider,worker_links}.cc and launch/local.cc drive it: it
+// recovers the journal, feeds the core, lets actions out once their record is durable, answers beats with leases, repeats
+// what beats show to be lost, launches and destroys workers through its guard. Core, liveness, journal and the table of
+// links are the real ones.
+//
+// Thread: one simulation's. Lifetime: its guard's; it stays, as a memory, after its death.
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/job_core.h"
+#include "supervisor/core/liveness.h"
+#include "tests/sim/journal.h"
+#include "tests/sim/kernel.h"
+#include "tests/sim/network.h"
+#include "transport/zmq/link_table.h"
+
+namespace monarch::sim {
+
+class World;
+
+class Supervisor {
+ public:
+  explicit Supervisor(World& world);
+  ~Supervisor();
+
+  // From the guard and the launcher's pipes.
+  void on_hello(const KeeperHello& hello);
+  void on_changed(const RankReport& report);
+  void on_reply(HostId host, const std::optional<BootstrapReply>& reply);
+  void on_signal(int number);
+  // From the network.
+  void on_message(const Up& message);
+  // From the operator.
+  void stop(StopHow how);
+
+  void die(int signal);
+  void vanish();
+  void freeze();  // with its machine
+  void thaw();
+  void stall();  // its main loop alone
+  void unstall();
+
+  bool alive() const { return life_->alive(); }
+  bool open() const { return core_.has_value() && alive(); }
+  const LifePtr& life() const { return life_; }
+  const JobCore& core() const { return *core_; }
+  Term term() const { return term_; }
+  const Liveness& liveness() const { return *liveness_; }
+
+ private:
+  struct Waiting {
+    std::uint64_t ticket = 0;
+    std::vector<Action> actions;
+    std::function<void()> then;
+  };
+  struct KnownRank {
+    RankReport report;
+    std::uint64_t ticket = 0;
+  };
+  struct Peer {
+    bool greeted = false;
+    std::map<RankId, KnownRank> ranks;
+    Instant resent_at;
+  };
+
+  // supervisor.cc
+  void boot();
+  void begin();
+  void perform(const Action& action);
+  void launch(HostId host);
+  void finish(const Verdict& verdict);
+  void leave(int exit_code);
+  void exit(int code);
+  Instant now() const;
+
+  // supervisor_decider.cc
+  std::uint64_t decide(const CoreEvent& event);
+  AppendRecord record(RecordType type, std::string payload) const;
+  std::uint64_t append(RecordType type, std::string payload, std::function<void()> then);
+  void on_journal(const JournalReport& report);
+  void answered(std::uint64_t ticket);
+  void release();
+
+  // supervisor_links.cc
+  void on_beat(HostId host, const Beat& beat);
+  void note_rank(HostId host, const RankReport& report);
+  Ack ack_of(HostId host, const Beat& beat) const;
+  void resend_lost(HostId host, const Beat& beat);
+  template <class Message>
+  void send(HostId host, const Message& message);
+  void health_turn();
+  void watch_health();
+
+  // supervisor_launcher.cc
+  void launch_failed(HostId host, const std::string& error);
+  void destroy(HostId host);
+  void worker_ended(HostId host, const RankEnd& end);
+
+  World& world_;
+  LifePtr life_;
+  LifePtr journal_life_;
+  Term term_;
+  std::optional<JobCore> core_;
+  std::optional<Liveness> liveness_;
+  std::unique_ptr<Journal> journal_;
+  LinkTable table_;
+  std::vector<Peer> peers_;
+  std::uint64_t last_ticket_ = 0;
+  std::uint64_t durable_ticket_ = 0;
+  std::deque<Waiting> waiting_;
+  bool releasing_ = false;
+  Alarm deadline_;
+  Alarm health_;
+  std::map<HostId, Generation> started_;
+  std::set<HostId> pending_;  // replies that have not come
+  std::string old_state_;     // for kStaleSnapshot
+  std::optional<Instant> last_health_turn_;
+  bool stalled_ = false;
+  bool leaving_ = false;
+  int exit_code_ = 70;
+};
+
+}  // namespace monarch::sim

@@ -1,0 +1,86 @@
+// As supervisor/decider.cc: what the core is fed is journalled, and its actions are let out once the record is durable (J1).
+
+#include <utility>
+
+#include "supervisor/journal/core_records.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/supervisor.h"
+#include "tests/sim/world.h"
+
+namespace monarch::sim {
+
+AppendRecord Supervisor::record(RecordType type, std::string payload) const {
+  return {.type = type, .term = term_, .wall = {}, .now = now(), .payload = std::move(payload)};
+}
+
+std::uint64_t Supervisor::decide(const CoreEvent& event) {
+  if (!alive()) return 0;
+  world_.note("decide", event.index());
+  if (world_.mutant(Mutant::kStaleSnapshot)) old_state_ = encode_job_state(core_->state());
+  std::vector<Action> actions = core_->step(event, now());
+  AppendRequest request{.ticket = ++last_ticket_, .records = {}};
+  request.records.push_back(record(RecordType::kInput, encode_core_event(event)));
+  for (const Action& action : actions) {
+    const auto* emitted = std::get_if<EmitEvent>(&action);
+    if (emitted != nullptr) request.records.push_back(record(RecordType::kEvent, encode_job_event(emitted->event)));
+  }
+  const std::uint64_t ticket = request.ticket;
+  world_.checker->decided(term_, ticket, event, actions, *core_);
+  if (world_.mutant(Mutant::kActBeforeDurable)) {
+    for (const Action& action : actions) perform(action);
+    actions.clear();
+  }
+  if (world_.mutant(Mutant::kVerdictBeforeDurable) && core_->state().phase == JobPhase::kEnded) {
+    world_.checker->verdict(*core_->state().verdict, *core_);
+  }
+  waiting_.push_back({.ticket = ticket, .actions = std::move(actions), .then = {}});
+  journal_->submit(std::move(request), world_.checker->state_hash(*core_));
+  deadline_.set(core_->next_deadline());
+  return ticket;
+}
+
+std::uint64_t Supervisor::append(RecordType type, std::string payload, std::function<void()> then) {
+  AppendRequest request{.ticket = ++last_ticket_, .records = {}};
+  request.records.push_back(record(type, std::move(payload)));
+  waiting_.push_back({.ticket = request.ticket, .actions = {}, .then = std::move(then)});
+  journal_->submit(std::move(request), 0);
+  return last_ticket_;
+}
+
+void Supervisor::on_journal(const JournalReport& report) {
+  if (const auto* durable = std::get_if<RecordsDurable>(&report)) {
+    answered(durable->ticket);
+    if (!durable->snapshot_due || !alive()) return;
+    std::string state = encode_job_state(core_->state());
+    if (world_.mutant(Mutant::kStaleSnapshot)) state = old_state_;
+    journal_->submit(SnapshotRequest{.ticket = ++last_ticket_, .state = state, .stamp = record(RecordType::kInput, {})},
+                     0);
+    waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = {}});
+  } else if (const auto* written = std::get_if<FileWritten>(&report)) {
+    answered(written->ticket);
+  } else if (const auto* taken = std::get_if<SnapshotTaken>(&report)) {
+    answered(taken->ticket);
+  } else if (std::holds_alternative<JournalFailed>(report)) {
+    leave(74);
+  }
+}
+
+void Supervisor::answered(std::uint64_t ticket) {
+  durable_ticket_ = std::max(durable_ticket_, ticket);
+  world_.checker->durable(term_, durable_ticket_);
+  release();
+}
+
+void Supervisor::release() {
+  if (releasing_) return;
+  releasing_ = true;
+  while (alive() && !waiting_.empty() && waiting_.front().ticket <= durable_ticket_) {
+    const Waiting ready = std::move(waiting_.front());
+    waiting_.pop_front();
+    for (const Action& action : ready.actions) perform(action);
+    if (ready.then && alive()) ready.then();
+  }
+  releasing_ = false;
+}
+
+}  // namespace monarch::sim

@@ -1,0 +1,139 @@
+// As supervisor/worker_links.cc: what beats say becomes what the core is told, and what they lack is said again.
+
+#include <utility>
+
+#include "tests/sim/checker.h"
+#include "tests/sim/supervisor.h"
+#include "tests/sim/world.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+namespace {
+
+bool differs(const RankReport& a, const RankReport& b) {
+  return a.generation != b.generation || a.phase != b.phase || a.pid != b.pid || a.end.kind != b.end.kind ||
+         a.output_complete != b.output_complete;
+}
+
+std::string user_id_of(HostId host) { return text("worker/", host.value()); }
+
+}  // namespace
+
+void Supervisor::on_message(const Up& message) {
+  if (!open()) return;
+  world_.checker->reads(message);
+  if (message.term > term_) return leave(75);
+  const HostId host = message.host;
+  switch (table_.bind(LinkId(message.link), user_id_of(host), user_id_of(host))) {
+    case LinkTable::Bound::kNew:
+    case LinkTable::Bound::kMoved: peers_[host.value()].greeted = false; break;
+    case LinkTable::Bound::kSame: break;
+    case LinkTable::Bound::kStale:
+    case LinkTable::Bound::kForged: return;
+  }
+  if (const auto* hello = std::get_if<Hello>(&message.message)) {
+    peers_[host.value()].greeted = true;
+    (void)decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
+  } else if (const auto* beat = std::get_if<Beat>(&message.message)) {
+    on_beat(host, *beat);
+  } else {
+    (void)decide(PortsReserved{.host = host, .reserved = std::get<Reserved>(message.message)});
+  }
+}
+
+void Supervisor::on_beat(HostId host, const Beat& beat) {
+  if (beat.round_trip > Duration::zero()) liveness_->round_trip(host, beat.round_trip);
+  (void)liveness_->heard(host, beat, now());
+  for (const RankReport& report : beat.ranks) note_rank(host, report);
+  const Ack ack = ack_of(host, beat);
+  world_.checker->acks(host, ack, *core_);
+  send(host, ack);
+  if (!world_.mutant(Mutant::kNeverResend)) resend_lost(host, beat);
+}
+
+void Supervisor::note_rank(HostId host, const RankReport& report) {
+  Peer& peer = peers_[host.value()];
+  const auto known = peer.ranks.find(report.rank);
+  if (known != peer.ranks.end() && !differs(known->second.report, report)) return;
+  const RankChanged change{.host = host,
+                           .report = report,
+                           .ended_at = liveness_->to_ours(host, report.ended_at),
+                           .uncertainty = liveness_->uncertainty(host)};
+  peer.ranks[report.rank] = {.report = report, .ticket = decide(change)};
+}
+
+Ack Supervisor::ack_of(HostId host, const Beat& beat) const {
+  const Peer& peer = peers_[host.value()];
+  Ack ack{.seq = beat.seq, .lease = core_->lease_length()};
+  ack.say_hello = !peer.greeted;
+  for (const RankReport& report : beat.ranks) {
+    if (core_->grants(report.rank, report.generation) || world_.mutant(Mutant::kAckAnything)) {
+      ack.ranks.push_back(report.rank);
+      ack.generations.push_back(report.generation);
+    }
+    const auto known = peer.ranks.find(report.rank);
+    bool recorded = known != peer.ranks.end() && known->second.report.phase == RankPhase::kEnded &&
+                    known->second.report.output_complete && durable_ticket_ >= known->second.ticket;
+    if (world_.mutant(Mutant::kForgetBeforeDurable)) recorded = true;
+    if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
+      ack.forget.push_back(report.rank);
+      ack.forget_generations.push_back(report.generation);
+    }
+  }
+  return ack;
+}
+
+void Supervisor::resend_lost(HostId host, const Beat& beat) {
+  Peer& peer = peers_[host.value()];
+  if (now() - peer.resent_at < core_->spec().supervision.heartbeat) return;
+  peer.resent_at = now();
+  // What is not durable yet was never said, so nothing of it can be lost.
+  if (durable_ticket_ < last_ticket_ && !world_.mutant(Mutant::kResendBeforeDurable)) return;
+  for (const Action& action : core_->outstanding(host, beat.ranks)) {
+    world_.checker->resends(*core_, action);
+    if (const auto* reserve = std::get_if<SendReserve>(&action)) send(host, reserve->message);
+    if (const auto* start = std::get_if<SendStart>(&action)) send(host, start->message);
+    if (const auto* stop = std::get_if<SendStop>(&action)) send(host, stop->message);
+    if (const auto* shutdown = std::get_if<SendShutdown>(&action)) send(host, shutdown->message);
+  }
+}
+
+template <class Message>
+void Supervisor::send(HostId host, const Message& message) {
+  const std::string user_id = user_id_of(host);
+  const std::optional<LinkId> link = table_.link_of(user_id);
+  if (!link) return;
+  if (world_.network->send_down(host, link->value(), Down{.term = term_, .message = message})) return;
+  table_.forget(user_id, *link);
+}
+
+template void Supervisor::send(HostId host, const Reserve& message);
+template void Supervisor::send(HostId host, const Start& message);
+template void Supervisor::send(HostId host, const Stop& message);
+template void Supervisor::send(HostId host, const Shutdown& message);
+
+void Supervisor::health_turn() {
+  std::vector<HostVerdict> verdicts;
+  const Instant now_is = now();
+  if (world_.mutant(Mutant::kSleepThroughStall) && last_health_turn_) {
+    const Duration step = core_->spec().supervision.heartbeat / 2;
+    for (Instant t = *last_health_turn_ + step; t < now_is; t = t + step) {
+      for (const HostVerdict& verdict : liveness_->turn(t)) verdicts.push_back(verdict);
+    }
+  }
+  last_health_turn_ = now_is;
+  for (const HostVerdict& verdict : liveness_->turn(now_is)) verdicts.push_back(verdict);
+  for (const HostVerdict& verdict : verdicts) {
+    world_.note(verdict.health == HostHealth::kSilent ? "silent" : "suspect", verdict.host.value());
+    world_.checker->judges(verdict);
+    if (verdict.health == HostHealth::kSilent) {
+      (void)decide(HostSilent{.host = verdict.host, .silence = verdict.silence});
+    }
+  }
+  watch_health();
+}
+
+void Supervisor::watch_health() { health_.set(liveness_->next_deadline()); }
+
+}  // namespace monarch::sim

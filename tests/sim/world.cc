@@ -1,0 +1,147 @@
+#include "tests/sim/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/sim/checker.h"
+#include "tests/sim/guard.h"
+#include "tests/sim/injector.h"
+#include "tests/sim/journal.h"
+#include "tests/sim/supervisor.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+namespace {
+
+constexpr std::int64_t kMostDrift = 200;  // parts per million
+constexpr Duration kStopWindow = Duration::seconds(20);
+// After all is well: the rest of the start, of the run, the stop with its deadlines, a guard's last back-off.
+constexpr Duration kEndMargin = Duration::seconds(150);
+
+Clock make_clock(Random& random) {
+  return Clock(random.between(Duration::seconds(1), Duration::seconds(1'000'000)),
+               random.between(-kMostDrift, kMostDrift));
+}
+
+}  // namespace
+
+Host::Host(World& the_world, HostId the_id, Clock the_clock)
+    : world(the_world), id(the_id), clock(the_clock), kernel(std::make_shared<Life>()) {}
+
+Instant Host::now() const { return clock.local(world.scheduler.now()); }
+
+void Host::freeze() {
+  kernel->freeze();
+  for (const auto& worker : workers) worker->freeze();
+}
+
+// What runs first after a thaw is the kernel's choice; here the ranks do, which is the worse for us.
+void Host::thaw() {
+  kernel->thaw();
+  for (std::size_t i = 0; i < workers.size(); ++i) workers[i]->thaw();
+}
+
+World::World(const Scenario& the_scenario, bool print)
+    : scenario(the_scenario),
+      random(the_scenario.seed ^ 0x51'0000U),
+      trace(print),
+      supervisor_clock(make_clock(random)) {
+  for (std::uint32_t i = 0; i < scenario.spec.pool_size(); ++i) {
+    hosts.push_back(std::make_unique<Host>(*this, HostId(i), make_clock(random)));
+  }
+  network = std::make_unique<Network>(*this);
+  disk = std::make_unique<Disk>(*this);
+  checker = std::make_unique<Checker>(*this);
+  guard = std::make_unique<Guard>(*this);
+  injector = std::make_unique<Injector>(*this);
+}
+
+World::~World() = default;
+
+bool World::may_connect(HostId id) {
+  const Supervisor* supervisor = guard->supervisor();
+  if (supervisor == nullptr || !supervisor->open()) return false;
+  const HostState& state = supervisor->core().state().hosts[id.value()];
+  return !state.public_key.empty() && state.phase != HostPhase::kEnded;
+}
+
+void World::deliver_up(const Up& message) {
+  Supervisor* supervisor = guard->supervisor();
+  // A connection dies with the process that accepted it.
+  if (supervisor == nullptr || !supervisor->open() || !network->accepted_by_current(message.link)) return;
+  checker->arrives(message);
+  supervisor->life()->message([supervisor, message] { supervisor->on_message(message); });
+}
+
+void World::freeze_supervisor() {
+  supervisor_frozen_ = true;
+  guard->freeze();
+}
+
+void World::thaw_supervisor() {
+  if (std::exchange(supervisor_frozen_, false)) guard->thaw();
+}
+
+void World::guard_exited(int code) {
+  note("guard exits", static_cast<std::uint64_t>(code));
+  exit_code_ = code;
+}
+
+void World::run_until(Instant end) {
+  while (!scheduler.idle() && scheduler.next() <= end) {
+    scheduler.run_next();
+    if (exit_code_ && !ending_) return;
+  }
+}
+
+void World::simulate() {
+  guard->begin();
+  injector->begin();
+  run_until(Instant() + scenario.faults_until);
+  healed_ = true;
+  note("healed");
+  injector->heal();
+  checker->healed();
+  Duration bound = scenario.spec.start_timeout + kEndMargin;
+  if (scenario.longest_run == Duration::forever()) {
+    const Duration when = random.between(Duration::zero(), kStopWindow);
+    bound = bound + kStopWindow;
+    scheduler.after(when, [this] { stop_again(); });
+  } else {
+    bound = bound + scenario.longest_run;
+  }
+  if (!exit_code_) run_until(scheduler.now() + bound);
+  if (!exit_code_) checker->not_ended(text("the job has not ended ", to_text(bound), " after all was well"));
+  // What is cut off or was spared ends by itself.
+  ending_ = true;
+  const Supervision& policy = scenario.spec.supervision;
+  run_until(scheduler.now() + std::max(policy.lease, policy.orphan_ttl) + policy.orphan_ttl * 2 +
+            Duration::seconds(60));
+  checker->ended(*exit_code_);
+}
+
+void World::stop_again() {
+  if (exit_code_) return;
+  Supervisor* supervisor = guard->supervisor();
+  if (supervisor != nullptr && supervisor->open()) return supervisor->stop(StopHow::kOrderly);
+  scheduler.after(Duration::seconds(5), [this] { stop_again(); });
+}
+
+RunResult World::run() {
+  RunResult result;
+  try {
+    simulate();
+  } catch (const Violation& violation) {
+    result.passed = false;
+    result.label = violation.label;
+    result.message = violation.message;
+  }
+  result.hash = trace.hash();
+  result.simulated = scheduler.now().since_boot();
+  result.steps = scheduler.steps();
+  if (!result.passed) result.last_lines = trace.last_lines();
+  return result;
+}
+
+}  // namespace monarch::sim
