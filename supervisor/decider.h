@@ -37,6 +37,7 @@ class Decider {
   void on_answered(std::uint64_t ticket);
 
   std::uint64_t durable_ticket() const { return durable_ticket_; }
+  bool all_durable() const { return durable_ticket_ >= last_ticket_; }
 
  private:
   struct Waiting {

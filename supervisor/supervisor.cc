@@ -162,6 +162,7 @@ Status Supervisor::open_ports() {
       *loop_, *control_link_, core_, files_.journal.term,
       WorkerLinksHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
                           .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
+                          .all_durable = [this] { return decider_->all_durable(); },
                           .on_health =
                               [this](HostId host, HostHealth health, Duration silence) {
                                 const std::string& name = core_.hosts()[host.value()].name;

@@ -167,6 +167,8 @@ void WorkerLinks::resend_lost(HostId host, const Beat& beat) {
   Peer& peer = peers_[host.value()];
   if (loop_.now() - peer.resent_at < core_.spec().supervision.heartbeat) return;
   peer.resent_at = loop_.now();
+  // What is not durable yet was never said, so nothing of it was lost; said here, it would overtake its record (J1).
+  if (!handlers_.all_durable()) return;
   for (const Action& action : core_.outstanding(host, beat.ranks)) perform(action);
 }
 

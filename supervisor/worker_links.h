@@ -30,6 +30,7 @@ std::optional<HostId> host_of_user_id(std::string_view user_id);
 struct WorkerLinksHandlers {
   std::function<std::uint64_t(const CoreEvent&)> decide;  // the ticket of its record
   std::function<bool(std::uint64_t ticket)> is_durable;
+  std::function<bool()> all_durable;  // everything that was decided
   std::function<void(HostId, HostHealth, Duration silence)> on_health;
   std::function<void(Term)> on_superseded;  // a worker has promised a higher term: we are the old supervisor
 };
