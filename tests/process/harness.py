@@ -87,12 +87,14 @@ class Finished:
 class Running:
     """A command under way. Output goes to files, so that it never blocks; on a terminal, `out` holds all of it."""
 
-    def __init__(self, arguments, environment, folder, stdin, terminal):
+    def __init__(self, arguments, environment, folder, stdin, terminal, stdout=None):
         self.arguments = arguments
         self._paths = [tempfile.mkstemp(prefix=name, dir=folder) for name in ("out-", "err-")]
         self._started = time.monotonic()
         self._ended = None
         self._terminal, streams = None, [stdin, *(descriptor for descriptor, _ in self._paths)]
+        if stdout is not None:
+            streams[1] = stdout
         if terminal:
             self._terminal, side = pty.openpty()
             streams = [side, side, side]
@@ -124,6 +126,10 @@ class Running:
                 os.close(self._paths[1][0])
                 return
             os.write(self._paths[0][0], data)
+
+    def out_bytes(self):
+        with open(self._paths[0][1], "rb") as file:
+            return file.read()
 
     def _text(self, index):
         with open(self._paths[index][1], "rb") as file:
@@ -231,10 +237,10 @@ class MonarchTest(unittest.TestCase):
         """`monarch ARGUMENTS` in the background."""
         return self.start_program(MONARCH, *arguments, **options)
 
-    def start_program(self, *arguments, env=None, stdin=subprocess.DEVNULL, terminal=False):
-        """Any program. env: variables to add, or to drop where the value is None."""
+    def start_program(self, *arguments, env=None, stdin=subprocess.DEVNULL, terminal=False, stdout=None):
+        """Any program. env: variables to add, or to drop where the value is None. stdout: a descriptor instead of `out`."""
         environment = {k: v for k, v in {**self.environment, **(env or {})}.items() if v is not None}
-        running = Running([str(a) for a in arguments], environment, self.folder, stdin, terminal)
+        running = Running([str(a) for a in arguments], environment, self.folder, stdin, terminal, stdout)
         self._running.append(running)
         return running
 
