@@ -12,6 +12,7 @@ void Liveness::expect(HostId host, Instant now) {
   Peer& peer = peers_[host.value()];
   peer.health = HostHealth::kFresh;
   peer.last_heard = now;
+  if (!last_turn_) last_turn_ = now;  // a stall before the first turn is one, too
 }
 
 void Liveness::stop_expecting(HostId host) { peers_[host.value()].health = HostHealth::kUnknown; }

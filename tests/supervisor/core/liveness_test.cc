@@ -52,6 +52,12 @@ TEST_F(LivenessTest, AddsItsOwnStallToEveryDeadline) {
   EXPECT_TRUE(pass(Duration::milliseconds(1500)).empty());
 }
 
+TEST_F(LivenessTest, AddsAStallBeforeItsFirstTurn) {
+  liveness.expect(kHost, now);
+  now = now + Duration::seconds(30);
+  EXPECT_TRUE(liveness.turn(now).empty());
+}
+
 TEST_F(LivenessTest, TakesTheBeatsOfAHungDaemonForSilence) {
   liveness.expect(kHost, now);
   Beat hung = beat();
