@@ -37,10 +37,12 @@ inline constexpr std::uint64_t kSnapshotEvery = 1'000;           // records; the
 inline constexpr std::size_t kJournalPendingBytes = 8U << 20U;   // appended and not on disk; more is answered kBusy
 
 // Waits.
-inline constexpr Duration kReadyDeadline = Duration::seconds(10);      // of a started supervisor
-inline constexpr Duration kPingPeriod = Duration::milliseconds(500);   // keeper to daemon
-inline constexpr Duration kPingDeadline = Duration::seconds(2);        // then it is killed and started again
-inline constexpr Duration kKillDeadline = Duration::seconds(2);        // from SIGKILL to an empty tree; then wedged
+inline constexpr Duration kReadyDeadline = Duration::seconds(10);     // of a started supervisor
+inline constexpr Duration kPingPeriod = Duration::milliseconds(500);  // keeper to daemon
+inline constexpr Duration kPingDeadline = Duration::seconds(2);       // then it is killed and started again
+inline constexpr Duration kSupervisorPingDeadline =
+    Duration::seconds(10);                                       // the same of a supervisor: ranks wait for its return
+inline constexpr Duration kKillDeadline = Duration::seconds(2);  // from SIGKILL to an empty tree; then wedged
 inline constexpr Duration kNamesMissingEvery = Duration::seconds(30);  // a wait without a deadline says who is missing
 
 }  // namespace monarch::limits

@@ -95,12 +95,12 @@ void GuardedState::spoke(Instant now) {
   ever_spoke_ = true;
   if (phase_ != GuardedPhase::kSilent) return;  // only its first word changes anything
   phase_ = GuardedPhase::kAlive;
-  deadline_ = now + limits::kPingDeadline;
+  deadline_ = now + options_.ping_deadline;
 }
 
 void GuardedState::pong(Instant now) {
   spoke(now);
-  if (phase_ == GuardedPhase::kAlive) deadline_ = now + limits::kPingDeadline;
+  if (phase_ == GuardedPhase::kAlive) deadline_ = now + options_.ping_deadline;
 }
 
 void GuardedState::hung_up(Instant now) {

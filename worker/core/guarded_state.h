@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "transport/base/control_messages.h"
+#include "transport/base/limits.h"
 #include "transport/base/time.h"
 #include "worker/core/keeper_actions.h"
 
@@ -19,6 +20,7 @@ namespace monarch {
 struct GuardedOptions {
   std::uint32_t restarts = 5;  // within window; the next crash is the last
   Duration window = Duration::seconds(600);
+  Duration ping_deadline = limits::kPingDeadline;
 };
 
 enum class GuardedPhase : std::uint8_t {

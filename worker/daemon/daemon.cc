@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/base/clock.h"
+#include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/process/containment.h"
@@ -24,6 +25,7 @@ constexpr Duration kLastWords = Duration::milliseconds(300);  // for the supervi
 constexpr Duration kRemovePatience = Duration::milliseconds(200);
 constexpr Duration kOrphanedPatience = Duration::milliseconds(500);  // for the output of what was just killed
 constexpr Duration kKillPatience = Duration::seconds(5);
+constexpr Duration kKeeperQuiet = limits::kPingPeriod * 2;  // it pings every period
 constexpr Duration kTellAgain = Duration::milliseconds(100);
 constexpr int kExitInternal = 70;
 
@@ -95,6 +97,7 @@ Daemon::~Daemon() = default;
 Status Daemon::open(UniqueFd keeper) {
   MONARCH_ASSIGN(loop_, EventLoop::create());
   loop_->read_clock();
+  keeper_heard_ = loop_->now();
   turn_stamp_ = loop_->now().since_boot().count_nanoseconds();
   MONARCH_ASSIGN(from_beat_, Inbox<FromBeat>::create(BeatThread::kWaitingFrames));
   MONARCH_ASSIGN(from_log_, Inbox<FromLog>::create(LogThread::kWaitingReports));
@@ -153,12 +156,15 @@ void Daemon::begin(const KeeperHello& hello) {
 int Daemon::run() {
   while (!result_) {
     loop_->run_once();
-    turn_stamp_.store(boot_now().since_boot().count_nanoseconds(), std::memory_order_relaxed);
+    // A keeper that hangs enforces no lease: our turns stop counting, and the supervisor takes the host for silent.
+    const Instant good_until = keeper_heard_ + kKeeperQuiet;
+    turn_stamp_.store(std::min(boot_now(), good_until).since_boot().count_nanoseconds(), std::memory_order_relaxed);
   }
   return *result_;
 }
 
 void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors) {
+  keeper_heard_ = loop_->now();
   const auto type = static_cast<MessageType>(frame.header.type);
   if (type == MessageType::kKeeperPipes) return on_pipes(frame, std::move(descriptors));
   settle_adopted();  // all pipes of adopted ranks follow the hello

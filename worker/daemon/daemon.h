@@ -94,6 +94,7 @@ class Daemon {
   SignalFd& signals_;
   Hello hello_;
   DaemonCore core_;
+  Instant keeper_heard_;
   TurnStamp turn_stamp_{0};
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<SeqpacketChannel> keeper_;

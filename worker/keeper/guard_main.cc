@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "worker/keeper/keeper.h"
@@ -25,7 +26,7 @@ constexpr std::string_view kUsage =
 
 struct GuardArguments {
   std::optional<int> ready_fd;
-  GuardedOptions guarded;
+  GuardedOptions guarded{.ping_deadline = limits::kSupervisorPingDeadline};
   std::vector<std::string> command;
 };
 
