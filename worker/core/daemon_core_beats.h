@@ -21,9 +21,9 @@ namespace monarch::daemon {
 class BeatSchedule {
  public:
   // How many sends are remembered. An answer to an older beat grants nothing.
-  static constexpr std::size_t kWindow = 256;
+  static constexpr std::size_t kWindow = 1024;
   // Beats told to go at once keep this distance, so that a storm of changes cannot empty the window in less than a second.
-  static constexpr Duration kFloor = Duration::milliseconds(5);
+  static constexpr Duration kFloor = Duration::milliseconds(1);
 
   BeatSchedule(Duration heartbeat, std::uint32_t daemon_starts);
 
