@@ -165,10 +165,9 @@ Status Supervisor::open_ports() {
                           .all_durable = [this] { return decider_->all_durable(); },
                           .on_health =
                               [this](HostId host, HostHealth health, Duration silence) {
-                                const std::string& name = core_.hosts()[host.value()].name;
-                                if (health == HostHealth::kFresh) log_info(name, ": heard again");
-                                if (health == HostHealth::kSuspect)
-                                  log_warn(name, ": suspect: silent for ", to_text(silence));
+                                if (health == HostHealth::kSilent) return;  // the core is told of it by itself
+                                (void)decide(HostDoubted{
+                                    .host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
                               },
                           .on_superseded =
                               [this](Term term) {
@@ -437,14 +436,20 @@ int supervise(const SuperviseOptions& options) {
   (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const rlimit no_core{0, 0};
   (void)::setrlimit(RLIMIT_CORE, &no_core);
+  // A link per host and libzmq's own: at the limit its listener spins. Ranks are forked by keepers and keep what the user has.
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
+  }
   const auto refuse = [&](int exit_code, const std::string& why) {
     log_error(why);
     write_ready(options.ready_fd, Json::object({{"error", why}, {"exit_code", exit_code}}));
     return exit_code;
   };
-  Started<JobFiles> files = open_job_files(options.job_directory);
-  if (!files.value) return refuse(files.error.exit_code, files.error.message);
-  Supervisor supervisor(*files.value, options);
+  Started<JobFiles> job = open_job_files(options.job_directory);
+  if (!job.value) return refuse(job.error.exit_code, job.error.message);
+  Supervisor supervisor(*job.value, options);
   if (const Status opened = supervisor.open(); !opened.ok()) return refuse(kExitInternal, opened.error().message);
   write_ready(options.ready_fd, Json::object({{"ready", true}}));
   supervisor.begin();

@@ -4,7 +4,7 @@
 // state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the difference comes here.
 //
 // The types of JobEvent that the core emits, for people and programs:
-//   job.starting job.running job.stopping job.ended   host.ready host.lost host.wedged
+//   job.starting job.running job.stopping job.ended   host.ready host.suspect host.heard host.lost host.wedged
 //   gang.starting gang.running gang.done gang.failed gang.stopped   supervisor.returned
 //
 // Thread: values.
@@ -62,6 +62,13 @@ struct HostSilent {
   Duration silence;
 };
 
+// For people alone: a host is suspected, or was heard again. Nothing follows from it.
+struct HostDoubted {
+  HostId host;
+  bool heard_again = false;
+  Duration silence;
+};
+
 struct PortsReserved {
   HostId host;
   Reserved reserved;
@@ -82,7 +89,8 @@ struct StopOrdered {
 // next_deadline() has passed.
 struct DeadlinePassed {};
 
-using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined,
-                               WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed>;
+using CoreEvent =
+    std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
+                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted>;
 
 }  // namespace monarch

@@ -79,6 +79,7 @@ class JobCore {
   void on(const WorkerJoined& event);
   void on(const WorkerEnded& event);
   void on(const HostSilent& event);
+  void on(const HostDoubted& event);
   void lose_host(HostId host, const std::string& why);
   void mark_ranks_lost(HostId host);
   void destroy(HostId host);

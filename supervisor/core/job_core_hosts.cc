@@ -88,6 +88,19 @@ void JobCore::on(const HostSilent& event) {
   destroy(event.host);
 }
 
+void JobCore::on(const HostDoubted& event) {
+  if (!can_report(host(event.host).phase)) return;
+  const std::string& name = hosts_[event.host.value()].name;
+  JobEvent doubt =
+      event.heard_again
+          ? event_of("host.heard", Severity::kInfo, text(name, ": heard again"))
+          : event_of("host.suspect", Severity::kWarning,
+                     text(name, ": silent for ", to_text(event.silence), "; nothing is stopped, it is lost after ",
+                          to_text(spec_.supervision.lost_after)));
+  doubt.host = name;
+  emit(std::move(doubt));
+}
+
 void JobCore::lose_host(HostId id, const std::string& why) {
   const std::string& name = hosts_[id.value()].name;
   JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));

@@ -17,6 +17,7 @@ MONARCH_FIELDS(WorkerLaunchFailed, host, error);
 MONARCH_FIELDS(WorkerJoined, host, incarnation);
 MONARCH_FIELDS(WorkerEnded, host, how, orderly);
 MONARCH_FIELDS(HostSilent, host, silence);
+MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
 MONARCH_FIELDS(PortsReserved, host, reserved);
 MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty);
 MONARCH_FIELDS(StopOrdered, request);
