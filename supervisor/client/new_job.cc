@@ -2,6 +2,7 @@
 
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/runtime_dir.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -11,8 +12,8 @@ Result<NewJob> make_job(std::string_view name, std::string_view spec, std::strin
   MONARCH_ASSIGN(StateDir state, StateDir::open_for_writing(root));
   // The supervisor's socket will be there: whether it may be is better known now.
   MONARCH_ASSIGN(const SecureDirectory runtime, open_runtime_dir(environment));
+  MONARCH_ASSIGN(const std::string socket, socket_path(runtime, text(name, "-0000.sock")));  // as long as any id's
   MONARCH_ASSIGN(JobDirectory job, state.create_job(name));
-  MONARCH_ASSIGN(const std::string socket, socket_path(runtime, job.id + ".sock"));
   MONARCH_TRY(write_job_files(job, spec, spec_directory));
   return NewJob{.state = std::move(state), .job = std::move(job)};
 }

@@ -271,7 +271,7 @@ class MonarchTest(unittest.TestCase):
         try:
             folder = self.path("state", "jobs")
             return sorted(os.listdir(folder), key=lambda j: os.stat(os.path.join(folder, j)).st_mtime_ns)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def job_file(self, name, job=None):
