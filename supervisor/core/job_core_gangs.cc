@@ -155,6 +155,13 @@ void JobCore::on(const RankChanged& event) {
         wedged.pid = event.report.pid;
         emit(std::move(wedged));
       }
+      // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for done.
+      if (event.report.end.kind == EndKind::kNone &&
+          (state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning)) {
+        state.host_lost = true;
+        state.lost_host = event.host;
+        gang_failed(id.mesh, g);
+      }
       break;
     case RankPhase::kEnded: break;  // below
   }
@@ -284,9 +291,12 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
     // signal that we never ordered, a worker ended its ranks by itself: it had lost us for a lease, or was told to end.
     cause.kind = CauseKind::kHost;
     cause.host = hosts_[(state.host_lost ? state.lost_host : state.ends.front().host).value()].name;
-    cause.summary = state.host_lost ? text("host ", cause.host, " was lost")
-                                    : text("the worker on ", cause.host,
-                                           " ended its ranks: it had no lease from the supervisor, or was told to end");
+    cause.summary = state.host_lost && host(state.lost_host).wedged
+                        ? text("host ", cause.host, " is wedged: a process on it does not end after SIGKILL")
+                    : state.host_lost
+                        ? text("host ", cause.host, " was lost")
+                        : text("the worker on ", cause.host,
+                               " ended its ranks: it had no lease from the supervisor, or was told to end");
     cause.rule = "host lost: no replacement in this build: fail";
     cause.secondary = static_cast<std::uint32_t>(state.ends.size());
     verdict.exit_code = kExitHost;

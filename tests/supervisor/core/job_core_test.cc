@@ -139,6 +139,31 @@ TEST(JobCore, BlamesTheHostWhenItIsLostAndItsPeersAbort) {
   EXPECT_EQ(job.verdict()->cause.host, "v1");
 }
 
+TEST(JobCore, FailsByTheHostWhoseWorkerEndedItsRanksByItself) {
+  Driver job(job_of(2, 1));
+  job.run_all();
+  job.ended(1, killed_by_us(9));  // at the end of its lease; nobody here had ordered it
+  job.ended(0, killed_by_us(9));
+  job.end_hosts();
+  ASSERT_NE(job.verdict(), nullptr);
+  EXPECT_EQ(job.verdict()->exit_code, 92);
+  EXPECT_EQ(job.verdict()->cause.kind, CauseKind::kHost);
+  EXPECT_EQ(job.verdict()->cause.host, "v2");
+}
+
+TEST(JobCore, FailsByTheHostOnWhichARankCannotBeKilled) {
+  Driver job(job_of(1, 2));
+  job.run_all();
+  job.ended(0, exited(0));
+  job.report({MeshId(0), Rank(1)}, RankPhase::kWedged);  // killed by its worker, and still there
+  job.pass_deadline();                                   // its output will never be complete
+  job.end_hosts();
+  ASSERT_NE(job.verdict(), nullptr);
+  EXPECT_EQ(job.verdict()->exit_code, 92);
+  EXPECT_EQ(job.verdict()->cause.kind, CauseKind::kHost);
+  EXPECT_EQ(job.verdict()->left_behind, std::vector<std::string>{"v1"});
+}
+
 TEST(JobCore, DestroysASilentHostAndNamesItWhenItsEndIsNotProven) {
   Driver job(job_of(2, 1));
   job.run_all();
@@ -155,6 +180,17 @@ TEST(JobCore, DestroysASilentHostAndNamesItWhenItsEndIsNotProven) {
   }
   EXPECT_EQ(job.verdict()->exit_code, 92);
   EXPECT_EQ(job.verdict()->left_behind, std::vector<std::string>{"v2"});
+}
+
+TEST(JobCore, SaysThatAHostIsSuspectedAndStopsNothing) {
+  Driver job(job_of(1, 1));
+  job.run_all();
+  auto actions = job.step(HostDoubted{.host = HostId(0), .silence = Duration::seconds(3)});
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(std::get<EmitEvent>(actions[0]).event.type, "host.suspect");
+  actions = job.step(HostDoubted{.host = HostId(0), .heard_again = true});
+  EXPECT_EQ(std::get<EmitEvent>(actions[0]).event.type, "host.heard");
+  EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
 }
 
 TEST(JobCore, FailsWithTheNamesOfWhoIsMissingWhenStartingTakesTooLong) {
