@@ -189,9 +189,12 @@ void Checker::reads(const Up& message) {
   if (beat == nullptr) return;
   HostAccount& mine = account(message.host);
   if (mine.unread > 0) --mine.unread;
-  if (beat->loop_age <= world_.scenario.spec.supervision.suspect_after) {
-    mine.last_good_beat = world_.supervisor_clock.local(world_.scheduler.now());
-  }
+}
+
+// After it was told from one that came late by a link that had been replaced.
+void Checker::counts(HostId host, const Beat& beat) {
+  if (beat.loop_age > world_.scenario.spec.supervision.suspect_after) return;
+  account(host).last_good_beat = world_.supervisor_clock.local(world_.scheduler.now());
 }
 
 void Checker::judges(const HostVerdict& verdict) {

@@ -63,6 +63,7 @@ class Checker {
   void acks(HostId host, const Ack& ack, const JobCore& core);
   void arrives(const Up& message);
   void reads(const Up& message);
+  void counts(HostId host, const Beat& beat);
   void judges(const HostVerdict& verdict);
   void launches(HostId host);
   void launch_failed(HostId host);

@@ -76,7 +76,9 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   if (const auto* joined = std::get_if<WorkerJoined>(&event)) account(joined->host).joined = true;
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
-    recorded_ends_[{change->report.rank, change->report.generation}] = here;
+    // Said again after a late beat that still knew it alive: what was durable stays so.
+    Ticket& recorded = recorded_ends_[{change->report.rank, change->report.generation}];
+    if (!is_durable(recorded)) recorded = here;
     for (const RankProcess* process : processes_[change->report.rank]) {
       if (process->key.generation != change->report.generation) continue;
       check(!process->alive() && process->children == 0, "I21",

@@ -44,7 +44,10 @@ void Supervisor::on_message(const Up& message) {
 
 void Supervisor::on_beat(HostId host, const Beat& beat) {
   if (beat.round_trip > Duration::zero()) liveness_->round_trip(host, beat.round_trip);
-  (void)liveness_->heard(host, beat, now());
+  world_.checker->counts(host, beat);
+  if (liveness_->heard(host, beat, now())) {
+    (void)decide(HostDoubted{.host = host, .heard_again = true, .silence = Duration::zero()});
+  }
   for (const RankReport& report : beat.ranks) note_rank(host, report);
   const Ack ack = ack_of(host, beat);
   world_.checker->acks(host, ack, *core_);
@@ -56,6 +59,8 @@ void Supervisor::note_rank(HostId host, const RankReport& report) {
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
   if (known != peer.ranks.end() && !differs(known->second.report, report)) return;
+  world_.note("rank changed", host.value(), report.rank.mesh.value(), report.rank.rank.value(),
+              static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
   const RankChanged change{.host = host,
                            .report = report,
                            .ended_at = liveness_->to_ours(host, report.ended_at),
@@ -127,6 +132,9 @@ void Supervisor::health_turn() {
   for (const HostVerdict& verdict : verdicts) {
     world_.note(verdict.health == HostHealth::kSilent ? "silent" : "suspect", verdict.host.value());
     world_.checker->judges(verdict);
+    if (verdict.health == HostHealth::kSuspect) {
+      (void)decide(HostDoubted{.host = verdict.host, .silence = verdict.silence});
+    }
     if (verdict.health == HostHealth::kSilent) {
       (void)decide(HostSilent{.host = verdict.host, .silence = verdict.silence});
     }
