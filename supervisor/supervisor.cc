@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "supervisor/client/endpoint.h"
 #include "supervisor/client/start_supervisor.h"
@@ -190,12 +191,15 @@ Status Supervisor::open_doors() {
                                                 "): a crash would not be mended");
                                       launcher_->on_guard_lost();
                                     }}));
+  std::vector<std::string> host_names;
+  for (const PoolHost& host : core_.hosts()) host_names.push_back(host.name);
   launcher_ = std::make_unique<LocalLauncher>(
       *loop_, *guard_,
       LocalLauncherOptions{.job = job_,
                            .term = files_.journal.term,
                            .worker_path = options_.worker_path,
-                           .log_directory = files_.log_directory()},
+                           .log_directory = files_.log_directory(),
+                           .host_names = std::move(host_names)},
       LauncherHandlers{.on_launched =
                            [this](HostId host, BootstrapReply reply) {
                              (void)decide(WorkerLaunched{.host = host, .reply = std::move(reply)});
@@ -450,7 +454,11 @@ int supervise(const SuperviseOptions& options) {
   Started<JobFiles> job = open_job_files(options.job_directory);
   if (!job.value) return refuse(job.error.exit_code, job.error.message);
   Supervisor supervisor(*job.value, options);
-  if (const Status opened = supervisor.open(); !opened.ok()) return refuse(kExitInternal, opened.error().message);
+  if (const Status opened = supervisor.open(); !opened.ok()) {
+    // At the first start no worker knows the key: nobody will ask for it again.
+    if (job.value->journal.term == Term(1)) remove_secrets(job.value->directory);
+    return refuse(kExitInternal, opened.error().message);
+  }
   write_ready(options.ready_fd, Json::object({{"ready", true}}));
   supervisor.begin();
   return supervisor.run();

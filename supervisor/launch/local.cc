@@ -12,6 +12,7 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/process/containment.h"
 #include "transport/process/process_scan.h"
 #include "transport/process/spawn.h"
 #include "transport/wire/codec.h"
@@ -26,6 +27,8 @@ constexpr MeshId kWorkersMesh(0xFFFF'FFFFU);
 
 // From the fork to the worker's key.
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
+
+constexpr Duration kSweepPeriod = Duration::milliseconds(20);
 
 RankId key_of(HostId host) { return {kWorkersMesh, Rank(host.value())}; }
 
@@ -107,7 +110,8 @@ void LocalLauncher::read_reply(HostId host) {
 
 void LocalLauncher::finish_reply(HostId host) {
   const std::string bytes = std::move(pending_.at(host).bytes);
-  if (bytes.empty()) return fail(host, "the worker ended before it told its key");
+  // How it ended says more than its closed pipe: the guard is about to tell.
+  if (bytes.empty()) return loop_.forget(std::exchange(pending_.at(host).watch, 0));
   const auto frame = decode_frame(bytes, limits::kSeqpacketInlineBytes);
   if (!frame.ok()) return fail(host, text("the worker's answer: ", frame.error().message));
   auto reply = decode_payload<BootstrapReply>(frame->payload);
@@ -173,7 +177,21 @@ void LocalLauncher::on_changed(const RankReport& report) {
       fail(host, text("the worker ended before it told its key: ", describe_end(report.end)));
   }
   const bool orderly = report.end.kind == EndKind::kExited && report.end.value == 0;
-  handlers_.on_ended(host, describe_end(report.end), orderly);
+  tell_ended(host,
+             {.how = describe_end(report.end), .orderly = orderly, .give_up = loop_.now() + limits::kKillDeadline});
+}
+
+// A worker has ended when nothing of it lives: a keeper and a daemon that were killed together leave their ranks' groups.
+void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
+  if (sweep_groups({.job = options_.job.to_text(), .host = options_.host_names[host.value()]})) {
+    return handlers_.on_ended(host, end.how, end.orderly);
+  }
+  if (loop_.now() < end.give_up) {
+    (void)loop_.at(loop_.now() + kSweepPeriod, [this, host, end] { tell_ended(host, end); });
+    return;
+  }
+  log_error(options_.host_names[host.value()], ": processes of its worker's groups could not be killed");
+  handlers_.on_ended(host, end.how, end.orderly);
 }
 
 // WARNING: a number may have got a new owner since the guard told it. A process that is the guard's child, as we are, is
@@ -196,7 +214,9 @@ void LocalLauncher::watch_directly(HostId host) {
     const auto found = started_.find(host);
     loop_.forget(found->second.watch);
     started_.erase(found);
-    handlers_.on_ended(host, "seen by its pidfd, without the guard", false);
+    tell_ended(host, {.how = "seen by its pidfd, without the guard",
+                      .orderly = false,
+                      .give_up = loop_.now() + limits::kKillDeadline});
   });
   if (watch.ok()) worker.watch = *watch;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/launcher.h"
@@ -20,6 +21,7 @@ struct LocalLauncherOptions {
   Term term;
   std::string worker_path;    // of monarch-worker
   std::string log_directory;  // `worker.<host>.log` goes here
+  std::vector<std::string> host_names;
 };
 
 class LocalLauncher final : public Launcher {
@@ -50,6 +52,12 @@ class LocalLauncher final : public Launcher {
     WatchId watch = 0;
   };
 
+  struct WorkerEnd {
+    std::string how;
+    bool orderly = false;
+    Instant give_up;
+  };
+
   Status start(HostId host, const Bootstrap& bootstrap);
   void read_reply(HostId host);
   void finish_reply(HostId host);
@@ -57,6 +65,7 @@ class LocalLauncher final : public Launcher {
   void fail(HostId host, std::string error);
   void learn_pid(Worker& worker, std::int32_t pid);
   void watch_directly(HostId host);
+  void tell_ended(HostId host, const WorkerEnd& end);
 
   EventLoop& loop_;
   Guard& guard_;

@@ -161,6 +161,20 @@ bool Containment::out_of_memory(const std::string& key) {
   return true;
 }
 
+bool sweep_groups(const ContainmentOptions& options) {
+  const auto own = CgroupFolder::own();
+  if (!own) return true;
+  const auto job = own.value()->open(job_folder_name(options));
+  if (!job) return true;
+  if (const auto host = job.value()->open(options.host)) {
+    (void)host.value()->kill();  // where the kernel has no such file, what is left there stays populated, and is told
+    if (host.value()->populated()) return false;
+    job.value()->remove(options.host);
+  }
+  if (job.value()->names().empty()) own.value()->remove(job_folder_name(options));
+  return true;
+}
+
 std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Duration patience) {
   const Instant deadline = boot_now() + patience;
   std::unique_ptr<CgroupFolder> own;

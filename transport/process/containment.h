@@ -83,6 +83,10 @@ class Containment {
 // does when its keeper is gone. Blocks. Answers how many processes are left.
 std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Duration patience);
 
+// Kills and removes the groups that a keeper of this machine left which was killed together with its daemon; only the names
+// of the job and of the host count. True once none is there; until then, to be asked again. Does not block.
+bool sweep_groups(const ContainmentOptions& options);
+
 // Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed. Blocks
 // for up to both; answers how many processes are left.
 std::size_t kill_descendants(Duration grace, Duration patience);
