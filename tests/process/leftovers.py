@@ -22,7 +22,9 @@ class Process:
         status = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
         self.state = status[0].decode() if status else ""
         self.parent = int(status[1]) if status else 0
-        self.program = os.path.basename(_link(f"/proc/{pid}/exe").removesuffix(" (deleted)"))
+        # Who made itself undumpable shows its executable to root alone.
+        executable = _link(f"/proc/{pid}/exe") or (self.arguments[0].decode(errors="replace") if self.arguments else "")
+        self.program = os.path.basename(executable.removesuffix(" (deleted)"))
 
     def holds(self, folder):
         links = [_link(f"/proc/{self.pid}/cwd"), *(_link(p) for p in glob.glob(f"/proc/{self.pid}/fd/*"))]
