@@ -51,7 +51,7 @@ std::string numbered_lines(std::size_t size) {
 
 // Reads slowly while the loop turns, until all is there.
 void expect_all_arrives(const Ends& ends) {
-  auto loop = std::move(*EventLoop::create());
+  auto loop = *EventLoop::create();
   const auto writer = OutputWriter::create(*loop, ends.writer.get());
   bool drained = false;
   writer->on_drained([&] { drained = true; });
@@ -78,7 +78,7 @@ TEST(OutputWriter, NeverWaitsForASlowSocketAndLosesNothing) { expect_all_arrives
 
 TEST(OutputWriter, LeavesTheDescriptorsFlagsAlone) {
   const Ends ends = make_pipe();
-  auto loop = std::move(*EventLoop::create());
+  auto loop = *EventLoop::create();
   const auto writer = OutputWriter::create(*loop, ends.writer.get());
   writer->write("x");
   EXPECT_EQ(::fcntl(ends.writer.get(), F_GETFL) & O_NONBLOCK, 0);
@@ -88,7 +88,7 @@ TEST(OutputWriter, AppendsToAFileAtItsPosition) {
   const Scratch scratch;
   const std::string path = scratch.write("out", "before ");
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
-  auto loop = std::move(*EventLoop::create());
+  auto loop = *EventLoop::create();
   const auto writer = OutputWriter::create(*loop, file.get());
   writer->write("one ");
   writer->buffer() += "two";
@@ -102,7 +102,7 @@ TEST(OutputWriter, AppendsToAFileAtItsPosition) {
 TEST(OutputWriter, RemembersThatItsReaderIsGone) {
   ::signal(SIGPIPE, SIG_IGN);
   Ends ends = make_pipe();
-  auto loop = std::move(*EventLoop::create());
+  auto loop = *EventLoop::create();
   const auto writer = OutputWriter::create(*loop, ends.writer.get());
   ends.reader.reset();
   writer->write("x");
@@ -113,7 +113,7 @@ TEST(OutputWriter, RemembersThatItsReaderIsGone) {
 
 TEST(OutputWriter, DrainsUnderADeadline) {
   const Ends ends = make_pipe();
-  auto loop = std::move(*EventLoop::create());
+  auto loop = *EventLoop::create();
   const auto writer = OutputWriter::create(*loop, ends.writer.get());
   writer->write(numbered_lines(1U << 20U));
   writer->drain(Duration::milliseconds(30));

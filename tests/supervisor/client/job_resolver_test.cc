@@ -82,7 +82,7 @@ TEST(ListJobs, TellsLiveEndedAndAbandonedJobsApart) {
     if (life == JobLife::kEnded) {
       ASSERT_TRUE(job->directory.write_file(kVerdictFile, "{}").ok());
     }
-    if (life == JobLife::kLive) lock = std::move(*JobLock::take(job->directory, this_process_as_holder({})));
+    if (life == JobLife::kLive) lock = *JobLock::take(job->directory, this_process_as_holder({}));
     expected[job->id] = life;
   }
   const auto jobs = list_jobs(*state);

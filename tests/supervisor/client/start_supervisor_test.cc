@@ -14,8 +14,8 @@ namespace {
 // A stand-in for monarch-worker: a script that is given the same arguments, `$3` being the ready descriptor.
 struct Fixture {
   Scratch scratch;
-  StateDir state = std::move(*StateDir::open_for_writing(scratch.path() + "/state"));
-  JobDirectory job = std::move(*state.create_job("start"));
+  StateDir state = *StateDir::open_for_writing(scratch.path() + "/state");
+  JobDirectory job = *state.create_job("start");
 
   StartFailure start(std::string_view script, Duration deadline = Duration::seconds(20)) const {
     return start_supervisor(job, {.monarch = "/no/monarch", .worker = scratch.script("worker", script)}, deadline);

@@ -18,23 +18,23 @@ namespace {
 // A supervisor's door: answers status and stop as it is told to, and keeps what came.
 struct Fixture {
   Scratch scratch;
-  std::unique_ptr<EventLoop> loop = std::move(*EventLoop::create());
+  std::unique_ptr<EventLoop> loop = *EventLoop::create();
   std::string path = scratch.path() + "/door";
   std::vector<std::unique_ptr<SeqpacketChannel>> peers;
   std::vector<Frame> received;
   bool done = false;
   std::function<void(SeqpacketChannel&, const Frame&)> on_frame;
   std::unique_ptr<SeqpacketListener> listener =
-      std::move(*SeqpacketListener::create(*loop, path, [this](UniqueFd socket, PeerCredentials) {
+      *SeqpacketListener::create(*loop, path, [this](UniqueFd socket, PeerCredentials) {
         const std::size_t index = peers.size();
-        peers.push_back(std::move(*SeqpacketChannel::create(*loop, std::move(socket),
-                                                            {.on_frame =
-                                                                 [this, index](Frame frame, std::vector<UniqueFd>) {
-                                                                   received.push_back(frame);
-                                                                   if (on_frame) on_frame(*peers[index], frame);
-                                                                 },
-                                                             .on_closed = [](const Error&) {}})));
-      }));
+        peers.push_back(*SeqpacketChannel::create(*loop, std::move(socket),
+                                                  {.on_frame =
+                                                       [this, index](Frame frame, std::vector<UniqueFd>) {
+                                                         received.push_back(frame);
+                                                         if (on_frame) on_frame(*peers[index], frame);
+                                                       },
+                                                   .on_closed = [](const Error&) {}}));
+      });
 
   template <class Message>
   static void answer(SeqpacketChannel& peer, MessageType type, const Message& message, std::uint64_t call = 0) {

@@ -18,7 +18,7 @@ using testing::TemporaryDirectory;
 
 class JobLockTest : public ::testing::Test {
  protected:
-  SecureDirectory job() const { return std::move(*SecureDirectory::open(directory_.path())); }
+  SecureDirectory job() const { return *SecureDirectory::open(directory_.path()); }
   TemporaryDirectory directory_;
 };
 
