@@ -294,7 +294,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
     cause.summary = state.host_lost && host(state.lost_host).wedged
                         ? text("host ", cause.host, " is wedged: a process on it does not end after SIGKILL")
                     : state.host_lost
-                        ? text("host ", cause.host, " was lost")
+                        ? text("host ", cause.host, " was lost: ", host(state.lost_host).lost_because)
                         : text("the worker on ", cause.host,
                                " ended its ranks: it had no lease from the supervisor, or was told to end");
     cause.rule = "host lost: no replacement in this build: fail";

@@ -103,6 +103,7 @@ void JobCore::on(const HostDoubted& event) {
 
 void JobCore::lose_host(HostId id, const std::string& why) {
   const std::string& name = hosts_[id.value()].name;
+  host(id).lost_because = why;
   JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));
   lost.host = name;
   emit(std::move(lost));

@@ -47,6 +47,7 @@ struct HostState {
   bool spare = false;
   bool wedged = false;
   bool shutdown_told = false;
+  std::string lost_because;
   Instant deadline = Instant::never();  // kDestroying: when it is given up; after shutdown: when it is destroyed
 };
 

@@ -29,7 +29,8 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
   return codec::read(reader, unused);
 }
 
-MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, spare, wedged, shutdown_told, deadline);
+MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, spare, wedged, shutdown_told, lost_because,
+               deadline);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, reaped, output_complete, stdout_bytes, stderr_bytes);
 MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty);
 MONARCH_FIELDS(GangState, phase, generation, master_port, ends, cause_deadline, cause_decided, host_lost, lost_host,

@@ -109,7 +109,7 @@ class WithCgroup(jobs.JobTest):
         run = self.running("trap 'mark term; exit 0' TERM\n" + FAMILY + jobs.FOREVER)
         self.kill(self.process("keeper", "v2"))
         done, verdict = self.end_of(run, 92, cause={"kind": "host", "host": "v2"})
-        self.assertRegex(done.err, r"(?m)^ root cause .*v2")
+        self.assertRegex(done.err, r"(?m)^ root cause host v2 was lost: its worker ended unexpectedly: .*SIGKILL")
         self.assertIn("v2", verdict["reason"])
 
     def test_daemon_and_keeper_of_a_host(self):

@@ -20,8 +20,11 @@ class Secrets(jobs.JobTest):
         needles = self.spellings(key)
         for process in self.processes():
             for part in ("cmdline", "environ"):
-                with open(f"/proc/{process.pid}/{part}", "rb") as file:
-                    self.assert_without(needles, file.read(), f"{part} of {process}")
+                try:
+                    with open(f"/proc/{process.pid}/{part}", "rb") as file:
+                        self.assert_without(needles, file.read(), f"{part} of {process}")
+                except PermissionError:  # who holds the key is undumpable: only root may look
+                    self.assertIn((process.program, part), (("monarch", "environ"), ("monarch-worker", "environ")))
         self.assert_files_without(needles, but=path)
         self.monarch("status", "--json")
         self.write("go", "")

@@ -180,6 +180,7 @@ TEST(JobCore, DestroysASilentHostAndNamesItWhenItsEndIsNotProven) {
   }
   EXPECT_EQ(job.verdict()->exit_code, 92);
   EXPECT_EQ(job.verdict()->left_behind, std::vector<std::string>{"v2"});
+  EXPECT_EQ(job.verdict()->cause.summary, "host v2 was lost: silent for 5s");
 }
 
 TEST(JobCore, SaysThatAHostIsSuspectedAndStopsNothing) {
