@@ -182,7 +182,8 @@ void KeeperCore::on(const KeeperForget& order, Instant /*now*/, KeeperActions& a
 }
 
 void KeeperCore::on(const KeeperShutdown& order, Instant now, KeeperActions& actions) {
-  if (!exit_code_) exit_code_ = order.exit_code;
+  // A guard that was told to end between two supervisors ends as the job did, not by its signal: whoever waits asks for that.
+  if (!exit_code_ || options_.kind == KeeperKind::kGuard) exit_code_ = order.exit_code;
   for (auto& [key, slot] : slots_) {
     if (slot.options().gated) {
       slot.stop({SIGKILL, Duration::zero()}, now, actions);

@@ -351,6 +351,22 @@ TEST(KeeperCore, PassesATermOnToTheGuardedProcessOfAGuard) {
   EXPECT_FALSE(keeper.core().ending());
 }
 
+TEST(KeeperCore, EndsAsTheJobDidAlsoWhenItsTermCameBetweenTwoSupervisors) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Spawn{key(0, 1), {}});
+  keeper.crash();
+  keeper.send(event::GuardedSpoke{});
+  keeper.crash();  // the next one is started after a back-off
+  keeper.send(event::Terminated{SIGTERM});
+  keeper.run_to(500);
+  keeper.send(event::GuardedSpoke{});
+  keeper.send(KeeperShutdown{.exit_code = 70});
+  keeper.end(0, 1);
+  const auto exits = all_of<action::Exit>(keeper.leave(70));
+  ASSERT_EQ(exits.size(), 1U);
+  EXPECT_EQ(exits[0].code, 70);
+}
+
 TEST(KeeperCore, StopsItsRanksInOrderAtATermAndThenLeaves) {
   Keeper keeper;
   keeper.start(1, 1);
