@@ -45,8 +45,6 @@ bool Checker::settled() const { return healed_at_ && world_.scheduler.now() - *h
 
 void Checker::healed() { healed_at_ = world_.scheduler.now(); }
 
-void Checker::fault(HostId host) { account(host).suffered = true; }
-
 // ---- ranks ----
 
 void Checker::forked(RankProcess& process) {
@@ -203,6 +201,10 @@ void Checker::judges(const HostVerdict& verdict) {
   const Supervision& policy = world_.scenario.spec.supervision;
   check(world_.scenario.faults.any, "I11", text("host ", verdict.host.value(), " is suspected and nothing is wrong"));
   check(mine.unread == 0, "I13", text("host ", verdict.host.value(), " is judged before its beats were read"));
+  Host& host = world_.host(verdict.host);
+  const bool well =
+      settled() && !host.off && host.worker() != nullptr && host.worker()->keeper_alive() && !host.suffers();
+  check(!well, "I15", text("host ", verdict.host.value(), " is suspected, though all has been well for a while"));
   const Instant now = world_.supervisor_clock.local(world_.scheduler.now());
   const Duration least = verdict.health == HostHealth::kSilent ? policy.lost_after : policy.suspect_after;
   check(

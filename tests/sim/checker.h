@@ -71,7 +71,6 @@ class Checker {
   void verdict(const Verdict& verdict, const JobCore& core);
 
   // The world.
-  void fault(HostId host);
   void healed();
   void ended(int exit_code);  // nothing will happen any more
   void not_ended(const std::string& why) const;
@@ -91,7 +90,6 @@ class Checker {
     std::uint64_t unread = 0;
     bool joined = false;
     std::optional<Instant> last_good_beat;  // read, on the supervisor's clock
-    bool suffered = false;                  // a fault of this host's own
     bool launch_failed = false;
     std::uint32_t launches = 0;
   };
@@ -115,6 +113,7 @@ class Checker {
   void check_journal();
   void check_leftovers() const;
   void check_terminal(const JobCore& core) const;
+  void check_left_behind(const Verdict& verdict, const JobCore& core) const;
 
   World& world_;
   JobUuid job_;
@@ -131,7 +130,6 @@ class Checker {
   std::optional<Instant> healed_at_;
   std::uint64_t deaths_ = 0;  // of supervisors
   bool stop_requested_ = false;
-  bool destroyed_healthy_ = false;
 };
 
 }  // namespace monarch::sim

@@ -64,6 +64,22 @@ void Checker::verdict(const Verdict& verdict, const JobCore& core) {
     case CauseKind::kInternal: check(deaths_ > 0, "truth", "a crash of the supervisor is blamed that never was"); break;
   }
   check_terminal(core);
+  check_left_behind(verdict, core);
+}
+
+// I17: what lives on when the verdict is told lives on a host that it names.
+void Checker::check_left_behind(const Verdict& verdict, const JobCore& core) const {
+  for (const auto& host : world_.hosts) {
+    const std::string& name = core.hosts()[host->id.value()].name;
+    const auto& named = verdict.left_behind;
+    if (std::find(named.begin(), named.end(), name) != named.end()) continue;
+    for (const auto& worker : host->workers) {
+      for (const auto& [key, process] : worker->ranks().processes()) {
+        check(!process.alive() || process.killed, "I17",
+              text("a rank lives on ", name, ", which the verdict does not name"));
+      }
+    }
+  }
 }
 
 void Checker::check_terminal(const JobCore& core) const {

@@ -29,6 +29,7 @@ Daemon::Daemon(World& world, Host& host, Worker& worker)
       tick_(world.scheduler, host.clock, main_, [this] { feed(daemon::Tick{}); }),
       beat_alarm_(world.scheduler, host.clock, beat_, [this] { beat_if_due(); }) {
   // Until it is executed and has found its feet, what is sent to it waits.
+  born_ = world.scheduler.now();
   main_->freeze();
   const Duration boot = world.random.skewed(Duration::milliseconds(2), Duration::milliseconds(200));
   world.scheduler.after(boot, [life = main_] { life->thaw(); });
@@ -40,6 +41,8 @@ void Daemon::hear(FromKeeper message) {
     std::visit([this](const auto& said) { on(said); }, message);
   });
 }
+
+bool Daemon::young() const { return world_.scheduler.now() - born_ < Duration::seconds(6); }
 
 void Daemon::turned() { turn_ = host_.now(); }
 

@@ -56,6 +56,7 @@ class Daemon {
 
   bool alive() const { return main_->alive(); }
   bool hangs() const { return hangs_; }
+  bool young() const;
   const LifePtr& beat_life() const { return beat_; }
   const daemon::DaemonCore* core() const { return core_ ? &*core_ : nullptr; }
 
@@ -108,6 +109,7 @@ class Daemon {
   bool last_words_ = false;
   bool hangs_ = false;
   int exit_code_ = 0;
+  Instant born_;
   Instant turn_;  // local time of the main loop's last turn
 
   std::optional<daemon::BeatSchedule> schedule_;

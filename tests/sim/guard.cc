@@ -3,6 +3,7 @@
 #include <csignal>
 #include <utility>
 
+#include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 #include "transport/base/limits.h"
@@ -29,6 +30,12 @@ Guard::Guard(World& world)
 Guard::~Guard() = default;
 
 void Guard::begin() { handle(event::Tick{}); }
+
+void Guard::terminate(int signal) {
+  world_.note("guard told to end");
+  world_.checker->stop_requested();
+  handle(event::Terminated{signal});
+}
 
 Supervisor* Guard::supervisor() {
   return !supervisors_.empty() && supervisors_.back()->alive() ? supervisors_.back().get() : nullptr;
@@ -125,6 +132,7 @@ void Guard::perform(const action::ForkSpawned& ordered) {
 }
 
 void Guard::kill_worker(const Incarnation& key, int signal) {
+  if (signal == SIGCONT) return;
   Host& host = world_.host(host_of(key));
   if (!world_.reachable(host.id)) return;
   for (const auto& worker : host.workers) {

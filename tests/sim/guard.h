@@ -36,6 +36,7 @@ class Guard {
   ~Guard();
 
   void begin();
+  void terminate(int signal);
   void hear(FromSupervisor message);
   void supervisor_ended(const RankEnd& end);
   // The current one, if it lives.

@@ -17,6 +17,8 @@ void Injector::begin() {
   repeat(faults.freeze, [this] { freeze(); });
   repeat(faults.power_loss, [this] { power_loss(); });
   repeat(faults.keeper_kill, [this] { keeper_kill(); });
+  repeat(faults.keeper_term, [this] { keeper_term(); });
+  repeat(faults.disk_error, [this] { world_.disk->fail_next_sync(); });
   repeat(faults.daemon_crash, [this] { daemon_crash(); });
   repeat(faults.daemon_hang, [this] { daemon_hang(); });
   repeat(faults.supervisor_crash, [this] { supervisor_crash(); });
@@ -43,7 +45,6 @@ void Injector::cut() {
   const HostId host = any_host();
   const std::uint64_t which = world_.random.below(3);
   world_.note("cut", host.value(), which);
-  world_.checker->fault(host);
   world_.network->cut(host, which != 1, which != 2);
   world_.scheduler.after(world_.random.skewed(Duration::milliseconds(300), Duration::seconds(30)),
                          [this, host] { world_.network->mend(host); });
@@ -53,7 +54,6 @@ void Injector::freeze() {
   Host& host = world_.host(any_host());
   if (host.off || host.frozen()) return;
   world_.note("freeze", host.id.value());
-  world_.checker->fault(host.id);
   host.freeze();
   world_.scheduler.after(world_.random.skewed(Duration::milliseconds(100), Duration::seconds(90)), [&host] {
     if (host.frozen()) host.thaw();
@@ -64,7 +64,6 @@ void Injector::power_loss() {
   Host& host = world_.host(any_host());
   if (host.off) return;
   world_.note("power loss", host.id.value());
-  world_.checker->fault(host.id);
   host.off = true;
   for (const auto& worker : host.workers) worker->power_off();
   host.kernel->end();
@@ -73,8 +72,14 @@ void Injector::power_loss() {
 void Injector::keeper_kill() {
   Host& host = world_.host(any_host());
   if (host.off || host.frozen() || host.worker() == nullptr) return;
-  world_.checker->fault(host.id);
   host.worker()->kill();
+}
+
+void Injector::keeper_term() {
+  Host& host = world_.host(any_host());
+  if (host.off || host.frozen() || host.worker() == nullptr) return;
+  world_.note("keeper told to end", host.id.value());
+  host.worker()->terminate(SIGTERM);
 }
 
 void Injector::daemon_crash() {
@@ -126,6 +131,7 @@ void Injector::operate() {
   const auto order = [this](StopHow how) {
     const Duration when = world_.random.skewed(Duration::milliseconds(10), world_.scenario.faults_until);
     world_.scheduler.after(when, [this, how] {
+      if (world_.random.one_in(3)) return world_.guard->terminate(SIGTERM);
       Supervisor* supervisor = world_.guard->supervisor();
       if (supervisor == nullptr || !supervisor->open()) return;
       send_after(world_.scheduler, Duration::microseconds(50), supervisor->life(),

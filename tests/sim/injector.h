@@ -27,6 +27,7 @@ class Injector {
   void freeze();
   void power_loss();
   void keeper_kill();
+  void keeper_term();
   void daemon_crash();
   void daemon_hang();
   void supervisor_crash();

@@ -13,6 +13,7 @@ Disk::Disk(World& world) : world_(world), files_(std::make_unique<testing::FakeJ
 void Disk::arm() {
   files_->fault = [this](testing::Call call, const std::string&) {
     const bool writes = call == testing::Call::kWrite || call == testing::Call::kCreate;
+    if (call == testing::Call::kSync && std::exchange(fail_next_sync_, false)) return EIO;
     return full_ && writes ? ENOSPC : 0;
   };
 }

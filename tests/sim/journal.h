@@ -31,6 +31,7 @@ class Disk {
   explicit Disk(World& world);
   JournalFiles& files() { return *files_; }
   void set_full(bool full) { full_ = full; }
+  void fail_next_sync() { fail_next_sync_ = true; }
   // The writer's process is gone; `flush` may have been under way.
   void crash(const std::function<void()>& flush);
 
@@ -42,6 +43,7 @@ class Disk {
   World& world_;
   std::unique_ptr<testing::FakeJournalFiles> files_;
   bool full_ = false;
+  bool fail_next_sync_ = false;
 };
 
 class Journal {

@@ -50,7 +50,7 @@ JobSpec make_spec(Random& random, const ScenarioOptions& options) {
 
 class FaultMix {
  public:
-  explicit FaultMix(Random& random) : random_(random) {}
+  explicit FaultMix(Random& random) : random_(random), eighths_(static_cast<std::uint64_t>(random.between(1, 5))) {}
   Duration gap(int low_s, int high_s) {
     if (!on()) return Duration::forever();
     return random_.between(Duration::seconds(low_s), Duration::seconds(high_s));
@@ -58,8 +58,9 @@ class FaultMix {
   std::uint64_t chance(std::uint64_t most) { return on() ? 1 + random_.below(most) : 0; }
 
  private:
-  bool on() { return random_.one_in(4); }
+  bool on() { return random_.below(8) < eighths_; }
   Random& random_;
+  std::uint64_t eighths_;  // of the kinds that are on
 };
 
 Faults make_faults(Random& random) {
@@ -76,6 +77,7 @@ Faults make_faults(Random& random) {
   faults.freeze = mix.gap(5, 60);
   faults.power_loss = mix.gap(20, 120);
   faults.keeper_kill = mix.gap(20, 120);
+  faults.keeper_term = mix.gap(30, 200);
   faults.daemon_crash = mix.gap(3, 60);
   faults.daemon_hang = mix.gap(5, 60);
   faults.launch_fails = mix.chance(100) / 4;
@@ -85,7 +87,9 @@ Faults make_faults(Random& random) {
   faults.supervisor_stall = mix.gap(2, 30);
   faults.supervisor_freeze = mix.gap(5, 60);
   faults.disk_full = mix.gap(5, 60);
+  faults.disk_error = mix.gap(2, 30);
   faults.slow_sync = mix.chance(500);
+  faults.no_port = mix.chance(30);
   faults.fork_fails = mix.chance(50);
   faults.exec_fails = mix.chance(50);
   faults.slow_exec = mix.chance(300);

@@ -27,6 +27,7 @@ struct Faults {
   Duration freeze = Duration::forever();
   Duration power_loss = Duration::forever();
   Duration keeper_kill = Duration::forever();
+  Duration keeper_term = Duration::forever();
   Duration daemon_crash = Duration::forever();
   Duration daemon_hang = Duration::forever();
   std::uint64_t launch_fails = 0;
@@ -37,8 +38,10 @@ struct Faults {
   Duration supervisor_stall = Duration::forever();
   Duration supervisor_freeze = Duration::forever();
   Duration disk_full = Duration::forever();
+  Duration disk_error = Duration::forever();  // one sync fails
   std::uint64_t slow_sync = 0;
   // Ranks.
+  std::uint64_t no_port = 0;
   std::uint64_t fork_fails = 0;
   std::uint64_t exec_fails = 0;
   std::uint64_t slow_exec = 0;

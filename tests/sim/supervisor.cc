@@ -173,6 +173,7 @@ void Supervisor::stop(StopHow how) {
 }
 
 void Supervisor::on_signal(int number) {
+  if (!open()) return;
   StopRequest request;
   request.who = text("signal ", number);
   world_.checker->stop_requested();

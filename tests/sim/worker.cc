@@ -149,6 +149,10 @@ void Worker::perform(const action::Pipes& ordered) {
 
 void Worker::perform(const action::ReservePorts& ordered) {
   const Reserve& order = ordered.reserve;
+  if (world_.random.permille(world_.faults().no_port)) {
+    tell_daemon(Reserved{order.mesh, order.gang, order.generation, {}, "no port is free"});
+    return;
+  }
   const auto port = static_cast<std::uint16_t>(20'000 + order.generation.counter % 10'000);
   tell_daemon(Reserved{order.mesh, order.gang, order.generation, {port}, {}});
 }

@@ -18,6 +18,9 @@ constexpr std::int64_t kMostDrift = 200;  // parts per million
 constexpr Duration kStopWindow = Duration::seconds(20);
 // After all is well: the rest of the start, of the run, the stop with its deadlines, a guard's last back-off.
 constexpr Duration kEndMargin = Duration::seconds(150);
+// From the verdict, or from the calm if that comes later, to the end: the longest grace, what is wedged, each deadline once.
+constexpr Duration kStopBound = Duration::seconds(90);
+constexpr Duration kLook = Duration::seconds(1);
 
 Clock make_clock(Random& random) {
   return Clock(random.between(Duration::seconds(1), Duration::seconds(1'000'000)),
@@ -103,6 +106,7 @@ void World::simulate() {
   note("healed");
   injector->heal();
   checker->healed();
+  watch_stop(std::nullopt);
   Duration bound = scenario.spec.start_timeout + kEndMargin;
   if (scenario.longest_run == Duration::forever()) {
     const Duration when = random.between(Duration::zero(), kStopWindow);
@@ -119,6 +123,19 @@ void World::simulate() {
   run_until(scheduler.now() + std::max(policy.lease, policy.orphan_ttl) + policy.orphan_ttl * 2 +
             Duration::seconds(60));
   checker->ended(*exit_code_);
+}
+
+// I15: once all is well and the verdict is known, the end comes soon.
+void World::watch_stop(std::optional<Instant> since) {
+  if (exit_code_) return;
+  const Supervisor* supervisor = guard->supervisor();
+  const bool stopping =
+      supervisor != nullptr && supervisor->open() && supervisor->core().state().phase >= JobPhase::kStopping;
+  if (stopping && !since) since = scheduler.now();
+  if (since && scheduler.now() - *since > kStopBound) {
+    checker->not_ended(text("the job has been stopping for ", to_text(kStopBound), " and all is well"));
+  }
+  scheduler.after(kLook, [this, since] { watch_stop(since); });
 }
 
 void World::stop_again() {

@@ -37,6 +37,8 @@ struct Host {
   Daemon* daemon() { return worker() == nullptr ? nullptr : worker()->daemon(); }
   void freeze();
   void thaw();
+  // Its daemon is being started again, or its worker ends.
+  bool suffers() { return daemon() == nullptr || daemon()->young() || worker()->core().ending(); }
 
   World& world;
   HostId id;
@@ -104,6 +106,7 @@ class World {
   void run_until(Instant end);
   void simulate();
   void stop_again();
+  void watch_stop(std::optional<Instant> since);
 
   Faults no_faults_;
   bool healed_ = false;
