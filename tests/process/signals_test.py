@@ -74,7 +74,7 @@ class Signals(jobs.JobTest):
 
     def test_usr1_reaches_the_ranks(self):
         run = self.running("trap 'mark usr1' USR1; trap 'mark usr2' USR2; trap 'mark quit' QUIT\nmark there\n"
-                           "until [ -e go ]; do sleep 0.05; done")
+                           "until [ -e go ]; do sleep 0.05; done; true")
         for name in ("usr1", "usr2", "quit"):
             run.signal(getattr(signal, f"SIG{name.upper()}"))
             self.wait_for_marks(name, 4)
