@@ -54,6 +54,7 @@ struct Prepared {
   UniqueFd cgroup_procs;
   std::vector<UniqueFd> copies;
   mode_t umask = 022;
+  std::optional<rlimit> descriptor_limit;
   OnParentDeath on_parent_death = OnParentDeath::kDie;
 };
 
@@ -119,6 +120,8 @@ void await_gate(const Prepared& prepared) {
   if (::getppid() != prepared.parent) ::_exit(kUnexecutedStatus);
   reset_signals_in_child();
   (void)::umask(prepared.umask);
+  // Lowering it closes nothing, and up to the hard limit it does not fail (getrlimit(2)).
+  if (prepared.descriptor_limit) (void)::setrlimit(RLIMIT_NOFILE, &*prepared.descriptor_limit);
   Record record;
   for (const ChildDescriptor& descriptor : prepared.descriptors) {
     if (::dup2(descriptor.source, descriptor.target) >= 0) continue;
@@ -267,6 +270,7 @@ std::variant<std::unique_ptr<Child>, StepFailure> Child::fork(const SpawnOptions
   for (const std::string& candidate : prepared.candidates) prepared.paths.push_back(candidate.c_str());
   prepared.workdir = options.workdir.empty() ? nullptr : options.workdir.c_str();
   prepared.umask = options.umask;
+  prepared.descriptor_limit = options.descriptor_limit;
   prepared.on_parent_death = options.on_parent_death;
   if (!prepare_descriptors(options, gate_read.get(), outcome_write.get(), prepared)) {
     return StepFailure{errno, "copy its descriptors"};

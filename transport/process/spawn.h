@@ -10,10 +10,12 @@
 // Thread: one, which must be the process's main thread and its only one. WARNING: PDEATHSIG fires when the forking
 // *thread* ends (prctl(2)). Lifetime: destroying a Child does not end the process; at a closed gate it ends by itself.
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -38,6 +40,7 @@ struct SpawnOptions {
   std::vector<ChildDescriptor> descriptors;  // of 0, 1 and 2 the missing ones are /dev/null
   int cgroup_procs = -1;                     // an open cgroup.procs to join, or none
   mode_t umask = 022;
+  std::optional<rlimit> descriptor_limit;  // RLIMIT_NOFILE, where it is not to be this process's own
   OnParentDeath on_parent_death = OnParentDeath::kDie;
 };
 

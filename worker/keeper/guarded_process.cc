@@ -45,6 +45,7 @@ std::variant<pid_t, StepFailure> GuardedProcess::start() {
     if (!taken) options.descriptors.push_back(descriptor);
   }
   options.umask = command_.umask;
+  options.descriptor_limit = command_.descriptor_limit;
   // It outlives a killed keeper for as long as it takes to clean up.
   options.on_parent_death = OnParentDeath::kLive;
   auto result = Child::fork(options);

@@ -27,6 +27,7 @@ struct GuardedCommand {
   std::vector<ChildDescriptor> descriptors;           // of every start
   std::vector<std::pair<UniqueFd, int>> first_start;  // source and target, of the first start alone; they win
   mode_t umask = 022;
+  std::optional<rlimit> descriptor_limit;
 };
 
 struct GuardedHandlers {

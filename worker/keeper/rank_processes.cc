@@ -78,6 +78,7 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   options.descriptors = {{output.write.get(), STDOUT_FILENO}, {error.write.get(), STDERR_FILENO}};
   options.cgroup_procs = procs.value().get();
   options.umask = options_.umask;
+  options.descriptor_limit = options_.descriptor_limit;
   forked(order.key, std::move(process), options);
 }
 
@@ -92,6 +93,7 @@ void RankProcesses::fork_spawned(const keeper_action::ForkSpawned& order, const 
     options.descriptors.push_back({descriptors[i].get(), static_cast<int>(i)});
   }
   options.umask = options_.umask;
+  options.descriptor_limit = options_.descriptor_limit;
   options.on_parent_death = OnParentDeath::kLive;
   forked(order.key, std::move(process), options);
   open_gate(order.key);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct RankProcessesOptions {
   Environment base;  // the keeper's own
   std::string job_uuid;
   std::string host_name;
-  mode_t umask = 022;  // as it was before the keeper set its own
+  mode_t umask = 022;                      // as it was before the keeper set its own
+  std::optional<rlimit> descriptor_limit;  // likewise
 };
 
 // The read ends, as they are handed to the guarded process.
