@@ -225,7 +225,14 @@ void Checker::launches(HostId host) {
   check(++account(host).launches == 1, "I19", text("host ", host.value(), " is launched twice"));
 }
 
-void Checker::launch_failed(HostId host) { account(host).launch_failed = true; }
+// I3: an end that is told is proven.
+void Checker::worker_ended(HostId host) {
+  const Host& where = world_.host(host);
+  for (const auto& worker : where.workers) {
+    check(where.off || !worker->keeper_alive(), "I3",
+          text("the worker of host ", host.value(), " is said to have ended"));
+  }
+}
 
 void Checker::supervisor_died() { ++deaths_; }
 

@@ -66,7 +66,7 @@ class Checker {
   void counts(HostId host, const Beat& beat);
   void judges(const HostVerdict& verdict);
   void launches(HostId host);
-  void launch_failed(HostId host);
+  void worker_ended(HostId host);
   void stop_requested() { stop_requested_ = true; }
   void verdict(const Verdict& verdict, const JobCore& core);
 
@@ -90,7 +90,6 @@ class Checker {
     std::uint64_t unread = 0;
     bool joined = false;
     std::optional<Instant> last_good_beat;  // read, on the supervisor's clock
-    bool launch_failed = false;
     std::uint32_t launches = 0;
   };
 

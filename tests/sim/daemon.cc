@@ -229,8 +229,7 @@ void Daemon::beat_if_due() {
     beat.acked_seq = schedule_->highest_answered();
     const double jitter = static_cast<double>(world_.random.between(-1000, 1000)) / 1000.0;
     beat.seq = schedule_->send(now, jitter);
-    beat.loop_age =
-        world_.mutant(Mutant::kHangCountsAsLife) ? Duration::zero() : std::max(Duration::zero(), now - turn_);
+    beat.loop_age = std::max(Duration::zero(), now - turn_);
     if (!hangs_ && main_->waiting() == 0) beat.loop_age = Duration::zero();  // an idle loop turns for its pings
     beat.ranks = *content_;
     world_.checker->beats(host_.id, beat);

@@ -28,7 +28,7 @@ enum class Mutant : std::uint8_t {
   kSleepThroughStall,
   kBlameOurSignal,
   kTreeAlwaysEmpty,
-  kHangCountsAsLife,
+  kForgetWorkers,
 };
 
 struct MutantName {
@@ -53,6 +53,7 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kSleepThroughStall, "sleep-through-stall"},
     MutantName{Mutant::kBlameOurSignal, "blame-our-signal"},
     MutantName{Mutant::kTreeAlwaysEmpty, "tree-always-empty"},
+    MutantName{Mutant::kForgetWorkers, "forget-workers"},
 };
 
 }  // namespace monarch::sim

@@ -214,7 +214,6 @@ void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& repl
 
 void Supervisor::launch_failed(HostId host, const std::string& error) {
   pending_.erase(host);
-  world_.checker->launch_failed(host);
   (void)decide(WorkerLaunchFailed{.host = host, .error = error});
 }
 
@@ -238,6 +237,7 @@ void Supervisor::on_hello(const KeeperHello&) {}  // each worker that the guard 
 void Supervisor::on_changed(const RankReport& report) {
   if (report.rank.mesh != kWorkersMesh) return;
   const HostId host(report.rank.rank.value());
+  if (world_.mutant(Mutant::kForgetWorkers) && !started_.contains(host)) return;
   const auto found = started_.emplace(host, report.generation).first;
   if (found->second != report.generation) return;
   if (report.phase != RankPhase::kEnded) return;
@@ -250,6 +250,7 @@ void Supervisor::on_changed(const RankReport& report) {
 void Supervisor::worker_ended(HostId host, const RankEnd& end) {
   liveness_->stop_expecting(host);
   world_.note("worker ended", host.value());
+  world_.checker->worker_ended(host);
   (void)decide(
       WorkerEnded{.host = host, .how = describe_end(end), .orderly = end.kind == EndKind::kExited && end.value == 0});
 }
