@@ -76,12 +76,16 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
   input.write.reset();
 
   const Generation generation{options_.term, 1};
-  MONARCH_TRY(guard_.spawn({.key = key_of(host),
-                            .generation = generation,
-                            .process = {.program = {options_.worker_path}, .env = {}, .workdir = "/"},
-                            .standard_input = std::move(input.read),
-                            .standard_output = std::move(output.write),
-                            .standard_error = std::move(log)}));
+  const Status spawned = guard_.spawn({.key = key_of(host),
+                                       .generation = generation,
+                                       .process = {.program = {options_.worker_path}, .env = {}, .workdir = "/"},
+                                       .standard_input = std::move(input.read),
+                                       .standard_output = std::move(output.write),
+                                       .standard_error = std::move(log)});
+  if (!spawned.ok()) {
+    return Error{spawned.error().code,
+                 text("the supervisor's guard, which starts it, does not answer: ", spawned.error().message)};
+  }
   started_[host].generation = generation;
   (void)::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
   MONARCH_ASSIGN(const WatchId watch,

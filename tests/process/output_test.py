@@ -128,6 +128,11 @@ class Output(jobs.JobTest):
                             "until [ -e done ]; do sleep 0.02; done")
         self.assertEqual(sorted(shown.splitlines()), [b"[m/0@v1] from a grandchild", b"[m/0@v1] parent"])
 
+    def test_output_of_a_child_that_outlived_its_rank(self):
+        # It is killed with what its rank left; what it wrote before that is kept.
+        shown, _ = self.one("(sh -c 'echo from a child; echo > done; exec sleep 600' &); until [ -e done ]; do sleep 0.02; done")
+        self.assertEqual(shown, b"[m/0@v1] from a child\n")
+
     def test_stdout_and_stderr_are_kept_apart(self):
         run = self.start("run", "--quiet", self.job("echo out; echo err >&2", slots=1))
         self.assertEqual(run.wait(), 0)
