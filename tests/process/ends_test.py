@@ -9,7 +9,8 @@ import jobs
 # Each rank holds a TCP connection to rank 0, at the port that was reserved for it. Once all are there, rank VICTIM ends;
 # what the others then get is a lost connection, of which they die by themselves, as a collective's peers do.
 PEERS = """
-import os, select, socket, sys, time
+import os, select, signal, socket, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # they die of the lost connection or are killed
 rank, size, victim = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int(sys.argv[1])
 where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
 def lost(who):
