@@ -15,6 +15,7 @@ rank, size, victim = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int
 where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
 def lost(who):
     print(f"rank {rank}: connection to {who} lost", file=sys.stderr, flush=True)
+    time.sleep(0.1)  # the moment later: the kernel closes connections before it tells of the end
     sys.exit(1)
 if rank == 0:
     door = socket.socket()
