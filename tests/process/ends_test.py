@@ -56,8 +56,8 @@ class Ends(jobs.JobTest):
                 job = self.jobs()[-1]
                 cause = self.verdict(job)["cause"]
                 self.assertEqual((done.status, self.verdict(job)["exit_code"]), (7, 7), done)
-                self.assertEqual((cause["mesh"], cause["rank"], cause["host"], cause["end"]["value"], cause["secondary"]),
-                                 ("m", 2, "v2", 7, 3))
+                self.assertEqual((cause["mesh"], cause["rank"], cause["host"], cause["end"]["value"]),
+                                 ("m", 2, "v2", 7))
                 self.assertEqual(cause["stderr_tail"], "first words\nrank 2: loss is nan\n")
                 self.assertRegex(done.err, rf"(?m)^ root cause m/2 on v2, pid {cause['pid']}: exit code 7$")
                 self.assertIn("   │ first words\n   │ rank 2: loss is nan\n", done.err)
