@@ -19,7 +19,7 @@ void ViewerSession::say(const std::string& line) { screen_.say(text("monarch: ",
 
 void ViewerSession::on_event(const JobEvent& event) {
   if (event.number != 0 && event.number <= last_event_) return;
-  last_event_ = event.number;
+  if (event.number != 0) last_event_ = event.number;  // without a number: it is in no journal, and not sent again
   const std::string words = announcer_.on_event(event);
   if (options_.events && !words.empty()) screen_.say(words);
   if (options_.json) screen_.out().write(to_json(event_json(event)) + "\n");

@@ -18,6 +18,7 @@ namespace {
 // Viewers that attach get at most so many of the latest events; `monarch events` reads all of them from the journal.
 constexpr std::size_t kRememberedEvents = 10'000;
 constexpr std::size_t kViewers = 256;
+constexpr std::size_t kNameBytes = 256;  // of who asks; a longer name is cut to fit a record of the journal
 
 }  // namespace
 
@@ -78,7 +79,8 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
       break;
     case MessageType::kStatusRequest: return send(*viewer, MessageType::kStatus, handlers_.status(), call);
     case MessageType::kStopRequest:
-      if (const auto stop = decode_payload<StopRequest>(frame.payload); stop.ok()) {
+      if (auto stop = decode_payload<StopRequest>(frame.payload); stop.ok()) {
+        stop->who.resize(std::min(stop->who.size(), kNameBytes));
         handlers_.stop(*stop);
         return send(*viewer, MessageType::kAccepted, Accepted{.message = "stopping"}, call);
       }

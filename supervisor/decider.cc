@@ -1,5 +1,6 @@
 #include "supervisor/decider.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "supervisor/journal/core_records.h"
@@ -29,6 +30,7 @@ AppendRecord Decider::record(RecordType type, std::string payload) const {
 }
 
 std::uint64_t Decider::decide(const CoreEvent& event) {
+  if (abandoned_) return ++last_ticket_;  // never durable
   std::vector<Action> actions = core_.step(event, loop_.now());
   AppendRequest request{.ticket = ++last_ticket_, .records = {}};
   request.records.push_back(record(RecordType::kInput, encode_core_event(event)));
@@ -38,7 +40,7 @@ std::uint64_t Decider::decide(const CoreEvent& event) {
     emitted->event.time = request.records.front().wall;
     request.records.push_back(record(RecordType::kEvent, encode_job_event(emitted->event)));
   }
-  waiting_.push_back({.ticket = request.ticket, .actions = std::move(actions), .then = {}});
+  waiting_.push_back({.ticket = request.ticket, .record = true, .actions = std::move(actions), .then = {}});
   const std::uint64_t ticket = request.ticket;
   submit(std::move(request));
   set_deadline();
@@ -46,16 +48,18 @@ std::uint64_t Decider::decide(const CoreEvent& event) {
 }
 
 std::uint64_t Decider::append(RecordType type, std::string payload, std::function<void()> when_durable) {
+  if (abandoned_) return ++last_ticket_;
   AppendRequest request{.ticket = ++last_ticket_, .records = {}};
   request.records.push_back(record(type, std::move(payload)));
-  waiting_.push_back({.ticket = request.ticket, .actions = {}, .then = std::move(when_durable)});
+  waiting_.push_back({.ticket = request.ticket, .record = true, .actions = {}, .then = std::move(when_durable)});
   submit(std::move(request));
   return last_ticket_;
 }
 
 std::uint64_t Decider::write_file(std::string name, std::string bytes, std::function<void()> when_written) {
+  if (abandoned_) return ++last_ticket_;
   WriteFileRequest request{.ticket = ++last_ticket_, .name = std::move(name), .bytes = std::move(bytes)};
-  waiting_.push_back({.ticket = request.ticket, .actions = {}, .then = std::move(when_written)});
+  waiting_.push_back({.ticket = request.ticket, .record = false, .actions = {}, .then = std::move(when_written)});
   submit(std::move(request));
   return last_ticket_;
 }
@@ -76,10 +80,32 @@ void Decider::retry() {
 
 void Decider::on_durable(const RecordsDurable& report) {
   on_answered(report.ticket);
-  if (!report.snapshot_due) return;
+  // Every record of one flush says that a snapshot is due; one is enough.
+  if (!report.snapshot_due || abandoned_ || durable_ticket_ < snapshot_ticket_) return;
+  snapshot_ticket_ = ++last_ticket_;
+  waiting_.push_back({.ticket = snapshot_ticket_, .record = false, .actions = {}, .then = {}});
   submit(SnapshotRequest{
-      .ticket = ++last_ticket_, .state = encode_job_state(core_.state()), .stamp = record(RecordType::kInput, {})});
-  waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = {}});
+      .ticket = snapshot_ticket_, .state = encode_job_state(core_.state()), .stamp = record(RecordType::kInput, {})});
+}
+
+bool Decider::on_refused(std::uint64_t ticket) {
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [ticket](const Waiting& waiting) { return waiting.ticket == ticket; });
+  if (found == waiting_.end()) return true;
+  if (found->record) {
+    abandon();
+    return false;
+  }
+  on_answered(ticket);
+  return true;
+}
+
+void Decider::abandon() {
+  abandoned_ = true;
+  waiting_.clear();
+  unsubmitted_.clear();
+  loop_.cancel(deadline_timer_);
+  loop_.cancel(retry_timer_);
 }
 
 void Decider::on_answered(std::uint64_t ticket) {
@@ -102,6 +128,7 @@ void Decider::release() {
 
 void Decider::set_deadline() {
   loop_.cancel(deadline_timer_);
+  if (abandoned_) return;
   const Instant due = core_.next_deadline();
   if (due == Instant::never()) return;
   deadline_timer_ = loop_.at(due, [this] { (void)decide(DeadlinePassed{}); });

@@ -3,6 +3,8 @@
 // Decider: feeds the job's core, journals what it was fed, and lets its actions out once the record is durable (J1): an act that
 // the journal does not know can be repeated by the next supervisor. Leases are not its business: they wait for no disk.
 //
+// A record that the journal refuses ends it: what was decided with it, and all after it, is never done.
+//
 // Thread: the supervisor's loop. Lifetime: shorter than core's, journal's and loop's.
 
 #include <cstdint>
@@ -35,13 +37,18 @@ class Decider {
   // From the owner of the journal's reports.
   void on_durable(const RecordsDurable& report);
   void on_answered(std::uint64_t ticket);
+  // False where that was a record: the caller has to step down.
+  [[nodiscard]] bool on_refused(std::uint64_t ticket);
+  // Nothing is decided, recorded or done from here on.
+  void abandon();
 
   std::uint64_t durable_ticket() const { return durable_ticket_; }
-  bool all_durable() const { return durable_ticket_ >= last_ticket_; }
+  bool all_durable() const { return !abandoned_ && durable_ticket_ >= last_ticket_; }
 
  private:
   struct Waiting {
     std::uint64_t ticket = 0;
+    bool record = false;  // of the journal; otherwise a file or a snapshot
     std::vector<Action> actions;
     std::function<void()> then;
   };
@@ -59,11 +66,13 @@ class Decider {
   Perform perform_;
   std::uint64_t last_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
+  std::uint64_t snapshot_ticket_ = 0;  // of the newest that was asked for
   std::deque<Waiting> waiting_;
   std::deque<JournalRequest> unsubmitted_;  // while the journal's inbox is full
   TimerId deadline_timer_ = 0;
   TimerId retry_timer_ = 0;
   bool releasing_ = false;
+  bool abandoned_ = false;
 };
 
 }  // namespace monarch

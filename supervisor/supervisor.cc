@@ -75,6 +75,8 @@ class Supervisor {
   void finish(const FinishJob& finish);
   void farewell();
   void leave(int exit_code);
+  void step_down(const Error& why);
+  void announce(const char* type, Severity severity, std::string message);
   void on_signal();
   void on_journal();
   void publish_keys();
@@ -187,8 +189,9 @@ Status Supervisor::open_doors() {
                                 .on_changed = [this](const RankReport& report) { launcher_->on_changed(report); },
                                 .on_lost =
                                     [this](const Error& error) {
-                                      log_error("the guard of this supervisor has gone (", error.message,
-                                                "): a crash would not be mended");
+                                      announce("guard.lost", Severity::kWarning,
+                                               text("the guard of the supervisor has gone (", error.message,
+                                                    "): a crash would not be mended"));
                                       launcher_->on_guard_lost();
                                     }}));
   std::vector<std::string> host_names;
@@ -370,16 +373,48 @@ void Supervisor::on_journal() {
       decider_->on_answered(taken->ticket);
     } else if (const auto* refused = std::get_if<RequestRefused>(&report)) {
       log_error("journal: ", refused->why.message);
-      decider_->on_answered(refused->ticket);
+      if (!decider_->on_refused(refused->ticket)) step_down(refused->why);
     } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
-      log_error("journal: ", stuck->why.message, ": decisions wait, ranks go on");
+      announce("journal.stuck", Severity::kError,
+               text("the journal cannot be written, decisions wait and ranks go on: ", printable(stuck->why.message)));
     } else if (std::holds_alternative<JournalUnstuck>(report)) {
-      log_info("journal: it can be written again");
+      announce("journal.mended", Severity::kInfo, "the journal can be written again");
     } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
-      log_error("journal: ", failure->why.message, ": stepping down");
-      leave(kExitJournal);
+      step_down(failure->why);
     }
   }
+}
+
+// The journal cannot be continued: nothing more is decided, and the guard ends what it started.
+void Supervisor::step_down(const Error& why) {
+  decider_->abandon();
+  if (leaving_) return;
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.exit_code = kExitJournal;
+  verdict.cause.kind = CauseKind::kInternal;
+  verdict.cause.summary = text("the journal cannot be written: ", printable(why.message));
+  verdict.cause.rule = "journal failed: kill all";
+  verdict.reason = verdict.cause.summary;
+  verdict.started = started_;
+  verdict.ended = wall_now();
+  log_error(verdict.reason, ": stepping down");
+  const Status written = files_.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+  if (!written.ok()) log_error(written.error().message);
+  remove_secrets(files_.directory);
+  viewers_->publish(verdict);
+  leave(kExitJournal);
+}
+
+// For who looks on now: of things that the journal cannot or need not know.
+void Supervisor::announce(const char* type, Severity severity, std::string message) {
+  JobEvent event;
+  event.time = wall_now();
+  event.type = type;
+  event.severity = severity;
+  event.message = std::move(message);
+  severity == Severity::kInfo ? log_info(event.message) : log_error(event.message);
+  viewers_->publish(event);
 }
 
 JobStatus Supervisor::status() const {

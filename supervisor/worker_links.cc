@@ -1,5 +1,6 @@
 #include "supervisor/worker_links.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -13,6 +14,13 @@ namespace monarch {
 namespace {
 
 constexpr std::string_view kUserPrefix = "worker/";
+constexpr std::size_t kWordsBytes =
+    4'096;  // of a worker's explanation; longer ones are cut to fit a record of the journal
+
+std::string cut(std::string words) {
+  words.resize(std::min(words.size(), kWordsBytes));
+  return words;
+}
 
 bool differs(const RankReport& a, const RankReport& b) {
   return a.generation != b.generation || a.phase != b.phase || a.pid != b.pid || a.end.kind != b.end.kind ||
@@ -93,6 +101,7 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     case MessageType::kReserved: {
       auto reserved = decode_payload<Reserved>(payload);
       if (!reserved.ok()) break;
+      reserved->error = cut(std::move(reserved->error));
       (void)handlers_.decide(PortsReserved{.host = *host, .reserved = std::move(*reserved)});
       return;
     }
@@ -139,6 +148,7 @@ void WorkerLinks::note_rank(HostId host, const RankReport& report) {
                      .report = report,
                      .ended_at = liveness_.to_ours(host, report.ended_at),
                      .uncertainty = liveness_.uncertainty(host)};
+  change.report.end.detail = cut(std::move(change.report.end.detail));
   peer.ranks[report.rank] = {.report = report, .ticket = handlers_.decide(change)};
 }
 

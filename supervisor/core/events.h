@@ -6,6 +6,7 @@
 // The types of JobEvent that the core emits, for people and programs:
 //   job.starting job.running job.stopping job.ended   host.ready host.suspect host.heard host.lost host.wedged
 //   gang.starting gang.running gang.done gang.failed gang.stopped   supervisor.returned
+// Its driver adds some that have no number and are in no journal: journal.stuck journal.mended guard.lost
 //
 // Thread: values.
 

@@ -23,7 +23,7 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
 
 // One thing that happened to a job, as `events` shows it and the journal keeps it.
 struct JobEvent {
-  std::uint64_t number = 0;  // strictly increasing within a job, over all terms
+  std::uint64_t number = 0;  // strictly increasing within a job, over all terms; 0: in no journal
   WallTime time;
   Severity severity = Severity::kInfo;
   std::string type;  // "rank.failed"; the list is in events.h of supervisor/core
