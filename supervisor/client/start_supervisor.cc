@@ -1,6 +1,7 @@
 #include "supervisor/client/start_supervisor.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -59,6 +60,8 @@ struct Child {
       ::dup2(child.log, STDERR_FILENO) < 0) {
     child_failed(child, "dup2");
   }
+  // What our caller left open is not the job's to hold: a lock, or the pipe of a shell that waits for its end.
+  if (::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0) child_failed(child, "close_range");
   if (::fcntl(child.ready, F_SETFD, 0) != 0) child_failed(child, "fcntl");
   std::vector<char*> argv;
   for (const std::string& word : child.argv) argv.push_back(const_cast<char*>(word.c_str()));  // execv takes no const

@@ -1,5 +1,6 @@
 #include "supervisor/client/start_supervisor.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -38,6 +39,21 @@ TEST(StartSupervisor, GivesTheArgumentsThatWereAgreed) {
       failure.message.substr(std::string("keep --ready-fd ").size(), failure.message.find(" --", 16) - 16);
   EXPECT_EQ(failure.message, "keep --ready-fd " + number + " -- /no/monarch supervise --job-dir " +
                                  f.job.directory.path() + " --ready-fd " + number);
+}
+
+TEST(StartSupervisor, KeepsNoDescriptorOfItsCaller) {
+  const Fixture f;
+  const UniqueFd inherited(::open("/dev/null", O_RDONLY));  // inheritable on purpose
+  const UniqueFd high(::fcntl(inherited.get(), F_DUPFD, 77));
+  ASSERT_TRUE(high.valid());
+  const StartFailure failure = f.start(
+      "eval \"echo '{\\\"error\\\":\\\"'$(readlink /proc/$$/fd/* | tr '\\n' ' ')'\\\",\\\"exit_code\\\":9}' >&$3\"");
+  EXPECT_EQ(failure.exit_code, 9) << failure.message;
+  EXPECT_NE(failure.message.find("pipe:"), std::string::npos) << failure.message;
+  // Standard input alone.
+  const std::size_t first = failure.message.find("/dev/null");
+  EXPECT_NE(first, std::string::npos) << failure.message;
+  EXPECT_EQ(failure.message.find("/dev/null", first + 1), std::string::npos) << failure.message;
 }
 
 TEST(StartSupervisor, PassesOnWhyOneDoesNotStart) {
