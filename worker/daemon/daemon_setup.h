@@ -14,7 +14,6 @@
 #include "transport/base/unique_fd.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/curve.h"
-#include "transport/base/control_messages.h"
 
 namespace monarch::daemon {
 

@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "transport/base/clock.h"
+#include "transport/base/control_messages.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
-#include "transport/base/control_messages.h"
 #include "worker/keeper/keeper.h"
 
 extern char** environ;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/base/control_messages.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
@@ -20,7 +21,6 @@
 #include "transport/zmq/server_link.h"
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
-#include "transport/base/control_messages.h"
 
 namespace monarch::daemon {
 
