@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -117,7 +118,7 @@ std::optional<std::int64_t> scaled(std::string_view number, std::int64_t factor)
   if (number.empty() || number.front() == '.' || number.back() == '.') return std::nullopt;
   const auto value = decimal(number);
   if (!value || *value * static_cast<double>(factor) > 9e18) return std::nullopt;
-  return static_cast<std::int64_t>(*value * static_cast<double>(factor) + 0.5);
+  return std::llround(*value * static_cast<double>(factor));
 }
 
 std::optional<Duration> exact_duration(std::string_view s) {

@@ -56,15 +56,16 @@ Containment::Containment(const ContainmentOptions& options, CgroupUse use)
 Status Containment::make_folders() {
   MONARCH_ASSIGN(own_folder_, CgroupFolder::own());
   MONARCH_ASSIGN(job_folder_, own_folder_->make(job_folder_name(options_)));
-  auto host = job_folder_->make(options_.host);
-  if (host) {
+  Error refusal{ErrorCode::kUnsupported, "a child cannot be moved into a cgroup of its own"};
+  if (auto host = job_folder_->make(options_.host); host) {
     host_folder_ = std::move(host).value();
     if (host_folder_->can_be_joined()) return {};
     job_folder_->remove(options_.host);
+  } else {
+    refusal = std::move(host).error();
   }
   if (job_folder_->names().empty()) own_folder_->remove(job_folder_name(options_));
-  if (!host) return std::move(host).error();
-  return Error{ErrorCode::kUnsupported, "a child cannot be moved into a cgroup of its own"};
+  return refusal;
 }
 
 Containment::~Containment() {

@@ -138,7 +138,7 @@ Status LogFile::make_ready() {
 Status LogFile::name_loss() {
   const std::string line = text("\n[monarch: ", unnamed_loss_, " bytes of output were lost here: ", failure_, "]\n");
   std::size_t done = 0;
-  const Status status = write_all(file_.get(), line, size_, done);
+  Status status = write_all(file_.get(), line, size_, done);
   // Half a line would look like output: take it back. Where that fails too, it stays.
   if (!status.ok() && ::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0) done = 0;
   size_ += done;

@@ -56,7 +56,7 @@ Status LogWriter::add(LogSource source) {
   Source& kept = *made;
   sources_.emplace(source.incarnation, std::move(made));
   for (const auto& stream : kept.streams) {
-    if (const Status started = start_stream(kept, *stream); !started.ok()) {
+    if (Status started = start_stream(kept, *stream); !started.ok()) {
       forget(source.incarnation);
       return started;
     }
