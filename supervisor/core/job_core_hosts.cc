@@ -209,6 +209,11 @@ void JobCore::host_deadlines() {
 std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {
   std::vector<Action> missing;
   const HostState& state = state_.hosts[id.value()];
+  if (state.phase == HostPhase::kDestroying) {
+    // The launcher's order has not reached it, and it is heard again: it is told itself.
+    missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
+    return missing;
+  }
   if (state.phase != HostPhase::kJoined) return missing;
   if (state.shutdown_told) {
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});

@@ -104,7 +104,11 @@ void Checker::resends(const JobCore& core, const Action& action) { on_the_wire(c
 void Checker::on_the_wire(const JobCore& core, const Action& action) {
   const auto command = command_of(core, action);
   if (!command) return;
-  const auto decision = commands_.find(*command);
+  auto decision = commands_.find(*command);
+  // A host that is heard of again while it is destroyed is told so itself: that is the same decision.
+  if (decision == commands_.end() && std::get<0>(*command) == kShutdown) {
+    decision = commands_.find(Command{kDestroy, std::get<1>(*command), 0, 0});
+  }
   if (decision == commands_.end()) {
     // Only a kill of what nobody wants needs no decision.
     check(std::get<0>(*command) == kStop, "I5", "a command that was never decided");

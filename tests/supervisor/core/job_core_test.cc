@@ -183,6 +183,16 @@ TEST(JobCore, DestroysASilentHostAndNamesItWhenItsEndIsNotProven) {
   EXPECT_EQ(job.verdict()->cause.summary, "host v2 was lost: silent for 5s");
 }
 
+TEST(JobCore, GrantsNothingToAHostThatItDestroysAndTellsItSoWhenItIsHeardAgain) {
+  Driver job(job_of(2, 1));
+  job.run_all();
+  job.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5)});
+  EXPECT_FALSE(job.core.grants({MeshId(0), Rank(1)}, {Term(1), 1}));
+  const auto missing = job.core.outstanding(HostId(1), {job.report_of({MeshId(0), Rank(1)}, RankPhase::kRunning)});
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<SendShutdown>(missing[0]));
+}
+
 TEST(JobCore, SaysThatAHostIsSuspectedAndStopsNothing) {
   Driver job(job_of(1, 1));
   job.run_all();
