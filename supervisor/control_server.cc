@@ -17,6 +17,9 @@ namespace {
 
 // Viewers that attach get at most so many of the latest events; `monarch events` reads all of them from the journal.
 constexpr std::size_t kRememberedEvents = 10'000;
+// Of them so many wait in a viewer's queue; the next come when it has read these. An event fits a record of the journal, so that they
+// are well within the queue's bytes.
+constexpr std::size_t kEventsInQueue = 32;
 constexpr std::size_t kViewers = 256;
 constexpr std::size_t kNameBytes = 256;  // of who asks; a longer name is cut to fit a record of the journal
 
@@ -48,7 +51,8 @@ void ControlServer::accept(UniqueFd socket) {
   auto channel = SeqpacketChannel::create(
       loop_, std::move(socket),
       {.on_frame = [this, viewer](Frame frame, std::vector<UniqueFd>) { on_frame(viewer, frame); },
-       .on_closed = [this, viewer](Error) { viewers_.erase(viewer); }},
+       .on_closed = [this, viewer](Error) { viewers_.erase(viewer); },
+       .on_drained = [this, viewer] { feed(*viewer); }},
       {.payload_bytes = limits::kControlPayloadBytes});
   if (!channel.ok()) {
     log_warn("a viewer: ", channel.error().message);
@@ -66,9 +70,28 @@ void ControlServer::send(Viewer& viewer, MessageType type, const Message& messag
   header.call = call;
   const Status sent = viewer.channel->send({header, encode_payload(message)});
   if (sent.ok() || sent.error().code != ErrorCode::kBusy) return;
-  // It does not read. Events must not have holes, so it is let go; it may attach again.
+  drop(viewer);
+}
+
+void ControlServer::drop(Viewer& viewer) {
   log_warn("viewer ", printable(viewer.name), " does not read: dropped");
   viewer.channel->close();
+}
+
+void ControlServer::feed(Viewer& viewer) {
+  if (!viewer.wants_events) return;
+  const std::uint64_t end = first_place_ + events_.size();
+  while (viewer.next_place < end && viewer.channel->open()) {
+    if (viewer.channel->pending_frames() >= kEventsInQueue) return;  // it goes on when they have left
+    const JobEvent& event = events_[viewer.next_place++ - first_place_];
+    // What has no number is in no journal: it is told to those who are there when it happens.
+    if (event.number > viewer.after_event || viewer.next_place > viewer.attached_at) {
+      send(viewer, MessageType::kEvent, event);
+    }
+  }
+  if (!verdict_ || viewer.has_verdict || !viewer.channel->open()) return;
+  viewer.has_verdict = true;
+  send(viewer, MessageType::kVerdict, *verdict_);
 }
 
 void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
@@ -112,29 +135,34 @@ void ControlServer::on_attach(Viewers::iterator viewer, const Attach& attach) {
   }
   send(*viewer, MessageType::kAccepted, Accepted{.message = "events"});
   viewer->wants_events = attach.events;
-  if (!attach.events) return;
-  for (const JobEvent& event : events_) {
-    if (event.number > attach.after_event) send(*viewer, MessageType::kEvent, event);
-  }
-  if (verdict_) send(*viewer, MessageType::kVerdict, *verdict_);
+  viewer->after_event = attach.after_event;
+  viewer->next_place = first_place_;
+  viewer->attached_at = first_place_ + events_.size();
+  viewer->has_verdict = false;
+  feed(*viewer);
 }
 
 void ControlServer::remember(JobEvent event) {
   events_.push_back(std::move(event));
-  if (events_.size() > kRememberedEvents) events_.pop_front();
+  if (events_.size() <= kRememberedEvents) return;
+  for (Viewer& viewer : viewers_) {
+    // Events must not have holes, so it is let go; it may attach again.
+    if (viewer.wants_events && viewer.channel->open() && viewer.next_place == first_place_) drop(viewer);
+  }
+  events_.pop_front();
+  ++first_place_;
 }
 
 void ControlServer::publish(const JobEvent& event) {
   remember(event);
-  for (Viewer& viewer : viewers_) {
-    if (viewer.wants_events) send(viewer, MessageType::kEvent, event);
-  }
+  for (Viewer& viewer : viewers_) feed(viewer);
 }
 
 void ControlServer::publish(const Verdict& verdict) {
   verdict_ = std::make_unique<Verdict>(verdict);
   for (Viewer& viewer : viewers_) {
-    if (viewer.wants_events) send(viewer, MessageType::kVerdict, verdict);
+    viewer.has_verdict = false;
+    feed(viewer);
   }
 }
 

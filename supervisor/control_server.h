@@ -1,7 +1,8 @@
 #pragma once
 
 // ControlServer: the door for viewers on this machine. Each connection says first what it wants: events and requests, which stay here,
-// or output, whose socket is handed on. A viewer that does not read is dropped when its queue is full; the job goes on.
+// or output, whose socket is handed on. Events go to a viewer as fast as it reads them, the verdict last. One that falls behind all
+// that is remembered, or that asks and does not read the answers, is dropped; the job goes on.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 
@@ -49,6 +50,10 @@ class ControlServer {
   struct Viewer {
     std::unique_ptr<SeqpacketChannel> channel;
     bool wants_events = false;
+    std::uint64_t after_event = 0;
+    std::uint64_t next_place = 0;   // of the first event that it was not sent
+    std::uint64_t attached_at = 0;  // the place after the last event that was there when it came
+    bool has_verdict = false;
     std::string name;
   };
   using Viewers = std::list<Viewer>;
@@ -57,6 +62,8 @@ class ControlServer {
   void accept(UniqueFd socket);
   void on_frame(Viewers::iterator viewer, const Frame& frame);
   void on_attach(Viewers::iterator viewer, const Attach& attach);
+  void feed(Viewer& viewer);
+  static void drop(Viewer& viewer);
   template <class Message>
   void send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call = 0);
 
@@ -66,6 +73,7 @@ class ControlServer {
   std::unique_ptr<SeqpacketListener> listener_;
   Viewers viewers_;
   std::deque<JobEvent> events_;
+  std::uint64_t first_place_ = 0;  // of events_.front(), counted over all that were remembered
   std::unique_ptr<Verdict> verdict_;
 };
 

@@ -1,0 +1,131 @@
+#include "supervisor/control_server.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "tests/supervisor/client/scratch.h"
+#include "transport/base/clock.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/seqpacket_socket.h"
+#include "transport/wire/viewer_messages.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::uint64_t kRemembered = 10'000;
+
+struct Door {
+  Scratch scratch;
+  std::unique_ptr<EventLoop> loop = *EventLoop::create();
+  std::string path = scratch.path() + "/door";
+  std::unique_ptr<ControlServer> server = *ControlServer::create(*loop, path, {}, {});
+  std::uint64_t told = 0;
+
+  void remember(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) server->remember(event());
+  }
+  JobEvent event() {
+    JobEvent next;
+    next.number = ++told;
+    next.type = "rank.running";
+    next.message = std::string(200, 'x');
+    return next;
+  }
+  template <class Condition>
+  bool until(Condition condition) {
+    const Instant deadline = boot_now() + Duration::seconds(20);
+    while (!condition()) {
+      if (boot_now() >= deadline) return false;
+      pollfd wait{.fd = loop->descriptor(), .events = POLLIN, .revents = 0};
+      (void)::poll(&wait, 1, EventLoop::wait_milliseconds(boot_now(), std::min(loop->next_due(), deadline)));
+      loop->turn();
+    }
+    return true;
+  }
+};
+
+// A viewer on the door's loop that writes down what it is sent.
+struct Viewer {
+  Viewer(Door& at, std::uint64_t after_event) : door(at) {
+    channel = *SeqpacketChannel::create(*door.loop, *connect_seqpacket(door.path),
+                                        {.on_frame = [this](Frame frame, std::vector<UniqueFd>) { take(frame); },
+                                         .on_closed = [this](Error) { closed = true; }});
+    Frame attach;
+    attach.header.type = static_cast<std::uint16_t>(MessageType::kAttach);
+    attach.payload = encode_payload(Attach{.events = true, .after_event = after_event, .viewer = "test"});
+    EXPECT_TRUE(channel->send(attach).ok());
+  }
+  void take(const Frame& frame) {
+    const auto type = static_cast<MessageType>(frame.header.type);
+    if (type == MessageType::kAccepted) accepted = true;
+    if (type == MessageType::kVerdict) ++verdicts;
+    if (type != MessageType::kEvent) return;
+    EXPECT_EQ(verdicts, 0) << "the verdict comes last";
+    numbers.push_back(decode_payload<JobEvent>(frame.payload)->number);
+    if (on_event) on_event();
+  }
+
+  Door& door;
+  std::unique_ptr<SeqpacketChannel> channel;
+  std::function<void()> on_event;
+  std::vector<std::uint64_t> numbers;
+  int verdicts = 0;
+  bool accepted = false;
+  bool closed = false;
+};
+
+std::vector<std::uint64_t> from_to(std::uint64_t first, std::uint64_t last) {
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t i = first; i <= last; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+}  // namespace
+
+TEST(ControlServer, SendsALongPastAndWhatHappensMeanwhileInOrder) {
+  Door door;
+  door.remember(kRemembered);
+  Viewer viewer(door, 100);
+  viewer.on_event = [&] {
+    if (viewer.numbers.size() != 1) return;
+    for (int i = 0; i < 50; ++i) door.server->publish(door.event());
+    door.server->publish(Verdict{.exit_code = 3});
+  };
+  ASSERT_TRUE(door.until([&] { return viewer.verdicts > 0 || viewer.closed; }));
+  EXPECT_FALSE(viewer.closed);
+  EXPECT_EQ(viewer.numbers, from_to(101, kRemembered + 50));
+  EXPECT_EQ(viewer.verdicts, 1);
+  EXPECT_TRUE(door.server->flushed());
+}
+
+TEST(ControlServer, TellsAViewerWithoutAPastWhatHappensFromThen) {
+  Door door;
+  JobEvent unnumbered;
+  unnumbered.type = "guard.lost";
+  door.server->publish(unnumbered);
+  door.remember(3);
+  Viewer viewer(door, 3);
+  ASSERT_TRUE(door.until([&] { return viewer.accepted; }));
+  EXPECT_TRUE(viewer.numbers.empty());
+  door.server->publish(unnumbered);
+  door.server->publish(door.event());
+  door.server->publish(Verdict{});
+  ASSERT_TRUE(door.until([&] { return viewer.verdicts > 0; }));
+  EXPECT_EQ(viewer.numbers, (std::vector<std::uint64_t>{0, 4}));
+}
+
+TEST(ControlServer, LetsAViewerGoThatFallsBehindAllThatIsRemembered) {
+  Door door;
+  Viewer viewer(door, 0);
+  ASSERT_TRUE(door.until([&] { return viewer.accepted; }));
+  // It does not read while these happen: nothing turns the loop.
+  for (std::uint64_t i = 0; i < 3 * kRemembered; ++i) door.server->publish(door.event());
+  ASSERT_TRUE(door.until([&] { return viewer.closed; }));
+  EXPECT_EQ(viewer.numbers, from_to(1, viewer.numbers.size())) << "no holes";
+  EXPECT_LT(viewer.numbers.size(), 2 * kRemembered);
+}
+
+}  // namespace monarch
