@@ -45,6 +45,7 @@ constexpr char kLoopback[] = "127.0.0.1";
 
 constexpr std::size_t kJournalReports = 65'536;
 // How long viewers and the guard may take to read the last words.
+constexpr Duration kInventoryDeadline = Duration::seconds(5);
 constexpr Duration kFarewellDeadline = Duration::seconds(1);
 
 void write_ready(int fd, const Json& line) {
@@ -72,6 +73,7 @@ class Supervisor {
   Status open_doors();
   void perform(const Action& action);
   void launch(HostId host);
+  void return_to_job();
   void finish(const FinishJob& finish);
   void farewell();
   void leave(int exit_code);
@@ -89,6 +91,7 @@ class Supervisor {
   JobCore core_;
   JobUuid job_;
   bool returned_ = false;
+  bool return_told_ = false;
   WallTime started_;
   KnownPorts ports_;
   std::unique_ptr<EventLoop> loop_;
@@ -162,7 +165,7 @@ Status Supervisor::open_ports() {
   MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), job_));
 
   links_ = std::make_unique<WorkerLinks>(
-      *loop_, *control_link_, core_, files_.journal.term,
+      *loop_, *control_link_, core_, files_.journal.term, this_process_as_holder(wall_now()).boot_id,
       WorkerLinksHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
                           .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
                           .all_durable = [this] { return decider_->all_durable(); },
@@ -217,7 +220,8 @@ Status Supervisor::open_doors() {
                            [this](HostId host, std::string how, bool orderly) {
                              links_->stop_expecting(host);
                              (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
-                           }});
+                           },
+                       .on_inventory = [this] { return_to_job(); }});
   MONARCH_ASSIGN(const auto runtime, open_runtime_dir(StateEnvironment::of_this_process()));
   MONARCH_ASSIGN(const std::string path, socket_path(runtime, files_.job_id + ".sock"));
   MONARCH_ASSIGN(viewers_,
@@ -260,9 +264,13 @@ void Supervisor::begin() {
     const HostPhase phase = core_.state().hosts[i].phase;
     if (phase == HostPhase::kLaunched || phase == HostPhase::kJoined) links_->expect(HostId(i));
   }
-  // The guard's hello comes first: it tells which workers have ended meanwhile.
-  (void)loop_->at(loop_->now() + limits::kPingPeriod,
-                  [this] { (void)decide(SupervisorReturned{.term = files_.journal.term}); });
+  // The guard tells first which workers live and which have ended meanwhile. Without a guard there is nobody to tell.
+  (void)loop_->at(loop_->now() + kInventoryDeadline, [this] { return_to_job(); });
+}
+
+void Supervisor::return_to_job() {
+  if (!returned_ || std::exchange(return_told_, true)) return;
+  (void)decide(SupervisorReturned{.term = files_.journal.term});
 }
 
 int Supervisor::run() {

@@ -22,9 +22,12 @@ std::string cut(std::string words) {
   return words;
 }
 
-bool differs(const RankReport& a, const RankReport& b) {
-  return a.generation != b.generation || a.phase != b.phase || a.pid != b.pid || a.end.kind != b.end.kind ||
-         a.output_complete != b.output_complete;
+// Within a generation a rank only moves forward, so what a worker can make us write about it is bounded (I22).
+bool advances(const RankReport& known, const RankReport& report) {
+  if (known.generation != report.generation) return true;
+  return report.phase > known.phase || (known.pid == 0 && report.pid != 0) ||
+         (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
+         (!known.output_complete && report.output_complete);
 }
 
 }  // namespace
@@ -40,11 +43,13 @@ std::optional<HostId> host_of_user_id(std::string_view user_id) {
   return HostId(index);
 }
 
-WorkerLinks::WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term term, WorkerLinksHandlers handlers)
+WorkerLinks::WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term term, std::string boot_id,
+                         WorkerLinksHandlers handlers)
     : loop_(loop),
       link_(link),
       core_(core),
       term_(term),
+      boot_id_(std::move(boot_id)),
       handlers_(std::move(handlers)),
       liveness_(core.spec().supervision, core.hosts().size()),
       peers_(core.hosts().size()) {}
@@ -101,6 +106,7 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     case MessageType::kReserved: {
       auto reserved = decode_payload<Reserved>(payload);
       if (!reserved.ok()) break;
+      if (!core_.awaits(*host, *reserved)) return;
       reserved->error = cut(std::move(reserved->error));
       (void)handlers_.decide(PortsReserved{.host = *host, .reserved = std::move(*reserved)});
       return;
@@ -122,7 +128,11 @@ void WorkerLinks::on_hello(HostId host, std::string_view payload) {
   if (hello->daemon_starts > 1) {
     log_warn(core_.hosts()[host.value()].name, ": its daemon was started again, start ", hello->daemon_starts);
   }
-  (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
+  // Virtual hosts share our clock: nothing has to be estimated.
+  if (hello->boot_id == boot_id_) liveness_.same_clock(host);
+  const HostPhase phase = core_.state().hosts[host.value()].phase;
+  if (phase == HostPhase::kLaunched)
+    (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
 }
 
 void WorkerLinks::on_beat(HostId host, std::string_view payload) {
@@ -141,9 +151,11 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
 }
 
 void WorkerLinks::note_rank(HostId host, const RankReport& report) {
+  // The core would drop it, and it would cost a record (I23).
+  if (!core_.concerns(host, report)) return;
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
-  if (known != peer.ranks.end() && !differs(known->second.report, report)) return;
+  if (known != peer.ranks.end() && !advances(known->second.report, report)) return;
   RankChanged change{.host = host,
                      .report = report,
                      .ended_at = liveness_.to_ours(host, report.ended_at),
@@ -157,13 +169,14 @@ Ack WorkerLinks::ack_of(HostId host, const Beat& beat) const {
   Ack ack{.seq = beat.seq, .lease = core_.lease_length()};
   ack.say_hello = !peer.greeted;
   for (const RankReport& report : beat.ranks) {
-    if (core_.grants(report.rank, report.generation)) {
+    if (core_.concerns(host, report) && core_.grants(report.rank, report.generation)) {
       ack.ranks.push_back(report.rank);
       ack.generations.push_back(report.generation);
     }
     const auto known = peer.ranks.find(report.rank);
-    const bool recorded = known != peer.ranks.end() && known->second.report.phase == RankPhase::kEnded &&
-                          known->second.report.output_complete && handlers_.is_durable(known->second.ticket);
+    const bool recorded = known != peer.ranks.end() && known->second.report.generation == report.generation &&
+                          known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
+                          handlers_.is_durable(known->second.ticket);
     if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
       ack.forget.push_back(report.rank);
       ack.forget_generations.push_back(report.generation);
@@ -232,8 +245,12 @@ void WorkerLinks::send(HostId host, MessageType type, std::string payload) {
   frames.push_back(ZmqFrame::take(std::move(payload)));
   const Status sent = link_.send(*link, frames);
   if (sent.ok()) return;
-  if (sent.error().code == ErrorCode::kGone) table_.forget(user_id, *link);
-  log_debug(core_.hosts()[host.value()].name, ": ", sent.error().message);
+  if (sent.error().code == ErrorCode::kGone) {
+    table_.forget(user_id, *link);
+    return;
+  }
+  log_warn(core_.hosts()[host.value()].name, ": a message of type ", header.type,
+           " was not sent: ", sent.error().message);
 }
 
 void WorkerLinks::watch_health() {

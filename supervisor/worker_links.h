@@ -44,7 +44,9 @@ struct LinkDrops {
 
 class WorkerLinks {
  public:
-  WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term term, WorkerLinksHandlers handlers);
+  // `boot_id` is this machine's.
+  WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term term, std::string boot_id,
+              WorkerLinksHandlers handlers);
   ~WorkerLinks();
   WorkerLinks(const WorkerLinks&) = delete;
   WorkerLinks& operator=(const WorkerLinks&) = delete;
@@ -90,6 +92,7 @@ class WorkerLinks {
   ServerLink& link_;
   JobCore& core_;
   Term term_;
+  std::string boot_id_;
   WorkerLinksHandlers handlers_;
   LinkTable table_;
   Liveness liveness_;

@@ -274,6 +274,22 @@ bool JobCore::grants(RankId id, Generation generation) const {
   return mesh.gangs[gang.value()].generation == generation && lives(rank.stage) && !rank.reaped;
 }
 
+bool JobCore::concerns(HostId where, const RankReport& report) const {
+  const RankId id = report.rank;
+  if (id.mesh.value() >= state_.meshes.size()) return false;
+  const MeshState& mesh = state_.meshes[id.mesh.value()];
+  if (id.rank.value() >= mesh.ranks.size() || placement_.host_of(id) != where) return false;
+  return mesh.gangs[mesh_spec(id.mesh).gang_of(id.rank).value()].generation == report.generation;
+}
+
+bool JobCore::awaits(HostId where, const Reserved& reserved) const {
+  if (reserved.mesh.value() >= state_.meshes.size()) return false;
+  if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
+  const GangState& waiting = gang(reserved.mesh, reserved.gang);
+  return waiting.phase == GangPhase::kReserving && waiting.generation == reserved.generation &&
+         placement_.hosts_of(reserved.mesh, reserved.gang).front() == where;
+}
+
 Duration JobCore::lease_length() const { return std::max(spec_.supervision.lease, spec_.supervision.orphan_ttl); }
 
 GangState& JobCore::gang(MeshId mesh, GangId gang) { return state_.meshes[mesh.value()].gangs[gang.value()]; }

@@ -40,6 +40,10 @@ class JobCore {
 
   // May this rank run at this generation, as far as the journal says? Leases are granted for these alone.
   bool grants(RankId rank, Generation generation) const;
+  // Is this report about a rank that the journal has on that host, at its gang's generation? Others change nothing.
+  bool concerns(HostId host, const RankReport& report) const;
+  // Would this answer move a gang on?
+  bool awaits(HostId host, const Reserved& reserved) const;
   // How long a lease is: nothing can replace a rank without proof of its death in this build, so an outage of the supervisor up
   // to orphan_ttl freezes nothing.
   Duration lease_length() const;

@@ -42,12 +42,9 @@ void JobCore::start_waiting_gangs() {
 
 void JobCore::on(const PortsReserved& event) {
   const Reserved& reserved = event.reserved;
-  if (reserved.mesh.value() >= state_.meshes.size()) return;
-  if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return;
+  // Else it was said again for a command that was sent twice, or is of an earlier generation.
+  if (!awaits(event.host, reserved)) return;
   GangState& state = gang(reserved.mesh, reserved.gang);
-  // Said again for a command that was sent twice, or of an earlier generation.
-  if (state.phase != GangPhase::kReserving || reserved.generation != state.generation) return;
-  if (event.host != placement_.hosts_of(reserved.mesh, reserved.gang).front()) return;
   if (!reserved.error.empty() || reserved.ports.empty()) {
     Verdict verdict;
     verdict.exit_code = kExitUnreachable;
@@ -121,14 +118,11 @@ Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
 }
 
 void JobCore::on(const RankChanged& event) {
-  const RankId id = event.report.rank;
   // The one place where reports of other generations, or from hosts that should not have the rank, are dropped.
-  if (id.mesh.value() >= state_.meshes.size()) return;
-  if (id.rank.value() >= state_.meshes[id.mesh.value()].ranks.size()) return;
-  if (event.host != placement_.host_of(id)) return;
+  if (!concerns(event.host, event.report)) return;
+  const RankId id = event.report.rank;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
-  if (event.report.generation != state.generation) return;
   RankState& slot = rank(id);
 
   if (event.report.output_complete && !slot.output_complete) {

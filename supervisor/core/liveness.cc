@@ -65,10 +65,16 @@ Instant Liveness::next_deadline() const {
 }
 
 Instant Liveness::to_ours(HostId host, Instant theirs) const {
-  return theirs + peers_[host.value()].offset.value_or(Duration::zero());
+  const Peer& peer = peers_[host.value()];
+  return peer.same_clock ? theirs : theirs + peer.offset.value_or(Duration::zero());
 }
 
-Duration Liveness::uncertainty(HostId host) const { return peers_[host.value()].trip / 2; }
+Duration Liveness::uncertainty(HostId host) const {
+  const Peer& peer = peers_[host.value()];
+  return peer.same_clock ? Duration::zero() : peer.trip / 2;
+}
+
+void Liveness::same_clock(HostId host) { peers_[host.value()].same_clock = true; }
 
 void Liveness::round_trip(HostId host, Duration trip) {
   Peer& peer = peers_[host.value()];

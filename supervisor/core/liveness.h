@@ -42,6 +42,8 @@ class Liveness {
   // An instant of the host's clock on ours, with the uncertainty to either side. The estimate is the least delayed beat's.
   Instant to_ours(HostId host, Instant theirs) const;
   Duration uncertainty(HostId host) const;
+  // The host is this machine: its clock is ours.
+  void same_clock(HostId host);
   // From beats that echo our ACK: the round trip.
   void round_trip(HostId host, Duration trip);
   Duration round_trip(HostId host) const;
@@ -54,6 +56,7 @@ class Liveness {
     Instant last_heard;
     std::optional<Duration> offset;  // ours − theirs, never below the truth: delay only adds
     Duration trip;
+    bool same_clock = false;
   };
 
   Supervision supervision_;

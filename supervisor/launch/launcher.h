@@ -17,6 +17,8 @@ struct LauncherHandlers {
   std::function<void(HostId, BootstrapReply)> on_launched;
   std::function<void(HostId, std::string error)> on_failed;  // it never told its key
   std::function<void(HostId, std::string how, bool orderly)> on_ended;
+  // Once, where the launcher outlives supervisors: all workers that an earlier one launched are known, ended ones were reported.
+  std::function<void()> on_inventory = {};
 };
 
 class Launcher {

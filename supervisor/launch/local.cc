@@ -160,12 +160,27 @@ void LocalLauncher::destroy(HostId host) {
 
 void LocalLauncher::on_hello(const KeeperHello& hello) {
   for (const RankId& spawned : hello.spawned) {
-    if (spawned.mesh == kWorkersMesh) log_info("host ", spawned.rank.value(), ": the guard kept its worker");
+    if (spawned.mesh != kWorkersMesh) continue;
+    log_info("host ", spawned.rank.value(), ": the guard kept its worker");
+    awaited_.insert(HostId(spawned.rank.value()));
   }
+  greeted_ = true;
+  check_inventory();
+}
+
+void LocalLauncher::check_inventory() {
+  if (!greeted_ || !awaited_.empty() || std::exchange(inventory_told_, true)) return;
+  if (handlers_.on_inventory) handlers_.on_inventory();
 }
 
 void LocalLauncher::on_changed(const RankReport& report) {
   if (report.rank.mesh != kWorkersMesh) return;
+  note(report);
+  awaited_.erase(HostId(report.rank.rank.value()));
+  check_inventory();
+}
+
+void LocalLauncher::note(const RankReport& report) {
   const HostId host(report.rank.rank.value());
   // A supervisor that came back is told of each worker by its predecessor, right after the guard's hello.
   const auto [found, is_new] = started_.try_emplace(host);

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ class LocalLauncher final : public Launcher {
     Instant give_up;
   };
 
+  void check_inventory();
+  void note(const RankReport& report);
   Status start(HostId host, const Bootstrap& bootstrap);
   void read_reply(HostId host);
   void finish_reply(HostId host);
@@ -71,6 +74,9 @@ class LocalLauncher final : public Launcher {
   Guard& guard_;
   LocalLauncherOptions options_;
   LauncherHandlers handlers_;
+  std::set<HostId> awaited_;  // told by the guard's hello, not described yet
+  bool greeted_ = false;
+  bool inventory_told_ = false;
   std::map<HostId, Pending> pending_;
   std::map<HostId, Worker> started_;  // by this supervisor or an earlier one
   bool guard_lost_ = false;

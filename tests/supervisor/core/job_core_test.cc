@@ -193,6 +193,21 @@ TEST(JobCore, GrantsNothingToAHostThatItDestroysAndTellsItSoWhenItIsHeardAgain) 
   EXPECT_TRUE(std::holds_alternative<SendShutdown>(missing[0]));
 }
 
+TEST(JobCore, IsNotConcernedByRanksOfOtherHostsAndGenerations) {
+  Driver job(job_of(2, 1));
+  job.run_all();
+  RankReport report = job.report_of({MeshId(0), Rank(1)}, RankPhase::kRunning);
+  EXPECT_TRUE(job.core.concerns(HostId(1), report));
+  EXPECT_FALSE(job.core.concerns(HostId(0), report));
+  report.generation.counter += 1;
+  EXPECT_FALSE(job.core.concerns(HostId(1), report));
+  report.rank = {MeshId(7), Rank(1)};
+  EXPECT_FALSE(job.core.concerns(HostId(1), report));
+  report.rank = {MeshId(0), Rank(4'000'000'000)};
+  EXPECT_FALSE(job.core.concerns(HostId(1), report));
+  EXPECT_FALSE(job.core.awaits(HostId(0), {.mesh = MeshId(0), .gang = GangId(0), .generation = {Term(1), 1}}));
+}
+
 TEST(JobCore, SaysThatAHostIsSuspectedAndStopsNothing) {
   Driver job(job_of(1, 1));
   job.run_all();

@@ -79,5 +79,14 @@ TEST_F(LivenessTest, TakesTheLeastDelayedBeatForTheClocksOffset) {
             Instant::since_boot(Duration::seconds(100)));
 }
 
+TEST_F(LivenessTest, EstimatesNothingForAHostThatSharesItsClock) {
+  liveness.expect(kHost, now);
+  liveness.same_clock(kHost);
+  liveness.heard(kHost, {.seq = 1, .sent_at = now - Duration::milliseconds(40)}, now);  // late: the machine is busy
+  liveness.round_trip(kHost, Duration::milliseconds(80));
+  EXPECT_EQ(liveness.to_ours(kHost, now), now);
+  EXPECT_EQ(liveness.uncertainty(kHost), Duration::zero());
+}
+
 }  // namespace
 }  // namespace monarch
