@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_lock.h"
 #include "transport/base/text.h"
@@ -60,12 +61,17 @@ WallTime created_at(const JobDirectory& job) {
   return {static_cast<std::int64_t>(what.st_mtim.tv_sec) * 1'000'000'000 + what.st_mtim.tv_nsec};
 }
 
-JobLife life_of(const JobDirectory& job) {
+JobLife life_of(const StateDir& state, const JobDirectory& job) {
   struct stat what {};
   const bool verdict = ::fstatat(job.directory.fd(), kVerdictFile, &what, AT_SYMLINK_NOFOLLOW) == 0;
   if (verdict) return JobLife::kEnded;
   const auto locked = is_locked(job.directory);
-  return locked.ok() && *locked ? JobLife::kLive : JobLife::kAbandoned;
+  if (locked.ok() && *locked) return JobLife::kLive;
+  // A supervisor that crashed after the journal had the verdict never wrote the file.
+  const auto view = JobView::open(state, job.id);
+  if (!view.ok()) return JobLife::kAbandoned;
+  const auto in_journal = view->verdict();
+  return in_journal.ok() && *in_journal ? JobLife::kEnded : JobLife::kAbandoned;
 }
 
 }  // namespace
@@ -78,7 +84,7 @@ Result<std::vector<KnownJob>> list_jobs(const StateDir& state) {
   for (const std::string& id : ids) {
     const auto job = state.open_job(id);
     if (!job.ok()) continue;  // somebody else's, or just removed
-    jobs.push_back({.id = id, .life = life_of(*job), .created = created_at(*job)});
+    jobs.push_back({.id = id, .life = life_of(state, *job), .created = created_at(*job)});
   }
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const KnownJob& a, const KnownJob& b) { return a.created < b.created; });

@@ -5,7 +5,10 @@
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_lock.h"
+#include "supervisor/journal/journal_writer.h"
 #include "tests/supervisor/client/scratch.h"
+#include "transport/base/clock.h"
+#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 
@@ -90,6 +93,25 @@ TEST(ListJobs, TellsLiveEndedAndAbandonedJobsApart) {
   std::map<std::string, JobLife> found;
   for (const KnownJob& job : *jobs) found[job.id] = job.life;
   EXPECT_EQ(found, expected);
+}
+
+TEST(ListJobs, TakesTheJournalsWordWhereTheVerdictsFileWasNotWritten) {
+  const Scratch scratch;
+  auto state = StateDir::open_for_writing(scratch.path() + "/state");
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  const auto job = state->create_job("crash");
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  ASSERT_TRUE(write_job_files(*job, "version: 1", "/").ok());
+  const auto life = [&] { return list_jobs(*state)->front().life; };
+  const auto files = posix_journal_files(*job->directory.duplicate());
+  const auto writer = JournalWriter::create(*files, JournalContents{});
+  ASSERT_TRUE(writer.ok()) << writer.error().message;
+  EXPECT_EQ(life(), JobLife::kAbandoned);
+  AppendRecord record{.type = RecordType::kVerdict, .term = Term(1), .wall = {}, .now = boot_now(), .payload = {}};
+  record.payload = encode_payload(Verdict{.exit_code = 3});
+  ASSERT_TRUE((*writer)->append(record).ok());
+  ASSERT_EQ((*writer)->flush(), JournalHealth::kGood);
+  EXPECT_EQ(life(), JobLife::kEnded);
 }
 
 }  // namespace monarch
