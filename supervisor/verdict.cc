@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::size_t kLastLines = 20;
 // Of an exception's first line: the verdict has to fit into a record of the journal.
-constexpr std::size_t kMessageBytes = 1'024;
+constexpr std::size_t kMessageBytes = 4'096;
+// Of an error file: the message and all stacks of a traceback. Of a larger one nothing is told.
+constexpr std::size_t kErrorFileBytes = 1U << 20U;
 
 // The end of a regular file of ours, at most `limit` bytes; empty if there is none.
 std::string end_of_file(const std::string& path, std::size_t limit) {
@@ -62,7 +64,7 @@ void add_last_words(const std::string& log_directory, FirstCause& cause) {
   if (cause.kind != CauseKind::kRank || !cause.rank) return;
   const std::string stem = text(log_directory, "/", cause.mesh, "/", *cause.rank, ".", cause.generation);
   cause.stderr_tail = last_lines(end_of_file(stem + ".err", limits::kTailBytes), kLastLines);
-  const std::string told = message_of_error_file(end_of_file(stem + ".error.json", limits::kTailBytes));
+  const std::string told = message_of_error_file(end_of_file(stem + ".error.json", kErrorFileBytes));
   if (!told.empty()) cause.summary += text(": ", printable(told.substr(0, std::min(told.find('\n'), kMessageBytes))));
 }
 
