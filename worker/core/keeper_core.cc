@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
+#include <utility>
 
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
@@ -149,12 +151,30 @@ void KeeperCore::on(const event::Spawn& order, Instant now, KeeperActions& actio
 void KeeperCore::on(const Stop& order, Instant now, KeeperActions& actions) {
   for (const RankId rank : order.ranks) {
     Generation& floor = floors_[rank];
+    const bool unheard_of = floor < order.generation;
     floor = std::max(floor, order.generation);
     for (auto slot = slots_.lower_bound(Incarnation{rank, Generation{}});
          slot != slots_.end() && slot->first <= Incarnation{rank, order.generation}; ++slot) {
       slot->second.stop({order.signal, order.grace}, now, actions);
     }
+    if (unheard_of) stopped_before_start({rank, order.generation}, now, actions);
   }
+}
+
+void KeeperCore::stopped_before_start(const Incarnation& key, Instant now, KeeperActions& actions) {
+  if (options_.kind != KeeperKind::kWorker || key.generation.term == Term{} || key.generation.counter == 0) return;
+  const auto first = slots_.lower_bound(Incarnation{key.rank, Generation{}});
+  for (auto slot = first; slot != slots_.end() && slot->first.rank == key.rank; ++slot) {
+    if (!slot->second.ended()) return;  // I21: only its end says that nothing of this rank runs here
+  }
+  // One per rank: whoever stops a later generation has heard of the earlier one's end, or no longer asks.
+  for (auto slot = first; slot != slots_.end() && slot->first.rank == key.rank;) {
+    slot = slot->second.never_started() ? slots_.erase(slot) : std::next(slot);
+  }
+  SlotState slot(RankStateOptions{.key = key, .mesh = key.rank.mesh, .gang = {}, .orphan_ttl = {}, .stop_grace = {}},
+                 now);
+  slot.never_start(now, actions);
+  slots_.emplace(key, std::move(slot));
 }
 
 void KeeperCore::on(const Signal& order, Instant /*now*/, KeeperActions& actions) {

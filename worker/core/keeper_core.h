@@ -83,6 +83,8 @@ class KeeperCore {
   SlotState* find(const Incarnation& key);
   // Whether an incarnation may begin here; raises the floor if so.
   bool admit(const Incarnation& key, KeeperActions& actions);
+  // Its START was lost: nothing would ever tell that it does not run.
+  void stopped_before_start(const Incarnation& key, Instant now, KeeperActions& actions);
   void guarded_ended(const RankEnd& end, Instant now, KeeperActions& actions);
   void say_hello(KeeperActions& actions) const;
   void release_ports(KeeperActions& actions);

@@ -1,6 +1,7 @@
 #include "worker/core/slot_state.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 
 #include "transport/base/assert.h"
@@ -207,6 +208,18 @@ void SlotState::signal(std::int32_t number, KeeperActions& actions) const {
     case SlotPhase::kWedged:
     case SlotPhase::kEnded: return;
   }
+}
+
+void SlotState::never_start(Instant now, KeeperActions& actions) {
+  MONARCH_ASSERT_BECAUSE(phase_ == SlotPhase::kForking, "I4: one process per rank and generation");
+  never_started_ = true;
+  started_at_ = now;
+  ended_at_ = now;
+  end_.kind = EndKind::kNotExecuted;
+  end_.value = ECANCELED;
+  end_.detail = "stopped before it was started";
+  end_.after_our_signal = true;
+  enter(SlotPhase::kEnded, actions);
 }
 
 void SlotState::forked(std::int32_t pid, Instant now, KeeperActions& actions) {

@@ -56,6 +56,8 @@ class SlotState {
   bool ended() const { return phase_ == SlotPhase::kEnded; }
   // Nothing more will come of it, for better or worse.
   bool settled() const { return ended() || phase_ == SlotPhase::kWedged; }
+  // It ended without a process: the order to stop it came before the one to start it.
+  bool never_started() const { return never_started_; }
   RankReport report() const;
 
   // Before anything else is handled: has the lease ended (I1)?
@@ -74,6 +76,8 @@ class SlotState {
   void await_end(Duration patience, Instant now, KeeperActions& actions);
   void signal(std::int32_t number, KeeperActions& actions) const;
 
+  // Instead of the fork: stopped before the order to start it came, which is its end.
+  void never_start(Instant now, KeeperActions& actions);
   void forked(std::int32_t pid, Instant now, KeeperActions& actions);
   void fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions);
   void executed(KeeperActions& actions);
@@ -97,6 +101,7 @@ class SlotState {
   RankEnd end_;
   bool signalled_ = false;
   bool stop_when_forked_ = false;
+  bool never_started_ = false;
   Instant deadline_ = Instant::never();    // of the grace, of the killing
   Instant next_check_ = Instant::never();  // of the tree, once the leader has exited
   Duration check_period_;

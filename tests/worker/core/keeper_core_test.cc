@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <vector>
@@ -129,6 +130,71 @@ TEST(KeeperCore, NeverStartsAGenerationThatWasStoppedBeforeItCame) {
   keeper.send(Stop{{rank_id(0)}, generation(4), SIGTERM, Duration::seconds(1)});
   EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 4)).empty());
   EXPECT_EQ(all_of<action::ForkRank>(keeper.start(1, 5)).size(), 1U);
+}
+
+Stop stop_of(std::uint32_t rank, Generation generation) {
+  return {{rank_id(rank)}, generation, SIGTERM, Duration::seconds(1)};
+}
+
+TEST(KeeperCore, ReportsAtOnceTheEndOfWhatWasStoppedBeforeItCame) {
+  Keeper keeper;
+  const KeeperActions actions = keeper.send(stop_of(0, generation(4)));
+  const auto reports = all_of<action::Report>(actions);
+  ASSERT_EQ(reports.size(), 1U);
+  const RankReport& report = reports[0].report;
+  EXPECT_EQ(report.rank, rank_id(0));
+  EXPECT_EQ(report.generation, generation(4));
+  EXPECT_EQ(report.phase, RankPhase::kEnded);
+  EXPECT_EQ(report.pid, 0);
+  EXPECT_EQ(report.end.kind, EndKind::kNotExecuted);
+  EXPECT_EQ(report.end.value, ECANCELED);
+  EXPECT_EQ(report.end.detail, "stopped before it was started");
+  EXPECT_TRUE(report.end.after_our_signal);
+  EXPECT_TRUE(keeper.send(stop_of(0, generation(4))).empty()) << "a repeated order changes nothing";
+  EXPECT_TRUE(keeper.start(1, 4).empty()) << "I4: its late START is ignored";
+}
+
+TEST(KeeperCore, KeepsTheEndOfWhatWasStoppedBeforeItCameUntilItIsForgotten) {
+  Keeper keeper;
+  keeper.send(stop_of(0, generation(4)));
+  const auto hello = all_of<action::SayHello>(keeper.crash());
+  ASSERT_EQ(hello.size(), 1U);
+  ASSERT_EQ(hello[0].hello.ranks.size(), 1U);
+  EXPECT_EQ(hello[0].hello.ranks[0].end.value, ECANCELED);
+  keeper.send(KeeperForget{{rank_id(0)}, {generation(4)}});
+  EXPECT_TRUE(keeper.core().slots().empty());
+  EXPECT_TRUE(keeper.send(stop_of(0, generation(4))).empty());
+  EXPECT_EQ(all_of<action::ForkRank>(keeper.start(1, 5)).size(), 1U);
+}
+
+TEST(KeeperCore, KeepsOneSuchEndPerRank) {
+  Keeper keeper;
+  for (std::uint64_t counter = 1; counter <= 100; ++counter) keeper.send(stop_of(0, generation(counter)));
+  ASSERT_EQ(keeper.core().slots().size(), 1U);
+  EXPECT_TRUE(keeper.core().slots().contains(key(0, 100)));
+  EXPECT_TRUE(keeper.start(1, 99).empty());
+}
+
+TEST(KeeperCore, TellsNoEndOfARankOfWhichSomethingRuns) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 60'000);
+  for (const action::Report& told : all_of<action::Report>(keeper.send(stop_of(0, generation(2))))) {
+    EXPECT_EQ(told.report.generation, generation(1));
+    EXPECT_EQ(told.report.phase, RankPhase::kStopping);
+  }
+}
+
+TEST(KeeperCore, TellsNoEndOfAGenerationThatIsNone) {
+  Keeper keeper;
+  EXPECT_TRUE(keeper.send(stop_of(0, Generation{Term(1), 0})).empty());
+  EXPECT_TRUE(keeper.send(stop_of(0, Generation{Term(0), 7})).empty());
+  EXPECT_TRUE(keeper.core().slots().empty());
+}
+
+TEST(KeeperCore, TellsNoEndOfALaunchThatAGuardNeverHeardOf) {
+  Keeper keeper(KeeperKind::kGuard);
+  EXPECT_TRUE(keeper.send(stop_of(0, generation(4))).empty());
 }
 
 TEST(KeeperCore, RefusesARankWhoseEarlierGenerationIsNotGone) {
