@@ -3,6 +3,7 @@
 #include <list>
 #include <utility>
 
+#include "supervisor/core/placement.h"
 #include "supervisor/worker_links.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -24,9 +25,16 @@ constexpr std::size_t kViewers = 64;  // one more is closed at once
 
 class OutputRelay::Worker {
  public:
-  Worker(EventLoop& loop, std::unique_ptr<ServerLink> link, Inbox<Command>& commands, JobUuid job,
-         std::atomic<std::uint64_t>& dropped)
-      : loop_(loop), zmq_loop_(loop), link_(std::move(link)), commands_(commands), job_(job), dropped_(dropped) {}
+  Worker(EventLoop& loop, std::unique_ptr<ServerLink> link, Inbox<Command>& commands, JobUuid job, JobSpec spec,
+         Counters& counters)
+      : loop_(loop),
+        zmq_loop_(loop),
+        link_(std::move(link)),
+        commands_(commands),
+        job_(job),
+        spec_(std::move(spec)),
+        placement_(spec_),
+        counters_(counters) {}
 
   void run() {
     link_->attach(zmq_loop_, [this](InboundMessage&& message) { pass_on(std::move(message)); });
@@ -71,17 +79,27 @@ class OutputRelay::Worker {
   }
 
   void pass_on(InboundMessage&& message) {
-    if (message.frames.size() != 2 || !host_of_user_id(message.user_id)) return;
+    const auto host = host_of_user_id(message.user_id);
+    if (message.frames.size() != 2 || !host) return;
     const auto header = decode_header(message.frames[0].bytes());
     if (!header.ok() || header->job != job_) return;
     if (header->type != static_cast<std::uint16_t>(MessageType::kOutput)) return;
+    if (!runs_on(header->rank, *host)) {
+      counters_.forged.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
     if (viewers_.empty()) return;
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
     frame.header.type = static_cast<std::uint16_t>(MessageType::kViewerOutput);
     for (const auto& viewer : viewers_) {
-      if (!viewer->send(frame).ok()) dropped_.fetch_add(1, std::memory_order_relaxed);
+      if (!viewer->send(frame).ok()) counters_.dropped.fetch_add(1, std::memory_order_relaxed);
     }
+  }
+
+  bool runs_on(RankId rank, HostId host) const {
+    return rank.mesh.value() < spec_.meshes.size() && rank.rank.value() < spec_.meshes[rank.mesh.value()].size() &&
+           placement_.host_of(rank) == host;
   }
 
   EventLoop& loop_;
@@ -89,21 +107,23 @@ class OutputRelay::Worker {
   std::unique_ptr<ServerLink> link_;
   Inbox<Command>& commands_;
   JobUuid job_;
-  std::atomic<std::uint64_t>& dropped_;
+  const JobSpec spec_;
+  const Placement placement_;
+  Counters& counters_;
   std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
 };
 
-Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, JobUuid job) {
+Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, JobUuid job, JobSpec spec) {
   std::unique_ptr<OutputRelay> relay(new OutputRelay());
   MONARCH_ASSIGN(relay->commands_, Inbox<Command>::create(kCommands));
-  relay->dropped_ = std::make_unique<std::atomic<std::uint64_t>>(0);
-  relay->thread_ = std::thread(
-      [link = std::move(link), job, commands = relay->commands_.get(), dropped = relay->dropped_.get()]() mutable {
-        auto loop = EventLoop::create();
-        MONARCH_ASSERT(loop.ok());
-        Worker worker(**loop, std::move(link), *commands, job, *dropped);
-        worker.run();
-      });
+  relay->counters_ = std::make_unique<Counters>();
+  relay->thread_ = std::thread([link = std::move(link), job, commands = relay->commands_.get(), spec = std::move(spec),
+                                counters = relay->counters_.get()]() mutable {
+    auto loop = EventLoop::create();
+    MONARCH_ASSERT(loop.ok());
+    Worker worker(**loop, std::move(link), *commands, job, std::move(spec), *counters);
+    worker.run();
+  });
   return relay;
 }
 

@@ -2,7 +2,7 @@
 
 // OutputRelay: the bulk port. It passes pieces of the ranks' output from workers to the viewers that asked for it. Best effort: what a
 // viewer does not take in time is dropped and counted; each piece names its offset, and the viewer reads what it missed from the
-// rank's file.
+// rank's file. A host speaks for the ranks that are placed on it: what it says of another is dropped and counted.
 //
 // Thread: start(), add_viewer() and counters() from the supervisor's loop; it runs a thread of its own, so that a flood of output
 // never delays a beat. Lifetime: within the context's.
@@ -13,6 +13,7 @@
 #include <thread>
 #include <variant>
 
+#include "supervisor/core/job_spec.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -23,7 +24,7 @@ namespace monarch {
 
 class OutputRelay {
  public:
-  static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, JobUuid job);
+  static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, JobUuid job, JobSpec spec);
   ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;
@@ -31,16 +32,22 @@ class OutputRelay {
   // A connected SEQPACKET socket whose peer was checked; the viewer hears kAccepted first.
   Status add_viewer(UniqueFd socket);
   // Pieces that some viewer has to read from the file.
-  std::uint64_t dropped_pieces() const { return dropped_->load(std::memory_order_relaxed); }
+  std::uint64_t dropped_pieces() const { return counters_->dropped.load(std::memory_order_relaxed); }
+  // Pieces of ranks that are not placed on the host that sent them.
+  std::uint64_t forged_pieces() const { return counters_->forged.load(std::memory_order_relaxed); }
 
  private:
   struct Stop {};
+  struct Counters {
+    std::atomic<std::uint64_t> dropped = 0;
+    std::atomic<std::uint64_t> forged = 0;
+  };
   using Command = std::variant<UniqueFd, Stop>;
   class Worker;
   OutputRelay() = default;
 
   std::unique_ptr<Inbox<Command>> commands_;
-  std::unique_ptr<std::atomic<std::uint64_t>> dropped_;
+  std::unique_ptr<Counters> counters_;
   std::thread thread_;
 };
 

@@ -162,7 +162,7 @@ Status Supervisor::open_ports() {
   MONARCH_ASSIGN(auto bulk_link, ServerLink::bind(*context_, bulk, *keys_));
   ports_ = {.control = control_link_->port(), .bulk = bulk_link->port()};
   MONARCH_TRY(keep_ports(files_.directory, ports_));
-  MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), job_));
+  MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), job_, core_.spec()));
 
   links_ = std::make_unique<WorkerLinks>(
       *loop_, *control_link_, core_, files_.journal.term, this_process_as_holder(wall_now()).boot_id,
@@ -452,7 +452,8 @@ JobStatus Supervisor::status() const {
                      {"control.foreign_job", drops.foreign_job},
                      {"control.stale_link", drops.stale_link},
                      {"viewers.refused", viewers_->refused_peers()},
-                     {"output.dropped_pieces", relay_->dropped_pieces()}};
+                     {"output.dropped_pieces", relay_->dropped_pieces()},
+                     {"output.forged_pieces", relay_->forged_pieces()}};
   return status;
 }
 

@@ -1,0 +1,76 @@
+#include "supervisor/output_relay.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+
+#include "supervisor/worker_links.h"
+#include "tests/supervisor/core/fixtures.h"
+#include "tests/transport/zmq/zmq_lab.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+#include "transport/wire/seqpacket_channel.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr JobUuid kJob{};
+
+// Two hosts with two ranks each; the worker of the first is connected, and a viewer looks on.
+struct Relayed {
+  ZmqLab lab;
+  CurveKeyPair keys = key_pair();
+  std::unique_ptr<OutputRelay> relay;
+  std::unique_ptr<RecordedClient> worker;
+  std::unique_ptr<SeqpacketChannel> viewer;
+  std::vector<Frame> seen;
+
+  Relayed() {
+    lab.allow({{keys.public_key, user_id_of(HostId(0))}});
+    auto link = *ServerLink::bind(*lab.context, {}, lab.server_keys);
+    ClientOptions to;
+    to.port = link->port();
+    to.server_key = lab.server_keys.public_key;
+    relay = *OutputRelay::start(std::move(link), kJob, fixtures::job_of(2, 2));
+    worker = std::make_unique<RecordedClient>(*lab.context, *lab.loop, to, keys);
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+    viewer = *SeqpacketChannel::create(
+        *lab.events, UniqueFd(ends[0]),
+        {.on_frame = [this](Frame frame, std::vector<UniqueFd>) { seen.push_back(std::move(frame)); },
+         .on_closed = [](const Error&) {}});
+    EXPECT_TRUE(relay->add_viewer(UniqueFd(ends[1])).ok());
+    EXPECT_TRUE(lab.until([this] { return !seen.empty() && worker->link->connected(); }));
+    seen.clear();  // that it was accepted
+  }
+
+  void say(RankId rank, std::string bytes) {
+    FrameHeader header;
+    header.type = static_cast<std::uint16_t>(MessageType::kOutput);
+    header.job = kJob;
+    header.rank = rank;
+    std::vector<ZmqFrame> frames;
+    frames.push_back(ZmqFrame::copy(encode_header(header)));
+    frames.push_back(ZmqFrame::copy(encode_payload(Output{.bytes = std::move(bytes)})));
+    EXPECT_TRUE(worker->link->send(frames).ok());
+  }
+};
+
+}  // namespace
+
+TEST(OutputRelay, PassesOnWhatAHostSaysOfItsOwnRanksAlone) {
+  Relayed r;
+  r.say({MeshId(0), Rank(2)}, "of the other host");
+  r.say({MeshId(0), Rank(4)}, "of no rank");
+  r.say({MeshId(1), Rank(0)}, "of no mesh");
+  r.say({MeshId(0), Rank(1)}, "its own");
+  ASSERT_TRUE(r.lab.until([&] { return !r.seen.empty(); }));
+  EXPECT_EQ(decode_payload<Output>(r.seen.front().payload)->bytes, "its own");
+  EXPECT_EQ(r.seen.size(), 1U);
+  EXPECT_EQ(r.relay->forged_pieces(), 3U);
+  EXPECT_EQ(r.relay->dropped_pieces(), 0U);
+}
+
+}  // namespace monarch
