@@ -12,41 +12,24 @@
 
 #include "supervisor/client/endpoint.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/client/viewer_json.h"
-#include "supervisor/control_server.h"
 #include "supervisor/core/status.h"
-#include "supervisor/decider.h"
 #include "supervisor/journal/core_records.h"
 #include "supervisor/journal/runtime_dir.h"
-#include "supervisor/launch/guard.h"
-#include "supervisor/launch/local.h"
-#include "supervisor/output_relay.h"
-#include "supervisor/startup.h"
-#include "supervisor/verdict.h"
-#include "supervisor/worker_links.h"
+#include "supervisor/supervisor_loop.h"
 #include "transport/base/clock.h"
 #include "transport/base/json.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
-#include "transport/loop/signals.h"
-#include "transport/wire/codec.h"
-#include "transport/wire/viewer_messages.h"
-#include "transport/zmq/zap.h"
-#include "transport/zmq/zmq_loop.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr int kExitInternal = 70;
-constexpr int kExitJournal = 74;
 constexpr int kExitSuperseded = 75;
 constexpr char kLoopback[] = "127.0.0.1";
 
 constexpr std::size_t kJournalReports = 65'536;
-// How long viewers and the guard may take to read the last words.
 constexpr Duration kInventoryDeadline = Duration::seconds(5);
-constexpr Duration kFarewellDeadline = Duration::seconds(1);
 
 void write_ready(int fd, const Json& line) {
   if (fd < 0) return;
@@ -55,65 +38,7 @@ void write_ready(int fd, const Json& line) {
   (void)::close(fd);
 }
 
-// Owns everything of a running supervisor; its members are destroyed in the reverse order, sockets before their context.
-class Supervisor {
- public:
-  explicit Supervisor(JobFiles& files, const SuperviseOptions& options)
-      : files_(files),
-        options_(options),
-        core_(files.spec.spec, virtual_hosts(files.spec.spec.pool_size()),
-              {.job_id = files.job_id, .log_directory = files.log_directory()}) {}
-
-  Status open();
-  void begin();
-  int run();
-
- private:
-  Status open_ports();
-  Status open_doors();
-  void perform(const Action& action);
-  void launch(HostId host);
-  void return_to_job();
-  void finish(const FinishJob& finish);
-  void farewell();
-  void leave(int exit_code);
-  void step_down(const Error& why);
-  void announce(const char* type, Severity severity, std::string message);
-  void on_signal();
-  void on_journal();
-  void publish_keys();
-  std::uint64_t decide(const CoreEvent& event);
-  JobStatus status() const;
-  Status signal_ranks(const SignalRequest& request);
-
-  JobFiles& files_;
-  SuperviseOptions options_;
-  JobCore core_;
-  JobUuid job_;
-  bool returned_ = false;
-  bool return_told_ = false;
-  WallTime started_;
-  KnownPorts ports_;
-  std::unique_ptr<EventLoop> loop_;
-  std::unique_ptr<ZmqLoop> zmq_loop_;
-  std::unique_ptr<SignalFd> signals_;
-  std::unique_ptr<Inbox<JournalReport>> reports_;
-  std::unique_ptr<JournalThread> journal_;
-  std::unique_ptr<Decider> decider_;
-  std::optional<CurveKeyPair> keys_;
-  std::unique_ptr<ZmqContext> context_;
-  std::unique_ptr<ZapHandler> zap_;
-  std::unique_ptr<ServerLink> control_link_;
-  std::unique_ptr<WorkerLinks> links_;
-  std::unique_ptr<OutputRelay> relay_;
-  std::unique_ptr<Guard> guard_;
-  std::unique_ptr<LocalLauncher> launcher_;
-  std::unique_ptr<ControlServer> viewers_;
-  std::size_t published_keys_ = 0;
-  int exit_code_ = kExitInternal;
-  bool leaving_ = false;
-  Instant farewell_until_;
-};
+}  // namespace
 
 Status Supervisor::open() {
   // Threads made from here on inherit the mask.
@@ -332,36 +257,6 @@ void Supervisor::publish_keys() {
   if (!replaced.ok()) log_error("the table of keys: ", replaced.error().message);
 }
 
-void Supervisor::finish(const FinishJob& finish) {
-  Verdict verdict = finish.verdict;
-  verdict.started = started_;
-  verdict.ended = wall_now();
-  add_last_words(files_.log_directory(), verdict.cause);
-  exit_code_ = verdict.exit_code;
-  (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
-  (void)decider_->write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
-  (void)decider_->append(RecordType::kClean, {}, [this, verdict] {
-    remove_secrets(files_.directory);
-    viewers_->publish(verdict);
-    leave(exit_code_);
-  });
-}
-
-void Supervisor::leave(int exit_code) {
-  if (std::exchange(leaving_, true)) return;
-  exit_code_ = exit_code;
-  const Status told = guard_->shutdown(exit_code);
-  if (!told.ok()) log_error("telling the guard: ", told.error().message);
-  farewell_until_ = loop_->now() + kFarewellDeadline;
-  farewell();
-}
-
-void Supervisor::farewell() {
-  const bool said = viewers_->flushed() && guard_->pending_bytes() == 0;
-  if (said || loop_->now() >= farewell_until_) return loop_->stop();
-  (void)loop_->at(loop_->now() + Duration::milliseconds(5), [this] { farewell(); });
-}
-
 void Supervisor::on_signal() {
   while (const auto signal = signals_->next()) {
     if (signal->number == SIGPIPE) continue;
@@ -369,60 +264,6 @@ void Supervisor::on_signal() {
     request.how = core_.state().phase >= JobPhase::kStopping ? StopHow::kKill : StopHow::kOrderly;
     (void)decide(StopOrdered{.request = std::move(request)});
   }
-}
-
-void Supervisor::on_journal() {
-  for (JournalReport& report : reports_->take_all()) {
-    if (const auto* r = std::get_if<RecordsDurable>(&report)) {
-      decider_->on_durable(*r);
-    } else if (const auto* written = std::get_if<FileWritten>(&report)) {
-      decider_->on_answered(written->ticket);
-    } else if (const auto* taken = std::get_if<SnapshotTaken>(&report)) {
-      decider_->on_answered(taken->ticket);
-    } else if (const auto* refused = std::get_if<RequestRefused>(&report)) {
-      log_error("journal: ", refused->why.message);
-      if (!decider_->on_refused(refused->ticket)) step_down(refused->why);
-    } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
-      announce("journal.stuck", Severity::kError,
-               text("the journal cannot be written, decisions wait and ranks go on: ", printable(stuck->why.message)));
-    } else if (std::holds_alternative<JournalUnstuck>(report)) {
-      announce("journal.mended", Severity::kInfo, "the journal can be written again");
-    } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
-      step_down(failure->why);
-    }
-  }
-}
-
-// The journal cannot be continued: nothing more is decided, and the guard ends what it started.
-void Supervisor::step_down(const Error& why) {
-  decider_->abandon();
-  if (leaving_) return;
-  Verdict verdict;
-  verdict.outcome = Outcome::kFailed;
-  verdict.exit_code = kExitJournal;
-  verdict.cause.kind = CauseKind::kInternal;
-  verdict.cause.summary = text("the journal cannot be written: ", printable(why.message));
-  verdict.cause.rule = "journal failed: kill all";
-  verdict.reason = verdict.cause.summary;
-  verdict.started = started_;
-  verdict.ended = wall_now();
-  log_error(verdict.reason, ": stepping down");
-  const Status written = files_.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
-  if (!written.ok()) log_error(written.error().message);
-  remove_secrets(files_.directory);
-  viewers_->publish(verdict);
-  leave(kExitJournal);
-}
-
-// For who looks on now: of things that the journal cannot or need not know.
-void Supervisor::announce(const char* type, Severity severity, std::string message) {
-  JobEvent event;
-  event.time = wall_now();
-  event.type = type;
-  event.severity = severity;
-  event.message = std::move(message);
-  severity == Severity::kInfo ? log_info(event.message) : log_error(event.message);
-  viewers_->publish(event);
 }
 
 JobStatus Supervisor::status() const {
@@ -475,8 +316,6 @@ Status Supervisor::signal_ranks(const SignalRequest& request) {
   links_->signal(ranks, request.number);
   return {};
 }
-
-}  // namespace
 
 int supervise(const SuperviseOptions& options) {
   log_start({.name = "supervisor", .fd = STDERR_FILENO, .level = LogLevel::kInfo});

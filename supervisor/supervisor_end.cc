@@ -1,0 +1,108 @@
+#include <utility>
+
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/client/viewer_json.h"
+#include "supervisor/supervisor_loop.h"
+#include "supervisor/verdict.h"
+#include "transport/base/clock.h"
+#include "transport/base/json.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/viewer_messages.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kExitJournal = 74;
+// How long viewers and the guard may take to read the last words.
+constexpr Duration kFarewellDeadline = Duration::seconds(1);
+
+}  // namespace
+
+void Supervisor::finish(const FinishJob& finish) {
+  Verdict verdict = finish.verdict;
+  verdict.started = started_;
+  verdict.ended = wall_now();
+  add_last_words(files_.log_directory(), verdict.cause);
+  exit_code_ = verdict.exit_code;
+  (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
+  (void)decider_->write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+  (void)decider_->append(RecordType::kClean, {}, [this, verdict] {
+    remove_secrets(files_.directory);
+    viewers_->publish(verdict);
+    leave(exit_code_);
+  });
+}
+
+void Supervisor::leave(int exit_code) {
+  if (std::exchange(leaving_, true)) return;
+  exit_code_ = exit_code;
+  const Status told = guard_->shutdown(exit_code);
+  if (!told.ok()) log_error("telling the guard: ", told.error().message);
+  farewell_until_ = loop_->now() + kFarewellDeadline;
+  farewell();
+}
+
+void Supervisor::farewell() {
+  const bool said = viewers_->flushed() && guard_->pending_bytes() == 0;
+  if (said || loop_->now() >= farewell_until_) return loop_->stop();
+  (void)loop_->at(loop_->now() + Duration::milliseconds(5), [this] { farewell(); });
+}
+
+void Supervisor::on_journal() {
+  for (JournalReport& report : reports_->take_all()) {
+    if (const auto* r = std::get_if<RecordsDurable>(&report)) {
+      decider_->on_durable(*r);
+    } else if (const auto* written = std::get_if<FileWritten>(&report)) {
+      decider_->on_answered(written->ticket);
+    } else if (const auto* taken = std::get_if<SnapshotTaken>(&report)) {
+      decider_->on_answered(taken->ticket);
+    } else if (const auto* refused = std::get_if<RequestRefused>(&report)) {
+      log_error("journal: ", refused->why.message);
+      if (!decider_->on_refused(refused->ticket)) step_down(refused->why);
+    } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
+      announce("journal.stuck", Severity::kError,
+               text("the journal cannot be written, decisions wait and ranks go on: ", printable(stuck->why.message)));
+    } else if (std::holds_alternative<JournalUnstuck>(report)) {
+      announce("journal.mended", Severity::kInfo, "the journal can be written again");
+    } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
+      step_down(failure->why);
+    }
+  }
+}
+
+// The journal cannot be continued: nothing more is decided, and the guard ends what it started.
+void Supervisor::step_down(const Error& why) {
+  decider_->abandon();
+  if (leaving_) return;
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.exit_code = kExitJournal;
+  verdict.cause.kind = CauseKind::kInternal;
+  verdict.cause.summary = text("the journal cannot be written: ", printable(why.message));
+  verdict.cause.rule = "journal failed: kill all";
+  verdict.reason = verdict.cause.summary;
+  verdict.started = started_;
+  verdict.ended = wall_now();
+  log_error(verdict.reason, ": stepping down");
+  const Status written = files_.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+  if (!written.ok()) log_error(written.error().message);
+  remove_secrets(files_.directory);
+  viewers_->publish(verdict);
+  leave(kExitJournal);
+}
+
+// For who looks on now: of things that the journal cannot or need not know.
+void Supervisor::announce(const char* type, Severity severity, std::string message) {
+  JobEvent event;
+  event.time = wall_now();
+  event.type = type;
+  event.severity = severity;
+  event.message = std::move(message);
+  severity == Severity::kInfo ? log_info(event.message) : log_error(event.message);
+  viewers_->publish(event);
+}
+
+}  // namespace monarch

@@ -1,0 +1,91 @@
+#pragma once
+
+// Supervisor: what supervise() turns. It owns everything of a running supervisor and decides nothing: what comes in becomes events of the
+// core, and what the core decides is journalled and done. How it is put together and turns is in supervisor.cc, how it ends in
+// supervisor_end.cc.
+//
+// Thread: the process's main thread. Lifetime: the process's.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "supervisor/control_server.h"
+#include "supervisor/decider.h"
+#include "supervisor/launch/guard.h"
+#include "supervisor/launch/local.h"
+#include "supervisor/output_relay.h"
+#include "supervisor/startup.h"
+#include "supervisor/supervisor.h"
+#include "supervisor/worker_links.h"
+#include "transport/loop/signals.h"
+#include "transport/zmq/zap.h"
+#include "transport/zmq/zmq_loop.h"
+
+namespace monarch {
+
+inline constexpr int kExitInternal = 70;
+
+// Its members are destroyed in the reverse order, sockets before their context.
+class Supervisor {
+ public:
+  explicit Supervisor(JobFiles& files, const SuperviseOptions& options)
+      : files_(files),
+        options_(options),
+        core_(files.spec.spec, virtual_hosts(files.spec.spec.pool_size()),
+              {.job_id = files.job_id, .log_directory = files.log_directory()}) {}
+
+  Status open();
+  void begin();
+  int run();
+
+ private:
+  Status open_ports();
+  Status open_doors();
+  void perform(const Action& action);
+  void launch(HostId host);
+  void return_to_job();
+  void finish(const FinishJob& finish);
+  void farewell();
+  void leave(int exit_code);
+  void step_down(const Error& why);
+  void announce(const char* type, Severity severity, std::string message);
+  void on_signal();
+  void on_journal();
+  void publish_keys();
+  std::uint64_t decide(const CoreEvent& event);
+  JobStatus status() const;
+  Status signal_ranks(const SignalRequest& request);
+
+  JobFiles& files_;
+  SuperviseOptions options_;
+  JobCore core_;
+  JobUuid job_;
+  bool returned_ = false;
+  bool return_told_ = false;
+  WallTime started_;
+  KnownPorts ports_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<ZmqLoop> zmq_loop_;
+  std::unique_ptr<SignalFd> signals_;
+  std::unique_ptr<Inbox<JournalReport>> reports_;
+  std::unique_ptr<JournalThread> journal_;
+  std::unique_ptr<Decider> decider_;
+  std::optional<CurveKeyPair> keys_;
+  std::unique_ptr<ZmqContext> context_;
+  std::unique_ptr<ZapHandler> zap_;
+  std::unique_ptr<ServerLink> control_link_;
+  std::unique_ptr<WorkerLinks> links_;
+  std::unique_ptr<OutputRelay> relay_;
+  std::unique_ptr<Guard> guard_;
+  std::unique_ptr<LocalLauncher> launcher_;
+  std::unique_ptr<ControlServer> viewers_;
+  std::size_t published_keys_ = 0;
+  int exit_code_ = kExitInternal;
+  bool leaving_ = false;
+  Instant farewell_until_;
+};
+
+}  // namespace monarch
