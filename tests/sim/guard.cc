@@ -24,7 +24,8 @@ HostId host_of(const Incarnation& key) { return HostId(key.rank.rank.value()); }
 Guard::Guard(World& world)
     : world_(world),
       life_(std::make_shared<Life>()),
-      core_(KeeperOptions{.kind = KeeperKind::kGuard, .guarded = {.ping_deadline = limits::kSupervisorPingDeadline}}),
+      core_(KeeperOptions{.kind = KeeperKind::kGuard,
+                          .guarded = {.ping_deadline = limits::kSupervisorPingDeadline, .final_codes = {74, 75}}}),
       alarm_(world.scheduler, world.supervisor_clock, life_, [this] { handle(event::Tick{}); }) {}
 
 Guard::~Guard() = default;

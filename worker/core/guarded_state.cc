@@ -107,7 +107,7 @@ void GuardedState::hung_up(Instant now) {
   if (listens()) deadline_ = std::min(deadline_, now + kHangUpDeadline);
 }
 
-GuardedState::Outcome GuardedState::ended(Instant now) {
+GuardedState::Outcome GuardedState::ended(const RankEnd& end, Instant now) {
   deadline_ = Instant::never();
   next_ping_ = Instant::never();
   switch (phase_) {
@@ -122,6 +122,12 @@ GuardedState::Outcome GuardedState::ended(Instant now) {
   if (!ever_spoke_) {
     phase_ = GuardedPhase::kGone;
     return Outcome::kNeverReady;
+  }
+  const auto& final_codes = options_.final_codes;
+  if (end.kind == EndKind::kExited &&
+      std::find(final_codes.begin(), final_codes.end(), end.value) != final_codes.end()) {
+    phase_ = GuardedPhase::kGone;
+    return Outcome::kFinal;
   }
   while (!crashes_.empty() && now - crashes_.front() > options_.window) crashes_.pop_front();
   crashes_.push_back(now);

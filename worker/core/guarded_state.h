@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "transport/base/control_messages.h"
 #include "transport/base/limits.h"
@@ -21,6 +22,7 @@ struct GuardedOptions {
   std::uint32_t restarts = 5;  // within window; the next crash is the last
   Duration window = Duration::seconds(600);
   Duration ping_deadline = limits::kPingDeadline;
+  std::vector<std::int32_t> final_codes = {};  // it exits with one of these where a restart would end the same way
 };
 
 enum class GuardedPhase : std::uint8_t {
@@ -39,6 +41,7 @@ class GuardedState {
     kNone,
     kRestarts,    // it is started again at next_due()
     kNeverReady,  // it ended before it ever spoke
+    kFinal,       // by a code that no restart changes
     kGaveUp,      // its restarts are spent
     kLeft,        // in order
   };
@@ -58,7 +61,7 @@ class GuardedState {
   void spoke(Instant now);
   void pong(Instant now);
   void hung_up(Instant now);
-  Outcome ended(Instant now);  // it exited, or could not be forked
+  Outcome ended(const RankEnd& end, Instant now);  // it exited, or could not be forked
   // No restart any more; killed after `patience`.
   void let_go(Duration patience, Instant now);
 

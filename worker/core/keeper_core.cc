@@ -286,8 +286,9 @@ void KeeperCore::on(const event::GuardedHungUp& /*event*/, Instant now, KeeperAc
 void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& actions) {
   // While ending there is nothing to start it again for.
   if (exit_code_) guarded_.let_go(Duration::zero(), now);
-  switch (guarded_.ended(now)) {
-    case GuardedState::Outcome::kNeverReady: exit_code_ = exit_code_of(end); break;
+  switch (guarded_.ended(end, now)) {
+    case GuardedState::Outcome::kNeverReady:
+    case GuardedState::Outcome::kFinal: exit_code_ = exit_code_of(end); break;
     case GuardedState::Outcome::kGaveUp: exit_code_ = kExitInternal; break;
     case GuardedState::Outcome::kNone:
     case GuardedState::Outcome::kRestarts:

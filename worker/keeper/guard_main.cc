@@ -21,12 +21,14 @@ namespace monarch {
 namespace {
 
 constexpr int kExitUsage = 2;
+constexpr int kExitJournal = 74;  // the supervisor could not write or read the journal
+constexpr int kExitBusy = 75;     // another one holds the job
 constexpr std::string_view kUsage =
     "usage: monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…\n";
 
 struct GuardArguments {
   std::optional<int> ready_fd;
-  GuardedOptions guarded{.ping_deadline = limits::kSupervisorPingDeadline};
+  GuardedOptions guarded{.ping_deadline = limits::kSupervisorPingDeadline, .final_codes = {kExitJournal, kExitBusy}};
   std::vector<std::string> command;
 };
 

@@ -30,7 +30,8 @@ std::vector<Action> all_of(const KeeperActions& actions) {
 // A core whose forks succeed at once, on a clock that goes forward in steps of 100 ms with all ticks due in between.
 class Keeper {
  public:
-  explicit Keeper(KeeperKind kind = KeeperKind::kWorker) : core_({.kind = kind, .guarded = {}}) {
+  explicit Keeper(KeeperKind kind = KeeperKind::kWorker, const GuardedOptions& guarded = {})
+      : core_({.kind = kind, .guarded = guarded}) {
     send(event::Tick{});
     send(event::GuardedSpoke{});
   }
@@ -367,6 +368,24 @@ TEST(KeeperCore, GivesUpAfterFiveRestartsInTenMinutesAndKillsWhatItKeeps) {
   const auto exits = all_of<action::Exit>(keeper.end(0, 1));
   ASSERT_EQ(exits.size(), 1U);
   EXPECT_EQ(exits[0].code, 70);
+}
+
+TEST(KeeperCore, EndsWithAFinalCodeInsteadOfStartingTheGuardedProcessAgain) {
+  Keeper keeper(KeeperKind::kGuard, {.final_codes = {74, 75}});
+  keeper.send(event::Spawn{key(1, 1), {}});
+  EXPECT_EQ(all_of<action::ForkGuarded>(keeper.leave(73)).size(), 1U) << "any other code is a crash";
+  keeper.send(event::GuardedSpoke{});
+  const KeeperActions actions = keeper.leave(75);
+  EXPECT_TRUE(all_of<action::ForkGuarded>(actions).empty());
+  EXPECT_EQ(all_of<action::KillTree>(actions).size(), 1U) << "what it keeps ends with it";
+  const auto exits = all_of<action::Exit>(keeper.end(1, 1));
+  ASSERT_EQ(exits.size(), 1U);
+  EXPECT_EQ(exits[0].code, 75);
+}
+
+TEST(KeeperCore, TakesASignalWithTheNumberOfAFinalCodeForACrash) {
+  Keeper keeper(KeeperKind::kGuard, {.final_codes = {SIGSEGV}});
+  EXPECT_EQ(all_of<action::ForkGuarded>(keeper.crash()).size(), 1U);
 }
 
 TEST(KeeperCore, CountsOnlyTheCrashesOfTheWindow) {

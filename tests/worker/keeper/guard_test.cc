@@ -104,6 +104,24 @@ TEST_F(Guard, GivesUpWith70WhenItsRestartsAreSpent) {
   EXPECT_FALSE(alive(reports_[key(5)].pid)) << "what it keeps ends with it";
 }
 
+TEST_F(Guard, ExitsAsARestartedCommandDidThatNoRestartHelps) {
+  for (const int code : {74, 75}) {
+    Child* guard = start(keep_door());
+    enter_and_speak();
+    spawn(key(5), "exec sleep 1000");
+    ASSERT_TRUE(await_phase(5, RankPhase::kRunning));
+    kill_door();
+    reports_.clear();
+    enter_and_speak();
+    EXPECT_EQ(hello_->starts, 2U);
+    ASSERT_TRUE(await_phase(5, RankPhase::kRunning));
+    exit_door(code);
+    EXPECT_EQ(end_of(guard).value, code);
+    EXPECT_FALSE(alive(reports_[key(5)].pid)) << "what it keeps ends with it";
+    reports_.clear();
+  }
+}
+
 TEST_F(Guard, SpawnsAProcessWithoutGateOrLeaseAndTellsItsEnd) {
   start(keep_door());
   enter_and_speak();
