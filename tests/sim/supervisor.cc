@@ -18,7 +18,6 @@ constexpr Duration kHop = Duration::microseconds(50);
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 constexpr MeshId kWorkersMesh(0xFFFF'FFFFU);
 constexpr int kExitJournal = 74;
-constexpr int kExitSuperseded = 75;
 
 Incarnation key_of(HostId host, Generation generation) { return {{kWorkersMesh, Rank(host.value())}, generation}; }
 
