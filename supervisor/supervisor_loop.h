@@ -82,7 +82,6 @@ class Supervisor {
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<LocalLauncher> launcher_;
   std::unique_ptr<ControlServer> viewers_;
-  std::size_t published_keys_ = 0;
   int exit_code_ = kExitInternal;
   bool leaving_ = false;
   Instant farewell_until_;
