@@ -105,7 +105,7 @@ TEST_F(Guard, GivesUpWith70WhenItsRestartsAreSpent) {
 }
 
 TEST_F(Guard, ExitsAsARestartedCommandDidThatNoRestartHelps) {
-  for (const int code : {74, 75}) {
+  for (const unsigned char code : {74, 75}) {
     Child* guard = start(keep_door());
     enter_and_speak();
     spawn(key(5), "exec sleep 1000");
