@@ -105,7 +105,7 @@ TEST_F(Guard, GivesUpWith70WhenItsRestartsAreSpent) {
 }
 
 TEST_F(Guard, ExitsAsARestartedCommandDidThatNoRestartHelps) {
-  for (const unsigned char code : {74, 75}) {
+  for (const int code : {74, 75}) {
     Child* guard = start(keep_door());
     enter_and_speak();
     spawn(key(5), "exec sleep 1000");
@@ -115,7 +115,7 @@ TEST_F(Guard, ExitsAsARestartedCommandDidThatNoRestartHelps) {
     enter_and_speak();
     EXPECT_EQ(hello_->starts, 2U);
     ASSERT_TRUE(await_phase(5, RankPhase::kRunning));
-    exit_door(code);
+    exit_door(static_cast<unsigned char>(code));
     EXPECT_EQ(end_of(guard).value, code);
     EXPECT_FALSE(alive(reports_[key(5)].pid)) << "what it keeps ends with it";
     reports_.clear();
