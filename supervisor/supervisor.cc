@@ -29,6 +29,7 @@ constexpr int kExitSuperseded = 75;
 constexpr char kLoopback[] = "127.0.0.1";
 
 constexpr std::size_t kJournalReports = 65'536;
+// How long a supervisor that comes back waits for its guard to describe the workers that it kept.
 constexpr Duration kInventoryDeadline = Duration::seconds(5);
 
 void write_ready(int fd, const Json& line) {
