@@ -25,6 +25,8 @@ int run_attach(const Arguments& arguments, Context& context) {
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
+  auto selector = take_selector(arguments, job.spec, context);
+  if (!selector) return kExitUsage;
   const auto verdict = job.view.verdict();
   if (!job.view.live() && verdict.ok() && *verdict) return show_ended(job, **verdict, context, arguments.has("json"));
   say_note(context.terminal, text("attached to ", job.view.id(), "; Ctrl-C detaches"));
@@ -33,16 +35,22 @@ int run_attach(const Arguments& arguments, Context& context) {
   options.output = options.events = options.result = true;
   options.json = arguments.has("json");
   options.style = line_style(arguments);
+  options.wanted = wanted_streams(arguments, job.spec, std::move(*selector));
   return follow_job(job, context, std::move(options)).exit_code;
 }
 
 }  // namespace
 
 Command attach_command() {
+  std::vector<Flag> flags = output_flags();
+  for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {.name = "attach",
           .summary = "show a live job's output and events from now on; exits as the job does",
-          .description = "Ctrl-C detaches and leaves the job running.",
-          .flags = output_flags(),
+          .description =
+              "Ctrl-C detaches and leaves the job running. --mesh, --at, --rank, --host and --generation choose whose "
+              "output\n"
+              "is shown.",
+          .flags = std::move(flags),
           .positionals = {{.name = "JOB", .help = "which job"}},
           .run = run_attach};
 }

@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
+#include "cli/session_flags.h"
 #include "supervisor/client/viewer_json.h"
 #include "supervisor/journal/journal_reader.h"
 #include "transport/base/clock.h"
@@ -46,7 +47,22 @@ void wait_for_change(int inotify, Duration at_most) {
   while (inotify >= 0 && ::read(inotify, changes.data(), changes.size()) > 0) continue;
 }
 
-int follow_events(const OpenedJob& job, const Context& context, bool json) {
+struct Shown {
+  Selector selector;
+  bool json = false;
+  bool colour = false;
+};
+
+std::string words_of(const std::vector<Record>& records, const Shown& shown) {
+  std::string out;
+  for (const Record& record : records) {
+    const auto event = event_of(record);
+    if (event && shown.selector.has(*event)) out += event_words(*event, shown.json, shown.colour);
+  }
+  return out;
+}
+
+int follow_events(const OpenedJob& job, const Context& context, const Shown& shown) {
   auto directory = job.view.directory().directory.duplicate();
   if (!directory.ok()) return fail(context, directory.error().message);
   const UniqueFd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -57,11 +73,8 @@ int follow_events(const OpenedJob& job, const Context& context, bool json) {
   const auto contents = read_journal(*files);
   if (!contents.ok()) return fail(context, contents.error().message);
   if (!contents->usable()) return fail(context, contents->describe_end());
-  for (const std::vector<Record>* part : {&contents->history, &contents->records}) {
-    for (const Record& record : *part) {
-      if (const auto event = event_of(record)) write_out(event_words(*event, json, context.terminal.out_colour));
-    }
-  }
+  write_out(words_of(contents->history, shown));
+  write_out(words_of(contents->records, shown));
   JournalFollower follower(*files, *contents);
   Instant alive_at = boot_now();
   for (;;) {
@@ -72,9 +85,7 @@ int follow_events(const OpenedJob& job, const Context& context, bool json) {
     if (!news.ok()) return fail(context, news.error().message);
     if (news->missed > 0)
       say_note(context.terminal, text(news->missed, " records were deleted before they could be read"));
-    for (const Record& record : news->records) {
-      if (const auto event = event_of(record)) write_out(event_words(*event, json, context.terminal.out_colour));
-    }
+    write_out(words_of(news->records, shown));
     if (ended) {
       const auto verdict = job.view.verdict();
       if (verdict.ok() && *verdict) return kExitOk;
@@ -88,12 +99,17 @@ int follow_events(const OpenedJob& job, const Context& context, bool json) {
 int run_events(const Arguments& arguments, Context& context) {
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
-  const bool json = arguments.has("json");
-  if (arguments.has("follow")) return follow_events(*argument.job, context, json);
+  auto selector = take_selector(arguments, argument.job->spec, context);
+  if (!selector) return kExitUsage;
+  const Shown shown{
+      .selector = std::move(*selector), .json = arguments.has("json"), .colour = context.terminal.out_colour};
+  if (arguments.has("follow")) return follow_events(*argument.job, context, shown);
   const auto events = argument.job->view.events();
   if (!events.ok()) return fail(context, events.error().message);
   std::string out;
-  for (const JobEvent& event : events->events) out += event_words(event, json, context.terminal.out_colour);
+  for (const JobEvent& event : events->events) {
+    if (shown.selector.has(event)) out += event_words(event, shown.json, shown.colour);
+  }
   write_out(out);
   return events->cut.empty() ? kExitOk
                              : fail(context, text("what follows in the journal cannot be read: ", events->cut));
@@ -102,11 +118,13 @@ int run_events(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command events_command() {
+  std::vector<Flag> flags = {{.name = "follow", .value = "", .help = "go on until the job has ended", .letter = 'f'},
+                             {.name = "json", .value = "", .help = "one object per line"}};
+  for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {.name = "events",
           .summary = "show what happened to a job, from its journal, while it runs and after it",
           .description = "",
-          .flags = {{.name = "follow", .value = "", .help = "go on until the job has ended", .letter = 'f'},
-                    {.name = "json", .value = "", .help = "one object per line"}},
+          .flags = std::move(flags),
           .positionals = {{.name = "JOB", .help = "which job"}},
           .run = run_events};
 }

@@ -32,19 +32,20 @@ int run_logs(const Arguments& arguments, Context& context) {
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
-  auto wanted = selection(arguments, job.spec, context);
-  if (!wanted) return kExitUsage;
+  auto selector = take_selector(arguments, job.spec, context);
+  if (!selector) return kExitUsage;
+  auto wanted = wanted_streams(arguments, job.spec, std::move(*selector));
   const auto verdict = job.view.verdict();
   const bool ended = verdict.ok() && verdict->has_value();
   if (!arguments.has("follow") || ended) {
     return print_logs(
         job, context,
-        {.style = line_style(arguments), .log_directory = job.view.log_directory(), .wanted = std::move(*wanted)});
+        {.style = line_style(arguments), .log_directory = job.view.log_directory(), .wanted = std::move(wanted)});
   }
   SessionOptions options;
   options.viewer = "logs";
   options.output = options.from_the_start = options.reader_decides = true;
-  options.wanted = std::move(*wanted);
+  options.wanted = std::move(wanted);
   options.style = line_style(arguments);
   const SessionEnd end = follow_job(job, context, std::move(options));
   return end.verdict ? kExitOk : end.exit_code;
@@ -55,7 +56,8 @@ int run_logs(const Arguments& arguments, Context& context) {
 Command logs_command() {
   std::vector<Flag> flags = {
       {.name = "follow", .value = "", .help = "go on until the job has ended; Ctrl-C detaches", .letter = 'f'}};
-  for (const Flag& flag : selection_flags()) flags.push_back(flag);
+  for (const Flag& flag : selector_flags()) flags.push_back(flag);
+  for (const Flag& flag : stream_flags()) flags.push_back(flag);
   for (const Flag& flag : output_flags()) flags.push_back(flag);
   return {.name = "logs",
           .summary = "show what ranks wrote, from their files, while the job runs and after it",

@@ -14,6 +14,8 @@ int run_run(const Arguments& arguments, Context& context) {
   if (!timeout) return kExitUsage;
   const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
   if (!input) return kExitUsage;
+  auto selector = take_selector(arguments, input->spec, context);
+  if (!selector) return kExitUsage;
   for (const std::string& note : input->notes) say_note(context.terminal, note);
 
   // Before the supervisor starts: a Ctrl-C meanwhile must stop the job, and not only us.
@@ -30,6 +32,7 @@ int run_run(const Arguments& arguments, Context& context) {
   options.output = options.from_the_start = options.events = options.result = true;
   options.json = arguments.has("json");
   options.style = line_style(arguments);
+  options.wanted = wanted_streams(arguments, input->spec, std::move(*selector));
   options.stop_after = *timeout;
   options.spec_name = input->name;
   return follow_job(*job.view, input->spec, context, **signals, std::move(options)).exit_code;
@@ -42,6 +45,7 @@ Command run_command() {
                               .value = "DURATION",
                               .help = "stop the job in order after this (30s, 5m, 4h): exit code 124"}};
   for (const Flag& flag : output_flags()) flags.push_back(flag);
+  for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {
       .name = "run",
       .summary = "start a job, show its output and events until it ends, and exit as it did",
@@ -49,7 +53,9 @@ Command run_command() {
           "The ranks' stdout goes to stdout, their stderr and our own words to stderr. Ctrl-C once stops the job in\n"
           "order, twice kills it, three times leaves while the supervisor goes on killing. TERM and HUP stop it in\n"
           "order; USR1, USR2, QUIT and CONT go to the ranks; Ctrl-Z stops the viewer alone. A viewer that is killed\n"
-          "leaves the job running: monarch attach.",
+          "leaves the job running: monarch attach. --mesh, --at, --rank, --host and --generation choose whose output "
+          "is\n"
+          "shown.",
       .flags = std::move(flags),
       .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true}},
       .run = run_run};

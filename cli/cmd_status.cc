@@ -2,6 +2,7 @@
 #include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
+#include "cli/session_flags.h"
 #include "cli/status_text.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
@@ -13,6 +14,8 @@ namespace {
 int run_status(const Arguments& arguments, Context& context) {
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
+  const auto selector = take_selector(arguments, argument.job->spec, context);
+  if (!selector) return kExitUsage;
   const auto status = argument.job->view.status(argument.job->spec);
   if (!status.ok()) {
     const std::string& id = argument.job->view.id();
@@ -21,18 +24,25 @@ int run_status(const Arguments& arguments, Context& context) {
                                  .help = text("monarch events ", id)});
     return kExitInternal;
   }
-  write_out(arguments.has("json") ? to_json(status_json(*status)) + "\n"
-                                  : status_text(*status, context.terminal.out_colour));
+  const JobStatus shown = selected_part(*status, *selector);
+  if (shown.meshes.empty() && shown.hosts.empty() && !selector->selects_all()) {
+    say_error(context.terminal, nothing_selected(argument.job->view.id()));
+    return kExitUsage;
+  }
+  write_out(arguments.has("json") ? to_json(status_json(shown)) + "\n"
+                                  : status_text(shown, context.terminal.out_colour));
   return kExitOk;
 }
 
 }  // namespace
 
 Command status_command() {
+  std::vector<Flag> flags = {{.name = "json", .value = "", .help = "as one line of JSON"}};
+  for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {.name = "status",
           .summary = "show a job's meshes, ranks and hosts, while it runs and after it",
           .description = "Without a supervisor, what its journal says.",
-          .flags = {{.name = "json", .value = "", .help = "as one line of JSON"}},
+          .flags = std::move(flags),
           .positionals = {{.name = "JOB", .help = "which job"}},
           .run = run_status};
 }

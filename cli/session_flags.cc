@@ -1,10 +1,9 @@
 #include "cli/session_flags.h"
 
-#include <algorithm>
-
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/values.h"
+#include "supervisor/core/placement.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -20,49 +19,42 @@ LineStyle line_style(const Arguments& arguments) {
   return arguments.has("no-prefix") ? LineStyle::kBare : LineStyle::kPrefixed;
 }
 
-std::vector<Flag> selection_flags() {
+std::vector<Flag> selector_flags() {
   return {{.name = "mesh", .value = "MESH", .help = "of this mesh only"},
-          {.name = "rank", .value = "RANKS", .help = "of these ranks only, such as 3,7-9"},
-          {.name = "stdout", .value = "", .help = "what they wrote to stdout only"},
-          {.name = "stderr", .value = "", .help = "what they wrote to stderr only"}};
+          {.name = "at", .value = "COORDINATES", .help = "of these coordinates only, such as replica=2,gpu=0:4"},
+          {.name = "rank", .value = "RANKS", .help = "of these ranks of a mesh only, such as 3,7-9"},
+          {.name = "host", .value = "HOSTS", .help = "of these hosts only, such as node[05-07]"},
+          {.name = "generation", .value = "GENERATIONS", .help = "of these generations only, such as 2"}};
 }
 
-namespace {
-
-std::optional<std::function<bool(const StreamId&)>> wrong(const Context& context, const std::string& message,
-                                                          const std::string& help) {
-  say_error(context.terminal, {.id = "E0904", .message = message, .help = help});
+std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context) {
+  auto selector = Selector::parse({.mesh = arguments.value("mesh"),
+                                   .at = arguments.value("at"),
+                                   .ranks = arguments.value("rank"),
+                                   .hosts = arguments.value("host"),
+                                   .generations = arguments.value("generation")},
+                                  spec);
+  if (auto* found = std::get_if<Selector>(&selector)) return std::move(*found);
+  say_error(context.terminal, std::get<Complaint>(selector));
   return std::nullopt;
 }
 
-}  // namespace
+std::vector<Flag> stream_flags() {
+  return {{.name = "stdout", .value = "", .help = "what they wrote to stdout only"},
+          {.name = "stderr", .value = "", .help = "what they wrote to stderr only"}};
+}
 
-std::optional<std::function<bool(const StreamId&)>> selection(const Arguments& arguments, const JobSpec& spec,
-                                                              const Context& context) {
-  const auto ranks = ranks_flag(arguments, "rank");
-  if (!ranks.ok()) return wrong(context, ranks.error().message, "");
-  const std::string mesh_name = arguments.value("mesh").value_or("");
-  std::vector<std::string> names;
-  for (const MeshSpec& mesh : spec.meshes) names.push_back(mesh.name);
-  if (!mesh_name.empty() && std::find(names.begin(), names.end(), mesh_name) == names.end()) {
-    return wrong(context, text("--mesh ", printable(mesh_name), ": the job has no such mesh"),
-                 text("one of: ", join(names, " ")));
-  }
-  const bool any_rank = std::any_of(spec.meshes.begin(), spec.meshes.end(), [&](const MeshSpec& mesh) {
-    if (!mesh_name.empty() && mesh.name != mesh_name) return false;
-    for (std::uint32_t rank = 0; rank < mesh.size(); ++rank) {
-      if (!*ranks || (*ranks)->contains(rank)) return true;
-    }
-    return false;
-  });
-  if (!any_rank) return wrong(context, "--rank: the job has no such rank", "monarch status shows the ranks");
+std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, const JobSpec& spec,
+                                                    Selector selector) {
   const bool out = arguments.has("stdout") || !arguments.has("stderr");
   const bool err = arguments.has("stderr") || !arguments.has("stdout");
-  return [names, mesh_name, ranks = *ranks, out, err](const StreamId& stream) {
-    if (!mesh_name.empty() && names[stream.rank.mesh.value()] != mesh_name) return false;
-    if (ranks && !ranks->contains(stream.rank.rank.value())) return false;
-    return stream.stream == OutputStream::kStdout ? out : err;
+  const auto wanted = [selector = std::move(selector), placement = Placement(spec),
+                       pool = virtual_hosts(spec.pool_size()), out, err](const StreamId& stream) {
+    if (!(stream.stream == OutputStream::kStdout ? out : err)) return false;
+    return selector.selects_all() ||
+           selector.has(stream.rank, pool[placement.host_of(stream.rank).value()].name, stream.generation);
   };
+  return wanted;
 }
 
 std::optional<std::optional<Duration>> timeout_flag(const Arguments& arguments, const Context& context) {

@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/job_argument.h"
+#include "cli/selector.h"
 #include "cli/viewer_session.h"
 
 namespace monarch {
@@ -19,11 +20,15 @@ namespace monarch {
 std::vector<Flag> output_flags();
 LineStyle line_style(const Arguments& arguments);
 
-// --mesh, --rank, --stdout and --stderr.
-std::vector<Flag> selection_flags();
+// --mesh, --at, --rank, --host and --generation, the same for every command that has them.
+std::vector<Flag> selector_flags();
 // Nothing: stderr says what is wrong.
-std::optional<std::function<bool(const StreamId&)>> selection(const Arguments& arguments, const JobSpec& spec,
-                                                              const Context& context);
+std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context);
+
+// --stdout and --stderr.
+std::vector<Flag> stream_flags();
+// Which output is meant by both.
+std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, const JobSpec& spec, Selector selector);
 
 // Nothing: its value is wrong, and stderr says so.
 std::optional<std::optional<Duration>> timeout_flag(const Arguments& arguments, const Context& context);

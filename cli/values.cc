@@ -43,6 +43,12 @@ bool RankList::contains(std::uint32_t rank) const {
                      [&](const Range& range) { return range.first <= rank && rank <= range.last; });
 }
 
+std::uint32_t RankList::largest() const {
+  std::uint32_t largest = 0;
+  for (const Range& range : ranges_) largest = std::max(largest, range.last);
+  return largest;
+}
+
 Result<std::optional<Duration>> duration_flag(const Arguments& arguments, std::string_view flag) {
   const std::optional<std::string> written = arguments.value(flag);
   if (!written) return std::optional<Duration>();

@@ -21,6 +21,7 @@ class RankList {
  public:
   static Result<RankList> parse(std::string_view written);
   bool contains(std::uint32_t rank) const;
+  std::uint32_t largest() const;
 
  private:
   struct Range {

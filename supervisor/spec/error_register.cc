@@ -97,6 +97,18 @@ constexpr ErrorDoc kErrors[] = {
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "
      "than ignored."},
+    {"E0920", "not a selector",
+     "Ranks are selected by --mesh, --at, --rank, --host and --generation. Coordinates are written as "
+     "`--at replica=2,gpu=0:4`, ranks and generations as `3,7-9`, hosts as `node[05-07]`."},
+    {"E0921", "a selector names what the job does not have",
+     "A mesh, a dimension, an index, a rank or a host of that name is not part of the job. `monarch status` and "
+     "`monarch plan` show what is."},
+    {"E0922", "ranks of several meshes",
+     "`--rank` counts within one mesh: in a job with several, `--mesh` says which, or `--at` with a dimension that "
+     "only "
+     "one of them has."},
+    {"E0923", "nothing is selected",
+     "The selector is right, but nothing that is there now is meant by it: no such generation, or no process."},
 };
 
 }  // namespace

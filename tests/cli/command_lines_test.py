@@ -34,6 +34,10 @@ supervision:
   restart: {max: 0}
   reallocate: {max: 0}
 """
+PAIR = GOOD.replace("hosts: 2", "hosts: 3").replace("supervision:", """  reader:
+    dims: {slot: 1}
+    program: [echo, hello]
+supervision:""")
 BROKEN = GOOD.replace("dims:", "dimms:").replace("reallocate: {max: 0}", "hartbeat: 2s")
 
 
@@ -52,6 +56,7 @@ class CommandLines(harness.MonarchTest):
     def world(self):
         self.write("good.yaml", GOOD)
         self.write("broken.yaml", BROKEN)
+        self.write("pair.yaml", PAIR)
         self.write("empty.yaml", "")
         os.mkdir(self.path("work", "folder"))
         foreign = self.path("foreign")
