@@ -4,7 +4,8 @@ import os
 import re
 import subprocess
 
-SKIPPED_FOLDERS = re.compile(r"^(\.git|build|build-.*|__pycache__|shared)$")
+# `.git` is a folder, or in a linked worktree a file.
+SKIPPED = re.compile(r"^(\.git|build|build-.*|__pycache__|shared)$")
 CXX = (".cc", ".h", ".hpp")
 
 
@@ -18,9 +19,9 @@ class SourceTree:
     def files(self, *endings):
         found = []
         for folder, subfolders, names in os.walk(self.root):
-            subfolders[:] = sorted(d for d in subfolders if not SKIPPED_FOLDERS.match(d))
+            subfolders[:] = sorted(d for d in subfolders if not SKIPPED.match(d))
             for name in sorted(names):
-                if not endings or name.endswith(endings):
+                if name != ".git" and (not endings or name.endswith(endings)):
                     found.append(os.path.relpath(os.path.join(folder, name), self.root))
         return found
 
