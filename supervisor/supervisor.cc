@@ -1,6 +1,5 @@
 #include "supervisor/supervisor.h"
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "transport/base/json.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/process/hidden_memory.h"
 
 namespace monarch {
 
@@ -320,10 +320,8 @@ Status Supervisor::signal_ranks(const SignalRequest& request) {
 
 int supervise(const SuperviseOptions& options) {
   log_start({.name = "supervisor", .fd = STDERR_FILENO, .level = LogLevel::kInfo});
-  // It holds the job's secret key: no core dump, and no other process may read its memory (C32).
-  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  const rlimit no_core{0, 0};
-  (void)::setrlimit(RLIMIT_CORE, &no_core);
+  refuse_core_dumps();  // it holds the job's secret key
+  hide_memory();
   // A link per host and libzmq's own: at the limit its listener spins. Ranks are forked by keepers and keep what the user has.
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {

@@ -217,6 +217,7 @@ class MonarchTest(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="mh-", dir="/tmp")
         self.tag = uuid.uuid4().hex
         self._shm_before = set(os.listdir("/dev/shm"))
+        self._hidden = set()
         self._running = []
         self.environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "HOME": self.path("home"),
@@ -286,7 +287,7 @@ class MonarchTest(unittest.TestCase):
         return json.loads(self.read(self.job_file("verdict.json", job)))
 
     def processes(self):
-        return leftovers.processes(self.folder, self.tag, self.jobs())
+        return leftovers.processes(self.folder, self.tag, self.jobs(), self._hidden)
 
     def find(self, program, *arguments):
         """Live processes of this test whose program has this name and whose arguments hold all of these."""
@@ -325,7 +326,7 @@ class MonarchTest(unittest.TestCase):
     def leftovers(self):
         """Everything that must not outlive a job, in words."""
         jobs = self.jobs()
-        return [*map(str, leftovers.processes(self.folder, self.tag, jobs)), *leftovers.sockets(self.folder),
+        return [*map(str, self.processes()), *leftovers.sockets(self.folder),
                 *leftovers.files(self.folder), *leftovers.shared_memory(jobs, self._shm_before),
                 *leftovers.cgroups(self.folder)]
 

@@ -1,7 +1,9 @@
 """Finds what a test left behind: processes, sockets, shared memory, temporary files, keys and cgroups of its jobs.
 
 A process belongs to a test if its environment carries the test's tag or a job id of its state directory, or if it holds
-something in the test's folder (working directory, open file, an argument). Nothing here kills; see harness.py.
+something in the test's folder (working directory, open file, an argument). Our own processes show no environment and
+no files to anybody but root: for an ordinary user they belong to a test as parents or children of what belongs to it, or
+because they did a moment ago. Nothing here kills; see harness.py.
 """
 
 import glob
@@ -10,6 +12,7 @@ import re
 import stat
 
 TAG = "MONARCH_HARNESS_TAG"
+OURS = ("monarch", "monarch-worker")
 
 
 class Process:
@@ -22,9 +25,14 @@ class Process:
         status = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
         self.state = status[0].decode() if status else ""
         self.parent = int(status[1]) if status else 0
+        self.start = int(status[19]) if status else 0
         # Who made itself undumpable shows its executable to root alone.
         executable = _link(f"/proc/{pid}/exe") or (self.arguments[0].decode(errors="replace") if self.arguments else "")
         self.program = os.path.basename(executable.removesuffix(" (deleted)"))
+
+    def hidden(self):
+        """One of our programs, and not for us to look into."""
+        return self.program in OURS and not os.access(f"/proc/{self.pid}/environ", os.R_OK)
 
     def holds(self, folder):
         links = [_link(f"/proc/{self.pid}/cwd"), *(_link(p) for p in glob.glob(f"/proc/{self.pid}/fd/*"))]
@@ -61,24 +69,43 @@ def ancestors():
     return found
 
 
-def processes(folder, tag, jobs):
-    """The live processes of a test. A zombie is its parent's business and has no environment to tell it by.
+def processes(folder, tag, jobs, known=None):
+    """The live processes of a test. A zombie is its parent's business and has no environment to tell it by. `known` is
+    a set that one test passes every time: it remembers the hidden ones, whose relatives may end before them.
 
     WARNING: a process that forks and exits between the listing of /proc and the look at it would show neither itself
     nor its child. So the listing is repeated until it holds no process that was not looked at.
     """
     marks = {f"{TAG}={tag}".encode(), *(f"MONARCH_JOB_ID={job}".encode() for job in jobs)}
     seen = ancestors()
-    found = []
+    found, hidden = [], []
     for _ in range(100):
         new = {int(entry) for entry in os.listdir("/proc") if entry.isdigit()} - seen
         if not new:
             break
         seen |= new
         for process in map(Process, sorted(new)):
-            if process.state not in ("", "Z", "X") and (marks & process.environment or process.holds(folder)):
+            if process.state in ("", "Z", "X"):
+                continue
+            if marks & process.environment or process.holds(folder):
                 found.append(process)
-    return found
+            elif process.hidden():
+                hidden.append(process)
+    return found + _relatives(found, hidden, known if known is not None else set())
+
+
+def _relatives(found, hidden, known):
+    """Those of the hidden processes that belong to the found ones, by birth or by memory."""
+    ours = [p for p in hidden if (p.pid, p.start) in known]
+    grew = True
+    while grew:
+        pids = {p.pid for p in found + ours}
+        parents = {p.parent for p in found + ours}
+        new = [p for p in hidden if p not in ours and (p.parent in pids or p.pid in parents)]
+        ours += new
+        grew = bool(new)
+    known.update((p.pid, p.start) for p in ours)
+    return ours
 
 
 def sockets(folder):

@@ -1,4 +1,7 @@
-"""The key of a job is nowhere but in its file, and that is gone after the end; files and folders are its owner's alone."""
+"""The key of a job is nowhere but in its file, and that is gone after the end; files and folders are its owner's alone.
+
+Who knows a secret shows nothing of itself, and what the submitting shell passes on reaches the ranks and no file.
+"""
 
 import base64
 import glob
@@ -7,6 +10,7 @@ import stat
 
 import harness
 import jobs
+import users
 
 
 class Secrets(jobs.JobTest):
@@ -80,6 +84,75 @@ class Secrets(jobs.JobTest):
             if path != but and os.path.isfile(path):
                 with open(path, "rb") as file:
                     self.assert_without(needles, file.read(), path)
+
+
+# Prints the pids, of those given, whose environment holds the canary, and for the others why it cannot be read.
+READ_ENVIRONMENTS = """
+import sys
+for pid in sys.argv[2:]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            print(pid, "found" if sys.argv[1].encode() in file.read() else "absent")
+    except OSError as error:
+        print(pid, error.strerror)
+"""
+
+
+class Hidden(users.UserTest):
+    CANARY = "canary-3c1f5a9be0d24871"
+    OURS = ("guard", "supervisor", "keeper", "daemon")
+
+    def running(self, hosts=1):
+        run = self.start("run", self.job("mark there; until [ -e go ]; do sleep 0.05; done; exit 7", hosts=hosts, slots=2,
+                                         mesh={"env_pass": ["CANARY_*"]}), env={"CANARY_TOKEN": self.CANARY})
+        ranks = self.wait_for_marks("there", 2 * hosts)
+        return run, {role: self.process(role) for role in self.OURS}, ranks
+
+    def test_who_knows_secrets_is_hidden_and_dumps_no_core(self):
+        run, ours, ranks = self.running()
+        for role, process in ours.items():
+            # What others of the user may not look into belongs to root (proc(5), prctl(2) PR_SET_DUMPABLE).
+            self.assertEqual(os.stat(f"/proc/{process.pid}/environ").st_uid, 0, role)
+        for role in ("supervisor", "daemon"):
+            self.assertRegex(self.read(f"/proc/{ours[role].pid}/limits"), r"Max core file size +0 +0 ", role)
+            self.assertEqual(int(self.read(f"/proc/{ours[role].pid}/coredump_filter"), 16), 0, role)
+        for pid in ranks:
+            self.assertEqual(os.stat(f"/proc/{pid}/environ").st_uid, self.uid, "a rank is its user's")
+            for what in ("limits", "coredump_filter"):
+                core = [line for line in self.read(f"/proc/{pid}/{what}").splitlines() if "core" in line or what != "limits"]
+                mine = [line for line in self.read(f"/proc/self/{what}").splitlines() if "core" in line or what != "limits"]
+                self.assertEqual(core, mine, f"{what} of a rank")
+        self.write("go", "")
+        self.end_of(run, 7)
+
+    def test_what_the_shell_passes_on_reaches_the_ranks_alone(self):
+        run, ours, ranks = self.running()
+        pids = [*(p.pid for p in ours.values()), *ranks]
+        def environments(done):
+            self.assertEqual(done.status, 0, done)
+            return {int(line.split()[0]): line.partition(" ")[2] for line in done.out.splitlines()}
+        program = ("/usr/bin/python3", "-c", READ_ENVIRONMENTS, self.CANARY, *pids)
+        mine = environments(self.as_user(*program))
+        self.assertEqual(mine, {**{p.pid: "Permission denied" for p in ours.values()}, **{p: "found" for p in ranks}})
+        for process in self.processes():
+            self.assertNotIn(self.CANARY.encode(), b" ".join(process.arguments), process)
+        if os.geteuid() == 0:
+            self.assertEqual(set(environments(self.as_other(*program)).values()), {"Permission denied"})
+        self.assertEqual(self.files_with(self.CANARY.encode()), [])
+        self.monarch("status", "--json")
+        self.write("go", "")
+        done, _ = self.end_of(run, 7)
+        self.assertNotIn(self.CANARY, done.out + done.err)
+        self.assertEqual(self.files_with(self.CANARY.encode()), [], "after the end")
+
+    def files_with(self, needle):
+        """Also in the journal, the kept spec and every log: the canary is searched for as it is."""
+        found = []
+        for path in glob.glob(self.path("**"), recursive=True):
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    found += [path] if needle in file.read() else []
+        return found
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
+#include "transport/process/hidden_memory.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_message.h"
@@ -42,15 +43,6 @@ struct FirstWord {
   UniqueFd stash;
 };
 
-// libzmq copies the secret key, so no memory of ours goes into a core file. WARNING: a core_pattern that is a pipe
-// ignores RLIMIT_CORE (core(5)); the filter holds there too.
-void refuse_core_dumps() {
-  const rlimit none{0, 0};
-  (void)::setrlimit(RLIMIT_CORE, &none);  // lowering a limit does not fail
-  const UniqueFd filter(::open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC));
-  if (filter.valid()) (void)!::write(filter.get(), "0", 1);  // without the file there are no core dumps
-}
-
 // Each rank has two pipes and two files here.
 void raise_descriptor_limit() {
   rlimit descriptors{};
@@ -60,7 +52,8 @@ void raise_descriptor_limit() {
 }
 
 void prepare_process() {
-  refuse_core_dumps();
+  refuse_core_dumps();  // first: what it writes is root's once the memory is hidden
+  hide_memory();
   raise_descriptor_limit();
   (void)::mallopt(M_ARENA_MAX, kArenas);
   (void)::mallopt(M_MMAP_THRESHOLD, kMapFromBytes);

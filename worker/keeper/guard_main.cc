@@ -11,6 +11,7 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/process/hidden_memory.h"
 #include "worker/keeper/keeper.h"
 #include "worker/keeper/keeper_main.h"
 
@@ -73,6 +74,7 @@ int fail(const Error& error, int code) {
 }  // namespace
 
 int guard_main(const std::vector<std::string>& arguments) {
+  hide_memory();  // its environment is that of the submitting shell
   auto parsed = parse(arguments);
   if (!parsed) return fail(parsed.error(), kExitUsage);
   log_start({.name = "guard"});

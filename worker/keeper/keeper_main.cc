@@ -16,6 +16,7 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/process/hidden_memory.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "worker/keeper/keeper.h"
@@ -119,6 +120,7 @@ bool usable_host_name(const std::string& name) {
 }  // namespace
 
 int keeper_main() {
+  hide_memory();  // the stash has the worker's secret key; a limit would be the ranks' too
   const mode_t umask = ::umask(077);
   auto order = read_order(STDIN_FILENO);
   if (!order) return refuse(order.error());
