@@ -209,6 +209,15 @@ int run_plan(const Arguments& arguments, Context& context) {
       .input = *input, .placement = Placement(input->spec), .hosts = virtual_hosts(input->spec.pool_size())};
   const bool json = arguments.has("json");
   const bool with_env = arguments.has("env") || wanted.ranks;
+  const auto& meshes = input->spec.meshes;
+  const bool known =
+      std::any_of(meshes.begin(), meshes.end(), [&](const MeshSpec& m) { return m.name == wanted.mesh; });
+  if (!wanted.mesh.empty() && !known) {
+    say_error(context.terminal, {.id = "E0904",
+                                 .message = text("--mesh ", printable(wanted.mesh), ": the spec has no such mesh"),
+                                 .help = text("monarch plan ", printable(input->name), " shows the meshes")});
+    return kExitUsage;
+  }
 
   std::string out = json ? plan_json(plan) : job_plan(plan, context.terminal.out_colour);
   if (with_env) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/synonyms.h"
 #include "supervisor/spec/suggest.h"
 #include "transport/base/text.h"
 
@@ -39,7 +40,8 @@ std::vector<std::string> visible_names(const std::vector<Command>& commands) {
 
 Complaint unknown_command(const std::vector<Command>& commands, const std::string& written) {
   const std::vector<std::string> names = visible_names(commands);
-  const std::optional<std::string> near = meant(written, names);
+  std::optional<std::string> near = command_meant(written);
+  if (!near || std::find(names.begin(), names.end(), *near) == names.end()) near = meant(written, names);
   return {.id = "E0901",
           .message = text("unknown command `", printable(written), "`"),
           .help = near ? text("did you mean `monarch ", *near, "`?") : text("one of: ", join(names, " "))};
@@ -49,10 +51,16 @@ Complaint unknown_flag(const Command& command, const std::string& written) {
   const std::string name = written.substr(0, written.find('='));
   std::vector<std::string> known;
   for (const Flag& flag : flags_of(command)) known.push_back(text("--", flag.name));
+  Complaint complaint{.id = "E0902",
+                      .message = text("unknown flag `", printable(name), "` of `monarch ", command.name, "`"),
+                      .help = text("monarch ", command.name, " --help lists them")};
   const std::optional<std::string> near = meant(name, known);
-  return {.id = "E0902",
-          .message = text("unknown flag `", printable(name), "` of `monarch ", command.name, "`"),
-          .help = near ? text("did you mean `", *near, "`?") : text("monarch ", command.name, " --help lists them")};
+  if (const auto instead = instead_of_flag(command.name, name)) {
+    complaint.help = *instead;
+  } else if (near) {
+    complaint.help = text("did you mean `", *near, "`?");
+  }
+  return complaint;
 }
 
 std::string usage_line(const Command& command) {

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "supervisor/spec/diagnostics.h"
+#include "transport/base/assert.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -25,6 +27,7 @@ void write_out(std::string_view words) { write_all(STDOUT_FILENO, words); }
 void write_err(std::string_view words) { write_all(STDERR_FILENO, words); }
 
 std::string complaint_text(const Complaint& complaint, bool colour) {
+  MONARCH_ASSERT(find_error(complaint.id) != nullptr);
   std::string out = text(paint(Colour::kRed, text("error[", complaint.id, "]"), colour), ": ", complaint.message, "\n");
   if (!complaint.help.empty()) out += text("  = ", paint(Colour::kCyan, "help", colour), ": ", complaint.help, "\n");
   return out;

@@ -17,7 +17,7 @@ void write_out(std::string_view words);
 void write_err(std::string_view words);
 
 struct Complaint {
-  std::string id;       // "E0906"
+  std::string id;       // "E0906", of the register in supervisor/spec/error_register.cc
   std::string message;  // one line, printable
   std::string help;     // may be empty
 };

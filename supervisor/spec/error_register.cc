@@ -1,5 +1,5 @@
 // The register of errors: E00xx the file, E01xx its structure, E02xx single values, E03xx values that contradict each
-// other, E04xx what this build cannot do.
+// other, E04xx what this build cannot do, E09xx the command line and what a command finds around it.
 
 #include <algorithm>
 #include <array>
@@ -97,6 +97,32 @@ constexpr ErrorDoc kErrors[] = {
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "
      "than ignored."},
+    {"E0901", "no such command",
+     "The first word after `monarch` names a command, in full; `monarch --help` lists them. `monarch supervise` is "
+     "started by others."},
+    {"E0902", "no such flag",
+     "The command does not have this flag. Flags follow the command and are written in full: `--tim` is not taken for "
+     "`--timeout`. Flags of the program belong after `--`, or into the spec."},
+    {"E0903", "a command is not used as it should be",
+     "An argument is missing or too many, a flag lacks its value, has one that it does not take, or is given twice."},
+    {"E0904", "a flag with a wrong value",
+     "The value of the flag is not what it takes, or names something that the job does not have. Durations have a unit "
+     "(`30s`), ranks are written as `3,7-9`."},
+    {"E0905", "a variable with a wrong name or value",
+     "Each flag is also a variable: MONARCH_OPT_TIMEOUT=5m is `--timeout 5m`. One that belongs to no flag, or a switch "
+     "that is set to neither true nor false, is refused: ignored in silence, it would do harm later."},
+    {"E0906", "no such job",
+     "JOB is an id, a unique beginning of one, the name of the only such job that is live, `last`, or left out if one "
+     "job is live. What fits no job of yours, or more than one, is refused."},
+    {"E0907", "the folder of the state cannot be used",
+     "Jobs are kept in $MONARCH_STATE_DIR, else $XDG_STATE_HOME/monarch, else ~/.local/state/monarch. The path must be "
+     "absolute, the folder yours alone (mode 0700), and its file system writable."},
+    {"E0908", "monarch itself failed",
+     "A part of the installation is missing, the system refused something that is always granted, or the supervisor "
+     "could not be followed. The message has what the system answered. Exit code 70."},
+    {"E0909", "the job could not be started",
+     "The journal could not be written, another supervisor holds the job, or hosts could not be started in time. "
+     "`supervisor.log` in the job's folder has the details. Exit code 69, 74 or 75."},
     {"E0920", "not a selector",
      "Ranks are selected by --mesh, --at, --rank, --host and --generation. Coordinates are written as "
      "`--at replica=2,gpu=0:4`, ranks and generations as `3,7-9`, hosts as `node[05-07]`."},

@@ -111,7 +111,7 @@ std::string_view without_byte_order_mark(std::string_view source) {
 bool check_source(std::string_view source, Report& report) {
   if (source.size() > limits::kSpecBytes) {
     report.error("E0002", {},
-                 {.message = text("the file has ", source.size(), " bytes; at most ", limits::kSpecBytes, " are read"),
+                 {.message = text("the file has more than ", limits::kSpecBytes, " bytes"),
                   .help = "data belongs into files of its own"});
     return false;
   }

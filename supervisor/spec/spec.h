@@ -31,7 +31,8 @@ struct SpecOutcome {
   std::vector<Diagnostic> diagnostics;  // in the order of the text; render() them with the source's text
 };
 
-// A regular file of at most limits::kSpecBytes. The error names the path and what the system answered.
+// A regular file. The error names the path and what the system answered. Of a file with more than limits::kSpecBytes enough
+// is read for load_spec to refuse it.
 Result<SpecSource> read_spec_file(const std::string& path);
 
 SpecOutcome load_spec(const SpecSource& source);
