@@ -12,7 +12,7 @@ namespace monarch {
 namespace {
 
 // Lower comes first.
-int urgency(const RankEnd& end) { return end.kind == EndKind::kNotExecuted || end.out_of_memory ? 0 : 1; }
+int urgency(const RankEnd& end) { return was_not_executed(end) || end.out_of_memory ? 0 : 1; }
 
 int class_order(const RankEnd& end) { return end.kind == EndKind::kSignaled ? 0 : 1; }
 
@@ -28,7 +28,8 @@ bool is_failure(const RankEnd& end) {
     case EndKind::kNone: return false;
     case EndKind::kExited: return end.value != 0;
     case EndKind::kSignaled:
-    case EndKind::kNotExecuted: return true;
+    case EndKind::kNotExecuted:
+    case EndKind::kSetupFailed: return true;
   }
   return true;
 }
@@ -70,6 +71,7 @@ std::string describe_end(const RankEnd& end) {
                   end.core_dumped ? " (core dumped)" : "");
     case EndKind::kNotExecuted:
       return text("could not be executed: ", printable(end.detail), ": ", std::generic_category().message(end.value));
+    case EndKind::kSetupFailed: return text("setup failed with exit code ", end.value);
   }
   return "";
 }
@@ -77,7 +79,8 @@ std::string describe_end(const RankEnd& end) {
 int exit_code_of(const RankEnd& end) {
   switch (end.kind) {
     case EndKind::kNone: return 70;
-    case EndKind::kExited: return end.value;
+    case EndKind::kExited:
+    case EndKind::kSetupFailed: return end.value;
     case EndKind::kSignaled: return 128 + end.value;
     case EndKind::kNotExecuted: return end.value == ENOENT ? 127 : 126;
   }

@@ -279,7 +279,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   FirstCause& cause = verdict.cause;
   cause.mesh = spec.name;
   cause.generation = state.generation.counter;
-  const bool exec_error = first && state.ends[*first].end.kind == EndKind::kNotExecuted;
+  const bool exec_error = first && was_not_executed(state.ends[*first].end);
   if ((state.host_lost && !exec_error) || !first) {
     // Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came after a
     // signal that we never ordered, a worker ended its ranks by itself: it had lost us for a lease, or was told to end.

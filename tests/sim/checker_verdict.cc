@@ -31,7 +31,7 @@ void Checker::check_rank_cause(const Verdict& verdict, const JobCore& core) cons
   const auto mesh = std::find_if(meshes.begin(), meshes.end(), [&](const MeshSpec& m) { return m.name == cause.mesh; });
   check(mesh != meshes.end(), "truth", "the cause is of no mesh");
   const RankId rank{MeshId(static_cast<std::uint32_t>(mesh - meshes.begin())), Rank(*cause.rank)};
-  if (cause.end.kind == EndKind::kNotExecuted) return;  // of a process that never was, or was never a program
+  if (was_not_executed(cause.end)) return;  // of a process that never was, or was never a program
   const auto found = processes_.find(rank);
   check(found != processes_.end(), "truth", "the cause never ran");
   const RankProcess& process = *found->second.back();

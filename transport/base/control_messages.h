@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/base/ids.h"
@@ -32,6 +33,7 @@ enum class MessageType : std::uint16_t {
   kStop = 19,
   kSignal = 20,
   kShutdown = 21,
+  kTell = 22,
   // worker → supervisor, bulk port
   kOutput = 32,
   // keeper → guarded process
@@ -39,7 +41,7 @@ enum class MessageType : std::uint16_t {
   kKeeperPipes = 49,
   kKeeperPing = 50,
   kKeeperChanged = 51,
-  // guarded process → keeper (and kReserve, kStart, kStop, kSignal as above; the keeper answers kReserved)
+  // guarded process → keeper (and kReserve, kStart, kStop, kSignal, kTell as above; the keeper answers kReserved)
   kKeeperPong = 64,
   kKeeperStash = 65,
   kKeeperLease = 66,
@@ -75,8 +77,9 @@ enum class EndKind : std::uint8_t {
   kExited,       // value: the exit code
   kSignaled,     // value: the signal
   kNotExecuted,  // value: the errno of the step that failed; detail says which step on what
+  kSetupFailed,  // value: the exit code of the mesh's `setup` on this host, 128+n for a signal; the program was not executed
 };
-constexpr EndKind monarch_enum_max(EndKind) { return EndKind::kNotExecuted; }
+constexpr EndKind monarch_enum_max(EndKind) { return EndKind::kSetupFailed; }
 
 struct RankEnd {
   EndKind kind = EndKind::kNone;
@@ -85,6 +88,21 @@ struct RankEnd {
   bool after_our_signal = false;  // we had signalled it (stop, kill, lease end) before it ended
   bool out_of_memory = false;     // the kernel's OOM killer took it
   bool core_dumped = false;
+};
+
+// The program itself never ran.
+inline bool was_not_executed(const RankEnd& end) {
+  return end.kind == EndKind::kNotExecuted || end.kind == EndKind::kSetupFailed;
+}
+
+// What a rank says of itself over its notify socket. The last of it travels with the beats; none of it is journalled.
+struct RankProgress {
+  std::optional<std::uint64_t> step;                         // X_MONARCH_STEP
+  std::string phase;                                         // X_MONARCH_PHASE; empty: it never named one
+  std::string status;                                        // STATUS; raw bytes
+  std::vector<std::pair<std::string, std::string>> metrics;  // X_MONARCH_METRIC, by name: the number as it was written
+  Instant at;                                                // the host's boot clock; meaningful once any of it is set
+  bool operator==(const RankProgress&) const = default;
 };
 
 struct RankReport {
@@ -99,6 +117,8 @@ struct RankReport {
   std::uint64_t stdout_bytes = 0;  // written to the host's file so far
   std::uint64_t stderr_bytes = 0;
   bool output_complete = false;  // both streams reached EOF and lie in their files
+  bool ready = false;            // as Start::ready says; never taken back
+  RankProgress progress;
 };
 
 // First message of every new link, and the answer to a resync. Names what the worker is.
@@ -135,29 +155,56 @@ struct Ack {
   bool say_hello = false;  // resync: the supervisor does not know this link
 };
 
-// Reserve ports on this host for a gang's generation. The keeper holds them, bound and not listening, until the ranks of that
-// generation have ended.
+// Reserve ports and GPUs on this host for a gang's generation. The keeper holds the ports, bound and not listening, until the ranks
+// of that generation have ended, or release them at their start; the GPUs are locked against other jobs of this user.
 struct Reserve {
   MeshId mesh;
   GangId gang;
   Generation generation;
-  std::uint32_t count = 1;
+  std::uint32_t count = 1;           // ports of the keeper's choice
+  std::vector<std::uint16_t> fixed;  // and these
+  std::vector<std::string> gpus;     // their UUIDs
 };
 
 struct Reserved {
   MeshId mesh;
   GangId gang;
   Generation generation;
-  std::vector<std::uint16_t> ports;
-  std::string error;  // empty: they are held
+  std::vector<std::uint16_t> ports;  // `count` of them, then those of `fixed`
+  std::string error;                 // empty: they are held; else what is taken, and by whom where that is known
 };
 
 enum class OrphanAction : std::uint8_t { kHold, kStop, kRun };
 constexpr OrphanAction monarch_enum_max(OrphanAction) { return OrphanAction::kRun; }
 
+// When a rank is ready.
+enum class ReadyKind : std::uint8_t {
+  kExec,    // its program was executed
+  kNotify,  // it said READY=1
+  kTcp,     // RankStart::ready_port accepts a connection
+};
+constexpr ReadyKind monarch_enum_max(ReadyKind) { return ReadyKind::kTcp; }
+
+enum class BindKind : std::uint8_t { kNone, kCore, kNuma };
+constexpr BindKind monarch_enum_max(BindKind) { return BindKind::kNuma; }
+
+// The cores of a rank. They are numbered from 0 among those that the keeper may use, neighbours of one NUMA node together.
+struct RankBinding {
+  BindKind kind = BindKind::kNone;
+  std::uint32_t first_cpu = 0;
+  std::uint32_t cpus = 0;
+  std::vector<std::string> gpus;  // UUIDs; kNuma: the node of the first of them, if it is known, else of first_cpu
+  bool operator==(const RankBinding&) const = default;
+};
+
 struct RankStart {
   RankId rank;
   std::map<std::string, std::string> env;  // of this rank alone; wins over Start::env
+  std::vector<std::string> program;        // argv of this rank alone; empty: Start's
+  std::string workdir;                     // empty: Start's
+  std::vector<std::uint16_t> ports;        // reserved ones that are its own: released when it is executed
+  std::uint16_t ready_port = 0;            // Start::ready kTcp: one of them
+  RankBinding binding;
 };
 
 // Start these ranks of one gang. They are forked at once and wait at their gates: START grants nothing, the first matching ACK
@@ -176,6 +223,9 @@ struct Start {
   std::int32_t stop_signal = 15;
   Duration stop_grace = Duration::seconds(30);
   std::uint64_t log_max_bytes = 0;  // per rank and stream
+  ReadyKind ready = ReadyKind::kExec;
+  std::string
+      setup;  // bash; its environment is the base of the ranks'. Run once per host and mesh, by the first rank past its gate
 };
 
 // Stop these ranks if they run at `generation` or below, and never start that generation of them again. CONT, `signal`, the
@@ -191,6 +241,13 @@ struct Signal {
   std::vector<RankId> ranks;
   Generation generation;
   std::int32_t number = 0;
+};
+
+// A line for ranks that listen on MONARCH_EVENTS; those that do not miss it.
+struct Tell {
+  std::vector<RankId> ranks;
+  Generation generation;
+  std::string json;  // one object
 };
 
 // Kill what is left, remove the worker's state but for logs, exit 0.
@@ -281,6 +338,20 @@ struct Bootstrap {
   Duration heartbeat = Duration::seconds(1);
   Duration suspect_after = Duration::seconds(3);
   Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
+  std::string socket_directory;  // of this worker, 0700: the doors of its ranks; short (107 bytes a path)
+};
+
+struct Gpu {
+  std::uint32_t index = 0;  // as CUDA_VISIBLE_DEVICES of this host counts
+  std::string uuid;
+  bool operator==(const Gpu&) const = default;
+};
+
+// What a host has for ranks, as its keeper found it at its start.
+struct HostInventory {
+  std::uint32_t cpus = 0;  // that the keeper may use
+  std::vector<Gpu> gpus;
+  bool operator==(const HostInventory&) const = default;
 };
 
 // What it answers on its standard output, one frame, before it closes it.
@@ -290,6 +361,7 @@ struct BootstrapReply {
   std::string boot_id;
   std::string version;
   std::string error;  // not empty: it could not start, and this is why
+  HostInventory inventory;
 };
 
 // What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper makes the first

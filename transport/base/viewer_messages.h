@@ -77,6 +77,9 @@ struct RankStatus {
   std::uint64_t generation = 0;
   std::int32_t pid = 0;
   std::string end;  // "exit code 0"; empty while it lives
+  bool ready = false;
+  RankProgress progress;
+  std::int64_t progress_age_milliseconds = -1;  // since the rank's last word; -1: it never spoke
 };
 
 struct MeshStatus {
@@ -84,6 +87,7 @@ struct MeshStatus {
   std::vector<std::pair<std::string, std::uint32_t>> dims;
   std::string phase;  // waiting starting running stopping done failed
   std::vector<RankStatus> ranks;
+  bool sidecar = false;
 };
 
 struct HostStatus {

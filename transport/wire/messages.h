@@ -12,18 +12,21 @@
 namespace monarch {
 
 MONARCH_FIELDS(RankEnd, kind, value, detail, after_our_signal, out_of_memory, core_dumped);
+MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at);
 MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
-               output_complete);
+               output_complete, ready, progress);
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
-MONARCH_FIELDS(Reserve, mesh, gang, generation, count);
+MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus);
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
-MONARCH_FIELDS(RankStart, rank, env);
+MONARCH_FIELDS(RankBinding, kind, first_cpu, cpus, gpus);
+MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding);
 MONARCH_FIELDS(Start, mesh, mesh_name, gang, generation, program, env, workdir, ranks, orphan, orphan_ttl, stop_signal,
-               stop_grace, log_max_bytes);
+               stop_grace, log_max_bytes, ready, setup);
 MONARCH_FIELDS(Stop, ranks, generation, signal, grace);
 MONARCH_FIELDS(Signal, ranks, generation, number);
+MONARCH_FIELDS(Tell, ranks, generation, json);
 MONARCH_FIELDS(Shutdown, reason);
 MONARCH_FIELDS(Output, stream, offset, bytes);
 MONARCH_FIELDS(KeeperHello, incarnation, keeper_pid, starts, has_stash, ranks, spawned);
@@ -37,8 +40,10 @@ MONARCH_FIELDS(KeeperForget, ranks, generations);
 MONARCH_FIELDS(KeeperSpawn, program, env, workdir);
 MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
-               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl);
-MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error);
+               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, socket_directory);
+MONARCH_FIELDS(Gpu, index, uuid);
+MONARCH_FIELDS(HostInventory, cpus, gpus);
+MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory);
 MONARCH_FIELDS(DaemonStash, job, bootstrap, public_key, secret_key, promised);
 
 }  // namespace monarch

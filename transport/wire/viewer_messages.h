@@ -16,8 +16,8 @@ MONARCH_FIELDS(JobEvent, number, time, severity, type, host, mesh, rank, generat
 MONARCH_FIELDS(FirstCause, kind, host, mesh, rank, gang, gang_rank, generation, pid, end, summary, rule, stderr_tail,
                secondary);
 MONARCH_FIELDS(Verdict, outcome, exit_code, cause, reason, started, ended, left_behind);
-MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end);
-MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks);
+MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end, ready, progress, progress_age_milliseconds);
+MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar);
 MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds);
 MONARCH_FIELDS(JobStatus, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict);
 MONARCH_FIELDS(Attach, output, events, after_event, viewer);

@@ -26,7 +26,8 @@ constexpr std::int32_t kExitSignalBase = 128;
 
 std::int32_t exit_code_of(const RankEnd& end) {
   switch (end.kind) {
-    case EndKind::kExited: return end.value;
+    case EndKind::kExited:
+    case EndKind::kSetupFailed: return end.value;
     case EndKind::kSignaled: return kExitSignalBase + end.value;
     case EndKind::kNotExecuted: return end.value == ENOENT ? kExitNotFound : kExitNotExecutable;
     case EndKind::kNone: return kExitInternal;

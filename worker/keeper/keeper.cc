@@ -47,6 +47,7 @@ std::string describe(const RankEnd& end) {
     case EndKind::kExited: return text("exited with ", end.value);
     case EndKind::kSignaled: return text("was ended by ", signal_name(end.value));
     case EndKind::kNotExecuted: return errno_error(text("could not be started: ", end.detail), end.value).message;
+    case EndKind::kSetupFailed: return text("was not started: setup exited with ", end.value);
     case EndKind::kNone: break;
   }
   return "ended";

@@ -21,8 +21,8 @@
 namespace monarch {
 
 using EveryMessage =
-    std::tuple<Hello, Beat, Ack, Reserve, Reserved, Start, Stop, Signal, Shutdown, Output, KeeperHello, KeeperPipes,
-               KeeperPing, KeeperPong, KeeperChanged, KeeperStash, KeeperLease, KeeperForget, KeeperSpawn,
+    std::tuple<Hello, Beat, Ack, Reserve, Reserved, Start, Stop, Signal, Shutdown, Tell, Output, KeeperHello,
+               KeeperPipes, KeeperPing, KeeperPong, KeeperChanged, KeeperStash, KeeperLease, KeeperForget, KeeperSpawn,
                KeeperShutdown, Bootstrap, BootstrapReply, JobEvent, Verdict, JobStatus, Attach, StatusRequest,
                StopRequest, SignalRequest, ViewerOutput, Accepted, Refused>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
@@ -35,6 +35,7 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "stop",
                                                                   "signal",
                                                                   "shutdown",
+                                                                  "tell",
                                                                   "output",
                                                                   "keeper-hello",
                                                                   "keeper-pipes",
