@@ -19,6 +19,7 @@ Command logs_command();
 Command events_command();
 Command plan_command();
 Command validate_command();
+Command explain_command();
 Command version_command();
 Command supervise_command();
 

@@ -1,0 +1,36 @@
+#pragma once
+
+// The value of a key in a spec, with where it comes from: a line of the file, `supervision` at the top level, or the default.
+//
+// Thread: pure functions.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/job_spec.h"
+#include "supervisor/spec/explain.h"
+#include "supervisor/spec/yaml.h"
+
+namespace monarch {
+
+struct EffectiveValue {
+  enum class Source : std::uint8_t {
+    kWritten,
+    kTopLevel,  // `supervision` there, of a mesh that does not say it itself
+    kDefault,
+    kDerived,  // from other keys
+    kNone,
+  };
+
+  std::string path;   // "meshes.trainer.gang"
+  std::string value;  // as a spec would write it; empty with kNone
+  Source source = Source::kNone;
+  std::uint32_t line = 0;  // kWritten, and kTopLevel if it is written there
+};
+
+// One for each key with a value at or below `key`; `*` stands for every name that the spec has there. Empty: the spec has nothing of
+// that name. load_spec made `job` of `root`.
+std::vector<EffectiveValue> effective_values(const YamlNode& root, const JobSpec& job, const NamedKey& key);
+
+}  // namespace monarch

@@ -1,0 +1,228 @@
+#include "supervisor/spec/key_help.h"
+
+#include <algorithm>
+
+#include "supervisor/spec/schema.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr KeyHelp kHelp[] = {
+    {"version", "1"},
+    {"job", "qwen3"},
+    {"launch", "{local: {hosts: 4}}",
+     "The pool of hosts comes from here. The meshes take its first hosts in the order in which they are written; the "
+     "next "
+     "`spares` are kept connected; the rest is left alone until a host must be replaced."},
+    {"launch.local", "{hosts: 4, spares: 1}",
+     "Virtual hosts are called v1, v2, ... and have addresses of their own in 127.0.1.0/24; each has its own worker. "
+     "They "
+     "share the cores of this machine. Everything that real hosts can do is tried out with them."},
+    {"launch.local.hosts", "4"},
+    {"launch.local.spares", "1"},
+    {"launch.local.spares.count", "1"},
+    {"launch.local.spares.prepare", "[python3, warm.py]"},
+    {"launch.ssh", "{hosts: \"node[01-20]\", spares: 2}"},
+    {"launch.ssh.hosts", "\"node[01-20]\"",
+     "A compressed list needs quotes if it starts with a bracket. A host may also be {name: gpu2, address: 10.0.0.7, "
+     "user: "
+     "bob}."},
+    {"launch.ssh.hosts_file", "hosts.txt"},
+    {"launch.ssh.spares", "2"},
+    {"launch.ssh.spares.count", "2"},
+    {"launch.ssh.spares.prepare", "[python3, warm.py]"},
+    {"launch.ssh.user", "alice"},
+    {"launch.ssh.port", "2222"},
+    {"launch.ssh.identity", "~/.ssh/cluster"},
+    {"launch.ssh.known_hosts", "~/.ssh/cluster_hosts"},
+    {"launch.ssh.config", "~/.ssh/config"},
+    {"launch.ssh.jump", "[login1]"},
+    {"launch.ssh.connect_timeout", "30s"},
+    {"launch.ssh.parallel", "16"},
+    {"launch.ssh.worker", "/opt/monarch/bin/monarch-worker"},
+    {"launch.slurm", "{nodes: 18, spares: 2, partition: gpu, time: 4h}"},
+    {"launch.slurm.nodes", "18"},
+    {"launch.slurm.spares", "2"},
+    {"launch.slurm.spares.count", "2"},
+    {"launch.slurm.spares.prepare", "[python3, warm.py]"},
+    {"launch.slurm.partition", "gpu"},
+    {"launch.slurm.account", "physics"},
+    {"launch.slurm.qos", "high"},
+    {"launch.slurm.time", "4h", "Slurm's 4:00:00 is written `4h`, and 1-12 is written `36h`."},
+    {"launch.slurm.constraint", "ib"},
+    {"launch.slurm.exclude", "[bad07]"},
+    {"launch.slurm.options", "[\"--comment=x\"]"},
+    {"launch.slurm.on_preempt", "requeue"},
+    {"launch.slurm.warn", "5m"},
+    {"network", "{interface: ib0}"},
+    {"network.interface", "ib0"},
+    {"network.ports", "20000-20999"},
+    {"control", "{via: ssh}"},
+    {"control.address", "10.0.0.1"},
+    {"control.ports", "21000-21001"},
+    {"control.via", "ssh"},
+    {"supervisor", "{on: first}"},
+    {"supervisor.on", "first"},
+    {"meshes", "{trainer: {dims: {host: 2, gpu: 8}, program: [python3, train.py]}}",
+     "A mesh is an array of ranks that run the same program. A job has at least one; each gets hosts of its own, "
+     "unless it "
+     "says `hosts: {like: MESH}`."},
+    {"meshes.*.dims", "{replica: 2, host: 4, gpu: 8}",
+     "The first dimension is the outermost. MONARCH_RANK is the row-major index over all of them; MONARCH_RANK_GPU and "
+     "MONARCH_SIZE_GPU tell the coordinate and the size of the dimension `gpu`."},
+    {"meshes.*.per_host", "[gpu]",
+     "Ranks of one host are neighbours, so these are the last dimensions, in the order of `dims`. `[]` puts every rank "
+     "on a "
+     "host of its own."},
+    {"meshes.*.gang", "replica",
+     "One failure in a gang stops and restarts all of it, and no other gang. `all` is what torchrun does: a process "
+     "group "
+     "cannot outlive one of its ranks. `each` fits ranks that do not talk to each other. RANK, WORLD_SIZE and "
+     "MASTER_ADDR "
+     "are those of the gang."},
+    {"meshes.*.hosts", "{like: trainer}"},
+    {"meshes.*.hosts.like", "trainer"},
+    {"meshes.*.program", "[python3, train.py, --epochs, \"3\"]",
+     "The first entry is the program, searched in PATH unless it has a slash; each further one is a single argument. "
+     "No "
+     "shell looks at them: for one, write [/bin/sh, -c, 'a | b']."},
+    {"meshes.*.actors", "{policy: {plugin: ./libpolicy.so, class: Policy, args: {lr: 0.1}}}"},
+    {"meshes.*.actors.*.plugin", "./libpolicy.so"},
+    {"meshes.*.actors.*.class", "Policy"},
+    {"meshes.*.actors.*.args", "{lr: 0.1}"},
+    {"meshes.*.idle", "true"},
+    {"meshes.*.depends_on", "[server]"},
+    {"meshes.*.sidecar", "true",
+     "A sidecar is up before the other meshes and stopped after them. The job does not wait for its end, and its "
+     "failure is "
+     "not the job's."},
+    {"meshes.*.env", "{NCCL_DEBUG: WARN}",
+     "They come on top of the environment of the launcher and of `setup`. What monarch itself tells each rank (RANK, "
+     "MASTER_ADDR, MONARCH_...) cannot be set."},
+    {"meshes.*.env_pass", "[HF_TOKEN, \"WANDB_*\"]",
+     "Only names are written down anywhere; the values are handed to the ranks and never to the journal or a log."},
+    {"meshes.*.workdir", "runs/a"},
+    {"meshes.*.setup", "\"module load cuda; . venv/bin/activate\""},
+    {"meshes.*.wrap", "[apptainer, exec, --nv, image.sif]"},
+    {"meshes.*.ports", "{http: auto}"},
+    {"meshes.*.resources", "{gpus: 1, cpus: 8, bind: numa}"},
+    {"meshes.*.resources.gpus", "1"},
+    {"meshes.*.resources.visible", "rank",
+     "`gang` makes cuda:$LOCAL_RANK right, as torchrun does. `rank` is right where one rank has several GPUs and "
+     "counts "
+     "them from 0."},
+    {"meshes.*.resources.cpus", "8"},
+    {"meshes.*.resources.bind", "numa"},
+    {"meshes.*.ready", "notify",
+     "`exec`: when the program has been started. `notify`: when it says READY=1 over NOTIFY_SOCKET, as services of "
+     "systemd "
+     "do. {tcp: http}: when the port called http of `ports` accepts a connection."},
+    {"meshes.*.ready.tcp", "http"},
+    {"meshes.*.stop", "{signal: INT, grace: 2m}"},
+    {"meshes.*.stop.signal", "INT"},
+    {"meshes.*.stop.grace", "2m"},
+    {"meshes.*.stop.after_failure", "10s",
+     "Survivors of a failed gang have nothing left to save as a rule: they are killed at once, and the first cause is "
+     "known "
+     "sooner."},
+    {"meshes.*.standby", "{gangs: 1}"},
+    {"meshes.*.standby.gangs", "1"},
+    {"meshes.*.supervision", "{lease: 10s}"},
+    {"controller", "{plugin: ./libdrive.so, entry: drive, args: {steps: 100}}"},
+    {"controller.plugin", "./libdrive.so"},
+    {"controller.entry", "drive"},
+    {"controller.args", "{steps: 100}"},
+    {"controller.host", "first"},
+    {"workspace", "{path: ., exclude: [\"*.ckpt\"]}"},
+    {"workspace.path", "src"},
+    {"workspace.exclude", "[\"*.ckpt\", data]"},
+    {"workspace.max_size", "100MiB"},
+    {"storage", "[{path: /data/ckpt, shared: true}]"},
+    {"storage.[].path", "/data/ckpt"},
+    {"storage.[].shared", "true"},
+    {"services", "{policy: {mesh: trainer, actor: policy}}"},
+    {"services.*.mesh", "trainer"},
+    {"services.*.actor", "policy"},
+    {"services.*.route", "session"},
+    {"services.*.max_inflight", "32"},
+    {"services.*.session_ttl", "1h"},
+    {"stores", "{weights: {hosts: {like: trainer}, memory: 64GiB, replication: 2}}"},
+    {"stores.*.hosts", "{like: trainer}"},
+    {"stores.*.hosts.like", "trainer"},
+    {"stores.*.memory", "64GiB"},
+    {"stores.*.replication", "2"},
+    {"stores.*.keep_versions", "3"},
+    {"checkpoints", "{peer: 2, memory: 8GiB}"},
+    {"checkpoints.peer", "2"},
+    {"checkpoints.memory", "8GiB"},
+    {"start_timeout", "10m"},
+    {"time_limit", "4h"},
+    {"lifetime", "{idle: 1h}"},
+    {"lifetime.idle", "1h"},
+    {"lifetime.max", "3d"},
+    {"logs", "{max_size: 100MiB}"},
+    {"logs.max_size", "100MiB"},
+    {"logs.at_limit", "rotate"},
+    {"tensors", "{transports: [shm, tcp]}"},
+    {"tensors.transports", "[shm, tcp]"},
+    {"metrics", "127.0.0.1:9464"},
+    {"on_event", "[[notify-send, monarch]]"},
+    {"drills", "{allow: true}"},
+    {"drills.allow", "true"},
+    {"takeover", "local"},
+    {"supervision", "{heartbeat: 2s, suspect_after: 6s, lost_after: 10s, lease: 12s}",
+     "Four times make one chain: heartbeat < suspect_after < lost_after < lease. A mesh may have its own "
+     "`supervision`; what "
+     "it leaves out is taken from the top level."},
+    {"supervision.heartbeat", "500ms"},
+    {"supervision.suspect_after", "4s", "Nothing is killed on suspicion: it ends with the next heartbeat."},
+    {"supervision.lost_after", "5500ms"},
+    {"supervision.lease", "10s",
+     "Each answer to a heartbeat renews the lease, counted from when the heartbeat was sent. At its end a host does "
+     "with its "
+     "ranks what `orphan` says, without being told: so a host that was cut off can be replaced, and no rank ever runs "
+     "twice."},
+    {"supervision.hang", "{action: restart, phases: {step: 5m}}"},
+    {"supervision.hang.action", "restart"},
+    {"supervision.hang.phases", "{init: 20m, step: 5m}",
+     "A deadline arms when a rank first reports a step or a phase. A program that never does has none."},
+    {"supervision.hang.phases.init", "20m"},
+    {"supervision.hang.phases.step", "5m"},
+    {"supervision.hang.phases.checkpoint", "1h"},
+    {"supervision.restart", "{max: 8, window: 1h}"},
+    {"supervision.restart.max", "8", "A failure counts while it is younger than `window` and no progress came since."},
+    {"supervision.restart.window", "1h"},
+    {"supervision.restart.backoff", "2s"},
+    {"supervision.restart.backoff_max", "1m"},
+    {"supervision.restart.jitter", "0.5"},
+    {"supervision.reallocate", "{max: 0}"},
+    {"supervision.reallocate.max", "2"},
+    {"supervision.reallocate.window", "4h"},
+    {"supervision.shrink", "{along: replica, min: 2}"},
+    {"supervision.shrink.along", "replica"},
+    {"supervision.shrink.min", "2"},
+    {"supervision.shrink.regrow", "false"},
+    {"supervision.fatal_exit_codes", "[2, 3, 126, 127]"},
+    {"supervision.on_peer_lost", "{signal: USR1}"},
+    {"supervision.on_peer_lost.signal", "USR1"},
+    {"supervision.orphan", "stop",
+     "`hold` freezes the ranks and kills them after `orphan_ttl`; a host that is heard again before that goes on as if "
+     "nothing had been. `run` leaves them alone, and needs `reallocate: {max: 0}`: nobody may take their place "
+     "meanwhile."},
+    {"supervision.orphan_ttl", "2m"},
+};
+
+}  // namespace
+
+std::span<const KeyHelp> all_key_help() { return kHelp; }
+
+const KeyHelp* find_key_help(std::string_view path) {
+  const KeyRow* row = find_row(path);
+  if (row == nullptr) return nullptr;
+  const auto* found =
+      std::find_if(std::begin(kHelp), std::end(kHelp), [&](const KeyHelp& h) { return h.path == row->path; });
+  return found == std::end(kHelp) ? nullptr : found;
+}
+
+}  // namespace monarch
