@@ -17,6 +17,7 @@ Command status_command();
 Command wait_command();
 Command logs_command();
 Command events_command();
+Command signal_command();
 Command plan_command();
 Command validate_command();
 Command explain_command();

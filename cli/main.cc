@@ -20,9 +20,11 @@ namespace monarch {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {run_command(),      up_command(),      attach_command(),  stop_command(),     ps_command(),
-          status_command(),   wait_command(),    logs_command(),    events_command(),   plan_command(),
-          validate_command(), explain_command(), version_command(), supervise_command()};
+  return {
+      run_command(),    up_command(),       attach_command(),  stop_command(),    ps_command(),
+      status_command(), wait_command(),     logs_command(),    events_command(),  signal_command(),
+      plan_command(),   validate_command(), explain_command(), version_command(), supervise_command(),
+  };
 }
 
 std::string own_path() {

@@ -206,9 +206,9 @@ class Splitter {
 
 std::optional<Complaint> check_positionals(const Command& command, const Arguments& arguments) {
   std::size_t most = 0;
-  for (std::size_t i = 0; i < command.positionals.size(); ++i) {
-    const Positional& positional = command.positionals[i];
-    if (positional.required && arguments.positionals().size() <= i) {
+  std::size_t needed = 0;  // the optional ones before a needed one are left out first: [JOB] SIGNAL
+  for (const Positional& positional : command.positionals) {
+    if (positional.required && arguments.positionals().size() < ++needed) {
       return misused(command, text("`monarch ", command.name, "` needs ", positional.name, ": ", positional.help));
     }
     most = positional.many ? SIZE_MAX : most + 1;

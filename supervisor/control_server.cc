@@ -110,8 +110,8 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
       break;
     case MessageType::kSignalRequest:
       if (const auto signal = decode_payload<SignalRequest>(frame.payload); signal.ok()) {
-        const Status sent = handlers_.signal(*signal);
-        if (sent.ok()) return send(*viewer, MessageType::kAccepted, Accepted{.message = "sent"}, call);
+        Result<std::string> sent = handlers_.signal(*signal);
+        if (sent.ok()) return send(*viewer, MessageType::kAccepted, Accepted{.message = std::move(*sent)}, call);
         return send(*viewer, MessageType::kRefused, Refused{.message = sent.error().message}, call);
       }
       break;

@@ -26,7 +26,7 @@ namespace monarch {
 struct ControlHandlers {
   std::function<JobStatus()> status;
   std::function<void(const StopRequest&)> stop;
-  std::function<Status(const SignalRequest&)> signal;
+  std::function<Result<std::string>(const SignalRequest&)> signal;  // how many got it, in words
   std::function<void(UniqueFd)> output_viewer;
 };
 

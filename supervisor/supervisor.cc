@@ -299,7 +299,7 @@ JobStatus Supervisor::status() const {
   return status;
 }
 
-Status Supervisor::signal_ranks(const SignalRequest& request) {
+Result<std::string> Supervisor::signal_ranks(const SignalRequest& request) {
   if (request.number <= 0 || request.number >= NSIG) {
     return Error{ErrorCode::kInvalid, text("no signal has the number ", request.number)};
   }
@@ -314,8 +314,19 @@ Status Supervisor::signal_ranks(const SignalRequest& request) {
       for (std::uint32_t r = 0; r < core_.spec().meshes[m].size(); ++r) ranks.push_back({MeshId(m), Rank(r)});
     }
   }
-  links_->signal(ranks, request.number);
-  return {};
+  // A process that has not started yet could not have asked for it, and one that has ended is not there.
+  std::erase_if(ranks, [this](const RankId& rank) {
+    const RankStage stage = core_.state().meshes[rank.mesh.value()].ranks[rank.rank.value()].stage;
+    return stage != RankStage::kRunning && stage != RankStage::kStopping;
+  });
+  const std::string name = signal_name(request.number);
+  if (ranks.empty())
+    return Error{ErrorCode::kNotFound, text("no rank that is meant is running, so ", name, " went to none")};
+  const std::size_t reached = links_->signal(ranks, request.number);
+  const std::string_view noun = ranks.size() == 1 ? " rank" : " ranks";
+  if (reached == ranks.size()) return text(name, " was sent to ", reached, noun);
+  return text(name, " was sent to ", reached, " of ", ranks.size(), noun,
+              ": the hosts of the others are not connected");
 }
 
 int supervise(const SuperviseOptions& options) {

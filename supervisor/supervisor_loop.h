@@ -57,7 +57,7 @@ class Supervisor {
   void publish_keys();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
-  Status signal_ranks(const SignalRequest& request);
+  Result<std::string> signal_ranks(const SignalRequest& request);
 
   JobFiles& files_;
   SuperviseOptions options_;

@@ -204,36 +204,39 @@ void WorkerLinks::perform(const Action& action) {
 }
 
 void WorkerLinks::send(const SendReserve& action) {
-  send(action.host, MessageType::kReserve, encode_payload(action.message));
+  (void)send(action.host, MessageType::kReserve, encode_payload(action.message));
 }
 void WorkerLinks::send(const SendStart& action) {
-  send(action.host, MessageType::kStart, encode_payload(action.message));
+  (void)send(action.host, MessageType::kStart, encode_payload(action.message));
 }
 void WorkerLinks::send(const SendStop& action) {
-  send(action.host, MessageType::kStop, encode_payload(action.message));
+  (void)send(action.host, MessageType::kStop, encode_payload(action.message));
 }
 void WorkerLinks::send(const SendShutdown& action) {
-  send(action.host, MessageType::kShutdown, encode_payload(action.message));
+  (void)send(action.host, MessageType::kShutdown, encode_payload(action.message));
 }
 
-void WorkerLinks::signal(const std::vector<RankId>& ranks, int number) {
+std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number) {
   std::map<std::pair<HostId, Generation>, std::vector<RankId>> by_host;
   for (const RankId& rank : ranks) {
     const GangId gang = core_.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
     const Generation generation = core_.state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
     if (core_.grants(rank, generation)) by_host[{core_.placement().host_of(rank), generation}].push_back(rank);
   }
+  std::size_t reached = 0;
   for (auto& [where, selected] : by_host) {
-    send(where.first, MessageType::kSignal,
-         encode_payload(Signal{.ranks = std::move(selected), .generation = where.second, .number = number}));
+    const std::size_t count = selected.size();
+    const Signal message{.ranks = std::move(selected), .generation = where.second, .number = number};
+    if (send(where.first, MessageType::kSignal, encode_payload(message))) reached += count;
   }
+  return reached;
 }
 
 // What cannot be sent is not kept: the next beat shows what is missing, and outstanding() says it again.
-void WorkerLinks::send(HostId host, MessageType type, std::string payload) {
+bool WorkerLinks::send(HostId host, MessageType type, std::string payload) {
   const std::string user_id = user_id_of(host);
   const std::optional<LinkId> link = table_.link_of(user_id);
-  if (!link) return;
+  if (!link) return false;
   Peer& peer = peers_[host.value()];
   FrameHeader header;
   header.type = static_cast<std::uint16_t>(type);
@@ -244,13 +247,14 @@ void WorkerLinks::send(HostId host, MessageType type, std::string payload) {
   frames.push_back(ZmqFrame::copy(encode_header(header)));
   frames.push_back(ZmqFrame::take(std::move(payload)));
   const Status sent = link_.send(*link, frames);
-  if (sent.ok()) return;
+  if (sent.ok()) return true;
   if (sent.error().code == ErrorCode::kGone) {
     table_.forget(user_id, *link);
-    return;
+    return false;
   }
   log_warn(core_.hosts()[host.value()].name, ": a message of type ", header.type,
            " was not sent: ", sent.error().message);
+  return false;
 }
 
 void WorkerLinks::watch_health() {

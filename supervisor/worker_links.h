@@ -52,12 +52,13 @@ class WorkerLinks {
   WorkerLinks& operator=(const WorkerLinks&) = delete;
 
   void on_message(InboundMessage&& message);
-  void send(HostId host, MessageType type, std::string payload);
+  bool send(HostId host, MessageType type, std::string payload);
   void send(const SendReserve& action);
   void send(const SendStart& action);
   void send(const SendStop& action);
   void send(const SendShutdown& action);
-  void signal(const std::vector<RankId>& ranks, int number);
+  // How many of them are on hosts that took it; for the others it is not kept.
+  std::size_t signal(const std::vector<RankId>& ranks, int number);
 
   // A host is expected to beat from now on, or no longer.
   void expect(HostId host);

@@ -152,6 +152,11 @@ Result<JobStatus> ask_status(const std::string& socket, Duration deadline) {
                                  [](SupervisorClient& client, const auto& done) { client.request_status(done); });
 }
 
+Result<Accepted> ask_signal(const std::string& socket, const SignalRequest& request, Duration deadline) {
+  return ask_and_wait<Accepted>(
+      socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_signal(request, done); });
+}
+
 Result<Accepted> ask_stop(const std::string& socket, const StopRequest& request, Duration deadline) {
   return ask_and_wait<Accepted>(
       socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_stop(request, done); });

@@ -66,6 +66,8 @@ class SupervisorClient {
 
 // One request over a connection of its own, waited for: for commands that do nothing else.
 Result<JobStatus> ask_status(const std::string& socket, Duration deadline = kAnswerDeadline);
+Result<Accepted> ask_signal(const std::string& socket, const SignalRequest& request,
+                            Duration deadline = kAnswerDeadline);
 Result<Accepted> ask_stop(const std::string& socket, const StopRequest& request, Duration deadline = kAnswerDeadline);
 
 struct OutputPiece {

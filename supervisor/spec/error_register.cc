@@ -135,6 +135,8 @@ constexpr ErrorDoc kErrors[] = {
      "one of them has."},
     {"E0923", "nothing is selected",
      "The selector is right, but nothing that is there now is meant by it: no such generation, or no process."},
+    {"E0924", "no such signal",
+     "A signal is written by its name, with or without SIG, or by its number: USR1, SIGUSR1, 10."},
     {"E0930", "nothing to explain",
      "`monarch explain` takes the path of a key, as in `supervision.lease` or `meshes.trainer.gang`, or the id of an "
      "error. With a spec, what the path names must be there."},

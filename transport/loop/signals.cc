@@ -61,4 +61,12 @@ Result<int> signal_number(std::string_view name) {
   return Error{ErrorCode::kInvalid, text("no signal is named `", printable(name), "`")};
 }
 
+std::vector<std::string> signal_names() {
+  std::vector<std::string> names;
+  for (int number = 1; number < NSIG; ++number) {
+    if (const char* abbreviation = ::sigabbrev_np(number)) names.emplace_back(abbreviation);
+  }
+  return names;
+}
+
 }  // namespace monarch

@@ -10,6 +10,9 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -42,7 +45,8 @@ void reset_signals_in_child();
 
 // "SIGTERM" or "signal 77"
 std::string signal_name(int number);
-// "TERM", "SIGTERM" or "15"; kInvalid otherwise.
+// "TERM", "SIGTERM" or "15"; kInvalid otherwise. Of those names, without SIG, all.
 Result<int> signal_number(std::string_view name);
+std::vector<std::string> signal_names();
 
 }  // namespace monarch
