@@ -23,7 +23,15 @@ std::vector<std::string> names_of(const std::vector<Dimension>& dims) {
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  const auto guess = nearest(word, known);
+  auto guess = nearest(word, known);
+  // What other programs call the two extremes of `gang`.
+  const bool gang = !known.empty() && known.back() == "each";
+  for (const std::string_view alone : {"rank", "none", "process", "task"}) {
+    if (gang && !guess && word == alone) guess = "each";
+  }
+  for (const std::string_view together : {"mesh", "job", "world", "group"}) {
+    if (gang && !guess && word == together) guess = "all";
+  }
   return guess ? text("did you mean `", *guess, "`?") : text("one of ", join(known, ", "), " would work");
 }
 

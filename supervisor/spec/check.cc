@@ -8,6 +8,7 @@
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/schema.h"
 #include "supervisor/spec/suggest.h"
+#include "supervisor/spec/suggest_shape.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -103,7 +104,7 @@ class Checker {
       report_.error("E0103", visit.node.place,
                     {.message = text("`", visit.path, "` takes a list, not a single value"),
                      .label = "a single value",
-                     .help = list_meant(visit)});
+                     .help = suggest_shape(visit.node, visit.row, visit.row_path)});
       return;
     }
     if (!expect(visit, YamlNode::Kind::kList) || !check_length(visit, visit.node.items.size())) return;
@@ -114,13 +115,6 @@ class Checker {
       const YamlNode& item = visit.node.items[i];
       check({item, *row, text(visit.path, "[", i, "]"), next, item.place, quiet});
     }
-  }
-
-  static std::string list_meant(const Visit& visit) {
-    const bool program = visit.row_path == "meshes.*.program";
-    const std::string list = program ? as_program_list(visit.node.text) : text("[", visit.node.text, "]");
-    constexpr std::size_t kLongestRepeated = 160;
-    return list.empty() || list.size() > kLongestRepeated ? "" : text("did you mean `", list, "`?");
   }
 
   void check_single(const Visit& visit) {
@@ -148,6 +142,7 @@ class Checker {
         find_child("launch", visit.node.text) != nullptr) {
       help = text("did you mean `{", visit.node.text, ": {}}`?");
     }
+    if (help.empty()) help = suggest_shape(visit.node, visit.row, visit.row_path);
     report_.error("E0103", empty ? visit.key : visit.node.place,
                   {.message = text("`", visit.path, "` takes ", what, ", not ", kind_name(visit.node)),
                    .label = empty ? "has no value" : std::string(kind_name(visit.node)),

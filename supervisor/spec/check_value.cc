@@ -66,8 +66,11 @@ void check_number(const YamlNode& node, const KeyRow& row, const std::string& pa
 }
 
 void check_duration(const YamlNode& node, const KeyRow& row, const std::string& path, Report& report) {
-  const Scalar<Duration> parsed = parse_duration(node);
+  Scalar<Duration> parsed = parse_duration(node);
   if (!parsed.value) {
+    for (const std::string_view never : {"infinity", "infinite", "inf", "unlimited", "never", "forever", "off", "no"}) {
+      if (node.text == never && word_in(row.words, "none")) parsed.wrong.right = "none";
+    }
     const std::string what =
         row.words.empty() ? "a duration" : text("a duration or ", join(split_words(row.words), ", "));
     return report_wrong(node, "E0203", what, path, parsed.wrong, report);

@@ -153,6 +153,16 @@ std::string from_clock(std::string_view s) {
   return write_duration(Duration::seconds(parts[0] * 3600 + parts[1] * 60 + parts[2]));
 }
 
+// "1-12:00:00": days and a time of day, as Slurm writes them.
+std::string from_days(std::string_view s) {
+  const std::size_t dash = s.find('-');
+  const auto days = whole<std::int64_t>(s.substr(0, dash));
+  const std::string rest(s.substr(std::min(dash + 1, s.size())));
+  const std::string hours = from_clock(rest.find(':') == std::string::npos ? text(rest, ":00") : rest);
+  if (!days || *days < 0 || *days > 10'000 || hours.empty()) return "";
+  return text(*days, "d", hours == "0s" ? "" : hours);
+}
+
 struct Spelling {
   std::string_view word;
   std::string_view unit;
@@ -165,6 +175,9 @@ constexpr Spelling kTimeSpellings[] = {
 
 WrongScalar wrong_duration(std::string_view s) {
   if (all_digits(s)) return {"a duration has a unit", text(s, "s")};
+  if (s.find('-') != std::string_view::npos && !from_days(s).empty()) {
+    return {"a duration is not written like a date", from_days(s)};
+  }
   if (s.find(':') != std::string_view::npos) {
     return {"a duration is not written like a time of day", from_clock(s)};
   }
@@ -179,7 +192,8 @@ WrongScalar wrong_duration(std::string_view s) {
     right += spelling == std::end(kTimeSpellings) ? letters : spelling->unit;
   }
   if (exact_duration(right) && right != s) return {"not written as a duration", right};
-  if (decimal(s)) return {"a duration has a unit", exact_duration(text(s, "s")) ? text(s, "s") : ""};
+  const bool number = s.front() == '.' || std::isdigit(static_cast<unsigned char>(s.front())) != 0;  // not `infinity`
+  if (number && decimal(s)) return {"a duration has a unit", exact_duration(text(s, "s")) ? text(s, "s") : ""};
   return {"not a duration", ""};
 }
 

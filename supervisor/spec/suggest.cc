@@ -51,6 +51,7 @@ constexpr Synonym kSynonyms[] = {
     {"args", "meshes.*.program"},
     {"entrypoint", "meshes.*.program"},
     {"script", "meshes.*.program"},
+    {"module", "meshes.*.program"},
     {"run", "meshes.*.program"},
     {"exec", "meshes.*.program"},
     {"nproc_per_node", "meshes.*.dims"},
@@ -59,27 +60,44 @@ constexpr Synonym kSynonyms[] = {
     {"dimensions", "meshes.*.dims"},
     {"ntasks_per_node", "meshes.*.dims"},
     {"world_size", "meshes.*.dims"},
+    {"np", "meshes.*.dims"},
+    {"ntasks", "meshes.*.dims"},
+    {"count", "meshes.*.dims"},
+    {"map_by", "meshes.*.dims"},
+    {"bind_to", "meshes.*.resources.bind"},
+    {"cpu_bind", "meshes.*.resources.bind"},
     {"replicas", "meshes.*.gang"},
     {"environment", "meshes.*.env"},
     {"envs", "meshes.*.env"},
+    {"export", "meshes.*.env"},
+    {"env_vars", "meshes.*.env"},
     {"cwd", "meshes.*.workdir"},
     {"working_dir", "meshes.*.workdir"},
     {"working_directory", "meshes.*.workdir"},
     {"chdir", "meshes.*.workdir"},
+    {"wdir", "meshes.*.workdir"},
     {"container", "meshes.*.wrap"},
     {"image", "meshes.*.wrap"},
     {"gpus", "meshes.*.resources.gpus"},
     {"gpus_per_node", "meshes.*.resources.gpus"},
+    {"gpus_per_task", "meshes.*.resources.gpus"},
+    {"gres", "meshes.*.resources.gpus"},
+    {"accelerators", "meshes.*.resources.gpus"},
     {"cpus_per_task", "meshes.*.resources.cpus"},
     {"grace_period", "meshes.*.stop.grace"},
     {"kill_timeout", "meshes.*.stop.grace"},
     {"name", "job"},
+    {"job_name", "job"},
+    {"time", "time_limit"},
     {"timeout", "time_limit"},
     {"walltime", "time_limit"},
     {"deadline", "time_limit"},
     {"mesh", "meshes"},
     {"tasks", "meshes"},
+    {"task", "meshes"},
     {"groups", "meshes"},
+    {"group", "meshes"},
+    {"roles", "meshes"},
     {"resources", "meshes.*.resources"},
     {"num_nodes", "launch.local.hosts"},
     {"nnodes", "launch.local.hosts"},
@@ -96,10 +114,20 @@ constexpr Synonym kSynonyms[] = {
     {"restart_policy", "supervision.restart"},
     {"backoff_limit", "supervision.restart.max"},
     {"retries", "supervision.restart.max"},
+    {"attempts", "supervision.restart.max"},
+    {"interval", "supervision.restart.window"},
+    {"delay", "supervision.restart.backoff"},
+    {"max_delay", "supervision.restart.backoff_max"},
+    {"reschedule", "supervision.reallocate"},
+    {"monitor_interval", "supervision.heartbeat"},
     {"lease_timeout", "supervision.lease"},
     {"heartbeat_interval", "supervision.heartbeat"},
     {"heartbeat_timeout", "supervision.lost_after"},
 };
+
+// What other launchers want to be told and this one finds out.
+constexpr std::string_view kChosen[] = {"rdzv_backend", "rdzv_endpoint", "rdzv_id",    "rdzv_conf",  "master_addr",
+                                        "master_port",  "node_rank",     "standalone", "init_method"};
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
@@ -162,10 +190,14 @@ std::string suggest_key(std::string_view path, std::string_view key) {
   if (known.empty() || key.size() > kLongestCompared) return "";
   const std::string name = snake(key);
   if (std::find(known.begin(), known.end(), name) != known.end()) return text("did you mean `", name, "`?");
+  if (std::find(std::begin(kChosen), std::end(kChosen), name) != std::end(kChosen))
+    return "leave it out: monarch chooses MASTER_ADDR and MASTER_PORT and tells each rank its place";
   if (const auto meant = synonym(path, name)) return text("did you mean ", *meant, "?");
   if (const auto meant = nearest(name, known)) return text("did you mean `", *meant, "`?");
   if (const auto meant = misplaced(path, name)) return text("did you mean ", *meant, "?");
-  return text("the keys here are: ", join(known, ", "));
+  constexpr std::size_t kMostListed = 12;
+  if (known.size() <= kMostListed) return text("the keys here are: ", join(known, ", "));
+  return text("`monarch explain", path.empty() ? "" : " ", path, "` lists the keys here");
 }
 
 std::string as_program_list(std::string_view command_line) {

@@ -117,7 +117,7 @@ TEST(Explain, SuggestsWholePaths) {
   EXPECT_EQ(suggest_keys("meshes.trainer.replicas"), "did you mean `meshes.trainer.gang`?");
   EXPECT_EQ(suggest_keys("max_restarts"), "did you mean `supervision.restart.max`?");
   EXPECT_EQ(suggest_keys("takover"), "did you mean `takeover`?");
-  EXPECT_EQ(suggest_keys("...").find("the keys here are: version, job, launch"), 0U);
+  EXPECT_EQ(suggest_keys("..."), "`monarch explain` lists the keys here");
 }
 
 TEST(Explain, SaysWhatAKeyTakes) {
