@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "transport/base/assert.h"
+#include "transport/base/clock.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 
@@ -48,8 +49,8 @@ Status LogWriter::add(LogSource source) {
   made->incarnation = source.incarnation;
   const std::string stem = text(source.incarnation.rank.rank.value(), '.', source.incarnation.generation.counter);
   const auto add_stream = [&](UniqueFd pipe, OutputStream which, const char* suffix) {
-    LogFile::Options file{log_directory_ + "/" + source.mesh_name, stem + suffix, source.max_bytes};
-    made->streams.push_back(std::make_unique<Stream>(std::move(file), std::move(pipe), which));
+    const LogFile::Options file{log_directory_ + "/" + source.mesh_name, stem + suffix, source.max_bytes};
+    made->streams.push_back(std::make_unique<Stream>(file, std::move(pipe), which));
   };
   add_stream(std::move(source.stdout_pipe), OutputStream::kStdout, ".out");
   add_stream(std::move(source.stderr_pipe), OutputStream::kStderr, ".err");
@@ -83,6 +84,8 @@ Status LogWriter::start_stream(Source& source, Stream& stream) {
 }
 
 void LogWriter::on_ready(Source& source, Stream& stream) {
+  // Before the bytes are there: who looks for what is newer than a time must not pass over them.
+  stream.times.note(stream.file.end_offset(), wall_now());
   const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
   account(stream);
   switch (taken.outcome) {

@@ -26,6 +26,7 @@
 #include "transport/loop/event_loop.h"
 #include "worker/core/daemon_core.h"
 #include "worker/daemon/log_file.h"
+#include "worker/daemon/log_times.h"
 
 namespace monarch::daemon {
 
@@ -84,9 +85,13 @@ class LogWriter {
 
  private:
   struct Stream {
-    Stream(LogFile::Options file_options, UniqueFd pipe_end, OutputStream which_one)
-        : file(std::move(file_options)), pipe(std::move(pipe_end)), which(which_one) {}
+    Stream(const LogFile::Options& file_options, UniqueFd pipe_end, OutputStream which_one)
+        : file(file_options),
+          times(file_options.directory + "/" + file_options.name),
+          pipe(std::move(pipe_end)),
+          which(which_one) {}
     LogFile file;
+    LogTimes times;
     UniqueFd pipe;
     OutputStream which;
     WatchId watch = 0;
