@@ -13,29 +13,12 @@ namespace monarch {
 
 namespace {
 
-// How far back an unfinished line is looked for.
-constexpr std::uint64_t kLineLookback = 64U << 10U;
-
 template <class Number>
 bool take_number(std::string_view& rest, Number& number) {
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
   if (error != std::errc() || end == rest.data()) return false;
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   return true;
-}
-
-// Where the line begins that is not finished at the end of the file.
-std::uint64_t start_of_last_line(const LogFileReader& file) {
-  const std::uint64_t from = std::max(file.first(), file.end() - std::min(file.end(), kLineLookback));
-  std::string tail;
-  while (from + tail.size() < file.end()) {
-    const std::string more = file.read(from + tail.size(), kLineLookback);
-    if (more.empty()) break;
-    tail += more;
-  }
-  const std::size_t newline = tail.rfind('\n');
-  if (newline != std::string::npos) return from + newline + 1;
-  return from == 0 ? 0 : file.end();
 }
 
 }  // namespace
@@ -90,7 +73,7 @@ void OutputFollower::each_file(Visit visit) const {
 void OutputFollower::skip_what_is_there() {
   each_file([this](const StreamId& id, const LogFileReader& file) {
     Stream& stream = streams_[id];
-    stream.next = std::max(stream.next, start_of_last_line(file));
+    stream.next = std::max(stream.next, start_of_line(file, file.end()));
     stream.known = std::max({stream.known, stream.next, file.end()});
   });
 }
@@ -104,7 +87,7 @@ void OutputFollower::on_piece(const StreamId& id, std::uint64_t offset, std::str
   if (!in_order || offset > stream->next || end <= stream->next) return;
   bytes.remove_prefix(static_cast<std::size_t>(stream->next - offset));  // seen before, through the file
   stream->next = end;
-  sink_.on_output(id, bytes);
+  sink_.on_output(id, bytes, std::nullopt);
 }
 
 void OutputFollower::look_at_files() {
@@ -112,6 +95,42 @@ void OutputFollower::look_at_files() {
     Stream& stream = streams_[id];
     stream.known = std::max(stream.known, file.end());
   });
+}
+
+// When the bytes at `offset` were written; those from `end` on may be newer.
+std::optional<WallTime> OutputFollower::time_of(const StreamId& id, std::uint64_t offset, std::uint64_t& end) {
+  if (times_of_ != id || offset >= times_.known_until()) {
+    times_ = LogTimesReader::read(path_of(id));
+    times_of_ = id;
+  }
+  end = std::min(end, times_.next_after(offset));
+  return times_.time_at(offset);
+}
+
+void OutputFollower::start_at(const OutputStart& start) {
+  if (!start.since && !start.lines) return;
+  std::map<StreamId, std::uint64_t> starts;
+  std::map<std::pair<RankId, OutputStream>, std::vector<StreamId>> generations;
+  each_file([&](const StreamId& id, const LogFileReader& file) {
+    (void)file;
+    generations[{id.rank, id.stream}].push_back(id);
+  });
+  for (auto& [stream, ids] : generations) {
+    std::sort(ids.begin(), ids.end());
+    std::uint64_t lines = start.lines.value_or(UINT64_MAX);
+    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {  // the newest first
+      const auto file = LogFileReader::open(path_of(*id));
+      if (!file.ok()) continue;
+      const TailStart tail = start.lines ? start_of_tail(*file, lines) : TailStart{.offset = 0, .lines = 0};
+      lines -= std::min(lines, tail.lines);
+      std::uint64_t& next = starts[*id];
+      next = tail.offset;
+      if (start.since) next = std::max(next, start_since(*file, LogTimesReader::read(path_of(*id)), *start.since));
+      Stream& known = streams_[*id];
+      known.next = std::max(known.next, next);
+      known.known = std::max({known.known, known.next, file->end()});
+    }
+  }
 }
 
 OutputFollower::Step OutputFollower::read_step(const StreamId& id, Stream& stream) {
@@ -124,12 +143,13 @@ OutputFollower::Step OutputFollower::read_step(const StreamId& id, Stream& strea
     if (stream.next >= file->end()) return Step::kNothingThere;
   }
   const std::uint64_t missing = current_end_ > stream.next ? current_end_ - stream.next : kStepBytes;
-  const std::string bytes =
-      file->read(stream.next, static_cast<std::size_t>(std::min<std::uint64_t>(missing, kStepBytes)));
+  std::uint64_t end = stream.next + std::min<std::uint64_t>(missing, kStepBytes);
+  const std::optional<WallTime> written = options_.with_times ? time_of(id, stream.next, end) : std::nullopt;
+  const std::string bytes = file->read(stream.next, static_cast<std::size_t>(end - stream.next));
   if (bytes.empty()) return Step::kNothingThere;
   stream.next += bytes.size();
   stream.known = std::max(stream.known, stream.next);
-  sink_.on_output(id, bytes);
+  sink_.on_output(id, bytes, written);
   return Step::kRead;
 }
 

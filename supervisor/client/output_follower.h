@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/client/log_times_reader.h"
+#include "supervisor/client/output_start.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
@@ -32,8 +34,8 @@ struct StreamId {
 class OutputSink {
  public:
   virtual ~OutputSink() = default;
-  // Bytes of one stream, in order and without a gap.
-  virtual void on_output(const StreamId& stream, std::string_view bytes) = 0;
+  // Bytes of one stream, in order and without a gap. `written`: about when; nothing: now, or nobody asked.
+  virtual void on_output(const StreamId& stream, std::string_view bytes, std::optional<WallTime> written) = 0;
   // These bytes of the stream exist nowhere any more.
   virtual void on_lost(const StreamId& stream, std::uint64_t bytes) = 0;
 };
@@ -42,6 +44,7 @@ struct OutputFollowerOptions {
   std::string log_directory;                         // <mesh>/<rank>.<generation>.{out,err} are below it
   std::vector<std::string> mesh_names;               // by MeshId
   std::function<bool(const StreamId&)> wanted = {};  // empty: all
+  bool with_times = false;                           // of what is read from files
 };
 
 class OutputFollower {
@@ -50,6 +53,8 @@ class OutputFollower {
 
   // What is in the files now counts as seen, back to the start of an unfinished last line: for a viewer that joins late.
   void skip_what_is_there();
+  // What is in the files now and is not meant counts as seen.
+  void start_at(const OutputStart& start);
 
   // A streamed piece.
   void on_piece(const StreamId& stream, std::uint64_t offset, std::string_view bytes);
@@ -75,6 +80,7 @@ class OutputFollower {
 
   Stream* find(const StreamId& id);
   Step read_step(const StreamId& id, Stream& stream);
+  std::optional<WallTime> time_of(const StreamId& id, std::uint64_t offset, std::uint64_t& end);
   std::string path_of(const StreamId& id) const;
   template <class Visit>
   void each_file(Visit visit) const;
@@ -84,6 +90,8 @@ class OutputFollower {
   std::map<StreamId, Stream> streams_;
   std::optional<StreamId> current_;  // read up to current_end_ before another one has its turn
   std::uint64_t current_end_ = 0;
+  std::optional<StreamId> times_of_;
+  LogTimesReader times_;
 };
 
 // "3.1.out": rank 3, generation 1, stdout. Nothing for other names.

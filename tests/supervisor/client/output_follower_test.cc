@@ -15,10 +15,14 @@ namespace {
 
 class Collector final : public OutputSink {
  public:
-  void on_output(const StreamId& stream, std::string_view bytes) override { got[stream].append(bytes); }
+  void on_output(const StreamId& stream, std::string_view bytes, std::optional<WallTime> written) override {
+    got[stream].append(bytes);
+    times[stream].push_back(written);
+  }
   void on_lost(const StreamId& stream, std::uint64_t bytes) override { lost[stream] += bytes; }
   std::map<StreamId, std::string> got;
   std::map<StreamId, std::uint64_t> lost;
+  std::map<StreamId, std::vector<std::optional<WallTime>>> times;
 };
 
 StreamId stream(std::uint32_t rank, OutputStream which = OutputStream::kStdout) {
