@@ -57,8 +57,8 @@ std::string Announcer::on_event(const JobEvent& event) {
   if (event.type == "job.stopping") phase_ = Phase::kStopping;
   if (event.type == "job.ended") phase_ = Phase::kEnded;
   if (terminal_.quiet && event.severity != Severity::kError) return "";
-  if (event.type == "job.ended") return terminal_.err_is_terminal ? "" : plain_event_line(event);
-  if (!terminal_.err_is_terminal) return plain_event_line(event);
+  if (event.type == "job.ended") return terminal_.err_live ? "" : plain_event_line(event);
+  if (!terminal_.err_live) return plain_event_line(event);
   const bool matters = event.severity != Severity::kInfo || event.type == "job.running";
   return matters ? terminal_event_line(event, terminal_.err_colour) : std::string();
 }

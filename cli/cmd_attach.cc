@@ -22,6 +22,8 @@ int show_ended(const OpenedJob& job, const Verdict& verdict, const Context& cont
 }
 
 int run_attach(const Arguments& arguments, Context& context) {
+  const auto lines = line_options(arguments, context);
+  if (!lines) return kExitUsage;
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
@@ -34,8 +36,8 @@ int run_attach(const Arguments& arguments, Context& context) {
   options.viewer = "attach";
   options.output = options.events = options.result = true;
   options.json = arguments.has("json");
-  options.style = line_style(arguments);
   options.wanted = wanted_streams(arguments, job.spec, std::move(*selector));
+  options.lines = *lines;
   return follow_job(job, context, std::move(options)).exit_code;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <deque>
 
 #include "cli/announcer.h"
 #include "cli/commands.h"
@@ -33,6 +34,47 @@ std::string event_words(const JobEvent& event, bool json, bool colour) {
   return paint(shade, std::string_view(line).substr(0, line.size() - 1), colour) + "\n";
 }
 
+// Which events are meant, and how they are shown.
+struct Shown {
+  History past;
+  Selector selector;
+  bool json = false;
+  bool colour = false;
+};
+
+class EventPrinter {
+ public:
+  explicit EventPrinter(Shown shown) : shown_(std::move(shown)) {}
+
+  // Those of the past, of which only the last ones may be meant.
+  void add_past(const JobEvent& event) {
+    if (!meant(event)) return;
+    lines_.push_back(event_words(event, shown_.json, shown_.colour));
+    if (shown_.past.start.lines && lines_.size() > *shown_.past.start.lines) lines_.pop_front();
+  }
+  void print_past() {
+    std::string out;
+    for (const std::string& line : lines_) out += line;
+    lines_.clear();
+    write_out(out);
+  }
+  void print(const JobEvent& event) {
+    if (meant(event)) write_out(event_words(event, shown_.json, shown_.colour));
+  }
+
+ private:
+  bool meant(const JobEvent& event) {
+    if (!shown_.selector.has(event)) return false;
+    if (shown_.past.start.since && event.time < *shown_.past.start.since) return false;
+    if (!shown_.past.only) return true;
+    const std::string line = plain_event_line(event);
+    return shown_.past.only->matches(std::string_view(line).substr(0, line.size() - 1));
+  }
+
+  Shown shown_;
+  std::deque<std::string> lines_;
+};
+
 int fail(const Context& context, const std::string& message) {
   say_error(context.terminal, {.id = "E0908", .message = message, .help = ""});
   return kExitInternal;
@@ -47,22 +89,7 @@ void wait_for_change(int inotify, Duration at_most) {
   while (inotify >= 0 && ::read(inotify, changes.data(), changes.size()) > 0) continue;
 }
 
-struct Shown {
-  Selector selector;
-  bool json = false;
-  bool colour = false;
-};
-
-std::string words_of(const std::vector<Record>& records, const Shown& shown) {
-  std::string out;
-  for (const Record& record : records) {
-    const auto event = event_of(record);
-    if (event && shown.selector.has(*event)) out += event_words(*event, shown.json, shown.colour);
-  }
-  return out;
-}
-
-int follow_events(const OpenedJob& job, const Context& context, const Shown& shown) {
+int follow_events(const OpenedJob& job, const Context& context, EventPrinter& printer) {
   auto directory = job.view.directory().directory.duplicate();
   if (!directory.ok()) return fail(context, directory.error().message);
   const UniqueFd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -73,8 +100,12 @@ int follow_events(const OpenedJob& job, const Context& context, const Shown& sho
   const auto contents = read_journal(*files);
   if (!contents.ok()) return fail(context, contents.error().message);
   if (!contents->usable()) return fail(context, contents->describe_end());
-  write_out(words_of(contents->history, shown));
-  write_out(words_of(contents->records, shown));
+  for (const std::vector<Record>* part : {&contents->history, &contents->records}) {
+    for (const Record& record : *part) {
+      if (const auto event = event_of(record)) printer.add_past(*event);
+    }
+  }
+  printer.print_past();
   JournalFollower follower(*files, *contents);
   Instant alive_at = boot_now();
   for (;;) {
@@ -85,7 +116,9 @@ int follow_events(const OpenedJob& job, const Context& context, const Shown& sho
     if (!news.ok()) return fail(context, news.error().message);
     if (news->missed > 0)
       say_note(context.terminal, text(news->missed, " records were deleted before they could be read"));
-    write_out(words_of(news->records, shown));
+    for (const Record& record : news->records) {
+      if (const auto event = event_of(record)) printer.print(*event);
+    }
     if (ended) {
       const auto verdict = job.view.verdict();
       if (verdict.ok() && *verdict) return kExitOk;
@@ -97,20 +130,21 @@ int follow_events(const OpenedJob& job, const Context& context, const Shown& sho
 }
 
 int run_events(const Arguments& arguments, Context& context) {
+  auto past = history(arguments, context);
+  if (!past) return kExitUsage;
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   auto selector = take_selector(arguments, argument.job->spec, context);
   if (!selector) return kExitUsage;
-  const Shown shown{
-      .selector = std::move(*selector), .json = arguments.has("json"), .colour = context.terminal.out_colour};
-  if (arguments.has("follow")) return follow_events(*argument.job, context, shown);
+  EventPrinter printer({.past = std::move(*past),
+                        .selector = std::move(*selector),
+                        .json = arguments.has("json"),
+                        .colour = context.terminal.out_colour});
+  if (arguments.has("follow")) return follow_events(*argument.job, context, printer);
   const auto events = argument.job->view.events();
   if (!events.ok()) return fail(context, events.error().message);
-  std::string out;
-  for (const JobEvent& event : events->events) {
-    if (shown.selector.has(event)) out += event_words(event, shown.json, shown.colour);
-  }
-  write_out(out);
+  for (const JobEvent& event : events->events) printer.add_past(event);
+  printer.print_past();
   return events->cut.empty() ? kExitOk
                              : fail(context, text("what follows in the journal cannot be read: ", events->cut));
 }
@@ -118,8 +152,9 @@ int run_events(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command events_command() {
-  std::vector<Flag> flags = {{.name = "follow", .value = "", .help = "go on until the job has ended", .letter = 'f'},
-                             {.name = "json", .value = "", .help = "one object per line"}};
+  std::vector<Flag> flags = {{.name = "follow", .value = "", .help = "go on until the job has ended", .letter = 'f'}};
+  for (const Flag& flag : history_flags("events")) flags.push_back(flag);
+  flags.push_back({.name = "json", .value = "", .help = "one object per line"});
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {.name = "events",
           .summary = "show what happened to a job, from its journal, while it runs and after it",

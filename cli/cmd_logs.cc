@@ -8,7 +8,8 @@ namespace monarch {
 namespace {
 
 // What the files hold now, and no more.
-int print_logs(const OpenedJob& job, const Context& context, RankOutputOptions output_options) {
+int print_logs(const OpenedJob& job, const Context& context, RankOutputOptions output_options,
+               const OutputStart& start) {
   const auto loop = EventLoop::create();
   if (!loop.ok()) {
     say_error(context.terminal, {.id = "E0908", .message = "cannot make an event loop", .help = ""});
@@ -18,6 +19,7 @@ int print_logs(const OpenedJob& job, const Context& context, RankOutputOptions o
   RankOutput output(**loop, screen, job.spec, std::move(output_options));
   const auto stop = [&] { (*loop)->stop(); };
   output.on_reader_gone(stop);
+  output.start_at(start);
   output.finish([&] {
     if (screen.written()) return stop();
     screen.on_drained([&] {
@@ -29,6 +31,10 @@ int print_logs(const OpenedJob& job, const Context& context, RankOutputOptions o
 }
 
 int run_logs(const Arguments& arguments, Context& context) {
+  auto lines = line_options(arguments, context);
+  auto past = history(arguments, context);
+  if (!lines || !past) return kExitUsage;
+  lines->only = std::move(past->only);
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
@@ -38,15 +44,19 @@ int run_logs(const Arguments& arguments, Context& context) {
   const auto verdict = job.view.verdict();
   const bool ended = verdict.ok() && verdict->has_value();
   if (!arguments.has("follow") || ended) {
-    return print_logs(
-        job, context,
-        {.style = line_style(arguments), .log_directory = job.view.log_directory(), .wanted = std::move(wanted)});
+    return print_logs(job, context,
+                      {.lines = std::move(*lines),
+                       .job_id = job.view.id(),
+                       .log_directory = job.view.log_directory(),
+                       .wanted = std::move(wanted)},
+                      past->start);
   }
   SessionOptions options;
   options.viewer = "logs";
   options.output = options.from_the_start = options.reader_decides = true;
   options.wanted = std::move(wanted);
-  options.style = line_style(arguments);
+  options.lines = std::move(*lines);
+  options.start = past->start;
   const SessionEnd end = follow_job(job, context, std::move(options));
   return end.verdict ? kExitOk : end.exit_code;
 }
@@ -58,6 +68,7 @@ Command logs_command() {
       {.name = "follow", .value = "", .help = "go on until the job has ended; Ctrl-C detaches", .letter = 'f'}};
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   for (const Flag& flag : stream_flags()) flags.push_back(flag);
+  for (const Flag& flag : history_flags("lines of each rank")) flags.push_back(flag);
   for (const Flag& flag : output_flags()) flags.push_back(flag);
   return {.name = "logs",
           .summary = "show what ranks wrote, from their files, while the job runs and after it",

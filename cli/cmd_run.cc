@@ -11,7 +11,8 @@ namespace {
 
 int run_run(const Arguments& arguments, Context& context) {
   const auto timeout = timeout_flag(arguments, context);
-  if (!timeout) return kExitUsage;
+  const auto lines = line_options(arguments, context);
+  if (!timeout || !lines) return kExitUsage;
   const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
   if (!input) return kExitUsage;
   auto selector = take_selector(arguments, input->spec, context);
@@ -31,8 +32,8 @@ int run_run(const Arguments& arguments, Context& context) {
   options.viewer = "run";
   options.output = options.from_the_start = options.events = options.result = true;
   options.json = arguments.has("json");
-  options.style = line_style(arguments);
   options.wanted = wanted_streams(arguments, input->spec, std::move(*selector));
+  options.lines = *lines;
   options.stop_after = *timeout;
   options.spec_name = input->name;
   return follow_job(*job.view, input->spec, context, **signals, std::move(options)).exit_code;

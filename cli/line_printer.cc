@@ -7,27 +7,16 @@ namespace monarch {
 
 namespace {
 
-std::string front_of_lines(const LinePrinterOptions& options, const LineSource& source) {
-  switch (options.style) {
-    case LineStyle::kBare: return "";
-    case LineStyle::kJson: {
-      std::string front =
-          to_json(Json::object({{"v", 1},
-                                {"type", "output"},
-                                {"mesh", source.mesh},
-                                {"rank", source.rank},
-                                {"host", source.host},
-                                {"generation", source.generation},
-                                {"stream", source.stream == OutputStream::kStdout ? "stdout" : "stderr"}}));
-      front.pop_back();  // the object goes on with the line
-      return front + ",\"line\":";
-    }
-    case LineStyle::kPrefixed: {
-      const std::string name = text("[", source.mesh, "/", source.rank, "@", source.host, "]");
-      return paint(host_colour(source.host), name, options.colour) + " ";
-    }
-  }
-  return "";
+std::string front_of_json(const LineSource& source) {
+  std::string front = to_json(Json::object({{"v", 1},
+                                            {"type", "output"},
+                                            {"mesh", source.mesh},
+                                            {"rank", source.rank},
+                                            {"host", source.host},
+                                            {"generation", source.generation},
+                                            {"stream", source.stream == OutputStream::kStdout ? "stdout" : "stderr"}}));
+  front.pop_back();  // the object goes on with the line
+  return front + ",\"line\":";
 }
 
 // A cut must not split a character: where the last bytes begin one that goes on, they stay for the next piece.
@@ -43,34 +32,69 @@ std::size_t whole_characters(std::string_view bytes) {
 
 }  // namespace
 
+std::string LinePrinter::before_of(const LineSources& sources, WallTime time) const {
+  switch (options_.style) {
+    case LineStyle::kBare: return fold_mark(sources);
+    case LineStyle::kJson: return front_of_json(sources.first);
+    case LineStyle::kPrefixed: {
+      const std::string prefix = options_.prefix.expand(sources, time);
+      const std::string_view name = std::string_view(prefix).substr(0, prefix.find_last_not_of(' ') + 1);
+      const Colour colour = sources.hosts.size() == 1 ? host_colour(*sources.hosts.begin()) : Colour::kBold;
+      return paint(name.empty() ? Colour::kNone : colour, name, options_.colour) + prefix.substr(name.size());
+    }
+  }
+  return "";
+}
+
 LinePrinter::Open& LinePrinter::open(std::uint64_t stream, const LineSource& source) {
   const auto [entry, fresh] = open_.try_emplace(stream);
   Open& open = entry->second;
   if (fresh || open.source.host != source.host) {
     open.source = source;
-    open.before = front_of_lines(options_, source);
+    open.before = before_of(LineSources(source), {});
   }
   return open;
 }
 
-void LinePrinter::emit(const Open& open, std::string_view line, LineEnd end, std::string& out) const {
-  out.append(open.before);
+void LinePrinter::emit(const Open& open, std::string_view line, LineEnd end, std::string& out) {
+  if (options_.only && !options_.only->matches(line)) return;
+  if (options_.fold) return folder_.add(open.source, line, static_cast<std::uint8_t>(end), now_);
+  const bool timed = options_.style == LineStyle::kPrefixed && options_.prefix.has_time();
+  write(timed ? before_of(LineSources(open.source), now_.wall) : open.before, line, end, out);
+}
+
+void LinePrinter::write(std::string_view before, std::string_view line, LineEnd end, std::string& out) const {
+  out.append(before);
   if (options_.style == LineStyle::kJson) {
+    const std::size_t begin = out.size();
     append_json(out, Json(line));
+    if (options_.runner.is_one())
+      out.replace(begin, out.size() - begin, options_.runner.as_text_json(out.substr(begin)));
     if (end != LineEnd::kNewline) out.append(",\"complete\":false");
     out.append("}\n");
     return;
   }
-  if (options_.for_terminal) {
+  if (options_.runner.is_one()) {
+    const bool ours_in_front = options_.style == LineStyle::kPrefixed && !options_.prefix.written();
+    out.append(options_.runner.as_text(printable(line), !ours_in_front));
+  } else if (options_.for_terminal) {
     out.append(printable(line));
   } else {
     out.append(line);
   }
-  const bool exact = options_.style == LineStyle::kBare && !options_.for_terminal;
-  if (end == LineEnd::kNewline || !exact) out.push_back('\n');
+  const bool exact = options_.style == LineStyle::kBare && !escapes();
+  if (end == LineEnd::kNewline || !exact || options_.fold) out.push_back('\n');
 }
 
-void LinePrinter::keep(Open& open, std::string_view rest, std::string& out) const {
+void LinePrinter::write_folded(const FoldedLine& folded, std::string& out) const {
+  write(before_of(folded.sources, folded.time.wall), folded.line, static_cast<LineEnd>(folded.end), out);
+}
+
+void LinePrinter::show_folded(Instant now, std::string& out) {
+  while (const auto folded = folder_.take_due(now)) write_folded(*folded, out);
+}
+
+void LinePrinter::keep(Open& open, std::string_view rest, std::string& out) {
   open.partial.append(rest);
   std::string_view pieces = open.partial;
   while (pieces.size() > kLongestLine) {
@@ -81,7 +105,7 @@ void LinePrinter::keep(Open& open, std::string_view rest, std::string& out) cons
   if (pieces.size() < open.partial.size()) open.partial.erase(0, open.partial.size() - pieces.size());
 }
 
-void LinePrinter::feed_lines(Open& open, std::string_view bytes, std::string& out) const {
+void LinePrinter::feed_lines(Open& open, std::string_view bytes, std::string& out) {
   while (!bytes.empty()) {
     const std::size_t newline = bytes.find('\n');
     if (newline == std::string_view::npos) return keep(open, bytes, out);
@@ -98,7 +122,7 @@ void LinePrinter::feed_lines(Open& open, std::string_view bytes, std::string& ou
 }
 
 // A carriage return ends a line too (a progress bar would write over its prefix), but none is made of "\r\n".
-void LinePrinter::feed_terminal(Open& open, std::string_view bytes, std::string& out) const {
+void LinePrinter::feed_terminal(Open& open, std::string_view bytes, std::string& out) {
   while (!bytes.empty()) {
     if (open.after_return && bytes.front() == '\n') {
       open.after_return = false;
@@ -122,13 +146,16 @@ void LinePrinter::feed_terminal(Open& open, std::string_view bytes, std::string&
   }
 }
 
-void LinePrinter::feed(std::uint64_t stream, const LineSource& source, std::string_view bytes, std::string& out) {
+void LinePrinter::feed(std::uint64_t stream, const LineSource& source, std::string_view bytes, std::string& out,
+                       LineTime at) {
+  now_ = at;
   Open& entry = open(stream, source);
-  if (options_.for_terminal) {
+  if (escapes()) {
     feed_terminal(entry, bytes, out);
   } else {
     feed_lines(entry, bytes, out);
   }
+  if (options_.fold) show_folded(at.now, out);
 }
 
 void LinePrinter::finish(std::uint64_t stream, std::string& out) {
@@ -140,6 +167,7 @@ void LinePrinter::finish(std::uint64_t stream, std::string& out) {
 
 void LinePrinter::finish_all(std::string& out) {
   while (!open_.empty()) finish(open_.begin()->first, out);
+  while (const auto folded = folder_.take()) write_folded(*folded, out);
 }
 
 }  // namespace monarch

@@ -9,11 +9,16 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/ci_runner.h"
+#include "cli/line_folder.h"
+#include "cli/line_pattern.h"
+#include "cli/line_source.h"
+#include "cli/prefix_format.h"
 #include "cli/terminal.h"
-#include "transport/base/control_messages.h"
 
 namespace monarch {
 
@@ -23,30 +28,37 @@ enum class LineStyle : std::uint8_t {
   kJson,      // {"v":1,"type":"output",…}
 };
 
+// What was asked for.
+struct LineOptions {
+  LineStyle style = LineStyle::kPrefixed;
+  PrefixFormat prefix = {};              // of kPrefixed
+  bool fold = false;                     // not with kJson
+  std::optional<LinePattern> only = {};  // lines that it does not match are left out
+};
+
 struct LinePrinterOptions {
   LineStyle style = LineStyle::kPrefixed;
   bool for_terminal = false;  // what could steer it is escaped, and a carriage return ends a line
+  CiRunner runner = {};       // the same, and what that runner would obey
   bool colour = false;
-};
-
-// Who wrote the bytes.
-struct LineSource {
-  std::string mesh;
-  std::uint32_t rank = 0;
-  std::uint64_t generation = 0;
-  std::string host;
-  OutputStream stream = OutputStream::kStdout;
+  PrefixFormat prefix = {};
+  bool fold = false;
+  std::optional<LinePattern> only = {};
 };
 
 class LinePrinter {
  public:
-  explicit LinePrinter(LinePrinterOptions options) : options_(options) {}
+  explicit LinePrinter(LinePrinterOptions options) : options_(std::move(options)) {}
 
   // `stream` is the caller's key of the stream. Complete lines go to `out`, the rest waits for the next bytes.
-  void feed(std::uint64_t stream, const LineSource& source, std::string_view bytes, std::string& out);
+  void feed(std::uint64_t stream, const LineSource& source, std::string_view bytes, std::string& out, LineTime at = {});
   // The stream has ended: an unfinished line is shown.
   void finish(std::uint64_t stream, std::string& out);
   void finish_all(std::string& out);
+
+  // Lines that wait to be folded: shows those that have waited long enough; when the next one has.
+  void show_folded(Instant now, std::string& out);
+  Instant next_fold() const { return folder_.due(); }
 
   // A longer line is shown in pieces of this size.
   static constexpr std::size_t kLongestLine = 64U << 10U;
@@ -60,14 +72,22 @@ class LinePrinter {
   };
   enum class LineEnd : std::uint8_t { kNewline, kCut, kEndOfStream };
 
+  bool escapes() const {
+    return options_.for_terminal || (options_.runner.is_one() && options_.style != LineStyle::kJson);
+  }
   Open& open(std::uint64_t stream, const LineSource& source);
-  void emit(const Open& open, std::string_view line, LineEnd end, std::string& out) const;
-  void feed_terminal(Open& open, std::string_view bytes, std::string& out) const;
-  void feed_lines(Open& open, std::string_view bytes, std::string& out) const;
-  void keep(Open& open, std::string_view rest, std::string& out) const;
+  void emit(const Open& open, std::string_view line, LineEnd end, std::string& out);
+  void write(std::string_view before, std::string_view line, LineEnd end, std::string& out) const;
+  void write_folded(const FoldedLine& folded, std::string& out) const;
+  std::string before_of(const LineSources& sources, WallTime time) const;
+  void feed_terminal(Open& open, std::string_view bytes, std::string& out);
+  void feed_lines(Open& open, std::string_view bytes, std::string& out);
+  void keep(Open& open, std::string_view rest, std::string& out);
 
   LinePrinterOptions options_;
   std::map<std::uint64_t, Open> open_;
+  LineFolder folder_;
+  LineTime now_;  // of the bytes that are fed
 };
 
 }  // namespace monarch

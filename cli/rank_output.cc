@@ -18,9 +18,18 @@ constexpr Duration kGiveUpAfter = Duration::seconds(2);        // they are count
 constexpr Duration kLookPeriod = Duration::milliseconds(500);  // at the files, at most
 constexpr std::int64_t kLookShare = 20;                        // of the time goes into looking
 
-LinePrinterOptions printer_options(LineStyle style, bool terminal, bool colour) {
-  // JSON's own writer escapes what could steer a terminal.
-  return {.style = style, .for_terminal = terminal && style != LineStyle::kJson, .colour = colour};
+LinePrinterOptions printer_options(const LineOptions& lines, const Terminal& terminal, OutputStream stream) {
+  const bool out = stream == OutputStream::kStdout;
+  const bool on_terminal = out ? terminal.out_is_terminal : terminal.err_is_terminal;
+  const bool in_log = !on_terminal && !(out && terminal.out_is_file);
+  return {.style = lines.style,
+          // JSON's own writer escapes what could steer a terminal.
+          .for_terminal = on_terminal && lines.style != LineStyle::kJson,
+          .runner = in_log ? terminal.runner : CiRunner(),
+          .colour = out ? terminal.out_colour : terminal.err_colour,
+          .prefix = lines.prefix,
+          .fold = lines.fold,
+          .only = lines.only};
 }
 
 std::vector<std::string> names_of(const JobSpec& spec) {
@@ -47,14 +56,18 @@ std::map<RankId, std::string> hosts_of(const JobSpec& spec) {
 RankOutput::RankOutput(EventLoop& loop, Screen& screen, const JobSpec& spec, RankOutputOptions options)
     : loop_(loop),
       screen_(screen),
-      style_(options.style),
+      style_(options.lines.style),
+      folds_(options.lines.fold),
+      job_id_(std::move(options.job_id)),
+      spec_(spec),
       mesh_names_(names_of(spec)),
       hosts_(hosts_of(spec)),
-      out_printer_(printer_options(options.style, screen.terminal().out_is_terminal, screen.terminal().out_colour)),
-      err_printer_(printer_options(options.style, screen.terminal().err_is_terminal, screen.terminal().err_colour)),
+      out_printer_(printer_options(options.lines, screen.terminal(), OutputStream::kStdout)),
+      err_printer_(printer_options(options.lines, screen.terminal(), OutputStream::kStderr)),
       follower_({.log_directory = std::move(options.log_directory),
                  .mesh_names = mesh_names_,
-                 .wanted = std::move(options.wanted)},
+                 .wanted = std::move(options.wanted),
+                 .with_times = options.lines.prefix.has_time()},
                 *this) {
   screen_.on_drained([this] { go_on(); });
 }
@@ -63,6 +76,7 @@ RankOutput::~RankOutput() {
   screen_.on_drained({});
   if (pump_timer_ != 0) loop_.cancel(pump_timer_);
   if (look_timer_ != 0) loop_.cancel(look_timer_);
+  if (fold_timer_ != 0) loop_.cancel(fold_timer_);
 }
 
 OutputWriter& RankOutput::writer(OutputStream stream) {
@@ -73,22 +87,51 @@ const RankOutput::Known& RankOutput::known(const StreamId& stream) {
   const auto [entry, fresh] = streams_.try_emplace(stream);
   if (fresh) {
     const auto host = hosts_.find(stream.rank);
+    const MeshSpec& mesh = spec_.meshes[stream.rank.mesh.value()];
+    const std::uint32_t rank = stream.rank.rank.value();
+    const bool known_rank = rank < mesh.size();  // a file of that name may be anybody's
+    const std::uint32_t gang_size = mesh.size() / mesh.gangs();
     entry->second = {.key = streams_.size(),
-                     .source = {.mesh = mesh_names_[stream.rank.mesh.value()],
-                                .rank = stream.rank.rank.value(),
+                     .source = {.job = job_id_,
+                                .mesh = mesh.name,
+                                .rank = rank,
                                 .generation = stream.generation,
                                 .host = host == hosts_.end() ? "?" : host->second,
-                                .stream = stream.stream}};
+                                .stream = stream.stream,
+                                .gang = known_rank ? mesh.gang_of(stream.rank.rank).value() : 0,
+                                .local_rank = rank - std::max(rank / mesh.per_host() * mesh.per_host(),
+                                                              rank / gang_size * gang_size),
+                                .mesh_ranks = mesh.size()}};
   }
   return entry->second;
 }
 
-void RankOutput::on_output(const StreamId& stream, std::string_view bytes) {
+void RankOutput::on_output(const StreamId& stream, std::string_view bytes, std::optional<WallTime> written) {
   const Known& from = known(stream);
   OutputWriter& to = writer(stream.stream);
   screen_.make_room();
-  printer(stream.stream).feed(from.key, from.source, bytes, to.buffer());
+  printer(stream.stream)
+      .feed(from.key, from.source, bytes, to.buffer(), {.now = loop_.now(), .wall = written.value_or(wall_now())});
   to.flush_if_large();
+  if (folds_) show_folded_later();
+}
+
+void RankOutput::show_folded() {
+  screen_.make_room();
+  out_printer_.show_folded(loop_.now(), writer(OutputStream::kStdout).buffer());
+  err_printer_.show_folded(loop_.now(), writer(OutputStream::kStderr).buffer());
+  screen_.out().flush();
+  screen_.err().flush();
+  show_folded_later();
+}
+
+void RankOutput::show_folded_later() {
+  const Instant next = std::min(out_printer_.next_fold(), err_printer_.next_fold());
+  if (fold_timer_ != 0 || next == Instant::never() || stopped_) return;
+  fold_timer_ = loop_.at(next, [this] {
+    fold_timer_ = 0;
+    show_folded();
+  });
 }
 
 void RankOutput::on_lost(const StreamId& stream, std::uint64_t bytes) {
@@ -182,6 +225,7 @@ void RankOutput::stop() {
   disconnect();
   if (pump_timer_ != 0) loop_.cancel(std::exchange(pump_timer_, 0));
   if (look_timer_ != 0) loop_.cancel(std::exchange(look_timer_, 0));
+  if (fold_timer_ != 0) loop_.cancel(std::exchange(fold_timer_, 0));
 }
 
 void RankOutput::finish(std::function<void()> done) {

@@ -20,7 +20,8 @@
 namespace monarch {
 
 struct RankOutputOptions {
-  LineStyle style = LineStyle::kPrefixed;
+  LineOptions lines = {};
+  std::string job_id = {};
   std::string log_directory;
   std::function<bool(const StreamId&)> wanted = {};  // empty: all
 };
@@ -31,6 +32,7 @@ class RankOutput final : public OutputSink {
   ~RankOutput() override;
 
   void skip_what_is_there() { follower_.skip_what_is_there(); }
+  void start_at(const OutputStart& start) { follower_.start_at(start); }
   // Looks at the files again and again, since what was dropped last is not followed by a piece that shows the gap.
   void watch_files();
   void look_at_files();
@@ -47,7 +49,7 @@ class RankOutput final : public OutputSink {
   // Called instead of a word on stderr when nobody reads stdout any more.
   void on_reader_gone(std::function<void()> call) { on_reader_gone_ = std::move(call); }
 
-  void on_output(const StreamId& stream, std::string_view bytes) override;
+  void on_output(const StreamId& stream, std::string_view bytes, std::optional<WallTime> written) override;
   void on_lost(const StreamId& stream, std::uint64_t bytes) override;
 
  private:
@@ -63,6 +65,8 @@ class RankOutput final : public OutputSink {
   void pump_later(Duration delay);
   void look_later(Duration delay);
   void hold_back();
+  void show_folded();
+  void show_folded_later();
   void check_errors();
   void go_on();
   void finish_printing();
@@ -70,6 +74,9 @@ class RankOutput final : public OutputSink {
   EventLoop& loop_;
   Screen& screen_;
   LineStyle style_;
+  bool folds_;
+  std::string job_id_;
+  const JobSpec& spec_;
   std::vector<std::string> mesh_names_;
   std::map<RankId, std::string> hosts_;
   LinePrinter out_printer_;
@@ -79,6 +86,7 @@ class RankOutput final : public OutputSink {
   std::unique_ptr<OutputConnection> connection_;
   TimerId pump_timer_ = 0;
   TimerId look_timer_ = 0;
+  TimerId fold_timer_ = 0;
   Instant waiting_since_ = Instant::never();  // for bytes that no file holds yet
   std::function<void()> done_;
   std::function<void()> on_reader_gone_;

@@ -38,7 +38,7 @@ void Screen::make_room() {
 
 void Screen::forget_what_was_typed() {
   shown_.clear();
-  if (terminal_.err_is_terminal) err_->write(kEraseLine);
+  if (terminal_.err_live) err_->write(kEraseLine);
 }
 
 void Screen::say(std::string_view lines) {
@@ -47,7 +47,7 @@ void Screen::say(std::string_view lines) {
 }
 
 void Screen::progress(const std::string& line) {
-  if (!terminal_.err_is_terminal || terminal_.quiet) return;
+  if (!terminal_.err_live || terminal_.quiet) return;
   const std::string fitted = fit(line, Terminal::columns());
   if (fitted == shown_) return;
   if (err_->full()) return;  // nobody looks

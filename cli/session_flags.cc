@@ -4,19 +4,75 @@
 #include "cli/say.h"
 #include "cli/values.h"
 #include "supervisor/core/placement.h"
+#include "transport/base/clock.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
-std::vector<Flag> output_flags() {
-  return {
-      {.name = "json", .value = "", .help = "on stdout one object per line: output, event, result"},
-      {.name = "no-prefix", .value = "", .help = "the ranks' lines as they are, without [mesh/rank@host] in front"}};
+namespace {
+
+// Says it, and stands for nothing.
+std::nullopt_t complain(const Context& context, const std::string& message, const std::string& help = "") {
+  say_error(context.terminal, {.id = "E0904", .message = message, .help = help});
+  return std::nullopt;
 }
 
-LineStyle line_style(const Arguments& arguments) {
-  if (arguments.has("json")) return LineStyle::kJson;
-  return arguments.has("no-prefix") ? LineStyle::kBare : LineStyle::kPrefixed;
+}  // namespace
+
+std::vector<Flag> output_flags() {
+  return {{.name = "json", .value = "", .help = "on stdout one object per line: output, event, result"},
+          {.name = "prefix",
+           .value = "FORMAT",
+           .help = "what stands in front of the ranks' lines, such as '{mesh}/{rank} {time} '"},
+          {.name = "no-prefix", .value = "", .help = "the ranks' lines as they are, without [mesh/rank@host] in front"},
+          {.name = "fold",
+           .value = "",
+           .help = "a line that many ranks write within 250 ms is shown once, with their number: [mesh/0-7 ×8]"}};
+}
+
+std::optional<LineOptions> line_options(const Arguments& arguments, const Context& context) {
+  LineOptions options;
+  const auto prefix = arguments.value("prefix");
+  const bool bare = arguments.has("no-prefix");
+  options.fold = arguments.has("fold");
+  if (arguments.has("json")) {
+    options.style = LineStyle::kJson;
+    if (prefix) return complain(context, "--prefix and --json cannot be used together");
+    if (options.fold) return complain(context, "--fold and --json cannot be used together");
+    return options;
+  }
+  if (prefix && bare) return complain(context, "--prefix and --no-prefix cannot be used together");
+  if (bare) options.style = LineStyle::kBare;
+  if (!prefix) return options;
+  const auto format = PrefixFormat::parse(*prefix);
+  if (!format.ok()) return complain(context, text("--prefix ", format.error().message));
+  options.prefix = *format;
+  return options;
+}
+
+std::vector<Flag> history_flags(std::string_view of_what) {
+  return {{.name = "since",
+           .value = "TIME",
+           .help = text("only ", of_what, " from then on: 10m (ago), 12:04:41 or 2026-11-20T12:04:41Z, in UTC")},
+          {.name = "tail", .value = "N", .help = text("begin with the last N ", of_what)},
+          {.name = "grep",
+           .value = "REGEX",
+           .help = text("only ", of_what, " that match this extended regular expression")}};
+}
+
+std::optional<History> history(const Arguments& arguments, const Context& context) {
+  History wanted;
+  const auto since = moment_flag(arguments, "since", wall_now());
+  if (!since.ok()) return complain(context, since.error().message);
+  const auto lines = count_flag(arguments, "tail");
+  if (!lines.ok()) return complain(context, lines.error().message);
+  wanted.start = {.since = *since, .lines = *lines};
+  if (const auto pattern = arguments.value("grep")) {
+    auto only = LinePattern::parse(*pattern);
+    if (!only.ok()) return complain(context, text("--grep ", only.error().message));
+    wanted.only = std::move(*only);
+  }
+  return wanted;
 }
 
 std::vector<Flag> selector_flags() {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -16,9 +17,19 @@
 
 namespace monarch {
 
-// --json and --no-prefix.
+// --json, --prefix, --no-prefix and --fold.
 std::vector<Flag> output_flags();
-LineStyle line_style(const Arguments& arguments);
+// Nothing: stderr says what is wrong.
+std::optional<LineOptions> line_options(const Arguments& arguments, const Context& context);
+
+// --since, --tail and --grep.
+std::vector<Flag> history_flags(std::string_view of_what);
+struct History {
+  OutputStart start;
+  std::optional<LinePattern> only;
+};
+// Nothing: stderr says what is wrong.
+std::optional<History> history(const Arguments& arguments, const Context& context);
 
 // --mesh, --at, --rank, --host and --generation, the same for every command that has them.
 std::vector<Flag> selector_flags();

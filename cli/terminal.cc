@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -61,12 +62,16 @@ Terminal Terminal::of_this_process() {
   Terminal terminal;
   terminal.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
   terminal.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  struct stat what {};
+  terminal.out_is_file = ::fstat(STDOUT_FILENO, &what) == 0 && S_ISREG(what.st_mode);
   return terminal;
 }
 
 void Terminal::decide_colours(ColourWhen when, const Environment& env) {
   out_colour = use_colour(when, out_is_terminal, env);
   err_colour = use_colour(when, err_is_terminal, env);
+  err_live = err_is_terminal && env.get("TERM") != "dumb";
+  runner = err_is_terminal ? CiRunner() : CiRunner::of(env);
 }
 
 std::size_t Terminal::columns() {

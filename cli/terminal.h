@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/ci_runner.h"
 #include "cli/environment.h"
 #include "transport/base/result.h"
 
@@ -33,13 +34,16 @@ Colour host_colour(std::string_view host);
 struct Terminal {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
+  bool err_live = false;  // and one that can move its cursor: a dumb one is told what a pipe is told
+  bool out_is_file = false;
   bool out_colour = false;
   bool err_colour = false;
   bool quiet = false;
+  CiRunner runner;  // of a CI job, if our words go to its log
 
   // Asks the system about descriptors 1 and 2.
   static Terminal of_this_process();
-  // Fills in the colours.
+  // Fills in the colours, and which runner reads this.
   void decide_colours(ColourWhen when, const Environment& env);
   // Columns of stderr's terminal; 80 if it does not say.
   static std::size_t columns();

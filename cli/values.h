@@ -1,6 +1,6 @@
 #pragma once
 
-// Values of flags: durations and lists of ranks, read as the spec reads them.
+// Values of flags: durations, moments, counts and lists of ranks; durations are read as the spec reads them.
 //
 // Thread: pure functions.
 
@@ -34,5 +34,11 @@ class RankList {
 // Both give nothing where the flag is not written, and an error that names the flag where its value is wrong.
 Result<std::optional<Duration>> duration_flag(const Arguments& arguments, std::string_view flag);
 Result<std::optional<RankList>> ranks_flag(const Arguments& arguments, std::string_view flag);
+Result<std::optional<std::uint64_t>> count_flag(const Arguments& arguments, std::string_view flag);
+
+// A moment: how long ago ("10m"), a time of day ("12:04:41", the last one), or a date with or without one
+// ("2026-11-20T12:04:41.120Z"); all in UTC, as events are shown.
+Result<WallTime> parse_moment(std::string_view written, WallTime now);
+Result<std::optional<WallTime>> moment_flag(const Arguments& arguments, std::string_view flag, WallTime now);
 
 }  // namespace monarch

@@ -39,9 +39,12 @@ ViewerSession::ViewerSession(std::unique_ptr<EventLoop> loop, const JobView& job
       phase_since_(loop_->now()),
       next_word_(loop_->now() + limits::kNamesMissingEvery) {
   if (options_.output) {
-    output_ = std::make_unique<RankOutput>(
-        *loop_, screen_, spec_,
-        RankOutputOptions{.style = options_.style, .log_directory = job_.log_directory(), .wanted = options_.wanted});
+    output_ = std::make_unique<RankOutput>(*loop_, screen_, spec_,
+                                           RankOutputOptions{.lines = options_.lines,
+                                                             .job_id = job_.id(),
+                                                             .log_directory = job_.log_directory(),
+                                                             .wanted = options_.wanted});
+    output_->start_at(options_.start);
     if (!options_.from_the_start) output_->skip_what_is_there();
     if (options_.reader_decides) output_->on_reader_gone([this] { leave(kExitOk); });
   }

@@ -36,7 +36,8 @@ struct SessionOptions {
   bool events = false;  // says what happens
   bool result = false;  // says how the job ended
   bool json = false;    // on stdout, each as its line
-  LineStyle style = LineStyle::kPrefixed;
+  LineOptions lines = {};
+  OutputStart start = {};  // with from_the_start: of what is written already
 
   std::optional<StopRequest> stop = {};      // asked for as soon as somebody listens
   std::optional<Duration> stop_after = {};   // --timeout of `run`

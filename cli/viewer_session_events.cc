@@ -122,8 +122,7 @@ void ViewerSession::on_tick() {
   if (loop_->now() >= next_word_) {
     next_word_ = loop_->now() + limits::kNamesMissingEvery;
     const std::string words = announcer_.still_waiting(waited);
-    if (options_.events && !words.empty() && !screen_.terminal().err_is_terminal && !screen_.terminal().quiet)
-      say(words);
+    if (options_.events && !words.empty() && !screen_.terminal().err_live && !screen_.terminal().quiet) say(words);
   }
   tick_later();
 }

@@ -54,6 +54,24 @@ Verdict failed_rank() {
 
 }  // namespace
 
+TEST(Moment, IsATimeAgoATimeOfDayOrADate) {
+  const WallTime now{1'700'000'000'120'000'000};  // 2023-11-14T22:13:20.120Z
+  const auto moment = [&](std::string_view written) {
+    const auto parsed = parse_moment(written, now);
+    return parsed.ok() ? to_text(*parsed) : "wrong";
+  };
+  EXPECT_EQ(moment("10m"), "2023-11-14T22:03:20.120Z");
+  EXPECT_EQ(moment("500ms"), "2023-11-14T22:13:19.620Z");
+  EXPECT_EQ(moment("22:13"), "2023-11-14T22:13:00.000Z");
+  EXPECT_EQ(moment("22:14:00"), "2023-11-13T22:14:00.000Z");  // the last one
+  EXPECT_EQ(moment("2023-11-14T12:04:41.5Z"), "2023-11-14T12:04:41.500Z");
+  EXPECT_EQ(moment("2023-11-14 12:04"), "2023-11-14T12:04:00.000Z");
+  EXPECT_EQ(moment("2023-11-14"), "2023-11-14T00:00:00.000Z");
+  for (const char* wrong : {"", "10", "yesterday", "2023-02-30", "24:00", "12:61", "2023-11-14T", "12:04x", "none"}) {
+    EXPECT_EQ(moment(wrong), "wrong") << wrong;
+  }
+}
+
 TEST(RankList, TakesNumbersAndRanges) {
   const auto list = RankList::parse("3,7-9");
   ASSERT_TRUE(list.ok());
@@ -87,7 +105,7 @@ TEST(Announcer, SaysEachChangeOnAPipe) {
 }
 
 TEST(Announcer, OnATerminalSaysWhatMattersAndKeepsProgress) {
-  Announcer announcer(two_hosts(), {.err_is_terminal = true});
+  Announcer announcer(two_hosts(), {.err_live = true});
   EXPECT_EQ(announcer.progress(Duration::seconds(2)), " starting  hosts 0/2  waiting for v1, v2 (2s)");
   EXPECT_EQ(announcer.on_event(event("host.ready", "v1: worker is connected", Severity::kInfo, "v1")), "");
   EXPECT_EQ(announcer.progress(Duration::seconds(3)), " starting  hosts 1/2  waiting for v2 (3s)");
