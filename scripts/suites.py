@@ -41,6 +41,7 @@ SUITES = {
     "unit": ("one executable per folder", [("build", ["unit"], {})]),
     "sim": ("the simulator: seeds, replay, mutants", [("build", ["sim"], {})]),
     "process": ("real processes, faults among them", [("build", ["process"], {})]),
+    "process-long": ("those of them that need their minute", [("build", ["process-long"], {})]),
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
     "lint": ("house rules", [("build", ["lint"], {})]),
     "fuzz": ("every parser over its corpus", [("build", ["fuzz"], {})]),
@@ -54,7 +55,7 @@ SUITES = {
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
 DEFAULT = ["unit", "sim", "process", "cli", "lint", "fuzz", "sanitize"]
-ALL = ["unit", "sim", "process", "cli", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
+ALL = ["unit", "sim", "process", "process-long", "cli", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
 
 USAGE = f"""usage: scripts/test [SUITE…]              no suite: {' '.join(DEFAULT)}
        scripts/test all                   {' '.join(ALL)}

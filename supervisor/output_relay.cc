@@ -40,7 +40,10 @@ class OutputRelay::Worker {
     link_->attach(zmq_loop_, [this](InboundMessage&& message) { pass_on(std::move(message)); });
     const auto watch = loop_.watch(commands_.descriptor(), Interest::kRead, [this](Readiness) { take_commands(); });
     MONARCH_ASSERT(watch.ok());
-    zmq_loop_.run();
+    while (!loop_.stopped()) {
+      zmq_loop_.turn(Instant::never());
+      counters_.link.put(link_->counters());
+    }
     viewers_.clear();
     link_.reset();
   }
@@ -80,22 +83,22 @@ class OutputRelay::Worker {
 
   void pass_on(InboundMessage&& message) {
     const auto host = host_of_user_id(message.user_id);
-    if (message.frames.size() != 2 || !host) return;
+    if (message.frames.size() != 2 || !host) return count(counters_.malformed);
     const auto header = decode_header(message.frames[0].bytes());
-    if (!header.ok() || header->job != job_) return;
-    if (header->type != static_cast<std::uint16_t>(MessageType::kOutput)) return;
-    if (!runs_on(header->rank, *host)) {
-      counters_.forged.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
+    if (!header.ok()) return count(counters_.malformed);
+    if (header->job != job_) return count(counters_.foreign_job);
+    if (header->type != static_cast<std::uint16_t>(MessageType::kOutput)) return count(counters_.malformed);
+    if (!runs_on(header->rank, *host)) return count(counters_.forged);
     if (viewers_.empty()) return;
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
     frame.header.type = static_cast<std::uint16_t>(MessageType::kViewerOutput);
     for (const auto& viewer : viewers_) {
-      if (!viewer->send(frame).ok()) counters_.dropped.fetch_add(1, std::memory_order_relaxed);
+      if (!viewer->send(frame).ok()) count(counters_.dropped);
     }
   }
+
+  static void count(std::atomic<std::uint64_t>& number) { number.fetch_add(1, std::memory_order_relaxed); }
 
   bool runs_on(RankId rank, HostId host) const {
     return rank.mesh.value() < spec_.meshes.size() && rank.rank.value() < spec_.meshes[rank.mesh.value()].size() &&
@@ -132,6 +135,12 @@ OutputRelay::~OutputRelay() {
   // The inbox can be full of viewers only for the moment that the thread needs to take them.
   while (!commands_->put(Stop{})) std::this_thread::yield();
   thread_.join();
+}
+
+LinkCounters OutputRelay::link_counters() const {
+  LinkCounters counters = counters_->link.get();
+  counters.malformed += counters_->malformed.load(std::memory_order_relaxed);
+  return counters;
 }
 
 Status OutputRelay::add_viewer(UniqueFd socket) {

@@ -33,6 +33,8 @@ class OutputRelay {
   Status add_viewer(UniqueFd socket);
   // Pieces that some viewer has to read from the file.
   std::uint64_t dropped_pieces() const { return counters_->dropped.load(std::memory_order_relaxed); }
+  LinkCounters link_counters() const;
+  std::uint64_t foreign_job() const { return counters_->foreign_job.load(std::memory_order_relaxed); }
   // Pieces of ranks that are not placed on the host that sent them.
   std::uint64_t forged_pieces() const { return counters_->forged.load(std::memory_order_relaxed); }
 
@@ -41,6 +43,9 @@ class OutputRelay {
   struct Counters {
     std::atomic<std::uint64_t> dropped = 0;
     std::atomic<std::uint64_t> forged = 0;
+    std::atomic<std::uint64_t> malformed = 0;
+    std::atomic<std::uint64_t> foreign_job = 0;
+    PublishedCounters link;
   };
   using Command = std::variant<UniqueFd, Stop>;
   class Worker;

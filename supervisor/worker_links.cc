@@ -17,6 +17,8 @@ constexpr std::string_view kUserPrefix = "worker/";
 constexpr std::size_t kWordsBytes =
     4'096;  // of a worker's explanation; longer ones are cut to fit a record of the journal
 
+constexpr std::uint32_t kStartsTold = 100;  // of a host's daemon, in the log
+
 std::string cut(std::string words) {
   words.resize(std::min(words.size(), kWordsBytes));
   return words;
@@ -96,8 +98,11 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     case LinkTable::Bound::kStale: ++drops_.stale_link; return;
     case LinkTable::Bound::kForged:
       ++drops_.forged;
-      log_warn(core_.hosts()[host->value()].name, ": a message that claims to be ", printable(claimed),
-               "'s was refused");
+      // Once: what a worker can make us write is bounded (I22).
+      if (!std::exchange(peers_[host->value()].forged, true)) {
+        log_warn(core_.hosts()[host->value()].name, ": a message that claims to be ", printable(claimed),
+                 "'s was refused; further ones are only counted");
+      }
       return;
   }
   switch (static_cast<MessageType>(header->type)) {
@@ -124,10 +129,11 @@ void WorkerLinks::on_hello(HostId host, std::string_view payload) {
   }
   Peer& peer = peers_[host.value()];
   peer.greeted = true;
-  peer.daemon_starts = hello->daemon_starts;
-  if (hello->daemon_starts > 1) {
+  // It only grows, and its keeper stops at a few: more are no starts (I22).
+  if (hello->daemon_starts > std::max(peer.daemon_starts, 1U) && ++peer.starts_told <= kStartsTold) {
     log_warn(core_.hosts()[host.value()].name, ": its daemon was started again, start ", hello->daemon_starts);
   }
+  peer.daemon_starts = hello->daemon_starts;
   // Virtual hosts share our clock: nothing has to be estimated.
   if (hello->boot_id == boot_id_) liveness_.same_clock(host);
   const HostPhase phase = core_.state().hosts[host.value()].phase;

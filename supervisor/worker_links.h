@@ -75,6 +75,8 @@ class WorkerLinks {
   };
   struct Peer {
     bool greeted = false;  // a hello came over its newest link
+    bool forged = false;   // it was told in the log
+    std::uint32_t starts_told = 0;
     std::uint32_t daemon_starts = 0;
     std::map<RankId, KnownRank> ranks;
     Instant resent_at;

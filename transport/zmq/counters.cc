@@ -1,5 +1,9 @@
 #include "transport/zmq/counters.h"
 
+#include <bit>
+
+#include "transport/base/text.h"
+
 namespace monarch {
 
 std::uint64_t LinkCounters::junk() const {
@@ -18,6 +22,39 @@ void LinkCounters::count(MonitorEvent event) {
     case MonitorEvent::kHandshakeDropped: ++silent; return;
     case MonitorEvent::kDisconnected: ++disconnected; return;
   }
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> LinkCounters::named(std::string_view port) const {
+  std::vector<std::pair<std::string, std::uint64_t>> all;
+  const auto add = [&](std::string_view name, std::uint64_t count) { all.emplace_back(text(port, '.', name), count); };
+  add("accepted", accepted);
+  add("accept_failed", accept_failed);
+  add("handshaken", handshaken);
+  add("auth_refused", auth_refused);
+  add("protocol_errors", protocol_errors);
+  add("silent", silent);
+  add("junk", junk());
+  add("disconnected", disconnected);
+  add("messages", messages);
+  add("oversize", oversize);
+  add("malformed", malformed);
+  add("flooded", flooded);
+  add("unidentified", unidentified);
+  add("named_itself", named_itself);
+  add("sends_gone", sends_gone);
+  add("sends_full", sends_full);
+  return all;
+}
+
+void PublishedCounters::put(const LinkCounters& counters) {
+  const auto numbers = std::bit_cast<std::array<std::uint64_t, kNumbers>>(counters);
+  for (std::size_t i = 0; i < kNumbers; ++i) numbers_[i].store(numbers[i], std::memory_order_relaxed);
+}
+
+LinkCounters PublishedCounters::get() const {
+  std::array<std::uint64_t, kNumbers> numbers{};
+  for (std::size_t i = 0; i < kNumbers; ++i) numbers[i] = numbers_[i].load(std::memory_order_relaxed);
+  return std::bit_cast<LinkCounters>(numbers);
 }
 
 }  // namespace monarch

@@ -3,9 +3,15 @@
 // LinkCounters: what happened at one bound port, by name, so that nobody is dropped unseen. A plain value; who shows it
 // is for status and metrics.
 //
-// Thread: a value.
+// Thread: values; PublishedCounters passes them from one thread to another.
 
+#include <array>
+#include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "transport/zmq/monitor.h"
 
@@ -24,6 +30,7 @@ struct LinkCounters {
   std::uint64_t messages = 0;      // handed on
   std::uint64_t oversize = 0;      // above the port's limit; far above it libzmq disconnects without a word
   std::uint64_t malformed = 0;     // no frame, or too many
+  std::uint64_t flooded = 0;       // beyond what its sender may say
   std::uint64_t unidentified = 0;  // no User-Id: cannot happen while the ZAP handler lives
   std::uint64_t named_itself = 0;  // chose its own routing id, which our links never do
   std::uint64_t sends_gone = 0;    // to a link that the ROUTER no longer holds
@@ -33,6 +40,19 @@ struct LinkCounters {
   std::uint64_t junk() const;
 
   void count(MonitorEvent event);
+  // As `status` shows them: "control.accepted" and so on, of a port called "control".
+  std::vector<std::pair<std::string, std::uint64_t>> named(std::string_view port) const;
+};
+
+// The counters of a port that another thread serves.
+class PublishedCounters {
+ public:
+  void put(const LinkCounters& counters);
+  LinkCounters get() const;  // each number is one that was put; two of them may be of neighbouring moments
+
+ private:
+  static constexpr std::size_t kNumbers = sizeof(LinkCounters) / sizeof(std::uint64_t);
+  std::array<std::atomic<std::uint64_t>, kNumbers> numbers_{};
 };
 
 }  // namespace monarch

@@ -74,8 +74,11 @@ ZmqFrame routing_frame(LinkId link) {
 }  // namespace
 
 ServerLink::ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor,
-                       std::size_t message_bytes)
-    : socket_(std::move(socket)), monitor_(std::move(monitor)), message_bytes_(message_bytes) {}
+                       const ServerOptions& options)
+    : socket_(std::move(socket)),
+      monitor_(std::move(monitor)),
+      message_bytes_(options.link.message_bytes),
+      budget_(options.peer) {}
 
 Result<std::unique_ptr<ServerLink>> ServerLink::bind(ZmqContext& context, const ServerOptions& options,
                                                      const CurveKeyPair& keys) {
@@ -86,7 +89,7 @@ Result<std::unique_ptr<ServerLink>> ServerLink::bind(ZmqContext& context, const 
   MONARCH_ASSIGN(auto monitor, ZmqMonitor::attach(context, *socket));
   MONARCH_TRY(bind_one_of(*socket, options));
   MONARCH_ASSIGN(const std::string endpoint, socket->last_endpoint());
-  std::unique_ptr<ServerLink> link(new ServerLink(std::move(socket), std::move(monitor), options.link.message_bytes));
+  std::unique_ptr<ServerLink> link(new ServerLink(std::move(socket), std::move(monitor), options));
   MONARCH_ASSIGN(link->port_, port_of(endpoint));
   return link;
 }
@@ -143,6 +146,8 @@ std::optional<InboundMessage> ServerLink::accept(std::vector<ZmqFrame>& frames) 
     ++counters_.oversize;
   } else if (frames[1].user_id().empty()) {
     ++counters_.unidentified;
+  } else if (loop_ != nullptr && !budget_.take(frames[1].user_id(), loop_->loop().now())) {
+    ++counters_.flooded;
   } else {
     ++counters_.messages;
     InboundMessage message{*link, std::string(frames[1].user_id()), std::move(frames)};

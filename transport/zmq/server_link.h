@@ -22,6 +22,7 @@
 #include "transport/zmq/link_options.h"
 #include "transport/zmq/link_table.h"
 #include "transport/zmq/monitor.h"
+#include "transport/zmq/peer_budget.h"
 #include "transport/zmq/zmq_loop.h"
 
 namespace monarch {
@@ -35,6 +36,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1";  // numeric
   PortRange ports = {};               // the first free one is taken
   LinkOptions link = {};
+  PeerAllowance peer = {};  // of each User-Id; counted by the loop's clock, so only once attached
 };
 
 struct InboundMessage {
@@ -66,7 +68,7 @@ class ServerLink {
   LinkCounters counters();
 
  private:
-  ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, std::size_t message_bytes);
+  ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, const ServerOptions& options);
   bool receive_one(std::optional<InboundMessage>& message);
   std::optional<InboundMessage> accept(std::vector<ZmqFrame>& frames);
 
@@ -75,6 +77,7 @@ class ServerLink {
   std::size_t message_bytes_;
   std::uint16_t port_ = 0;
   LinkCounters counters_;
+  PeerBudget budget_;
   ZmqLoop* loop_ = nullptr;
   ZmqWatchId message_watch_ = 0;
   ZmqWatchId monitor_watch_ = 0;

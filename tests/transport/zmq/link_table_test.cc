@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "transport/zmq/backoff.h"
 #include "transport/zmq/counters.h"
 
@@ -81,6 +85,25 @@ TEST(LinkCounters, WhatNothingExplainsIsJunk) {
   counters.count(MonitorEvent::kProtocolError);
   counters.count(MonitorEvent::kProtocolError);
   EXPECT_EQ(counters.junk(), 0U);
+}
+
+TEST(LinkCounters, AreNamedAfterTheirPort) {
+  LinkCounters counters;
+  counters.count(MonitorEvent::kAccepted);
+  counters.flooded = 7;
+  const auto named = counters.named("bulk");
+  EXPECT_NE(std::find(named.begin(), named.end(), std::pair<std::string, std::uint64_t>("bulk.junk", 1)), named.end());
+  EXPECT_NE(std::find(named.begin(), named.end(), std::pair<std::string, std::uint64_t>("bulk.flooded", 7)),
+            named.end());
+}
+
+TEST(PublishedCounters, AreThoseThatWerePut) {
+  LinkCounters counters;
+  counters.count(MonitorEvent::kAccepted);
+  counters.sends_full = 3;
+  PublishedCounters published;
+  published.put(counters);
+  EXPECT_EQ(published.get().named("x"), counters.named("x"));
 }
 
 }  // namespace

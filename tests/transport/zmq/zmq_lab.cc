@@ -95,7 +95,8 @@ bool ZmqLab::until(const std::function<bool()>& condition) {
 }
 
 void ZmqLab::bind(std::uint16_t port) {
-  server = expect(ServerLink::bind(*context, {.ports = {port, port}, .link = options.server}, server_keys));
+  server = expect(
+      ServerLink::bind(*context, {.ports = {port, port}, .link = options.server, .peer = options.peer}, server_keys));
   server->attach(*loop, [this](InboundMessage&& message) { inbound.push_back(std::move(message)); });
 }
 

@@ -47,6 +47,7 @@ class ZmqLab {
     bool with_handler = true;
     Duration unknown_key_wait = Duration::milliseconds(20);
     LinkOptions server = {};  // of the port under test
+    PeerAllowance peer = {};
   };
   ZmqLab() : ZmqLab(Options()) {}
   explicit ZmqLab(const Options& options);

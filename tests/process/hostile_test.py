@@ -1,0 +1,238 @@
+"""Peers that mean harm, at the ports of a running job: each is counted by its name in `status --json`, and disturbs nothing.
+
+Outsiders have no key: junk, silence, another mechanism, lengths that nobody could mean, hundreds of connections at once. The
+insider has: rogue_worker.cc is the worker of a spare host, and forges, floods and sends what is too large.
+"""
+
+import collections
+import json
+import os
+import re
+import socket
+import struct
+import time
+
+import harness
+import jobs
+
+ROGUE = os.path.join(harness.BUILD, "tests/process/rogue-worker")
+SECONDS = float(os.environ.get("MONARCH_TEST_HALF_OPEN_S", "4"))
+# ZMTP 3.0 (RFC 23): signature, version, mechanism, filler.
+
+
+def greeting(mechanism):
+    return (b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0" + mechanism).ljust(64, b"\0")
+
+
+class HostileTest(jobs.JobTest):
+    # What an honest job adds to at any time.
+    USUAL = {f"{port}.{name}" for port in ("control", "bulk") for name in ("accepted", "handshaken", "disconnected", "messages")}
+
+    def running(self, hosts=2, **options):
+        script = "mark there; i=0; until [ -e go ]; do i=$((i+1)); echo line $i; sleep 0.05; done; echo last $i"
+        run = self.start("run", self.job(script, hosts=hosts, slots=1, **options.pop("keys", {})), **options)
+        self.wait_for_marks("there", hosts)
+        self.ports = json.loads(self.log("ports.json"))
+        self.before = self.counters()
+        return run
+
+    def counters(self):
+        return self.status()["counters"]
+
+    def added(self, but=()):
+        """What was added since the job ran, of all that an honest job adds nothing to."""
+        now = self.counters()
+        self.assertEqual(now.keys(), self.before.keys())
+        return {name: now[name] - self.before[name] for name in now
+                if now[name] != self.before[name] and name not in self.USUAL | set(but)}
+
+    def wait_added(self, **wanted):
+        """Until exactly this was added, and nothing else."""
+        wanted = {name.replace("__", "."): count for name, count in wanted.items()}
+        harness.wait_for(lambda: self.added() == wanted, lambda: f"{wanted} and not {self.added()}")
+
+    def connect(self, port="control"):
+        link = socket.create_connection(("127.0.0.1", self.ports[port]), 10)
+        self.addCleanup(link.close)
+        link.settimeout(20)
+        return link
+
+    def wait_closed(self, link):
+        try:
+            while link.recv(4096):
+                pass
+        except ConnectionResetError:
+            pass
+
+    def assert_undisturbed(self, run):
+        """No rank was restarted, no host doubted, every line of output is there, and the job ends as it should."""
+        for mesh in self.status()["meshes"]:
+            self.assertEqual({(r["phase"], r["generation"]) for r in mesh["ranks"]}, {("running", 1)})
+        self.write("go", "")
+        done, _ = self.end_of(run, 0, "succeeded")
+        for rank in (0, 1):
+            numbers = [int(n) for n in re.findall(rf"^\[m/{rank}@v{rank + 1}\] line (\d+)$", done.out, re.M)]
+            self.assertEqual(numbers, list(range(1, len(numbers) + 1)), f"output of rank {rank}")
+            self.assertIn(f"[m/{rank}@v{rank + 1}] last {len(numbers)}\n", done.out)
+        events = collections.Counter(json.loads(line)["type"] for line in
+                                     self.monarch("events", "last", "--json").out.splitlines())
+        self.assertEqual([e for e in events if re.search("suspect|doubt|silent|lost|restart", e)], [], events)
+        return done
+
+    def assert_grew_little(self, process, resident):
+        if "san" not in os.path.basename(harness.BUILD):  # a sanitizer keeps what was freed
+            self.assertLess(self.resident(process) - resident, 2048, "KiB")
+
+    def resident(self, process):
+        return int(re.search(r"VmRSS:\s+(\d+)", self.read(f"/proc/{process.pid}/status")).group(1))
+
+
+class Outsiders(HostileTest):
+    def test_junk_silence_and_another_mechanism_have_a_counter_each(self):
+        run = self.running()
+        for port in ("control", "bulk"):
+            for _ in range(3):
+                junk = self.connect(port)
+                junk.sendall(b"GET / HTTP/1.0\r\nHost: here\r\n\r\n" + b"x" * 200)
+                self.wait_closed(junk)
+            for link in [self.connect(port) for _ in range(4)]:
+                self.wait_closed(link)  # silent until the handshake's interval is over
+            for _ in range(5):
+                plain = self.connect(port)
+                plain.sendall(greeting(b"NULL"))
+                self.wait_closed(plain)
+        self.wait_added(control__junk=3, control__silent=4, control__protocol_errors=5,
+                        bulk__junk=3, bulk__silent=4, bulk__protocol_errors=5)
+        self.assert_undisturbed(run)
+
+    def test_a_length_that_nobody_can_mean_costs_no_memory(self):
+        run = self.running()
+        supervisor = self.process("supervisor")
+        resident = self.resident(supervisor)
+        for length in (2 ** 63 - 1, 2 ** 40, 2 ** 31):
+            for _ in range(10):
+                link = self.connect()
+                link.sendall(greeting(b"CURVE") + b"\x06" + struct.pack(">Q", length) + b"\x05HELLO")
+                self.wait_closed(link)
+        self.assert_grew_little(supervisor, resident)
+        harness.wait_for(lambda: sum(self.added().values()) == 30, lambda: f"30 of a name: {self.added()}")
+        self.assert_undisturbed(run)
+
+    def test_every_counter_is_in_the_manual(self):
+        run = self.running()
+        page = self.read(os.path.join(harness.ROOT, "man/monarch.1"))
+        self.assertEqual([name for name in self.before
+                          if not re.search(rf"^\.B.*\b{re.escape(name.partition('.')[2])}\b", page, re.M)], [])
+        self.assert_undisturbed(run)
+
+    def test_hundreds_of_half_open_connections_keep_no_worker_out(self):
+        """400 that say nothing or half a greeting, each replaced as soon as it is closed, while a new daemon joins."""
+        run = self.running()
+        half_open = [self.connect() for _ in range(400)]
+        for link in half_open[::2]:
+            link.sendall(greeting(b"CURVE")[:11])
+        daemon = self.process("daemon", "v2")
+        host = lambda: next(h for h in self.status()["hosts"] if h["name"] == "v2")
+        killed = time.monotonic()
+        self.kill(daemon)
+        joined = None
+        closed = 0
+        while time.monotonic() < killed + SECONDS or joined is None:
+            for i, link in enumerate(half_open):
+                link.setblocking(False)
+                try:
+                    over = not link.recv(64)
+                except BlockingIOError:
+                    over = False
+                except ConnectionResetError:
+                    over = True
+                if over:
+                    link.close()
+                    half_open[i] = self.connect()
+                    closed += 1
+            now = host()
+            if joined is None and now["daemon_starts"] == 2 and now["phase"] == "ready":
+                joined = time.monotonic() - killed
+            self.assertLess(time.monotonic() - killed, 30 + SECONDS, now)
+        self.assertLess(joined, 5)
+        self.assertGreater(closed, 400, "each was closed in its time")
+        for link in half_open:
+            link.close()
+        added = self.added()
+        self.assertGreaterEqual(added.pop("control.silent"), 400)
+        added.pop("control.junk", None)  # what was closed this moment
+        self.assertEqual(added, {})
+        self.assert_undisturbed(run)
+
+
+class Insider(HostileTest):
+    """The worker of v3, a spare, is the rogue. Ranks run on v1 and v2."""
+
+    def running_with_rogue(self):
+        self.rogue = self.path("rogue")
+        if not os.path.exists(self.rogue):
+            os.mkdir(self.rogue)
+            os.mkfifo(os.path.join(self.rogue, "orders"))
+        run = self.running(keys={"launch": {"local": {"hosts": 3, "spares": 1}}},
+                           env={"MONARCH_WORKER": ROGUE, "ROGUE_HOST": "v3", "ROGUE_FOLDER": self.rogue,
+                                "ROGUE_REAL_WORKER": harness.WORKER})
+        harness.wait_for(lambda: self.host("v3")["phase"] == "ready", lambda: f"the rogue: {self.status()}")
+        self.before = self.counters()
+        return run
+
+    def host(self, name):
+        return next(h for h in self.status()["hosts"] if h["name"] == name)
+
+    def order(self, word, number):
+        """The rogue does it; its answer."""
+        path = os.path.join(self.rogue, "answers")
+        open(path, "w", encoding="ascii").close()
+        with open(os.path.join(self.rogue, "orders"), "w", encoding="ascii") as orders:
+            orders.write(f"{word} {number}\n")
+        answer = harness.wait_for(lambda: re.fullmatch(r"(\w+) (\d+)\n", self.read(path)), f"an answer to {word}")
+        self.assertEqual(answer.group(1), word)
+        return int(answer.group(2))
+
+    def test_what_a_valid_peer_must_not_say_is_refused_and_counted(self):
+        run = self.running_with_rogue()
+        supervisor = self.process("supervisor")
+        for word, count in (("forge", 3), ("foreign", 4), ("malformed", 5), ("frames", 6), ("oversize", 7), ("output", 8)):
+            self.assertEqual(self.order(word, count), count)
+        self.wait_added(control__forged=3, control__foreign_job=4, control__malformed=11, control__oversize=7,
+                        output__forged_pieces=8)
+        # One told in the log, however many there are.
+        self.assertEqual(len(re.findall("claims to be", self.supervisor_log())), 1)
+        resident = self.resident(supervisor)
+        self.assertEqual(self.order("huge", 5), 5)
+        self.assert_grew_little(supervisor, resident)
+        self.assert_undisturbed(run)
+
+    def test_a_flood_is_cut_to_its_budget_and_beats_are_heard_in_time(self):
+        run = self.running_with_rogue()
+        sent = self.order("flood", 4)
+        self.assertGreater(sent, 20_000, "a flood that is none proves nothing")
+        harness.wait_for(lambda: self.added().get("control.flooded", 0) > 0, "some that were dropped")
+        heard = self.counters()["control.messages"] - self.before["control.messages"]
+        # The burst, the rate for as long as it took to read them all, and everybody's beats.
+        self.assertLess(heard, sent / 2)
+        self.assertEqual(self.added().keys(), {"control.flooded"})
+        for name in ("v1", "v2"):
+            self.assertEqual(self.host(name)["phase"], "ready")
+        self.assert_undisturbed(run)
+
+    def test_a_key_of_an_ended_job_opens_nothing(self):
+        run = self.running_with_rogue()
+        self.order("old", 0)
+        self.assert_undisturbed(run)
+        for name in ("go", "there.0", "there.1", "demo.yaml"):
+            os.unlink(self.path("work", name))
+        first, = self.jobs()
+        os.rename(self.path("state", "jobs", first), self.path("work", first))
+        run = self.running_with_rogue()
+        self.assertEqual(self.order("old", 1), 2, "the old key was let in")
+        self.wait_added(control__auth_refused=1)
+        self.assert_undisturbed(run)
+
+
+if __name__ == "__main__":
+    harness.main()
