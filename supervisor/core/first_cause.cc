@@ -50,6 +50,8 @@ std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends) {
   const auto earliest = *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(ends[a].ended_at, ends[a].rank) < std::pair(ends[b].ended_at, ends[b].rank);
   });
+  // On one host the order is exact: its keeper's clock is one, and it numbers what it sees in one turn by nanoseconds.
+  std::erase_if(candidates, [&](std::size_t i) { return ends[i].host == ends[earliest].host && i != earliest; });
   // Comparing each with the earliest, and not pair by pair, keeps the order total: "may be the same moment" is not transitive.
   std::erase_if(candidates, [&](std::size_t i) {
     return ends[i].ended_at - ends[earliest].ended_at > ends[i].uncertainty + ends[earliest].uncertainty;

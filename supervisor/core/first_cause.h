@@ -1,7 +1,7 @@
 #pragma once
 
 // First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the earliest end on the
-// supervisor's clock; where clocks cannot tell, a signal before a hang before an exit code; then the lowest rank, so that the
+// supervisor's clock; where the clocks of two hosts cannot tell, a signal before a hang before an exit code; then the lowest rank, so that the
 // answer does not depend on the order of arrival. An end after a signal of ours is never a cause.
 //
 // (A rank that exits 7 makes its peer abort on the lost connection a moment later: 7 is the cause.)

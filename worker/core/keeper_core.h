@@ -96,6 +96,7 @@ class KeeperCore {
   std::map<Incarnation, SlotState> slots_;
   std::map<RankId, Generation> floors_;  // the highest generation started or stopped
   std::map<Gang, Reservations> ports_;
+  Instant last_exit_;                      // of a rank, as reported; strictly increasing
   std::optional<std::int32_t> exit_code_;  // set: it is ending
   bool exited_ = false;
   std::optional<Instant> expected_;  // when the next step was due at the latest

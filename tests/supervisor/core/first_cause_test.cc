@@ -48,8 +48,18 @@ TEST(FirstCause, PutsExecErrorsAndOutOfMemoryBeforeAllElse) {
 }
 
 TEST(FirstCause, LetsTheClassBreakTiesWithinTheClocksUncertaintyOnly) {
-  EXPECT_EQ(first_cause({ended(0, exited(1), 100, 2), ended(1, killed(11), 103, 2)}), 1U);
-  EXPECT_EQ(first_cause({ended(0, exited(1), 100, 2), ended(1, killed(11), 105, 2)}), 0U);
+  const auto elsewhere = [](EndedRank end) {
+    end.host = HostId(1);
+    return end;
+  };
+  EXPECT_EQ(first_cause({ended(0, exited(1), 100, 2), elsewhere(ended(1, killed(11), 103, 2))}), 1U);
+  EXPECT_EQ(first_cause({ended(0, exited(1), 100, 2), elsewhere(ended(1, killed(11), 105, 2))}), 0U);
+}
+
+TEST(FirstCause, KnowsTheOrderOnOneHostExactly) {
+  std::vector<EndedRank> ends{ended(0, killed(6), 100, 5), ended(1, exited(7), 100, 5)};
+  ends[0].ended_at = ends[0].ended_at + Duration::nanoseconds(1);
+  EXPECT_EQ(first_cause(ends), 1U);
 }
 
 TEST(FirstCause, DoesNotDependOnTheOrderOfArrival) {
@@ -61,6 +71,7 @@ TEST(FirstCause, DoesNotDependOnTheOrderOfArrival) {
       RankEnd end = pick(2) == 0 ? exited(pick(3)) : killed(6 + pick(6));
       end.after_our_signal = pick(4) == 0;
       ends.push_back(ended(r, end, pick(10), pick(3)));
+      ends.back().host = HostId(static_cast<std::uint32_t>(pick(3)));
     }
     const auto first = first_cause(ends);
     std::vector<EndedRank> shuffled = ends;

@@ -302,6 +302,17 @@ TEST(KeeperCore, ReleasesPortsWhoseRanksNeverCameWhenALaterGenerationReserves) {
   EXPECT_EQ(released[0].generation, generation(1));
 }
 
+TEST(KeeperCore, KeepsTheOrderOfExitsThatOneTurnFinds) {
+  Keeper keeper;
+  keeper.start(2, 1);
+  keeper.run_rank(0, 1, 5'000);
+  keeper.run_rank(1, 1, 5'000);
+  keeper.end(1, 1);
+  keeper.end(0, 1);
+  const auto& slots = keeper.core().slots();
+  EXPECT_LT(slots.at(key(1, 1)).report().ended_at, slots.at(key(0, 1)).report().ended_at);
+}
+
 TEST(KeeperCore, KillsADeafGuardedProcessAfterTwoSeconds) {
   Keeper keeper;
   keeper.run_to(1'000);
