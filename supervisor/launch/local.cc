@@ -114,8 +114,12 @@ void LocalLauncher::read_reply(HostId host) {
 
 void LocalLauncher::finish_reply(HostId host) {
   const std::string bytes = std::move(pending_.at(host).bytes);
-  // How it ended says more than its closed pipe: the guard is about to tell.
-  if (bytes.empty()) return loop_.forget(std::exchange(pending_.at(host).watch, 0));
+  if (bytes.empty()) {
+    // How it ended says more than its closed pipe: the guard is about to tell, if it lives.
+    loop_.forget(std::exchange(pending_.at(host).watch, 0));
+    if (guard_lost_) never_started(host);
+    return;
+  }
   const auto frame = decode_frame(bytes, limits::kSeqpacketInlineBytes);
   if (!frame.ok()) return fail(host, text("the worker's answer: ", frame.error().message));
   auto reply = decode_payload<BootstrapReply>(frame->payload);
@@ -139,6 +143,14 @@ void LocalLauncher::drop_pending(HostId host) {
 void LocalLauncher::fail(HostId host, std::string error) {
   drop_pending(host);
   handlers_.on_failed(host, std::move(error));
+}
+
+// The guard ended with the order unread, or its worker did before anybody was told its pid: nothing holds its output any more.
+void LocalLauncher::never_started(HostId host) {
+  const auto found = started_.find(host);
+  if (found != started_.end() && found->second.pidfd.valid()) return;  // its pidfd tells
+  started_.erase(host);
+  fail(host, "the worker ended before it told its key; how is not known: the supervisor's guard has gone");
 }
 
 void LocalLauncher::destroy(HostId host) {
@@ -224,6 +236,11 @@ void LocalLauncher::learn_pid(Worker& worker, std::int32_t pid) {
 void LocalLauncher::on_guard_lost() {
   if (std::exchange(guard_lost_, true)) return;
   for (auto& [host, worker] : started_) watch_directly(host);
+  std::vector<HostId> silent;
+  for (const auto& [host, pending] : pending_) {
+    if (pending.watch == 0) silent.push_back(host);
+  }
+  for (const HostId host : silent) never_started(host);
 }
 
 void LocalLauncher::watch_directly(HostId host) {
@@ -233,6 +250,8 @@ void LocalLauncher::watch_directly(HostId host) {
     const auto found = started_.find(host);
     loop_.forget(found->second.watch);
     started_.erase(found);
+    if (pending_.contains(host)) read_reply(host);  // its last words may still be in the pipe
+    if (pending_.contains(host)) fail(host, "the worker ended before it told its key");
     tell_ended(host, {.how = "seen by its pidfd, without the guard",
                       .orderly = false,
                       .give_up = loop_.now() + limits::kKillDeadline});

@@ -66,6 +66,7 @@ class LocalLauncher final : public Launcher {
   void finish_reply(HostId host);
   void drop_pending(HostId host);
   void fail(HostId host, std::string error);
+  void never_started(HostId host);
   void learn_pid(Worker& worker, std::int32_t pid);
   void watch_directly(HostId host);
   void tell_ended(HostId host, const WorkerEnd& end);
