@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/result_text.h"
+#include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "supervisor/client/viewer_json.h"
@@ -10,15 +11,15 @@ namespace monarch {
 
 namespace {
 
-int show_ended(const OpenedJob& job, const Verdict& verdict, const Context& context, bool json) {
+void show_ended(const OpenedJob& job, const Verdict& verdict, const Context& context, bool json) {
   if (json) write_out(to_json(verdict_json(verdict)) + "\n");
   say_note(context.terminal, text(job.view.id(), " has ended; monarch logs ", job.view.id(), " shows its output"));
-  write_err(result_text(verdict, {.job_id = job.view.id(),
-                                  .log_directory = job.view.log_directory(),
-                                  .spec = "",
-                                  .colour = context.terminal.err_colour,
-                                  .quiet = context.terminal.quiet}));
-  return verdict.exit_code;
+  write_err(context.terminal.runner.lines_as_text(result_text(verdict, {.job_id = job.view.id(),
+                                                                        .log_directory = job.view.log_directory(),
+                                                                        .spec = "",
+                                                                        .colour = context.terminal.err_colour,
+                                                                        .quiet = context.terminal.quiet})));
+  write_err(context.terminal.runner.annotation(verdict, job.view.id()));
 }
 
 int run_attach(const Arguments& arguments, Context& context) {
@@ -29,8 +30,14 @@ int run_attach(const Arguments& arguments, Context& context) {
   const OpenedJob& job = *argument.job;
   auto selector = take_selector(arguments, job.spec, context);
   if (!selector) return kExitUsage;
+  const auto reports = take_reports(arguments, context);
+  if (!reports) return kExitUsage;
   const auto verdict = job.view.verdict();
-  if (!job.view.live() && verdict.ok() && *verdict) return show_ended(job, **verdict, context, arguments.has("json"));
+  if (!job.view.live() && verdict.ok() && *verdict) {
+    show_ended(job, **verdict, context, arguments.has("json"));
+    return leave_reports(*reports, job.view, job.spec, {.exit_code = (*verdict)->exit_code, .verdict = *verdict},
+                         context);
+  }
   say_note(context.terminal, text("attached to ", job.view.id(), "; Ctrl-C detaches"));
   SessionOptions options;
   options.viewer = "attach";
@@ -38,13 +45,14 @@ int run_attach(const Arguments& arguments, Context& context) {
   options.json = arguments.has("json");
   options.wanted = wanted_streams(arguments, job.spec, std::move(*selector));
   options.lines = *lines;
-  return follow_job(job, context, std::move(options)).exit_code;
+  return leave_reports(*reports, job.view, job.spec, follow_job(job, context, std::move(options)), context);
 }
 
 }  // namespace
 
 Command attach_command() {
-  std::vector<Flag> flags = output_flags();
+  std::vector<Flag> flags = report_flags();
+  for (const Flag& flag : output_flags()) flags.push_back(flag);
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {.name = "attach",
           .summary = "show a live job's output and events from now on; exits as the job does",

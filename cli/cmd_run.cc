@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/launch.h"
+#include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/spec_input.h"
@@ -17,6 +18,8 @@ int run_run(const Arguments& arguments, Context& context) {
   if (!input) return kExitUsage;
   auto selector = take_selector(arguments, input->spec, context);
   if (!selector) return kExitUsage;
+  const auto reports = take_reports(arguments, context);
+  if (!reports) return kExitUsage;
   for (const std::string& note : input->notes) say_note(context.terminal, note);
 
   // Before the supervisor starts: a Ctrl-C meanwhile must stop the job, and not only us.
@@ -26,6 +29,7 @@ int run_run(const Arguments& arguments, Context& context) {
     return kExitInternal;
   }
   const LaunchedJob job = launch_job(*input, context);
+  if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
   SessionOptions options;
   options.kind = ViewerKind::kOwner;
@@ -36,7 +40,8 @@ int run_run(const Arguments& arguments, Context& context) {
   options.lines = *lines;
   options.stop_after = *timeout;
   options.spec_name = input->name;
-  return follow_job(*job.view, input->spec, context, **signals, std::move(options)).exit_code;
+  const SessionEnd end = follow_job(*job.view, input->spec, context, **signals, std::move(options));
+  return leave_reports(*reports, *job.view, input->spec, end, context);
 }
 
 }  // namespace
@@ -45,6 +50,7 @@ Command run_command() {
   std::vector<Flag> flags = {{.name = "timeout",
                               .value = "DURATION",
                               .help = "stop the job in order after this (30s, 5m, 4h): exit code 124"}};
+  for (const Flag& flag : report_flags()) flags.push_back(flag);
   for (const Flag& flag : output_flags()) flags.push_back(flag);
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {

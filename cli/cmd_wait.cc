@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "supervisor/client/viewer_json.h"
@@ -12,6 +13,8 @@ namespace {
 int run_wait(const Arguments& arguments, Context& context) {
   const auto timeout = timeout_flag(arguments, context);
   if (!timeout) return kExitUsage;
+  const auto by_class = exit_code_by_class(arguments, context);
+  if (!by_class) return kExitUsage;
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
@@ -27,7 +30,7 @@ int run_wait(const Arguments& arguments, Context& context) {
   }
   if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
   if (end.verdict) say_note(context.terminal, text(job.view.id(), ": ", printable(end.verdict->reason)));
-  return end.exit_code;
+  return end.verdict && *by_class ? class_of(*end.verdict) : end.exit_code;
 }
 
 }  // namespace
@@ -39,6 +42,7 @@ Command wait_command() {
           .flags = {{.name = "timeout",
                      .value = "DURATION",
                      .help = "wait no longer than this (30s, 5m): exit code 124; the job goes on"},
+                    exit_code_flag(),
                     {.name = "json", .value = "", .help = "the result as one line of JSON on stdout"}},
           .positionals = {{.name = "JOB", .help = "which job"}},
           .run = run_wait};

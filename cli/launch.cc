@@ -22,7 +22,7 @@ LaunchedJob failed(const Context& context, int exit_code, const std::string& mes
 int exit_code_for(const Error& error) { return error.code == ErrorCode::kInvalid ? kExitUsage : kExitJournal; }
 
 // Without one, the job would look as if its supervisor had crashed.
-void write_failed_verdict(const JobDirectory& job, const StartFailure& failure) {
+Verdict write_failed_verdict(const JobDirectory& job, const StartFailure& failure) {
   Verdict verdict;
   verdict.outcome = Outcome::kFailed;
   verdict.exit_code = failure.exit_code;
@@ -32,6 +32,7 @@ void write_failed_verdict(const JobDirectory& job, const StartFailure& failure) 
   verdict.started = verdict.ended = wall_now();
   // If it cannot be written, the reason was said on stderr, and `ps` shows the job as abandoned.
   (void)job.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+  return verdict;
 }
 
 std::string indented(const std::string& lines) {
@@ -56,10 +57,13 @@ LaunchedJob launch_job(const SpecInput& input, const Context& context) {
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
   const StartFailure failure = start_supervisor(job, *binaries);
   if (failure.exit_code != kExitOk) {
-    write_failed_verdict(job, failure);
+    const Verdict verdict = write_failed_verdict(job, failure);
     LaunchedJob none = failed(context, failure.exit_code, printable(failure.message),
                               text("its log is ", job.directory.path(), "/", kSupervisorLogFile));
     write_err(indented(failure.log_tail));
+    none.end = {.exit_code = failure.exit_code, .verdict = verdict};
+    auto ended = JobView::open(made->state, job.id);
+    if (ended.ok()) none.ended = std::make_unique<JobView>(std::move(*ended));  // else there is nothing to leave
     return none;
   }
   auto view = JobView::open(made->state, job.id);

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/spec_input.h"
+#include "cli/viewer_session.h"
 #include "supervisor/client/job_view.h"
 
 namespace monarch {
@@ -15,6 +16,9 @@ namespace monarch {
 struct LaunchedJob {
   std::unique_ptr<JobView> view;  // nothing: stderr says why, and the command exits with `exit_code`
   int exit_code = 0;
+  // The job was made and its supervisor did not start: what it left.
+  std::unique_ptr<JobView> ended = {};
+  SessionEnd end = {};
 };
 
 LaunchedJob launch_job(const SpecInput& input, const Context& context);

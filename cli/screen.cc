@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/table.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -43,11 +44,30 @@ void Screen::forget_what_was_typed() {
 
 void Screen::say(std::string_view lines) {
   make_room();
+  err_->write(terminal_.runner.is_one() ? terminal_.runner.lines_as_text(lines) : std::string(lines));
+}
+
+void Screen::command(std::string_view lines) {
+  if (lines.empty()) return;
+  make_room();
   err_->write(lines);
+}
+
+// A terminal that became narrower has broken the line into several: they go from the first one on. (One that cuts it instead loses a
+// line above it from the screen.)
+void Screen::resized() {
+  if (shown_.empty()) return;
+  const std::size_t rows = (display_width(shown_) - 1) / Terminal::columns();
+  std::string erase = "\r";
+  if (rows > 0) erase += text("\x1b[", rows, "A");
+  shown_.clear();
+  err_->write(erase + "\x1b[J");
+  progress(wanted_);
 }
 
 void Screen::progress(const std::string& line) {
   if (!terminal_.err_live || terminal_.quiet) return;
+  wanted_ = line;
   const std::string fitted = fit(line, Terminal::columns());
   if (fitted == shown_) return;
   if (err_->full()) return;  // nobody looks

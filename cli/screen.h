@@ -28,8 +28,12 @@ class Screen {
   void forget_what_was_typed();
   // A whole line, or several, to stderr.
   void say(std::string_view lines);
+  // The same of words that a CI runner is to obey.
+  void command(std::string_view lines);
   // Replaces the line of progress; empty: none. Nothing happens without a terminal.
   void progress(const std::string& line);
+  // The window has another size now: the line of progress is fitted anew.
+  void resized();
 
   bool full() const { return out_->full() || err_->full(); }
   bool written() const { return out_->empty() && err_->empty(); }
@@ -39,6 +43,7 @@ class Screen {
   Terminal terminal_;
   std::unique_ptr<OutputWriter> out_;
   std::unique_ptr<OutputWriter> err_;
+  std::string wanted_;  // the line of progress, and what of it is shown
   std::string shown_;
 };
 

@@ -77,9 +77,11 @@ SessionEnd ViewerSession::follow() {
     const auto before = job_.events();
     if (before.ok() && !before->events.empty()) last_event_ = before->events.back().number;
   }
+  open_group("start");
   connect_or_retry();
   tick_later();
   loop_->run();
+  close_group();
   screen_.make_room();
   return end_;
 }

@@ -18,6 +18,7 @@
 #include "cli/signal_policy.h"
 #include "supervisor/client/job_view.h"
 #include "supervisor/client/supervisor_client.h"
+#include "transport/base/json.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
 
@@ -86,7 +87,10 @@ class ViewerSession {
   void leave(int exit_code);
   void stop_when_written();
   void show_result(const Verdict& verdict);
+  void write_json(const Json& json);
   void say(const std::string& line);
+  void open_group(std::string_view name);
+  void close_group();
 
   std::unique_ptr<EventLoop> loop_;
   const JobView& job_;
@@ -103,6 +107,7 @@ class ViewerSession {
   Instant lost_at_ = Instant::never();  // since when nobody answers
   Instant phase_since_;
   Instant next_word_;  // when it is said again who is waited for
+  std::string group_;  // of a CI runner's log, if one is open
   bool ending_ = false;
   SessionEnd end_;
 };

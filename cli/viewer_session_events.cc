@@ -5,6 +5,7 @@
 #include "cli/result_text.h"
 #include "cli/viewer_session.h"
 #include "supervisor/client/viewer_json.h"
+#include "transport/base/clock.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -17,12 +18,27 @@ constexpr Duration kTickPeriod = Duration::milliseconds(200);
 
 void ViewerSession::say(const std::string& line) { screen_.say(text("monarch: ", line, "\n")); }
 
+// What folds in the log of a CI job: the start, and the output; never how it ended.
+void ViewerSession::open_group(std::string_view name) {
+  if (!options_.events || !screen_.terminal().runner.is_one()) return;
+  close_group();
+  group_ = name;
+  screen_.command(screen_.terminal().runner.open_group(name, text("monarch: ", name, " of ", job_.id()), wall_now()));
+}
+
+void ViewerSession::close_group() {
+  if (group_.empty()) return;
+  screen_.command(screen_.terminal().runner.close_group(group_, wall_now()));
+  group_.clear();
+}
+
 void ViewerSession::on_event(const JobEvent& event) {
   if (event.number != 0 && event.number <= last_event_) return;
   if (event.number != 0) last_event_ = event.number;  // without a number: it is in no journal, and not sent again
   const std::string words = announcer_.on_event(event);
   if (options_.events && !words.empty()) screen_.say(words);
-  if (options_.json) screen_.out().write(to_json(event_json(event)) + "\n");
+  if (options_.json) write_json(event_json(event));
+  if (event.type == "job.running" && options_.output) open_group("output");
   if (event.type.starts_with("job.")) phase_since_ = loop_->now();
   if (event.type == "job.running" && options_.until == SessionOptions::Until::kRunning) {
     end_.running = true;
@@ -45,13 +61,19 @@ void ViewerSession::on_verdict(const Verdict& verdict) {
 
 void ViewerSession::show_result(const Verdict& verdict) {
   screen_.make_room();
-  if (options_.json) screen_.out().write(to_json(verdict_json(verdict)) + "\n");
+  close_group();
+  if (options_.json) write_json(verdict_json(verdict));
   if (!options_.result) return;
   screen_.say(result_text(verdict, {.job_id = job_.id(),
                                     .log_directory = job_.log_directory(),
                                     .spec = options_.spec_name,
                                     .colour = screen_.terminal().err_colour,
                                     .quiet = screen_.terminal().quiet}));
+  screen_.command(screen_.terminal().runner.annotation(verdict, job_.id()));
+}
+
+void ViewerSession::write_json(const Json& json) {
+  screen_.out().write(screen_.terminal().runner.as_text_json(to_json(json)) + "\n");
 }
 
 void ViewerSession::leave(int exit_code) {
@@ -75,6 +97,7 @@ void ViewerSession::stop_when_written() {
 void ViewerSession::on_signals() {
   while (const auto signal = signals_.next()) {
     if (signal->number == SIGINT || signal->number == SIGQUIT) screen_.forget_what_was_typed();
+    if (signal->number == SIGWINCH) screen_.resized();
     act(policy_.on_signal(signal->number), signal->number);
   }
 }
