@@ -1,6 +1,7 @@
 #include "supervisor/spec/diagnostics.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "transport/base/assert.h"
@@ -125,10 +126,16 @@ std::string render(const Diagnostic& diagnostic, std::string_view source, Render
 }
 
 std::string render(const std::vector<Diagnostic>& diagnostics, std::string_view source, RenderOptions options) {
+  return render(diagnostics, std::span(&source, 1), options);
+}
+
+std::string render(const std::vector<Diagnostic>& diagnostics, std::span<const std::string_view> sources,
+                   RenderOptions options) {
   std::string out;
   for (const Diagnostic& diagnostic : diagnostics) {
     if (!out.empty()) out += "\n";
-    out += render(diagnostic, source, options);
+    const bool known = diagnostic.source < sources.size();
+    out += render(diagnostic, known ? sources[diagnostic.source] : std::string_view(), options);
   }
   return out;
 }
@@ -146,6 +153,11 @@ std::string shortened(std::string message) {
 
 }  // namespace
 
+std::uint32_t Report::add_source(std::string file, std::string_view source) {
+  sources_.push_back({std::move(file), source});
+  return static_cast<std::uint32_t>(sources_.size() - 1);
+}
+
 void Report::error(std::string_view id, Place place, Fault fault) {
   MONARCH_ASSERT(find_error(id) != nullptr);
   fault.message = shortened(std::move(fault.message));
@@ -158,19 +170,25 @@ std::vector<Diagnostic> Report::diagnostics() const {
   std::vector<const Found*> sorted;
   for (const Found& found : found_) sorted.push_back(&found);
   std::stable_sort(sorted.begin(), sorted.end(), [](const Found* a, const Found* b) {
-    return std::pair(a->place.line, a->place.column) < std::pair(b->place.line, b->place.column);
+    return std::tuple(a->place.source, a->place.line, a->place.column) <
+           std::tuple(b->place.source, b->place.line, b->place.column);
   });
   std::vector<Diagnostic> out;
   for (const Found* found : sorted) {
     if (out.size() == kMostShown) {
-      out.push_back({.id = "E0012", .file = file_, .message = text(found_.size() - kMostShown, " more errors")});
+      out.push_back({.id = "E0012",
+                     .file = out.back().file,
+                     .source = out.back().source,
+                     .message = text(found_.size() - kMostShown, " more errors")});
       break;
     }
     const Place& place = found->place;
-    const std::string_view line = place.line == 0 ? std::string_view() : line_of(source_, place.line);
+    const Source source = place.source < sources_.size() ? sources_[place.source] : Source{};
+    const std::string_view line = place.line == 0 ? std::string_view() : line_of(source.text, place.line);
     const std::size_t begin = std::min<std::size_t>(line.size(), place.column == 0 ? 0 : place.column - 1);
     out.push_back({.id = std::string(found->id),
-                   .file = file_,
+                   .file = source.file,
+                   .source = place.source,
                    .line = place.line,
                    .column = place.line == 0 ? 0 : static_cast<std::uint32_t>(characters(line.substr(0, begin)) + 1),
                    .length = static_cast<std::uint32_t>(characters(line.substr(begin, place.length))),

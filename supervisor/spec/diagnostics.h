@@ -1,7 +1,7 @@
 #pragma once
 
-// What is wrong with a text that a person wrote, with its place, in the form in which it is shown. It knows no YAML and no
-// schema; whoever finds a fault adds it to a Report, and all faults of a text are shown together, in its order.
+// What is wrong with the texts that a person wrote, with its place, in the form in which it is shown. It knows no YAML and no
+// schema; whoever finds a fault adds it to a Report, and all faults are shown together, in the order of the texts.
 //
 // Thread: values; a Report belongs to the thread that reads the text.
 
@@ -14,11 +14,12 @@
 
 namespace monarch {
 
-// A span of one line. Line and column count from 1; column and length are bytes. Line 0: the text as a whole.
+// A span of one line of one text. Line and column count from 1; column and length are bytes. Line 0: the text as a whole.
 struct Place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
   std::uint32_t length = 0;
+  std::uint32_t source = 0;  // which of the Report's texts
   bool operator==(const Place&) const = default;
 };
 
@@ -28,6 +29,7 @@ struct Diagnostic {
   std::string id;  // "E0107": stable, see all_errors()
   DiagnosticSeverity severity = DiagnosticSeverity::kError;
   std::string file{};
+  std::uint32_t source = 0;  // which of the Report's texts
   std::uint32_t line = 0;
   std::uint32_t column = 0;  // in characters, as an editor counts
   std::uint32_t length = 0;  // in characters
@@ -44,6 +46,9 @@ struct RenderOptions {
 // `source` is the text that the diagnostic speaks of; nothing of it reaches the terminal unescaped.
 std::string render(const Diagnostic& diagnostic, std::string_view source, RenderOptions options = {});
 std::string render(const std::vector<Diagnostic>& diagnostics, std::string_view source, RenderOptions options = {});
+// `sources` are the Report's texts, in the order in which it was given them.
+std::string render(const std::vector<Diagnostic>& diagnostics, std::span<const std::string_view> sources,
+                   RenderOptions options = {});
 
 // The register of errors: ids never change their meaning and are never used twice.
 struct ErrorDoc {
@@ -62,7 +67,11 @@ struct Fault {
 
 class Report {
  public:
-  Report(std::string file, std::string_view source) : file_(std::move(file)), source_(source) {}
+  Report() = default;
+  Report(std::string file, std::string_view source) { (void)add_source(std::move(file), source); }
+
+  // The number by which a Place names this text, which must outlive the Report.
+  std::uint32_t add_source(std::string file, std::string_view source);
 
   void error(std::string_view id, Place place, Fault fault);
   bool failed() const { return !found_.empty(); }
@@ -79,8 +88,11 @@ class Report {
     Place place;
     Fault fault;
   };
-  std::string file_;
-  std::string_view source_;
+  struct Source {
+    std::string file;
+    std::string_view text;
+  };
+  std::vector<Source> sources_;
   std::vector<Found> found_;
 };
 

@@ -34,7 +34,8 @@ std::string hex_byte(char c) { return "0x" + to_hex(std::string_view(&c, 1)); }
 
 class Scan {
  public:
-  Scan(std::string_view source, Report& report) : source_(source), report_(report) {}
+  Scan(std::string_view source, Report& report, std::uint32_t number)
+      : source_(source), report_(report), number_(number) {}
 
   bool run() {
     for (std::size_t i = 0; i < source_.size();) {
@@ -50,7 +51,7 @@ class Scan {
       i += length;
     }
     if (started_) return true;
-    report_.error("E0010", {},
+    report_.error("E0010", {.source = number_},
                   {.message = "the file is empty", .help = "configs/hello.yaml is a small one to start from"});
     return false;
   }
@@ -89,13 +90,14 @@ class Scan {
 
   std::size_t refuse(std::string_view id, std::size_t at, std::string label, std::string help) {
     const auto column = static_cast<std::uint32_t>(at - line_start_ + 1);
-    report_.error(id, {line_, column, 1},
+    report_.error(id, {line_, column, 1, number_},
                   {.message = std::string(find_error(id)->title), .label = std::move(label), .help = std::move(help)});
     return 0;
   }
 
   std::string_view source_;
   Report& report_;
+  std::uint32_t number_;
   std::uint32_t line_ = 1;
   std::size_t line_start_ = 0;
   bool in_indentation_ = true;
@@ -104,18 +106,27 @@ class Scan {
 
 }  // namespace
 
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t length = sequence_length(bytes);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string_view without_byte_order_mark(std::string_view source) {
   return source.starts_with("\xEF\xBB\xBF") ? source.substr(3) : source;
 }
 
-bool check_source(std::string_view source, Report& report) {
+bool check_source(std::string_view source, Report& report, std::uint32_t number) {
   if (source.size() > limits::kSpecBytes) {
-    report.error("E0002", {},
+    report.error("E0002", {.source = number},
                  {.message = text("the file has more than ", limits::kSpecBytes, " bytes"),
                   .help = "data belongs into files of its own"});
     return false;
   }
-  return Scan(source, report).run();
+  return Scan(source, report, number).run();
 }
 
 }  // namespace monarch

@@ -31,10 +31,19 @@ constexpr std::size_t kMostBetweenEvents = 128U << 10U;
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(std::string_view source, MeteredBuffer& meter, Report& report)
-      : source_(source), meter_(meter), report_(report) {}
+  TreeBuilder(std::string_view source, MeteredBuffer& meter, Report& report, std::uint32_t number)
+      : source_(source), meter_(meter), report_(report), number_(number) {}
 
-  Place last_event() const { return last_event_; }
+  Place end_of_text() const {
+    const std::size_t end = source_.find_last_not_of(" \t\r\n");
+    if (end == std::string_view::npos) return whole();
+    const std::string_view before = source_.substr(0, end);
+    const std::size_t line_start = before.rfind('\n') + 1;  // 0 if there is none before
+    return {static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n') + 1),
+            static_cast<std::uint32_t>(end - line_start + 1), 1, number_};
+  }
+  Place whole() const { return {.source = number_}; }
+  Place last_event() const { return last_event_.line == 0 ? whole() : last_event_; }
   YamlNode take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -92,7 +101,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   Place place_of(const YAML::Mark& mark, std::size_t length) const {
     return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1),
-            static_cast<std::uint32_t>(std::max<std::size_t>(1, length))};
+            static_cast<std::uint32_t>(std::max<std::size_t>(1, length)), number_};
   }
 
  private:
@@ -241,6 +250,7 @@ class TreeBuilder final : public YAML::EventHandler {
   std::string_view source_;
   MeteredBuffer& meter_;
   Report& report_;
+  std::uint32_t number_;
   Place last_event_;
   YamlNode root_;
   std::vector<Open> stack_;
@@ -256,7 +266,7 @@ struct Wording {
 
 void report_parse_error(const YAML::ParserException& error, TreeBuilder& builder, std::string_view source,
                         Report& report) {
-  const Place place = error.mark.is_null() ? Place{} : builder.place_of(error.mark, 1);
+  const Place place = error.mark.is_null() ? builder.whole() : builder.place_of(error.mark, 1);
   const auto at = static_cast<std::size_t>(std::max(0, error.mark.pos));
   if (error.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR) || (at < source.size() && source[at] == '*')) {
     builder.refuse_alias(error.mark);
@@ -285,7 +295,9 @@ void report_parse_error(const YAML::ParserException& error, TreeBuilder& builder
   const bool flow = error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW || error.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW;
   if (flow && source.find_first_not_of(" \t\r\n", at) == std::string_view::npos) {
     fault.label = "the text ends, and a bracket or a quote is still open";
-    report.error("E0001", place, std::move(fault));
+    // WARNING: yaml-cpp 0.7 gives the end of a text without a last newline the line and column of its beginning.
+    const bool lost = error.mark.line == 0 && error.mark.column == 0;
+    report.error("E0001", lost ? builder.end_of_text() : place, std::move(fault));
     return;
   }
   for (const Wording& wording : kWordings) {
@@ -314,6 +326,10 @@ const YamlNode* YamlNode::find(std::string_view key) const {
   return nullptr;
 }
 
+YamlNode* YamlNode::find(std::string_view key) {
+  return const_cast<YamlNode*>(std::as_const(*this).find(key));  // this node is not const, so no part of it is
+}
+
 const YamlKey* YamlNode::find_key(std::string_view key) const {
   for (const YamlKey& candidate : keys) {
     if (candidate.text == key) return &candidate;
@@ -332,11 +348,11 @@ std::string_view kind_name(const YamlNode& node) {
   return "nothing";
 }
 
-std::optional<YamlNode> read_yaml(std::string_view source, Report& report) {
-  if (!check_source(source, report)) return std::nullopt;
+std::optional<YamlNode> read_yaml(std::string_view source, Report& report, std::uint32_t number) {
+  if (!check_source(source, report, number)) return std::nullopt;
   MeteredBuffer buffer(source, kMostBetweenEvents);
   std::istream stream(&buffer);
-  TreeBuilder builder(source, buffer, report);
+  TreeBuilder builder(source, buffer, report, number);
   try {
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
@@ -349,7 +365,7 @@ std::optional<YamlNode> read_yaml(std::string_view source, Report& report) {
     report_parse_error(error, builder, source, report);
     return std::nullopt;
   } catch (const std::exception& error) {
-    report.error("E0001", {}, {.message = text("this is not YAML: ", error.what())});
+    report.error("E0001", {.source = number}, {.message = text("this is not YAML: ", error.what())});
     return std::nullopt;
   }
   return builder.take_root();

@@ -32,13 +32,15 @@ struct YamlNode {
   std::vector<YamlNode> items{};
 
   bool is(Kind other) const { return kind == other; }
-  const YamlNode* find(std::string_view key) const;     // of a map; nullptr if it is not written
+  const YamlNode* find(std::string_view key) const;  // of a map; nullptr if it is not written
+  YamlNode* find(std::string_view key);
   const YamlKey* find_key(std::string_view key) const;  // likewise
 };
 
 std::string_view kind_name(const YamlNode& node);  // "a list", as messages say it
 
 // Nothing: `report` says why, and there is nothing to check further. A tree may come with faults reported, too.
-std::optional<YamlNode> read_yaml(std::string_view source, Report& report);
+// `number` is what places call the text.
+std::optional<YamlNode> read_yaml(std::string_view source, Report& report, std::uint32_t number = 0);
 
 }  // namespace monarch
