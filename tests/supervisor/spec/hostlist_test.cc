@@ -21,6 +21,7 @@ TEST(Hostlist, ExpandsRangesListsAndSeveralBrackets) {
             "r1n08.cluster r1n09.cluster r1n10.cluster r2n08.cluster r2n09.cluster r2n10.cluster");
   EXPECT_EQ(expanded("n[9-11]"), "n9 n10 n11");
   EXPECT_EQ(expanded("n[099-101]"), "n099 n100 n101");
+  EXPECT_EQ(expanded("n[00-10/5,3]x[1-2]"), "n00x1 n00x2 n05x1 n05x2 n10x1 n10x2 n3x1 n3x2");
 }
 
 TEST(Hostlist, RefusesWhatIsNoHost) {
@@ -49,7 +50,39 @@ TEST(Hostlist, RefusesWhatIsNoHost) {
                            "n[1234567890]",
                            "user@host",
                            "a/b",
-                           "node[[1]]"}) {
+                           "node[[1]]",
+                           "node[1-4/0]",
+                           "node[1-4/]",
+                           "node[4/2]",
+                           "node[1-4/1/2]",
+                           "a\n",
+                           "a\nb",
+                           "a\tb",
+                           "-",
+                           "--",
+                           "-lroot",
+                           "a,-oProxyCommand=touch /tmp/x",
+                           "[1-2]-oX=y",
+                           "a|b",
+                           "a&b",
+                           "a>b",
+                           "a\\b",
+                           "a'b",
+                           "a\"b",
+                           "${HOME}",
+                           "~root",
+                           "../a",
+                           "a*",
+                           "a?",
+                           "a%h",
+                           "a=b",
+                           "a:22",
+                           "::1",
+                           "a\x7f",
+                           "a\x1b[m",
+                           "#a",
+                           "a#b",
+                           "!a"}) {
     EXPECT_TRUE(expanded(list).starts_with("refused: ")) << list << " gave " << expanded(list);
   }
 }
@@ -60,6 +93,45 @@ TEST(Hostlist, RefusesMoreThanAHundredThousandNames) {
   EXPECT_FALSE(expand_hostlist("n[1-1000][1-1000]").ok());
   EXPECT_FALSE(expand_hostlist("n[1-60000],m[1-60000]").ok());
   EXPECT_FALSE(expand_hostlist(std::string(250, 'a') + "[1-99999]").ok());
+  EXPECT_EQ(expanded("n[1-1000000]"), "refused: `1-1000000` makes 1000000 names; a list has at most 100000");
+  EXPECT_EQ(expanded("n[0-999999999]"), "refused: `0-999999999` makes 1000000000 names; a list has at most 100000");
+  EXPECT_EQ(expanded("n[1-1000][1-1000]"),
+            "refused: `n[1-1000][1-1000]` makes 1000000 names; a list has at most 100000");
+  EXPECT_TRUE(expand_hostlist("n[0-999999999/10000]").ok());
+}
+
+TEST(Hostlist, RefusesAMillionNamesByArithmetic) {
+  // Were they written out first, this would take gigabytes and minutes.
+  for (int round = 0; round < 2000; ++round) {
+    ASSERT_FALSE(expand_hostlist("n[000000000-999999999]").ok());
+    ASSERT_FALSE(expand_hostlist("n[1-999999][1-999999][1-999999]").ok());
+  }
+}
+
+TEST(Hostlist, RefusesANameThatIsTooLong) {
+  EXPECT_TRUE(expand_hostlist(std::string(253, 'a')).ok());
+  EXPECT_FALSE(expand_hostlist(std::string(254, 'a')).ok());
+  EXPECT_FALSE(expand_hostlist(std::string("a\0b", 3)).ok());
+}
+
+std::string with_slots(std::string_view list) {
+  const auto hosts = expand_slot_list(list);
+  if (!hosts.ok()) return "refused: " + hosts.error().message;
+  std::vector<std::string> shown;
+  for (const HostSlots& host : *hosts) {
+    shown.push_back(host.slots ? text(host.name, "=", *host.slots) : host.name);
+  }
+  return join(shown, " ");
+}
+
+TEST(SlotList, GivesEachHostOfAnItemItsSlots) {
+  EXPECT_EQ(with_slots("a,b"), "a b");
+  EXPECT_EQ(with_slots("a:4,node[01-02]:2,c"), "a=4 node01=2 node02=2 c");
+  EXPECT_EQ(with_slots("a:65536"), "a=65536");
+  for (const char* list : {"a:", "a:0", "a:x", "a:-1", "a:1:2", ":4", "a:4,a:2", "a:65537", "a:9999999999", "n[1-2:3]",
+                           "::1", "a:0x4", "a: 4", "-oX:4"}) {
+    EXPECT_TRUE(with_slots(list).starts_with("refused: ")) << list << " gave " << with_slots(list);
+  }
 }
 
 TEST(Hostlist, FoldsToRuns) {

@@ -1,0 +1,33 @@
+// Lists of hosts: whatever the bytes are, each name that comes out is one that another program can be given, no two are alike,
+// and folding is the inverse of expanding.
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string_view>
+
+#include "supervisor/spec/hostlist.h"
+#include "transport/base/assert.h"
+#include "transport/base/limits.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace monarch;
+  const std::string_view list(reinterpret_cast<const char*>(data), size);
+  const auto names = expand_hostlist(list);
+  const auto slots = expand_slot_list(list);
+  if (names.ok()) {
+    MONARCH_ASSERT(!names->empty() && names->size() <= limits::kHostlistNames);
+    MONARCH_ASSERT(std::set<std::string_view>(names->begin(), names->end()).size() == names->size());
+    for (const std::string& name : *names) MONARCH_ASSERT(is_host_name(name) && name.front() != '-');
+    const auto again = expand_hostlist(fold_hostlist(*names));
+    MONARCH_ASSERT(again.ok() && *again == *names);
+    MONARCH_ASSERT(slots.ok() && slots->size() == names->size());
+  }
+  if (slots.ok()) {
+    for (const HostSlots& host : *slots) {
+      MONARCH_ASSERT(is_host_name(host.name));
+      MONARCH_ASSERT(!host.slots || (*host.slots >= 1 && *host.slots <= limits::kRanksPerJob));
+    }
+  }
+  return 0;
+}
