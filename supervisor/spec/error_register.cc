@@ -39,6 +39,15 @@ constexpr ErrorDoc kErrors[] = {
      "A text, a comment, or a list or map in brackets has at most 128 KiB: a YAML parser holds all of it in memory, "
      "hundreds of "
      "times over. Long lists are written with one `- item` per line."},
+    {"E0015", "a --set that is not PATH=VALUE",
+     "`--set supervision.lease=8s` sets one key: its path with a `.` between the keys, `=`, and a value as a spec has "
+     "it. "
+     "Lists are "
+     "set as a whole, and a key with a dot in it is put in quotes."},
+    {"E0016", "arguments for no program",
+     "What follows `--` is appended to the program of the only mesh. Where a spec has several, `--mesh` says which one "
+     "is "
+     "meant."},
     {"E0101", "a key is missing", "The map lacks a key that has no default."},
     {"E0102", "a duplicate key", "A key is written twice in one map; which one counts would be a guess."},
     {"E0103", "a value of the wrong kind",
@@ -93,6 +102,11 @@ constexpr ErrorDoc kErrors[] = {
      "rank would have effect. It needs `reallocate: {max: 0}`."},
     {"E0306", "too many ranks", "A job has at most 65,536 ranks."},
     {"E0307", "too many hosts", "A job has at most 1,000 hosts."},
+    {"E0308", "ranks that do not spread evenly",
+     "The ranks of `-n` are spread evenly over the hosts of `-H`, and hosts that say how many they take (`a:4,b:4`) "
+     "say "
+     "the same "
+     "number. Anything else takes a spec with several meshes."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "

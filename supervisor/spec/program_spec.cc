@@ -1,0 +1,207 @@
+#include "supervisor/spec/program_spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/names.h"
+#include "supervisor/spec/source_text.h"
+#include "supervisor/spec/yaml_writer.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+YamlNode scalar(std::string text, bool quoted = false) {
+  return {.kind = YamlNode::Kind::kScalar, .quoted = quoted, .text = std::move(text)};
+}
+
+void put(YamlNode& map, std::string key, YamlNode value) {
+  map.kind = YamlNode::Kind::kMap;
+  map.keys.push_back({.text = std::move(key), .place = {}});
+  map.items.push_back(std::move(value));
+}
+
+std::string_view value_of(const FlagText& flag) { return std::string_view(flag.text).substr(flag.begin); }
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// A program whose first argument is what it runs.
+bool is_interpreter(std::string_view program) {
+  const std::size_t version = program.find_first_of("0123456789");
+  const std::string_view bare = program.substr(0, version);
+  return bare == "python" || bare == "bash" || bare == "sh" || bare == "perl" || bare == "ruby" || bare == "node";
+}
+
+// How many ranks on how many hosts; the hosts are those of -H, or none: this machine.
+struct Shape {
+  std::vector<std::string> hosts;
+  std::uint32_t per_host = 1;
+};
+
+class ShapeReader {
+ public:
+  ShapeReader(const ProgramLine& line, Report& report) : line_(line), report_(report) {}
+
+  std::optional<Shape> read() {
+    const std::optional<std::uint32_t> size = read_size();
+    if (line_.size && !size) return std::nullopt;
+    if (!line_.hosts) return Shape{.hosts = {}, .per_host = size.value_or(1)};
+    auto hosts = expand_slot_list(value_of(*line_.hosts));
+    if (!hosts.ok()) {
+      return refuse("E0208", whole(*line_.hosts, 1),
+                    {.message = "`-H` is not a list of hosts",
+                     .label = hosts.error().message,
+                     .help = "write `-H a,b`, `-H node[01-20]` or `-H a:4,b:4`"});
+    }
+    if (hosts->size() > limits::kHostsPerJob) {
+      return refuse("E0307", whole(*line_.hosts, 1),
+                    {.message = text("`-H` has ", hosts->size(), " hosts; a job has at most ", limits::kHostsPerJob),
+                     .label = "",
+                     .help = "keep fewer of them"});
+    }
+    return spread(*hosts, size);
+  }
+
+ private:
+  std::optional<std::uint32_t> read_size() {
+    if (!line_.size) return std::nullopt;
+    const std::string_view digits = value_of(*line_.size);
+    std::uint32_t size = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    const bool whole_number = error == std::errc() && end == digits.data() + digits.size() && digits.front() != '0';
+    if (whole_number && size <= limits::kRanksPerJob) return size;
+    report_.error("E0201", whole(*line_.size, 0),
+                  {.message = text("`-n` takes a number of ranks, not `", digits, "`"),
+                   .label = text("from 1 to ", limits::kRanksPerJob),
+                   .help = "`-n 4` starts four"});
+    return std::nullopt;
+  }
+
+  std::optional<Shape> spread(const std::vector<HostSlots>& hosts, std::optional<std::uint32_t> size) {
+    Shape shape;
+    for (const HostSlots& host : hosts) shape.hosts.push_back(host.name);
+    const auto count = static_cast<std::uint32_t>(hosts.size());
+    const bool slots = std::any_of(hosts.begin(), hosts.end(), [](const HostSlots& h) { return h.slots.has_value(); });
+    if (slots) {
+      const std::uint32_t first = hosts.front().slots.value_or(1);
+      for (const HostSlots& host : hosts) {
+        if (host.slots.value_or(1) == first) continue;
+        return refuse("E0308", whole(*line_.hosts, 1),
+                      {.message = "the hosts of one mesh take the same number of ranks",
+                       .label = text("`", hosts.front().name, "` takes ", first, ", `", host.name, "` takes ",
+                                     host.slots.value_or(1)),
+                       .help = "a spec with several meshes can have both"});
+      }
+      shape.per_host = first;
+      const std::uint64_t all = std::uint64_t{first} * count;
+      if (size && *size != all) {
+        return refuse("E0308", whole(*line_.size, 0),
+                      {.message = text(*size, " ranks on ", count, " hosts of ", first, " each"),
+                       .label = text("the hosts take ", all),
+                       .help = text("`-n ", all, "` would work, or leave it out")});
+      }
+      return shape;
+    }
+    shape.per_host = size ? *size / count : 1;
+    if (!size || (*size % count == 0 && *size > 0)) return shape;
+    const std::uint32_t below = *size - *size % count;
+    return refuse("E0308", whole(*line_.size, 0),
+                  {.message = text(*size, " ranks cannot be spread evenly over ", count, " hosts"),
+                   .label = "every host takes the same number",
+                   .help = below == 0 ? text("`-n ", count, "` would work")
+                                      : text("`-n ", below, "` or `-n ", below + count, "` would work")});
+  }
+
+  std::nullopt_t refuse(std::string_view id, Place place, Fault fault) {
+    report_.error(id, place, std::move(fault));
+    return std::nullopt;
+  }
+
+  static Place whole(const FlagText& flag, std::uint32_t number) {
+    const std::size_t length = std::max<std::size_t>(1, value_of(flag).size());
+    return {1, static_cast<std::uint32_t>(flag.begin + 1), static_cast<std::uint32_t>(length), number};
+  }
+
+  const ProgramLine& line_;
+  Report& report_;
+};
+
+void check_program(const std::vector<std::string>& program, Report& report) {
+  const std::string& first = program.front();
+  const Place place{1, 4, static_cast<std::uint32_t>(std::max<std::size_t>(1, first.size())), 2};
+  if (first.empty()) {
+    report.error("E0210", place, {.message = "no program behind `--`", .label = "is empty"});
+  } else if (!is_utf8(first)) {
+    report.error("E0008", place,
+                 {.message = "the program's name is not plain UTF-8 text", .label = "a spec cannot hold it"});
+  }
+}
+
+// Without --launch, other machines would need SSH.
+void check_reach(const ProgramLine& line, const Shape& shape, Report& report) {
+  const bool here = shape.hosts.empty() || shape.hosts == std::vector<std::string>{"localhost"} ||
+                    shape.hosts == std::vector<std::string>{line.own_name};
+  if (here || line.launched) return;
+  const std::string_view list = value_of(*line.hosts);
+  report.error("E0401",
+               {1, static_cast<std::uint32_t>(line.hosts->begin + 1), static_cast<std::uint32_t>(list.size()), 1},
+               {.message = "this build cannot do that yet: ranks on other machines",
+                .label = "needs SSH, which is not built",
+                .help = "`--launch local` runs them on virtual hosts of this machine"});
+}
+
+std::string spec_text(const ProgramLine& line, const Shape& shape) {
+  YamlNode dims;
+  if (shape.hosts.size() > 1) put(dims, "host", scalar(text(shape.hosts.size())));
+  put(dims, "slot", scalar(text(shape.per_host)));
+  YamlNode program{.kind = YamlNode::Kind::kList};
+  for (const std::string& word : line.program) program.items.push_back(scalar(word));
+  YamlNode mesh;
+  put(mesh, "dims", std::move(dims));
+  put(mesh, "program", std::move(program));
+  YamlNode meshes;
+  put(meshes, "main", std::move(mesh));
+  YamlNode local;
+  put(local, "hosts", scalar(text(std::max<std::size_t>(1, shape.hosts.size()))));
+  YamlNode launch;
+  put(launch, "local", std::move(local));
+  YamlNode root;
+  put(root, "version", scalar("1"));
+  put(root, "job", scalar(job_name_of(line.program)));
+  put(root, "launch", std::move(launch));
+  put(root, "meshes", std::move(meshes));
+  return write_yaml(root);
+}
+
+}  // namespace
+
+std::string job_name_of(const std::vector<std::string>& program) {
+  std::string_view name = base_name(program.front());
+  if (program.size() > 1 && is_interpreter(name) && !program[1].starts_with('-')) name = base_name(program[1]);
+  const std::size_t dot = name.find('.');
+  if (dot > 0) name = name.substr(0, dot);
+  const std::string near = is_name(name) ? std::string(name) : nearest_name(name);
+  return is_name(near) && !is_reserved_name(near) ? near : "job";
+}
+
+std::variant<SpecSource, SpecOutcome> spec_of_program(const ProgramLine& line) {
+  SpecOutcome outcome;
+  const std::string words = arguments_text(line.program).text;
+  for (const std::string& shown : {line.size ? line.size->text : "", line.hosts ? line.hosts->text : "", words}) {
+    outcome.sources.push_back({"command line", shown});
+  }
+  Report report;
+  for (const SpecText& source : outcome.sources) (void)report.add_source(source.name, source.text);
+  check_program(line.program, report);
+  const std::optional<Shape> shape = ShapeReader(line, report).read();
+  if (shape) check_reach(line, *shape, report);
+  outcome.diagnostics = report.diagnostics();
+  if (report.failed()) return outcome;
+  return SpecSource{.name = "command line", .text = spec_text(line, *shape), .directory = line.directory};
+}
+
+}  // namespace monarch

@@ -1,0 +1,96 @@
+#include "supervisor/spec/program_spec.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/supervisor/spec/spec_text.h"
+
+namespace monarch {
+namespace {
+
+ProgramLine line(const std::string& size, const std::string& hosts, bool launched = false) {
+  ProgramLine out{.program = {"python3", "train.py", "a b"},
+                  .size = std::nullopt,
+                  .hosts = std::nullopt,
+                  .launched = launched,
+                  .own_name = "mine",
+                  .directory = "/home/u"};
+  if (!size.empty()) out.size = FlagText{.text = "-n " + size, .begin = 3};
+  if (!hosts.empty()) out.hosts = FlagText{.text = "-H " + hosts, .begin = 3};
+  return out;
+}
+
+// "host=2 slot=4", or the faults.
+std::string shape(const ProgramLine& wanted) {
+  const auto made = spec_of_program(wanted);
+  if (const auto* outcome = std::get_if<SpecOutcome>(&made)) return join(ids_and_places(*outcome), " ");
+  const SpecOutcome loaded = load_spec(std::get<SpecSource>(made));
+  EXPECT_TRUE(loaded.loaded) << render(loaded) << std::get<SpecSource>(made).text;
+  if (!loaded.loaded) return "";
+  const MeshSpec& mesh = loaded.loaded->spec.meshes.at(0);
+  EXPECT_EQ(mesh.program, wanted.program);
+  EXPECT_EQ(mesh.name, "main");
+  EXPECT_EQ(loaded.loaded->spec.directory, "/home/u");
+  std::vector<std::string> dims;
+  for (const Dimension& dim : mesh.dims) dims.push_back(text(dim.name, "=", dim.size));
+  return join(dims, " ");
+}
+
+TEST(ProgramSpec, SpreadsRanksOverHosts) {
+  EXPECT_EQ(shape(line("4", "")), "slot=4");
+  EXPECT_EQ(shape(line("8", "a,b", true)), "host=2 slot=4");
+  EXPECT_EQ(shape(line("", "node[01-04]", true)), "host=4 slot=1");
+  EXPECT_EQ(shape(line("", "a:4,b:4", true)), "host=2 slot=4");
+  EXPECT_EQ(shape(line("8", "node[1-2]:4", true)), "host=2 slot=4");
+  EXPECT_EQ(shape(line("", "localhost:4")), "slot=4");
+  EXPECT_EQ(shape(line("3", "mine")), "slot=3");
+}
+
+TEST(ProgramSpec, RefusesWhatDoesNotSpread) {
+  EXPECT_EQ(shape(line("7", "a,b", true)), "E0308 1:4");
+  EXPECT_EQ(shape(line("1", "a,b", true)), "E0308 1:4");
+  EXPECT_EQ(shape(line("6", "a:4,b:4", true)), "E0308 1:4");
+  EXPECT_EQ(shape(line("", "a:4,b", true)), "E0308 1:4");
+  EXPECT_EQ(shape(line("0", "")), "E0201 1:4");
+  EXPECT_EQ(shape(line("08", "")), "E0201 1:4");
+  EXPECT_EQ(shape(line("four", "")), "E0201 1:4");
+  EXPECT_EQ(shape(line("65537", "")), "E0201 1:4");
+  EXPECT_EQ(shape(line("-1", "")), "E0201 1:4");
+  EXPECT_EQ(shape(line("", "a,,b", true)), "E0208 1:4");
+  EXPECT_EQ(shape(line("", "-oProxyCommand=x", true)), "E0208 1:4");
+  EXPECT_EQ(shape(line("", "n[1-2000]", true)), "E0307 1:4");
+}
+
+TEST(ProgramSpec, ReachesNoOtherMachineYet) {
+  const auto made = spec_of_program(line("8", "a,b"));
+  ASSERT_TRUE(std::holds_alternative<SpecOutcome>(made));
+  EXPECT_EQ(render(std::get<SpecOutcome>(made)),
+            "error[E0401]: this build cannot do that yet: ranks on other machines\n"
+            " --> command line:1:4\n"
+            "  |\n"
+            "1 | -H a,b\n"
+            "  |    ^^^ needs SSH, which is not built\n"
+            "  = help: `--launch local` runs them on virtual hosts of this machine\n");
+}
+
+TEST(ProgramSpec, TakesAnyProgram) {
+  ProgramLine odd = line("1", "");
+  odd.program = {"/bin/sh", "-c", "echo \"$X\"\nexit 3\n", "null", "010", "", " x"};
+  EXPECT_EQ(shape(odd), "slot=1");
+  odd.program = {""};
+  EXPECT_EQ(shape(odd), "E0210 1:4");
+  odd.program = {"a\xff"};
+  EXPECT_EQ(shape(odd), "E0008 1:4");
+}
+
+TEST(ProgramSpec, NamesTheJobAfterWhatRuns) {
+  EXPECT_EQ(job_name_of({"./train"}), "train");
+  EXPECT_EQ(job_name_of({"/usr/bin/python3.11", "/srv/Train-GPT.v2.py", "x"}), "train_gpt");
+  EXPECT_EQ(job_name_of({"python3", "-m", "torch"}), "python3");
+  EXPECT_EQ(job_name_of({"bash"}), "bash");
+  EXPECT_EQ(job_name_of({"7"}), "n7");
+  EXPECT_EQ(job_name_of({"last"}), "job");
+  EXPECT_EQ(job_name_of({"/"}), "job");
+}
+
+}  // namespace
+}  // namespace monarch
