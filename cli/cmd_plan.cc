@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
+#include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/table.h"
 #include "cli/values.h"
@@ -202,7 +203,7 @@ int run_plan(const Arguments& arguments, Context& context) {
     say_error(context.terminal, {.id = "E0904", .message = ranks.error().message, .help = ""});
     return kExitUsage;
   }
-  const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
+  const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
   const WantedRanks wanted{.ranks = std::move(*ranks), .mesh = arguments.value("mesh").value_or("")};
   const Plan plan{
@@ -238,17 +239,23 @@ int run_plan(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command plan_command() {
+  std::vector<Flag> flags = {
+      {.name = "env",
+       .value = "",
+       .help = "also the environment of the first rank of each mesh, and where it comes from"},
+      {.name = "rank", .value = "RANKS", .help = "the environment of these ranks instead, such as 3,7-9"},
+      {.name = "mesh",
+       .value = "MESH",
+       .help = "environments of this mesh only; and what follows `--` is its program's"},
+      {.name = "json", .value = "", .help = "one object per line: the job, its ranks, their variables"}};
+  for (const Flag& flag : program_flags()) flags.push_back(flag);
   return {.name = "plan",
           .summary = "show which host runs which ranks, and with what environment; nothing is started",
           .description = "",
-          .flags = {{.name = "env",
-                     .value = "",
-                     .help = "also the environment of the first rank of each mesh, and where it comes from"},
-                    {.name = "rank", .value = "RANKS", .help = "the environment of these ranks instead, such as 3,7-9"},
-                    {.name = "mesh", .value = "MESH", .help = "environments of this mesh only"},
-                    {.name = "json", .value = "", .help = "one object per line: the job, its ranks, their variables"}},
-          .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true}},
-          .run = run_plan};
+          .flags = std::move(flags),
+          .positionals = {spec_positional()},
+          .run = run_plan,
+          .program = "ARGS"};
 }
 
 }  // namespace monarch

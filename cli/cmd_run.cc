@@ -4,6 +4,7 @@
 #include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 
 namespace monarch {
@@ -14,7 +15,7 @@ int run_run(const Arguments& arguments, Context& context) {
   const auto timeout = timeout_flag(arguments, context);
   const auto lines = line_options(arguments, context);
   if (!timeout || !lines) return kExitUsage;
-  const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
+  const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
   auto selector = take_selector(arguments, input->spec, context);
   if (!selector) return kExitUsage;
@@ -51,6 +52,7 @@ Command run_command() {
                               .value = "DURATION",
                               .help = "stop the job in order after this (30s, 5m, 4h): exit code 124"}};
   for (const Flag& flag : report_flags()) flags.push_back(flag);
+  for (const Flag& flag : program_flags()) flags.push_back(flag);
   for (const Flag& flag : output_flags()) flags.push_back(flag);
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {
@@ -64,8 +66,9 @@ Command run_command() {
           "is\n"
           "shown.",
       .flags = std::move(flags),
-      .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true}},
-      .run = run_run};
+      .positionals = {spec_positional()},
+      .run = run_run,
+      .program = "ARGS"};
 }
 
 }  // namespace monarch

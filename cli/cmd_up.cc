@@ -3,6 +3,7 @@
 #include "cli/launch.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "transport/base/text.h"
 
@@ -10,7 +11,7 @@ namespace monarch {
 
 namespace {
 
-// The id of a live job that was started with the same bytes from the same folder.
+// The id of a live job whose spec says the same, however it was written and put together.
 std::optional<std::string> live_and_unchanged(const SpecInput& input, const StateDir& state) {
   const auto jobs = list_jobs(state);
   if (!jobs.ok()) return std::nullopt;
@@ -20,13 +21,21 @@ std::optional<std::string> live_and_unchanged(const SpecInput& input, const Stat
     if (!view.ok()) continue;
     const auto spec = view->spec_text();
     const auto directory = view->spec_directory();
-    if (spec.ok() && directory.ok() && *spec == input.text && *directory == input.directory) return job.id;
+    if (!spec.ok() || !directory.ok()) continue;
+    const auto stored = parse_stored_spec(*spec, *directory);
+    if (stored.ok() && *stored == input.spec) return job.id;
   }
   return std::nullopt;
 }
 
 int run_up(const Arguments& arguments, Context& context) {
-  const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
+  if (arguments.has("mesh") && !arguments.program()) {
+    say_error(context.terminal, {.id = "E0903",
+                                 .message = "`--mesh` says whose program gets what follows `--`, and nothing does",
+                                 .help = "monarch up SPEC --mesh MESH -- ARGS"});
+    return kExitUsage;
+  }
+  const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return state.exit_code;
@@ -57,13 +66,16 @@ int run_up(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command up_command() {
+  std::vector<Flag> flags = program_flags();
+  flags.push_back(mesh_flag());
   return {.name = "up",
           .summary = "start a job and leave it running: prints its id when every mesh is ready",
           .description =
               "A spec that is live and unchanged is left as it is. Until the job is ready, Ctrl-C stops it as in run.",
-          .flags = {},
-          .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true}},
-          .run = run_up};
+          .flags = std::move(flags),
+          .positionals = {spec_positional()},
+          .run = run_up,
+          .program = "ARGS"};
 }
 
 }  // namespace monarch

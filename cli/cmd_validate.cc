@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
+#include "cli/spec_flags.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
@@ -27,52 +28,63 @@ Json result_json(const std::string& path, bool valid) {
   return Json::object({{"v", 1}, {"type", "result"}, {"file", path}, {"valid", valid}});
 }
 
-bool validate_one(const std::string& path, bool json, const Terminal& terminal) {
-  const auto source = read_spec_file(path);
-  if (!source.ok()) {
-    const Complaint complaint{.id = "E0013", .message = source.error().message, .help = ""};
-    if (json) {
-      const Diagnostic diagnostic{
-          .id = complaint.id, .file = path, .message = complaint.message, .label = "", .help = ""};
-      write_out(to_json(diagnostic_json(diagnostic)) + "\n" + to_json(result_json(path, false)) + "\n");
-    } else {
+void show_complaints(const std::string& name, const std::vector<Complaint>& complaints, bool json,
+                     const Terminal& terminal) {
+  for (const Complaint& complaint : complaints) {
+    if (!json) {
       say_error(terminal, complaint);
+      continue;
     }
+    const Diagnostic diagnostic{
+        .id = complaint.id, .file = name, .message = complaint.message, .label = "", .help = complaint.help};
+    write_out(to_json(diagnostic_json(diagnostic)) + "\n");
+  }
+  if (json) write_out(to_json(result_json(name, false)) + "\n");
+}
+
+// `path` is not written where -f alone names the files.
+bool validate_one(const std::optional<std::string>& path, const Arguments& arguments, const Terminal& terminal) {
+  const bool json = arguments.has("json");
+  const TakenParts taken = take_parts(path, arguments);
+  const std::string name = path ? *path : arguments.value("file").value_or("");
+  if (!taken.parts) {
+    show_complaints(name, taken.complaints, json, terminal);
     return false;
   }
-  const SpecOutcome outcome = load_spec(*source);
+  const SpecOutcome outcome = load_spec(*taken.parts);
   const bool valid = outcome.loaded.has_value();
   if (json) {
     std::string lines;
     for (const Diagnostic& diagnostic : outcome.diagnostics) lines += to_json(diagnostic_json(diagnostic)) + "\n";
-    write_out(lines + to_json(result_json(path, valid)) + "\n");
+    write_out(lines + to_json(result_json(name, valid)) + "\n");
     return valid;
   }
-  write_err(render(outcome.diagnostics, source->text, {.colour = terminal.err_colour}));
+  write_err(render(outcome, {.colour = terminal.err_colour}));
   if (!valid) return false;
-  write_out(text(printable(path), ": valid\n"));
+  write_out(text(printable(name), ": valid\n"));
   for (const std::string& note : outcome.loaded->notes) say_note(terminal, note);
   return true;
 }
 
 int run_validate(const Arguments& arguments, Context& context) {
   bool valid = true;
-  for (const std::string& path : arguments.positionals()) {
-    valid = validate_one(path, arguments.has("json"), context.terminal) && valid;
-  }
+  const std::vector<std::string>& paths = arguments.positionals();
+  if (paths.empty()) valid = validate_one(std::nullopt, arguments, context.terminal);
+  for (const std::string& path : paths) valid = validate_one(path, arguments, context.terminal) && valid;
   return valid ? kExitOk : kExitUsage;
 }
 
 }  // namespace
 
 Command validate_command() {
+  std::vector<Flag> flags = {
+      {.name = "json", .value = "", .help = "one object per line: diagnostics, then the result of each file"}};
+  for (const Flag& flag : overlay_flags()) flags.push_back(flag);
   return {.name = "validate",
           .summary = "check specs without starting anything: exit code 0, or 2 with all that is wrong",
           .description = "",
-          .flags = {{.name = "json",
-                     .value = "",
-                     .help = "one object per line: diagnostics, then the result of each file"}},
-          .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true, .many = true}},
+          .flags = std::move(flags),
+          .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true, .many = true, .unless = {"file"}}},
           .run = run_validate};
 }
 

@@ -7,7 +7,21 @@ namespace monarch {
 std::optional<std::string> Arguments::value(std::string_view flag) const {
   const auto found = flags_.find(flag);
   if (found == flags_.end()) return std::nullopt;
-  return found->second;
+  return found->second.values.front();
+}
+
+std::vector<std::string> Arguments::values(std::string_view flag) const {
+  const auto found = flags_.find(flag);
+  return found == flags_.end() ? std::vector<std::string>() : found->second.values;
+}
+
+bool Arguments::from_variable(std::string_view flag) const {
+  const auto found = flags_.find(flag);
+  return found != flags_.end() && found->second.origin == Origin::kVariable;
+}
+
+void Arguments::set(std::string flag, std::vector<std::string> values, Origin origin) {
+  flags_[std::move(flag)] = {.values = std::move(values), .origin = origin};
 }
 
 std::string Arguments::positional(std::size_t index) const {

@@ -67,9 +67,11 @@ std::string usage_line(const Command& command) {
   std::string line = text("monarch ", command.name);
   for (const Positional& positional : command.positionals) {
     const std::string shown = text(positional.name, positional.many ? "…" : "");
-    line += positional.required ? text(" ", shown) : text(" [", shown, "]");
+    const bool needed = positional.required && positional.unless.empty();
+    line += needed ? text(" ", shown) : text(" [", shown, "]");
   }
-  return line + " [flags]";
+  line += " [flags]";
+  return command.program.empty() ? line : text(line, " [-- ", command.program, "]");
 }
 
 Complaint misused(const Command& command, std::string message) {
@@ -105,13 +107,25 @@ SwitchValue parse_switch(std::string_view written) {
   return {};
 }
 
+// Of a variable with several values; empty lines are none.
+std::vector<std::string> lines_of(std::string_view words) {
+  std::vector<std::string> lines;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find('\n'), words.size());
+    if (end > 0) lines.emplace_back(words.substr(0, end));
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return lines;
+}
+
 std::optional<Complaint> apply_variables(const Command& command, const Environment& env, Arguments& arguments) {
   for (const Flag& flag : flags_of(command)) {
     const std::string name = option_variable(flag.name);
     if (flag.name == "help" || !env.has(name) || arguments.has(flag.name)) continue;
     const std::string written = env.get(name);
     if (!flag.value.empty()) {
-      arguments.set(flag.name, written);
+      std::vector<std::string> values = flag.repeatable ? lines_of(written) : std::vector<std::string>{written};
+      if (!values.empty()) arguments.set(flag.name, std::move(values), Arguments::Origin::kVariable);
       continue;
     }
     const SwitchValue value = parse_switch(written);
@@ -120,7 +134,7 @@ std::optional<Complaint> apply_variables(const Command& command, const Environme
                        .message = text(name, "=", printable(written), ": neither true nor false"),
                        .help = text("set it to true or false, or unset it")};
     }
-    if (value.on) arguments.set(flag.name, "true");
+    if (value.on) arguments.set(flag.name, {"true"}, Arguments::Origin::kVariable);
   }
   return std::nullopt;
 }
@@ -188,10 +202,10 @@ class Splitter {
     for (std::size_t i = 0; i < flags_.size(); ++i) {
       if (options_[i]->count() == 0) continue;
       if (flags_[i].name == "help") return HelpWanted{.command = &command_};
-      if (values_[i].size() > 1 && !wrong) {
+      if (values_[i].size() > 1 && !flags_[i].repeatable && !wrong) {
         wrong = misused(command_, text("`--", flags_[i].name, "` is given ", options_[i]->count(), " times"));
       }
-      arguments.set(flags_[i].name, flags_[i].value.empty() ? "true" : values_[i].front());
+      arguments.set(flags_[i].name, flags_[i].value.empty() ? std::vector<std::string>{"true"} : values_[i]);
     }
     if (wrong) return *wrong;
     return arguments;
@@ -208,7 +222,9 @@ std::optional<Complaint> check_positionals(const Command& command, const Argumen
   std::size_t most = 0;
   std::size_t needed = 0;  // the optional ones before a needed one are left out first: [JOB] SIGNAL
   for (const Positional& positional : command.positionals) {
-    if (positional.required && arguments.positionals().size() < ++needed) {
+    const bool spared = std::any_of(positional.unless.begin(), positional.unless.end(),
+                                    [&](const std::string& flag) { return arguments.has(flag); });
+    if (positional.required && !spared && arguments.positionals().size() < ++needed) {
       return misused(command, text("`monarch ", command.name, "` needs ", positional.name, ": ", positional.help));
     }
     most = positional.many ? SIZE_MAX : most + 1;
@@ -225,16 +241,24 @@ ParsedLine parse_command(const Command& command, std::vector<std::string> words,
   }
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const bool has_program = dashes != words.end();
+  std::vector<std::string> program;
+  if (has_program) program.assign(dashes + 1, words.end());
   words.erase(dashes, words.end());
 
+  // `-np 4` would be taken for `-n p`: what other launchers write like that is looked up before.
+  const auto theirs = std::find_if(words.begin(), words.end(), [&](const std::string& word) {
+    return word.size() > 2 && word[0] == '-' && word[1] != '-' && instead_of_flag(command.name, word);
+  });
+  if (theirs != words.end()) return unknown_flag(command, *theirs);
   auto parsed = Splitter(command).split(std::move(words));
   if (auto* help = std::get_if<HelpWanted>(&parsed)) return *help;
   if (auto* error = std::get_if<Complaint>(&parsed)) return *error;
-  if (has_program) {
+  if (has_program && command.program.empty()) {
     return misused(command,
                    text("what follows `--` belongs to the program, and `monarch ", command.name, "` takes none"));
   }
   Invocation invocation{.command = &command, .arguments = std::move(std::get<Arguments>(parsed))};
+  if (has_program) invocation.arguments.set_program(std::move(program));
   if (auto error = apply_variables(command, env, invocation.arguments)) return *error;
   if (auto error = check_positionals(command, invocation.arguments)) return *error;
   return invocation;

@@ -1,27 +1,54 @@
 #include "cli/spec_input.h"
 
+#include "cli/save_spec.h"
 #include "cli/say.h"
+#include "cli/spec_flags.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
-std::optional<SpecInput> take_spec(const std::string& path, const Terminal& terminal) {
-  auto source = read_spec_file(path);
-  if (!source.ok()) {
-    say_error(terminal, {.id = "E0013", .message = source.error().message, .help = ""});
-    return std::nullopt;
-  }
-  SpecOutcome outcome = load_spec(*source);
-  if (!outcome.diagnostics.empty()) {
-    write_err(render(outcome.diagnostics, source->text, {.colour = terminal.err_colour}));
-  }
+namespace {
+
+std::optional<SpecInput> loaded(const SpecParts& parts, const Terminal& terminal) {
+  SpecOutcome outcome = load_spec(parts);
+  if (!outcome.diagnostics.empty()) write_err(render(outcome, {.colour = terminal.err_colour}));
   if (!outcome.loaded) return std::nullopt;
   return SpecInput{.spec = std::move(outcome.loaded->spec),
                    .notes = std::move(outcome.loaded->notes),
-                   .name = path,
-                   .text = std::move(source->text),
-                   .directory = std::move(source->directory)};
+                   .name = parts.files.front().name,
+                   .text = std::move(outcome.loaded->text),
+                   .directory = parts.files.front().directory};
+}
+
+}  // namespace
+
+std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context) {
+  const std::vector<std::string>& written = arguments.positionals();
+  const TakenParts taken = take_parts(written.empty() ? std::nullopt : std::optional(written.front()), arguments);
+  for (const Complaint& complaint : taken.complaints) say_error(context.terminal, complaint);
+  if (!taken.refused.diagnostics.empty()) {
+    write_err(render(taken.refused, {.colour = context.terminal.err_colour}));
+  }
+  if (!taken.parts) return std::nullopt;
+  std::optional<SpecInput> input = loaded(*taken.parts, context.terminal);
+  if (!input || !arguments.has("save")) return input;
+  const std::string path = *arguments.value("save");
+  const Status saved = save_spec(path, {.text = input->text, .directory = input->directory});
+  if (saved.ok()) return input;
+  say_error(context.terminal, {.id = "E0904", .message = text("--save: ", saved.error().message), .help = ""});
+  return std::nullopt;
+}
+
+std::optional<SpecInput> take_spec(const std::string& path, const Terminal& terminal) {
+  auto source = read_spec_file(path);
+  if (source.ok()) {
+    SpecParts parts;
+    parts.files.push_back(std::move(*source));
+    return loaded(parts, terminal);
+  }
+  say_error(terminal, {.id = "E0013", .message = source.error().message, .help = ""});
+  return std::nullopt;
 }
 
 Result<JobSpec> parse_stored_spec(const std::string& text_of_spec, const std::string& directory) {

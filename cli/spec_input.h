@@ -1,6 +1,6 @@
 #pragma once
 
-// A spec as a command takes it: read, checked, and its faults shown.
+// A spec as a command takes it: read from its files and flags, checked, and its faults shown.
 //
 // Thread: the command's.
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/terminal.h"
 #include "supervisor/core/job_spec.h"
 #include "transport/base/result.h"
@@ -17,12 +18,13 @@ namespace monarch {
 struct SpecInput {
   JobSpec spec;
   std::vector<std::string> notes;  // defaults that this build cannot honour yet
-  std::string name;                // as typed
-  std::string text;                // its bytes
-  std::string directory;           // absolute
+  std::string name;                // of the first file, as typed
+  std::string text;                // the whole spec as one file
+  std::string directory;           // absolute; of the first file
 };
 
 // Nothing: stderr says why, and the command exits 2.
+std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context);
 std::optional<SpecInput> take_spec(const std::string& path, const Terminal& terminal);
 
 // The spec of a job that was started with it.

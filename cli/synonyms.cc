@@ -21,8 +21,9 @@ constexpr Synonym kCommands[] = {
     {"history", "events"}, {"connect", "attach"}, {"sattach", "attach"},  {"follow", "attach"},
 };
 
-constexpr std::string_view kDims = "hosts and ranks are the dimensions of a mesh: `dims` in the spec";
-constexpr std::string_view kSsh = "hosts are named in the spec, under `launch`";
+constexpr std::string_view kDims =
+    "hosts and ranks are the dimensions of a mesh, `dims` in the spec; without a spec: `-n 8 -- PROGRAM`";
+constexpr std::string_view kSsh = "hosts are named in the spec, under `launch`; without a spec: `-H a,b -- PROGRAM`";
 constexpr std::string_view kPlan = "`monarch plan` shows what would run, and starts nothing";
 constexpr std::string_view kEnv = "variables are set in the spec: `env` and `env_pass` of a mesh";
 constexpr std::string_view kUp = "`monarch up` starts a job and leaves it running";
@@ -38,13 +39,11 @@ constexpr Synonym kFlags[] = {
     {"--map-by", kDims},
     {"--np", kDims},
     {"-np", kDims},
-    {"-n", kDims},
     {"-N", kDims},
     {"--hostfile", kSsh},
     {"--host", kSsh},
     {"--nodelist", kSsh},
     {"--partition", kSsh},
-    {"-H", kSsh},
     {"-w", kSsh},
     {"-p", kSsh},
     {"--dry-run", kPlan},

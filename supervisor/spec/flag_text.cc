@@ -98,10 +98,21 @@ bool needs_quotes(std::string_view word) {
 
 std::string as_typed(const std::string& word) { return needs_quotes(word) ? text("'", printable(word), "'") : word; }
 
-std::vector<std::string> mesh_names(const YamlNode* meshes) {
+std::vector<std::string> names_in(const YamlNode& map) {
   std::vector<std::string> names;
-  for (const YamlKey& key : meshes->keys) names.push_back(key.text);
+  for (const YamlKey& key : map.keys) names.push_back(key.text);
   return names;
+}
+
+bool has_key(const YamlNode& map, const YamlKey& key, std::string_view what, Report& report) {
+  if (!map.is(YamlNode::Kind::kMap) || map.find(key.text) != nullptr) return true;
+  const std::vector<std::string> names = names_in(map);
+  const auto near = nearest(key.text, names);
+  report.error("E0213", key.place,
+               {.message = text("the spec has no ", what, " `", key.text, "`"),
+                .label = text("`--set` adds no ", what),
+                .help = near ? text("did you mean `", *near, "`?") : text("one of: ", join(names, ", "))});
+  return false;
 }
 
 // The program that gets the arguments; nullptr: reported.
@@ -110,7 +121,7 @@ YamlNode* program_of(YamlNode& root, const ExtraArguments& extra, Report& report
   YamlNode* meshes = item(&root, "meshes");
   if (meshes == nullptr || !meshes->is(YamlNode::Kind::kMap) || meshes->items.empty())
     return nullptr;  // reported later
-  const std::vector<std::string> names = mesh_names(meshes);
+  const std::vector<std::string> names = names_in(*meshes);
   if (extra.mesh.empty() && names.size() > 1) {
     report.error("E0016", place,
                  {.message = text("whose arguments are these? The spec has ", names.size(), " meshes"),
@@ -140,7 +151,7 @@ YamlNode* program_of(YamlNode& root, const ExtraArguments& extra, Report& report
 
 }  // namespace
 
-std::optional<YamlNode> read_setting(const FlagText& flag, Report& report, std::uint32_t number) {
+std::optional<Setting> read_setting(const FlagText& flag, Report& report, std::uint32_t number) {
   PathReader path(flag, report, number);
   if (!path.read()) return std::nullopt;
   const std::size_t begin = path.value_begin();
@@ -156,7 +167,21 @@ std::optional<YamlNode> read_setting(const FlagText& flag, Report& report, std::
   // Blanks in front: so the reader's places are those of the flag.
   std::optional<YamlNode> node = read_yaml(text(std::string(begin, ' '), value), report, number);
   if (!node) return std::nullopt;
-  for (auto key = path.keys().rbegin(); key != path.keys().rend(); ++key) node = map_of(*key, std::move(*node));
+  return Setting{.path = path.keys(), .value = std::move(*node)};
+}
+
+bool reaches(const YamlNode& root, const Setting& setting, Report& report) {
+  if (setting.path.size() < 3 || setting.path[0].text != "meshes") return true;
+  const YamlNode* meshes = root.find("meshes");
+  if (meshes == nullptr || !has_key(*meshes, setting.path[1], "mesh", report)) return meshes == nullptr;
+  const YamlNode* dims = meshes->find(setting.path[1].text)->find("dims");
+  if (setting.path.size() < 4 || setting.path[2].text != "dims" || dims == nullptr) return true;
+  return has_key(*dims, setting.path[3], "dimension", report);
+}
+
+YamlNode tree_of(Setting setting) {
+  YamlNode node = std::move(setting.value);
+  for (auto key = setting.path.rbegin(); key != setting.path.rend(); ++key) node = map_of(*key, std::move(node));
   return node;
 }
 

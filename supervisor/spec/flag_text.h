@@ -20,11 +20,22 @@ namespace monarch {
 struct FlagText {
   std::string text;
   std::size_t begin = 0;
+  std::string from = "command line";  // what messages call the place where it stands
   bool operator==(const FlagText&) const = default;
 };
 
+struct Setting {
+  std::vector<YamlKey> path;
+  YamlNode value;
+};
+
 // `number` is what places call the text. Nothing: reported.
-std::optional<YamlNode> read_setting(const FlagText& flag, Report& report, std::uint32_t number);
+std::optional<Setting> read_setting(const FlagText& flag, Report& report, std::uint32_t number);
+// False: it goes through a mesh or to a dimension that `root` does not have, which is a slip and reported. Whoever means to add
+// one lays a file over the spec, or sets the map around it.
+bool reaches(const YamlNode& root, const Setting& setting, Report& report);
+YamlNode tree_of(Setting setting);
+
 std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::uint32_t number);
 
 // Arguments as they are shown: "-- --epochs 3", each in quotes where a shell would need them.

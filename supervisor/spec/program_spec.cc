@@ -190,9 +190,9 @@ std::string job_name_of(const std::vector<std::string>& program) {
 
 std::variant<SpecSource, SpecOutcome> spec_of_program(const ProgramLine& line) {
   SpecOutcome outcome;
-  const std::string words = arguments_text(line.program).text;
-  for (const std::string& shown : {line.size ? line.size->text : "", line.hosts ? line.hosts->text : "", words}) {
-    outcome.sources.push_back({"command line", shown});
+  const FlagText words = arguments_text(line.program);
+  for (const FlagText& shown : {line.size.value_or(FlagText{}), line.hosts.value_or(FlagText{}), words}) {
+    outcome.sources.push_back({shown.from, shown.text});
   }
   Report report;
   for (const SpecText& source : outcome.sources) (void)report.add_source(source.name, source.text);

@@ -15,16 +15,17 @@ namespace monarch {
 
 namespace {
 
-constexpr std::string_view kCommandLine = "command line";
-
 std::vector<SpecText> texts_of(const SpecParts& parts) {
   std::vector<SpecText> out;
   for (const SpecSource& file : parts.files) {
     out.push_back({file.name, std::string(without_byte_order_mark(file.text))});
   }
-  for (const FlagText& setting : parts.settings) out.push_back({std::string(kCommandLine), setting.text});
-  if (parts.launch) out.push_back({std::string(kCommandLine), parts.launch->text});
-  if (parts.arguments) out.push_back({std::string(kCommandLine), arguments_text(parts.arguments->words).text});
+  for (const FlagText& setting : parts.settings) out.push_back({setting.from, setting.text});
+  if (parts.launch) out.push_back({parts.launch->from, parts.launch->text});
+  if (parts.arguments) {
+    const FlagText words = arguments_text(parts.arguments->words);
+    out.push_back({words.from, words.text});
+  }
   return out;
 }
 
@@ -36,7 +37,7 @@ class Merger {
 
   std::optional<YamlNode> merge() {
     for (std::size_t i = 0; i < parts_.files.size(); ++i) take_file(read_yaml(texts_[next_].text, report_, next_));
-    for (const FlagText& setting : parts_.settings) take(read_setting(setting, report_, next_));
+    for (const FlagText& setting : parts_.settings) take_setting(read_setting(setting, report_, next_));
     if (parts_.launch) take_launch(read_launch(*parts_.launch, report_, next_));
     if (parts_.arguments && root_) append_arguments(*root_, *parts_.arguments, report_, next_);
     return complete_ ? std::move(root_) : std::nullopt;
@@ -64,6 +65,12 @@ class Merger {
     } else if (root_->is(YamlNode::Kind::kMap)) {
       lay_over(*root_, std::move(*node));
     }
+  }
+
+  void take_setting(std::optional<Setting> setting) {
+    // One that cannot be laid over anything is a fault of its own already, or the files are.
+    if (setting && root_ && !reaches(*root_, *setting, report_)) setting.reset();
+    take(setting ? std::optional(tree_of(std::move(*setting))) : std::nullopt);
   }
 
   // Not merged with what the files say: their spares and addresses belong to their launcher.

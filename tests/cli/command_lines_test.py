@@ -57,6 +57,8 @@ class CommandLines(harness.MonarchTest):
         self.write("good.yaml", GOOD)
         self.write("broken.yaml", BROKEN)
         self.write("pair.yaml", PAIR)
+        self.write("over.yaml", "meshes:\n  greeter:\n    dims: {slot: 4}\n    env: {GREETING: hallo}\n")
+        self.write("typo.yaml", "meshes:\n  greeter:\n    evn: {}\n")
         self.write("empty.yaml", "")
         os.mkdir(self.path("work", "folder"))
         foreign = self.path("foreign")
@@ -69,7 +71,8 @@ class CommandLines(harness.MonarchTest):
         self.write("long.yaml", "version: 1\njob: '" + "x" * 200_000 + "'\n")
 
     def answer(self, line):
-        words = shlex.split(line.replace("@", self.folder))
+        # A line of the file has no newline, and a variable with several values has.
+        words = [w.replace("\\n", "\n") for w in shlex.split(line.replace("@", self.folder))]
         env = {}
         while "=" in words[0]:
             name, _, value = words.pop(0).partition("=")

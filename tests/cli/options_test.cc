@@ -15,6 +15,14 @@ std::vector<Command> commands() {
                  {.name = "no-prefix", .value = "", .help = "h"}},
        .positionals = {{.name = "SPEC", .help = "a file", .required = true}},
        .run = {}},
+      {.name = "plan",
+       .summary = "plan it",
+       .description = "",
+       .flags = {{.name = "file", .value = "FILE", .help = "h", .letter = 'f', .repeatable = true},
+                 {.name = "size", .value = "N", .help = "h", .letter = 'n'}},
+       .positionals = {{.name = "SPEC", .help = "a file", .required = true, .unless = {"file", "size"}}},
+       .run = {},
+       .program = "ARGS"},
       {.name = "logs",
        .summary = "show logs",
        .description = "",
@@ -63,6 +71,35 @@ TEST(Options, RefusesAFlagThatIsGivenTwice) {
             "E0903: `--timeout` is given 2 times / usage: monarch run SPEC [flags]");
 }
 
+TEST(Options, TakesARepeatableFlagInTheOrderOfWriting) {
+  const Line line({"plan", "-f", "a", "s.yaml", "--file=b", "-fc"});
+  ASSERT_EQ(line.complaint(), "");
+  EXPECT_EQ(line.arguments().values("file"), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(line.arguments().positionals(), std::vector<std::string>{"s.yaml"});
+  EXPECT_FALSE(line.arguments().from_variable("file"));
+}
+
+TEST(Options, ARepeatableFlagsVariableHasOneValuePerLine) {
+  const std::map<std::string, std::string, std::less<>> env = {{"MONARCH_OPT_FILE", "a b\n\nc\n"}};
+  const Line line({"plan"}, env);
+  EXPECT_EQ(line.arguments().values("file"), (std::vector<std::string>{"a b", "c"}));
+  EXPECT_TRUE(line.arguments().from_variable("file"));
+  EXPECT_EQ(Line({"plan", "-f", "d"}, env).arguments().values("file"), std::vector<std::string>{"d"})
+      << "a flag overrides all values of its variable";
+  EXPECT_EQ(Line({"plan"}, {{"MONARCH_OPT_FILE", "\n"}}).complaint(),
+            "E0903: `monarch plan` needs SPEC: a file / usage: monarch plan [SPEC] [flags] [-- ARGS]");
+}
+
+TEST(Options, HandsOverWhatFollowsTheDashes) {
+  const Line line({"plan", "-n", "2", "--", "prog", "-n", "--", "--help"});
+  ASSERT_EQ(line.complaint(), "");
+  EXPECT_EQ(line.arguments().program(), (std::vector<std::string>{"prog", "-n", "--", "--help"}));
+  EXPECT_EQ(line.arguments().positionals(), std::vector<std::string>{});
+  EXPECT_EQ(Line({"plan", "-n", "2", "--"}).arguments().program(), std::vector<std::string>{});
+  EXPECT_EQ(Line({"plan", "-n", "2"}).arguments().program(), std::nullopt);
+  EXPECT_NE(Line({"run", "a", "--", "x"}).complaint(), "") << "a command that takes no program";
+}
+
 TEST(Options, TakesNoAbbreviations) {
   EXPECT_EQ(Line({"run", "a.yaml", "--time", "5m"}).complaint(),
             "E0902: unknown flag `--time` of `monarch run` / did you mean `--timeout`?");
@@ -95,14 +132,14 @@ TEST(Options, HelpWinsOverWhatIsMissing) {
 
 TEST(Options, NamesNoHiddenCommand) {
   EXPECT_EQ(help_text(commands()).find("secret"), std::string::npos);
-  EXPECT_EQ(Line({"secre"}).complaint(), "E0901: unknown command `secre` / one of: run logs");
+  EXPECT_EQ(Line({"secre"}).complaint(), "E0901: unknown command `secre` / one of: run plan logs");
   EXPECT_EQ(std::get<Invocation>(Line({"secret"}).parsed).command->name, "secret");
 }
 
 TEST(Options, ASingleDashIsAnArgument) { EXPECT_EQ(Line({"run", "-"}).arguments().positional(0), "-"); }
 
 TEST(Options, LetsNoEscapeThrough) {
-  EXPECT_EQ(Line({"\x1b[2J"}).complaint(), "E0901: unknown command `\\x1b[2J` / one of: run logs");
+  EXPECT_EQ(Line({"\x1b[2J"}).complaint(), "E0901: unknown command `\\x1b[2J` / one of: run plan logs");
 }
 
 }  // namespace monarch

@@ -87,9 +87,9 @@ TEST(RankList, RefusesEverythingElse) {
 
 TEST(DurationFlag, RefusesABareNumberAndSaysWhatWasMeant) {
   Arguments arguments;
-  arguments.set("timeout", "30s");
+  arguments.set("timeout", {"30s"});
   EXPECT_EQ(**duration_flag(arguments, "timeout"), Duration::seconds(30));
-  arguments.set("timeout", "30");
+  arguments.set("timeout", {"30"});
   const auto wrong = duration_flag(arguments, "timeout");
   ASSERT_FALSE(wrong.ok());
   EXPECT_NE(wrong.error().message.find("30s"), std::string::npos) << wrong.error().message;

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/relocate.h"
 #include "tests/supervisor/spec/spec_text.h"
 
 namespace monarch {
@@ -128,6 +128,16 @@ TEST(Settings, PointAtTheFlag) {
             "  = help: did you mean `lease`?\n");
 }
 
+TEST(Settings, AddNoMeshAndNoDimensionBySlip) {
+  const SpecOutcome mesh = load_spec(parts({}, {"meshes.trianer.env.A=1"}));
+  EXPECT_EQ(ids_and_places(mesh), std::vector<std::string>{"E0213 1:14"});
+  EXPECT_NE(render(mesh).find("did you mean `trainer`?"), std::string::npos) << render(mesh);
+  const SpecOutcome dim = load_spec(parts({}, {"meshes.trainer.dims.gpus=2"}));
+  EXPECT_EQ(ids_and_places(dim), std::vector<std::string>{"E0213 1:27"});
+  EXPECT_TRUE(load_spec(parts({}, {"meshes.trainer.dims={slot: 2}"})).loaded);
+  EXPECT_TRUE(load_spec(parts({}, {"launch.local={hosts: 4}", "meshes.other={dims: {x: 1}, program: [a]}"})).loaded);
+}
+
 TEST(Settings, RefuseWhatIsNoPathAndValue) {
   const std::vector<std::pair<std::string, std::string>> wrong = {{"", "E0015 1:7"},
                                                                   {"job", "E0015 1:10"},
@@ -243,6 +253,38 @@ TEST(MergedText, OfEveryConfigSaysTheSame) {
     ++seen;
   }
   EXPECT_GE(seen, 3);
+}
+
+// What a JobSpec says, the folder apart.
+JobSpec placed(JobSpec job) {
+  for (MeshSpec& mesh : job.meshes) mesh.workdir = mesh.workdir.value_or(job.directory);
+  job.directory.clear();
+  return job;
+}
+
+TEST(MovedSpec, OfEveryConfigSaysTheSame) {
+  for (const auto& entry : std::filesystem::directory_iterator(CONFIGS)) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto source = read_spec_file(entry.path().string());
+    ASSERT_TRUE(source.ok()) << source.error().message;
+    const SpecOutcome plain = load_spec(*source);
+    ASSERT_TRUE(plain.loaded) << render(plain);
+    EXPECT_EQ(moved_spec(source->text, {.from = source->directory, .to = source->directory}), source->text);
+    const std::string moved = moved_spec(source->text, {.from = source->directory, .to = "/elsewhere"});
+    const SpecOutcome there = load_spec({.name = "moved", .text = moved, .directory = "/elsewhere"});
+    ASSERT_TRUE(there.loaded) << render(there) << moved;
+    EXPECT_NE(there.loaded->spec.directory, plain.loaded->spec.directory);
+    EXPECT_EQ(placed(there.loaded->spec), placed(plain.loaded->spec)) << moved;
+  }
+}
+
+TEST(MovedSpec, WritesOutWhatIsRelative) {
+  const std::string moved = moved_spec(kBase, {.from = "/home/u/job", .to = "/tmp"});
+  EXPECT_NE(moved.find("workdir: /home/u/job/run\n"), std::string::npos) << moved;
+  const std::string ssh =
+      moved_spec("launch: {ssh: {hosts_file: h.txt, identity: ~/.ssh/id}}\n", {.from = "/a", .to = "/b"});
+  EXPECT_NE(ssh.find("/a/h.txt"), std::string::npos) << ssh;
+  EXPECT_NE(ssh.find("~/.ssh/id"), std::string::npos) << ssh;
 }
 
 TEST(MergedText, IsRefusedWhereAllPartsTogetherAreTooLarge) {

@@ -1,0 +1,56 @@
+#include "supervisor/spec/relocate.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "supervisor/spec/source_text.h"
+#include "supervisor/spec/yaml.h"
+#include "supervisor/spec/yaml_writer.h"
+#include "transport/base/assert.h"
+
+namespace monarch {
+
+namespace {
+
+// `~` and `$(…)` are the reader's to expand.
+void write_out(YamlNode* path, const std::string& from) {
+  if (path == nullptr || !path->is(YamlNode::Kind::kScalar) || path->text.empty()) return;
+  const char first = path->text.front();
+  if (first == '/' || first == '~' || first == '$') return;
+  path->text = (std::filesystem::path(from) / path->text).lexically_normal().string();
+  while (path->text.size() > 1 && path->text.ends_with('/')) path->text.pop_back();
+}
+
+YamlNode* value_of(YamlNode* map, std::string_view key) { return map == nullptr ? nullptr : map->find(key); }
+
+void move_mesh(YamlNode& mesh, const std::string& from) {
+  if (!mesh.is(YamlNode::Kind::kMap)) return;
+  if (mesh.find("workdir") == nullptr) {
+    mesh.keys.push_back({.text = "workdir", .place = {}});
+    mesh.items.push_back({.kind = YamlNode::Kind::kScalar, .text = "."});
+  }
+  write_out(mesh.find("workdir"), from);
+  YamlNode* actors = mesh.find("actors");
+  if (actors == nullptr) return;
+  for (YamlNode& actor : actors->items) write_out(actor.find("plugin"), from);
+}
+
+}  // namespace
+
+std::string moved_spec(std::string_view text, const Move& move) {
+  if (move.from == move.to) return std::string(text);
+  Report nobody;
+  std::optional<YamlNode> root = read_yaml(without_byte_order_mark(text), nobody);
+  MONARCH_ASSERT(root && root->is(YamlNode::Kind::kMap));
+  if (YamlNode* meshes = root->find("meshes")) {
+    for (YamlNode& mesh : meshes->items) move_mesh(mesh, move.from);
+  }
+  YamlNode* ssh = value_of(root->find("launch"), "ssh");
+  for (const char* key : {"hosts_file", "identity", "known_hosts"}) write_out(value_of(ssh, key), move.from);
+  write_out(value_of(root->find("workspace"), "path"), move.from);
+  write_out(value_of(root->find("controller"), "plugin"), move.from);
+  return write_yaml(*root);
+}
+
+}  // namespace monarch
