@@ -49,8 +49,9 @@ std::string in_double_quotes(std::string_view text) {
 
 }  // namespace
 
-std::string yaml_scalar(std::string_view text) {
-  if (is_plain(text)) return std::string(text);
+std::string yaml_scalar(std::string_view text) { return is_plain(text) ? std::string(text) : yaml_quoted(text); }
+
+std::string yaml_quoted(std::string_view text) {
   const bool control = std::any_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
   });

@@ -15,6 +15,8 @@ namespace monarch {
 
 // Plain where that is safe, also within brackets; else in quotes.
 std::string yaml_scalar(std::string_view text);
+// In quotes in any case.
+std::string yaml_quoted(std::string_view text);
 // [a, 'b c', d]
 std::string yaml_list(const std::vector<std::string>& items);
 // Any value on one line: lists and maps in brackets.

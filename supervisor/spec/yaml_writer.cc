@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/spec/yaml_text.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -10,48 +11,11 @@ namespace {
 
 constexpr std::size_t kLongestLine = 100;  // of a list or map on one line
 
-bool is_plain_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("_./:$()@+=-").find(c) != std::string_view::npos;
-}
-
-// Whether every reader takes it for this text without quotes, wherever it stands. What is quoted needlessly is harmless:
-// only numbers, durations, sizes and words must not be, and they are all plain.
-bool is_plain(std::string_view text) {
-  if (text.empty() || text == "null" || text == "Null" || text == "NULL") return false;
-  if (!std::all_of(text.begin(), text.end(), is_plain_character) || text.back() == ':') return false;
-  const char first = text.front();
-  if (first == '-') return text.size() > 1 && text[1] != '-';
-  return first != ':' && first != '@' && first != '=' && text != "..." && text.find(':') == std::string_view::npos;
-}
-
-std::string in_quotes(std::string_view text) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 0xFU]};
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out + "\"";
-}
-
+// A text in quotes stays in quotes: to a plugin that gets it, "1" is no number.
 std::string scalar(const YamlNode& node) {
   if (node.is(YamlNode::Kind::kNothing)) return "null";
-  return !node.quoted && is_plain(node.text) ? node.text : in_quotes(node.text);
+  return node.quoted ? yaml_quoted(node.text) : yaml_scalar(node.text);
 }
-
-std::string key_text(const YamlKey& key) { return is_plain(key.text) ? key.text : in_quotes(key.text); }
 
 bool is_leaf(const YamlNode& node) {
   return node.is(YamlNode::Kind::kScalar) || node.is(YamlNode::Kind::kNothing) || node.items.empty();
@@ -76,7 +40,7 @@ class Writer {
     for (std::size_t i = 0; i < map.keys.size(); ++i) {
       if (!at_indent) out_.append(indent, ' ');
       at_indent = false;
-      out_ += key_text(map.keys[i]) + ":";
+      out_ += yaml_scalar(map.keys[i].text) + ":";
       write_value(map.items[i], indent);
     }
   }
@@ -141,7 +105,7 @@ class Writer {
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       if (!is_leaf(node.items[i]) || is_block_text(node.items[i].text)) return "";
       if (i > 0) out += ", ";
-      if (!list) out += key_text(node.keys[i]) + ": ";
+      if (!list) out += yaml_scalar(node.keys[i].text) + ": ";
       out += one_line(node.items[i]);
       if (out.size() > kLongestLine) return "";
     }
