@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,22 +33,27 @@ struct ChildDescriptor {
 
 enum class OnParentDeath : std::uint8_t { kDie, kLive };
 
+// A step between fork and the new program failed.
+struct StepFailure {
+  int error = 0;       // errno
+  std::string detail;  // the step and its object: "chdir /data"
+  int exit_code = 0;   // not zero: of a program that prepares for this one, and that failed; `error` says nothing then
+};
+
 struct SpawnOptions {
   std::vector<std::string> program;      // argv; [0] is searched for in the PATH of `environment` unless it has a slash
   std::vector<std::string> environment;  // NAME=value, all of it
   std::string executable;                // executed instead of a search for argv[0], if not empty
   std::string workdir;                   // empty: this process's own
   std::vector<ChildDescriptor> descriptors;  // of 0, 1 and 2 the missing ones are /dev/null
+  std::vector<int> kept;                     // stay open under their numbers until the program is executed; above 2
   int cgroup_procs = -1;                     // an open cgroup.procs to join, or none
   mode_t umask = 022;
   std::optional<rlimit> descriptor_limit;  // RLIMIT_NOFILE, where it is not to be this process's own
   OnParentDeath on_parent_death = OnParentDeath::kDie;
-};
-
-// A step between fork and the new program failed.
-struct StepFailure {
-  int error = 0;       // errno
-  std::string detail;  // the step and its object: "chdir /data"
+  // The last step in the child, past its gate and in its working directory. It may take its time, and change the
+  // environment with which the program is searched for and executed.
+  std::function<std::optional<StepFailure>(std::vector<std::string>& environment)> prepare;
 };
 
 enum class ExecState : std::uint8_t { kPending, kExecuted, kFailed };
@@ -66,25 +72,31 @@ class Child {
   // Without it the child exits unexecuted.
   void close_gate() { gate_.reset(); }
 
-  // Readable when the child has executed, failed or died; exec_state() then says which of the first two (one that died
-  // before it executed counts as kExecuted: its exit tells).
+  // Readable when the child stands at its gate, has executed, failed or died; exec_state() then says which of the first
+  // three (one that died before it executed counts as kExecuted: its exit tells).
   int exec_descriptor() const { return outcome_.get(); }
   ExecState exec_state();
+  // As of the last exec_state(): it has nothing open any more but what it was given.
+  bool at_gate() const { return at_gate_; }
   const StepFailure& failure() const { return failure_; }
 
  private:
-  Child(pid_t pid, UniqueFd pidfd, UniqueFd gate, UniqueFd outcome, std::vector<std::string> candidates,
-        std::string workdir);
+  Child(pid_t pid, UniqueFd pidfd, UniqueFd gate, UniqueFd outcome);
 
   pid_t pid_;
   UniqueFd pidfd_;
   UniqueFd gate_;
   UniqueFd outcome_;
-  std::vector<std::string> candidates_;
-  std::string workdir_;
+  bool at_gate_ = false;
   ExecState state_ = ExecState::kPending;
   StepFailure failure_;
 };
+
+// Where a program of this name may be, in the order of the PATH among `environment`.
+std::vector<std::string> program_candidates(const std::string& name, const std::vector<std::string>& environment);
+// Executes the first of them that can be; comes back only where none can. For a child.
+StepFailure execute_one_of(const std::vector<std::string>& candidates, const std::vector<std::string>& program,
+                           const std::vector<std::string>& environment);
 
 // The signal goes to the process that the descriptor is of, never to a number. False if it has ended.
 bool send_signal(int pidfd, int signal);

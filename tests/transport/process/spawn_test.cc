@@ -168,6 +168,79 @@ TEST_F(Spawn, FiftyChildrenEndEachWithItsOwnCode) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(end_of(all[static_cast<std::size_t>(i)]).value, i);
 }
 
+TEST_F(Spawn, ExecutesWithTheEnvironmentThatItsPreparationLeaves) {
+  write("only-here", "#!/bin/sh\n[ \"$A\" = prepared ] && [ \"$PWD_OF_STEP\" = " + folder_ + " ]", 0755);
+  SpawnOptions options = shell("");
+  options.program = {"only-here"};
+  options.environment = {"PATH=/nonesuch"};
+  options.workdir = folder_;
+  options.prepare = [this](std::vector<std::string>& environment) -> std::optional<StepFailure> {
+    environment = {"PATH=" + folder_ + ":/usr/bin:/bin", "A=prepared",
+                   "PWD_OF_STEP=" + std::filesystem::current_path().string()};
+    return std::nullopt;
+  };
+  EXPECT_EQ(end_of(start(options)).value, 0);
+}
+
+TEST_F(Spawn, TellsWhyThePreparationFailedAndExecutesNothing) {
+  SpawnOptions options = shell("touch " + path("ran"));
+  options.prepare = [](std::vector<std::string>&) { return StepFailure{EPERM, "bind to processors 0-3"}; };
+  const StepFailure refused = failure_of(options);
+  EXPECT_EQ(refused.error, EPERM);
+  EXPECT_EQ(refused.detail, "bind to processors 0-3");
+  EXPECT_EQ(refused.exit_code, 0);
+  options.prepare = [](std::vector<std::string>&) { return StepFailure{0, std::string(10'000, 'x'), 3}; };
+  const StepFailure ended = failure_of(options);
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_GT(ended.detail.size(), 4'000U) << "as much of it as a pipe takes at once";
+  EXPECT_EQ(ended.detail, std::string(ended.detail.size(), 'x'));
+  EXPECT_FALSE(std::filesystem::exists(path("ran")));
+}
+
+TEST_F(Spawn, PreparesBehindTheGate) {
+  SpawnOptions options = shell("true");
+  options.prepare = [this](std::vector<std::string>&) -> std::optional<StepFailure> {
+    write("prepared", "", 0644);
+    return std::nullopt;
+  };
+  Child* child = fork(options);
+  ASSERT_TRUE(until([&] { return child->exec_state() == ExecState::kPending && child->at_gate(); }));
+  EXPECT_FALSE(std::filesystem::exists(path("prepared")));
+  child->open_gate();
+  EXPECT_EQ(end_of(child).value, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("prepared")));
+}
+
+TEST_F(Spawn, KeepsADescriptorOpenUntilTheProgramIsExecutedAndNoLonger) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);
+  const UniqueFd read_end(pipe[0]);
+  UniqueFd write_end(pipe[1]);
+  SpawnOptions options = shell("read line < " + path("go"));
+  options.kept = {write_end.get()};
+  ASSERT_EQ(::mkfifo(path("go").c_str(), 0600), 0);
+  Child* child = fork(options);
+  ASSERT_TRUE(until([&] { return child->exec_state() == ExecState::kPending && child->at_gate(); }));
+  write_end.reset();
+  char byte = 0;
+  EXPECT_EQ(::read(read_end.get(), &byte, 1), -1) << "the child has the other end";
+  child->open_gate();
+  EXPECT_TRUE(until([&] { return ::read(read_end.get(), &byte, 1) == 0; }));
+  EXPECT_FALSE(ends_.contains(child->pid()));
+}
+
+TEST_F(Spawn, AtItsGateAChildHasNothingOfItsParentsOpen) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);
+  const UniqueFd read_end(pipe[0]);
+  UniqueFd write_end(pipe[1]);
+  Child* child = fork(shell("true"));
+  ASSERT_TRUE(until([&] { return child->exec_state() == ExecState::kPending && child->at_gate(); }));
+  write_end.reset();
+  char byte = 0;
+  EXPECT_EQ(::read(read_end.get(), &byte, 1), 0);
+}
+
 TEST_F(Spawn, ReapsWhatItAdoptsAndLeavesTheWatchedOnesToTheirWatch) {
   Child* child = start(shell("(setsid sleep 0.05 &) ; exit 3"));
   EXPECT_TRUE(until([&] {
