@@ -26,6 +26,7 @@
 #include "transport/wire/seqpacket_message.h"
 #include "worker/daemon/daemon.h"
 #include "worker/daemon/daemon_setup.h"
+#include "worker/daemon/inventory.h"
 
 namespace monarch {
 namespace {
@@ -90,6 +91,7 @@ void answer(const daemon::Setup& setup, const KeeperHello& hello) {
   reply.keeper_pid = hello.keeper_pid;
   reply.boot_id = daemon::read_boot_id();
   reply.version = MONARCH_VERSION;
+  reply.inventory = daemon::read_inventory();
   if (const Status told = daemon::answer_launcher(STDOUT_FILENO, setup.stash.job, reply); !told.ok()) {
     log_warn(told.error().message);  // without a launcher that listens the worker ends by its orphan_ttl
   }

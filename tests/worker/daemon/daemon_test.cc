@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "tests/worker/daemon/daemon_world.h"
@@ -109,6 +110,7 @@ TEST_F(DaemonProcess, MakesItsKeysAndSaysHelloFirst) {
   EXPECT_EQ(reply_.error, "");
   EXPECT_EQ(reply_.public_key.size(), 40U);
   EXPECT_EQ(reply_.keeper_pid, ::getpid());
+  EXPECT_EQ(reply_.inventory.cpus, std::thread::hardware_concurrency());
   const auto& first = world_.to_supervisor.front();
   EXPECT_EQ(first.type(), MessageType::kHello);
   EXPECT_EQ(first.header.job, world_.job);
