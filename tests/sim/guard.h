@@ -63,9 +63,9 @@ class Guard {
   void perform(const keeper_action::Drop&) {}
   void perform(const keeper_action::Report& ordered);
   void perform(const keeper_action::Pipes&) {}
-  void perform(const keeper_action::ReservePorts&) {}
-  void perform(const keeper_action::RefusePorts&) {}
-  void perform(const keeper_action::ReleasePorts&) {}
+  void perform(const keeper_action::HoldReservation&) {}
+  void perform(const keeper_action::RefuseReservation&) {}
+  void perform(const keeper_action::ReleaseReservation&) {}
   void perform(const keeper_action::Refused&) {}
   void perform(const keeper_action::ForkGuarded& ordered);
   void perform(const keeper_action::SignalGuarded& ordered);

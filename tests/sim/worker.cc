@@ -147,7 +147,7 @@ void Worker::perform(const action::Pipes& ordered) {
   if (ranks_.has_pipes(ordered.key)) tell_daemon(Daemon::PipesOf{ordered.key});
 }
 
-void Worker::perform(const action::ReservePorts& ordered) {
+void Worker::perform(const action::HoldReservation& ordered) {
   const Reserve& order = ordered.reserve;
   if (world_.random.permille(world_.faults().no_port)) {
     tell_daemon(Reserved{order.mesh, order.gang, order.generation, {}, "no port is free"});
@@ -157,7 +157,7 @@ void Worker::perform(const action::ReservePorts& ordered) {
   tell_daemon(Reserved{order.mesh, order.gang, order.generation, {port}, {}});
 }
 
-void Worker::perform(const action::RefusePorts& ordered) {
+void Worker::perform(const action::RefuseReservation& ordered) {
   const Reserve& order = ordered.reserve;
   tell_daemon(Reserved{order.mesh, order.gang, order.generation, {}, ordered.why});
 }

@@ -67,9 +67,9 @@ class Worker {
   void perform(const keeper_action::Drop& ordered) { ranks_.drop(ordered.key); }
   void perform(const keeper_action::Report& ordered);
   void perform(const keeper_action::Pipes& ordered);
-  void perform(const keeper_action::ReservePorts& ordered);
-  void perform(const keeper_action::RefusePorts& ordered);
-  void perform(const keeper_action::ReleasePorts&) {}
+  void perform(const keeper_action::HoldReservation& ordered);
+  void perform(const keeper_action::RefuseReservation& ordered);
+  void perform(const keeper_action::ReleaseReservation&) {}
   void perform(const keeper_action::Refused& ordered);
   void perform(const keeper_action::ForkGuarded& ordered);
   void perform(const keeper_action::SignalGuarded& ordered);

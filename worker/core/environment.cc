@@ -18,6 +18,12 @@ void overlay(Environment& below, const Environment& above) {
   for (const auto& [name, value] : above) below[name] = value;
 }
 
+void add_line(Environment& environment, std::string_view line) {
+  const std::size_t equals = line.find('=', line.empty() ? 0 : 1);
+  if (equals == std::string_view::npos) return;
+  environment.emplace(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
+}
+
 }  // namespace
 
 std::string rank_key(RankId rank, Generation generation) {
@@ -26,12 +32,13 @@ std::string rank_key(RankId rank, Generation generation) {
 
 Environment environment_from(const char* const* lines) {
   Environment environment;
-  for (; lines != nullptr && *lines != nullptr; ++lines) {
-    const std::string_view line(*lines);
-    const std::size_t equals = line.find('=', line.empty() ? 0 : 1);
-    if (equals == std::string_view::npos) continue;
-    environment.emplace(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
-  }
+  for (; lines != nullptr && *lines != nullptr; ++lines) add_line(environment, *lines);
+  return environment;
+}
+
+Environment environment_from(const std::vector<std::string>& lines) {
+  Environment environment;
+  for (const std::string& line : lines) add_line(environment, line);
   return environment;
 }
 
@@ -48,12 +55,17 @@ bool is_foreign_launcher_variable(std::string_view name) {
                      [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
-                             const RankEnvironment& keys) {
+Environment rank_base(const Environment& keepers) {
   Environment environment;
-  for (const auto& [name, value] : base) {
+  for (const auto& [name, value] : keepers) {
     if (!is_foreign_launcher_variable(name) && name != kKeeperFdVariable) environment.emplace(name, value);
   }
+  return environment;
+}
+
+Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
+                             const RankEnvironment& keys) {
+  Environment environment = base;
   overlay(environment, gang);
   overlay(environment, own);
   environment[std::string(kJobUuidVariable)] = keys.job_uuid;

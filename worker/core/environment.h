@@ -1,7 +1,8 @@
 #pragma once
 
-// The environment of a rank's process: the keeper's own without what belongs to other launchers and to us, then the
-// gang's, then the rank's, then the three keys by which everything that descends from it can be found again.
+// The environment of a rank's process: the keeper's own without what belongs to other launchers and to us, then what the
+// mesh's setup exports, then the gang's, then the rank's, then the three keys by which everything that descends from it
+// can be found again.
 //
 // Thread: pure functions.
 
@@ -27,6 +28,7 @@ std::string rank_key(RankId rank, Generation generation);
 
 // "NAME=value" lines as of environ(7); a line without `=` is dropped, of two with one name the first counts.
 Environment environment_from(const char* const* lines);
+Environment environment_from(const std::vector<std::string>& lines);
 std::vector<std::string> environment_lines(const Environment& environment);
 
 // Variables by which Slurm and MPI launchers tell a process its place. Left in, a rank would believe that it is theirs.
@@ -39,7 +41,11 @@ struct RankEnvironment {
   Generation generation;
 };
 
-// `base` is the keeper's own. `gang` wins over it, `own` over both, and the keys over all.
+// The keeper's own environment without what belongs to other launchers and to us: what a rank's is made on, and what its
+// mesh's setup begins with.
+Environment rank_base(const Environment& keepers);
+
+// `base` is rank_base(), or what a setup made of it. `gang` wins over it, `own` over both, and the keys over all.
 Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
                              const RankEnvironment& keys);
 

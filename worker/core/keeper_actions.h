@@ -51,6 +51,7 @@ struct ExecFailed {  // the child says which step failed; its exit follows
   Incarnation key;
   std::int32_t error = 0;
   std::string detail;
+  std::int32_t setup_code = 0;  // not zero: it was the mesh's setup, which ended with this
 };
 struct Exited {  // the leader; of after_our_signal the driver says nothing
   Incarnation key;
@@ -102,6 +103,10 @@ struct ForkRank {  // into its containment, up to its gate; answered by Forked o
   std::map<std::string, std::string> own_env;
   std::string workdir;
   std::uint64_t log_max_bytes = 0;
+  GangId gang;
+  std::vector<std::uint16_t> ports;  // of the gang's reservation: this rank's, until it is executed
+  std::string setup;                 // run before it, once per mesh
+  RankBinding binding;
 };
 struct ForkSpawned {  // without a gate; answered as ForkRank
   Incarnation key;
@@ -138,14 +143,14 @@ struct Report {
 struct Pipes {  // hand out the pipes' read ends, if there are any
   Incarnation key;
 };
-struct ReservePorts {  // or name those already reserved; the driver answers the guarded process
+struct HoldReservation {  // or say what is held already; the driver answers the guarded process
   Reserve reserve;
 };
-struct RefusePorts {
+struct RefuseReservation {
   Reserve reserve;
   std::string why;
 };
-struct ReleasePorts {
+struct ReleaseReservation {
   MeshId mesh;
   GangId gang;
   Generation generation;
@@ -182,10 +187,10 @@ using KeeperAction =
     std::variant<keeper_action::ForkRank, keeper_action::ForkSpawned, keeper_action::OpenGate,
                  keeper_action::SignalGroup, keeper_action::FreezeTree, keeper_action::ThawTree,
                  keeper_action::KillTree, keeper_action::CheckTree, keeper_action::Reap, keeper_action::Drop,
-                 keeper_action::Report, keeper_action::Pipes, keeper_action::ReservePorts, keeper_action::RefusePorts,
-                 keeper_action::ReleasePorts, keeper_action::Refused, keeper_action::ForkGuarded,
-                 keeper_action::SignalGuarded, keeper_action::KillGuarded, keeper_action::SayHello, keeper_action::Ping,
-                 keeper_action::KillDescendants, keeper_action::Exit>;
+                 keeper_action::Report, keeper_action::Pipes, keeper_action::HoldReservation,
+                 keeper_action::RefuseReservation, keeper_action::ReleaseReservation, keeper_action::Refused,
+                 keeper_action::ForkGuarded, keeper_action::SignalGuarded, keeper_action::KillGuarded,
+                 keeper_action::SayHello, keeper_action::Ping, keeper_action::KillDescendants, keeper_action::Exit>;
 
 using KeeperActions = std::vector<KeeperAction>;
 

@@ -20,6 +20,7 @@ namespace action = keeper_action;
 constexpr Duration kStall = Duration::milliseconds(500);
 constexpr std::size_t kEndedKeptPerRank = 4;  // older ones are forgotten without having been asked for
 constexpr std::size_t kPortsPerReservation = 1024;
+constexpr std::size_t kGpusPerReservation = 1024;
 constexpr std::int32_t kExitNotFound = 127;
 constexpr std::int32_t kExitNotExecutable = 126;
 constexpr std::int32_t kExitSignalBase = 128;
@@ -94,22 +95,24 @@ bool KeeperCore::admit(const Incarnation& key, KeeperActions& actions) {
 }
 
 void KeeperCore::on(const Reserve& order, Instant /*now*/, KeeperActions& actions) {
-  if (order.count == 0 || order.count > kPortsPerReservation) {
-    actions.emplace_back(action::RefusePorts{order, "between 1 and 1024 ports can be reserved at once"});
+  if (order.count > kPortsPerReservation || order.fixed.size() > kPortsPerReservation - order.count ||
+      order.gpus.size() > kGpusPerReservation) {
+    actions.emplace_back(action::RefuseReservation{order, "no more than 1024 ports and GPUs can be reserved at once"});
     return;
   }
   Reservations& ports = ports_[Gang{order.mesh, order.gang}];
   if (order.generation < ports.newest || exit_code_) {
-    actions.emplace_back(action::RefusePorts{order, exit_code_ ? "the keeper is ending" : "a later generation came"});
+    actions.emplace_back(
+        action::RefuseReservation{order, exit_code_ ? "the keeper is ending" : "a later generation came"});
     return;
   }
   if (order.generation == ports.newest && !ports.held.contains(order.generation)) {
-    actions.emplace_back(action::RefusePorts{order, "this generation has ended"});
+    actions.emplace_back(action::RefuseReservation{order, "this generation has ended"});
     return;
   }
   ports.newest = order.generation;
   ports.held.emplace(order.generation, false);
-  actions.emplace_back(action::ReservePorts{order});
+  actions.emplace_back(action::HoldReservation{order});
 }
 
 void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
@@ -125,8 +128,17 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
                                                    .stop_signal = order.stop_signal,
                                                    .stop_grace = order.stop_grace},
                                   now));
-    actions.emplace_back(
-        action::ForkRank{key, order.mesh_name, order.program, order.env, rank.env, order.workdir, order.log_max_bytes});
+    actions.emplace_back(action::ForkRank{.key = key,
+                                          .mesh_name = order.mesh_name,
+                                          .program = rank.program.empty() ? order.program : rank.program,
+                                          .gang_env = order.env,
+                                          .own_env = rank.env,
+                                          .workdir = rank.workdir.empty() ? order.workdir : rank.workdir,
+                                          .log_max_bytes = order.log_max_bytes,
+                                          .gang = order.gang,
+                                          .ports = rank.ports,
+                                          .setup = order.setup,
+                                          .binding = rank.binding});
     const auto ports = ports_.find(Gang{order.mesh, order.gang});
     if (ports == ports_.end()) continue;
     if (const auto held = ports->second.held.find(order.generation); held != ports->second.held.end()) {
@@ -334,7 +346,7 @@ void KeeperCore::release_ports(KeeperActions& actions) {
         ++held;
         continue;
       }
-      actions.emplace_back(action::ReleasePorts{gang.mesh, gang.gang, generation});
+      actions.emplace_back(action::ReleaseReservation{gang.mesh, gang.gang, generation});
       held = ports.held.erase(held);
     }
   }

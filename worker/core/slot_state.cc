@@ -24,13 +24,13 @@ using keeper_action::ThawTree;
 constexpr Duration kFirstCheckPeriod = Duration::milliseconds(5);
 constexpr Duration kLastCheckPeriod = Duration::milliseconds(100);
 
-RankPhase outward(SlotPhase phase) {
+RankPhase outward(SlotPhase phase, bool executed) {
   switch (phase) {
     case SlotPhase::kForking:
     case SlotPhase::kGated:
     case SlotPhase::kStarting: return RankPhase::kGated;
-    case SlotPhase::kRunning:
-    case SlotPhase::kHeld: return RankPhase::kRunning;
+    case SlotPhase::kRunning: return RankPhase::kRunning;
+    case SlotPhase::kHeld: return executed ? RankPhase::kRunning : RankPhase::kGated;
     case SlotPhase::kGrace:
     case SlotPhase::kKilling: return RankPhase::kStopping;
     case SlotPhase::kWedged: return RankPhase::kWedged;
@@ -45,7 +45,7 @@ RankReport SlotState::report() const {
   RankReport report;
   report.rank = options_.key.rank;
   report.generation = options_.key.generation;
-  report.phase = outward(phase_);
+  report.phase = outward(phase_, executed_);
   report.pid = pid_;
   report.held = phase_ == SlotPhase::kHeld;
   report.started_at = started_at_;
@@ -150,7 +150,7 @@ void SlotState::lease(Instant until, Instant now, KeeperActions& actions) {
     case SlotPhase::kHeld:
       if (!lease_.renew(until, now)) return;
       actions.emplace_back(ThawTree{options_.key});
-      return enter(SlotPhase::kRunning, actions);
+      return enter(executed_ ? SlotPhase::kRunning : SlotPhase::kStarting, actions);
     case SlotPhase::kKilling:  // no lease brings it back
     case SlotPhase::kWedged:
     case SlotPhase::kEnded: return;
@@ -250,13 +250,15 @@ void SlotState::fork_failed(const keeper_event::ForkFailed& failure, Instant now
 }
 
 void SlotState::executed(KeeperActions& actions) {
+  // One that is held was executed before it was frozen, or has died: its exit tells.
+  executed_ = true;
   switch (phase_) {
     case SlotPhase::kStarting: return enter(SlotPhase::kRunning, actions);
     case SlotPhase::kForking:  // a child that died at its gate looks the same; its exit tells
     case SlotPhase::kGated:
     case SlotPhase::kRunning:  // repeated
-    case SlotPhase::kHeld:     // the states that came in between say more
-    case SlotPhase::kGrace:
+    case SlotPhase::kHeld:     // what it comes back to
+    case SlotPhase::kGrace:    // the states that came in between say more
     case SlotPhase::kKilling:
     case SlotPhase::kWedged:
     case SlotPhase::kEnded: return;
@@ -271,8 +273,8 @@ void SlotState::exec_failed(const keeper_event::ExecFailed& failure) {
     case SlotPhase::kGrace:
     case SlotPhase::kKilling:
       if (leader_exited()) return;  // the exit was told first and is the end on record
-      end_.kind = EndKind::kNotExecuted;
-      end_.value = failure.error;
+      end_.kind = failure.setup_code == 0 ? EndKind::kNotExecuted : EndKind::kSetupFailed;
+      end_.value = failure.setup_code == 0 ? failure.error : failure.setup_code;
       end_.detail = failure.detail;
       end_.after_our_signal = signalled_;
       return;
@@ -287,7 +289,7 @@ void SlotState::exited(const RankEnd& end, Instant now, KeeperActions& actions) 
   if (leader_exited()) return;  // told once is enough
   MONARCH_ASSERT(phase_ != SlotPhase::kForking && phase_ != SlotPhase::kEnded);
   ended_at_ = now;
-  if (end_.kind != EndKind::kNotExecuted) {
+  if (end_.kind == EndKind::kNone) {
     end_ = end;
     end_.after_our_signal = signalled_;
   }

@@ -20,7 +20,7 @@ namespace monarch {
 enum class SlotPhase : std::uint8_t {
   kForking,   // ForkRank is ordered
   kGated,     // waits for its first lease
-  kStarting,  // the gate is open, the program not yet executed
+  kStarting,  // the gate is open, the program not yet executed: its mesh's setup may take its time
   kRunning,
   kHeld,     // frozen at the end of its lease
   kGrace,    // told to stop, its grace lasts
@@ -99,6 +99,7 @@ class SlotState {
   Instant started_at_;
   std::optional<Instant> ended_at_;  // of the leader
   RankEnd end_;
+  bool executed_ = false;
   bool signalled_ = false;
   bool stop_when_forked_ = false;
   bool never_started_ = false;

@@ -99,7 +99,8 @@ Keeper::Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_p
       containment_(containment_of(setup_),
                    setup_.options.kind == KeeperKind::kGuard ? CgroupUse::kNever : setup_.cgroups),
       core_(setup_.options),
-      ranks_(*loop_, watch_, containment_,
+      reservations_({setup_.host_name, setup_.job_id, setup_.lock_directory, ""}),
+      ranks_(*loop_, watch_, containment_, reservations_,
              RankProcessesOptions{setup_.environment, setup_.job.to_text(), setup_.host_name, setup_.umask,
                                   setup_.guarded.descriptor_limit},
              [this](KeeperEvent happened) { handle(std::move(happened)); }),
@@ -260,9 +261,9 @@ void Keeper::perform(const action::Pipes& ordered) {
        std::move(copies));
 }
 
-void Keeper::perform(const action::ReservePorts& ordered) {
+void Keeper::perform(const action::HoldReservation& ordered) {
   const Reserve& order = ordered.reserve;
-  auto ports = ports_.reserve({order.mesh, order.gang, order.generation}, order.count);
+  auto ports = reservations_.hold(order);
   Reserved answer{order.mesh, order.gang, order.generation, {}, {}};
   if (ports) {
     answer.ports = std::move(ports).value();
@@ -272,13 +273,13 @@ void Keeper::perform(const action::ReservePorts& ordered) {
   send(MessageType::kReserved, encode_payload(answer), {});
 }
 
-void Keeper::perform(const action::RefusePorts& ordered) {
+void Keeper::perform(const action::RefuseReservation& ordered) {
   const Reserve& order = ordered.reserve;
   send(MessageType::kReserved, encode_payload(Reserved{order.mesh, order.gang, order.generation, {}, ordered.why}), {});
 }
 
-void Keeper::perform(const action::ReleasePorts& ordered) {
-  ports_.release({ordered.mesh, ordered.gang, ordered.generation});
+void Keeper::perform(const action::ReleaseReservation& ordered) {
+  reservations_.release({ordered.mesh, ordered.gang, ordered.generation});
 }
 
 void Keeper::perform(const action::Refused& ordered) {

@@ -19,15 +19,17 @@
 #include "transport/process/containment.h"
 #include "worker/core/keeper_core.h"
 #include "worker/keeper/guarded_process.h"
-#include "worker/keeper/port_reservations.h"
 #include "worker/keeper/rank_processes.h"
+#include "worker/keeper/reservations.h"
 
 namespace monarch {
 
 struct KeeperSetup {
   KeeperOptions options;
   JobUuid job;
+  std::string job_id;
   std::string host_name;
+  std::string lock_directory;  // what several jobs of this user lock; see host_locks.h
   Environment environment;
   mode_t umask = 022;
   CgroupUse cgroups = CgroupUse::kIfWritable;
@@ -72,9 +74,9 @@ class Keeper {
   void perform(const keeper_action::Drop& action) { ranks_.drop(action.key); }
   void perform(const keeper_action::Report& action);
   void perform(const keeper_action::Pipes& action);
-  void perform(const keeper_action::ReservePorts& action);
-  void perform(const keeper_action::RefusePorts& action);
-  void perform(const keeper_action::ReleasePorts& action);
+  void perform(const keeper_action::HoldReservation& action);
+  void perform(const keeper_action::RefuseReservation& action);
+  void perform(const keeper_action::ReleaseReservation& action);
   void perform(const keeper_action::Refused& action);
   void perform(const keeper_action::ForkGuarded& action);
   void perform(const keeper_action::SignalGuarded& action) { guarded_.signal(action.number); }
@@ -90,8 +92,8 @@ class Keeper {
   ChildWatch watch_;
   Containment containment_;
   KeeperCore core_;
+  Reservations reservations_;
   RankProcesses ranks_;
-  PortReservations ports_;
   GuardedProcess guarded_;
   std::uint64_t incarnation_;
   std::deque<KeeperEvent> events_;

@@ -17,6 +17,7 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/process/hidden_memory.h"
+#include "transport/process/nvidia_gpus.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "worker/keeper/keeper.h"
@@ -95,8 +96,11 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   KeeperSetup setup;
   setup.options.kind = KeeperKind::kWorker;
   setup.job = order.job;
+  setup.job_id = order.bootstrap.job_id;
   setup.host_name = order.bootstrap.host_name;
   setup.environment = environment_from(environ);
+  const auto runtime = setup.environment.find("XDG_RUNTIME_DIR");
+  setup.lock_directory = lock_directory(runtime == setup.environment.end() ? "" : runtime->second, ::geteuid());
   setup.umask = umask;
   setup.cgroups = cgroup_use();
   setup.guarded.executable = "/proc/self/exe";
@@ -131,6 +135,7 @@ int keeper_main() {
   log_start({.name = text("keeper ", order.value().bootstrap.host_name)});
   UniqueFd reply_to(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!reply_to.valid()) return refuse(errno_error("copying standard output", errno));
+  wake_nvidia_gpus();  // before there is anything here that cannot wait
   auto keeper = Keeper::create(worker_setup(std::move(order).value(), umask, std::move(reply_to)));
   if (!keeper) return refuse(keeper.error());
   // The daemon has it now, and its end must be the daemon's to tell.

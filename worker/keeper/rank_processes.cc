@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -11,6 +12,8 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/process/cpu_affinity.h"
+#include "worker/keeper/host_topology.h"
 
 namespace monarch {
 
@@ -36,9 +39,15 @@ bool make_output_pipe(PipeEnds& ends) {
 
 }  // namespace
 
-RankProcesses::RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, RankProcessesOptions options,
-                             std::function<void(KeeperEvent)> tell)
-    : loop_(loop), watch_(watch), containment_(containment), options_(std::move(options)), tell_(std::move(tell)) {}
+RankProcesses::RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, Reservations& reservations,
+                             RankProcessesOptions options, std::function<void(KeeperEvent)> tell)
+    : loop_(loop),
+      watch_(watch),
+      containment_(containment),
+      reservations_(reservations),
+      options_(std::move(options)),
+      tell_(std::move(tell)),
+      usable_cpus_(usable_cpus()) {}
 
 RankProcesses::~RankProcesses() {
   for (auto& [key, process] : processes_) {
@@ -52,8 +61,37 @@ RankProcesses::Process* RankProcesses::find(const Incarnation& key) {
   return found == processes_.end() ? nullptr : &found->second;
 }
 
+Result<const MeshSetup*> RankProcesses::setup_of(MeshId mesh) {
+  auto found = setups_.find(mesh);
+  if (found == setups_.end()) {
+    MONARCH_ASSIGN(auto made, MeshSetup::create());
+    found = setups_.emplace(mesh, std::move(made)).first;
+  }
+  return static_cast<const MeshSetup*>(found->second.get());
+}
+
+Result<RankPreparation> RankProcesses::preparation_of(const keeper_action::ForkRank& order) {
+  RankPreparation preparation{.mesh_setup = nullptr,
+                              .setup = order.setup,
+                              .gang_env = order.gang_env,
+                              .own_env = order.own_env,
+                              .keys = {options_.job_uuid, options_.host_name, order.key.rank, order.key.generation},
+                              .cpus = {}};
+  if (!order.setup.empty()) {
+    MONARCH_ASSIGN(preparation.mesh_setup, setup_of(order.key.rank.mesh));
+  }
+  if (order.binding.kind == BindKind::kNone) return preparation;
+  if (!topology_) topology_ = read_host_topology(usable_cpus_);
+  MONARCH_ASSIGN(preparation.cpus, bound_cpus(order.binding, *topology_));
+  return preparation;
+}
+
 void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
+  auto preparation = preparation_of(order);
+  if (!preparation) return tell_(event::ForkFailed{order.key, EINVAL, preparation.error().message});
   Process process;
+  process.reservation = {order.key.rank.mesh, order.gang, order.key.generation};
+  process.ports = order.ports;
   process.name = rank_key(order.key.rank, order.key.generation);
   process.contained = true;
   process.pipes.mesh_name = order.mesh_name;
@@ -71,9 +109,17 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   if (!procs) return tell_(event::ForkFailed{order.key, EIO, procs.error().message});
   SpawnOptions options;
   options.program = order.program;
-  options.environment = environment_lines(
-      rank_environment(options_.base, order.gang_env, order.own_env,
-                       {options_.job_uuid, options_.host_name, order.key.rank, order.key.generation}));
+  const Environment base = rank_base(options_.base);
+  const bool has_setup = preparation->mesh_setup != nullptr;
+  // The setup is the mesh's: it knows nothing of this gang and rank but the keys, by which what it leaves is found.
+  options.environment =
+      environment_lines(has_setup ? rank_environment(base, {}, {}, preparation->keys)
+                                  : rank_environment(base, order.gang_env, order.own_env, preparation->keys));
+  options.kept = reservations_.sockets(process.reservation, process.ports);
+  if (has_setup) options.kept.push_back(preparation->mesh_setup->descriptor());
+  options.prepare = [preparation = std::move(preparation).value()](std::vector<std::string>& environment) {
+    return prepare_rank(preparation, environment);
+  };
   options.workdir = order.workdir;
   options.descriptors = {{output.write.get(), STDOUT_FILENO}, {error.write.get(), STDERR_FILENO}};
   options.cgroup_procs = procs.value().get();
@@ -121,12 +167,16 @@ void RankProcesses::forked(const Incarnation& key, Process process, const SpawnO
 void RankProcesses::exec_told(const Incarnation& key) {
   Process* process = find(key);
   if (process == nullptr || !process->child) return;
-  switch (process->child->exec_state()) {
+  const ExecState state = process->child->exec_state();
+  if (process->child->at_gate() || state != ExecState::kPending) arrived(*process);
+  switch (state) {
     case ExecState::kPending: return;
     case ExecState::kExecuted: tell_(event::Executed{key}); break;
-    case ExecState::kFailed:
-      tell_(event::ExecFailed{key, process->child->failure().error, process->child->failure().detail});
+    case ExecState::kFailed: {
+      const StepFailure& failure = process->child->failure();
+      tell_(event::ExecFailed{key, failure.error, failure.detail, failure.exit_code});
       break;
+    }
   }
   loop_.forget(std::exchange(process->exec_watch, 0));
 }
@@ -144,8 +194,27 @@ void RankProcesses::exited(const Incarnation& key, const ExitStatus& status) {
   tell_(event::Exited{key, end});
 }
 
+// Whoever waits for a port of its own waits until no process but its own has a copy of the socket that holds it.
 void RankProcesses::open_gate(const Incarnation& key) {
-  if (Process* process = find(key); process != nullptr && process->child) process->child->open_gate();
+  Process* process = find(key);
+  if (process == nullptr || !process->child) return;
+  if (process->ports.empty()) return process->child->open_gate();
+  reservations_.hand_over(process->reservation, process->ports);
+  process->gate_wanted = true;
+  open_wanted_gates();
+}
+
+void RankProcesses::arrived(Process& process) {
+  if (!std::exchange(process.on_the_way, false)) return;
+  open_wanted_gates();
+}
+
+void RankProcesses::open_wanted_gates() {
+  const auto on_the_way = [](const auto& entry) { return entry.second.child && entry.second.on_the_way; };
+  if (std::any_of(processes_.begin(), processes_.end(), on_the_way)) return;
+  for (auto& [key, process] : processes_) {
+    if (std::exchange(process.gate_wanted, false) && process.child) process.child->open_gate();
+  }
 }
 
 void RankProcesses::signal_group(const Incarnation& key, int number) {
@@ -187,6 +256,7 @@ void RankProcesses::reap(const Incarnation& key) {
   loop_.forget(std::exchange(process->exec_watch, 0));
   watch_.reap(process->child->pid());
   process->child.reset();
+  open_wanted_gates();
   if (process->contained) containment_.remove(process->name);
 }
 

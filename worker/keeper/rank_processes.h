@@ -16,8 +16,12 @@
 #include "transport/process/child_watch.h"
 #include "transport/process/containment.h"
 #include "transport/process/spawn.h"
+#include "worker/core/cpu_binding.h"
 #include "worker/core/environment.h"
 #include "worker/core/keeper_actions.h"
+#include "worker/keeper/mesh_setup.h"
+#include "worker/keeper/rank_preparation.h"
+#include "worker/keeper/reservations.h"
 
 namespace monarch {
 
@@ -39,8 +43,8 @@ struct RankPipes {
 
 class RankProcesses {
  public:
-  RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, RankProcessesOptions options,
-                std::function<void(KeeperEvent)> tell);
+  RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, Reservations& reservations,
+                RankProcessesOptions options, std::function<void(KeeperEvent)> tell);
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
@@ -68,18 +72,31 @@ class RankProcesses {
     UniqueFd output;
     UniqueFd error;
     RankPipes pipes;
+    bool on_the_way = true;  // to its gate: it may still have copies of descriptors that are not its own
+    bool gate_wanted = false;
+    Reservations::Key reservation;
+    std::vector<std::uint16_t> ports;  // of the reservation: its own
   };
 
+  // What its child does before its program; or why it cannot.
+  Result<RankPreparation> preparation_of(const keeper_action::ForkRank& order);
+  Result<const MeshSetup*> setup_of(MeshId mesh);
   void forked(const Incarnation& key, Process process, const SpawnOptions& options);
   void exec_told(const Incarnation& key);
+  void arrived(Process& process);
+  void open_wanted_gates();
   void exited(const Incarnation& key, const ExitStatus& status);
   Process* find(const Incarnation& key);
 
   EventLoop& loop_;
   ChildWatch& watch_;
   Containment& containment_;
+  Reservations& reservations_;
   RankProcessesOptions options_;
   std::function<void(KeeperEvent)> tell_;
+  std::vector<std::uint32_t> usable_cpus_;
+  std::optional<HostTopology> topology_;  // once it was needed
+  std::map<MeshId, std::unique_ptr<MeshSetup>> setups_;
   std::map<Incarnation, Process> processes_;
 };
 

@@ -286,18 +286,19 @@ TEST(KeeperCore, KeepsAFewEndedGenerationsThatNobodyForgets) {
 TEST(KeeperCore, HoldsPortsUntilTheRanksOfTheirGenerationHaveEnded) {
   Keeper keeper;
   const Reserve order{MeshId(0), GangId(0), generation(1), 2};
-  EXPECT_EQ(all_of<action::ReservePorts>(keeper.send(order)).size(), 1U);
-  EXPECT_EQ(all_of<action::ReservePorts>(keeper.send(order)).size(), 1U) << "asked again, it answers again";
+  EXPECT_EQ(all_of<action::HoldReservation>(keeper.send(order)).size(), 1U);
+  EXPECT_EQ(all_of<action::HoldReservation>(keeper.send(order)).size(), 1U) << "asked again, it answers again";
   keeper.start(2, 1);
-  EXPECT_TRUE(all_of<action::ReleasePorts>(keeper.end(0, 1)).empty());
-  EXPECT_EQ(all_of<action::ReleasePorts>(keeper.end(1, 1)).size(), 1U);
-  EXPECT_EQ(all_of<action::RefusePorts>(keeper.send(order)).size(), 1U) << "that generation is over";
+  EXPECT_TRUE(all_of<action::ReleaseReservation>(keeper.end(0, 1)).empty());
+  EXPECT_EQ(all_of<action::ReleaseReservation>(keeper.end(1, 1)).size(), 1U);
+  EXPECT_EQ(all_of<action::RefuseReservation>(keeper.send(order)).size(), 1U) << "that generation is over";
 }
 
 TEST(KeeperCore, ReleasesPortsWhoseRanksNeverCameWhenALaterGenerationReserves) {
   Keeper keeper;
   keeper.send(Reserve{MeshId(0), GangId(0), generation(1), 1});
-  const auto released = all_of<action::ReleasePorts>(keeper.send(Reserve{MeshId(0), GangId(0), generation(2), 1}));
+  const auto released =
+      all_of<action::ReleaseReservation>(keeper.send(Reserve{MeshId(0), GangId(0), generation(2), 1}));
   ASSERT_EQ(released.size(), 1U);
   EXPECT_EQ(released[0].generation, generation(1));
 }

@@ -1,4 +1,7 @@
+#include <netinet/in.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include <cstdlib>
 #include <string_view>
@@ -13,7 +16,9 @@ namespace monarch {
 int run_as_keeper() {
   KeeperSetup setup;
   setup.job = job_of(kStandInMark, ::getppid());
+  setup.job_id = "mine-1a2b";
   setup.host_name = "v1";
+  setup.lock_directory = std::string(std::getenv(kDoorVariable)) + "-locks";
   setup.environment = environment_from(environ);
   setup.cgroups = std::getenv("MONARCH_NO_CGROUP") != nullptr ? CgroupUse::kNever : CgroupUse::kIfWritable;
   setup.guarded.executable = "/proc/self/exe";
@@ -54,12 +59,23 @@ int run_as_door() {
   return ::read(control.get(), &code, 1) == 1 ? code : 0;
 }
 
+// Listens on a port as who asks for no reuse does: 0 where it could.
+int run_as_server(const char* port) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(port)));
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return errno;
+  return ::listen(socket.get(), 1) == 0 ? 0 : errno;
+}
+
 }  // namespace monarch
 
 int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "as-keeper") return monarch::run_as_keeper();
   if (mode == "as-door") return monarch::run_as_door();
+  if (mode == "as-server" && argc > 2) return monarch::run_as_server(argv[2]);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

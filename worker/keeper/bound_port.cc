@@ -1,4 +1,4 @@
-#include "worker/keeper/port_reservations.h"
+#include "worker/keeper/bound_port.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,8 +12,8 @@ namespace monarch {
 
 namespace {
 
-// An ephemeral port on all addresses of the family; 0 with errno set on failure.
-std::uint16_t bind_any(int fd, int family) {
+// The port on all addresses of the family; 0 with errno set on failure.
+std::uint16_t bind_any(int fd, int family, std::uint16_t number) {
   const int on = 1;
   const int off = 0;
   if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return 0;
@@ -23,11 +23,13 @@ std::uint16_t bind_any(int fd, int family) {
     if (::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0) return 0;
     auto* six = reinterpret_cast<sockaddr_in6*>(&address);
     six->sin6_family = AF_INET6;
+    six->sin6_port = htons(number);
     six->sin6_addr = in6addr_any;
     size = sizeof *six;
   } else {
     auto* four = reinterpret_cast<sockaddr_in*>(&address);
     four->sin_family = AF_INET;
+    four->sin_port = htons(number);
     four->sin_addr.s_addr = htonl(INADDR_ANY);
     size = sizeof *four;
   }
@@ -39,31 +41,17 @@ std::uint16_t bind_any(int fd, int family) {
 
 }  // namespace
 
-Result<PortReservations::Port> PortReservations::bind_one() {
+Result<BoundPort> bind_port(std::uint16_t number) {
   int error = 0;
   // Both families where there is IPv6, else the one there is.
   for (const int family : {AF_INET6, AF_INET}) {
     UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const std::uint16_t port = socket.valid() ? bind_any(socket.get(), family) : std::uint16_t{0};
-    if (port != 0) return Port{std::move(socket), port};
+    const std::uint16_t bound = socket.valid() ? bind_any(socket.get(), family, number) : std::uint16_t{0};
+    if (bound != 0) return BoundPort{std::move(socket), bound};
     error = errno;
+    if (error == EADDRINUSE || error == EACCES) break;  // of the one family alone it would be half a port
   }
-  return errno_error("reserving a TCP port", error);
-}
-
-Result<std::vector<std::uint16_t>> PortReservations::reserve(const Key& key, std::uint32_t count) {
-  auto held = held_.find(key);
-  if (held == held_.end()) {
-    std::vector<Port> ports;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      MONARCH_ASSIGN(Port port, bind_one());
-      ports.push_back(std::move(port));
-    }
-    held = held_.emplace(key, std::move(ports)).first;
-  }
-  std::vector<std::uint16_t> numbers;
-  for (const Port& port : held->second) numbers.push_back(port.number);
-  return numbers;
+  return errno_error(number == 0 ? "reserving a TCP port" : text("reserving TCP port ", number), error);
 }
 
 }  // namespace monarch
