@@ -3,6 +3,7 @@
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/spec_origin.h"
 #include "cli/status_text.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
@@ -24,6 +25,10 @@ int run_status(const Arguments& arguments, Context& context) {
                                  .help = text("monarch events ", id)});
     return kExitInternal;
   }
+  if (argument.job->view.live()) {
+    const auto drift = spec_drift(argument.job->view, argument.job->spec);
+    if (drift) say_note(context.terminal, *drift);
+  }
   const JobStatus shown = selected_part(*status, *selector);
   if (shown.meshes.empty() && shown.hosts.empty() && !selector->selects_all()) {
     say_error(context.terminal, nothing_selected(argument.job->view.id()));
@@ -41,7 +46,8 @@ Command status_command() {
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {.name = "status",
           .summary = "show a job's meshes, ranks and hosts, while it runs and after it",
-          .description = "Without a supervisor, what its journal says.",
+          .description =
+              "Without a supervisor, what its journal says. Of a live job whose files say something else by now, that.",
           .flags = std::move(flags),
           .positionals = {{.name = "JOB", .help = "which job"}},
           .run = run_status};

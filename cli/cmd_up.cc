@@ -5,26 +5,42 @@
 #include "cli/session_flags.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
+#include "cli/spec_origin.h"
+#include "supervisor/spec/spec_diff.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
+// Where the same files made another spec before, that job goes on beside the new one.
+void say_what_changed(const JobView& view, const SpecInput& input, const std::string& running,
+                      const Terminal& terminal) {
+  const auto before = origin_of(view);
+  const auto now = parse_origin(input.origin);
+  if (!before || !now || before->files.front() != now->files.front()) return;
+  const std::string changes = changes_text(spec_changes(running, input.text));
+  say_note(terminal, text(view.id(), " from the same file is live with another spec", changes.empty() ? "" : " (",
+                          changes, changes.empty() ? "" : ")", ", and goes on with it; this is a new job"));
+}
+
 // The id of a live job whose spec says the same, however it was written and put together.
-std::optional<std::string> live_and_unchanged(const SpecInput& input, const StateDir& state) {
+std::optional<std::string> live_and_unchanged(const SpecInput& input, const StateDir& state, const Terminal& terminal) {
+  std::vector<std::pair<JobView, std::string>> others;
   const auto jobs = list_jobs(state);
   if (!jobs.ok()) return std::nullopt;
   for (const KnownJob& job : *jobs) {
     if (job.life != JobLife::kLive || job_name(job.id) != input.spec.name) continue;
-    const auto view = JobView::open(state, job.id);
+    auto view = JobView::open(state, job.id);
     if (!view.ok()) continue;
     const auto spec = view->spec_text();
     const auto directory = view->spec_directory();
     if (!spec.ok() || !directory.ok()) continue;
     const auto stored = parse_stored_spec(*spec, *directory);
     if (stored.ok() && *stored == input.spec) return job.id;
+    others.emplace_back(std::move(*view), *spec);
   }
+  for (const auto& [view, running] : others) say_what_changed(view, input, running, terminal);
   return std::nullopt;
 }
 
@@ -39,7 +55,7 @@ int run_up(const Arguments& arguments, Context& context) {
   if (!input) return kExitUsage;
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return state.exit_code;
-  if (const auto id = state.state ? live_and_unchanged(*input, *state.state) : std::nullopt) {
+  if (const auto id = state.state ? live_and_unchanged(*input, *state.state, context.terminal) : std::nullopt) {
     say_note(context.terminal, text(*id, " is live, and its spec is unchanged"));
     write_out(*id + "\n");
     return kExitOk;

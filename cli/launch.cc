@@ -2,6 +2,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/say.h"
+#include "cli/spec_origin.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
@@ -54,6 +55,10 @@ LaunchedJob launch_job(const SpecInput& input, const Context& context) {
   const auto made = make_job(input.spec.name, input.text, input.directory);
   if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
   const JobDirectory& job = made->job;
+  if (!input.origin.empty()) {
+    const Status kept = job.directory.write_file(kSpecOriginFile, input.origin);
+    if (!kept.ok()) return failed(context, exit_code_for(kept.error()), kept.error().message);
+  }
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
   const StartFailure failure = start_supervisor(job, *binaries);
   if (failure.exit_code != kExitOk) {

@@ -3,6 +3,7 @@
 #include "cli/save_spec.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
+#include "cli/spec_origin.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/text.h"
 
@@ -32,6 +33,7 @@ std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& co
   }
   if (!taken.parts) return std::nullopt;
   std::optional<SpecInput> input = loaded(*taken.parts, context.terminal);
+  if (input && (!written.empty() || arguments.has("file"))) input->origin = write_origin(*taken.parts);
   if (!input || !arguments.has("save")) return input;
   const std::string path = *arguments.value("save");
   const Status saved = save_spec(path, {.text = input->text, .directory = input->directory});

@@ -21,6 +21,7 @@ struct SpecInput {
   std::string name;                // of the first file, as typed
   std::string text;                // the whole spec as one file
   std::string directory;           // absolute; of the first file
+  std::string origin{};            // of its files and flags, as spec_origin.h writes it; empty: it was made of no file
 };
 
 // Nothing: stderr says why, and the command exits 2.

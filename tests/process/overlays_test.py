@@ -1,5 +1,7 @@
 """Specs put together on the command line: what runs is what --save and the job's own folder say, and `up` knows it again."""
 
+import os
+
 import harness
 import jobs
 
@@ -70,6 +72,40 @@ class Overlays(jobs.JobTest):
         self.assertEqual(other.status, 0, other)
         self.assertNotEqual(other.out.strip(), job)
         for name in self.jobs():
+            self.assertEqual(self.monarch("stop", "--kill", name).status, 0)
+        self.assert_nothing_left()
+
+
+    def test_a_job_goes_on_with_its_own_copy_of_an_edited_spec(self):
+        base = self.job(jobs.FOREVER, hosts=1, slots=1, supervision={"lease": "8s"})
+        words = self.read(base)
+        job = self.monarch("up", base, "--set", "meshes.m.env.X=one").out.strip()
+        kept = self.read(self.job_file("spec.yaml"))
+        self.assertEqual(self.monarch("status", job).err, "")
+
+        self.write("demo.yaml", words.replace('"8s"', '"9s"'))
+        status = self.monarch("status", job)
+        self.assertIn("supervision.lease: 8s, now 9s", status.err)
+        self.assertIn(self.job_file("spec.yaml"), status.err)
+        self.assertEqual((status.status, self.read(self.job_file("spec.yaml"))), (0, kept))
+        for words_now, said in (("version: 1\n", "is no longer a valid spec"), (None, "No such file")):
+            if words_now is None:
+                os.unlink(base)
+            else:
+                self.write("demo.yaml", words_now)
+            self.assertIn(said, self.monarch("status", job).err)
+        # Its supervisor comes back with the copy as well, and knows no other.
+        supervisor = self.process("supervisor")
+        self.kill(supervisor)
+        self.wait_gone(supervisor)
+        self.assertEqual(self.monarch("wait", job).status, 70)
+
+        self.write("demo.yaml", words)
+        job = self.monarch("up", base).out.strip()
+        self.write("demo.yaml", words.replace('"8s"', '"7s"'))
+        other = self.monarch("up", base)
+        self.assertIn(f"{job} from the same file is live with another spec (supervision.lease: 8s, now 7s)", other.err)
+        for name in (job, other.out.strip()):
             self.assertEqual(self.monarch("stop", "--kill", name).status, 0)
         self.assert_nothing_left()
 
