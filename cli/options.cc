@@ -41,6 +41,11 @@ std::vector<std::string> visible_names(const std::vector<Command>& commands) {
 Complaint unknown_command(const std::vector<Command>& commands, const std::string& written) {
   const std::vector<std::string> names = visible_names(commands);
   std::optional<std::string> near = command_meant(written);
+  if (is_other_launcher(written)) {
+    return {.id = "E0901",
+            .message = text("unknown command `", printable(written), "`"),
+            .help = text("`monarch init --from '", printable(written), " ...'` makes a spec of its command line")};
+  }
   if (!near || std::find(names.begin(), names.end(), *near) == names.end()) near = meant(written, names);
   return {.id = "E0901",
           .message = text("unknown command `", printable(written), "`"),

@@ -85,6 +85,10 @@ std::optional<std::string> command_meant(std::string_view written) {
   return look_up(std::begin(kCommands), std::end(kCommands), written);
 }
 
+bool is_other_launcher(std::string_view written) {
+  return written == "torchrun" || written == "srun" || written == "mpirun" || written == "mpiexec";
+}
+
 std::optional<std::string> instead_of_flag(std::string_view command, std::string_view flag) {
   if (command == "stop" && (flag == "--force" || flag == "-9")) return "`monarch stop --kill` leaves no grace";
   // Of other commands the same letters mean other things.

@@ -13,6 +13,8 @@ namespace monarch {
 
 // "run" for "launch"; nothing for what nobody else calls a command.
 std::optional<std::string> command_meant(std::string_view written);
+// "torchrun", "srun", "mpirun": `monarch init --from` takes a whole line of theirs.
+bool is_other_launcher(std::string_view written);
 // What to do instead of `run --nproc-per-node`, as a sentence without its full stop. `flag` is as typed, without a value.
 std::optional<std::string> instead_of_flag(std::string_view command, std::string_view flag);
 

@@ -154,6 +154,16 @@ constexpr ErrorDoc kErrors[] = {
     {"E0930", "nothing to explain",
      "`monarch explain` takes the path of a key, as in `supervision.lease` or `meshes.trainer.gang`, or the id of an "
      "error. With a spec, what the path names must be there."},
+    {"E0931", "a file cannot be written",
+     "`monarch init` makes a new file and overwrites none. The message has what the system answered."},
+    {"E0932", "a command line that cannot be split",
+     "`monarch init --from` takes one command as a shell would be given it. Quotes and backslashes mean what they mean "
+     "there, but nothing is expanded, run, redirected or looked up: `$(...)`, `|`, `*.py` and `~` are refused unless "
+     "they are quoted."},
+    {"E0933", "a command line that cannot be translated",
+     "The launcher, one of its flags, or a value of one is not known here, or asks for what no spec can say, such as a "
+     "different number of ranks on each host. Flags that merely have no counterpart are no error: they are named, and "
+     "stand in a comment of the spec."},
 };
 
 }  // namespace

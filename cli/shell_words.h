@@ -1,0 +1,28 @@
+#pragma once
+
+// Splits a command line as a POSIX shell does: quotes, backslashes, comments and continued lines. It expands nothing: what a shell
+// would replace, run or redirect is refused or marked, so that nobody takes it for what the program was given.
+//
+// Thread: pure functions.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/base/result.h"
+
+namespace monarch {
+
+struct ShellWord {
+  std::string text;
+  bool expands = false;  // has a $ that a shell would have replaced
+  bool operator==(const ShellWord&) const = default;
+};
+
+// The error says what is wrong and at which character.
+Result<std::vector<ShellWord>> split_shell_words(std::string_view line);
+
+// "NAME=value" in front of a command.
+bool is_assignment(const ShellWord& word);
+
+}  // namespace monarch

@@ -1,0 +1,218 @@
+// mpirun and mpiexec, of Open MPI and of MPICH.
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/foreign_flags.h"
+#include "supervisor/spec/names.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+using Takes = ForeignFlag::Takes;
+using Wrong = std::optional<std::string>;
+using Use = std::function<Wrong(Translation&, const std::string&)>;
+
+constexpr std::string_view kOutput = "not needed: output is prefixed, streamed, and kept in a file for each rank";
+constexpr std::string_view kMpi = "there is no MPI runtime that it could be for";
+
+struct Slots {
+  std::optional<std::uint32_t> ranks;
+  std::optional<std::uint32_t> per_node;
+  std::vector<std::pair<std::string, std::uint32_t>> hosts;  // with their slots
+};
+
+Use number(std::optional<std::uint32_t>& into) {
+  return [&into](Translation&, const std::string& value) -> Wrong {
+    into = positive(value);
+    return into ? std::nullopt : Wrong("a number is meant");
+  };
+}
+
+Wrong add_host(Slots& slots, const std::string& item) {
+  const std::size_t colon = item.rfind(':');
+  const auto count = colon == std::string::npos ? std::optional<std::uint32_t>(1) : positive(item.substr(colon + 1));
+  if (!count || item.empty() || colon == 0) return text("`", item, "` is not HOST or HOST:SLOTS");
+  const std::string name = item.substr(0, colon);
+  for (auto& [host, seen] : slots.hosts) {
+    if (host != name) continue;
+    seen += *count;
+    return std::nullopt;
+  }
+  slots.hosts.emplace_back(name, *count);
+  return std::nullopt;
+}
+
+Use use_hosts(Slots& slots) {
+  return [&slots](Translation&, const std::string& value) -> Wrong {
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      if (auto wrong = add_host(slots, std::string(rest.substr(0, end)))) return wrong;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return slots.hosts.empty() ? Wrong("a list of hosts is meant") : std::nullopt;
+  };
+}
+
+// One host per line, as `node1 slots=4` or `node1:4`.
+Use use_hostfile(Slots& slots) {
+  return [&slots](Translation&, const std::string& path) -> Wrong {
+    std::ifstream file(path);
+    if (!file) return "the file cannot be read";
+    for (std::string line; std::getline(file, line);) {
+      line.erase(std::min(line.find('#'), line.size()));
+      const std::size_t begin = line.find_first_not_of(" \t\r");
+      if (begin == std::string::npos) continue;
+      const std::size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
+      const std::size_t written = line.find("slots=", end);
+      std::string item = line.substr(begin, end - begin);
+      if (written != std::string::npos) {
+        const std::size_t digits = written + 6;
+        item += text(":", line.substr(digits, line.find_first_not_of("0123456789", digits) - digits));
+      }
+      if (auto wrong = add_host(slots, item)) return wrong;
+    }
+    return slots.hosts.empty() ? Wrong("the file names no hosts") : std::nullopt;
+  };
+}
+
+Wrong use_variable(Translation& t, const std::string& value) {
+  const std::size_t sign = value.find('=');
+  if (!is_variable(value.substr(0, sign))) return "NAME or NAME=VALUE is meant";
+  if (sign == std::string::npos) {
+    t.env_pass.push_back(value);
+  } else {
+    t.env.push_back({value.substr(0, sign), {.text = value.substr(sign + 1)}});
+  }
+  return std::nullopt;
+}
+
+// "NAME VALUE"
+Wrong use_pair(Translation& t, const std::string& value) {
+  const std::size_t blank = value.find(' ');
+  return use_variable(t, text(value.substr(0, blank), "=", value.substr(blank + 1)));
+}
+
+Wrong use_workdir(Translation& t, const std::string& value) {
+  t.workdir = ShellWord{.text = value};
+  return std::nullopt;
+}
+
+Wrong use_timeout(Translation& t, const std::string& value) {
+  if (!positive(value)) return "a number of seconds is meant";
+  t.keys["time_limit"] = text(value, "s");
+  return std::nullopt;
+}
+
+Use use_map(Slots& slots) {
+  return [&slots](Translation& t, const std::string& value) -> Wrong {
+    if (!value.starts_with("ppr:")) {
+      if (value != "slot" && value != "core")
+        t.notes.push_back(text("--map-by ", value, ": ranks of a host are neighbours"));
+      return std::nullopt;
+    }
+    const std::size_t end = value.find(':', 4);
+    const std::string unit = end == std::string::npos ? "" : value.substr(end + 1);
+    slots.per_node = positive(value.substr(4, end - 4));
+    if (!slots.per_node || !unit.starts_with("node")) return "of its forms only ppr:N:node can be carried over";
+    if (unit != "node")
+      t.notes.push_back(text("--map-by ", value, ": only ppr:", *slots.per_node, ":node is carried over"));
+    return std::nullopt;
+  };
+}
+
+Wrong use_bind(Translation& t, const std::string& value) {
+  if (value == "core" || value == "hwthread") {
+    t.keys["meshes.*.resources.bind"] = "core";
+  } else if (value == "numa" || value == "socket" || value == "package") {
+    t.keys["meshes.*.resources.bind"] = "numa";
+  } else if (value != "none") {
+    t.notes.push_back(text("--bind-to ", value, ": ranks are bound to cores or to a NUMA node, or not"));
+  }
+  return std::nullopt;
+}
+
+std::vector<ForeignFlag> table_of(Slots& slots) {
+  return {
+      {.names = "-n|-np|--n|--np|-c", .use = number(slots.ranks)},
+      {.names = "-N|--npernode|-npernode|-ppn|--ppn", .use = number(slots.per_node)},
+      {.names = "-H|--host|-host|--hosts|-hosts", .use = use_hosts(slots)},
+      {.names = "--hostfile|-hostfile|--machinefile|-machinefile|-f", .use = use_hostfile(slots)},
+      {.names = "-x|--x", .use = use_variable},
+      {.names = "--wdir|-wdir|-wd|--wd|--set-cwd-to", .use = use_workdir},
+      {.names = "--timeout|-timeout", .use = use_timeout},
+      {.names = "--map-by|-map-by", .use = use_map(slots)},
+      {.names = "--bind-to|-bind-to", .use = use_bind},
+      {.names = "--rank-by|-rank-by", .note = "ranks of a host are neighbours"},
+      {.names = "--oversubscribe|-oversubscribe", .takes = Takes::kNothing, .note = "cores are shared unless bound"},
+      {.names = "--allow-run-as-root", .takes = Takes::kNothing, .note = "not needed"},
+      {.names = "--tag-output|-tag-output|--timestamp-output|-l", .takes = Takes::kNothing, .note = kOutput},
+      {.names = "--output-filename|-output-filename|--output", .note = kOutput},
+      {.names = "--merge-stderr-to-stdout", .takes = Takes::kNothing, .note = kOutput},
+      {.names = "--report-bindings|-report-bindings", .takes = Takes::kNothing, .note = "`monarch plan` shows them"},
+      {.names = "--display-map|-display-map", .takes = Takes::kNothing, .note = "`monarch plan` shows it"},
+      {.names = "--display", .note = "`monarch plan` shows it"},
+      {.names = "--stdin", .note = "stdin of ranks is /dev/null"},
+      {.names = "--mca|-mca|--gmca|-gmca|--prtemca", .takes = Takes::kTwoValues, .note = kMpi},
+      {.names = "-genv|-env", .takes = Takes::kTwoValues, .use = use_pair},
+      {.names = "--prefix", .note = kMpi},
+      {.names = "--path", .note = "the program is searched in PATH of the ranks"},
+      {.names = "-q|--quiet|-v|--verbose", .takes = Takes::kNothing, .note = "`monarch run` has --quiet"}};
+}
+
+Complaint refused(const std::string& message, const std::string& help) {
+  return {.id = "E0933", .message = text("mpirun ", message), .help = help};
+}
+
+std::optional<Complaint> place(Translation& t, const Slots& slots) {
+  std::uint32_t all = 0;
+  for (const auto& [name, count] : slots.hosts) all += count;
+  const bool even = std::all_of(slots.hosts.begin(), slots.hosts.end(),
+                                [&](const auto& host) { return host.second == slots.hosts.front().second; });
+  std::uint32_t hosts = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(slots.hosts.size()));
+  std::uint32_t per_node =
+      slots.per_node.value_or(slots.hosts.empty() ? slots.ranks.value_or(1) : slots.hosts[0].second);
+  const std::uint32_t ranks = slots.ranks.value_or(slots.per_node ? *slots.per_node * hosts : std::max(1U, all));
+  if (slots.hosts.empty()) hosts = (ranks + per_node - 1) / per_node;
+  // Open MPI fills a host before it takes the next.
+  if (!slots.hosts.empty() && ranks < per_node * hosts) hosts = (ranks + per_node - 1) / per_node;
+  if (hosts == 1) per_node = std::min(per_node, ranks);
+  if (!slots.per_node && !even)
+    return refused("has hosts with different numbers of slots",
+                   "ranks of a mesh are a box: give each host the same number");
+  if (hosts * per_node != ranks) {
+    const std::uint32_t fits = std::max(1U, ranks / per_node) * per_node;
+    return refused(text("-n ", ranks, " does not make the same number on each of ", hosts, " hosts with ", per_node),
+                   text("`-n ", fits, "` would work"));
+  }
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(hosts, slots.hosts.size()); ++i) {
+    if (slots.hosts[i].first != "localhost") t.host_names.push_back(slots.hosts[i].first);
+  }
+  t.hosts = hosts;
+  t.hosts_written = true;
+  t.per_host = text(per_node);
+  return std::nullopt;
+}
+
+}  // namespace
+
+TranslatedLine translate_mpirun(std::vector<ShellWord> words) {
+  Translation t;
+  t.launcher = "mpirun";
+  Slots slots;
+  const FlagGrammar grammar{.launcher = "mpirun", .underscores = false, .long_with_one_dash = true};
+  if (auto wrong = read_foreign_flags(grammar, table_of(slots), t, words)) return *wrong;
+  if (words.empty()) return refused("is given no program", "");
+  if (std::any_of(words.begin(), words.end(), [](const ShellWord& w) { return w.text == ":"; }))
+    return refused("starts several programs", "translate each alone, and put their meshes into one spec");
+  if (auto wrong = place(t, slots)) return *wrong;
+  t.notes.emplace_back(
+      "there is no PMI server: a program that calls MPI_Init runs alone; RANK and WORLD_SIZE tell its place");
+  t.program = std::move(words);
+  return translate_inner(std::move(t));
+}
+
+}  // namespace monarch

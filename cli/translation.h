@@ -1,0 +1,57 @@
+#pragma once
+
+// Translation: what a command line of another launcher asks for, in words of a spec. What cannot be carried over is a note of it, and
+// never left out in silence.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/say.h"
+#include "cli/shell_words.h"
+
+namespace monarch {
+
+struct Translation {
+  std::string launcher;  // "torchrun"
+  std::string job;       // a name, or empty: from the program's
+  std::string mesh = "trainer";
+  std::uint32_t hosts = 1;
+  bool hosts_written = false;
+  std::string per_host = "1";  // a number, or auto
+  std::vector<ShellWord> program;
+  std::vector<std::pair<std::string, ShellWord>> env;
+  bool sets_threads = false;  // OMP_NUM_THREADS is in `env` because torchrun would set it
+  std::vector<std::string> env_pass;
+  std::optional<ShellWord> workdir;
+  std::map<std::string, std::string> keys;  // of a row of the schema, "meshes.*.resources.gpus", to its value
+  std::vector<std::string> host_names;
+  std::vector<std::string> notes;
+};
+
+using TranslatedLine = std::variant<Translation, Complaint>;
+
+// torchrun, python -m torch.distributed.run, srun or mpirun, with assignments in front.
+TranslatedLine translate_line(std::string_view line);
+
+// Each launcher's own: the words behind its name. `python` runs the script of a torchrun.
+TranslatedLine translate_torchrun(std::vector<ShellWord> words, const std::string& python);
+TranslatedLine translate_torch_launch(std::vector<ShellWord> words, const std::string& python);
+TranslatedLine translate_srun(std::vector<ShellWord> words);
+TranslatedLine translate_mpirun(std::vector<ShellWord> words);
+
+// The program that srun or mpirun would start may be a launcher, too: what `outer` asks for, started by that one.
+TranslatedLine translate_inner(Translation outer);
+
+// Whether this build does what the key says; `path` is that of a row.
+bool is_honoured_here(const std::string& path, const std::string& value);
+// The spec, with a comment that says what it was made of and what is missing. `line` is what was typed.
+std::string spec_of(const Translation& translation, std::string_view line);
+
+}  // namespace monarch

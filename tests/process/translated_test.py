@@ -1,0 +1,96 @@
+"""Command lines of torchrun, srun and mpirun, translated by `monarch init --from`, run as they did. Where the launcher itself is
+installed its own run is what is compared with; else what its manual says."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import harness
+
+REPORT = """import json, os, sys
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "OMP_NUM_THREADS", "A")
+print(json.dumps([{name: os.environ.get(name) for name in names}, sys.argv[1:], os.getcwd()]))
+sys.exit(int(os.environ.get("FAIL_WITH", "0")) if os.environ.get("RANK", "1") == "1" else 0)
+"""
+
+
+class Translated(harness.MonarchTest):
+    def translate(self, line):
+        """The path of the spec."""
+        done = self.monarch("init", "--from", line, "t.yaml")
+        self.assertEqual(done.status, 0, done)
+        return self.path("work", "t.yaml")
+
+    def run_spec(self, line, status=0):
+        """What the ranks said, sorted."""
+        done = self.monarch("run", self.translate(line), "--no-prefix", timeout=60)
+        self.assertEqual(done.status, status, done)
+        self.assert_nothing_left()
+        return self.reports(done.out)
+
+    @staticmethod
+    def reports(out):
+        return sorted((json.loads(line) for line in out.splitlines() if line.startswith("[{")), key=json.dumps)
+
+    def expected(self, ranks, argv, per_host=None, **env):
+        per_host = per_host or ranks
+        rows = []
+        for rank in range(ranks):
+            row = {"RANK": str(rank), "LOCAL_RANK": str(rank % per_host), "WORLD_SIZE": str(ranks),
+                   "LOCAL_WORLD_SIZE": str(per_host), "GROUP_RANK": str(rank // per_host), "OMP_NUM_THREADS": None, "A": None}
+            row.update(env)
+            rows.append([row, argv, self.path("work")])
+        return sorted(rows, key=json.dumps)
+
+    def test_torchrun(self):
+        self.write("report.py", REPORT)
+        # -r and -t of a rank that is not there: the elastic agent of PyTorch 1.13 fails on Python 3.11 without them.
+        line = ("A='x y' /usr/bin/python3 -m torch.distributed.run --standalone --nproc_per_node=3 -r 9:1 -t 9:1 "
+                "report.py --lr 0.1 'a b'")
+        found = self.run_spec(line)
+        self.assertEqual(found, self.expected(3, ["--lr", "0.1", "a b"], OMP_NUM_THREADS="1", A="x y"))
+        if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed.run"], check=False, stdin=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, timeout=60).returncode != 0:
+            self.skipTest("PyTorch is not installed: not compared with torchrun itself")
+        theirs = self.start_program("/bin/sh", "-c", line).finished(timeout=90)
+        self.assertEqual(theirs.status, 0, theirs)
+        self.assertEqual(found, self.reports(theirs.out))
+
+    def test_torchrun_of_two_nodes(self):
+        self.write("report.py", REPORT)
+        line = f"{sys.executable} -m torch.distributed.run --nnodes 2 --nproc-per-node 2 --rdzv-endpoint h:1 report.py"
+        self.assertEqual(self.run_spec(line), self.expected(4, [], per_host=2, OMP_NUM_THREADS="1"))
+
+    def test_torchrun_of_a_module_that_fails(self):
+        self.write("report.py", REPORT)
+        line = f"FAIL_WITH=7 PYTHONPATH=. {sys.executable} -m torch.distributed.run --nproc-per-node 2 -m report x"
+        self.run_spec(line, status=7)
+
+    def test_mpirun(self):
+        script = "echo \"$A $1\"; [ \"$2\" = \"two words\" ]"
+        line = f"mpirun -np 4 -x A=b /bin/sh -c '{script}' sh one \"two words\""
+        done = self.monarch("run", self.translate(line), "--no-prefix")
+        self.assertEqual((done.status, done.out), (0, "b one\n" * 4), done)
+        self.assert_nothing_left()
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed: not compared with it")
+        root = "--allow-run-as-root --oversubscribe" if os.geteuid() == 0 else "--oversubscribe"
+        theirs = self.start_program("/bin/sh", "-c", line.replace("mpirun", "mpirun " + root)).finished(timeout=60)
+        self.assertEqual((theirs.status, theirs.out), (done.status, done.out), theirs)
+
+    def test_srun(self):
+        self.write("report.py", REPORT)
+        os.mkdir(self.path("work", "sub"))
+        line = f"srun -N 2 --ntasks-per-node=2 --export=ALL,A=b -D {self.path('work', 'sub')} -K {sys.executable} ../report.py x"
+        expected = [[row, argv, self.path("work", "sub")] for row, argv, _ in self.expected(4, ["x"], per_host=2, A="b")]
+        self.assertEqual(self.run_spec(line), sorted(expected, key=json.dumps))
+
+    def test_srun_of_torchrun(self):
+        self.write("report.py", REPORT)
+        line = f"srun -N 2 {sys.executable} -m torch.distributed.run --nnodes 2 --nproc-per-node 2 report.py"
+        self.assertEqual(self.run_spec(line), self.expected(4, [], per_host=2, OMP_NUM_THREADS="1"))
+
+
+harness.main()
