@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 5> kForeignNames = {"SLURM_PROCID", "SLUR
 // PMI_, PMI2_ and PMIX_ all begin with the first.
 constexpr std::array<std::string_view, 3> kForeignPrefixes = {"PMI", "OMPI_", "SLURM_STEP_"};
 
+constexpr std::string_view kLoaderPrefix = "LD_";
+constexpr std::string_view kHeldPrefix = "MONARCH_HELD_LD_";
+
 void overlay(Environment& below, const Environment& above) {
   for (const auto& [name, value] : above) below[name] = value;
 }
@@ -53,6 +56,33 @@ bool is_foreign_launcher_variable(std::string_view name) {
   return std::find(kForeignNames.begin(), kForeignNames.end(), name) != kForeignNames.end() ||
          std::any_of(kForeignPrefixes.begin(), kForeignPrefixes.end(),
                      [name](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+bool is_loader_variable(std::string_view name) { return name.starts_with(kLoaderPrefix); }
+
+Environment hold_loader_variables(const Environment& environment) {
+  Environment held;
+  for (const auto& [name, value] : environment) {
+    held[is_loader_variable(name) ? text(kHeldPrefix, name.substr(kLoaderPrefix.size())) : name] = value;
+  }
+  return held;
+}
+
+Environment release_loader_variables(const Environment& environment) {
+  Environment released = environment;
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(kHeldPrefix)) continue;
+    released.erase(name);
+    released[text(kLoaderPrefix, name.substr(kHeldPrefix.size()))] = value;
+  }
+  return released;
+}
+
+Environment without_loader_variables(const Environment& environment) {
+  Environment without = environment;
+  std::erase_if(without,
+                [](const auto& line) { return is_loader_variable(line.first) || line.first.starts_with(kHeldPrefix); });
+  return without;
 }
 
 Environment rank_base(const Environment& keepers) {

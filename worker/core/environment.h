@@ -49,6 +49,16 @@ Environment rank_base(const Environment& keepers);
 Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
                              const RankEnvironment& keys);
 
+// What steers the dynamic loader (ld.so(8)) and so brings code into a process: the names that begin with LD_.
+bool is_loader_variable(std::string_view name);
+
+// The loader variables under names that mean nothing to it, and back: so the submitting shell's reach the ranks of virtual
+// hosts, through processes of ours that they do not concern.
+Environment hold_loader_variables(const Environment& environment);
+Environment release_loader_variables(const Environment& environment);
+// Neither those nor held ones.
+Environment without_loader_variables(const Environment& environment);
+
 // Of a process that is no rank: all of the keeper's but the keeper's door, and `added`.
 Environment spawned_environment(const Environment& base, const Environment& added);
 

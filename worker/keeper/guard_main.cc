@@ -85,7 +85,10 @@ int guard_main(const std::vector<std::string>& arguments) {
   setup.umask = ::umask(022);
   (void)::umask(setup.umask);  // there is no other way to learn it
   setup.guarded.program = std::move(parsed.value().command);
-  setup.guarded.environment = environment_lines(spawned_environment(setup.environment, {}));
+  Environment supervisor = spawned_environment(setup.environment, {});
+  // It finds its libraries as the command did that started it, and knows the job's key: nobody's code comes in with them.
+  for (const char* name : {"LD_PRELOAD", "LD_AUDIT"}) supervisor.erase(name);
+  setup.guarded.environment = environment_lines(supervisor);
   setup.guarded.umask = setup.umask;
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) setup.guarded.descriptors.push_back({fd, fd});

@@ -98,14 +98,14 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   setup.job = order.job;
   setup.job_id = order.bootstrap.job_id;
   setup.host_name = order.bootstrap.host_name;
-  setup.environment = environment_from(environ);
+  setup.environment = release_loader_variables(environment_from(environ));
   const auto runtime = setup.environment.find("XDG_RUNTIME_DIR");
   setup.lock_directory = lock_directory(runtime == setup.environment.end() ? "" : runtime->second, ::geteuid());
   setup.umask = umask;
   setup.cgroups = cgroup_use();
   setup.guarded.executable = "/proc/self/exe";
   setup.guarded.program = {"monarch-worker", "daemon"};
-  setup.guarded.environment = environment_lines(spawned_environment(setup.environment, {}));
+  setup.guarded.environment = environment_lines(without_loader_variables(spawned_environment(setup.environment, {})));
   setup.guarded.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
   setup.guarded.first_start.emplace_back(std::move(reply_to), STDOUT_FILENO);
   setup.guarded.umask = 077;

@@ -51,6 +51,18 @@ TEST(SpawnedEnvironment, KeepsSlurmsVariablesAndDropsTheKeepersDoor) {
   EXPECT_EQ(made, (Environment{{"SLURM_PROCID", "0"}, {"A", "1"}}));
 }
 
+TEST(LoaderVariables, PassThroughUnderNamesThatMeanNothing) {
+  const Environment shell{{"LD_PRELOAD", "a.so"}, {"LD_LIBRARY_PATH", "/x"}, {"OLD_PWD", "/"}, {"PATH", "/bin"}};
+  const Environment held = hold_loader_variables(shell);
+  EXPECT_EQ(held, (Environment{{"MONARCH_HELD_LD_PRELOAD", "a.so"},
+                               {"MONARCH_HELD_LD_LIBRARY_PATH", "/x"},
+                               {"OLD_PWD", "/"},
+                               {"PATH", "/bin"}}));
+  EXPECT_EQ(release_loader_variables(held), shell);
+  EXPECT_EQ(without_loader_variables(held), (Environment{{"OLD_PWD", "/"}, {"PATH", "/bin"}}));
+  EXPECT_EQ(without_loader_variables(shell), without_loader_variables(held));
+}
+
 TEST(Environment, TakesTheFirstOfTwoLinesAndDropsWhatIsNone) {
   const char* lines[] = {"A=1=2", "A=3", "broken", "B=", nullptr};
   const Environment made = environment_from(lines);
