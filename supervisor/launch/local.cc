@@ -1,6 +1,7 @@
 #include "supervisor/launch/local.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,6 +44,17 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
+// A fifo that was planted in its place holds nobody.
+Result<UniqueFd> open_log(const std::string& path) {
+  UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (!log.valid()) return errno_error(text("opening ", path), errno);
+  struct stat status {};
+  if (::fstat(log.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return Error{ErrorCode::kInvalid, text(path, " is not a regular file")};
+  }
+  return log;
+}
+
 }  // namespace
 
 LocalLauncher::LocalLauncher(EventLoop& loop, Guard& guard, LocalLauncherOptions options, LauncherHandlers handlers)
@@ -62,8 +74,7 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
   MONARCH_ASSIGN(Pipe input, make_pipe());
   MONARCH_ASSIGN(Pipe output, make_pipe());
   const std::string log_path = text(options_.log_directory, "/worker.", bootstrap.host_name, ".log");
-  UniqueFd log(::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!log.valid()) return errno_error(text("opening ", log_path), errno);
+  MONARCH_ASSIGN(UniqueFd log, open_log(log_path));
 
   FrameHeader header;
   header.job = options_.job;

@@ -27,9 +27,24 @@ Status write_once(int fd, std::string_view words, const std::string& path) {
   return errno_error(text("write ", path), n < 0 ? errno : ENOSPC);
 }
 
-Result<std::string> read_all(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+// As LogFile does: a link in the place of the mesh's folder is not followed.
+Result<UniqueFd> folder_of(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) return errno_error(text("open ", folder), errno);
+  return fd;
+}
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+Result<UniqueFd> open_in(const UniqueFd& folder, const std::string& path, int flags) {
+  UniqueFd file(::openat(folder.get(), name_of(path).c_str(), flags, 0600));
   if (!file.valid()) return errno_error(text("open ", path), errno);
+  return file;
+}
+
+Result<std::string> read_all(const UniqueFd& folder, const std::string& path) {
+  MONARCH_ASSIGN(const UniqueFd file, open_in(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   std::string content(2 * LogTimes::kMostBytes, '\0');
   std::size_t size = 0;
   for (;;) {
@@ -58,22 +73,21 @@ void LogTimes::note(std::uint64_t offset, WallTime now) {
 
 Status LogTimes::append(std::uint64_t offset, std::int64_t milliseconds) {
   struct stat what {};
-  UniqueFd file(::open(path_.c_str(), kFlags | O_APPEND, 0600));
-  if (!file.valid()) return errno_error(text("open ", path_), errno);
+  MONARCH_ASSIGN(const UniqueFd folder, folder_of(path_));
+  MONARCH_ASSIGN(UniqueFd file, open_in(folder, path_, kFlags | O_APPEND));
   if (::fstat(file.get(), &what) != 0 || !S_ISREG(what.st_mode)) {
     return Error{ErrorCode::kInvalid, text(path_, " is not a regular file")};
   }
   if (static_cast<std::uint64_t>(what.st_size) >= kMostBytes) {
-    MONARCH_TRY(thin());
-    file = UniqueFd(::open(path_.c_str(), kFlags | O_APPEND, 0600));
-    if (!file.valid()) return errno_error(text("open ", path_), errno);
+    MONARCH_TRY(thin(folder));
+    MONARCH_ASSIGN(file, open_in(folder, path_, kFlags | O_APPEND));
   }
   return write_once(file.get(), text(offset, " ", milliseconds, " ", milliseconds + kSpanMilliseconds, "\n"), path_);
 }
 
 // Of two lines the offset and FIRST of the one, LAST of the other.
-Status LogTimes::thin() const {
-  MONARCH_ASSIGN(const std::string content, read_all(path_));
+Status LogTimes::thin(const UniqueFd& folder) const {
+  MONARCH_ASSIGN(const std::string content, read_all(folder, path_));
   std::string thinner;
   std::string_view rest = content;
   std::string_view kept;
@@ -90,10 +104,11 @@ Status LogTimes::thin() const {
   }
   if (!kept.empty()) thinner += text(kept, "\n");
   const std::string fresh = path_ + ".new";
-  const UniqueFd file(::open(fresh.c_str(), kFlags | O_TRUNC, 0600));
-  if (!file.valid()) return errno_error(text("open ", fresh), errno);
+  MONARCH_ASSIGN(const UniqueFd file, open_in(folder, fresh, kFlags | O_TRUNC));
   MONARCH_TRY(write_once(file.get(), thinner, fresh));
-  if (::rename(fresh.c_str(), path_.c_str()) != 0) return errno_error(text("rename ", fresh), errno);
+  if (::renameat(folder.get(), name_of(fresh).c_str(), folder.get(), name_of(path_).c_str()) != 0) {
+    return errno_error(text("rename ", fresh), errno);
+  }
   return {};
 }
 

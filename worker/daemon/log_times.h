@@ -15,6 +15,7 @@
 
 #include "transport/base/result.h"
 #include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
 
 namespace monarch::daemon {
 
@@ -31,7 +32,7 @@ class LogTimes {
 
  private:
   Status append(std::uint64_t offset, std::int64_t milliseconds);
-  Status thin() const;
+  Status thin(const UniqueFd& folder) const;
 
   std::string path_;
   std::int64_t last_ = 0;  // FIRST of the last line

@@ -42,7 +42,7 @@ Result<Term> read_promise(const std::string& directory) {
 
 Status write_promise(const std::string& directory, Term term) {
   MONARCH_TRY(make_directories(directory));
-  const UniqueFd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.valid()) return errno_error(text("open ", directory), errno);
   const UniqueFd fd(::openat(folder.get(), kFreshName, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   const std::string path = text(directory, '/', kFreshName);
