@@ -13,6 +13,13 @@ EVERYWHERE = r".*"
 # A signal goes to a pidfd. Sending one to a number is right only where the number is a child that nobody can have
 # reaped yet, or the process group of one: in these files. Tests hold the pids of their own children.
 SIGNALS_BY_NUMBER = r"(?!(transport/process/spawn|supervisor/client/start_supervisor)\.cc$)(?!tests/).*"
+# A path may lead elsewhere a moment later: what is there is opened once, looked at and changed by its descriptor. What has no
+# descriptor (a socket's file, what is about to be executed, /proc, whether a folder that may not be made is there) is
+# looked at by path in these files; and so is a file of the user's that we write to on order.
+BY_PATH = (r"(?!(cli/artifacts|supervisor/journal/(runtime_dir|secure_directory)|supervisor/client/(start_supervisor|remove_job)"
+           r"|worker/daemon/directories|worker/keeper/(host_locks|notify_socket)"
+           r"|transport/process/(process_scan|spawn|child_steps|nvidia_gpus)"
+           r"|transport/wire/(seqpacket_listener|socket_directory))\.cc$)(?!tests/).*")
 
 BANS = [
     (CORE, r"::now\s*\(|\b(boot|wall)_now\b|\bclock_gettime\b|" + FREE + r"time\s*\(", "a core gets `now` as a value"),
@@ -30,6 +37,9 @@ BANS = [
     (EVERYWHERE, r"\bZMQ_ROUTING_ID\b|\brouting_id\b", "a reconnect under a held id is deaf for ever"),
     (SIGNALS_BY_NUMBER, r"(?<!\w)::kill\s*\(|\b(killpg|tgkill|tkill)\s*\(|" + FREE + r"(?<!::)kill\s*\(\s*-?\s*\w*(pid|group)",
      "signals go to a pidfd"),
+    (BY_PATH, r"(?<!\w)::(stat|lstat|access|chmod|chown|lchown|truncate|rename)\s*\("
+     r"|\bfilesystem::(exists|status|file_size|is_\w+|permissions|rename|copy\w*|remove\w*|create_\w+|resize_file)\s*\(",
+     "a path is opened once"),
 ]
 # An abstract socket has no mode, so any user may connect. Looked for in text that keeps its character constants.
 ABSTRACT = re.compile(r"sun_path\s*\+\s*1|sun_path\[0\]\s*=\s*('\\0'|0)|&\s*\w*\.?sun_path\[1\]")
@@ -43,6 +53,8 @@ CLEAN = {
     "cli/a.cc": "void Guard::kill(int) { rank.kill(pid); supervisor->kill(9); return kill(now, actions); }\n",
 }
 PLANTS = [
+    ("supervisor/a.cc", "struct stat s; if (::stat(path, &s) == 0) open(path);\n", "a path is opened once"),
+    ("worker/daemon/f.cc", "if (std::filesystem::exists(path)) f();\n", "a path is opened once"),
     ("supervisor/core/a.cc", "auto t = std::chrono::steady_clock::now();\n", "gets `now` as a value"),
     ("worker/core/b.cc", "auto t = monarch::boot_now();\n", "gets `now` as a value"),
     ("worker/core/c.cc", "auto t = time(nullptr);\n", "gets `now` as a value"),

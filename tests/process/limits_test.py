@@ -1,5 +1,7 @@
 """The user's own limits: they hold for the ranks, and not for what keeps many of them."""
 
+import os
+
 import harness
 import jobs
 
@@ -14,4 +16,74 @@ class Descriptors(jobs.JobTest):
         self.assert_nothing_left()
 
 
-harness.main()
+class Limits(jobs.JobTest):
+    LOWERED = "ulimit -Sn 300; ulimit -c 7; ulimit -f 3000000; ulimit -Sv 9000000; ulimit -Ss 7000; ulimit -Su 20000"
+
+    def test_a_rank_has_every_limit_of_the_shell_and_no_other(self):
+        """Processes, memory, files, cores: what the user lowered stays lowered, and what we need for us is not the ranks'."""
+        spec = self.job("cat /proc/self/limits > limits.$MONARCH_RANK", hosts=2, slots=1)
+        done = self.start_program("/bin/bash", "-c", f"{self.LOWERED}; cat /proc/self/limits > limits.shell; "
+                                  f"exec {harness.MONARCH} run {spec}").finished()
+        self.assert_result(done, 0, "succeeded")
+        shell = self.read("work", "limits.shell")
+        self.assertRegex(shell, "Max open files +300 ")
+        for rank in (0, 1):
+            self.assertEqual(self.read("work", f"limits.{rank}"), shell)
+        self.assert_nothing_left()
+
+    def test_a_rank_at_its_limit_harms_nobody_else(self):
+        """One rank takes descriptors and memory until it gets no more; the other and both hosts go on."""
+        script = ("if [ $MONARCH_RANK = 0 ]; then\n"
+                  "  exec python3 -c 'import os\nheld = []\n"
+                  "try:\n  while True: held.append(os.open(\"/dev/null\", os.O_RDONLY))\nexcept OSError as e: print(e.strerror)\n"
+                  "for fd in held: os.close(fd)\n"
+                  "try:\n  while True: held.append(bytearray(1 << 26))\nexcept MemoryError: print(\"no memory\")\n'\n"
+                  "fi\nuntil [ -e go ]; do sleep 0.05; done\n")
+        spec = self.job(script, hosts=1, slots=2)
+        run = self.start_program("/bin/bash", "-c", f"ulimit -Sn 200; ulimit -Sv 3000000; exec {harness.MONARCH} run {spec}")
+        run.wait_for_out("no memory")
+        self.assertIn("Too many open files", run.out)
+        self.assertEqual([(h["phase"], h["daemon_starts"]) for h in self.status()["hosts"]], [("ready", 1)])
+        self.write("go", "")
+        self.end_of(run, 0, "succeeded")
+
+
+class Floods(jobs.JobTest):
+    # A beat every second, give or take a tenth: half a second late is 1.6 s of silence.
+    LATE = {"heartbeat": "1s", "suspect_after": "1600ms"}
+    ATTEMPTS = 4  # this machine may be busy with other things, too
+
+    def doubts(self):
+        return [e["type"] for e in self.monarch("events", "last", "--json").json() if e["type"].startswith("host.")
+                and e["type"] not in ("host.ready", "host.launched", "host.ended", "host.joined")]
+
+    def flood(self, script):
+        """Runs it as one rank of two; what doubts came of it."""
+        run = self.start("run", self.job(f"if [ $MONARCH_RANK = 0 ]; then {script}; fi; mark done\n"
+                                         "until [ -e go ]; do sleep 0.05; done", hosts=1, slots=2,
+                                         supervision=self.LATE, logs={"max_size": "16MiB"}), stdout=self.null())
+        self.wait_for_marks("done", 2, timeout=60)
+        doubts = self.doubts()
+        self.write("go", "")
+        self.assertEqual(run.wait(), 0)
+        self.assert_nothing_left()
+        for name in ("go", "done.0", "done.1"):
+            os.unlink(self.path("work", name))
+        return doubts
+
+    def null(self):
+        descriptor = os.open("/dev/null", os.O_WRONLY)
+        self.addCleanup(os.close, descriptor)
+        return descriptor
+
+    def test_output_of_a_rank_delays_no_beat_by_half_a_second(self):
+        seen = []
+        for _ in range(self.ATTEMPTS):
+            seen.append(self.flood("head -c 1000000000 /dev/zero | tr '\\0' '\\n' & yes | head -c 1000000000 >&2; wait"))
+            if not seen[-1]:
+                return
+        self.fail(f"each time: {seen}")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -46,7 +46,13 @@ class Secrets(jobs.JobTest):
             self.assert_files_without(needles)
 
     def test_what_is_kept_is_its_owners_alone(self):
-        run = self.start("run", self.job("umask > umask.$RANK; mark there; until [ -e go ]; do sleep 0.05; done"))
+        for mask in (0o000, 0o077, 0o022):
+            with self.subTest(umask=oct(mask)):
+                self.kept_under(mask)
+
+    def kept_under(self, mask):
+        spec = self.job("umask > umask.$RANK; mark there; until [ -e go ]; do sleep 0.05; done")
+        run = self.start_program("/bin/sh", "-c", f"umask {mask:o}; exec {harness.MONARCH} run {spec}")
         self.wait_for_marks("there", 4)
         for top in (self.path("state"), self.path("run")):
             for place, _, names in os.walk(top):
@@ -55,15 +61,12 @@ class Secrets(jobs.JobTest):
                     what = os.lstat(os.path.join(place, name))
                     self.assertEqual(stat.S_IMODE(what.st_mode) & 0o077, 0, os.path.join(place, name))
         # A rank has the umask of whoever runs it, not ours.
-        self.assertEqual(int(self.read("work", "umask.0"), 8), self.own_umask())
+        self.assertEqual(int(self.read("work", "umask.0"), 8), mask)
         self.write("go", "")
-        self.end_of(run, 0, "succeeded")
-
-    @staticmethod
-    def own_umask():
-        mask = os.umask(0o22)
-        os.umask(mask)
-        return mask
+        self.assertEqual(run.wait(), 0, run)
+        self.assert_nothing_left()
+        for name in ("go", *(f"there.{rank}" for rank in range(4))):
+            os.unlink(self.path("work", name))
 
     @staticmethod
     def spellings(key):
