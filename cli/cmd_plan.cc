@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/plan_drawing.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
@@ -22,65 +23,6 @@ struct Plan {
   std::vector<PoolHost> hosts;
   const JobSpec& spec() const { return input.spec; }
 };
-
-// "0-3" or "5"
-std::string range_text(std::uint32_t first, std::uint32_t last) {
-  return first == last ? text(first) : text(first, "-", last);
-}
-
-std::string dims_text(const MeshSpec& mesh) {
-  std::vector<std::string> parts;
-  for (const Dimension& dim : mesh.dims) parts.push_back(text(dim.name, "=", dim.size));
-  return join(parts, " × ");
-}
-
-std::string gangs_text(const MeshSpec& mesh) {
-  const std::uint32_t gangs = mesh.gangs();
-  return text(gangs, gangs == 1 ? " gang of " : " gangs of ", mesh.size() / gangs,
-              mesh.size() / gangs == 1 ? " rank" : " ranks");
-}
-
-std::string coordinates_text(const MeshSpec& mesh, Rank first, Rank last) {
-  const std::vector<std::uint32_t> low = mesh.coordinates_of(first);
-  const std::vector<std::uint32_t> high = mesh.coordinates_of(last);
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < mesh.dims.size(); ++i) {
-    parts.push_back(text(mesh.dims[i].name, "=", range_text(low[i], high[i])));
-  }
-  return join(parts, " ");
-}
-
-// A host's ranks of one mesh are the innermost dimensions' whole box, so the first and the last tell all.
-std::string mesh_plan(const Plan& plan, MeshId id, bool colour) {
-  const MeshSpec& mesh = plan.spec().meshes[id.value()];
-  std::string out =
-      text("\nmesh ", paint(Colour::kBold, mesh.name, colour), "   ", dims_text(mesh), "   ", mesh.size(),
-           mesh.size() == 1 ? " rank, " : " ranks, ", gangs_text(mesh), mesh.sidecar ? ", sidecar" : "", "\n");
-  out += text("  program ", printable(join(mesh.program, " ")), "\n");
-  Table table({"  HOST", "RANKS", "GANGS", "COORDINATES"});
-  const std::vector<HostId> hosts = plan.placement.hosts_of(id);
-  const std::uint32_t per_host = mesh.per_host();
-  for (std::uint32_t h = 0; h < hosts.size(); ++h) {
-    const Rank first(h * per_host);
-    const Rank last((h + 1) * per_host - 1);
-    table.add({{.words = "  " + plan.hosts[hosts[h].value()].name, .colour = Colour::kNone},
-               {.words = range_text(first.value(), last.value()), .colour = Colour::kNone},
-               {.words = range_text(mesh.gang_of(first).value(), mesh.gang_of(last).value()), .colour = Colour::kNone},
-               {.words = coordinates_text(mesh, first, last), .colour = Colour::kNone}});
-  }
-  return out + table.render(colour);
-}
-
-std::string job_plan(const Plan& plan, bool colour) {
-  const JobSpec& spec = plan.spec();
-  const std::uint32_t need = spec.hosts_needed();
-  const std::uint32_t spares = std::min(spec.launch.spares, spec.pool_size() - need);
-  std::string out = text("job ", paint(Colour::kBold, spec.name, colour), "   launch local: ", need, " of ",
-                         spec.pool_size(), spec.pool_size() == 1 ? " host has ranks" : " hosts have ranks",
-                         spares > 0 ? text(", ", spares, " spare") : "", "\n");
-  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) out += mesh_plan(plan, MeshId(m), colour);
-  return out;
-}
 
 std::string plan_json(const Plan& plan) {
   const JobSpec& spec = plan.spec();
@@ -176,7 +118,7 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
                  {.words = std::string(origin_name(variable.origin)), .colour = Colour::kDim}});
     }
   }
-  return json ? out : out + table.render(context.terminal.out_colour);
+  return json ? out : out + table.render(context.terminal.out_colour, context.terminal.out_columns);
 }
 
 struct WantedRanks {
@@ -220,7 +162,13 @@ int run_plan(const Arguments& arguments, Context& context) {
     return kExitUsage;
   }
 
-  std::string out = json ? plan_json(plan) : job_plan(plan, context.terminal.out_colour);
+  std::string out = json ? plan_json(plan)
+                         : draw_plan({.spec = plan.spec(),
+                                      .placement = plan.placement,
+                                      .hosts = plan.hosts,
+                                      .colour = context.terminal.out_colour,
+                                      .columns = context.terminal.out_columns,
+                                      .all = arguments.has("all")});
   if (with_env) {
     const std::string env = environments(plan, wanted, context, json);
     if (env.empty()) {
@@ -247,6 +195,7 @@ Command plan_command() {
       {.name = "mesh",
        .value = "MESH",
        .help = "environments of this mesh only; and what follows `--` is its program's"},
+      {.name = "all", .value = "", .help = "every host of a long mesh, instead of the first and the last"},
       {.name = "json", .value = "", .help = "one object per line: the job, its ranks, their variables"}};
   for (const Flag& flag : program_flags()) flags.push_back(flag);
   return {.name = "plan",

@@ -82,7 +82,7 @@ std::string json_line(const Row& row) {
          "\n";
 }
 
-std::string table_of(const std::vector<Row>& rows, bool colour) {
+std::string table_of(const std::vector<Row>& rows, const Terminal& terminal) {
   Table table({"JOB", "PHASE", "CREATED", "HOSTS", "RANKS", "RUNNING", "EXIT"});
   const auto plain = [](std::string words) { return Table::Cell{.words = std::move(words), .colour = Colour::kNone}; };
   for (const Row& row : rows) {
@@ -94,7 +94,7 @@ std::string table_of(const std::vector<Row>& rows, bool colour) {
                plain(row.job.life == JobLife::kLive ? text(row.running) : std::string()),
                plain(row.verdict ? text(row.verdict->exit_code) : std::string())});
   }
-  return table.render(colour);
+  return table.render(terminal.out_colour, terminal.out_columns);
 }
 
 int run_ps(const Arguments& arguments, Context& context) {
@@ -120,7 +120,7 @@ int run_ps(const Arguments& arguments, Context& context) {
     write_out(lines);
     return kExitOk;
   }
-  if (!rows.empty()) write_out(table_of(rows, context.terminal.out_colour));
+  if (!rows.empty()) write_out(table_of(rows, context.terminal));
   if (rows.empty()) say_note(context.terminal, hidden == 0 ? "there is no job" : "no job is live");
   if (hidden > 0)
     say_note(context.terminal,

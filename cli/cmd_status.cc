@@ -35,7 +35,7 @@ int run_status(const Arguments& arguments, Context& context) {
     return kExitUsage;
   }
   write_out(arguments.has("json") ? to_json(status_json(shown)) + "\n"
-                                  : status_text(shown, context.terminal.out_colour));
+                                  : status_text(shown, context.terminal.out_colour, context.terminal.out_columns));
   return kExitOk;
 }
 

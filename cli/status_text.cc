@@ -12,7 +12,7 @@ namespace {
 Table::Cell plain(std::string words) { return {.words = std::move(words), .colour = Colour::kNone}; }
 Table::Cell phase(const std::string& name) { return {.words = name, .colour = phase_colour(name)}; }
 
-std::string mesh_text(const MeshStatus& mesh, bool colour) {
+std::string mesh_text(const MeshStatus& mesh, bool colour, std::size_t columns) {
   std::vector<std::string> dims;
   for (const auto& [name, size] : mesh.dims) dims.push_back(text(name, "=", size));
   std::string out = text("\nmesh ", paint(Colour::kBold, mesh.name, colour), "   ", join(dims, " × "), "   ",
@@ -23,10 +23,10 @@ std::string mesh_text(const MeshStatus& mesh, bool colour) {
                plain(rank.pid == 0 ? std::string() : text(rank.pid)),
                plain(rank.generation == 0 ? std::string() : text(rank.generation)), plain(rank.end)});
   }
-  return out + table.render(colour);
+  return out + table.render(colour, columns);
 }
 
-std::string hosts_text(const JobStatus& status, bool colour) {
+std::string hosts_text(const JobStatus& status, bool colour, std::size_t columns) {
   Table table({"  HOST", "PHASE", "ROLE", "KEEPER", "DAEMON STARTS", "SILENT", "ROUND TRIP"});
   const bool live = status.supervisor_pid != 0;  // the journal knows no silences
   for (const HostStatus& host : status.hosts) {
@@ -37,7 +37,7 @@ std::string hosts_text(const JobStatus& status, bool colour) {
          plain(live ? to_text(Duration::milliseconds(host.silent_milliseconds)) : std::string()),
          plain(live && host.round_trip_microseconds > 0 ? text(host.round_trip_microseconds, " us") : std::string())});
   }
-  return text("\n", table.render(colour));
+  return text("\n", table.render(colour, columns));
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Colour phase_colour(std::string_view phase) {
   return Colour::kNone;
 }
 
-std::string status_text(const JobStatus& status, bool colour) {
+std::string status_text(const JobStatus& status, bool colour, std::size_t columns) {
   const bool ended = status.verdict.has_value();
   std::string supervisor = text("supervisor pid ", status.supervisor_pid);
   if (status.supervisor_pid == 0) supervisor = ended ? "" : "no supervisor answers; this is what its journal says";
@@ -62,8 +62,8 @@ std::string status_text(const JobStatus& status, bool colour) {
                 "): ", printable(status.verdict->reason), "\n");
     if (status.verdict->cause.rank) out += text("root cause ", cause_text(status.verdict->cause), "\n");
   }
-  for (const MeshStatus& mesh : status.meshes) out += mesh_text(mesh, colour);
-  out += hosts_text(status, colour);
+  for (const MeshStatus& mesh : status.meshes) out += mesh_text(mesh, colour, columns);
+  out += hosts_text(status, colour, columns);
   if (!status.counters.empty()) {
     std::vector<std::string> counters;
     for (const auto& [name, count] : status.counters) {

@@ -11,7 +11,8 @@
 
 namespace monarch {
 
-std::string status_text(const JobStatus& status, bool colour);
+// `columns`: as Table takes them.
+std::string status_text(const JobStatus& status, bool colour, std::size_t columns = 0);
 
 // Green, yellow or red by what a phase means.
 Colour phase_colour(std::string_view phase);

@@ -22,10 +22,13 @@ class Table {
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
 
-  // Two blanks between columns, none at the end of a line; an empty cell is shown as -.
-  std::string render(bool colour) const;
+  // Two blanks between columns, none at the end of a line; an empty cell is shown as -. What does not fit into `columns` (0: all does)
+  // goes on in indented lines below.
+  std::string render(bool colour, std::size_t columns = 0) const;
 
  private:
+  std::vector<std::size_t> line_begins(const std::vector<std::size_t>& widths, std::size_t columns) const;
+
   std::vector<std::string> titles_;
   std::vector<std::vector<Cell>> rows_;
 };

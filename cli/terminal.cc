@@ -62,6 +62,8 @@ Terminal Terminal::of_this_process() {
   Terminal terminal;
   terminal.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
   terminal.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  winsize size{};
+  if (terminal.out_is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) terminal.out_columns = size.ws_col;
   struct stat what {};
   terminal.out_is_file = ::fstat(STDOUT_FILENO, &what) == 0 && S_ISREG(what.st_mode);
   return terminal;

@@ -36,6 +36,7 @@ struct Terminal {
   bool err_is_terminal = false;
   bool err_live = false;  // and one that can move its cursor: a dumb one is told what a pipe is told
   bool out_is_file = false;
+  std::size_t out_columns = 0;  // of a terminal; 0: lines may be of any length
   bool out_colour = false;
   bool err_colour = false;
   bool quiet = false;
