@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
+#include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/table.h"
 #include "supervisor/spec/effective.h"
@@ -49,16 +50,24 @@ std::string indented(std::string_view lines, std::string_view indent) {
 
 // What a spec says of a key.
 struct InSpec {
-  std::string file;
+  std::string file;  // what it is called as a whole
+  std::vector<SpecText> sources;
   std::vector<EffectiveValue> values;
   std::vector<std::string> notes;  // where a value acts otherwise than it says
 };
 
-std::string source_text(const EffectiveValue& value, const std::string& file) {
-  const std::string place = text(printable(file), ":", value.line);
+std::string place_text(const Place& place, const InSpec& spec) {
+  const SpecText& source = spec.sources.at(place.source);
+  // A flag is one line, and says more than its number.
+  const bool flag = source.text.starts_with("--") || source.text.starts_with("MONARCH_OPT_");
+  return flag ? printable(source.text) : text(printable(source.name), ":", place.line);
+}
+
+std::string source_text(const EffectiveValue& value, const InSpec& spec) {
   switch (value.source) {
-    case EffectiveValue::Source::kWritten: return place;
-    case EffectiveValue::Source::kTopLevel: return text("`supervision` at the top level, ", place);
+    case EffectiveValue::Source::kWritten: return place_text(value.place, spec);
+    case EffectiveValue::Source::kTopLevel:
+      return text("`supervision` at the top level, ", place_text(value.place, spec));
     case EffectiveValue::Source::kDefault: return "default";
     case EffectiveValue::Source::kDerived: return "default, as the dimensions of the meshes make it";
     case EffectiveValue::Source::kNone: return "not written, and no default";
@@ -80,7 +89,7 @@ std::string_view source_name(EffectiveValue::Source source) {
 Json value_json(const EffectiveValue& value, const InSpec& spec) {
   Json out = Json::object({{"path", value.path}, {"source", source_name(value.source)}});
   if (value.source != EffectiveValue::Source::kNone) out.set("value", value.value);
-  if (value.line > 0) out.set("file", spec.file).set("line", value.line);
+  if (value.place.line > 0) out.set("file", spec.sources.at(value.place.source).name).set("line", value.place.line);
   return out;
 }
 
@@ -134,7 +143,7 @@ std::string values_text(const InSpec& spec, bool colour) {
     const bool cut = spec.values.size() > 1 && value.value.size() > kLongestCell;
     table.add({{.words = value.path, .colour = Colour::kNone},
                {.words = cut ? value.value.substr(0, kLongestCell) + "..." : value.value, .colour = Colour::kBold},
-               {.words = source_text(value, spec.file), .colour = Colour::kNone}});
+               {.words = source_text(value, spec), .colour = Colour::kNone}});
   }
   out += indented(table.render(colour), "    ");
   for (const std::string& note : spec.notes) out += wrapped(text("note: ", printable(note)), "    ");
@@ -195,17 +204,18 @@ bool is_error_id(std::string_view written) {
 }
 
 // Nothing: stderr says why.
-std::optional<InSpec> look_into(const std::string& file, const NamedKey& key, const Context& context) {
-  const auto input = take_spec(file, context.terminal);
+std::optional<InSpec> look_into(const Arguments& arguments, const NamedKey& key, const Context& context) {
+  const auto written = arguments.positionals();
+  const auto input = take_spec(written.size() > 1 ? std::optional(written[1]) : std::nullopt, arguments, context);
   if (!input) return std::nullopt;
-  Report nobody(file, input->text);
-  const auto root = read_yaml(input->text, nobody);
-  if (!root) return std::nullopt;  // take_spec() has read the same text
-  InSpec spec{.file = file, .values = effective_values(*root, input->spec, key), .notes = {}};
+  InSpec spec{.file = input->name,
+              .sources = input->sources,
+              .values = effective_values(input->tree, input->spec, key),
+              .notes = {}};
   // A mesh's own words count for it, not those of the top level.
   if (key.row_path.starts_with("supervision")) {
     const auto of_mesh = find_key(text("meshes.*.", key.path));
-    for (EffectiveValue& value : effective_values(*root, input->spec, *of_mesh)) {
+    for (EffectiveValue& value : effective_values(input->tree, input->spec, *of_mesh)) {
       if (value.source == EffectiveValue::Source::kWritten) spec.values.push_back(std::move(value));
     }
   }
@@ -245,7 +255,26 @@ int explain_top(const Arguments& arguments, const Context& context) {
   return kExitOk;
 }
 
+bool has_spec(const Arguments& arguments) { return arguments.positionals().size() > 1 || arguments.has("file"); }
+
+// Flags that change a spec say nothing where there is none. Variables are set for other commands, too.
+std::optional<Complaint> check_flags(const Arguments& arguments) {
+  const bool key = !arguments.positionals().empty() && !is_error_id(arguments.positional(0));
+  for (const Flag& flag : overlay_flags()) {
+    if (!arguments.has(flag.name) || arguments.from_variable(flag.name) || (key && has_spec(arguments))) continue;
+    return Complaint{
+        .id = "E0903",
+        .message = text("`--", flag.name, "` changes a spec, and there is ", key ? "none" : "no key to look up"),
+        .help = "monarch explain KEY SPEC shows the value of a key in a spec"};
+  }
+  return std::nullopt;
+}
+
 int run_explain(const Arguments& arguments, Context& context) {
+  if (const auto wrong = check_flags(arguments)) {
+    say_error(context.terminal, *wrong);
+    return kExitUsage;
+  }
   const bool whole = arguments.has("all") || arguments.has("schema");
   if (whole && (!arguments.positionals().empty() || (arguments.has("all") && arguments.has("schema")))) {
     const std::string_view flag = arguments.has("schema") ? "--schema" : "--all";
@@ -265,8 +294,8 @@ int run_explain(const Arguments& arguments, Context& context) {
   const auto key = find_key(written);
   if (!key) return fail(context, text("there is no key `", printable(written), "`"), suggest_keys(written));
   std::optional<InSpec> spec;
-  if (arguments.positionals().size() > 1) {
-    spec = look_into(arguments.positional(1), *key, context);
+  if (has_spec(arguments)) {
+    spec = look_into(arguments, *key, context);
     if (!spec) return kExitUsage;
     if (spec->values.empty() && key->path != key->row_path)
       return fail(context, text(printable(spec->file), " has nothing called `", printable(written), "`"),
@@ -281,20 +310,22 @@ int run_explain(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command explain_command() {
-  return {
-      .name = "explain",
-      .summary = "document a key of the spec, its value in one and where that comes from, or an error",
-      .description =
-          "KEY is a path such as supervision.lease, meshes.trainer.gang or meshes.*.gang, or an id such as E0107.\n"
-          "Without it the keys of the top level are listed.",
-      .flags = {{.name = "all", .value = "", .help = "every key there is"},
-                {.name = "schema",
-                 .value = "",
-                 .help = "the JSON Schema (draft-07) of a spec, for editors that complete and check while one types"},
-                {.name = "json", .value = "", .help = "one object per line"}},
-      .positionals = {{.name = "KEY", .help = "a key of the spec, or the id of an error"},
-                      {.name = "SPEC", .help = "a YAML file: also the value that the key has there"}},
-      .run = run_explain};
+  std::vector<Flag> flags = {
+      {.name = "all", .value = "", .help = "every key there is"},
+      {.name = "schema",
+       .value = "",
+       .help = "the JSON Schema (draft-07) of a spec, for editors that complete and check while one types"},
+      {.name = "json", .value = "", .help = "one object per line"}};
+  for (const Flag& flag : overlay_flags()) flags.push_back(flag);
+  return {.name = "explain",
+          .summary = "document a key of the spec, its value in one and where that comes from, or an error",
+          .description =
+              "KEY is a path such as supervision.lease, meshes.trainer.gang or meshes.*.gang, or an id such as E0107.\n"
+              "Without it the keys of the top level are listed.",
+          .flags = std::move(flags),
+          .positionals = {{.name = "KEY", .help = "a key of the spec, or the id of an error"},
+                          {.name = "SPEC", .help = "a YAML file: also the value that the key has there"}},
+          .run = run_explain};
 }
 
 }  // namespace monarch

@@ -19,21 +19,28 @@ std::optional<SpecInput> loaded(const SpecParts& parts, const Terminal& terminal
                    .notes = std::move(outcome.loaded->notes),
                    .name = parts.files.front().name,
                    .text = std::move(outcome.loaded->text),
-                   .directory = parts.files.front().directory};
+                   .directory = parts.files.front().directory,
+                   .tree = std::move(outcome.loaded->tree),
+                   .sources = std::move(outcome.sources)};
 }
 
 }  // namespace
 
 std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context) {
   const std::vector<std::string>& written = arguments.positionals();
-  const TakenParts taken = take_parts(written.empty() ? std::nullopt : std::optional(written.front()), arguments);
+  return take_spec(written.empty() ? std::nullopt : std::optional(written.front()), arguments, context);
+}
+
+std::optional<SpecInput> take_spec(const std::optional<std::string>& spec, const Arguments& arguments,
+                                   const Context& context) {
+  const TakenParts taken = take_parts(spec, arguments);
   for (const Complaint& complaint : taken.complaints) say_error(context.terminal, complaint);
   if (!taken.refused.diagnostics.empty()) {
     write_err(render(taken.refused, {.colour = context.terminal.err_colour}));
   }
   if (!taken.parts) return std::nullopt;
   std::optional<SpecInput> input = loaded(*taken.parts, context.terminal);
-  if (input && (!written.empty() || arguments.has("file"))) input->origin = write_origin(*taken.parts);
+  if (input && (spec || arguments.has("file"))) input->origin = write_origin(*taken.parts);
   if (!input || !arguments.has("save")) return input;
   const std::string path = *arguments.value("save");
   const Status saved = save_spec(path, {.text = input->text, .directory = input->directory});

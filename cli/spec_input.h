@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/spec/spec.h"
 #include "transport/base/result.h"
 
 namespace monarch {
@@ -22,10 +23,15 @@ struct SpecInput {
   std::string text;                // the whole spec as one file
   std::string directory;           // absolute; of the first file
   std::string origin{};            // of its files and flags, as spec_origin.h writes it; empty: it was made of no file
+  YamlNode tree;                   // the spec, with places in the sources
+  std::vector<SpecText> sources;   // its files and flags
 };
 
 // Nothing: stderr says why, and the command exits 2.
 std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context);
+// Of a command whose SPEC is not its first argument; nothing: it was not written.
+std::optional<SpecInput> take_spec(const std::optional<std::string>& spec, const Arguments& arguments,
+                                   const Context& context);
 std::optional<SpecInput> take_spec(const std::string& path, const Terminal& terminal);
 
 // The spec of a job that was started with it.

@@ -85,11 +85,11 @@ class Walker {
   static bool has_rows(const std::string& row_path) { return !keys_below(row_path).empty(); }
 
   void add(const KeyRow& row, const std::string& row_path, const std::string& path, const Spot& spot, bool optional) {
-    EffectiveValue value{.path = path, .value = "", .source = EffectiveValue::Source::kNone, .line = 0};
+    EffectiveValue value{.path = path, .value = "", .source = EffectiveValue::Source::kNone, .place = {}};
     if (spot.node != nullptr) {
       value.value = yaml_flow(*spot.node);
       value.source = EffectiveValue::Source::kWritten;
-      value.line = spot.key.line;
+      value.place = spot.key;
     } else if (!take_from_top_level(row_path, value)) {
       value.value = row.default_value;
       if (!value.value.empty()) value.source = EffectiveValue::Source::kDefault;
@@ -130,7 +130,7 @@ class Walker {
     if (spot.node == nullptr) return false;
     value.value = yaml_flow(*spot.node);
     value.source = EffectiveValue::Source::kTopLevel;
-    value.line = spot.key.line;
+    value.place = spot.key;
     return true;
   }
 

@@ -26,11 +26,11 @@ struct EffectiveValue {
   std::string path;   // "meshes.trainer.gang"
   std::string value;  // as a spec would write it; empty with kNone
   Source source = Source::kNone;
-  std::uint32_t line = 0;  // kWritten, and kTopLevel if it is written there
+  Place place{};  // kWritten and kTopLevel: of the key
 };
 
 // One for each key with a value at or below `key`; `*` stands for every name that the spec has there. Empty: the spec has nothing of
-// that name. load_spec made `job` of `root`.
+// that name. `root` and `job` are of one LoadedSpec.
 std::vector<EffectiveValue> effective_values(const YamlNode& root, const JobSpec& job, const NamedKey& key);
 
 }  // namespace monarch

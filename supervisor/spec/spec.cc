@@ -122,7 +122,7 @@ SpecOutcome load_spec(const SpecParts& parts) {
     if (!report.failed()) {
       auto whole = is_one_file(parts) ? std::optional(parts.files.front().text) : merged_text(*root, job, report);
       std::vector<std::string> notes = notes_about(job);
-      if (whole) outcome.loaded = LoadedSpec{std::move(job), std::move(notes), std::move(*whole)};
+      if (whole) outcome.loaded = LoadedSpec{std::move(job), std::move(notes), std::move(*whole), *root};
     }
   }
   outcome.diagnostics = report.diagnostics();

@@ -12,6 +12,7 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/spec/diagnostics.h"
 #include "supervisor/spec/flag_text.h"
+#include "supervisor/spec/yaml.h"
 #include "transport/base/result.h"
 
 namespace monarch {
@@ -34,6 +35,7 @@ struct LoadedSpec {
   JobSpec spec;
   std::vector<std::string> notes;  // defaults that this build cannot honour yet; `run` and `plan` say them once
   std::string text;                // the whole spec as one file: the only file's own bytes, or the parts merged
+  YamlNode tree;                   // the same, with places in the outcome's sources
 };
 
 struct SpecText {

@@ -151,11 +151,9 @@ constexpr std::string_view kSpec =
 std::vector<std::string> values(std::string_view key) {
   const SpecOutcome outcome = load_text(kSpec);
   EXPECT_TRUE(outcome.loaded) << render(outcome.diagnostics, kSpec);
-  Report report("spec.yaml", kSpec);
-  const auto root = read_yaml(kSpec, report);
   std::vector<std::string> out;
-  for (const EffectiveValue& v : effective_values(*root, outcome.loaded->spec, *find_key(key)))
-    out.push_back(text(v.path, " ", v.value, " ", static_cast<int>(v.source), " ", v.line));
+  for (const EffectiveValue& v : effective_values(outcome.loaded->tree, outcome.loaded->spec, *find_key(key)))
+    out.push_back(text(v.path, " ", v.value, " ", static_cast<int>(v.source), " ", v.place.line));
   return out;
 }
 
