@@ -48,11 +48,13 @@ std::string terminal_event_line(const JobEvent& event, bool colour) {
 Announcer::Announcer(const JobSpec& spec, const Terminal& terminal) : terminal_(terminal) {
   const std::uint32_t wanted = spec.hosts_needed() + spec.launch.spares;
   for (const PoolHost& host : virtual_hosts(std::min(wanted, spec.pool_size()))) hosts_.push_back(host.name);
+  for (const MeshSpec& mesh : spec.meshes) gangs_.emplace_back(mesh.name, mesh.gangs());
 }
 
 std::string Announcer::on_event(const JobEvent& event) {
   if (event.type == "host.ready") ready_.insert(event.host);
   if (event.type == "host.lost") ready_.insert(event.host);  // it is no longer waited for
+  if (event.type == "gang.running") ++gangs_running_[event.mesh];
   if (event.type == "job.running") phase_ = Phase::kRunning;
   if (event.type == "job.stopping") phase_ = Phase::kStopping;
   if (event.type == "job.ended") phase_ = Phase::kEnded;
@@ -67,6 +69,9 @@ void Announcer::on_status(const JobStatus& status) {
   for (const HostStatus& host : status.hosts) {
     if (host.phase != "cold" && host.phase != "launching" && host.phase != "joining") ready_.insert(host.name);
   }
+  for (const MeshStatus& mesh : status.meshes) {
+    if (mesh.phase != "waiting" && mesh.phase != "starting") gangs_running_[mesh.name] = UINT32_MAX;  // of all of them
+  }
   if (status.phase == "running") phase_ = Phase::kRunning;
   if (status.phase == "stopping") phase_ = Phase::kStopping;
   if (status.phase == "ended") phase_ = Phase::kEnded;
@@ -80,9 +85,23 @@ std::vector<std::string> Announcer::missing_hosts() const {
   return missing;
 }
 
+std::vector<std::string> Announcer::missing_meshes() const {
+  std::vector<std::string> missing;
+  for (const auto& [mesh, gangs] : gangs_) {
+    const auto running = gangs_running_.find(mesh);
+    if (running == gangs_running_.end() || running->second < gangs) missing.push_back(mesh);
+  }
+  return missing;
+}
+
 std::string Announcer::waited_for(Duration waited) const {
   const std::vector<std::string> missing = missing_hosts();
-  if (missing.empty()) return text("ranks are starting (", seconds_text(waited), ")");
+  if (missing.empty()) {
+    const std::vector<std::string> meshes = missing_meshes();
+    return text("waiting ",
+                meshes.empty() ? "until every mesh is ready" : text("for the ranks of ", some_names(meshes)), " (",
+                seconds_text(waited), ")");
+  }
   return text("waiting for ", some_names(missing), " (", seconds_text(waited), ")");
 }
 

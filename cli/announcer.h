@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/terminal.h"
@@ -35,12 +36,16 @@ class Announcer {
  private:
   enum class Phase : std::uint8_t { kStarting, kRunning, kStopping, kEnded };
   std::vector<std::string> missing_hosts() const;
+  // Meshes whose gangs do not all run yet.
+  std::vector<std::string> missing_meshes() const;
   std::string waited_for(Duration waited) const;
 
   Terminal terminal_;
   Phase phase_ = Phase::kStarting;
   std::vector<std::string> hosts_;
   std::set<std::string> ready_;
+  std::vector<std::pair<std::string, std::uint32_t>> gangs_;  // of each mesh, how many
+  std::map<std::string, std::uint32_t> gangs_running_;
 };
 
 // "2026-11-20T12:04:41.120Z error host.lost v2: …"

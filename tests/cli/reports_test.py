@@ -82,6 +82,18 @@ class Reports(jobs.JobTest):
             self.assertRegex(done.err, rf"\Aerror\[E0904\]: {flags[0]}")
         self.assertEqual(self.jobs(), [])
 
+    def test_the_readmes_lines_for_ci_hold(self):
+        with open(os.path.join(harness.ROOT, "README.md"), encoding="utf-8") as file:
+            words = re.search(r"- run: build/cli/monarch (run configs/smoke-ci.yaml .*)", file.read())[1].split()
+        words[1] = os.path.join(harness.ROOT, words[1])
+        done = self.in_ci(*words)
+        self.assertEqual(done.status, 0, done)
+        self.assertEqual(sorted(re.findall(r"^\[smoke/\d@v\d\] (rank .*)$", done.out, re.MULTILINE)),
+                         [f"rank {r} of 4 on v{r // 2 + 1}" for r in range(4)])
+        self.assertEqual(len(self.cases(self.path("work", "junit.xml"))), 5)
+        self.assertIn("verdict.json", os.listdir(self.path("work", "out")))
+        self.assert_nothing_left()
+
     def test_exit_codes_by_class(self):
         failing = self.job("exit 7", hosts=1, slots=1)
         self.assertEqual(self.monarch("run", "-q", "--exit-code", "class", failing).status, 1)

@@ -72,6 +72,27 @@ TEST(Moment, IsATimeAgoATimeOfDayOrADate) {
   }
 }
 
+TEST(Announcer, NamesTheMeshesWhoseRanksAreWaitedFor) {
+  JobSpec spec = two_hosts();
+  spec.meshes.push_back(spec.meshes.front());
+  spec.meshes.back().name = "loader";
+  spec.launch.hosts = 4;
+  Announcer announcer(spec, {.err_live = true});
+  const Duration second = Duration::seconds(1);
+  for (const char* host : {"v1", "v2", "v3", "v4"}) {
+    (void)announcer.on_event(event("host.ready", "", Severity::kInfo, host));  // what it says is not looked at here
+  }
+  EXPECT_NE(announcer.progress(second).find("waiting for the ranks of trainer, loader (1s)"), std::string::npos)
+      << announcer.progress(second);
+  JobEvent running = event("gang.running", "");
+  running.mesh = "trainer";
+  (void)announcer.on_event(running);
+  EXPECT_NE(announcer.progress(second).find("waiting for the ranks of loader (1s)"), std::string::npos);
+  running.mesh = "loader";
+  (void)announcer.on_event(running);
+  EXPECT_NE(announcer.progress(second).find("waiting until every mesh is ready (1s)"), std::string::npos);
+}
+
 TEST(RankList, TakesNumbersAndRanges) {
   const auto list = RankList::parse("3,7-9");
   ASSERT_TRUE(list.ok());
