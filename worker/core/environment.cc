@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kForeignNames = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS",
                                                            "SLURM_NPROCS", "MPI_LOCALRANKID"};
+constexpr std::array<std::string_view, 2> kMeshNames = {"MONARCH_JOB_ID", "MONARCH_MESH"};
 // PMI_, PMI2_ and PMIX_ all begin with the first.
 constexpr std::array<std::string_view, 3> kForeignPrefixes = {"PMI", "OMPI_", "SLURM_STEP_"};
 
@@ -102,6 +103,14 @@ Environment rank_environment(const Environment& base, const Environment& gang, c
   environment[std::string(kHostVariable)] = keys.host_name;
   environment[std::string(kRankKeyVariable)] = rank_key(keys.rank, keys.generation);
   return environment;
+}
+
+Environment setup_environment(const Environment& base, const Environment& gang, const RankEnvironment& keys) {
+  Environment of_mesh;
+  for (const std::string_view name : kMeshNames) {
+    if (const auto found = gang.find(std::string(name)); found != gang.end()) of_mesh.insert(*found);
+  }
+  return rank_environment(base, of_mesh, {}, keys);
 }
 
 Environment spawned_environment(const Environment& base, const Environment& added) {

@@ -59,6 +59,10 @@ Environment release_loader_variables(const Environment& environment);
 // Neither those nor held ones.
 Environment without_loader_variables(const Environment& environment);
 
+// Of a mesh's setup: rank_base(), what names job and mesh among a gang's variables, and the keys. It knows nothing of the
+// gang and the rank whose process runs it.
+Environment setup_environment(const Environment& base, const Environment& gang, const RankEnvironment& keys);
+
 // Of a process that is no rank: all of the keeper's but the keeper's door, and `added`.
 Environment spawned_environment(const Environment& base, const Environment& added);
 

@@ -111,9 +111,8 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   options.program = order.program;
   const Environment base = rank_base(options_.base);
   const bool has_setup = preparation->mesh_setup != nullptr;
-  // The setup is the mesh's: it knows nothing of this gang and rank but the keys, by which what it leaves is found.
   options.environment =
-      environment_lines(has_setup ? rank_environment(base, {}, {}, preparation->keys)
+      environment_lines(has_setup ? setup_environment(base, order.gang_env, preparation->keys)
                                   : rank_environment(base, order.gang_env, order.own_env, preparation->keys));
   options.kept = reservations_.sockets(process.reservation, process.ports);
   if (has_setup) options.kept.push_back(preparation->mesh_setup->descriptor());

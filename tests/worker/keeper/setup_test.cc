@@ -52,14 +52,14 @@ TEST_P(SetupOf, RunsOnceForAllRanksAndIsTheBaseOfTheirEnvironment) {
 
 TEST_P(SetupOf, KnowsNothingOfTheGangAndTheRankAndIsInTheirWorkingDirectory) {
   begin();
-  Start start = order("echo \"${B-none} ${C-none} $PWD $MONARCH_HOST\"; read line || echo no input", {"true"});
-  start.env = {{"B", "gang"}};
+  Start start = order("echo \"${B-none} ${C-none} $PWD $MONARCH_HOST $MONARCH_MESH\"; read line || echo no input", {"true"});
+  start.env = {{"B", "gang"}, {"MONARCH_MESH", "trainer"}};
   start.ranks[0].env["C"] = "own";
   start.workdir = folder_;
   run(start);
   ASSERT_TRUE(await_ends(1));
   EXPECT_EQ(reports_[key(0)].end.value, 0);
-  EXPECT_EQ(output(0), "none none " + folder_ + " v1\nno input\n");
+  EXPECT_EQ(output(0), "none none " + folder_ + " v1 trainer\nno input\n");
 }
 
 TEST_P(SetupOf, LetsItsPathFindTheProgram) {
