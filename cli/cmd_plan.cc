@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -11,6 +12,7 @@
 #include "supervisor/core/placement.h"
 #include "supervisor/core/rank_env.h"
 #include "transport/base/json.h"
+#include "transport/base/launcher_variables.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -86,6 +88,50 @@ std::string shown_value(const EnvVariable& variable) {
   return variable.value;
 }
 
+constexpr std::string_view kChosen = "(chosen at the start)";
+
+std::string variable_json(const MeshSpec& mesh, RankId rank, std::string_view name, Json value, std::string_view from) {
+  return to_json(Json::object({{"v", 1},
+                               {"type", "variable"},
+                               {"mesh", mesh.name},
+                               {"rank", rank.rank.value()},
+                               {"name", name},
+                               {"value", std::move(value)},
+                               {"from", from}})) +
+         "\n";
+}
+
+// What a rank on a virtual host has from the submitting shell, by name: the values may be secrets.
+struct Inherited {
+  std::vector<std::string> kept;
+  std::vector<std::string> left_out;
+};
+
+Inherited inherited_from(const Environment& shell, const std::set<std::string, std::less<>>& given) {
+  Inherited inherited;
+  for (const auto& [name, value] : shell.all()) {
+    if (given.contains(name)) continue;
+    (is_foreign_launcher_variable(name) ? inherited.left_out : inherited.kept).push_back(printable(name));
+  }
+  return inherited;
+}
+
+// Words in lines of that many columns; nothing where there are none.
+std::string wrapped(std::string_view title, const std::vector<std::string>& words, std::size_t columns) {
+  if (words.empty()) return "";
+  const std::size_t most = columns == 0 ? 120 : columns;
+  std::string out;
+  std::string line(title);
+  for (const std::string& word : words) {
+    if (display_width(line) + word.size() + 1 > most && line.find_first_not_of(' ') != std::string::npos) {
+      out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+      line = "    ";
+    }
+    line += word + " ";
+  }
+  return out + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
 std::string rank_plan(const Plan& plan, RankId rank, const Context& context, bool json) {
   const MeshSpec& mesh = plan.spec().meshes[rank.mesh.value()];
   const std::vector<EnvVariable> variables = rank_environment({.spec = plan.spec(),
@@ -98,27 +144,40 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
                                                                .passed = passed_variables(mesh, context.env)},
                                                               rank);
   const std::string& host = plan.hosts[plan.placement.host_of(rank).value()].name;
+  std::set<std::string, std::less<>> given;
+  for (const EnvVariable& variable : variables) given.insert(variable.name);
   std::string out;
   if (!json)
     out = text("\nenvironment of ", mesh.name, "/", rank.rank.value(), " on ", host, ", over that of this shell\n");
   Table table({"  VARIABLE", "VALUE", "FROM"});
   for (const EnvVariable& variable : variables) {
     if (json) {
-      append_json(out, Json::object({{"v", 1},
-                                     {"type", "variable"},
-                                     {"mesh", mesh.name},
-                                     {"rank", rank.rank.value()},
-                                     {"name", variable.name},
-                                     {"value", shown_value(variable)},
-                                     {"from", origin_name(variable.origin)}}));
-      out.push_back('\n');
+      out += variable_json(mesh, rank, variable.name, shown_value(variable), origin_name(variable.origin));
     } else {
       table.add({{.words = "  " + variable.name, .colour = Colour::kNone},
                  {.words = shown_value(variable), .colour = Colour::kNone},
                  {.words = std::string(origin_name(variable.origin)), .colour = Colour::kDim}});
     }
   }
-  return json ? out : out + table.render(context.terminal.out_colour, context.terminal.out_columns);
+  for (const std::string_view name : kChosenAtStart) {
+    given.emplace(name);
+    if (json) {
+      out += variable_json(mesh, rank, name, kChosen, "worker");
+    } else {
+      table.add({{.words = text("  ", name), .colour = Colour::kNone},
+                 {.words = std::string(kChosen), .colour = Colour::kNone},
+                 {.words = "worker", .colour = Colour::kDim}});
+    }
+  }
+  const Inherited inherited = inherited_from(context.env, given);
+  if (json) {
+    for (const std::string& name : inherited.kept) out += variable_json(mesh, rank, name, Json(), "shell");
+    return out;
+  }
+  out += table.render(context.terminal.out_colour, context.terminal.out_columns);
+  out += wrapped("  as in this shell: ", inherited.kept, context.terminal.out_columns);
+  return out +
+         wrapped("  left out, since another launcher set them: ", inherited.left_out, context.terminal.out_columns);
 }
 
 struct WantedRanks {

@@ -1,6 +1,5 @@
 #include "worker/core/environment.h"
 
-#include <algorithm>
 #include <array>
 
 #include "transport/base/text.h"
@@ -9,11 +8,7 @@ namespace monarch {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kForeignNames = {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS",
-                                                           "SLURM_NPROCS", "MPI_LOCALRANKID"};
 constexpr std::array<std::string_view, 2> kMeshNames = {"MONARCH_JOB_ID", "MONARCH_MESH"};
-// PMI_, PMI2_ and PMIX_ all begin with the first.
-constexpr std::array<std::string_view, 3> kForeignPrefixes = {"PMI", "OMPI_", "SLURM_STEP_"};
 
 constexpr std::string_view kLoaderPrefix = "LD_";
 constexpr std::string_view kHeldPrefix = "MONARCH_HELD_LD_";
@@ -51,12 +46,6 @@ std::vector<std::string> environment_lines(const Environment& environment) {
   lines.reserve(environment.size());
   for (const auto& [name, value] : environment) lines.push_back(text(name, '=', value));
   return lines;
-}
-
-bool is_foreign_launcher_variable(std::string_view name) {
-  return std::find(kForeignNames.begin(), kForeignNames.end(), name) != kForeignNames.end() ||
-         std::any_of(kForeignPrefixes.begin(), kForeignPrefixes.end(),
-                     [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 bool is_loader_variable(std::string_view name) { return name.starts_with(kLoaderPrefix); }

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "transport/base/ids.h"
+#include "transport/base/launcher_variables.h"
 
 namespace monarch {
 
 using Environment = std::map<std::string, std::string>;
 
-inline constexpr std::string_view kJobUuidVariable = "MONARCH_JOB_UUID";
 inline constexpr std::string_view kHostVariable = "MONARCH_HOST";
-inline constexpr std::string_view kRankKeyVariable = "MONARCH_RANK_KEY";
 inline constexpr std::string_view kKeeperFdVariable = "MONARCH_KEEPER_FD";
 
 // What names a rank's containment: MONARCH_RANK_KEY, and the last part of its cgroup. "0.3.2.17" is generation (2, 17) of
@@ -30,9 +29,6 @@ std::string rank_key(RankId rank, Generation generation);
 Environment environment_from(const char* const* lines);
 Environment environment_from(const std::vector<std::string>& lines);
 std::vector<std::string> environment_lines(const Environment& environment);
-
-// Variables by which Slurm and MPI launchers tell a process its place. Left in, a rank would believe that it is theirs.
-bool is_foreign_launcher_variable(std::string_view name);
 
 struct RankEnvironment {
   std::string job_uuid;  // hexadecimal

@@ -1,0 +1,21 @@
+#pragma once
+
+// Names of environment variables that a rank does not get from whoever started the job, or gets from its worker alone: what the
+// worker does, and `plan` tells beforehand.
+//
+// Thread: pure functions and constants.
+
+#include <array>
+#include <string_view>
+
+namespace monarch {
+
+// Variables by which Slurm and MPI launchers tell a process its place. Left in, a rank would believe that it is theirs.
+bool is_foreign_launcher_variable(std::string_view name);
+
+// The marks by which a rank's processes are found again; MONARCH_HOST is one too, and no secret before the start.
+inline constexpr std::string_view kJobUuidVariable = "MONARCH_JOB_UUID";
+inline constexpr std::string_view kRankKeyVariable = "MONARCH_RANK_KEY";
+inline constexpr std::array<std::string_view, 2> kChosenAtStart = {kJobUuidVariable, kRankKeyVariable};
+
+}  // namespace monarch
