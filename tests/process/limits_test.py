@@ -84,6 +84,18 @@ class Floods(jobs.JobTest):
                 return
         self.fail(f"each time: {seen}")
 
+    def test_words_of_a_rank_delay_no_beat_by_half_a_second(self):
+        """Datagrams at NOTIFY_SOCKET, as fast as they are taken, for four seconds."""
+        self.write("talk.py", "import os, socket, time\nlink = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+                   "door = os.environ.get('NOTIFY_SOCKET')\nuntil = time.monotonic() + 4\n"
+                   "while door and time.monotonic() < until: link.sendto(b'X_MONARCH_STEP=%d' % time.monotonic_ns(), door)\n")
+        seen = []
+        for _ in range(self.ATTEMPTS):
+            seen.append(self.flood("python3 talk.py"))
+            if not seen[-1]:
+                return
+        self.fail(f"each time: {seen}")
+
 
 if __name__ == "__main__":
     harness.main()

@@ -4,6 +4,7 @@ A guard that plants before it begins stands in for whoever was faster: it puts a
 each file of a job, of which a real attacker knows the names as well as we do.
 """
 
+import json
 import os
 import shlex
 import stat
@@ -23,6 +24,14 @@ try:
     print("answer", link.recv(100))
 except ConnectionResetError:
     print("answer b''")
+"""
+
+SPEAK = """
+import socket, sys
+link = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+link.connect(sys.argv[1])
+link.send(b"X_MONARCH_STEP=666\\nSTATUS=foreign")
+print("sent")
 """
 
 
@@ -143,6 +152,39 @@ class OtherUsers(users.UserTest):
         self.assertEqual(self.status()["counters"]["viewers.refused"], 1)
         os.chmod(self.path("run", "monarch"), 0o700)
         self.finish(run)
+
+    def test_a_ranks_sockets_hear_its_user_alone(self):
+        script = "env | grep -E '^(NOTIFY_SOCKET|MONARCH_SOCKET|MONARCH_EVENTS)=' > doors; mark there\n"
+        run = self.start("run", self.job(script + "until [ -e go ]; do sleep 0.05; done", hosts=1, slots=1))
+        self.wait_for_marks("there", 1)
+        doors = dict(line.split("=", 1) for line in self.read("work", "doors").splitlines())
+        if not doors:
+            self.write("go", "")
+            self.end_of(run, 0, "succeeded")
+            self.skipTest("ranks of this build have no sockets to speak at")
+        self.assertEqual(set(doors), {"NOTIFY_SOCKET", "MONARCH_SOCKET", "MONARCH_EVENTS"})
+        for door in doors.values():
+            self.assertEqual(stat.S_IMODE(os.stat(door).st_mode), 0o600, door)
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.dirname(door)).st_mode), 0o700, door)
+            self.assertEqual(os.stat(door).st_uid, self.uid, door)
+        notify = doors["NOTIFY_SOCKET"]
+        self.assertRegex(self.as_other("/usr/bin/python3", "-c", SPEAK, notify).err, "PermissionError")
+        opened = [self.folder, self.path("run"), self.path("run", "monarch"), os.path.dirname(notify)]
+        for place in (*opened, *doors.values()):
+            os.chmod(place, 0o777)
+        self.assertEqual(self.as_other("/usr/bin/python3", "-c", SPEAK, notify).out, "sent\n")
+        for name in ("MONARCH_SOCKET", "MONARCH_EVENTS"):
+            self.assertEqual(self.as_other("/usr/bin/python3", "-c", CONNECT, doors[name]).out, "answer b''\n", name)
+        # The rank itself speaks after the other user did: once it is heard, the other one would have been.
+        done = self.as_user("/usr/bin/python3", "-c", SPEAK.replace("666", "17").replace("STATUS", "OTHER"), notify)
+        self.assertEqual(done.out, "sent\n", done)
+        for place in opened[1:]:
+            os.chmod(place, 0o700)
+        progress = lambda: self.status()["meshes"][0]["ranks"][0].get("progress") or {}
+        harness.wait_for(lambda: progress().get("step") == 17, lambda: f"what the rank said: {progress()}")
+        self.assertNotIn("foreign", json.dumps(progress()), "a word stays until another takes its place")
+        self.write("go", "")
+        self.end_of(run, 0, "succeeded")
 
     def test_no_socket_is_without_a_mode(self):
         run, _ = self.running()
