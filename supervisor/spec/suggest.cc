@@ -146,6 +146,7 @@ std::string seen_from(std::string_view path, std::string_view target) {
   if (path == "meshes.*" && target.starts_with("supervision.")) return text("`", target, "`");
   constexpr std::string_view kMesh = "meshes.*.";
   if (target.starts_with(kMesh)) return text("`", target.substr(kMesh.size()), "` of a mesh");
+  if (!path.empty() && target.find('.') == std::string_view::npos) return text("`", target, "` at the top level");
   return text("`", target, "`");
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tests/supervisor/spec/spec_text.h"
@@ -66,7 +67,55 @@ TEST(BrokenSpecs, CoverEveryErrorOfASpec) {
   }
 }
 
-// An error of arithmetic prints a value; written instead, it must work.
+// X of "did you mean `X`?" and of "`X` would work", where one value or key is meant.
+std::string suggested(const std::string& help) {
+  for (const auto& [begin, end] :
+       {std::pair<std::string, std::string>{"did you mean `", "`?"}, {"`", "` would work"}}) {
+    if (!help.starts_with(begin) || !help.ends_with(end) || help.size() <= begin.size() + end.size()) continue;
+    const std::string inner = help.substr(begin.size(), help.size() - begin.size() - end.size());
+    const bool list_or_map = inner.front() == '[' || inner.front() == '{';
+    if (inner.find('`') == std::string::npos && (list_or_map || inner.find(": ") == std::string::npos)) return inner;
+  }
+  return "";
+}
+
+// The spec with `instead` where the diagnostic points; nothing where it points at the bracket of a whole list, or a line of text that
+// is not all ASCII.
+std::optional<std::string> written_instead(const std::string& yaml, const Diagnostic& d, const std::string& instead) {
+  std::size_t line = 0;
+  for (std::uint32_t i = 1; i < d.line; ++i) line = yaml.find('\n', line) + 1;
+  const std::string whole = yaml.substr(line, yaml.find('\n', line) - line);
+  const bool ascii =
+      std::all_of(whole.begin(), whole.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  const std::size_t at = line + d.column - 1;
+  if (!ascii || d.length == 0 || yaml[at] == '[' || yaml[at] == '{') return std::nullopt;
+  return yaml.substr(0, at) + instead + yaml.substr(at + d.length);
+}
+
+TEST(BrokenSpecs, LoseTheFaultWhereTheSuggestionIsWrittenInstead) {
+  std::size_t tried = 0;
+  for (const auto& path : broken_specs()) {
+    SpecSource source = source_of(path);
+    const std::string yaml = source.text;
+    for (const Diagnostic& d : load_spec(source).diagnostics) {
+      const std::string instead = suggested(d.help);
+      const auto mended = d.line == 0 || instead.empty() ? std::nullopt : written_instead(yaml, d, instead);
+      // A key that belongs into another map is suggested with its path, and cannot stand here.
+      if (!mended || (d.id == "E0107" && instead.find('.') != std::string::npos)) continue;
+      ++tried;
+      source.text = *mended;
+      const auto left = load_spec(source).diagnostics;
+      const bool still = std::any_of(left.begin(), left.end(), [&](const Diagnostic& other) {
+        return other.id == d.id && other.line == d.line && other.column == d.column;
+      });
+      const bool unreadable =
+          std::any_of(left.begin(), left.end(), [](const Diagnostic& other) { return other.id < "E0100"; });
+      EXPECT_FALSE(still || unreadable) << path << ": " << d.message << "\nhelp: " << d.help << "\n" << *mended;
+    }
+  }
+  EXPECT_GE(tried, 100U);
+}
+
 TEST(BrokenSpecs, EveryErrorHasAPlaceOrNoLine) {
   for (const auto& path : broken_specs()) {
     const SpecSource source = source_of(path);
