@@ -102,8 +102,8 @@ std::string CiRunner::annotation(const Verdict& verdict, std::string_view job) c
     case Kind::kNone: return "";
     case Kind::kGithub: return text("::error title=", github_property(title), "::", github_message(message), "\n");
     case Kind::kAzure: return text("##vso[task.logissue type=error]", azure_message(text(title, ": ", message)), "\n");
-    case Kind::kBuildkite: return "";  // the result stands in a group that is open
-    case Kind::kGitlab: return "";     // it shows a file of --junit instead
+    case Kind::kBuildkite:          // the result stands in a group that is open
+    case Kind::kGitlab: return "";  // it shows a file of --junit instead
   }
   return "";
 }
