@@ -25,13 +25,14 @@ constexpr int kCaptureDescriptor = 199;
 constexpr std::size_t kEnvironmentBytes = 4U << 20U;  // more than execve(2) takes
 constexpr int kExitSignalBase = 128;
 
-// Told at its end, wherever that is (`exit`, or a failed command after `set -e`), and also where it set an EXIT trap of
-// its own but did not exit. All names begin alike, so that they can be left out again should the setup export them (set
-// -a). On the setup's first line, so that its lines keep their numbers.
+// Told at its end, or where it exits. No EXIT trap is set for that: with one, bash puts off its own end by a signal, and
+// may miss it while it starts a command. All names begin alike, so that they can be left out again should the setup export
+// them (set -a). On the setup's first line, so that its lines keep their numbers.
 constexpr std::string_view kBefore =
-    "__monarch_end() { __monarch_code=$?; if [[ -z ${__monarch_told-} ]]; then __monarch_told=1; "
-    "command -p env -0 >&199; fi; return $__monarch_code; }; trap __monarch_end EXIT; ";
-constexpr std::string_view kAfter = "\n__monarch_end; exit\n";
+    "__monarch_tell() { command -p env -0 >&199; }; "
+    "exit() { __monarch_code=${1-$?}; if [[ $BASHPID == \"$$\" ]]; then __monarch_tell; fi; "
+    "builtin exit \"$__monarch_code\"; }; ";
+constexpr std::string_view kAfter = "\nexit\n";
 constexpr std::array<std::string_view, 2> kOurPrefixes = {"__monarch_", "BASH_FUNC___monarch_"};
 constexpr std::array<std::string_view, 4> kShellsOwn = {"_", "SHLVL", "PWD", "OLDPWD"};
 
@@ -135,7 +136,8 @@ std::variant<std::vector<std::string>, StepFailure> run_setup(const std::string&
   if (!captured) return StepFailure{E2BIG, "read the environment that `setup` left"};
   // It cannot be empty: MONARCH_JOB_UUID is in it.
   if (captured->empty()) {
-    return StepFailure{ENODATA, "read the environment that `setup` left (it replaced its shell or its EXIT trap)"};
+    return StepFailure{ENODATA,
+                       "read the environment that `setup` left (it replaced its shell, or made `exit` something else)"};
   }
   return exported_lines(*captured, environment);
 }

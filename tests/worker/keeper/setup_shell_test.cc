@@ -52,11 +52,14 @@ TEST(SetupShell, KeepsExportedFunctionsForTheNextShell) {
 
 TEST(SetupShell, IsDoneWhereItExits) {
   EXPECT_TRUE(has(exported("export A=early; exit 0; export A=late"), "A=early"));
-  EXPECT_TRUE(has(exported("export A=early\n(exit 3)\ntrue"), "A=early"));
+  EXPECT_TRUE(has(exported("export A=early\n(export A=inner; exit 3)\ntrue"), "A=early"));
+  EXPECT_TRUE(has(exported("quit() { exit 0; }; export A=early; quit; export A=late"), "A=early"));
+  EXPECT_TRUE(has(exported("set -euo pipefail; export A=early; exit; export A=late"), "A=early"));
 }
 
 TEST(SetupShell, MayHaveAnExitTrapOfItsOwn) {
   EXPECT_TRUE(has(exported("trap 'true' EXIT; export A=after"), "A=after"));
+  EXPECT_TRUE(has(exported("trap 'true' EXIT; export A=after; exit 0"), "A=after"));
 }
 
 TEST(SetupShell, MayExportAllThatItSets) {
@@ -77,6 +80,7 @@ TEST(SetupShell, MayBeginAndEndWithAComment) {
 TEST(SetupShell, FailsAsItsLastCommandDoesOrAsItExits) {
   EXPECT_EQ(failed("export A=1; false").exit_code, 1);
   EXPECT_EQ(failed("exit 42").exit_code, 42);
+  EXPECT_EQ(failed("(exit 8)\nexit").exit_code, 8);
   EXPECT_EQ(failed("set -e; (exit 9); true").exit_code, 9);
   EXPECT_EQ(failed("if true; then").exit_code, 2) << "what bash says of a syntax error";
   EXPECT_EQ(failed("kill -KILL $$").exit_code, 128 + SIGKILL);

@@ -52,7 +52,8 @@ TEST_P(SetupOf, RunsOnceForAllRanksAndIsTheBaseOfTheirEnvironment) {
 
 TEST_P(SetupOf, KnowsNothingOfTheGangAndTheRankAndIsInTheirWorkingDirectory) {
   begin();
-  Start start = order("echo \"${B-none} ${C-none} $PWD $MONARCH_HOST $MONARCH_MESH\"; read line || echo no input", {"true"});
+  Start start =
+      order("echo \"${B-none} ${C-none} $PWD $MONARCH_HOST $MONARCH_MESH\"; read line || echo no input", {"true"});
   start.env = {{"B", "gang"}, {"MONARCH_MESH", "trainer"}};
   start.ranks[0].env["C"] = "own";
   start.workdir = folder_;
@@ -139,6 +140,16 @@ TEST_P(SetupOf, HasTheGraceOfAStopAndItsRanksAreNotExecuted) {
   }
   EXPECT_TRUE(std::filesystem::exists(path("cleaned")));
   EXPECT_FALSE(std::filesystem::exists(path("executed")));
+}
+
+TEST_P(SetupOf, EndsAtOnceByAStopWhereverItIs) {
+  begin();
+  run(order("touch " + path("up") + "; while :; do sleep 1000; done", {"true", "true"}));
+  ASSERT_TRUE(await_file("up"));
+  stop({0, 1}, Duration::seconds(60));
+  ASSERT_TRUE(await_ends(2));
+  EXPECT_EQ(reports_[key(0)].end.value, SIGTERM);
+  EXPECT_EQ(reports_[key(1)].end.value, SIGTERM);
 }
 
 TEST_P(SetupOf, IsFrozenAtTheEndOfALeaseAndGoesOnUnderANewOne) {
