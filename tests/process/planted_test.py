@@ -141,6 +141,7 @@ class OtherUsers(users.UserTest):
         self.end_of(run, 0, "succeeded")
 
     def test_another_users_connection_is_dropped_and_counted(self):
+        self.takes_root("becoming another user")
         run, job = self.running()
         door = self.path("run", "monarch", f"{job}.sock")
         done = self.as_other("/usr/bin/python3", "-c", CONNECT, door)
@@ -154,6 +155,7 @@ class OtherUsers(users.UserTest):
         self.finish(run)
 
     def test_a_ranks_sockets_hear_its_user_alone(self):
+        self.takes_root("becoming another user")
         script = "env | grep -E '^(NOTIFY_SOCKET|MONARCH_SOCKET|MONARCH_EVENTS)=' > doors; mark there\n"
         run = self.start("run", self.job(script + "until [ -e go ]; do sleep 0.05; done", hosts=1, slots=1))
         self.wait_for_marks("there", 1)
@@ -187,14 +189,12 @@ class OtherUsers(users.UserTest):
         self.end_of(run, 0, "succeeded")
 
     def test_no_socket_is_without_a_mode(self):
+        self.takes_root("seeing whose sockets they are")
         run, _ = self.running()
         pids = {p.pid for p in self.processes() if p.program in ("monarch", "monarch-worker")}
         inodes = set()
         for pid in pids:
-            try:
-                links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-            except PermissionError:
-                self.skipTest("seeing whose sockets they are takes root")
+            links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
             inodes |= {link[8:-1] for link in links if link.startswith("socket:[")}
         names = [line.split()[7:] for line in self.read("/proc/net/unix").splitlines()[1:] if line.split()[6] in inodes]
         bound = [name[0] for name in names if name]
@@ -203,6 +203,7 @@ class OtherUsers(users.UserTest):
         self.finish(run)
 
     def test_nobody_stops_another_users_job(self):
+        self.takes_root("becoming another user")
         run, job = self.running()
         for place, _, _ in os.walk(self.folder):
             if not place.startswith(self.path("state")) and not place.startswith(self.path("run")):

@@ -39,6 +39,11 @@ class UserTest(jobs.JobTest):
         for place, _, _ in os.walk(self.folder):
             os.chown(place, NOBODY, NOBODY)
 
+    def takes_root(self, what):
+        """Before anything is started: what cannot be done otherwise is skipped."""
+        if os.geteuid() != 0:
+            self.skipTest(f"{what} takes root")
+
     def start(self, *arguments, **options):
         return self.start_program(*self.prefix, self.program, *arguments, **options)
 
@@ -48,6 +53,5 @@ class UserTest(jobs.JobTest):
 
     def as_other(self, *command, **options):
         """A program of another user of the machine, to its end."""
-        if os.geteuid() != 0:
-            self.skipTest("becoming another user takes root")
+        self.takes_root("becoming another user")
         return self.start_program(*becoming(OTHER), *command, **options).finished()
