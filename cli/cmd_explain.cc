@@ -205,7 +205,7 @@ bool is_error_id(std::string_view written) {
 
 // Nothing: stderr says why.
 std::optional<InSpec> look_into(const Arguments& arguments, const NamedKey& key, const Context& context) {
-  const auto written = arguments.positionals();
+  const std::vector<std::string>& written = arguments.positionals();
   const auto input = take_spec(written.size() > 1 ? std::optional(written[1]) : std::nullopt, arguments, context);
   if (!input) return std::nullopt;
   InSpec spec{.file = input->name,

@@ -75,7 +75,7 @@ std::string yaml_flow(const YamlNode& node) {
     case YamlNode::Kind::kNothing:
     case YamlNode::Kind::kRefused: return "null";
     case YamlNode::Kind::kScalar: return yaml_scalar(node.text);
-    case YamlNode::Kind::kList: break;
+    case YamlNode::Kind::kList:
     case YamlNode::Kind::kMap: break;
   }
   std::vector<std::string> parts;

@@ -72,7 +72,7 @@ std::string suggested(const std::string& help) {
   for (const auto& [begin, end] :
        {std::pair<std::string, std::string>{"did you mean `", "`?"}, {"`", "` would work"}}) {
     if (!help.starts_with(begin) || !help.ends_with(end) || help.size() <= begin.size() + end.size()) continue;
-    const std::string inner = help.substr(begin.size(), help.size() - begin.size() - end.size());
+    std::string inner = help.substr(begin.size(), help.size() - begin.size() - end.size());
     const bool list_or_map = inner.front() == '[' || inner.front() == '{';
     if (inner.find('`') == std::string::npos && (list_or_map || inner.find(": ") == std::string::npos)) return inner;
   }
