@@ -52,13 +52,18 @@ Complaint unknown_command(const std::vector<Command>& commands, const std::strin
           .help = near ? text("did you mean `monarch ", *near, "`?") : text("one of: ", join(names, " "))};
 }
 
+// What users of mpirun and srun leave out.
+std::string behind_dashes(const Command& command) {
+  return command.program.empty() ? "" : "; the program and its flags follow `--`";
+}
+
 Complaint unknown_flag(const Command& command, const std::string& written) {
   const std::string name = written.substr(0, written.find('='));
   std::vector<std::string> known;
   for (const Flag& flag : flags_of(command)) known.push_back(text("--", flag.name));
   Complaint complaint{.id = "E0902",
                       .message = text("unknown flag `", printable(name), "` of `monarch ", command.name, "`"),
-                      .help = text("monarch ", command.name, " --help lists them")};
+                      .help = text("monarch ", command.name, " --help lists them", behind_dashes(command))};
   const std::optional<std::string> near = meant(name, known);
   if (const auto instead = instead_of_flag(command.name, name)) {
     complaint.help = *instead;
@@ -235,7 +240,8 @@ std::optional<Complaint> check_positionals(const Command& command, const Argumen
     most = positional.many ? SIZE_MAX : most + 1;
   }
   if (arguments.positionals().size() <= most) return std::nullopt;
-  return misused(command, text("unexpected argument `", printable(arguments.positionals()[most]), "`"));
+  return misused(command, text("unexpected argument `", printable(arguments.positionals()[most]), "`",
+                               arguments.program() ? "" : behind_dashes(command)));
 }
 
 ParsedLine parse_command(const Command& command, std::vector<std::string> words, const Environment& env) {

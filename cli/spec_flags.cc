@@ -122,10 +122,15 @@ TakenParts take_parts(const std::optional<std::string>& spec, const Arguments& a
   for (const auto& [flag, letter] : {std::pair("size", "-n"), std::pair("hosts", "-H")}) {
     if (!arguments.has(flag)) continue;
     const std::string written = arguments.from_variable(flag) ? option_variable(flag) : letter;
-    taken.complaints.push_back(misused(text("`", written, "` is for a program without a spec, and there is a spec"),
-                                       "`--set meshes.MESH.dims.DIM=N` changes the size of a mesh"));
+    const std::string shown = printable(paths.front());
+    std::string help = "`--set meshes.MESH.dims.DIM=N` changes the size of a mesh";
+    if (spec && !arguments.program()) help = text("the program follows `--`: monarch run -n 4 -- ", shown);
+    if (arguments.from_variable(flag)) help = "unset it";
+    taken.complaints.push_back(
+        misused(text("`", written, "` is for a program without a spec, and `", shown, "` is taken for one"), help));
   }
   SpecParts parts = flags_over(arguments);
+  if (!taken.complaints.empty()) return taken;  // that it cannot be read would mislead
   for (const std::string& path : paths) {
     auto source = read_spec_file(path);
     if (source.ok()) {
