@@ -70,13 +70,14 @@ Excerpt excerpt_of(std::string_view line, const Diagnostic& diagnostic) {
   Excerpt out;
   if (line.size() > kLongestLineShown) {
     std::size_t from = begin > kBytesBeforeCaret ? begin - kBytesBeforeCaret : 0;
-    while (from > 0 && continues_character(line[from])) --from;
+    // A character has at most three more bytes; what a flag says need not be UTF-8 at all.
+    for (int more = 0; more < 3 && from > 0 && continues_character(line[from]); ++more) --from;
     std::size_t to = std::min(line.size(), from + kLongestLineShown);
-    while (to < line.size() && continues_character(line[to])) ++to;
+    for (int more = 0; more < 3 && to < line.size() && continues_character(line[to]); ++more) ++to;
     const bool cut = to < line.size();
     line = line.substr(from, to - from);
-    begin -= from;
-    end = std::min(end - from, line.size());
+    begin = std::min(begin - from, line.size());
+    end = std::clamp(end - from, begin, line.size());
     if (from > 0) out.before = "...";
     if (cut) out.after = "...";
   }

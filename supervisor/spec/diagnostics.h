@@ -73,6 +73,7 @@ class Report {
   // The number by which a Place names this text, which must outlive the Report.
   std::uint32_t add_source(std::string file, std::string_view source);
 
+  // `id` is kept as it is: one of the register's.
   void error(std::string_view id, Place place, Fault fault);
   bool failed() const { return !found_.empty(); }
   std::size_t count() const { return found_.size(); }

@@ -174,7 +174,9 @@ bool reaches(const YamlNode& root, const Setting& setting, Report& report) {
   if (setting.path.size() < 3 || setting.path[0].text != "meshes") return true;
   const YamlNode* meshes = root.find("meshes");
   if (meshes == nullptr || !has_key(*meshes, setting.path[1], "mesh", report)) return meshes == nullptr;
-  const YamlNode* dims = meshes->find(setting.path[1].text)->find("dims");
+  const YamlNode* mesh = meshes->find(setting.path[1].text);
+  const YamlNode* dims =
+      mesh == nullptr ? nullptr : mesh->find("dims");  // `meshes` may be no map, which is reported later
   if (setting.path.size() < 4 || setting.path[2].text != "dims" || dims == nullptr) return true;
   return has_key(*dims, setting.path[3], "dimension", report);
 }

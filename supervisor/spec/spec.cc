@@ -102,7 +102,9 @@ std::optional<std::string> merged_text(const YamlNode& root, const JobSpec& job,
     return merged;
   }
   const Diagnostic& first = again.diagnostics.front();
-  report.error(first.id, {}, {.message = text("all parts together: ", first.message), .label = "", .help = first.help});
+  // The register's own id: a Report keeps no copy.
+  report.error(find_error(first.id)->id, {},
+               {.message = text("all parts together: ", first.message), .label = "", .help = first.help});
   return std::nullopt;
 }
 

@@ -78,6 +78,7 @@ class TreeBuilder final : public YAML::EventHandler {
     node.place = place_of(mark, node.quoted ? quoted_span(rest_of_line(mark)) : plain_span(rest_of_line(mark), value));
     node.text = value;
     if (node.quoted) check_closed(mark);
+    if (node.quoted) check_escapes(node);
     add(std::move(node));
   }
 
@@ -132,6 +133,15 @@ class TreeBuilder final : public YAML::EventHandler {
     report_.error("E0001", place_of(mark, 1),
                   {.message = "this is not YAML", .label = "these quotes are not closed", .help = "close them"});
     throw Stop{};
+  }
+
+  // WARNING: yaml-cpp 0.7 makes single bytes of the escapes \N and \_, which are no UTF-8.
+  void check_escapes(const YamlNode& node) {
+    if (is_utf8(node.text)) return;
+    report_.error("E0008", node.place,
+                  {.message = "an escape that yields no UTF-8",
+                   .label = "`\\N` or `\\_`",
+                   .help = "write the character itself, or \"\\u0085\" and \"\\u00a0\""});
   }
 
   // WARNING: yaml-cpp 0.7 gives a quoted scalar the tag "!", as it does for one that is written so, and drops a verbatim

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "supervisor/spec/relocate.h"
@@ -166,6 +167,27 @@ TEST(Settings, RefuseWhatIsNoPathAndValue) {
   EXPECT_EQ(ids(load_spec(parts({}, {deep + "=1"}))), std::vector<std::string>{"E0015"});
 }
 
+TEST(Settings, LieOverAnything) {
+  for (const char* overlay :
+       {"meshes: a\n", "meshes: [a]\n", "meshes: {trainer: a}\n", "meshes: {trainer: {dims: a}}\n", "meshes:\n",
+        "meshes: {}\n", "launch: a\n", "meshes: {trainer: {program: a}}\n"}) {
+    SpecParts all = parts({overlay}, {"meshes.trainer.dims.gpu=1", "launch.local.hosts=2"});
+    all.launch = FlagText{.text = "--launch local", .begin = 9};
+    all.arguments = ExtraArguments{.words = {"x"}, .mesh = ""};
+    EXPECT_NO_FATAL_FAILURE((void)render(load_spec(all))) << overlay;
+  }
+}
+
+TEST(Settings, MayHoldAnyBytes) {
+  for (const std::size_t length : {100U, 158U, 200U, 5000U}) {
+    const std::string bytes(length, '\x97');
+    for (const std::string& written : {bytes, bytes + "=1", "job=" + bytes, "job.a" + bytes + "=[" + bytes}) {
+      const std::string shown = render(load_spec(parts({}, {written})));
+      EXPECT_TRUE(std::all_of(shown.begin(), shown.end(), [](char c) { return c == '\n' || (c >= 0x20 && c < 0x7F); }));
+    }
+  }
+}
+
 SpecOutcome launched(std::string_view value) {
   SpecParts all = parts({});
   all.launch = FlagText{.text = text("--launch ", value), .begin = 9};
@@ -288,6 +310,13 @@ TEST(MovedSpec, WritesOutWhatIsRelative) {
 }
 
 TEST(MergedText, IsRefusedWhereAllPartsTogetherAreTooLarge) {
+  // 60 KiB that are written as 240 KiB, which no reader of a spec takes in one text.
+  SpecParts escaped = parts({});
+  escaped.arguments = ExtraArguments{.words = {std::string(60'000, '\x1b')}, .mesh = ""};
+  const SpecOutcome outcome = load_spec(escaped);
+  EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0014"});
+  EXPECT_TRUE(outcome.diagnostics.front().message.starts_with("all parts together: ")) << render(outcome);
+
   std::string many = "meshes: {trainer: {env: {";
   std::string more = many;
   for (int i = 0; i < 3000; ++i) {
