@@ -1,5 +1,7 @@
 #include "cli/status_text.h"
 
+#include <string_view>
+
 #include "cli/result_text.h"
 #include "cli/table.h"
 #include "supervisor/client/viewer_json.h"
@@ -8,6 +10,12 @@
 namespace monarch {
 
 namespace {
+
+// Counts what an honest job adds to at any time: no news for a person, and in --json.
+bool is_usual(std::string_view counter) {
+  const std::string_view name = counter.substr(counter.find('.') + 1);
+  return name == "accepted" || name == "handshaken" || name == "messages" || name == "disconnected";
+}
 
 Table::Cell plain(std::string words) { return {.words = std::move(words), .colour = Colour::kNone}; }
 Table::Cell phase(const std::string& name) { return {.words = name, .colour = phase_colour(name)}; }
@@ -67,7 +75,7 @@ std::string status_text(const JobStatus& status, bool colour, std::size_t column
   if (!status.counters.empty()) {
     std::vector<std::string> counters;
     for (const auto& [name, count] : status.counters) {
-      if (count != 0) counters.push_back(text(name, " ", count));
+      if (count != 0 && !is_usual(name)) counters.push_back(text(name, " ", count));
     }
     if (!counters.empty()) out += text("\ncounters  ", join(counters, "   "), "\n");
   }

@@ -202,4 +202,12 @@ TEST(StatusText, SaysWhereItsFactsComeFrom) {
             "  v1    ready  rank  -       -              -       -\n");
 }
 
+TEST(StatusText, CountsWhatAnHonestJobDoesNot) {
+  JobStatus status;
+  status.counters = {{"control.accepted", 2}, {"control.messages", 90}, {"bulk.handshaken", 2}};
+  EXPECT_EQ(status_text(status, false).find("counters"), std::string::npos);
+  status.counters.insert(status.counters.end(), {{"control.junk", 3}, {"control.silent", 0}, {"viewers.refused", 1}});
+  EXPECT_NE(status_text(status, false).find("\ncounters  control.junk 3   viewers.refused 1\n"), std::string::npos);
+}
+
 }  // namespace monarch
