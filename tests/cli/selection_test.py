@@ -10,7 +10,8 @@ class Selection(jobs.JobTest):
     def up(self, script):
         done = self.monarch("up", self.job(script))
         self.assertEqual(done.status, 0, done)
-        self.wait_for_marks("there", 4)
+        # What a rank wrote is in its file a moment after it wrote it.
+        harness.wait_for(lambda: self.shown() == [0, 1, 2, 3], "what four ranks write")
         return done.out.strip()
 
     def shown(self, *selector):
