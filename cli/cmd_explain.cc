@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::size_t kWidth = 96;
 
-// Lines of at most kWidth characters, each behind `indent`.
-std::string wrapped(std::string_view words, std::string_view indent) {
+// Lines that fit the terminal and are not too long to read, each behind `indent`.
+std::string wrapped(std::string_view words, std::string_view indent, const Terminal& terminal) {
+  const std::size_t width = terminal.out_columns == 0 ? kWidth : std::min(kWidth, terminal.out_columns);
   std::string out;
   std::string line;
   const auto flush = [&] {
@@ -30,7 +31,7 @@ std::string wrapped(std::string_view words, std::string_view indent) {
   };
   while (!words.empty()) {
     const std::size_t end = std::min(words.find(' '), words.size());
-    if (!line.empty() && indent.size() + line.size() + 1 + end > kWidth) flush();
+    if (!line.empty() && indent.size() + line.size() + 1 + end > width) flush();
     line += text(line.empty() ? "" : " ", words.substr(0, end));
     words.remove_prefix(std::min(end + 1, words.size()));
   }
@@ -121,7 +122,13 @@ Json key_json(const std::string& path, const std::string& row_path, const InSpec
   return out;
 }
 
-std::string keys_table(const std::string& row_path, bool colour) {
+// `margin` is what the table is indented by later.
+std::string render_table(const Table& table, const Terminal& terminal, std::size_t margin) {
+  const std::size_t columns = terminal.out_columns > margin ? terminal.out_columns - margin : terminal.out_columns;
+  return table.render(terminal.out_colour, columns);
+}
+
+std::string keys_table(const std::string& row_path, const Terminal& terminal, std::size_t margin) {
   Table table({"KEY", "DEFAULT", "BUILT", "WHAT IT SAYS"});
   for (const std::string& path : paths_below(row_path)) {
     if (path.ends_with("[]")) continue;
@@ -131,10 +138,10 @@ std::string keys_table(const std::string& row_path, bool colour) {
                {.words = built_text(path), .colour = Colour::kNone},
                {.words = std::string(row.doc), .colour = Colour::kNone}});
   }
-  return table.empty() ? "" : table.render(colour);
+  return table.empty() ? "" : render_table(table, terminal, margin);
 }
 
-std::string values_text(const InSpec& spec, bool colour) {
+std::string values_text(const InSpec& spec, const Terminal& terminal) {
   std::string out = text("\n  in ", printable(spec.file), "\n");
   if (spec.values.empty()) return out + "    nothing of that name\n";
   Table table({"KEY", "VALUE", "FROM"});
@@ -145,26 +152,27 @@ std::string values_text(const InSpec& spec, bool colour) {
                {.words = cut ? value.value.substr(0, kLongestCell) + "..." : value.value, .colour = Colour::kBold},
                {.words = source_text(value, spec), .colour = Colour::kNone}});
   }
-  out += indented(table.render(colour), "    ");
-  for (const std::string& note : spec.notes) out += wrapped(text("note: ", printable(note)), "    ");
+  out += indented(render_table(table, terminal, 4), "    ");
+  for (const std::string& note : spec.notes) out += wrapped(text("note: ", printable(note)), "    ", terminal);
   return out;
 }
 
-std::string key_text(const std::string& path, const std::string& row_path, const InSpec* spec, bool colour) {
+std::string key_text(const std::string& path, const std::string& row_path, const InSpec* spec,
+                     const Terminal& terminal) {
   const KeyRow& row = *find_row(row_path);
   const KeyHelp* help = find_key_help(row_path);
-  std::string out = text(paint(Colour::kBold, printable(path), colour), ": ", doc_of(row_path), "\n\n");
+  std::string out = text(paint(Colour::kBold, printable(path), terminal.out_colour), ": ", doc_of(row_path), "\n\n");
   out += text("  takes    ", takes_text(row), "\n");
   const std::string_view none = row.required ? "none: it must be written" : "none";
   out += text("  default  ", row.default_value.empty() ? none : row.default_value, "\n");
   out += text("  built    ", built_text(row_path), "\n");
   if (row_path.starts_with("supervision")) out += text("  also     meshes.*.", row_path, "\n");
-  if (help != nullptr && !help->more.empty()) out += "\n" + wrapped(help->more, "  ");
+  if (help != nullptr && !help->more.empty()) out += "\n" + wrapped(help->more, "  ", terminal);
   const std::string example = example_text(row_path);
   if (!example.empty()) out += text("\n  example\n", indented(example, "    "));
-  const std::string keys = keys_table(row_path, colour);
+  const std::string keys = keys_table(row_path, terminal, 4);
   if (!keys.empty()) out += text("\n  keys\n", indented(keys, "    "));
-  if (spec != nullptr) out += values_text(*spec, colour);
+  if (spec != nullptr) out += values_text(*spec, terminal);
   return out;
 }
 
@@ -194,7 +202,7 @@ int explain_error(const std::string& written, const Arguments& arguments, const 
     return kExitOk;
   }
   write_out(text(paint(Colour::kBold, doc->id, context.terminal.out_colour), ": ", doc->title, "\n\n",
-                 wrapped(doc->explanation, "  ")));
+                 wrapped(doc->explanation, "  ", context.terminal)));
   return kExitOk;
 }
 
@@ -236,8 +244,7 @@ int explain_all(const Arguments& arguments, const Context& context) {
     const std::string path(row.path);
     if (path.ends_with("[]")) continue;
     if (!json && !out.empty()) out += "\n";
-    out += json ? to_json(key_json(path, path, nullptr)) + "\n"
-                : key_text(path, path, nullptr, context.terminal.out_colour);
+    out += json ? to_json(key_json(path, path, nullptr)) + "\n" : key_text(path, path, nullptr, context.terminal);
   }
   write_out(out);
   return kExitOk;
@@ -245,7 +252,7 @@ int explain_all(const Arguments& arguments, const Context& context) {
 
 int explain_top(const Arguments& arguments, const Context& context) {
   if (!arguments.has("json")) {
-    write_out(keys_table("", context.terminal.out_colour));
+    write_out(keys_table("", context.terminal, 0));
     say_note(context.terminal, "monarch explain KEY tells more, as in: monarch explain meshes.*.gang");
     return kExitOk;
   }
@@ -303,7 +310,7 @@ int run_explain(const Arguments& arguments, Context& context) {
   }
   const InSpec* in_spec = spec ? &*spec : nullptr;
   write_out(arguments.has("json") ? to_json(key_json(key->path, key->row_path, in_spec)) + "\n"
-                                  : key_text(key->path, key->row_path, in_spec, context.terminal.out_colour));
+                                  : key_text(key->path, key->row_path, in_spec, context.terminal));
   return kExitOk;
 }
 

@@ -12,6 +12,7 @@ anew from what the build answers; read the difference before it is committed.
 """
 
 import os
+import re
 import shlex
 import sys
 import time
@@ -124,6 +125,17 @@ class CommandLines(harness.MonarchTest):
             self.assertIn(theirs, done.err)
             self.assertIn("belongs to user 65534", done.err)
             self.assertEqual(done.out, "")
+
+    def test_explanations_fit_a_narrow_terminal(self):
+        for what in ("supervision", "meshes.*.stop", "E0305"):
+            shown = self.start_program("/bin/sh", "-c", 'stty cols 60; exec "$0" explain "$1" --color never', harness.MONARCH,
+                                       what, terminal=True)
+            self.assertEqual(shown.wait(), 0)
+            lines = shown.out.splitlines()
+            self.assertGreater(len(lines), 3, what)
+            # What a key takes and its example are one line each, whatever the terminal.
+            long = [line for line in lines[1:] if len(line) > 60 and not re.match(r" +(takes|[a-z_]+:) ", line)]
+            self.assertEqual(long, [], what)
 
     def test_help_is_fast(self):
         self.assertLess(min(self.monarch("--help").seconds for _ in range(10)), 0.1)
