@@ -164,6 +164,7 @@ class Ends(jobs.JobTest):
             ("early", "mark early"), ("late", "until [ -e go ]; do sleep 0.05; done; mark late"))}
         run = self.start("run", self.spec(json.dumps({"version": 1, "job": "two", "meshes": meshes})))
         run.wait_for_err("gang.done early")
+        run.wait_for_err("job.running")  # one mesh may be done before the other runs
         self.assertEqual(self.status()["phase"], "running")
         self.write("go", "")
         done, _ = self.end_of(run, 0, "succeeded")
