@@ -75,16 +75,18 @@ std::string_view origin_name(EnvOrigin origin) {
     case EnvOrigin::kGang: return "gang";
     case EnvOrigin::kMesh: return "mesh";
     case EnvOrigin::kNetwork: return "network";
+    case EnvOrigin::kPorts: return "ports";
+    case EnvOrigin::kGpus: return "resources";
     case EnvOrigin::kSpec: return "env of the spec";
     case EnvOrigin::kPassed: return "env_pass";
   }
   return "";
 }
 
-// What only the start can tell is said to be so; what env_pass takes may be a secret, and is counted.
+// What only the start can tell is said to be so; what the submitting shell gives may be a secret, and is counted.
 std::string shown_value(const EnvVariable& variable) {
-  if (variable.name == "MASTER_PORT" && variable.value == "0") return "(chosen at the start)";
-  if (variable.origin == EnvOrigin::kPassed) return text("(", variable.value.size(), " bytes, not shown)");
+  if (variable.at_start) return "(chosen at the start)";
+  if (variable.secret) return text("(", variable.value.size(), " bytes, not shown)");
   return variable.value;
 }
 

@@ -41,7 +41,7 @@ std::vector<std::uint32_t> MeshSpec::coordinates_of(Rank rank) const {
 
 std::uint32_t JobSpec::hosts_needed() const {
   std::uint32_t hosts = 0;
-  for (const MeshSpec& mesh : meshes) hosts += mesh.hosts();
+  for (const MeshSpec& mesh : meshes) hosts += mesh.like ? 0 : mesh.hosts();
   return hosts;
 }
 

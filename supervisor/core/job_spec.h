@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 
@@ -69,16 +70,46 @@ struct StopPolicy {
   bool operator==(const StopPolicy&) const = default;
 };
 
+struct PortSpec {
+  std::string name;
+  std::optional<std::uint16_t> fixed;  // nothing: the keeper's choice
+  bool operator==(const PortSpec&) const = default;
+};
+
+struct ReadyPolicy {
+  ReadyKind kind = ReadyKind::kExec;
+  std::size_t port = 0;  // kTcp: index into ports
+  bool operator==(const ReadyPolicy&) const = default;
+};
+
+enum class GpuVisibility : std::uint8_t { kGang, kRank };
+
+// Of each rank. Nothing: it is not asked for, and not limited.
+struct ResourcesSpec {
+  std::optional<std::uint32_t> gpus;
+  GpuVisibility visible = GpuVisibility::kGang;
+  std::optional<std::uint32_t> cpus;
+  BindKind bind = BindKind::kNone;
+  bool operator==(const ResourcesSpec&) const = default;
+};
+
 struct MeshSpec {
   std::string name;
   std::vector<Dimension> dims;    // outermost first; the rank is the row-major index
   std::size_t per_host_dims = 0;  // how many of the innermost dims share a host
   GangSpec gang;
+  std::optional<MeshId> like;  // on the first hosts of that mesh; nothing: on hosts of its own
+  std::vector<MeshId> depends_on;
+  std::vector<std::string> wrap;  // put before program
   std::vector<std::string> program;
   std::map<std::string, std::string> env;
   std::vector<std::string> env_pass;   // names, or patterns with one `*` at the end
   std::optional<std::string> workdir;  // absolute; nothing: the folder of the spec
+  std::string setup;                   // bash
   bool sidecar = false;
+  std::vector<PortSpec> ports;
+  ReadyPolicy ready;
+  ResourcesSpec resources;
   StopPolicy stop;
   Supervision supervision;
 
@@ -98,6 +129,13 @@ struct LaunchLocal {
   bool operator==(const LaunchLocal&) const = default;
 };
 
+// Of a job that is left up.
+struct Lifetime {
+  Duration idle = Duration::forever();
+  Duration max = Duration::forever();
+  bool operator==(const Lifetime&) const = default;
+};
+
 struct LogLimits {
   std::uint64_t max_bytes = 1ULL << 30U;  // per rank and stream
   bool operator==(const LogLimits&) const = default;
@@ -110,10 +148,11 @@ struct JobSpec {
   Supervision supervision;
   Duration start_timeout = Duration::seconds(120);
   Duration time_limit = Duration::forever();
+  Lifetime lifetime;
   LogLimits logs;
   std::string directory;  // absolute; of the spec's file
 
-  std::uint32_t hosts_needed() const;  // of all meshes, placed one after the other
+  std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other
   std::uint32_t pool_size() const;     // launch.hosts, or need + spares
 
   bool operator==(const JobSpec&) const = default;

@@ -1,7 +1,8 @@
 #pragma once
 
-// Placement: which host of the pool each rank runs on. The meshes take the pool's first hosts in order of writing, exclusively;
-// ranks fill a host with the innermost dimensions that share one. Nothing is renumbered when a host is replaced.
+// Placement: which host of the pool each rank runs on. The meshes take the pool's first hosts in order of writing, exclusively, or
+// the first hosts of the mesh that they are like; ranks fill a host with the innermost dimensions that share one. Nothing is
+// renumbered when a host is replaced.
 //
 // Thread: a value.
 
@@ -22,17 +23,30 @@ struct PoolHost {
 // The pool of the local launcher: v1…vN at 127.0.1.1…, as many as the spec asks for.
 std::vector<PoolHost> virtual_hosts(std::uint32_t count);
 
+// Neighbouring ranks of a mesh.
+struct RankRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
 class Placement {
  public:
   // Takes hosts_needed() of the pool; the validator has checked that they are there.
   explicit Placement(const JobSpec& spec);
 
   HostId host_of(RankId rank) const;
+  HostId first_host(MeshId mesh) const { return HostId(place(mesh).first_host); }
+  // Of the rank's host among those of its mesh, and of the rank among those of its mesh on that host.
+  std::uint32_t host_index(RankId rank) const;
+  std::uint32_t index_on_host(RankId rank) const;
   std::vector<HostId> hosts_of(MeshId mesh) const;
   // Ranks of a gang in order, and those of them on one host.
   std::vector<RankId> ranks_of(MeshId mesh, GangId gang) const;
   std::vector<RankId> ranks_of(MeshId mesh, GangId gang, HostId host) const;
   std::vector<HostId> hosts_of(MeshId mesh, GangId gang) const;
+  // The same as numbers, without making lists.
+  RankRange range_of(MeshId mesh, GangId gang) const;
+  RankRange range_of(MeshId mesh, GangId gang, HostId host) const;
   bool holds_ranks(HostId host) const { return host.value() < hosts_used_; }
 
  private:

@@ -13,9 +13,10 @@ namespace {
 class Environment {
  public:
   void set(EnvOrigin origin, const std::string& name, std::string value) {
-    variables_[name] = {.name = name, .value = std::move(value), .origin = origin};
+    set({.name = name, .value = std::move(value), .origin = origin});
   }
   void set(EnvOrigin origin, const std::string& name, std::uint64_t value) { set(origin, name, text(value)); }
+  void set(EnvVariable variable) { variables_[variable.name] = std::move(variable); }
   void set_default(EnvOrigin origin, const std::string& name, std::string value) {
     if (!variables_.contains(name)) set(origin, name, std::move(value));
   }
@@ -43,17 +44,18 @@ struct GangPosition {
 
 GangPosition position_of(const Placement& placement, const MeshSpec& mesh, RankId rank) {
   const GangId gang = mesh.gang_of(rank.rank);
-  const std::vector<RankId> all = placement.ranks_of(rank.mesh, gang);
+  const RankRange all = placement.range_of(rank.mesh, gang);
   const HostId host = placement.host_of(rank);
-  const std::vector<RankId> here = placement.ranks_of(rank.mesh, gang, host);
-  const std::vector<HostId> hosts = placement.hosts_of(rank.mesh, gang);
-  return {.rank = rank.rank.value() - all.front().rank.value(),
-          .size = static_cast<std::uint32_t>(all.size()),
-          .local_rank = rank.rank.value() - here.front().rank.value(),
-          .local_size = static_cast<std::uint32_t>(here.size()),
-          .group_rank = host.value() - hosts.front().value(),
-          .group_size = static_cast<std::uint32_t>(hosts.size()),
-          .first_host = hosts.front()};
+  const RankRange here = placement.range_of(rank.mesh, gang, host);
+  const HostId first_host = placement.host_of({rank.mesh, Rank(all.first)});
+  const HostId last_host = placement.host_of({rank.mesh, Rank(all.first + all.count - 1)});
+  return {.rank = rank.rank.value() - all.first,
+          .size = all.count,
+          .local_rank = rank.rank.value() - here.first,
+          .local_size = here.count,
+          .group_rank = host.value() - first_host.value(),
+          .group_size = last_host.value() - first_host.value() + 1,
+          .first_host = first_host};
 }
 
 std::string upper(const std::string& name) {
@@ -75,7 +77,8 @@ void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "ROLE_WORLD_SIZE", at.size);
   env.set(origin, "ROLE_NAME", mesh.name);
   env.set(origin, "MASTER_ADDR", input.hosts[at.first_host.value()].address);
-  env.set(origin, "MASTER_PORT", input.master_port);
+  env.set(
+      {.name = "MASTER_PORT", .value = text(input.master_port), .origin = origin, .at_start = input.master_port == 0});
   env.set(origin, "TORCHELASTIC_RESTART_COUNT", input.generation.counter - 1);
   // What holds, not what is written: this build restarts nothing.
   env.set(origin, "TORCHELASTIC_MAX_RESTARTS", std::uint64_t{0});
@@ -101,6 +104,50 @@ void set_mesh_variables(Environment& env, const RankEnvInput& input, const MeshS
   }
 }
 
+void set_ports(Environment& env, const RankEnvInput& input, const MeshSpec& mesh, RankId rank) {
+  for (std::size_t i = 0; i < mesh.ports.size(); ++i) {
+    const std::uint16_t port = mesh.ports[i].fixed ? *mesh.ports[i].fixed : input.port ? input.port(rank, i) : 0;
+    env.set({.name = text("MONARCH_PORT_", upper(mesh.ports[i].name)),
+             .value = text(port),
+             .origin = EnvOrigin::kPorts,
+             .at_start = port == 0});
+  }
+}
+
+// A rank with several GPUs sees its own alone: `cuda:$LOCAL_RANK` would name a neighbour's.
+void set_gpus(Environment& env, const RankEnvInput& input, const MeshSpec& mesh, RankId rank) {
+  if (!mesh.resources.gpus) return;
+  EnvVariable visible{.name = "CUDA_VISIBLE_DEVICES", .value = {}, .origin = EnvOrigin::kGpus};
+  if (*mesh.resources.gpus > 0 && (input.resources == nullptr || input.inventory == nullptr)) {
+    visible.at_start = true;
+  } else if (*mesh.resources.gpus > 0) {
+    const bool of_gang = mesh.resources.visible == GpuVisibility::kGang && *mesh.resources.gpus == 1;
+    const Share share =
+        of_gang ? input.resources->gpus_of(rank.mesh, mesh.gang_of(rank.rank), input.placement.host_of(rank))
+                : input.resources->gpus_of(rank);
+    std::vector<std::string> seen;
+    for (std::uint32_t i = share.first; i < share.first + share.count && i < input.inventory->gpus.size(); ++i) {
+      seen.push_back(text(input.inventory->gpus[i].index));
+    }
+    visible.value = join(seen, ",");
+  }
+  env.set(std::move(visible));
+}
+
+void set_spec_variables(Environment& env, const RankEnvInput& input, RankId rank) {
+  const ReferenceSources sources{
+      .spec = input.spec, .placement = input.placement, .hosts = input.hosts, .port = input.port, .shell = input.shell};
+  const MeshTexts own = input.texts != nullptr ? MeshTexts{} : compile_texts(input.spec, rank.mesh);
+  for (const auto& [name, value] : (input.texts != nullptr ? *input.texts : own).env) {
+    ExpandedText expanded = expand_for(value, sources, rank);
+    env.set({.name = name,
+             .value = std::move(expanded.value),
+             .origin = EnvOrigin::kSpec,
+             .at_start = expanded.open,
+             .secret = expanded.secret});
+  }
+}
+
 }  // namespace
 
 std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank) {
@@ -110,8 +157,12 @@ std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank
   Environment env;
   set_gang_variables(env, input, mesh, position_of(input.placement, mesh, rank));
   set_mesh_variables(env, input, mesh, rank);
-  for (const auto& [name, value] : input.passed) env.set(EnvOrigin::kPassed, name, value);
-  for (const auto& [name, value] : mesh.env) env.set(EnvOrigin::kSpec, name, value);
+  set_ports(env, input, mesh, rank);
+  set_gpus(env, input, mesh, rank);
+  for (const auto& [name, value] : input.passed) {
+    env.set({.name = name, .value = value, .origin = EnvOrigin::kPassed, .secret = true});
+  }
+  set_spec_variables(env, input, rank);
   // Virtual hosts share this machine: their addresses are loopback's, and so is the interface that reaches them.
   env.set_default(EnvOrigin::kNetwork, "GLOO_SOCKET_IFNAME", "lo");
   env.set_default(EnvOrigin::kNetwork, "NCCL_SOCKET_IFNAME", "lo");

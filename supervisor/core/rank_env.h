@@ -1,17 +1,21 @@
 #pragma once
 
 // The environment that monarch gives a rank, over the host's own: torchrun's names relative to the gang (a process group cannot
-// outlive it), ours relative to the mesh, then what the spec's `env` says, which wins. Every variable knows where it comes from.
+// outlive it), ours relative to the mesh, then what the spec's `env` says, which wins, CUDA_VISIBLE_DEVICES too. Every variable
+// knows where it comes from.
 //
 // Thread: values.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/placement.h"
+#include "supervisor/core/rank_texts.h"
+#include "supervisor/core/resources.h"
 #include "transport/base/ids.h"
 
 namespace monarch {
@@ -20,6 +24,8 @@ enum class EnvOrigin : std::uint8_t {
   kGang,     // torchrun's variables, relative to the gang
   kMesh,     // ours, mesh-wide
   kNetwork,  // which interface libraries should use
+  kPorts,    // `ports` of the mesh
+  kGpus,     // `resources` of the mesh
   kSpec,     // `env` of the mesh
   kPassed,   // `env_pass`
 };
@@ -28,6 +34,8 @@ struct EnvVariable {
   std::string name;
   std::string value;
   EnvOrigin origin = EnvOrigin::kGang;
+  bool at_start = false;  // only the start can tell it: a port, a GPU
+  bool secret = false;    // it has a value of the submitting shell in it
 };
 
 struct RankEnvInput {
@@ -39,6 +47,12 @@ struct RankEnvInput {
   std::uint16_t master_port = 0;
   std::string error_file;                       // TORCHELASTIC_ERROR_FILE
   std::map<std::string, std::string> passed{};  // what env_pass matched in the submitting shell
+  std::map<std::string, std::string> shell{};   // $(env.NAME)
+  // Number `index` of a rank's ports; nothing, or 0: not known yet.
+  std::function<std::uint16_t(RankId, std::size_t index)> port{};
+  const MeshTexts* texts = nullptr;          // of the rank's mesh, if they were compiled already
+  const Resources* resources = nullptr;      // with `inventory`: which GPUs a rank sees
+  const HostInventory* inventory = nullptr;  // of the rank's host
 };
 
 // Sorted by name, each name once.

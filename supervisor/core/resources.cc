@@ -1,0 +1,98 @@
+#include "supervisor/core/resources.h"
+
+#include <algorithm>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+std::string lack(const std::string& what, Share here, std::uint64_t have) {
+  const std::uint64_t need = std::uint64_t{here.first} + here.count;
+  if (here.count == 0 || need <= have) return {};
+  const std::string others =
+      here.first == 0 ? std::string()
+                      : text(" besides the ", here.first, " that other meshes and virtual hosts of its machine have");
+  return text("needs ", here.count, " ", what, others, ", and there are ", have);
+}
+
+}  // namespace
+
+// In the order of hosts, and on a host in the order of meshes: what one machine has is given out once.
+Resources::Resources(const JobSpec& spec, const Placement& placement) : placement_(placement) {
+  std::uint32_t hosts = 0;
+  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
+    const MeshSpec& mesh = spec.meshes[m];
+    meshes_.push_back({.gpus = mesh.resources.gpus.value_or(0),
+                       .cpus = mesh.resources.cpus.value_or(0),
+                       .bind = mesh.resources.bind,
+                       .gpus_on = std::vector<Share>(mesh.hosts()),
+                       .cpus_on = std::vector<Share>(mesh.hosts()),
+                       .ranks_on = std::vector<Share>(mesh.hosts())});
+    hosts = std::max(hosts, placement.first_host(MeshId(m)).value() + mesh.hosts());
+  }
+  Share gpus;
+  Share cpus;
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    for (std::uint32_t m = 0; m < meshes_.size(); ++m) {
+      const std::uint32_t first = placement.first_host(MeshId(m)).value();
+      OfMesh& mesh = meshes_[m];
+      if (h < first || h - first >= mesh.gpus_on.size()) continue;
+      const std::uint32_t ranks = spec.meshes[m].per_host();
+      mesh.gpus_on[h - first] = {gpus.first, ranks * mesh.gpus};
+      mesh.cpus_on[h - first] = {cpus.first, ranks * mesh.cpus};
+      mesh.ranks_on[h - first] = {ranks_, ranks};
+      gpus.first += ranks * mesh.gpus;
+      cpus.first += ranks * mesh.cpus;
+      ranks_ += ranks;
+    }
+  }
+}
+
+Share Resources::gpus_of(RankId rank) const {
+  const OfMesh& mesh = meshes_[rank.mesh.value()];
+  const Share& here = mesh.gpus_on[placement_.host_index(rank)];
+  return {here.first + placement_.index_on_host(rank) * mesh.gpus, mesh.gpus};
+}
+
+Share Resources::cpus_of(RankId rank) const {
+  const OfMesh& mesh = meshes_[rank.mesh.value()];
+  const Share& here = mesh.cpus_on[placement_.host_index(rank)];
+  return {here.first + placement_.index_on_host(rank) * mesh.cpus, mesh.cpus};
+}
+
+std::string Resources::lacking(HostId host, MeshId mesh, const HostInventory& inventory) const {
+  const OfMesh& of = meshes_[mesh.value()];
+  const std::uint32_t index = host.value() - placement_.first_host(mesh).value();
+  const std::string gpus =
+      lack(of.gpus_on[index].count == 1 ? "GPU" : "GPUs", of.gpus_on[index], inventory.gpus.size());
+  return gpus.empty() ? lack(of.cpus_on[index].count == 1 ? "core" : "cores", of.cpus_on[index], inventory.cpus) : gpus;
+}
+
+Share Resources::gpus_of(MeshId mesh, GangId gang, HostId host) const {
+  const std::vector<RankId> here = placement_.ranks_of(mesh, gang, host);
+  if (here.empty()) return {};
+  return {gpus_of(here.front()).first, static_cast<std::uint32_t>(here.size()) * meshes_[mesh.value()].gpus};
+}
+
+RankBinding Resources::binding_of(RankId rank, const HostInventory& inventory) const {
+  const OfMesh& mesh = meshes_[rank.mesh.value()];
+  RankBinding binding{.kind = mesh.bind};
+  if (mesh.bind == BindKind::kNone) return binding;
+  const Share cpus = cpus_of(rank);
+  binding.first_cpu = cpus.first;
+  binding.cpus = cpus.count;
+  if (cpus.count == 0 && ranks_ > 0) {
+    // A node is wanted and no number of cores: ranks are spread over the machine.
+    const std::uint64_t place = mesh.ranks_on[placement_.host_index(rank)].first + placement_.index_on_host(rank);
+    binding.first_cpu = static_cast<std::uint32_t>(place * inventory.cpus / ranks_);
+  }
+  const Share gpus = gpus_of(rank);
+  for (std::uint32_t i = gpus.first; i < gpus.first + gpus.count && i < inventory.gpus.size(); ++i) {
+    binding.gpus.push_back(inventory.gpus[i].uuid);
+  }
+  return binding;
+}
+
+}  // namespace monarch
