@@ -218,6 +218,7 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<SendReserve>(&action)) return links_->send(*a);
   if (const auto* a = std::get_if<SendStart>(&action)) return links_->send(*a);
   if (const auto* a = std::get_if<SendStop>(&action)) return links_->send(*a);
+  if (const auto* a = std::get_if<SendTell>(&action)) return links_->send(*a);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
     links_->stop_expecting(a->host);
     return links_->send(*a);
@@ -277,6 +278,7 @@ JobStatus Supervisor::status() const {
   JobStatus status = status_of(core_, files_.job_id);
   status.supervisor_pid = static_cast<std::int32_t>(::getpid());
   status.started = started_;
+  links_->add_progress(status);
   for (std::size_t i = 0; i < status.hosts.size(); ++i) {
     const HostId host(static_cast<std::uint32_t>(i));
     HostStatus& shown = status.hosts[i];

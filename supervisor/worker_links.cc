@@ -27,7 +27,7 @@ std::string cut(std::string words) {
 // Within a generation a rank only moves forward, so what a worker can make us write about it is bounded (I22).
 bool advances(const RankReport& known, const RankReport& report) {
   if (known.generation != report.generation) return true;
-  return report.phase > known.phase || (known.pid == 0 && report.pid != 0) ||
+  return report.phase > known.phase || (!known.ready && report.ready) || (known.pid == 0 && report.pid != 0) ||
          (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
          (!known.output_complete && report.output_complete);
 }
@@ -161,13 +161,33 @@ void WorkerLinks::note_rank(HostId host, const RankReport& report) {
   if (!core_.concerns(host, report)) return;
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
-  if (known != peer.ranks.end() && !advances(known->second.report, report)) return;
+  if (known != peer.ranks.end() && !advances(known->second.report, report)) {
+    known->second.report.progress = report.progress;
+    return;
+  }
   RankChanged change{.host = host,
                      .report = report,
                      .ended_at = liveness_.to_ours(host, report.ended_at),
                      .uncertainty = liveness_.uncertainty(host)};
   change.report.end.detail = cut(std::move(change.report.end.detail));
+  change.report.progress = {};  // what a rank says of itself is for status, and not for the journal
   peer.ranks[report.rank] = {.report = report, .ticket = handlers_.decide(change)};
+}
+
+void WorkerLinks::add_progress(JobStatus& status) const {
+  for (std::uint32_t m = 0; m < status.meshes.size(); ++m) {
+    for (RankStatus& shown : status.meshes[m].ranks) {
+      const RankId id{MeshId(m), Rank(shown.rank)};
+      const HostId host = core_.placement().host_of(id);
+      const auto known = peers_[host.value()].ranks.find(id);
+      if (known == peers_[host.value()].ranks.end()) continue;
+      const RankReport& report = known->second.report;
+      if (report.generation.counter != shown.generation || report.progress == RankProgress{}) continue;
+      shown.progress = report.progress;
+      const Duration age = loop_.now() - liveness_.to_ours(host, report.progress.at);
+      shown.progress_age_milliseconds = std::max<std::int64_t>(0, age.count_milliseconds());
+    }
+  }
 }
 
 Ack WorkerLinks::ack_of(HostId host, const Beat& beat) const {
@@ -217,6 +237,9 @@ void WorkerLinks::send(const SendStart& action) {
 }
 void WorkerLinks::send(const SendStop& action) {
   (void)send(action.host, MessageType::kStop, encode_payload(action.message));
+}
+void WorkerLinks::send(const SendTell& action) {
+  send(action.host, MessageType::kTell, encode_payload(action.message));
 }
 void WorkerLinks::send(const SendShutdown& action) {
   (void)send(action.host, MessageType::kShutdown, encode_payload(action.message));

@@ -56,6 +56,7 @@ class WorkerLinks {
   void send(const SendReserve& action);
   void send(const SendStart& action);
   void send(const SendStop& action);
+  void send(const SendTell& action);
   void send(const SendShutdown& action);
   // How many of them are on hosts that took it; for the others it is not kept.
   std::size_t signal(const std::vector<RankId>& ranks, int number);
@@ -63,6 +64,9 @@ class WorkerLinks {
   // A host is expected to beat from now on, or no longer.
   void expect(HostId host);
   void stop_expecting(HostId host);
+
+  // What ranks said of themselves last, for status.
+  void add_progress(JobStatus& status) const;
 
   const Liveness& liveness() const { return liveness_; }
   const LinkDrops& drops() const { return drops_; }

@@ -33,6 +33,12 @@ struct SendStop {
   Stop message;
 };
 
+// Best effort: a lost one is not said again.
+struct SendTell {
+  HostId host;
+  Tell message;
+};
+
 struct SendShutdown {
   HostId host;
   Shutdown message;
@@ -52,7 +58,7 @@ struct FinishJob {
   Verdict verdict;
 };
 
-using Action =
-    std::variant<LaunchWorker, SendReserve, SendStart, SendStop, SendShutdown, DestroyWorker, EmitEvent, FinishJob>;
+using Action = std::variant<LaunchWorker, SendReserve, SendStart, SendStop, SendTell, SendShutdown, DestroyWorker,
+                            EmitEvent, FinishJob>;
 
 }  // namespace monarch

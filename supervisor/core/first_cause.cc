@@ -12,7 +12,9 @@ namespace monarch {
 namespace {
 
 // Lower comes first.
-int urgency(const RankEnd& end) { return was_not_executed(end) || end.out_of_memory ? 0 : 1; }
+int urgency(const RankEnd& end) {
+  return end.kind == EndKind::kNotExecuted || end.kind == EndKind::kSetupFailed || end.out_of_memory ? 0 : 1;
+}
 
 int class_order(const RankEnd& end) { return end.kind == EndKind::kSignaled ? 0 : 1; }
 
@@ -68,12 +70,12 @@ std::string describe_end(const RankEnd& end) {
   switch (end.kind) {
     case EndKind::kNone: return "has not ended";
     case EndKind::kExited: return text("exit code ", end.value);
+    case EndKind::kSetupFailed: return text("setup failed with exit code ", end.value);
     case EndKind::kSignaled:
       return text("killed by ", signal_text(end.value), end.out_of_memory ? " (out of memory)" : "",
                   end.core_dumped ? " (core dumped)" : "");
     case EndKind::kNotExecuted:
       return text("could not be executed: ", printable(end.detail), ": ", std::generic_category().message(end.value));
-    case EndKind::kSetupFailed: return text("setup failed with exit code ", end.value);
   }
   return "";
 }

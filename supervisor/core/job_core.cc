@@ -1,7 +1,9 @@
 #include "supervisor/core/job_core.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "supervisor/core/lifetime.h"
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -16,11 +18,26 @@ constexpr int kExitRequeue = 92;
 constexpr int kExitInterrupted = 130;
 constexpr int kExitStopped = 143;
 
+std::string not_ready_text(const MeshSpec& mesh) {
+  switch (mesh.ready.kind) {
+    case ReadyKind::kExec: return {};
+    case ReadyKind::kNotify: return " (has not said READY=1)";
+    case ReadyKind::kTcp: return text(" (port ", mesh.ports[mesh.ready.port].name, " accepts no connection)");
+  }
+  return {};
+}
+
 }  // namespace
 
 JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options)
-    : spec_(std::move(spec)), hosts_(std::move(hosts)), options_(std::move(options)), placement_(spec_) {
+    : spec_(std::move(spec)),
+      hosts_(std::move(hosts)),
+      options_(std::move(options)),
+      placement_(spec_),
+      stages_(spec_),
+      resources_(spec_, placement_) {
   MONARCH_ASSERT(hosts_.size() >= spec_.hosts_needed());
+  for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) texts_.push_back(compile_texts(spec_, MeshId(m)));
   for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
     state_.hosts.push_back({.spare = !placement_.holds_ranks(HostId(i))});
   }
@@ -42,6 +59,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   now_ = now;
   actions_.clear();
   std::visit([this](const auto& e) { on(e); }, event);
+  if (std::exchange(starts_due_, false)) start_waiting_gangs();
   check_running();
   check_ended();
   return std::move(actions_);
@@ -50,7 +68,8 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
 Instant JobCore::next_deadline() const {
   Instant next = Instant::never();
   if (state_.phase == JobPhase::kEnded) return next;
-  next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline});
+  next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
+                   state_.lifetime_warning});
   for (const HostState& host : state_.hosts) next = std::min(next, host.deadline);
   for (const MeshState& mesh : state_.meshes) {
     for (const GangState& gang : mesh.gangs) next = std::min({next, gang.cause_deadline, gang.stop_deadline});
@@ -79,8 +98,7 @@ void JobCore::on(const SupervisorReturned& event) {
   if (state_.phase == JobPhase::kEnded) return;
   emit(event_of("supervisor.returned", Severity::kError,
                 text("the supervisor ended unexpectedly and was started again as term ", event.term.value())));
-  state_.start_deadline = Instant::never();
-  state_.time_deadline = Instant::never();
+  forget_deadlines();
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& host = state_.hosts[i];
     // Its key was on the way to the supervisor that is gone: it can never be let in.
@@ -107,7 +125,7 @@ void JobCore::on(const StopOrdered& event) {
     verdict.outcome = request.interrupted ? Outcome::kInterrupted : Outcome::kStopped;
     verdict.exit_code = request.interrupted ? kExitInterrupted : kExitStopped;
     if (request.exit_code != 0) verdict.exit_code = request.exit_code;
-    verdict.cause.kind = CauseKind::kRequest;
+    verdict.cause.kind = request.exit_code == kExitRequeue ? CauseKind::kTimeLimit : CauseKind::kRequest;
     verdict.cause.summary = text("stopped by ", printable(request.who));
     verdict.reason = verdict.cause.summary;
     fail_job(std::move(verdict));
@@ -130,15 +148,13 @@ void JobCore::on(const DeadlinePassed&) {
     verdict.reason = text(verdict.cause.summary, ": ", missing_at_start());
     fail_job(std::move(verdict));
   }
-  if (state_.time_deadline <= now_) {
-    state_.time_deadline = Instant::never();
-    Verdict verdict;
-    verdict.exit_code = kExitRequeue;
-    verdict.cause.kind = CauseKind::kTimeLimit;
-    verdict.cause.summary = text("time_limit (", to_text(spec_.time_limit), ") reached");
-    verdict.cause.rule = "time_limit: stop";
-    verdict.reason = verdict.cause.summary;
-    fail_job(std::move(verdict));
+  if (state_.time_deadline <= now_) time_is_up("time_limit", spec_.time_limit);
+  if (state_.lifetime_deadline <= now_) time_is_up("lifetime.max", spec_.lifetime.max);
+  if (state_.lifetime_warning <= now_) {
+    state_.lifetime_warning = Instant::never();
+    emit(event_of("job.expiring", Severity::kWarning,
+                  text("lifetime.max (", to_text(spec_.lifetime.max), ") is reached in ",
+                       to_text(warning_before(spec_.lifetime.max)), ": the job is stopped then")));
   }
   each_gang([this](MeshId m, GangId g) {
     if (gang(m, g).cause_deadline <= now_) decide_cause(m, g);
@@ -153,6 +169,18 @@ void JobCore::on(const DeadlinePassed&) {
   // A drain that is over its deadline is noticed by check_ended().
 }
 
+void JobCore::time_is_up(const std::string& key, Duration limit) {
+  Verdict verdict;
+  verdict.exit_code = kExitRequeue;
+  // A job that was left up as long as it may has not failed.
+  if (key == "lifetime.max") verdict.outcome = Outcome::kStopped;
+  verdict.cause.kind = CauseKind::kTimeLimit;
+  verdict.cause.summary = text(key, " (", to_text(limit), ") reached");
+  verdict.cause.rule = text(key, ": stop");
+  verdict.reason = verdict.cause.summary;
+  fail_job(std::move(verdict));
+}
+
 std::string JobCore::missing_at_start() const {
   std::vector<std::string> hosts;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -161,106 +189,32 @@ std::string JobCore::missing_at_start() const {
     if (phase == HostPhase::kLaunched) hosts.push_back(text(hosts_[i].name, " (its worker has not called back)"));
   }
   if (!hosts.empty()) return text("waiting for ", join(hosts, ", "));
-  std::vector<std::string> gangs;
-  for (std::size_t m = 0; m < spec_.meshes.size(); ++m) {
-    const auto& ranks = state_.meshes[m].ranks;
-    for (std::size_t r = 0; r < ranks.size() && gangs.size() < 8; ++r) {
-      if (ranks[r].stage == RankStage::kPending || ranks[r].stage == RankStage::kStarting) {
-        const RankId id{MeshId(static_cast<std::uint32_t>(m)), Rank(static_cast<std::uint32_t>(r))};
-        gangs.push_back(text(spec_.meshes[m].name, "/", r, "@", hosts_[placement_.host_of(id).value()].name));
-      }
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> ranks;
+  std::vector<std::string> meshes;
+  std::size_t missing = 0;
+  for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) {
+    if (is_ready(MeshId(m))) continue;
+    // Of meshes that wait for others, these others are what is missing.
+    const std::vector<MeshId>& first = stages_.waits_for(MeshId(m));
+    if (!std::all_of(first.begin(), first.end(), [this](MeshId other) { return is_ready(other); })) {
+      meshes.push_back(spec_.meshes[m].name);
+      continue;
+    }
+    for (std::uint32_t r = 0; r < spec_.meshes[m].size(); ++r) {
+      const RankId id{MeshId(m), Rank(r)};
+      const RankState& slot = rank(id);
+      if (slot.ready || (slot.reaped && !spec_.meshes[m].sidecar)) continue;
+      if (++missing > kMostNamed) continue;
+      const bool started = slot.stage != RankStage::kPending && slot.stage != RankStage::kStarting;
+      ranks.push_back(text(spec_.meshes[m].name, "/", r, "@", hosts_[placement_.host_of(id).value()].name,
+                           started ? not_ready_text(spec_.meshes[m]) : std::string()));
     }
   }
-  return text("waiting for ranks ", join(gangs, ", "));
-}
-
-// The first verdict stands; what fails afterwards is its consequence.
-void JobCore::fail_job(Verdict verdict) {
-  if (!state_.verdict) state_.verdict = std::move(verdict);
-  state_.start_deadline = Instant::never();
-  state_.time_deadline = Instant::never();
-  if (state_.phase >= JobPhase::kStopping) return;
-  state_.phase = JobPhase::kStopping;
-  if (state_.verdict->exit_code != 0) {
-    const bool asked = state_.verdict->cause.kind == CauseKind::kRequest;
-    emit(event_of("job.stopping", asked ? Severity::kInfo : Severity::kWarning,
-                  text("stopping: ", state_.verdict->reason)));
-  }
-  stop_gangs();
-}
-
-void JobCore::stop_gangs() {
-  each_gang([this](MeshId m, GangId g) {
-    const StopPolicy& policy = mesh_spec(m).stop;
-    const bool failing = gang(m, g).phase == GangPhase::kFailing;
-    if (failing && !state_.kill_ordered) return;  // it is being stopped already, with after_failure
-    stop_gang(m, g, policy.signal, state_.kill_ordered ? Duration::zero() : policy.grace);
-  });
-}
-
-void JobCore::check_running() {
-  if (state_.phase != JobPhase::kStarting) return;
-  bool all = true;
-  each_gang([&](MeshId m, GangId g) {
-    const GangPhase phase = gang(m, g).phase;
-    all = all && (phase == GangPhase::kRunning || phase == GangPhase::kDone);
-  });
-  if (!all) return;
-  state_.phase = JobPhase::kRunning;
-  state_.start_deadline = Instant::never();
-  emit(event_of("job.running", Severity::kInfo, text(options_.job_id, ": every mesh is ready")));
-}
-
-void JobCore::check_ended() {
-  if (state_.phase == JobPhase::kRunning) {
-    bool all_done = true;
-    each_gang([&](MeshId m, GangId g) {
-      all_done = all_done && (mesh_spec(m).sidecar || gang(m, g).phase == GangPhase::kDone);
-    });
-    if (!all_done) return;
-    Verdict verdict;
-    verdict.outcome = Outcome::kSucceeded;
-    verdict.exit_code = 0;
-    verdict.reason = "every rank ended with exit code 0";
-    fail_job(std::move(verdict));
-  }
-  if (state_.phase == JobPhase::kStopping) {
-    bool all_ended = true;
-    each_gang([&](MeshId m, GangId g) { all_ended = all_ended && has_ended(gang(m, g).phase); });
-    if (!all_ended) return;
-    state_.phase = JobPhase::kDraining;
-    state_.drain_deadline = now_ + limits::kKillDeadline;
-  }
-  if (state_.phase == JobPhase::kDraining) {
-    bool all_written = true;
-    for (const MeshState& mesh : state_.meshes) {
-      for (const RankState& rank : mesh.ranks) {
-        all_written = all_written && (rank.stage != RankStage::kEnded || rank.output_complete);
-      }
-    }
-    if (!all_written && now_ < state_.drain_deadline) return;
-    state_.drain_deadline = Instant::never();
-    state_.phase = JobPhase::kShuttingDown;
-    shut_down_hosts();
-  }
-  if (state_.phase == JobPhase::kShuttingDown) finish();
-}
-
-void JobCore::finish() {
-  for (const HostState& host : state_.hosts) {
-    if (host.phase != HostPhase::kCold && host.phase != HostPhase::kEnded && host.phase != HostPhase::kLost) return;
-  }
-  MONARCH_ASSERT(state_.verdict.has_value());
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (state_.hosts[i].phase == HostPhase::kLost || state_.hosts[i].wedged) {
-      state_.verdict->left_behind.push_back(hosts_[i].name);
-    }
-  }
-  state_.phase = JobPhase::kEnded;
-  const bool failed = state_.verdict->outcome == Outcome::kFailed;
-  emit(event_of("job.ended", failed ? Severity::kError : Severity::kInfo,
-                text("ended with exit code ", state_.verdict->exit_code, ": ", state_.verdict->reason)));
-  actions_.emplace_back(FinishJob{*state_.verdict});
+  std::string out = text("waiting for ranks ", join(ranks, ", "));
+  if (missing > kMostNamed) out += text(" and ", missing - kMostNamed, " more");
+  if (!meshes.empty()) out += text("; not started: ", join(meshes, ", "));
+  return out;
 }
 
 bool JobCore::grants(RankId id, Generation generation) const {
@@ -286,8 +240,10 @@ bool JobCore::awaits(HostId where, const Reserved& reserved) const {
   if (reserved.mesh.value() >= state_.meshes.size()) return false;
   if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
   const GangState& waiting = gang(reserved.mesh, reserved.gang);
-  return waiting.phase == GangPhase::kReserving && waiting.generation == reserved.generation &&
-         placement_.hosts_of(reserved.mesh, reserved.gang).front() == where;
+  if (waiting.phase != GangPhase::kReserving || waiting.generation != reserved.generation) return false;
+  const std::vector<HostId> hosts = placement_.hosts_of(reserved.mesh, reserved.gang);
+  if (where < hosts.front() || hosts.back() < where) return false;
+  return !waiting.ports[index_in_gang(reserved.mesh, reserved.gang, where)].held;
 }
 
 Duration JobCore::lease_length() const { return std::max(spec_.supervision.lease, spec_.supervision.orphan_ttl); }

@@ -7,6 +7,8 @@
 //
 // Thread: one; no locks. Lifetime: the job's.
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +17,16 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/job_state.h"
 #include "supervisor/core/placement.h"
+#include "supervisor/core/rank_texts.h"
+#include "supervisor/core/resources.h"
+#include "supervisor/core/stages.h"
+#include "transport/base/json.h"
 
 namespace monarch {
 
 struct JobCoreOptions {
   std::string job_id;
+  std::map<std::string, std::string> shell = {};  // of the submitting shell, what $(env.NAME) names; in no journal
   std::string log_directory;  // where a rank's error file goes: <log_directory>/<mesh>/<rank>.<generation>.error.json
 };
 
@@ -36,6 +43,7 @@ class JobCore {
   const JobState& state() const { return state_; }
   const JobSpec& spec() const { return spec_; }
   const Placement& placement() const { return placement_; }
+  const Stages& stages() const { return stages_; }
   const std::vector<PoolHost>& hosts() const { return hosts_; }
 
   // May this rank run at this generation, as far as the journal says? Leases are granted for these alone.
@@ -56,26 +64,47 @@ class JobCore {
   void on(const SupervisorReturned& event);
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
+  void time_is_up(const std::string& key, Duration limit);
+  std::string missing_at_start() const;
+
+  // job_core_start.cc
+  void on(const PortsReserved& event);
+  bool is_ready(MeshId mesh) const;  // or done, which a sidecar must not be before it was ready
+  void start_waiting_gangs();
+  void reserve_for(MeshId mesh, GangId gang);
+  void fail_start(MeshId mesh, HostId where, const std::string& what);
+  Reserve reserve_message(MeshId mesh, GangId gang, HostId host) const;
+  std::size_t index_in_gang(MeshId mesh, GangId gang, HostId host) const;
+  void start_gang(MeshId mesh, GangId gang);
+  std::uint16_t port_of_rank(RankId id, std::size_t index) const;
+  RankStart rank_start(RankId id) const;
+  Start start_message(MeshId mesh, GangId gang, HostId host) const;
+
+  // job_core_gangs.cc
+  void on(const RankChanged& event);
+  void record_end(const RankChanged& event, GangState& gang, RankState& rank);
+  void gang_failed(MeshId mesh, GangId gang);
+  void check_gang(MeshId mesh, GangId gang);
+  void say_of_gang(MeshId mesh, GangId gang, const char* type, Severity severity, const std::string& what);
+  void decide_cause(MeshId mesh, GangId gang);
+  Verdict blame_host(const GangState& gang) const;
+  Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;
+  void sidecar_never_ready(MeshId mesh, GangId gang, FirstCause how);
+
+  // job_core_stop.cc
   void fail_job(Verdict verdict);
+  void forget_deadlines();
   void stop_gangs();
+  std::optional<std::uint32_t> highest_stage() const;
+  void check_stopping();
   void check_running();
   void check_ended();
   void finish();
-  std::string missing_at_start() const;
-
-  // job_core_gangs.cc
-  void on(const PortsReserved& event);
-  void on(const RankChanged& event);
-  void start_waiting_gangs();
-  void reserve(RankId any, GangId gang);
-  void start_gang(MeshId mesh, GangId gang);
-  Start start_message(MeshId mesh, GangId gang, HostId host) const;
-  void record_end(const RankChanged& event, GangState& gang, RankState& rank);
-  void gang_failed(MeshId mesh, GangId gang);
   void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
   Stop stop_message(MeshId mesh, GangId gang, HostId host) const;
-  void check_gang(MeshId mesh, GangId gang);
-  void decide_cause(MeshId mesh, GangId gang);
+  void tell(MeshId mesh, GangId gang, const Json& event);
+  void tell_stopping(MeshId mesh, GangId gang, Duration grace);
+  void tell_peers_of(MeshId mesh, GangId gang);
 
   // job_core_hosts.cc
   void on(const WorkerLaunched& event);
@@ -105,9 +134,13 @@ class JobCore {
   std::vector<PoolHost> hosts_;
   JobCoreOptions options_;
   Placement placement_;
+  Stages stages_;
+  Resources resources_;
+  std::vector<MeshTexts> texts_;
   JobState state_;
   Instant now_;
   std::vector<Action> actions_;
+  bool starts_due_ = false;  // within a step: something was ready that others may wait for
 };
 
 template <class Visit>

@@ -26,6 +26,7 @@ void JobCore::on(const WorkerLaunched& event) {
   state.phase = HostPhase::kLaunched;
   state.public_key = event.reply.public_key;
   state.keeper_pid = event.reply.keeper_pid;
+  state.inventory = event.reply.inventory;
   if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
 }
 
@@ -61,7 +62,7 @@ void JobCore::on(const WorkerJoined& event) {
     emit(std::move(ready));
   }
   if (state_.phase == JobPhase::kShuttingDown) shut_down_hosts();
-  start_waiting_gangs();
+  starts_due_ = true;
 }
 
 void JobCore::on(const WorkerEnded& event) {
@@ -232,9 +233,8 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
       const GangState& gang_state = gang(mesh, gang_id);
       const std::vector<RankId> here = placement_.ranks_of(mesh, gang_id, id);
       if (here.empty() || has_ended(gang_state.phase)) continue;
-      if (gang_state.phase == GangPhase::kReserving && placement_.hosts_of(mesh, gang_id).front() == id) {
-        missing.emplace_back(
-            SendReserve{id, Reserve{.mesh = mesh, .gang = gang_id, .generation = gang_state.generation, .count = 1}});
+      if (gang_state.phase == GangPhase::kReserving && !gang_state.ports[index_in_gang(mesh, gang_id, id)].held) {
+        missing.emplace_back(SendReserve{id, reserve_message(mesh, gang_id, id)});
       }
       bool start = false;
       bool stop = false;

@@ -44,6 +44,7 @@ struct HostState {
   std::string public_key;
   std::int32_t keeper_pid = 0;
   std::uint64_t incarnation = 0;
+  HostInventory inventory;
   bool spare = false;
   bool wedged = false;
   bool shutdown_told = false;
@@ -66,6 +67,7 @@ struct RankState {
   std::int32_t pid = 0;
   RankEnd end;
   Instant ended_at;
+  bool ready = false;   // it was, and stays so
   bool reaped = false;  // end is known; its tree may not be empty yet
   bool output_complete = false;
   std::uint64_t stdout_bytes = 0;  // final, once output_complete
@@ -73,10 +75,10 @@ struct RankState {
 };
 
 enum class GangPhase : std::uint8_t {
-  kWaiting,    // for its hosts
-  kReserving,  // for its master port
+  kWaiting,    // for its hosts, and for the meshes that its own depends on
+  kReserving,  // for the ports that its hosts hold for it
   kStarting,
-  kRunning,
+  kRunning,   // every rank was executed
   kFailing,   // a rank failed: survivors are being stopped, ends are collected
   kStopping,  // ordered
   kDone,
@@ -85,10 +87,17 @@ enum class GangPhase : std::uint8_t {
 };
 constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kStopped; }
 
+// What one host of a gang holds for it.
+struct HostPorts {
+  bool held = false;                 // it has answered
+  std::vector<std::uint16_t> ports;  // as Reserved has them
+};
+
 struct GangState {
   GangPhase phase = GangPhase::kWaiting;
   Generation generation;
-  std::uint16_t master_port = 0;
+  std::vector<HostPorts> ports;               // of each of its hosts, from the first
+  bool was_ready = false;                     // every rank of it, in this generation
   std::vector<EndedRank> ends;                // of this generation, in order of arrival
   Instant cause_deadline = Instant::never();  // kFailing: when the first cause is decided
   bool cause_decided = false;
@@ -116,6 +125,8 @@ struct JobState {
   std::uint64_t last_counter = 0;  // of generations, over the whole job
   Instant start_deadline = Instant::never();
   Instant time_deadline = Instant::never();
+  Instant lifetime_deadline = Instant::never();
+  Instant lifetime_warning = Instant::never();  // before it
   Instant drain_deadline = Instant::never();
 };
 

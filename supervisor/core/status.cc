@@ -1,5 +1,7 @@
 #include "supervisor/core/status.h"
 
+#include <utility>
+
 #include "supervisor/core/first_cause.h"
 
 namespace monarch {
@@ -60,14 +62,19 @@ std::string phase_name(GangPhase phase) {
   return "";
 }
 
-// A mesh stands where the least advanced of its living gangs stands; one that failed shows in any case.
+std::string gang_phase_name(const GangState& gang) {
+  return gang.phase == GangPhase::kRunning && gang.was_ready ? "ready" : phase_name(gang.phase);
+}
+
+// A mesh stands where the least advanced of its gangs stands; one that failed shows in any case.
 std::string mesh_phase(const MeshState& mesh) {
-  GangPhase shown = mesh.gangs.front().phase;
+  const GangState* shown = &mesh.gangs.front();
+  const auto place = [](const GangState& gang) { return std::pair(gang.phase, gang.was_ready); };
   for (const GangState& gang : mesh.gangs) {
     if (gang.phase == GangPhase::kFailed) return phase_name(gang.phase);
-    if (gang.phase < shown) shown = gang.phase;
+    if (place(gang) < place(*shown)) shown = &gang;
   }
-  return phase_name(shown);
+  return gang_phase_name(*shown);
 }
 
 }  // namespace
@@ -88,7 +95,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id) {
   }
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
     const MeshSpec& spec = core.spec().meshes[m];
-    MeshStatus mesh{.name = spec.name, .dims = {}, .phase = mesh_phase(state.meshes[m]), .ranks = {}};
+    MeshStatus mesh{.name = spec.name, .phase = mesh_phase(state.meshes[m]), .sidecar = spec.sidecar};
     for (const Dimension& dim : spec.dims) mesh.dims.emplace_back(dim.name, dim.size);
     for (std::uint32_t r = 0; r < spec.size(); ++r) {
       const RankState& rank = state.meshes[m].ranks[r];
@@ -98,7 +105,8 @@ JobStatus status_of(const JobCore& core, const std::string& job_id) {
                             .host = core.hosts()[core.placement().host_of({MeshId(m), Rank(r)}).value()].name,
                             .generation = gang.generation.counter,
                             .pid = rank.pid,
-                            .end = rank.reaped ? describe_end(rank.end) : std::string()});
+                            .end = rank.reaped ? describe_end(rank.end) : std::string(),
+                            .ready = rank.ready && lives(rank.stage)});
     }
     status.meshes.push_back(std::move(mesh));
   }

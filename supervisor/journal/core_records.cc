@@ -29,15 +29,16 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
   return codec::read(reader, unused);
 }
 
-MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, spare, wedged, shutdown_told, lost_because,
-               deadline);
-MONARCH_FIELDS(RankState, stage, pid, end, ended_at, reaped, output_complete, stdout_bytes, stderr_bytes);
+MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, spare, wedged, shutdown_told,
+               lost_because, deadline);
+MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes);
 MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty);
-MONARCH_FIELDS(GangState, phase, generation, master_port, ends, cause_deadline, cause_decided, host_lost, lost_host,
-               stop_deadline, stop_grace, stop_signal);
+MONARCH_FIELDS(HostPorts, held, ports);
+MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
+               lost_host, stop_deadline, stop_grace, stop_signal);
 MONARCH_FIELDS(MeshState, ranks, gangs);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, meshes, verdict, kill_ordered, next_event, last_counter,
-               start_deadline, time_deadline, drain_deadline);
+               start_deadline, time_deadline, lifetime_deadline, lifetime_warning, drain_deadline);
 
 std::string encode_core_event(const CoreEvent& event) { return encode_payload(event); }
 

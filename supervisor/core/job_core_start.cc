@@ -1,0 +1,197 @@
+// From a gang that waits to its START: whose turn it is, what its hosts hold for it, what its ranks are told.
+
+#include <algorithm>
+
+#include "supervisor/core/held_ports.h"
+#include "supervisor/core/job_core.h"
+#include "supervisor/core/rank_env.h"
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kExitUnreachable = 69;
+
+// What all ranks here agree on is written once.
+void share_environment(Start& message) {
+  if (message.ranks.empty()) return;
+  for (const auto& variable : message.ranks.front().env) {
+    const bool common = std::all_of(message.ranks.begin(), message.ranks.end(), [&](const RankStart& start) {
+      const auto found = start.env.find(variable.first);
+      return found != start.env.end() && found->second == variable.second;
+    });
+    if (common) message.env.insert(variable);
+  }
+  for (RankStart& start : message.ranks) {
+    std::erase_if(start.env, [&](const auto& variable) { return message.env.contains(variable.first); });
+  }
+}
+
+void share_program(Start& message) {
+  if (message.ranks.empty()) return;
+  message.program = message.ranks.front().program;
+  message.workdir = message.ranks.front().workdir;
+  for (RankStart& start : message.ranks) {
+    if (start.program == message.program) start.program.clear();
+    if (start.workdir == message.workdir) start.workdir.clear();
+  }
+}
+
+}  // namespace
+
+bool JobCore::is_ready(MeshId mesh) const {
+  const MeshState& state = state_.meshes[mesh.value()];
+  return std::all_of(state.gangs.begin(), state.gangs.end(), [&](const GangState& gang) {
+    return gang.was_ready || (gang.phase == GangPhase::kDone && !mesh_spec(mesh).sidecar);
+  });
+}
+
+void JobCore::start_waiting_gangs() {
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    const std::vector<MeshId>& first = stages_.waits_for(MeshId(m));
+    if (!std::all_of(first.begin(), first.end(), [this](MeshId other) { return is_ready(other); })) continue;
+    for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
+      if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
+      if (gang(MeshId(m), GangId(g)).phase == GangPhase::kWaiting) reserve_for(MeshId(m), GangId(g));
+    }
+  }
+}
+
+void JobCore::reserve_for(MeshId mesh, GangId g) {
+  const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
+  const bool joined =
+      std::all_of(hosts.begin(), hosts.end(), [this](HostId id) { return host(id).phase == HostPhase::kJoined; });
+  if (!joined) return;
+  for (const HostId id : hosts) {
+    const std::string lacking = resources_.lacking(id, mesh, host(id).inventory);
+    if (!lacking.empty()) return fail_start(mesh, id, text("mesh ", mesh_spec(mesh).name, " ", lacking));
+  }
+  GangState& state = gang(mesh, g);
+  state.phase = GangPhase::kReserving;
+  state.generation = Generation{state_.term, ++state_.last_counter};
+  state.was_ready = false;
+  state.ports.assign(hosts.size(), HostPorts{});
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    Reserve message = reserve_message(mesh, g, hosts[i]);
+    state.ports[i].held = !asks_for_something(message);
+    if (!state.ports[i].held) actions_.emplace_back(SendReserve{hosts[i], std::move(message)});
+  }
+}
+
+void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
+  Verdict verdict;
+  verdict.exit_code = kExitUnreachable;
+  verdict.cause.kind = CauseKind::kStart;
+  verdict.cause.host = hosts_[where.value()].name;
+  verdict.cause.mesh = mesh_spec(mesh).name;
+  verdict.cause.summary = text(verdict.cause.host, ": ", what);
+  verdict.cause.rule = "what a mesh needs is not there: fail";
+  verdict.reason = verdict.cause.summary;
+  fail_job(std::move(verdict));
+}
+
+Reserve JobCore::reserve_message(MeshId mesh, GangId g, HostId where) const {
+  Reserve message = ports_to_hold({mesh_spec(mesh), placement_, gang(mesh, g)}, mesh, g, where);
+  const HostInventory& has = state_.hosts[where.value()].inventory;
+  const Share share = resources_.gpus_of(mesh, g, where);
+  for (std::uint32_t i = share.first; i < share.first + share.count && i < has.gpus.size(); ++i) {
+    message.gpus.push_back(has.gpus[i].uuid);
+  }
+  return message;
+}
+
+// Which of its gang's hosts this is.
+std::size_t JobCore::index_in_gang(MeshId mesh, GangId g, HostId where) const {
+  return where.value() - placement_.hosts_of(mesh, g).front().value();
+}
+
+void JobCore::on(const PortsReserved& event) {
+  const Reserved& reserved = event.reserved;
+  // Else it was said again for a command that was sent twice, or is of an earlier generation.
+  if (!awaits(event.host, reserved)) return;
+  GangState& state = gang(reserved.mesh, reserved.gang);
+  const Reserve asked = reserve_message(reserved.mesh, reserved.gang, event.host);
+  if (!reserved.error.empty() || reserved.ports.size() != asked.count + asked.fixed.size()) {
+    const std::string what = reserved.error.empty() ? "it answered with another number of ports" : reserved.error;
+    return fail_start(
+        reserved.mesh, event.host,
+        text("could not reserve what mesh ", mesh_spec(reserved.mesh).name, " needs there: ", printable(what)));
+  }
+  state.ports[index_in_gang(reserved.mesh, reserved.gang, event.host)] = {.held = true, .ports = reserved.ports};
+  if (std::all_of(state.ports.begin(), state.ports.end(), [](const HostPorts& host) { return host.held; })) {
+    start_gang(reserved.mesh, reserved.gang);
+  }
+}
+
+void JobCore::start_gang(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  state.phase = GangPhase::kStarting;
+  for (const RankId& id : placement_.ranks_of(mesh, g)) rank(id) = RankState{.stage = RankStage::kStarting};
+  for (const HostId id : placement_.hosts_of(mesh, g)) {
+    actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
+  }
+  JobEvent event =
+      event_of("gang.starting", Severity::kInfo,
+               text(mesh_spec(mesh).name, ": gang ", g.value(), " is starting, generation ", state.generation.counter));
+  event.mesh = mesh_spec(mesh).name;
+  event.generation = state.generation.counter;
+  emit(std::move(event));
+}
+
+std::uint16_t JobCore::port_of_rank(RankId id, std::size_t index) const {
+  const MeshSpec& spec = mesh_spec(id.mesh);
+  return port_of({spec, placement_, gang(id.mesh, spec.gang_of(id.rank))}, id, index);
+}
+
+RankStart JobCore::rank_start(RankId id) const {
+  const MeshSpec& spec = mesh_spec(id.mesh);
+  const GangState& state = gang(id.mesh, spec.gang_of(id.rank));
+  const MeshTexts& texts = texts_[id.mesh.value()];
+  const HostInventory& inventory = state_.hosts[placement_.host_of(id).value()].inventory;
+  const auto port = [this](RankId whose, std::size_t index) { return port_of_rank(whose, index); };
+  const RankEnvInput input{.spec = spec_,
+                           .placement = placement_,
+                           .hosts = hosts_,
+                           .job_id = options_.job_id,
+                           .generation = state.generation,
+                           .master_port = master_port(state),
+                           .error_file = text(options_.log_directory, "/", spec.name, "/", id.rank.value(), ".",
+                                              state.generation.counter, ".error.json"),
+                           .shell = options_.shell,
+                           .port = port,
+                           .texts = &texts,
+                           .resources = &resources_,
+                           .inventory = &inventory};
+  const ReferenceSources sources{
+      .spec = spec_, .placement = placement_, .hosts = hosts_, .port = port, .shell = options_.shell};
+  RankStart start{.rank = id};
+  for (EnvVariable& variable : rank_environment(input, id)) {
+    start.env.emplace(std::move(variable.name), std::move(variable.value));
+  }
+  for (const CompiledText& word : texts.argv) start.program.push_back(expand_for(word, sources, id).value);
+  start.workdir = workdir_of(texts, sources, id);
+  start.ports = ports_of({spec, placement_, state}, id);
+  if (spec.ready.kind == ReadyKind::kTcp) start.ready_port = start.ports[spec.ready.port];
+  start.binding = resources_.binding_of(id, inventory);
+  return start;
+}
+
+Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
+  const MeshSpec& spec = mesh_spec(mesh);
+  Start message{.mesh = mesh, .mesh_name = spec.name, .gang = g, .generation = gang(mesh, g).generation};
+  message.orphan = static_cast<OrphanAction>(spec.supervision.orphan);
+  message.orphan_ttl = spec.supervision.orphan_ttl;
+  message.stop_signal = spec.stop.signal;
+  message.stop_grace = spec.stop.grace;
+  message.log_max_bytes = spec_.logs.max_bytes;
+  message.ready = spec.ready.kind;
+  message.setup = spec.setup;
+  for (const RankId& id : placement_.ranks_of(mesh, g, where)) message.ranks.push_back(rank_start(id));
+  share_environment(message);
+  share_program(message);
+  return message;
+}
+
+}  // namespace monarch
