@@ -9,6 +9,7 @@
 #include "cli/spec_input.h"
 #include "cli/table.h"
 #include "cli/values.h"
+#include "supervisor/core/expansion.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/rank_env.h"
 #include "transport/base/json.h"
@@ -68,6 +69,12 @@ std::map<std::string, std::string> passed_variables(const MeshSpec& mesh, const 
     if (std::any_of(mesh.env_pass.begin(), mesh.env_pass.end(), wanted)) passed.emplace(name, value);
   }
   return passed;
+}
+
+std::map<std::string, std::string> named_variables(const JobSpec& spec, const Environment& shell) {
+  std::map<std::string, std::string> named;
+  for (const std::string& name : shell_variables(spec)) named.emplace(name, shell.get(name));
+  return named;
 }
 
 std::string_view origin_name(EnvOrigin origin) {
@@ -143,7 +150,8 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
                                                                .generation = {.term = Term(1), .counter = 1},
                                                                .master_port = 0,
                                                                .error_file = "(in the job's folder)",
-                                                               .passed = passed_variables(mesh, context.env)},
+                                                               .passed = passed_variables(mesh, context.env),
+                                                               .shell = named_variables(plan.spec(), context.env)},
                                                               rank);
   const std::string& host = plan.hosts[plan.placement.host_of(rank).value()].name;
   std::set<std::string, std::less<>> given;
@@ -208,6 +216,7 @@ int run_plan(const Arguments& arguments, Context& context) {
   }
   const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
+  if (!has_its_variables(*input, context.env, context.terminal)) return kExitUsage;
   const WantedRanks wanted{.ranks = std::move(*ranks), .mesh = arguments.value("mesh").value_or("")};
   const Plan plan{
       .input = *input, .placement = Placement(input->spec), .hosts = virtual_hosts(input->spec.pool_size())};

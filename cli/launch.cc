@@ -52,6 +52,7 @@ std::string indented(const std::string& lines) {
 LaunchedJob launch_job(const SpecInput& input, const Context& context) {
   const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
   if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
+  if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   const auto made = make_job(input.spec.name, input.text, input.directory);
   if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
   const JobDirectory& job = made->job;

@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_origin.h"
+#include "supervisor/core/expansion.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/text.h"
 
@@ -58,6 +59,19 @@ std::optional<SpecInput> take_spec(const std::string& path, const Terminal& term
   }
   say_error(terminal, {.id = "E0013", .message = source.error().message, .help = ""});
   return std::nullopt;
+}
+
+bool has_its_variables(const SpecInput& input, const Environment& shell, const Terminal& terminal) {
+  bool all = true;
+  for (const std::string& name : shell_variables(input.spec)) {
+    if (shell.has(name)) continue;
+    all = false;
+    say_error(terminal,
+              {.id = "E0216",
+               .message = text(printable(input.name), " uses $(env.", name, "), which is not set in this shell"),
+               .help = text("export ", name, "=VALUE")});
+  }
+  return all;
 }
 
 Result<JobSpec> parse_stored_spec(const std::string& text_of_spec, const std::string& directory) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/environment.h"
 #include "cli/terminal.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/spec/spec.h"
@@ -33,6 +34,9 @@ std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& co
 std::optional<SpecInput> take_spec(const std::optional<std::string>& spec, const Arguments& arguments,
                                    const Context& context);
 std::optional<SpecInput> take_spec(const std::string& path, const Terminal& terminal);
+
+// False: it uses a variable of this shell that is not set, and stderr says which.
+bool has_its_variables(const SpecInput& input, const Environment& shell, const Terminal& terminal);
 
 // The spec of a job that was started with it.
 Result<JobSpec> parse_stored_spec(const std::string& text, const std::string& directory);

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 
 #include "supervisor/client/endpoint.h"
 #include "supervisor/client/start_supervisor.h"
+#include "supervisor/core/expansion.h"
 #include "transport/base/clock.h"
 #include "transport/base/json.h"
 #include "transport/base/limits.h"
@@ -40,6 +42,20 @@ Result<LoadedSpec> load_job_spec(const SecureDirectory& directory) {
   return std::move(*outcome.loaded);
 }
 
+// `run` and `up` gave us their own environment. Its values go to ranks, and into no file.
+Result<std::map<std::string, std::string>> variables_of_shell(const JobSpec& spec) {
+  std::map<std::string, std::string> shell;
+  for (const std::string& name : shell_variables(spec)) {
+    const char* value = ::getenv(name.c_str());
+    if (value == nullptr) {
+      return Error{ErrorCode::kInvalid,
+                   text("the spec uses $(env.", name, "), which is not set in the shell that starts the job")};
+    }
+    shell.emplace(name, value);
+  }
+  return shell;
+}
+
 }  // namespace
 
 Started<JobFiles> open_job_files(const std::string& job_directory) {
@@ -51,6 +67,8 @@ Started<JobFiles> open_job_files(const std::string& job_directory) {
   }
   auto spec = load_job_spec(*directory);
   if (!spec.ok()) return failed(kExitSpec, text(job_directory, "/", kSpecFile, ": ", spec.error().message));
+  auto shell = variables_of_shell(spec->spec);
+  if (!shell.ok()) return failed(kExitSpec, shell.error().message);
   auto logs = directory->child_or_create(kLogDirectory);
   if (!logs.ok()) return failed(kExitInternal, logs.error().message);
   auto duplicate = directory->duplicate();
@@ -68,6 +86,7 @@ Started<JobFiles> open_job_files(const std::string& job_directory) {
                                               .root = path.substr(0, parent),
                                               .lock = std::move(*lock),
                                               .spec = std::move(*spec),
+                                              .shell = std::move(*shell),
                                               .journal_files = std::move(files),
                                               .journal = std::move(*journal)}),
           {}};

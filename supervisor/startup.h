@@ -5,6 +5,7 @@
 //
 // Thread: the supervisor's main thread, before any other starts.
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -36,6 +37,7 @@ struct JobFiles {
   std::string root;  // of the state directory: hosts/ is beside jobs/
   std::unique_ptr<JobLock> lock;
   LoadedSpec spec;
+  std::map<std::string, std::string> shell;  // of the shell that started the job: what $(env.NAME) names
   std::unique_ptr<JournalFiles> journal_files;
   RecoveredJournal journal;
   std::string log_directory() const { return directory.path() + "/logs"; }

@@ -35,7 +35,7 @@ class Supervisor {
       : files_(files),
         options_(options),
         core_(files.spec.spec, virtual_hosts(files.spec.spec.pool_size()),
-              {.job_id = files.job_id, .log_directory = files.log_directory()}) {}
+              {.job_id = files.job_id, .shell = files.shell, .log_directory = files.log_directory()}) {}
 
   Status open();
   void begin();

@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "supervisor/spec/build_links.h"
 #include "supervisor/spec/build_mesh.h"
+#include "supervisor/spec/build_needs.h"
 #include "supervisor/spec/build_supervision.h"
 #include "supervisor/spec/values.h"
 #include "transport/base/limits.h"
@@ -78,7 +80,7 @@ void check_ranks(const JobSpec& job, const YamlNode& root, Report& report) {
 
 void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
   std::uint64_t needed = 0;
-  for (const MeshSpec& mesh : job.meshes) needed += mesh.hosts();
+  for (const MeshSpec& mesh : job.meshes) needed += mesh.like ? 0 : mesh.hosts();
   const std::uint64_t all = needed + job.launch.spares;
   const YamlNode* local = value_of(value_of(&root, "launch"), "local");
   const YamlNode* hosts = value_of(local, "hosts");
@@ -112,6 +114,9 @@ JobSpec build_job(const YamlNode& root, const std::string& directory, Report& re
   check_supervision(job.supervision, supervision, "supervision", report);
   job.start_timeout = duration_or(&root, "start_timeout", job.start_timeout);
   job.time_limit = duration_or(&root, "time_limit", job.time_limit);
+  const YamlNode* lifetime = value_of(&root, "lifetime");
+  job.lifetime.idle = duration_or(lifetime, "idle", job.lifetime.idle);
+  job.lifetime.max = duration_or(lifetime, "max", job.lifetime.max);
   job.logs.max_bytes = size_or(value_of(&root, "logs"), "max_size", job.logs.max_bytes);
   const YamlNode* meshes = value_of(&root, "meshes");
   if (meshes == nullptr || !meshes->is(YamlNode::Kind::kMap)) return job;
@@ -123,7 +128,9 @@ JobSpec build_job(const YamlNode& root, const std::string& directory, Report& re
     if (mesh) job.meshes.push_back(std::move(*mesh));
   }
   check_ranks(job, root, report);
-  if (complete) check_hosts_suffice(job, root, report);
+  check_fixed_ports(job, *meshes, report);
+  complete = complete && job.meshes.size() == meshes->items.size();
+  if (complete && build_links(job, *meshes, report)) check_hosts_suffice(job, root, report);
   return job;
 }
 

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "supervisor/core/expansion.h"
+#include "supervisor/spec/build_needs.h"
 #include "supervisor/spec/build_supervision.h"
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/suggest.h"
@@ -49,6 +51,9 @@ class MeshBuilder {
     build_env();
     build_workdir(job.directory);
     build_stop();
+    mesh_.wrap = texts_of(&node_, "wrap");
+    mesh_.setup = text_of(&node_, "setup").value_or("");
+    build_needs(node_, mesh_, report_);
     mesh_.sidecar = bool_or(&node_, "sidecar", false);
     const YamlNode* supervision = value_of(&node_, "supervision");
     mesh_.supervision = build_supervision(supervision, job.supervision);
@@ -151,23 +156,10 @@ class MeshBuilder {
          .help = things == 0 ? "add `program: [python3, train.py]`" : "split it into two meshes"});
   }
 
-  // Only our own prefixes are meant: a shell's `$(hostname)` is the program's business.
-  void refuse_expansion(const YamlNode& node) {
-    for (const std::string_view prefix : {"$(self.", "$(mesh.", "$(env."}) {
-      if (node.text.find(prefix) == std::string::npos) continue;
-      report_.error("E0401", node.place,
-                    {.message = text("this build cannot do that yet: `", prefix, "*)`"),
-                     .label = "is not expanded",
-                     .help = "the environment of each rank has RANK, MONARCH_RANK, MASTER_ADDR and more"});
-      return;
-    }
-  }
-
   void build_program() {
     const YamlNode* program = value_of(&node_, "program");
     if (program == nullptr || !program->is(YamlNode::Kind::kList) || program->items.empty()) return;
     mesh_.program = texts_of(&node_, "program");
-    for (const YamlNode& item : program->items) refuse_expansion(item);
     const YamlNode& first = program->items.front();
     if (!first.is(YamlNode::Kind::kScalar)) return;
     const std::size_t space = first.text.find(' ');
@@ -187,7 +179,6 @@ class MeshBuilder {
     const YamlNode* env = value_of(&node_, "env");
     if (env != nullptr && env->is(YamlNode::Kind::kMap)) {
       for (std::size_t i = 0; i < env->keys.size(); ++i) {
-        refuse_expansion(env->items[i]);
         mesh_.env.emplace(env->keys[i].text, env->items[i].text);
       }
     }
@@ -211,7 +202,6 @@ class MeshBuilder {
   void build_workdir(const std::string& directory) {
     const YamlNode* workdir = value_of(&node_, "workdir");
     if (workdir == nullptr || !workdir->is(YamlNode::Kind::kScalar) || workdir->text.empty()) return;
-    refuse_expansion(*workdir);
     if (workdir->text.starts_with('~')) {
       report_.error("E0210", workdir->place,
                     {.message = text("`", path(), ".workdir` starts with `~`"),
@@ -220,6 +210,11 @@ class MeshBuilder {
       return;
     }
     if (workdir->text == ".") return;
+    if (has_references(workdir->text)) {
+      // Where a reference begins it, only its value tells whether it is a whole path; and `..` may follow one.
+      mesh_.workdir = workdir->text;
+      return;
+    }
     const std::filesystem::path whole = std::filesystem::path(directory) / workdir->text;
     mesh_.workdir = whole.lexically_normal().string();
   }

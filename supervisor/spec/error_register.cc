@@ -85,6 +85,15 @@ constexpr ErrorDoc kErrors[] = {
     {"E0214", "a bad list of dimensions",
      "`per_host` lists the innermost dimensions that share a host, in the order of `dims`: ranks of one host are "
      "neighbours."},
+    {"E0215", "a reference that names nothing",
+     "$(self.rank), $(self.local_rank), $(self.host), $(self.host_name), $(self.port.NAME), $(mesh.MESH.host), "
+     "$(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) are expanded in `program`, `wrap`, `env` and "
+     "`workdir`; `host` is the address that others reach it by, and what is said of a mesh is said of its rank 0. "
+     "A port that is `auto` is chosen when its mesh starts, so whoever names it must start later: by `depends_on`, "
+     "or because that mesh is a sidecar. Any other `$(...)` is left to the program."},
+    {"E0216", "a variable that is not set",
+     "$(env.NAME) stands for a variable of the shell that starts the job, and this shell has none of that name. An "
+     "empty one is taken."},
     {"E0301", "times out of order",
      "`heartbeat < suspect_after < lost_after < lease` must hold: a host is suspected before it is given up, and given "
      "up "
@@ -107,6 +116,20 @@ constexpr ErrorDoc kErrors[] = {
      "say "
      "the same "
      "number. Anything else takes a spec with several meshes."},
+    {"E0309", "meshes in a ring",
+     "A mesh starts when those of its `depends_on` are ready, and `hosts: {like: MESH}` takes the hosts of another "
+     "mesh: neither may lead back to the mesh itself."},
+    {"E0310", "sidecars that others cannot wait for",
+     "Every mesh that is no sidecar waits for all sidecars, so a sidecar may wait for sidecars only; and a job is done "
+     "when its other meshes are, so it needs one."},
+    {"E0311", "more hosts than the other mesh has",
+     "`hosts: {like: MESH}` takes the first hosts of that mesh, and there must be as many."},
+    {"E0312", "bound to no number of cores",
+     "`bind: core` gives each rank `cpus` cores of its own, and needs their number."},
+    {"E0313", "one port for several ranks",
+     "A port that is written as a number exists once on a machine. Several ranks of a mesh, two meshes on one host, "
+     "and virtual hosts, which all share this machine, cannot have it together; `auto` gives each rank one of its "
+     "own."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "

@@ -99,7 +99,10 @@ constexpr KeyHelp kHelp[] = {
      "not the job's."},
     {"meshes.*.env", "{NCCL_DEBUG: WARN}",
      "They come on top of the environment of the launcher and of `setup`. What monarch itself tells each rank (RANK, "
-     "MASTER_ADDR, MONARCH_...) cannot be set."},
+     "MASTER_ADDR, MONARCH_...) cannot be set. $(self.rank), $(self.local_rank), $(self.host), $(self.host_name), "
+     "$(self.port.NAME), $(mesh.MESH.host), $(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) are "
+     "expanded here and in `program`, `wrap` and `workdir`; what is said of a mesh is said of its rank 0, `host` is a "
+     "numeric address, and any other $(...) is left alone. CUDA_VISIBLE_DEVICES written here wins over `resources`."},
     {"meshes.*.env_pass", "[HF_TOKEN, \"WANDB_*\"]",
      "Only names are written down anywhere; the values are handed to the ranks and never to the journal or a log."},
     {"meshes.*.workdir", "runs/a"},

@@ -39,6 +39,7 @@ PAIR = GOOD.replace("hosts: 2", "hosts: 3").replace("supervision:", """  reader:
     dims: {slot: 1}
     program: [echo, hello]
 supervision:""")
+SHELL = GOOD.replace("GREETING: hi", "GREETING: $(env.NOBODY_SETS_THIS) on $(self.host_name)")
 BROKEN = GOOD.replace("dims:", "dimms:").replace("reallocate: {max: 0}", "hartbeat: 2s")
 
 
@@ -60,6 +61,7 @@ class CommandLines(harness.MonarchTest):
         self.write("pair.yaml", PAIR)
         self.write("over.yaml", "meshes:\n  greeter:\n    dims: {slot: 4}\n    env: {GREETING: hallo}\n")
         self.write("typo.yaml", "meshes:\n  greeter:\n    evn: {}\n")
+        self.write("shell.yaml", SHELL)
         self.write("empty.yaml", "")
         os.mkdir(self.path("work", "folder"))
         foreign = self.path("foreign")

@@ -45,20 +45,16 @@ TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
 }
 
 TEST(NotYet, RefusesWhatIsNotBuiltInAMesh) {
-  for (const char* line :
-       {"    hosts: {like: other}\n", "    depends_on: [a]\n", "    sidecar: true\n", "    setup: module load cuda\n",
-        "    wrap: [apptainer]\n", "    ports: {http: auto}\n", "    resources: {gpus: 1}\n",
-        "    resources: {visible: rank}\n", "    ready: notify\n", "    ready: {tcp: http}\n",
-        "    standby: {gangs: 1}\n", "    env: {A: $(self.rank)}\n", "    env: {A: 'x$(mesh.m.host)'}\n",
-        "    workdir: $(env.HOME)\n", "    supervision: {restart: {max: 1}}\n"}) {
+  for (const char* line : {"    setup: module load cuda\n", "    ports: {http: auto}\n", "    resources: {gpus: 1}\n",
+                           "    resources: {visible: rank}\n", "    ready: notify\n", "    standby: {gangs: 1}\n",
+                           "    supervision: {restart: {max: 1}}\n"}) {
     const std::string yaml = around_mesh(text("    dims: {x: 1}\n    program: [x]\n", line));
     const SpecOutcome outcome = load_text(yaml);
     EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0401"}) << line << render(outcome.diagnostics, yaml);
   }
   for (const char* lines :
        {"    dims: {x: auto}\n    program: [x]\n", "    dims: {x: 1}\n    idle: true\n",
-        "    dims: {x: 1}\n    actors: {p: {plugin: a.so, class: P, args: {lr: 0.1, deep: [1, {x: 2}]}}}\n",
-        "    dims: {x: 1}\n    program: [run, --port, $(self.port.http)]\n"}) {
+        "    dims: {x: 1}\n    actors: {p: {plugin: a.so, class: P, args: {lr: 0.1, deep: [1, {x: 2}]}}}\n"}) {
     EXPECT_EQ(ids(load_text(around_mesh(lines))), std::vector<std::string>{"E0401"}) << lines;
   }
 }

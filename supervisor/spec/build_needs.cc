@@ -1,0 +1,111 @@
+#include "supervisor/spec/build_needs.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "supervisor/spec/names.h"
+#include "supervisor/spec/suggest.h"
+#include "supervisor/spec/values.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<PortSpec>& ports) {
+  std::vector<std::string> names;
+  for (const PortSpec& port : ports) names.push_back(port.name);
+  return names;
+}
+
+void build_ports(const YamlNode* ports, MeshSpec& mesh) {
+  if (ports == nullptr || !ports->is(YamlNode::Kind::kMap)) return;
+  for (std::size_t i = 0; i < ports->keys.size(); ++i) {
+    const auto number = integer_of(ports, ports->keys[i].text);
+    PortSpec port{.name = ports->keys[i].text, .fixed = std::nullopt};
+    if (number && *number > 0 && *number <= 65'535) port.fixed = static_cast<std::uint16_t>(*number);
+    mesh.ports.push_back(std::move(port));
+  }
+}
+
+void build_ready(const YamlNode& node, MeshSpec& mesh, Report& report) {
+  const YamlNode* ready = value_of(&node, "ready");
+  if (ready == nullptr) return;
+  if (ready->is(YamlNode::Kind::kScalar)) {
+    if (ready->text == "notify") mesh.ready.kind = ReadyKind::kNotify;
+    return;
+  }
+  const YamlNode* tcp = value_of(ready, "tcp");
+  if (tcp == nullptr || !tcp->is(YamlNode::Kind::kScalar) || tcp->text.empty()) return;
+  const std::vector<std::string> names = names_of(mesh.ports);
+  const auto found = std::find(names.begin(), names.end(), tcp->text);
+  mesh.ready.kind = ReadyKind::kTcp;
+  if (found != names.end()) {
+    mesh.ready.port = static_cast<std::size_t>(found - names.begin());
+    return;
+  }
+  mesh.ready.kind = ReadyKind::kExec;  // whoever goes on needs a sound value
+  const auto guess = nearest(tcp->text, names);
+  const bool number = !tcp->text.empty() && tcp->text.find_first_not_of("0123456789") == std::string::npos;
+  report.error("E0213", tcp->place,
+               {.message = text("`ready.tcp` names `", tcp->text, "`, which is no port of mesh `", mesh.name, "`"),
+                .label = names.empty() ? "the mesh has no `ports`" : "not one of its `ports`",
+                .help = number ? text("give the port a name: `ports: {http: ", tcp->text, "}` and `ready: {tcp: http}`")
+                        : guess ? text("did you mean `", *guess, "`?")
+                                : text("add `ports: {", is_name(tcp->text) ? tcp->text : "http", ": auto}`")});
+}
+
+void build_resources(const YamlNode* resources, MeshSpec& mesh, Report& report) {
+  if (resources == nullptr) return;
+  mesh.resources.gpus = integer_of(resources, "gpus");
+  mesh.resources.cpus = integer_of(resources, "cpus");
+  if (text_of(resources, "visible") == "rank") mesh.resources.visible = GpuVisibility::kRank;
+  const auto bind = text_of(resources, "bind");
+  if (bind == "core") mesh.resources.bind = BindKind::kCore;
+  if (bind == "numa") mesh.resources.bind = BindKind::kNuma;
+  if (mesh.resources.bind == BindKind::kCore && mesh.resources.cpus.value_or(0) == 0) {
+    report.error("E0312", value_of(resources, "bind")->place,
+                 {.message = text("mesh `", mesh.name, "` binds its ranks to cores and does not say to how many"),
+                  .label = "needs `cpus`",
+                  .help = "`resources: {cpus: 1, bind: core}` would work"});
+  }
+}
+
+}  // namespace
+
+void build_needs(const YamlNode& node, MeshSpec& mesh, Report& report) {
+  build_ports(value_of(&node, "ports"), mesh);
+  build_ready(node, mesh, report);
+  build_resources(value_of(&node, "resources"), mesh, report);
+}
+
+// Virtual hosts share the ports of one machine, so all ranks of the job count.
+void check_fixed_ports(const JobSpec& job, const YamlNode& meshes, Report& report) {
+  std::map<std::uint16_t, std::string> taken;
+  for (const MeshSpec& mesh : job.meshes) {
+    const YamlNode* ports = value_of(meshes.find(mesh.name), "ports");
+    for (const PortSpec& port : mesh.ports) {
+      if (!port.fixed) continue;
+      const YamlNode& number = *ports->find(port.name);
+      const std::string here = text(mesh.name, ".", port.name);
+      if (mesh.size() > 1) {
+        report.error("E0313", number.place,
+                     {.message = text("port ", *port.fixed, " would be wanted by ", mesh.size(), " ranks of mesh `",
+                                      mesh.name, "`: ", mesh.per_host(), " on each of ", mesh.hosts(),
+                                      mesh.hosts() == 1 ? " host" : " virtual hosts, which share this machine's ports"),
+                      .label = "a number is one port of the machine",
+                      .help = text("`", port.name, ": auto` gives each rank one of its own, in MONARCH_PORT_…")});
+      } else if (const auto other = taken.emplace(*port.fixed, here); !other.second) {
+        report.error("E0313", number.place,
+                     {.message = text("port ", *port.fixed, " is wanted twice: `", other.first->second, "` and `", here,
+                                      "` are on one machine"),
+                      .label = "is taken",
+                      .help = text("`", port.name, ": auto` would work")});
+      }
+    }
+  }
+}
+
+}  // namespace monarch

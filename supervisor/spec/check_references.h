@@ -1,0 +1,19 @@
+#pragma once
+
+// $(self.…), $(mesh.…) and $(env.…) in the texts of a spec: every one must name something, and that must be known when it is needed.
+//
+// Thread: pure functions.
+
+#include <functional>
+#include <string>
+
+#include "supervisor/core/job_spec.h"
+#include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/yaml.h"
+
+namespace monarch {
+
+// The links between the meshes are sound.
+void check_references(const JobSpec& job, const YamlNode& meshes, Report& report);
+
+}  // namespace monarch
