@@ -51,7 +51,11 @@ void ControlServer::accept(UniqueFd socket) {
   auto channel = SeqpacketChannel::create(
       loop_, std::move(socket),
       {.on_frame = [this, viewer](Frame frame, std::vector<UniqueFd>) { on_frame(viewer, frame); },
-       .on_closed = [this, viewer](Error) { viewers_.erase(viewer); },
+       .on_closed =
+           [this, viewer](Error) {
+             viewers_.erase(viewer);
+             tell_use();
+           },
        .on_drained = [this, viewer] { feed(*viewer); }},
       {.payload_bytes = limits::kControlPayloadBytes});
   if (!channel.ok()) {
@@ -96,6 +100,7 @@ void ControlServer::feed(Viewer& viewer) {
 
 void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
   const std::uint64_t call = frame.header.call;
+  tell_use();
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::kAttach:
       if (const auto attach = decode_payload<Attach>(frame.payload); attach.ok()) return on_attach(viewer, *attach);
@@ -121,6 +126,13 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
        Refused{.message = text("a request of type ", frame.header.type, " that this supervisor cannot read")}, call);
 }
 
+void ControlServer::tell_use() const {
+  if (!handlers_.on_use) return;
+  const auto attached =
+      std::count_if(viewers_.begin(), viewers_.end(), [](const Viewer& viewer) { return viewer.wants_events; });
+  handlers_.on_use(static_cast<std::size_t>(attached));
+}
+
 void ControlServer::on_attach(Viewers::iterator viewer, const Attach& attach) {
   viewer->name = attach.viewer;
   if (attach.output) {
@@ -135,6 +147,7 @@ void ControlServer::on_attach(Viewers::iterator viewer, const Attach& attach) {
   }
   send(*viewer, MessageType::kAccepted, Accepted{.message = "events"});
   viewer->wants_events = attach.events;
+  tell_use();
   viewer->after_event = attach.after_event;
   viewer->next_place = first_place_;
   viewer->attached_at = first_place_ + events_.size();

@@ -28,6 +28,8 @@ struct ControlHandlers {
   std::function<void(const StopRequest&)> stop;
   std::function<Result<std::string>(const SignalRequest&)> signal;  // how many got it, in words
   std::function<void(UniqueFd)> output_viewer;
+  // Somebody looks on, no longer does, or asked for something: how many look on now.
+  std::function<void(std::size_t attached)> on_use = {};
 };
 
 class ControlServer {
@@ -62,6 +64,7 @@ class ControlServer {
   void accept(UniqueFd socket);
   void on_frame(Viewers::iterator viewer, const Frame& frame);
   void on_attach(Viewers::iterator viewer, const Attach& attach);
+  void tell_use() const;
   void feed(Viewer& viewer);
   static void drop(Viewer& viewer);
   template <class Message>

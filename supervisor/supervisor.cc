@@ -65,6 +65,7 @@ Status Supervisor::open() {
   MONARCH_ASSIGN(journal_, JournalThread::start(std::move(journal)));
   decider_ = std::make_unique<Decider>(*loop_, core_, *journal_, files_.journal.term,
                                        [this](const Action& action) { perform(action); });
+  watch_idleness();
   MONARCH_TRY(open_ports());
   MONARCH_TRY(open_doors());
 
@@ -107,6 +108,7 @@ Status Supervisor::open_ports() {
                                 (void)decide(HostDoubted{
                                     .host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
                               },
+                          .on_output = [this] { idle_->used(); },
                           .on_superseded =
                               [this](Term term) {
                                 log_error("a worker has promised term ", term.value(), ", this is term ",
@@ -166,6 +168,11 @@ Status Supervisor::open_doors() {
                           [this](UniqueFd socket) {
                             const Status added = relay_->add_viewer(std::move(socket));
                             if (!added.ok()) log_warn("a viewer of output: ", added.error().message);
+                          },
+                      .on_use =
+                          [this](std::size_t attached) {
+                            idle_->used();
+                            idle_->viewers(attached);
                           }}));
   const Endpoint endpoint{.host = this_process_as_holder(wall_now()).host,
                           .pid = static_cast<std::int32_t>(::getpid()),
@@ -211,7 +218,11 @@ int Supervisor::run() {
   return exit_code_;
 }
 
-std::uint64_t Supervisor::decide(const CoreEvent& event) { return decider_->decide(event); }
+std::uint64_t Supervisor::decide(const CoreEvent& event) {
+  const std::uint64_t ticket = decider_->decide(event);
+  if (core_.state().phase == JobPhase::kRunning) idle_->begin();
+  return ticket;
+}
 
 void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<LaunchWorker>(&action)) return launch(a->host);

@@ -16,6 +16,7 @@ namespace monarch {
 namespace {
 
 constexpr int kExitJournal = 74;
+constexpr int kExitRequeue = 92;
 // How long viewers and the guard may take to read the last words.
 constexpr Duration kFarewellDeadline = Duration::seconds(1);
 
@@ -34,6 +35,21 @@ void Supervisor::finish(const FinishJob& finish) {
     viewers_->publish(verdict);
     leave(exit_code_);
   });
+}
+
+void Supervisor::watch_idleness() {
+  const Duration limit = core_.spec().lifetime.idle;
+  const auto warn = [this, limit](Duration left) {
+    announce("job.expiring", Severity::kWarning,
+             text("lifetime.idle (", to_text(limit), "): nobody has used the job, it is stopped in ", to_text(left)));
+  };
+  const auto stop = [this, limit] {
+    StopRequest request;
+    request.exit_code = kExitRequeue;
+    request.who = text("lifetime.idle (", to_text(limit), "): no viewer, no request and no output of a rank");
+    (void)decide(StopOrdered{.request = std::move(request)});
+  };
+  idle_ = std::make_unique<IdleTimer>(*loop_, limit, IdleTimer::Handlers{.on_warning = warn, .on_idle = stop});
 }
 
 void Supervisor::leave(int exit_code) {

@@ -14,6 +14,7 @@
 
 #include "supervisor/control_server.h"
 #include "supervisor/decider.h"
+#include "supervisor/idle_timer.h"
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
 #include "supervisor/output_relay.h"
@@ -51,6 +52,7 @@ class Supervisor {
   void farewell();
   void leave(int exit_code);
   void step_down(const Error& why);
+  void watch_idleness();
   void announce(const char* type, Severity severity, std::string message);
   void on_signal();
   void on_journal();
@@ -73,6 +75,7 @@ class Supervisor {
   std::unique_ptr<Inbox<JournalReport>> reports_;
   std::unique_ptr<JournalThread> journal_;
   std::unique_ptr<Decider> decider_;
+  std::unique_ptr<IdleTimer> idle_;
   std::optional<CurveKeyPair> keys_;
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZapHandler> zap_;

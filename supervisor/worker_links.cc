@@ -162,7 +162,12 @@ void WorkerLinks::note_rank(HostId host, const RankReport& report) {
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
   if (known != peer.ranks.end() && !advances(known->second.report, report)) {
-    known->second.report.progress = report.progress;
+    RankReport& last = known->second.report;
+    const std::uint64_t written = last.stdout_bytes + last.stderr_bytes;
+    last.progress = report.progress;
+    last.stdout_bytes = report.stdout_bytes;
+    last.stderr_bytes = report.stderr_bytes;
+    if (last.stdout_bytes + last.stderr_bytes > written && handlers_.on_output) handlers_.on_output();
     return;
   }
   RankChanged change{.host = host,

@@ -32,6 +32,7 @@ struct WorkerLinksHandlers {
   std::function<bool(std::uint64_t ticket)> is_durable;
   std::function<bool()> all_durable;  // everything that was decided
   std::function<void(HostId, HostHealth, Duration silence)> on_health;
+  std::function<void()> on_output = {};     // a rank has written something
   std::function<void(Term)> on_superseded;  // a worker has promised a higher term: we are the old supervisor
 };
 
