@@ -20,7 +20,6 @@ TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
                            "services: {p: {mesh: m, actor: a}}\n",
                            "stores: {w: {memory: 1GiB}}\n",
                            "checkpoints: {peer: 2, memory: 8GiB}\n",
-                           "lifetime: {idle: 1h}\n",
                            "tensors: {transports: [tcp]}\n",
                            "metrics: 127.0.0.1:9464\n",
                            "on_event: [x]\n",
@@ -45,9 +44,8 @@ TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
 }
 
 TEST(NotYet, RefusesWhatIsNotBuiltInAMesh) {
-  for (const char* line : {"    setup: module load cuda\n", "    ports: {http: auto}\n", "    resources: {gpus: 1}\n",
-                           "    resources: {visible: rank}\n", "    ready: notify\n", "    standby: {gangs: 1}\n",
-                           "    supervision: {restart: {max: 1}}\n"}) {
+  for (const char* line :
+       {"    ready: notify\n", "    standby: {gangs: 1}\n", "    supervision: {restart: {max: 1}}\n"}) {
     const std::string yaml = around_mesh(text("    dims: {x: 1}\n    program: [x]\n", line));
     const SpecOutcome outcome = load_text(yaml);
     EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0401"}) << line << render(outcome.diagnostics, yaml);
