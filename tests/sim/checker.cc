@@ -23,7 +23,7 @@ std::string name_of(const Incarnation& key) {
 
 }  // namespace
 
-Checker::Checker(World& world) : world_(world), hosts_(world.hosts.size()) {
+Checker::Checker(World& world) : world_(world), hosts_(world.hosts.size()), stages_(world.scenario.spec) {
   for (std::size_t i = 0; i < job_.bytes.size(); ++i) job_.bytes[i] = static_cast<std::uint8_t>(world.random.next());
 }
 
@@ -54,7 +54,49 @@ void Checker::forked(RankProcess& process) {
         text("a second process of ", name_of(key), " on host ", process.host.value()));
   highest_[key.rank] = key.generation;
   check(started_.contains(key), "I5", text(name_of(key), " was forked and never journalled"));
+  check_order_of_start(key.rank);
   processes_[key.rank].push_back(&process);
+}
+
+// A mesh never starts before what it waits for was ready, or is done.
+void Checker::check_order_of_start(RankId rank) {
+  for (const MeshId first : stages_.waits_for(rank.mesh)) {
+    const MeshSpec& mesh = world_.scenario.spec.meshes[first.value()];
+    for (std::uint32_t r = 0; r < mesh.size(); ++r) {
+      const RankId other{first, Rank(r)};
+      const auto& processes = processes_[other];
+      const bool done =
+          !mesh.sidecar && std::any_of(processes.begin(), processes.end(), [](const RankProcess* process) {
+            return !process->alive() && process->end.kind == EndKind::kExited && process->end.value == 0;
+          });
+      check(done || ready_.contains(other), "order",
+            text("mesh ", rank.mesh.value(), " starts before ", first.value(), "/", r, " was ready"));
+    }
+  }
+}
+
+// Stages go down from the last to the first, unless everything is killed.
+void Checker::check_order_of_stop(const JobCore& core, const Action& action) const {
+  const auto* stop = std::get_if<SendStop>(&action);
+  if (stop == nullptr || stop->message.ranks.empty() || core.state().kill_ordered) return;
+  const RankId rank = stop->message.ranks.front();
+  const MeshState& mesh = core.state().meshes[rank.mesh.value()];
+  const GangState& gang = mesh.gangs[core.spec().meshes[rank.mesh.value()].gang_of(rank.rank).value()];
+  if (gang.phase != GangPhase::kStopping || gang.generation != stop->message.generation) return;
+  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
+    if (stages_.stage_of(MeshId(m)) <= stages_.stage_of(rank.mesh)) continue;
+    for (const RankState& other : core.state().meshes[m].ranks) {
+      check(!lives(other.stage), "order", text("mesh ", rank.mesh.value(), " is stopped while mesh ", m, " lives"));
+    }
+  }
+}
+
+void Checker::check_ports(const SendStart& start) const {
+  const MeshSpec& mesh = world_.scenario.spec.meshes[start.message.mesh.value()];
+  for (const RankStart& rank : start.message.ranks) {
+    check(rank.ports.size() == mesh.ports.size() && std::count(rank.ports.begin(), rank.ports.end(), 0) == 0, "ports",
+          text("rank ", rank.rank.rank.value(), " of mesh ", mesh.name, " starts without its ports"));
+  }
 }
 
 void Checker::executes(RankProcess& process) {
@@ -63,6 +105,9 @@ void Checker::executes(RankProcess& process) {
   for (const RankProcess* other : processes_[process.key.rank]) {
     check(other == &process || !other->executes() || other->leased_until < now, "I1",
           text(name_of(process.key), " and ", name_of(other->key), " both hold leases"));
+  }
+  if (world_.scenario.spec.meshes[process.key.rank.mesh.value()].ready.kind == ReadyKind::kExec) {
+    ready_.insert(process.key.rank);
   }
   watch_lease(process);
 }

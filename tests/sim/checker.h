@@ -17,6 +17,7 @@
 
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/liveness.h"
+#include "supervisor/core/stages.h"
 #include "supervisor/journal/journal_contents.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"
@@ -42,6 +43,7 @@ class Checker {
   // Ranks.
   void forked(RankProcess& process);
   void executes(RankProcess& process);
+  void says_ready(RankId rank) { ready_.insert(rank); }
   void forgotten(const RankProcess& process);
 
   // Daemons.
@@ -101,6 +103,9 @@ class Checker {
   bool settled() const;
   std::optional<Command> command_of(const JobCore& core, const Action& action) const;
   void on_the_wire(const JobCore& core, const Action& action);
+  void check_order_of_start(RankId rank);
+  void check_order_of_stop(const JobCore& core, const Action& action) const;
+  void check_ports(const SendStart& start) const;
   void watch_lease(RankProcess& process);
   void watch_contact(HostId host);
   void orphan_due(HostId host);
@@ -119,6 +124,8 @@ class Checker {
   std::vector<HostAccount> hosts_;
   std::map<RankId, Generation> highest_;
   std::map<RankId, std::vector<RankProcess*>> processes_;
+  std::set<RankId> ready_;  // some process of it was
+  Stages stages_;           // of the scenario, whatever the core was fed with
   Term highest_term_;
   std::map<Term, std::uint64_t> durable_;
   std::map<Command, Ticket> commands_;

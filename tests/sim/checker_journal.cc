@@ -91,6 +91,8 @@ void Checker::durable(Term term, std::uint64_t ticket) { durable_[term] = std::m
 
 void Checker::performs(const JobCore& core, const Action& action) {
   on_the_wire(core, action);
+  check_order_of_stop(core, action);
+  if (const auto* start = std::get_if<SendStart>(&action)) check_ports(*start);
   const auto* destroy = std::get_if<DestroyWorker>(&action);
   if (destroy == nullptr) return;
   world_.note("destroy", destroy->host.value());

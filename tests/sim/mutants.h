@@ -29,6 +29,8 @@ enum class Mutant : std::uint8_t {
   kBlameOurSignal,
   kTreeAlwaysEmpty,
   kForgetWorkers,
+  kIgnoreDependencies,
+  kSidecarDecides,
 };
 
 struct MutantName {
@@ -54,6 +56,8 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kBlameOurSignal, "blame-our-signal"},
     MutantName{Mutant::kTreeAlwaysEmpty, "tree-always-empty"},
     MutantName{Mutant::kForgetWorkers, "forget-workers"},
+    MutantName{Mutant::kIgnoreDependencies, "ignore-dependencies"},
+    MutantName{Mutant::kSidecarDecides, "sidecar-decides"},
 };
 
 }  // namespace monarch::sim

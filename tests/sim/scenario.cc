@@ -24,7 +24,27 @@ MeshSpec make_mesh(Random& random, std::size_t index, std::uint32_t hosts, const
       random.one_in(2) ? Duration::zero() : random.between(Duration::zero(), Duration::seconds(3));
   mesh.supervision = supervision;
   mesh.sidecar = index > 0 && random.one_in(4);
+  for (std::uint64_t n = random.below(3); n > 0; --n)
+    mesh.ports.push_back({.name = text("p", n), .fixed = std::nullopt});
   return mesh;
+}
+
+// Each waits for some of those before it, or all of them for some after; a sidecar for sidecars alone.
+void link_meshes(Random& random, JobSpec& spec) {
+  const auto count = static_cast<std::uint32_t>(spec.meshes.size());
+  const bool backwards = random.one_in(2);
+  for (std::uint32_t i = 1; i < count; ++i) {
+    const auto other = static_cast<std::uint32_t>(random.below(i));
+    if (random.one_in(4) && !spec.meshes[other].like && spec.meshes[i].hosts() <= spec.meshes[other].hosts()) {
+      spec.meshes[i].like = MeshId(other);
+    }
+    for (std::uint32_t j = 0; j < i; ++j) {
+      if (!random.one_in(3)) continue;
+      MeshSpec& later = spec.meshes[backwards ? j : i];
+      const std::uint32_t earlier = backwards ? i : j;
+      if (!later.sidecar || spec.meshes[earlier].sidecar) later.depends_on.emplace_back(earlier);
+    }
+  }
 }
 
 JobSpec make_spec(Random& random, const ScenarioOptions& options) {
@@ -42,6 +62,7 @@ JobSpec make_spec(Random& random, const ScenarioOptions& options) {
     const std::uint32_t share = i + 1 == meshes ? hosts - i * (hosts / meshes) : hosts / meshes;
     spec.meshes.push_back(make_mesh(random, i, share, policy));
   }
+  link_meshes(random, spec);
   spec.launch.spares = static_cast<std::uint32_t>(random.below(3));
   spec.start_timeout = Duration::seconds(random.between(20, 60));
   if (random.one_in(10)) spec.time_limit = Duration::seconds(random.between(5, 90));

@@ -13,7 +13,7 @@ namespace {
 
 bool differs(const RankReport& a, const RankReport& b) {
   return a.generation != b.generation || a.phase != b.phase || a.pid != b.pid || a.end.kind != b.end.kind ||
-         a.output_complete != b.output_complete;
+         a.output_complete != b.output_complete || a.ready != b.ready;
 }
 
 std::string user_id_of(HostId host) { return text("worker/", host.value()); }
@@ -61,10 +61,10 @@ void Supervisor::note_rank(HostId host, const RankReport& report) {
   if (known != peer.ranks.end() && !differs(known->second.report, report)) return;
   world_.note("rank changed", host.value(), report.rank.mesh.value(), report.rank.rank.value(),
               static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
-  const RankChanged change{.host = host,
-                           .report = report,
-                           .ended_at = liveness_->to_ours(host, report.ended_at),
-                           .uncertainty = liveness_->uncertainty(host)};
+  RankChanged change{.host = host,
+                     .report = report,
+                     .ended_at = liveness_->to_ours(host, report.ended_at),
+                     .uncertainty = liveness_->uncertainty(host)};
   peer.ranks[report.rank] = {.report = report, .ticket = decide(change)};
 }
 

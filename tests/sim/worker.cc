@@ -153,8 +153,12 @@ void Worker::perform(const action::HoldReservation& ordered) {
     tell_daemon(Reserved{order.mesh, order.gang, order.generation, {}, "no port is free"});
     return;
   }
-  const auto port = static_cast<std::uint16_t>(20'000 + order.generation.counter % 10'000);
-  tell_daemon(Reserved{order.mesh, order.gang, order.generation, {port}, {}});
+  Reserved held{order.mesh, order.gang, order.generation, {}, {}};
+  for (std::uint32_t i = 0; i < order.count; ++i) {
+    held.ports.push_back(static_cast<std::uint16_t>(20'000 + (order.generation.counter * 64 + i) % 10'000));
+  }
+  held.ports.insert(held.ports.end(), order.fixed.begin(), order.fixed.end());
+  tell_daemon(std::move(held));
 }
 
 void Worker::perform(const action::RefuseReservation& ordered) {
