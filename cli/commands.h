@@ -18,6 +18,7 @@ Command wait_command();
 Command logs_command();
 Command events_command();
 Command signal_command();
+Command rm_command();
 Command plan_command();
 Command init_command();
 Command validate_command();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/base/marks.h"
 #include "worker/daemon/daemon_main.h"
 #include "worker/keeper/keeper_main.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int kExitUsage = 2;
 constexpr std::string_view kUsage =
-    "usage: monarch-worker            (a Bootstrap on standard input; `monarch` starts it)\n"
+    "usage: monarch-worker [--job UUID --host NAME]   (a Bootstrap on standard input; `monarch` starts it)\n"
     "       monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…\n"
     "       monarch-worker version\n";
 
@@ -22,7 +23,10 @@ constexpr std::string_view kUsage =
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty()) return monarch::keeper_main();
+  // The mark is for those who look for what a job left; what counts is in the Bootstrap.
+  const bool marked =
+      arguments.size() == 4 && arguments[0] == monarch::kJobArgument && arguments[2] == monarch::kHostArgument;
+  if (arguments.empty() || marked) return monarch::keeper_main();
   if (arguments[0] == "daemon" && arguments.size() == 1) return monarch::daemon_main();
   if (arguments[0] == "keep") return monarch::guard_main({arguments.begin() + 1, arguments.end()});
   const bool version = arguments[0] == "version" && arguments.size() == 1;

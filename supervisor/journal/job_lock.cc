@@ -102,6 +102,12 @@ LockHolder this_process_as_holder(WallTime now) {
 }
 
 Result<std::unique_ptr<JobLock>> JobLock::take(const SecureDirectory& job, const LockHolder& self) {
+  MONARCH_ASSIGN(std::unique_ptr<JobLock> lock, take_silently(job));
+  MONARCH_TRY(write_holder(lock->fd_.get(), job, self));
+  return lock;
+}
+
+Result<std::unique_ptr<JobLock>> JobLock::take_silently(const SecureDirectory& job) {
   MONARCH_ASSIGN(UniqueFd fd, job.open_file(kLockName, O_RDWR | O_CREAT));
   int failure = try_lock(fd.get());
   if (failure == EAGAIN || failure == EACCES) return held_error(job);
@@ -113,7 +119,6 @@ Result<std::unique_ptr<JobLock>> JobLock::take(const SecureDirectory& job, const
   if (failure != EAGAIN && failure != EACCES) {
     return no_locks_error(job, errno_error("F_OFD_SETLK", failure).message);
   }
-  MONARCH_TRY(write_holder(fd.get(), job, self));
   return std::unique_ptr<JobLock>(new JobLock(std::move(fd)));
 }
 

@@ -33,6 +33,8 @@ class JobLock {
  public:
   // kBusy: somebody holds it, named in the message. kUnsupported: the file system does not honour locks (S14).
   static Result<std::unique_ptr<JobLock>> take(const SecureDirectory& job, const LockHolder& self);
+  // The same without saying who: for somebody who takes the job away, on a disk that may be full.
+  static Result<std::unique_ptr<JobLock>> take_silently(const SecureDirectory& job);
   JobLock(const JobLock&) = delete;
   JobLock& operator=(const JobLock&) = delete;
 

@@ -16,12 +16,14 @@ bool is_own_directory(const std::string& path, std::uint32_t uid) {
 
 }  // namespace
 
-Result<SecureDirectory> open_runtime_dir(const StateEnvironment& environment) {
+std::string runtime_dir_path(const StateEnvironment& environment) {
   const std::string& given = environment.xdg_runtime_dir;
-  if (!given.empty() && given.front() == '/' && is_own_directory(given, environment.uid)) {
-    return SecureDirectory::open_or_create(given + "/monarch");
-  }
-  return SecureDirectory::open_or_create(text("/tmp/monarch-", environment.uid));
+  if (!given.empty() && given.front() == '/' && is_own_directory(given, environment.uid)) return given + "/monarch";
+  return text("/tmp/monarch-", environment.uid);
+}
+
+Result<SecureDirectory> open_runtime_dir(const StateEnvironment& environment) {
+  return SecureDirectory::open_or_create(runtime_dir_path(environment));
 }
 
 Result<std::string> socket_path(const SecureDirectory& runtime, const std::string& name) {

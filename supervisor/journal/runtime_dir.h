@@ -15,6 +15,7 @@ namespace monarch {
 
 inline constexpr std::size_t kSocketPathBytes = 107;  // sizeof sockaddr_un.sun_path less the final zero (unix(7))
 
+std::string runtime_dir_path(const StateEnvironment& environment);
 // Made where missing. Refused, with the path, if somebody else owns what is there or may write to it.
 Result<SecureDirectory> open_runtime_dir(const StateEnvironment& environment);
 

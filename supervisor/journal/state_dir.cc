@@ -117,6 +117,10 @@ Result<StateDir> StateDir::open(const std::string& root) {
   return StateDir(std::move(jobs));
 }
 
+Result<SecureDirectory> StateDir::root() const {
+  return SecureDirectory::open(jobs_.path().substr(0, jobs_.path().rfind('/')));
+}
+
 Result<JobDirectory> StateDir::create_job(std::string_view name, const SuffixSource& suffix) const {
   for (int tries = 0; tries < kTries; ++tries) {
     MONARCH_ASSIGN(const std::string digits, suffix());

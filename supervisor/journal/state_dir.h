@@ -57,6 +57,9 @@ class StateDir {
   Result<std::vector<std::string>> list_jobs() const;
 
   const std::string& path() const { return jobs_.path(); }
+  // <root>, opened anew.
+  Result<SecureDirectory> root() const;
+  const SecureDirectory& jobs() const { return jobs_; }
 
  private:
   explicit StateDir(SecureDirectory jobs) : jobs_(std::move(jobs)) {}

@@ -12,6 +12,7 @@
 #include "supervisor/core/first_cause.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
+#include "transport/base/marks.h"
 #include "transport/base/text.h"
 #include "transport/process/containment.h"
 #include "transport/process/process_scan.h"
@@ -87,12 +88,16 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
   input.write.reset();
 
   const Generation generation{options_.term, 1};
-  const Status spawned = guard_.spawn({.key = key_of(host),
-                                       .generation = generation,
-                                       .process = {.program = {options_.worker_path}, .env = {}, .workdir = "/"},
-                                       .standard_input = std::move(input.read),
-                                       .standard_output = std::move(output.write),
-                                       .standard_error = std::move(log)});
+  const Status spawned =
+      guard_.spawn({.key = key_of(host),
+                    .generation = generation,
+                    .process = {.program = {options_.worker_path, std::string(kJobArgument), options_.job.to_text(),
+                                            std::string(kHostArgument), bootstrap.host_name},
+                                .env = {},
+                                .workdir = "/"},
+                    .standard_input = std::move(input.read),
+                    .standard_output = std::move(output.write),
+                    .standard_error = std::move(log)});
   if (!spawned.ok()) {
     return Error{spawned.error().code,
                  text("the supervisor's guard, which starts it, does not answer: ", spawned.error().message)};

@@ -174,6 +174,16 @@ constexpr ErrorDoc kErrors[] = {
      "The selector is right, but nothing that is there now is meant by it: no such generation, or no process."},
     {"E0924", "no such signal",
      "A signal is written by its name, with or without SIG, or by its number: USR1, SIGUSR1, 10."},
+    {"E0925", "a job that cannot be removed yet",
+     "`monarch rm` takes away what is kept of a job that is over. One that lives, that is about to be started again by "
+     "its "
+     "guard, or that may live on another machine is left as it is: `monarch stop` it first, or ask that machine."},
+    {"E0926", "a job that could not be removed",
+     "Something of the job stands in the way: a process that SIGKILL does not end, a file that may not be deleted, "
+     "another "
+     "file system that is mounted in its folder. The message names it; what was removed stays removed, and `monarch "
+     "rm` "
+     "goes on from there."},
     {"E0930", "nothing to explain",
      "`monarch explain` takes the path of a key, as in `supervision.lease` or `meshes.trainer.gang`, or the id of an "
      "error. With a spec, what the path names must be there."},

@@ -61,7 +61,7 @@ class JobTest(harness.MonarchTest):
         if role == "daemon":
             found = self.find("monarch-worker", "daemon")
         else:
-            found = [p for p in self.find("monarch-worker") if len(p.arguments) == 1]
+            found = [p for p in self.find("monarch-worker") if p.arguments[1:2] == [b"--job"]]
         if host is None:
             return found
         keepers = {h["name"]: h["keeper_pid"] for h in self.status()["hosts"]}

@@ -92,6 +92,36 @@ bool environment_contains(pid_t pid, const std::vector<std::string>& lines) {
   });
 }
 
+std::optional<std::string> environment_value(pid_t pid, std::string_view name) {
+  const std::string path = text("/proc/", pid, "/environ");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return std::nullopt;
+  const std::string content = read_all(path);
+  std::string_view rest = content;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\0'));
+    if (line.starts_with(name) && line.substr(name.size()).starts_with('=')) {
+      return std::string(line.substr(name.size() + 1));
+    }
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> arguments_of(pid_t pid) {
+  // The folder is its user's; the files in it are root's where a process hides its memory (proc_pid(5)).
+  struct stat status {};
+  std::vector<std::string> arguments;
+  if (::stat(text("/proc/", pid).c_str(), &status) != 0 || status.st_uid != ::geteuid()) return arguments;
+  const std::string content = read_all(text("/proc/", pid, "/cmdline"));
+  std::string_view rest = content;
+  while (!rest.empty()) {
+    arguments.emplace_back(rest.substr(0, rest.find('\0')));
+    rest.remove_prefix(std::min(arguments.back().size() + 1, rest.size()));
+  }
+  return arguments;
+}
+
 std::vector<pid_t> children_of_self() {
   std::vector<pid_t> children;
   const pid_t self = ::getpid();

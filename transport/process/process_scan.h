@@ -32,6 +32,11 @@ std::optional<ProcessEntry> read_process(pid_t pid);
 // Whether it is of our uid and its environment, as it was executed, has all these NAME=value lines.
 bool environment_contains(pid_t pid, const std::vector<std::string>& lines);
 
+// Of a process of our uid: the value of a variable in its environment, as it was executed.
+std::optional<std::string> environment_value(pid_t pid, std::string_view name);
+// Of a process of our uid: its command line, which also one shows that hides its memory. Empty: of another, or none.
+std::vector<std::string> arguments_of(pid_t pid);
+
 std::vector<pid_t> children_of_self();
 
 // All live ones of `seeds` and what descends from them.

@@ -1,0 +1,154 @@
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/job_argument.h"
+#include "cli/say.h"
+#include "cli/values.h"
+#include "supervisor/client/remove_job.h"
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+int refuse(const Context& context, const Complaint& complaint, int exit_code = kExitUsage) {
+  say_error(context.terminal, complaint);
+  return exit_code;
+}
+
+std::string counted(std::size_t count, std::string_view one) {
+  return count == 1 ? text("1 ", one) : text(count, " ", one, one.ends_with("s") ? "es" : "s");
+}
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes < 1U << 20U) return text((bytes + 1023) >> 10U, " KiB");
+  return text(bytes >> 20U, " MiB");
+}
+
+std::string line_of(const std::string& id, const JobRemains& remains, bool dry) {
+  std::vector<std::string> parts;
+  if (remains.processes > 0) parts.push_back(counted(remains.processes, "process"));
+  if (!remains.sockets.empty()) parts.push_back(counted(remains.sockets.size(), "socket"));
+  parts.push_back(text(counted(remains.files.entries, "file"), " of ", size_text(remains.files.bytes)));
+  return text(dry ? "would remove " : "removed ", id, ": ", join(parts, ", "), "\n");
+}
+
+// Which jobs are meant: those that were named, or those that are over (and for how long). Nothing: stderr says what is wrong.
+std::optional<std::vector<std::string>> meant_jobs(const Arguments& arguments, const StateDir& state,
+                                                   std::optional<Duration> older_than, const Context& context) {
+  const auto jobs = list_jobs(state);
+  std::vector<std::string> ids;
+  if (!jobs.ok()) {
+    say_error(context.terminal, {.id = "E0907", .message = jobs.error().message, .help = ""});
+    return std::nullopt;
+  }
+  for (const std::string& written : arguments.positionals()) {
+    const auto id = resolve_job(*jobs, written);
+    if (!id.ok()) {
+      say_error(context.terminal,
+                {.id = "E0906", .message = id.error().message, .help = "monarch ps --all lists the jobs"});
+      return std::nullopt;
+    }
+    if (std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(*id);
+  }
+  if (!ids.empty()) return ids;
+  const std::int64_t now = wall_now().nanoseconds_since_epoch;
+  std::size_t live = 0;
+  for (const KnownJob& job : *jobs) {
+    if (job.life == JobLife::kLive) {
+      ++live;
+    } else if (!older_than || now - ended_at(state, job.id).nanoseconds_since_epoch > older_than->count_nanoseconds()) {
+      ids.push_back(job.id);
+    }
+  }
+  if (live > 0)
+    say_note(context.terminal, text(counted(live, "job"), live == 1 ? " lives and is left" : " live and are left"));
+  return ids;
+}
+
+int refuse_job(const Context& context, const std::string& id, const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kBusy:
+      return refuse(context, {.id = "E0925", .message = error.message, .help = text("monarch stop ", id)});
+    case ErrorCode::kUnsupported: return refuse(context, {.id = "E0925", .message = error.message, .help = ""});
+    case ErrorCode::kInvalid:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kGone:
+    case ErrorCode::kTimeout:
+    case ErrorCode::kInternal: break;
+  }
+  return refuse(context, {.id = "E0926", .message = text(id, " was not removed: ", error.message), .help = ""},
+                kExitInternal);
+}
+
+int remove_jobs(const StateDir& state, const std::vector<std::string>& ids, bool dry, const Context& context) {
+  // All are looked at before one is touched.
+  std::vector<JobRemains> found;
+  for (const std::string& id : ids) {
+    auto remains = remains_of(state, id);
+    if (!remains.ok()) return refuse_job(context, id, remains.error());
+    found.push_back(std::move(*remains));
+  }
+  if (ids.empty()) say_note(context.terminal, "there is nothing to remove");
+  int exit_code = kExitOk;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto removed = dry ? Result<JobRemains>(found[i]) : remove_job(state, ids[i]);
+    if (removed.ok()) {
+      write_out(line_of(ids[i], *removed, dry));
+    } else {
+      exit_code = std::max(exit_code, refuse_job(context, ids[i], removed.error()));
+    }
+  }
+  return exit_code;
+}
+
+int run_rm(const Arguments& arguments, Context& context) {
+  const auto older_than = duration_flag(arguments, "older-than");
+  if (!older_than.ok()) return refuse(context, {.id = "E0904", .message = older_than.error().message, .help = ""});
+  const bool by_rule = arguments.has("all") || older_than->has_value();
+  const bool named = !arguments.positionals().empty();
+  if (by_rule == named) {
+    return refuse(context, {.id = "E0903",
+                            .message = named ? "`monarch rm` takes jobs, or --all or --older-than, but not both"
+                                             : "`monarch rm` needs to be told which jobs",
+                            .help = "usage: monarch rm JOB…, monarch rm --all, or monarch rm --older-than 7d"});
+  }
+  const StateArgument state = take_state(context);
+  if (state.exit_code != kExitOk) return state.exit_code;
+  if (!state.state) {
+    if (by_rule) say_note(context.terminal, "there is nothing to remove");
+    return by_rule
+               ? static_cast<int>(kExitOk)
+               : refuse(context, {.id = "E0906", .message = "there is no job: none was ever started here", .help = ""});
+  }
+  const bool dry = arguments.has("dry-run");
+  if (!dry) {
+    const auto rests = finish_removals(*state.state);
+    if (!rests.ok())
+      return refuse(context, {.id = "E0926", .message = rests.error().message, .help = ""}, kExitInternal);
+    if (*rests > 0)
+      say_note(context.terminal, text("removed the rest of ", counted(*rests, "job"), " of an earlier rm"));
+  }
+  const auto ids = meant_jobs(arguments, *state.state, *older_than, context);
+  return ids ? remove_jobs(*state.state, *ids, dry, context) : static_cast<int>(kExitUsage);
+}
+
+}  // namespace
+
+Command rm_command() {
+  return {
+      .name = "rm",
+      .summary = "remove what is kept of jobs that are over, and what still runs of them",
+      .description =
+          "Removes logs, journal, sockets and keys, after it has ended by KILL every process that carries a\n"
+          "mark of the job. If one of the jobs lives, it is named and nothing is removed.",
+      .flags = {{.name = "all", .value = "", .help = "all that are over", .letter = 'a'},
+                {.name = "older-than", .value = "DURATION", .help = "all that ended longer ago than this (12h, 7d)"},
+                {.name = "dry-run", .value = "", .help = "only say what would be removed"}},
+      .positionals = {{.name = "JOB", .help = "which jobs", .many = true}},
+      .run = run_rm};
+}
+
+}  // namespace monarch

@@ -1,0 +1,229 @@
+#include "supervisor/client/remove_job.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "supervisor/client/job_view.h"
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/journal/core_records.h"
+#include "supervisor/journal/job_lock.h"
+#include "supervisor/journal/journal_files.h"
+#include "supervisor/journal/runtime_dir.h"
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+#include "transport/process/containment.h"
+#include "transport/process/job_marks.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::string_view kRemoving = ".removing-";
+constexpr Duration kLeaves = Duration::seconds(5);   // a supervisor that has just ended its job
+constexpr Duration kKilled = Duration::seconds(10);  // what got KILL
+constexpr Duration kLook = Duration::milliseconds(20);
+
+std::string this_machine() {
+  std::array<char, 256> name{};
+  (void)::gethostname(name.data(), name.size() - 1);  // one that is cut equals no other
+  return name.data();
+}
+
+// The guard of a job: a process of ours that was told its very folder. It starts a crashed supervisor again.
+std::optional<pid_t> guard_of(const SecureDirectory& job) {
+  struct stat folder {};
+  if (::fstat(job.fd(), &folder) != 0) return std::nullopt;
+  for (const ProcessEntry& entry : list_processes()) {
+    if (entry.dead()) continue;
+    const std::vector<std::string> arguments = arguments_of(entry.pid);
+    for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+      struct stat named {};
+      if (arguments[i] != "--job-dir" || ::stat(arguments[i + 1].c_str(), &named) != 0) continue;
+      if (named.st_dev == folder.st_dev && named.st_ino == folder.st_ino) return entry.pid;
+    }
+  }
+  return std::nullopt;
+}
+
+// Why it counts as alive; nothing: it does not. A job that has ended is waited for: its supervisor leaves a moment later.
+std::optional<std::string> alive_because(const SecureDirectory& job, bool ended) {
+  const Instant deadline = boot_now() + (ended ? kLeaves : Duration::zero());
+  for (;;) {
+    std::optional<std::string> why;
+    if (const auto holder = lock_holder(job); holder.ok() && *holder) {
+      why = text("its supervisor, pid ", (*holder)->pid, " on ", printable((*holder)->host), ", holds it");
+    } else if (const auto guard = guard_of(job)) {
+      why = text("its guard, pid ", *guard, ", starts its supervisor again");
+    }
+    if (!why || boot_now() >= deadline) return why;
+    (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
+  }
+}
+
+// From the journal; nothing where that cannot be read or says nothing: then no process can be told to be of this job.
+std::optional<std::string> uuid_of(const SecureDirectory& job) {
+  auto directory = job.duplicate();
+  if (!directory.ok()) return std::nullopt;
+  const std::unique_ptr<JournalFiles> files = posix_journal_files(std::move(*directory));
+  const auto contents = read_journal(*files);
+  if (!contents.ok()) return std::nullopt;
+  if (contents->snapshot) {
+    const auto state = decode_job_state(contents->snapshot->bytes);
+    if (state.ok()) return state->job.to_text();
+  }
+  for (const std::vector<Record>* part : {&contents->history, &contents->records}) {
+    for (const Record& record : *part) {
+      if (record.type != RecordType::kInput) continue;
+      const auto event = decode_core_event(record.payload);
+      const JobBegun* begun = event.ok() ? std::get_if<JobBegun>(&*event) : nullptr;
+      if (begun != nullptr) return begun->job.to_text();
+    }
+  }
+  return std::nullopt;
+}
+
+struct Socket {
+  SecureDirectory directory;
+  std::string name;
+  std::string path() const { return text(directory.path(), "/", name); }
+};
+
+// The socket of the job's supervisor, if its file is still there: where the endpoint says, and where one would be now.
+std::vector<Socket> sockets_of(const JobView& view) {
+  const std::string name = view.id() + ".sock";
+  std::vector<std::string> folders;
+  if (const auto endpoint = view.endpoint(); endpoint.ok()) {
+    const std::size_t slash = endpoint->socket.rfind('/');
+    if (slash != std::string::npos && slash > 0 && endpoint->socket.substr(slash + 1) == name) {
+      folders.push_back(endpoint->socket.substr(0, slash));
+    }
+  }
+  if (auto now = runtime_dir_path(StateEnvironment::of_this_process()); folders.empty() || folders.front() != now) {
+    folders.push_back(std::move(now));
+  }
+  std::vector<Socket> found;
+  for (const std::string& folder : folders) {
+    auto directory = SecureDirectory::open(folder);  // of ours alone, or nothing in it is ours to remove
+    struct stat status {};
+    if (!directory.ok() || ::fstatat(directory->fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (S_ISSOCK(status.st_mode)) found.push_back({std::move(*directory), name});
+  }
+  return found;
+}
+
+struct Remains {
+  std::optional<std::string> uuid;
+  std::vector<std::string> hosts;  // names of the folders with its workers' state
+  std::vector<Socket> sockets;
+  bool ended = false;
+};
+
+Result<Remains> look(const StateDir& state, const std::string& id) {
+  MONARCH_ASSIGN(const JobView view, JobView::open(state, id));
+  Remains remains;
+  const auto verdict = view.verdict();
+  remains.ended = verdict.ok() && verdict->has_value();
+  const auto endpoint = view.endpoint();
+  if (!remains.ended && endpoint.ok() && endpoint->host != this_machine()) {
+    return Error{ErrorCode::kUnsupported, text(id, " has no verdict and was last run on ", printable(endpoint->host),
+                                               ", whose processes cannot be seen from here: run `monarch rm ", id,
+                                               "` there; if that machine is gone for good, delete ", view.path())};
+  }
+  if (auto why = alive_because(view.directory().directory, remains.ended)) {
+    return Error{ErrorCode::kBusy, text(id, " is live: ", *why)};
+  }
+  remains.uuid = uuid_of(view.directory().directory);
+  remains.sockets = sockets_of(view);
+  return remains;
+}
+
+// Of the folders of the workers' state too; those are not there after an orderly end.
+Result<TreeSize> add_hosts(const StateDir& state, const std::string& id, TreeSize size,
+                           Result<TreeSize> (*act)(const SecureDirectory&, const std::string&)) {
+  MONARCH_ASSIGN(const SecureDirectory root, state.root());
+  auto hosts = root.child("hosts");
+  if (!hosts.ok()) return hosts.error().code == ErrorCode::kNotFound ? Result<TreeSize>(size) : hosts.error();
+  const auto of_job = act(*hosts, id);
+  if (!of_job.ok()) return of_job.error().code == ErrorCode::kNotFound ? Result<TreeSize>(size) : of_job;
+  return TreeSize{.entries = size.entries + of_job->entries, .bytes = size.bytes + of_job->bytes};
+}
+
+Status end_processes(const std::string& id, const std::string& uuid, JobRemains& removed) {
+  if (carries_mark(::getpid(), uuid)) {
+    return Error{ErrorCode::kBusy,
+                 text("this very process was started by a rank of ", id, ": remove it from elsewhere")};
+  }
+  const EndedProcesses ended = end_marked(uuid, kKilled);
+  removed.processes = ended.ended;
+  if (ended.left.empty()) return {};
+  std::vector<std::string> pids;
+  for (const pid_t pid : ended.left) pids.push_back(text(pid));
+  return Error{ErrorCode::kInternal,
+               text("processes of ", id, " did not end within ", to_text(kKilled), " of SIGKILL: ", join(pids, ", "),
+                    "; their state in /proc says what they wait for")};
+}
+
+}  // namespace
+
+Result<JobRemains> remains_of(const StateDir& state, const std::string& id) {
+  MONARCH_ASSIGN(const Remains remains, look(state, id));
+  JobRemains found;
+  if (remains.uuid) found.processes = processes_of_job(*remains.uuid).size();
+  for (const Socket& socket : remains.sockets) found.sockets.push_back(socket.path());
+  MONARCH_ASSIGN(const TreeSize job, measure_tree(state.jobs(), id));
+  MONARCH_ASSIGN(found.files, add_hosts(state, id, job, measure_tree));
+  return found;
+}
+
+Result<JobRemains> remove_job(const StateDir& state, const std::string& id) {
+  MONARCH_ASSIGN(const Remains remains, look(state, id));
+  MONARCH_ASSIGN(const JobDirectory job, state.open_job(id));
+  MONARCH_ASSIGN(const std::unique_ptr<JobLock> lock, JobLock::take_silently(job.directory));
+  JobRemains removed;
+  if (remains.uuid) MONARCH_TRY(end_processes(id, *remains.uuid, removed));
+  for (const Socket& socket : remains.sockets) {
+    if (::unlinkat(socket.directory.fd(), socket.name.c_str(), 0) != 0 && errno != ENOENT) {
+      return errno_error(text("remove ", socket.path()), errno);
+    }
+    removed.sockets.push_back(socket.path());
+  }
+  const std::string doomed = text(kRemoving, id);
+  if (::renameat(state.jobs().fd(), id.c_str(), state.jobs().fd(), doomed.c_str()) != 0) {
+    return errno_error(text("rename ", job.directory.path()), errno);
+  }
+  MONARCH_ASSIGN(const TreeSize files, remove_tree(state.jobs(), doomed));
+  MONARCH_ASSIGN(removed.files, add_hosts(state, id, files, remove_tree));
+  return removed;
+}
+
+Result<std::size_t> finish_removals(const StateDir& state) {
+  MONARCH_ASSIGN(UniqueFd copy, state.jobs().duplicate());
+  MONARCH_ASSIGN(const std::vector<std::string> names, posix_journal_files(std::move(copy))->list());
+  std::size_t count = 0;
+  for (const std::string& name : names) {
+    if (!name.starts_with(kRemoving) || !is_job_id(name.substr(kRemoving.size()))) continue;
+    MONARCH_ASSIGN(const TreeSize rest, remove_tree(state.jobs(), name));
+    count += rest.entries > 0 ? 1 : 0;
+  }
+  return count;
+}
+
+WallTime ended_at(const StateDir& state, const std::string& id) {
+  const auto view = JobView::open(state, id);
+  if (!view.ok()) return {};
+  const auto verdict = view->verdict();
+  if (verdict.ok() && *verdict) return (*verdict)->ended;
+  struct stat status {};
+  if (::fstat(view->directory().directory.fd(), &status) != 0) return {};
+  return {static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+}  // namespace monarch
