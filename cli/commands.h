@@ -19,6 +19,7 @@ Command logs_command();
 Command events_command();
 Command signal_command();
 Command rm_command();
+Command doctor_command();
 Command plan_command();
 Command init_command();
 Command validate_command();

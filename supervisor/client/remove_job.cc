@@ -204,6 +204,11 @@ Result<JobRemains> remove_job(const StateDir& state, const std::string& id) {
   return removed;
 }
 
+std::optional<std::string> uuid_of_job(const StateDir& state, const std::string& id) {
+  const auto job = state.open_job(id);
+  return job.ok() ? uuid_of(job->directory) : std::nullopt;
+}
+
 Result<std::size_t> finish_removals(const StateDir& state) {
   MONARCH_ASSIGN(UniqueFd copy, state.jobs().duplicate());
   MONARCH_ASSIGN(const std::vector<std::string> names, posix_journal_files(std::move(copy))->list());

@@ -9,6 +9,7 @@
 // Thread: the command's; it waits for the disk and for the ends of processes.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ Result<JobRemains> remains_of(const StateDir& state, const std::string& id);
 
 // What it removed. kBusy: it lives; kUnsupported: that it does not cannot be proven here; others: what stood in the way.
 Result<JobRemains> remove_job(const StateDir& state, const std::string& id);
+
+// The uuid by which its processes are marked, from its journal; nothing if that says none.
+std::optional<std::string> uuid_of_job(const StateDir& state, const std::string& id);
 
 // Folders of jobs that were being removed when somebody was interrupted. How many there were.
 Result<std::size_t> finish_removals(const StateDir& state);

@@ -32,6 +32,14 @@ constexpr int kOldestVersion = ZMQ_MAKE_VERSION(4, 3, 3);
 
 }  // namespace
 
+std::string libzmq_version() {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  zmq_version(&major, &minor, &patch);
+  return text(major, ".", minor, ".", patch);
+}
+
 Result<std::unique_ptr<ZmqContext>> ZmqContext::create(const Options& options) {
   int major = 0;
   int minor = 0;

@@ -8,10 +8,14 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "transport/base/result.h"
 
 namespace monarch {
+
+// Of the library that is linked: "4.3.4".
+std::string libzmq_version();
 
 class ZmqContext {
  public:

@@ -1,0 +1,23 @@
+#pragma once
+
+// Small files of /proc and /sys, and what is in their folders. Bounded; nothing is followed that is not theirs.
+//
+// Thread: any.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monarch::doctor {
+
+// At most 64 KiB, without blanks at the end; nothing if it cannot be read.
+std::optional<std::string> read_small(const std::string& path);
+std::optional<std::uint64_t> read_number(const std::string& path);
+// Sorted; empty if there is no such folder.
+std::vector<std::string> names_in(const std::string& path);
+
+// "12 GiB"
+std::string size_text(std::uint64_t bytes);
+
+}  // namespace monarch::doctor

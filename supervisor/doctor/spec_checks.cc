@@ -1,0 +1,137 @@
+#include "supervisor/doctor/spec_checks.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "supervisor/core/placement.h"
+#include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch::doctor {
+
+namespace {
+
+// As execvp(3) without PATH.
+constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+
+std::string variable(const MeshSpec& mesh, const Variables& environment, const std::string& name) {
+  if (const auto own = mesh.env.find(name); own != mesh.env.end()) return own->second;
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+bool expands(std::string_view word) { return word.find("$(") != std::string_view::npos; }
+
+Finding check_program(const MeshSpec& mesh, const std::string& check, const std::string& workdir,
+                      const Variables& environment) {
+  const std::string& program = mesh.program.front();
+  if (expands(program))
+    return {.check = check, .health = Health::kNote, .found = printable(program) + " is known only later"};
+  std::string path = variable(mesh, environment, "PATH");
+  const auto file = find_program(program, workdir, path.empty() ? std::string(kDefaultPath) : path);
+  if (file.ok()) return {.check = check, .found = text(printable(program), " is ", printable(*file))};
+  return {.check = check,
+          .health = Health::kFailed,
+          .found = file.error().message,
+          .means = text("the ranks of ", mesh.name, " would end with exit code ",
+                        file.error().code == ErrorCode::kNotFound ? 127 : 126),
+          .fix = "install it, make it executable, or name it by its path"};
+}
+
+Findings check_mesh(const MeshSpec& mesh, const std::string& directory, const Variables& environment) {
+  const std::string check = text("mesh ", mesh.name);
+  const std::string workdir = mesh.workdir.value_or(directory);
+  struct stat status {};
+  Findings findings;
+  if (!expands(workdir) &&
+      (::stat(workdir.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || ::access(workdir.c_str(), X_OK) != 0)) {
+    findings.push_back({.check = check,
+                        .health = Health::kFailed,
+                        .found = text("workdir ", printable(workdir), " is no folder that can be entered"),
+                        .means = text("the ranks of ", mesh.name, " cannot start in it"),
+                        .fix = "make it, or change `workdir`"});
+  }
+  if (!mesh.program.empty()) findings.push_back(check_program(mesh, check, workdir, environment));
+  for (const std::string& name : mesh.env_pass) {
+    if (name.find('*') != std::string::npos || environment.contains(name)) continue;
+    findings.push_back({.check = check,
+                        .health = Health::kWarning,
+                        .found = text("env_pass: ", printable(name), " is not set in this shell"),
+                        .means = "the ranks will not have it",
+                        .fix = text("export ", printable(name), "=…")});
+  }
+  return findings;
+}
+
+// Each virtual host has a loopback address of its own, on which its workers bind.
+Findings check_hosts(const JobSpec& spec) {
+  const std::vector<PoolHost> pool = virtual_hosts(spec.pool_size());
+  Finding finding{.check = "virtual hosts",
+                  .found = text(pool.size(), pool.size() == 1 ? " host" : " hosts", ", ", pool.front().address, " to ",
+                                pool.back().address, ", can be bound")};
+  for (const PoolHost& host : pool) {
+    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    (void)::inet_pton(AF_INET, host.address.c_str(), &address.sin_addr);  // the spec's own addresses are well written
+    if (socket.valid() && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+      continue;
+    finding.health = Health::kFailed;
+    finding.found = errno_error(text(host.name, ": binding ", host.address), errno).message;
+    finding.means = "this host's worker could not be reached";
+    finding.fix = "ip link set lo up; a container without a loopback device cannot run virtual hosts";
+    break;
+  }
+  return {finding};
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& program, const std::string& workdir,
+                                 const std::string& search_path) {
+  std::vector<std::string> candidates;
+  if (program.find('/') != std::string::npos) {
+    candidates.push_back(program.front() == '/' ? program : text(workdir, "/", program));
+  } else {
+    std::string_view rest = search_path;
+    for (bool more = true; more;) {
+      const std::size_t colon = rest.find(':');
+      const std::string_view folder = rest.substr(0, colon);
+      candidates.push_back(folder.starts_with('/') ? text(folder, "/", program)
+                                                   : text(workdir, "/", folder, folder.empty() ? "" : "/", program));
+      more = colon != std::string_view::npos;
+      rest.remove_prefix(more ? colon + 1 : rest.size());
+    }
+  }
+  std::optional<Error> why;
+  for (const std::string& file : candidates) {
+    struct stat status {};
+    if (::stat(file.c_str(), &status) != 0) continue;
+    if (S_ISREG(status.st_mode) && ::access(file.c_str(), X_OK) == 0) return file;
+    if (!why) why = Error{ErrorCode::kInvalid, text(printable(file), " cannot be executed")};
+  }
+  if (why) return *why;
+  return Error{ErrorCode::kNotFound, program.find('/') != std::string::npos
+                                         ? text(printable(candidates.front()), " is not there")
+                                         : text("no ", printable(program), " in PATH")};
+}
+
+std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment) {
+  std::vector<Check> checks;
+  for (const MeshSpec& mesh : spec.meshes) {
+    checks.push_back({.name = text("mesh ", mesh.name), .run = [mesh, directory = spec.directory, environment] {
+                        return check_mesh(mesh, directory, environment);
+                      }});
+  }
+  checks.push_back({.name = "virtual hosts", .run = [spec] { return check_hosts(spec); }});
+  return checks;
+}
+
+}  // namespace monarch::doctor

@@ -1,0 +1,24 @@
+#pragma once
+
+// What a spec needs of this machine: programs, folders, variables, addresses. Nothing is started.
+//
+// Thread: any; they wait for the disk.
+
+#include <map>
+#include <string>
+
+#include "supervisor/core/job_spec.h"
+#include "supervisor/doctor/finding.h"
+
+namespace monarch::doctor {
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+// One check per mesh, and one for the hosts.
+std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment);
+
+// The file that would be executed; kNotFound and kInvalid say why there is none.
+Result<std::string> find_program(const std::string& program, const std::string& workdir,
+                                 const std::string& search_path);
+
+}  // namespace monarch::doctor

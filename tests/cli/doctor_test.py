@@ -1,0 +1,76 @@
+"""`monarch doctor` on this machine: what it says of places, of a spec and of what crashed jobs left; its exit codes."""
+
+import os
+import signal
+
+import harness
+import jobs
+
+
+class Doctor(jobs.JobTest):
+    def findings(self, *arguments, **options):
+        done = self.monarch("doctor", "--json", *arguments, timeout=60, **options)
+        return done, {f["check"]: f for f in done.json()}
+
+    def test_it_looks_at_every_part_and_changes_nothing(self):
+        done, found = self.findings()
+        for check in ("libzmq", "monarch-worker", "version", "state directory", "runtime directory", "earlier jobs",
+                      "sockets", "containment", "stack dumps", "open files (ulimit -n)", "shared memory", "clock source",
+                      "processors", "GPUs", "RDMA"):
+            self.assertTrue(check in found or any(c.startswith(check) for c in found), (check, done))
+        for finding in done.json():
+            self.assertEqual((finding["v"], finding["type"]), (1, "finding"))
+            if finding["health"] != "fine":
+                self.assertTrue(finding["means"], finding)
+        self.assertFalse(os.path.exists(self.path("state")))
+        table = self.monarch("doctor", timeout=60)
+        self.assertEqual(table.status, done.status)
+        self.assertRegex(table.out, r"\ACHECK +STATE +FOUND\n")
+        self.assertRegex(table.err, r"monarch: \d+ findings: \d+ failed, \d+ warnings, \d+ notes\n")
+        self.assert_nothing_left()
+
+    def test_a_place_that_cannot_hold_jobs_fails(self):
+        os.mkdir(self.path("open"), 0o777)
+        os.chmod(self.path("open"), 0o777)
+        done, found = self.findings(env={"MONARCH_STATE_DIR": self.path("open")})
+        self.assertEqual(done.status, 1, done)
+        self.assertEqual(found["state directory"]["health"], "failed")
+        self.assertIn("can be written by others", found["state directory"]["found"])
+
+    def test_a_spec_is_held_against_the_machine(self):
+        good = self.job("true\n")
+        _, found = self.findings(good)
+        self.assertEqual((found["mesh m"]["health"], found["virtual hosts"]["health"]), ("fine", "fine"), found)
+        bad = self.program_job(["no-such-program"], name="bad")
+        done, found = self.findings(bad)
+        self.assertEqual(done.status, 1, done)
+        self.assertEqual(found["mesh m"]["found"], "no no-such-program in PATH")
+        self.assertIn("exit code 127", found["mesh m"]["means"])
+        broken = self.spec("version: 1\n", "broken.yaml")
+        self.assertEqual(self.monarch("doctor", broken).status, 2)
+
+    def test_what_a_crash_left_is_named_with_the_command_that_removes_it(self):
+        done = self.monarch("up", self.job("mark there\n" + jobs.FOREVER))
+        self.assertEqual(done.status, 0, done)
+        job = done.out.strip()
+        self.wait_for_marks("there", 4)
+        _, found = self.findings()
+        self.assertEqual(found["earlier jobs"]["health"], "fine", found["earlier jobs"])
+        self.assertEqual(found["sockets"]["found"], "none is stale; 1 in use")
+        guard, supervisor = self.process("guard"), self.process("supervisor")
+        self.kill(supervisor, signal.SIGSTOP)
+        self.kill(guard)
+        self.kill(supervisor)
+        self.wait_gone(supervisor)
+        lines = [f for f in self.findings()[0].json() if f["check"] in ("earlier jobs", "sockets")]
+        self.assertEqual({f["fix"] for f in lines}, {f"monarch rm {job}"}, lines)
+        self.assertTrue(any(f["found"] == f"{job} has neither a supervisor nor a verdict" for f in lines), lines)
+        self.assertTrue(any(f["found"].startswith(f"{job} is over, and left ") for f in lines), lines)
+        self.assertEqual(self.monarch("rm", job).status, 0)
+        _, found = self.findings()
+        self.assertEqual((found["earlier jobs"]["health"], found["sockets"]["health"]), ("fine", "fine"), found)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,184 @@
+// Checks of `monarch doctor` against machines that are made of files, and checks that hang, crash or lie.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "supervisor/doctor/device_checks.h"
+#include "supervisor/doctor/machine_checks.h"
+#include "supervisor/doctor/run_checks.h"
+#include "supervisor/doctor/spec_checks.h"
+#include "supervisor/doctor/state_checks.h"
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+
+namespace monarch::doctor {
+
+namespace {
+
+class Doctor : public testing::Test {
+ protected:
+  Doctor() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "doctor-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+    places_ = {.proc = root_ + "/proc", .sys = root_ + "/sys", .dev = root_ + "/dev"};
+  }
+  ~Doctor() override { std::filesystem::remove_all(root_); }
+
+  void file(const std::string& path, const std::string& content) {
+    const std::filesystem::path full = root_ + path;
+    std::filesystem::create_directories(full.parent_path());
+    std::ofstream(full) << content;
+  }
+
+  std::string root_;
+  Places places_;
+};
+
+Health worst(const Findings& findings) {
+  Health health = Health::kFine;
+  for (const Finding& finding : findings) health = std::max(health, finding.health);
+  return health;
+}
+
+std::string found(const Findings& findings) {
+  std::string all;
+  for (const Finding& finding : findings) all += finding.found + "\n";
+  return all;
+}
+
+}  // namespace
+
+TEST_F(Doctor, CountsGpusByModelWithoutCuda) {
+  EXPECT_EQ(worst(check_gpus(places_)), Health::kFine);
+  file("/proc/driver/nvidia/version", "NVRM version: 550\n");
+  EXPECT_EQ(worst(check_gpus(places_)), Health::kWarning);
+  for (const char* gpu : {"0000:01:00.0", "0000:02:00.0"}) {
+    file(text("/proc/driver/nvidia/gpus/", gpu, "/information"), "Model: \t\t NVIDIA H200\nIRQ: 1\n");
+  }
+  EXPECT_EQ(count_gpus(places_), 2U);
+  Findings findings = check_gpus(places_);
+  EXPECT_EQ(worst(findings), Health::kFailed) << "no device file";
+  EXPECT_TRUE(found(findings).starts_with("2 × NVIDIA H200;")) << found(findings);
+  file("/dev/nvidiactl", "");
+  findings = check_gpus(places_);
+  EXPECT_EQ(worst(findings), Health::kFine);
+  EXPECT_EQ(found(findings), "2 × NVIDIA H200\n");
+}
+
+TEST_F(Doctor, NamesRdmaPortsThatAreDown) {
+  EXPECT_EQ(worst(check_rdma(places_)), Health::kFine);
+  EXPECT_FALSE(has_rdma(places_));
+  file("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+  file("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+  file("/sys/class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)\n");
+  EXPECT_TRUE(has_rdma(places_));
+  EXPECT_EQ(worst(check_rdma(places_)), Health::kWarning) << "no uverbs";
+  file("/dev/infiniband/uverbs0", "");
+  EXPECT_EQ(found(check_rdma(places_)), "mlx5_0:1: ACTIVE, InfiniBand, 400 Gb/sec (4X NDR)\n");
+  EXPECT_EQ(worst(check_rdma(places_)), Health::kFine);
+  file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+  EXPECT_EQ(worst(check_rdma(places_)), Health::kWarning);
+}
+
+TEST_F(Doctor, JudgesYamaClockAndLimits) {
+  EXPECT_EQ(worst(check_tracing(places_)), Health::kFine);
+  file("/proc/sys/kernel/yama/ptrace_scope", "1\n");
+  EXPECT_EQ(worst(check_tracing(places_)), Health::kFine);
+  file("/proc/sys/kernel/yama/ptrace_scope", "2\n");
+  EXPECT_EQ(worst(check_tracing(places_)), Health::kWarning);
+  file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
+  EXPECT_EQ(worst(check_clock(places_)), Health::kFine);
+  file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+  EXPECT_EQ(worst(check_clock(places_)), Health::kWarning);
+
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  EXPECT_EQ(worst(check_limits({unlimited, unlimited, unlimited}, true)), Health::kFine);
+  EXPECT_EQ(worst(check_limits({{256, 256}, unlimited, unlimited}, false)), Health::kWarning);
+  EXPECT_EQ(worst(check_limits({unlimited, {65536, 65536}, unlimited}, false)), Health::kFine);
+  EXPECT_EQ(worst(check_limits({unlimited, {65536, 65536}, unlimited}, true)), Health::kWarning);
+  EXPECT_EQ(worst(check_limits({unlimited, unlimited, {0, 0}}, false)), Health::kNote);
+}
+
+TEST_F(Doctor, TriesThePlacesOfJobsAndLeavesNothing) {
+  StateEnvironment environment{.monarch_state_dir = root_ + "/state", .xdg_runtime_dir = "", .uid = ::geteuid()};
+  EXPECT_EQ(worst(check_state_directory(environment)), Health::kFine) << "not there yet";
+  std::filesystem::create_directory(root_ + "/state");
+  std::filesystem::permissions(root_ + "/state", std::filesystem::perms::owner_all);
+  const Findings fine = check_state_directory(environment);
+  EXPECT_LT(worst(fine), Health::kFailed) << found(fine);
+  EXPECT_NE(found(fine).find("mode 0700"), std::string::npos) << found(fine);
+  EXPECT_TRUE(std::filesystem::is_empty(root_ + "/state"));
+  std::filesystem::permissions(root_ + "/state", std::filesystem::perms::all);
+  EXPECT_EQ(worst(check_state_directory(environment)), Health::kFailed);
+  environment.monarch_state_dir = "relative";
+  EXPECT_EQ(worst(check_state_directory(environment)), Health::kFailed);
+
+  std::filesystem::create_directory(root_ + "/run");
+  environment.xdg_runtime_dir = root_ + "/run";
+  EXPECT_EQ(worst(check_runtime_directory(environment)), Health::kFine);
+  const std::string deep = root_ + "/" + std::string(100, 'd');
+  std::filesystem::create_directory(deep);
+  environment.xdg_runtime_dir = deep;
+  EXPECT_EQ(worst(check_runtime_directory(environment)), Health::kFailed);
+}
+
+TEST_F(Doctor, LooksForProgramsAsTheRankWould) {
+  file("/work/here.sh", "#!/bin/sh\n");
+  file("/bin/tool", "#!/bin/sh\n");
+  std::filesystem::permissions(root_ + "/bin/tool", std::filesystem::perms::owner_all);
+  const std::string work = root_ + "/work";
+  EXPECT_EQ(*find_program("tool", work, text(root_, "/none:", root_, "/bin")), root_ + "/bin/tool");
+  EXPECT_EQ(find_program("tool", work, root_ + "/none").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(find_program("./here.sh", work, "").error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(find_program("./gone.sh", work, "").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(*find_program("../bin/tool", work, ""), work + "/../bin/tool");
+  EXPECT_EQ(find_program("work", root_, root_).error().code, ErrorCode::kInvalid) << "a folder";
+
+  JobSpec spec;
+  spec.directory = work;
+  spec.launch.hosts = 1;
+  MeshSpec mesh;
+  mesh.name = "m";
+  mesh.dims = {{"host", 1}};
+  mesh.program = {"nosuch"};
+  mesh.env = {{"PATH", root_ + "/bin"}};
+  mesh.env_pass = {"TOKEN", "WANDB_*"};
+  spec.meshes = {mesh};
+  Findings findings = spec_checks(spec, {}).front().run();
+  EXPECT_EQ(worst(findings), Health::kFailed);
+  EXPECT_EQ(found(findings), "no nosuch in PATH\nenv_pass: TOKEN is not set in this shell\n");
+  spec.meshes[0].program = {"tool"};
+  spec.meshes[0].workdir = root_ + "/none";
+  findings = spec_checks(spec, {{"TOKEN", "x"}}).front().run();
+  EXPECT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].health, Health::kFailed) << "no workdir";
+  EXPECT_EQ(findings[1].health, Health::kFine);
+}
+
+TEST(RunChecks, SurvivesWhatHangsAndWhatCrashes) {
+  const auto fine = [] { return Findings{{.check = "fine", .found = "yes \x1b[31m"}}; };
+  const std::vector<Check> checks = {
+      {.name = "fine", .run = fine},
+      {.name = "hangs",
+       .run = []() -> Findings {
+         for (;;) ::pause();
+       }},
+      {.name = "crashes", .run = []() -> Findings { ::_exit(3); }},
+      {.name = "last", .run = fine},
+  };
+  const Instant begun = boot_now();
+  const Findings findings = run_checks(checks, Duration::milliseconds(300));
+  EXPECT_LT(boot_now() - begun, Duration::seconds(20));
+  ASSERT_EQ(findings.size(), 4U);
+  EXPECT_EQ(findings[0].found, "yes \x1b[31m");
+  EXPECT_EQ(findings[1].found, "no answer within 300ms");
+  EXPECT_EQ(findings[1].health, Health::kFailed);
+  EXPECT_EQ(findings[2].health, Health::kFailed);
+  EXPECT_EQ(findings[3].health, Health::kFine);
+}
+
+}  // namespace monarch::doctor
