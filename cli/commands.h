@@ -20,6 +20,9 @@ Command events_command();
 Command signal_command();
 Command rm_command();
 Command doctor_command();
+Command completion_command();
+// Hidden; `commands` are what it completes.
+Command complete_command(std::vector<Command> (*commands)());
 Command plan_command();
 Command init_command();
 Command validate_command();

@@ -21,9 +21,10 @@ namespace {
 
 std::vector<Command> all_commands() {
   return {
-      run_command(),     up_command(),   attach_command(), stop_command(),   ps_command(),      status_command(),
-      wait_command(),    logs_command(), events_command(), signal_command(), plan_command(),    validate_command(),
-      explain_command(), init_command(), rm_command(),     doctor_command(), version_command(), supervise_command(),
+      run_command(),    up_command(),         attach_command(),  stop_command(),      ps_command(),
+      status_command(), wait_command(),       logs_command(),    events_command(),    signal_command(),
+      plan_command(),   validate_command(),   explain_command(), init_command(),      rm_command(),
+      doctor_command(), completion_command(), version_command(), supervise_command(), complete_command(all_commands),
   };
 }
 

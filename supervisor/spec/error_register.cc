@@ -184,6 +184,7 @@ constexpr ErrorDoc kErrors[] = {
      "file system that is mounted in its folder. The message names it; what was removed stays removed, and `monarch "
      "rm` "
      "goes on from there."},
+    {"E0927", "no completion for this shell", "Command lines can be completed in bash, zsh and fish."},
     {"E0930", "nothing to explain",
      "`monarch explain` takes the path of a key, as in `supervision.lease` or `meshes.trainer.gang`, or the id of an "
      "error. With a spec, what the path names must be there."},
