@@ -43,6 +43,7 @@ SUITES = {
     "process": ("real processes, faults among them", [("build", ["process"], {})]),
     "process-long": ("those of them that need their minute", [("build", ["process-long"], {})]),
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
+    "package": ("the tarball in a minimal Debian root, and uninstalling", [("build", ["package"], {})]),
     "lint": ("house rules", [("build", ["lint"], {})]),
     "fuzz": ("every parser over its corpus", [("build", ["fuzz"], {})]),
     "sanitize": ("unit and 300 seeds under address+undefined and thread sanitizers, corpora under the first",
@@ -55,7 +56,7 @@ SUITES = {
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
 DEFAULT = ["unit", "sim", "process", "cli", "lint", "fuzz", "sanitize"]
-ALL = ["unit", "sim", "process", "process-long", "cli", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
+ALL = ["unit", "sim", "process", "process-long", "cli", "package", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
 
 USAGE = f"""usage: scripts/test [SUITE…]              no suite: {' '.join(DEFAULT)}
        scripts/test all                   {' '.join(ALL)}
