@@ -127,11 +127,45 @@ bool fits(const std::string& drawing, std::size_t columns) {
   return true;
 }
 
+std::string names_of(const JobSpec& spec, const std::vector<MeshId>& meshes) {
+  std::vector<std::string> names;
+  for (const MeshId mesh : meshes) names.push_back(spec.meshes[mesh.value()].name);
+  return join(names, ", ");
+}
+
+std::string ready_text(const MeshSpec& mesh) {
+  switch (mesh.ready.kind) {
+    case ReadyKind::kExec: return "";
+    case ReadyKind::kNotify: return "ready when it says so";
+    case ReadyKind::kTcp: return text("ready when port ", mesh.ports[mesh.ready.port].name, " answers");
+  }
+  return "";
+}
+
+// What else is asked for, as a line of words; empty: nothing.
+std::string notes_text(const PlanDrawing& plan, const MeshSpec& mesh) {
+  std::vector<std::string> notes;
+  if (mesh.like) notes.push_back(text("on the hosts of ", plan.spec.meshes[mesh.like->value()].name));
+  if (!mesh.depends_on.empty()) notes.push_back(text("after ", names_of(plan.spec, mesh.depends_on)));
+  if (const std::string ready = ready_text(mesh); !ready.empty()) notes.push_back(ready);
+  std::vector<std::string> ports;
+  for (const PortSpec& port : mesh.ports) ports.push_back(port.fixed ? text(port.name, " ", *port.fixed) : port.name);
+  if (!ports.empty()) notes.push_back(text(ports.size() == 1 ? "port " : "ports ", join(ports, ", ")));
+  const ResourcesSpec& resources = mesh.resources;
+  if (resources.gpus) {
+    notes.push_back(text(counted(std::uint64_t{*resources.gpus} * mesh.per_host(), "GPU", "GPUs"), " per host"));
+  }
+  if (resources.cpus) {
+    notes.push_back(text(counted(std::uint64_t{*resources.cpus} * mesh.per_host(), "core", "cores"), " per host"));
+  }
+  return notes.empty() ? "" : text("  ", join(notes, "; "), "\n");
+}
+
 std::string draw_mesh(const PlanDrawing& plan, MeshId id) {
   const MeshSpec& mesh = plan.spec.meshes[id.value()];
   std::string out = text("\nmesh ", paint(Colour::kBold, mesh.name, plan.colour), "   ", dims_text(mesh), "   ",
                          counted(mesh.size(), "rank", "ranks"), ", ", gangs_text(mesh), mesh.sidecar ? ", sidecar" : "",
-                         "\n  program ", printable(join(mesh.program, " ")), "\n");
+                         "\n  program ", printable(join(mesh.program, " ")), "\n", notes_text(plan, mesh));
   MeshRows rows{.mesh = mesh, .hosts = {}, .grid = mesh.per_host() <= kMostCells};
   for (const HostId host : plan.placement.hosts_of(id)) rows.hosts.push_back(plan.hosts[host.value()].name);
   if (rows.grid) {

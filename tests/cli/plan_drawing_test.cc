@@ -63,6 +63,21 @@ hosts
 )");
 }
 
+TEST(PlanDrawing, TellsWhatIsSharedWaitedForAndAskedFor) {
+  MeshSpec trainer = mesh_of("trainer", {{"host", 2}, {"gpu", 4}}, 1);
+  trainer.resources.gpus = 1;
+  trainer.depends_on = {MeshId(1)};
+  MeshSpec loader = mesh_of("loader", {{"host", 2}}, 0);
+  loader.like = MeshId(0);
+  loader.ports = {{.name = "http", .fixed = std::nullopt}};
+  loader.ready = {.kind = ReadyKind::kTcp, .port = 0};
+  const std::string drawing = drawn(job_of({trainer, loader}));
+  EXPECT_NE(drawing.find("\n  after loader; 4 GPUs per host\n"), std::string::npos) << drawing;
+  EXPECT_NE(drawing.find("\n  on the hosts of trainer; ready when port http answers; port http\n"), std::string::npos)
+      << drawing;
+  EXPECT_NE(drawing.find("  v2    trainer/4-7  loader/1\n"), std::string::npos) << drawing;
+}
+
 TEST(PlanDrawing, SeparatesTheGangsOfAHost) {
   MeshSpec mesh = mesh_of("policy", {{"replica", 2}, {"gpu", 2}}, 2);
   mesh.gang = {.scope = GangScope::kDimension, .along = 0};
