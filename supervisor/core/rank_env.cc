@@ -132,6 +132,10 @@ void set_gpus(Environment& env, const RankEnvInput& input, const MeshSpec& mesh,
     visible.value = join(seen, ",");
   }
   env.set(std::move(visible));
+  // They are numbered by their places on the bus; CUDA by itself puts the fastest first.
+  if (*mesh.resources.gpus > 0) {
+    env.set({.name = "CUDA_DEVICE_ORDER", .value = "PCI_BUS_ID", .origin = EnvOrigin::kGpus});
+  }
 }
 
 void set_spec_variables(Environment& env, const RankEnvInput& input, RankId rank) {

@@ -21,9 +21,6 @@ namespace {
 
 namespace event = keeper_event;
 
-// The numbers of GPUs that a rank is given are those of their places on the bus; CUDA by itself puts the fastest first.
-constexpr const char* kCudaOrder = "CUDA_DEVICE_ORDER";
-
 struct PipeEnds {
   UniqueFd read;
   UniqueFd write;
@@ -80,10 +77,6 @@ Result<RankPreparation> RankProcesses::preparation_of(const keeper_action::ForkR
                               .own_env = order.own_env,
                               .keys = {options_.job_uuid, options_.host_name, order.key.rank, order.key.generation},
                               .cpus = {}};
-  if (reservations_.has_gpus({order.key.rank.mesh, order.gang, order.key.generation}) &&
-      !order.gang_env.contains(kCudaOrder)) {
-    preparation.own_env.try_emplace(kCudaOrder, "PCI_BUS_ID");
-  }
   if (!order.setup.empty()) {
     MONARCH_ASSIGN(preparation.mesh_setup, setup_of(order.key.rank.mesh));
   }
@@ -120,7 +113,7 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   const bool has_setup = preparation->mesh_setup != nullptr;
   options.environment =
       environment_lines(has_setup ? setup_environment(base, order.gang_env, preparation->keys)
-                                  : rank_environment(base, order.gang_env, preparation->own_env, preparation->keys));
+                                  : rank_environment(base, order.gang_env, order.own_env, preparation->keys));
   options.kept = reservations_.sockets(process.reservation, process.ports);
   if (has_setup) options.kept.push_back(preparation->mesh_setup->descriptor());
   options.prepare = [preparation = std::move(preparation).value()](std::vector<std::string>& environment) {

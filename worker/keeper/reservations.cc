@@ -1,7 +1,6 @@
 #include "worker/keeper/reservations.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "transport/base/text.h"
@@ -11,8 +10,6 @@
 namespace monarch {
 
 namespace {
-
-constexpr std::string_view kGpuPrefix = "gpu-";
 
 bool is_among(const std::vector<std::uint16_t>& ports, const BoundPort& port) {
   return std::find(ports.begin(), ports.end(), port.number) != ports.end();
@@ -72,7 +69,7 @@ Status Reservations::take_port(std::uint16_t number, Held& held) {
 }
 
 Status Reservations::take_gpu(const std::string& uuid, Held& held) {
-  return lock(text(kGpuPrefix, uuid), words_for(uuid, options_.root), LockSharing::kJob, held);
+  return lock(text("gpu-", uuid), words_for(uuid, options_.root), LockSharing::kJob, held);
 }
 
 Status Reservations::lock(const std::string& thing, const std::string& words, LockSharing sharing, Held& held) {
@@ -87,12 +84,6 @@ Status Reservations::lock(const std::string& thing, const std::string& words, Lo
 
 void Reservations::unlock(const Held& held) {
   for (const std::string& thing : held.locks) locks_.release(thing);
-}
-
-bool Reservations::has_gpus(const Key& key) const {
-  const auto held = held_.find(key);
-  return held != held_.end() && std::any_of(held->second.locks.begin(), held->second.locks.end(),
-                                            [](const std::string& thing) { return thing.starts_with(kGpuPrefix); });
 }
 
 std::vector<int> Reservations::sockets(const Key& key, const std::vector<std::uint16_t>& ports) const {

@@ -41,7 +41,6 @@ class Reservations {
   // All of it or nothing. The ports: `count` of them, then those of `fixed`. Asked again, it answers the same, whatever
   // is asked for.
   Result<std::vector<std::uint16_t>> hold(const Reserve& order);
-  bool has_gpus(const Key& key) const;
   // The sockets that hold these ports of it, for a child to inherit.
   std::vector<int> sockets(const Key& key, const std::vector<std::uint16_t>& ports) const;
   // Closes them: who inherited them holds them alone.

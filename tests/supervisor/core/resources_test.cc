@@ -24,7 +24,7 @@ JobSpec shared() {
   return spec;
 }
 
-std::string visible(const JobSpec& spec, RankId rank, const HostInventory& inventory) {
+std::string given(const JobSpec& spec, RankId rank, const HostInventory& inventory, std::string_view name) {
   const Placement placement(spec);
   const auto hosts = virtual_hosts(spec.pool_size());
   const Resources resources(spec, placement);
@@ -36,9 +36,13 @@ std::string visible(const JobSpec& spec, RankId rank, const HostInventory& inven
                                      .resources = &resources,
                                      .inventory = &inventory},
                                                       rank)) {
-    if (variable.name == "CUDA_VISIBLE_DEVICES") return variable.value;
+    if (variable.name == name) return variable.value;
   }
   return "unset";
+}
+
+std::string visible(const JobSpec& spec, RankId rank, const HostInventory& inventory) {
+  return given(spec, rank, inventory, "CUDA_VISIBLE_DEVICES");
 }
 
 TEST(Resources, AreGivenOutOnceOverMeshesAndVirtualHosts) {
@@ -81,7 +85,12 @@ TEST(Resources, ShowARankTheGpusOfItsGangOrItsOwn) {
   EXPECT_EQ(visible(spec, {MeshId(0), Rank(3)}, has), "5");
   spec.meshes[0].env["CUDA_VISIBLE_DEVICES"] = "7";
   EXPECT_EQ(visible(spec, {MeshId(0), Rank(3)}, has), "7");
+  EXPECT_EQ(given(spec, {MeshId(1), Rank(0)}, has, "CUDA_DEVICE_ORDER"), "PCI_BUS_ID") << "as the numbers are";
+  spec.meshes[1].env["CUDA_DEVICE_ORDER"] = "FASTEST_FIRST";
+  EXPECT_EQ(given(spec, {MeshId(1), Rank(0)}, has, "CUDA_DEVICE_ORDER"), "FASTEST_FIRST");
+  spec.meshes[1].env.clear();
   spec.meshes[1].resources.gpus = 0;
+  EXPECT_EQ(given(spec, {MeshId(1), Rank(0)}, has, "CUDA_DEVICE_ORDER"), "unset");
   EXPECT_EQ(visible(spec, {MeshId(1), Rank(0)}, has), "");
   spec.meshes[1].resources.gpus.reset();
   EXPECT_EQ(visible(spec, {MeshId(1), Rank(0)}, has), "unset");
