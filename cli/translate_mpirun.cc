@@ -127,6 +127,7 @@ Use use_map(Slots& slots) {
 Wrong use_bind(Translation& t, const std::string& value) {
   if (value == "core" || value == "hwthread") {
     t.keys["meshes.*.resources.bind"] = "core";
+    t.keys.try_emplace("meshes.*.resources.cpus", "1");
   } else if (value == "numa" || value == "socket" || value == "package") {
     t.keys["meshes.*.resources.bind"] = "numa";
   } else if (value != "none") {

@@ -93,6 +93,7 @@ Wrong use_cpu_bind(Translation& t, const std::string& value) {
   if (kind == "none" || kind == "no") return std::nullopt;
   if (kind == "cores" || kind == "threads") {
     t.keys["meshes.*.resources.bind"] = "core";
+    t.keys.try_emplace("meshes.*.resources.cpus", "1");
   } else if (kind == "ldoms" || kind == "rank_ldom") {
     t.keys["meshes.*.resources.bind"] = "numa";
   } else {

@@ -215,7 +215,8 @@ class Insider(HostileTest):
         heard = self.counters()["control.messages"] - self.before["control.messages"]
         # The burst, the rate for as long as it took to read them all, and everybody's beats.
         self.assertLess(heard, sent / 2)
-        self.assertEqual(self.added().keys(), {"control.flooded"})
+        # On a busy machine an answer to the flood may find its queue full.
+        self.assertEqual(self.added().keys() - {"control.sends_full"}, {"control.flooded"})
         for name in ("v1", "v2"):
             self.assertEqual(self.host(name)["phase"], "ready")
         self.assert_undisturbed(run)
