@@ -1,0 +1,66 @@
+#include "transport/wire/socket_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr mode_t kOthers = 077;
+
+bool is_ours(const struct stat& status) { return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid(); }
+
+// The names first: a folder that changes while it is read may show some twice or never (readdir(3)).
+std::vector<std::string> names_in(int directory) {
+  std::vector<std::string> names;
+  const int copy = ::fcntl(directory, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy), ::closedir);
+  if (!stream) {
+    (void)::close(copy);  // nobody else has it
+    return names;
+  }
+  while (const dirent* entry = ::readdir(stream.get())) names.emplace_back(entry->d_name);
+  return names;
+}
+
+}  // namespace
+
+Status make_socket_directory(const std::string& path) {
+  if (path.empty() || path.front() != '/') {
+    return Error{ErrorCode::kInvalid, text("not an absolute path: '", printable(path), "'")};
+  }
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_error(text("mkdir ", printable(path)), errno);
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return errno_error(text("looking at ", printable(path)), errno);
+  if (!is_ours(status) || (status.st_mode & kOthers) != 0) {
+    return Error{ErrorCode::kInvalid, text(printable(path), " is there and is not a folder that is ours alone")};
+  }
+  return {};
+}
+
+bool remove_socket_directory(const std::string& path) {
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.valid()) return errno == ENOENT;
+  struct stat status {};
+  if (::fstat(directory.get(), &status) != 0 || !is_ours(status)) return false;
+  for (const std::string& name : names_in(directory.get())) {
+    struct stat entry {};
+    if (::fstatat(directory.get(), name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(entry.st_mode))
+      continue;
+    (void)::unlinkat(directory.get(), name.c_str(), 0);  // rmdir says whether it worked
+  }
+  return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
+}
+
+}  // namespace monarch

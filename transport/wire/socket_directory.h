@@ -1,0 +1,20 @@
+#pragma once
+
+// A folder of sockets of our own, such as a worker's doors for its ranks: made with mode 0700, and removed whoever made it, since
+// what a killed process left there is its successor's to clear.
+//
+// Thread: any; touches the file system.
+
+#include <string>
+
+#include "transport/base/result.h"
+
+namespace monarch {
+
+// Its parent must be there. One that is there already must be ours and closed to others: kInvalid if it is not.
+Status make_socket_directory(const std::string& path);
+
+// Removes the sockets in it, and it. What is not ours, or holds anything else, stays. True if nothing is there afterwards.
+bool remove_socket_directory(const std::string& path);
+
+}  // namespace monarch
