@@ -1,0 +1,32 @@
+// What ranks say and ask: whatever the bytes are, what is kept of them is within its limits, and what is said back is one line.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "transport/base/assert.h"
+#include "worker/core/notify.h"
+#include "worker/core/rank_voice.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace monarch;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const Notice notice = parse_notice(input);
+  MONARCH_ASSERT(notice.metrics.size() <= kMetrics);
+  MONARCH_ASSERT((notice.bad > 0) == !notice.first_bad.empty());
+  RankVoice voice(Duration::milliseconds(250));
+  voice.hear(notice, Instant::since_boot(Duration::seconds(1)));
+  MONARCH_ASSERT((voice.due() == Instant::never()) == !notice.says_anything());
+  const RankProgress& progress = voice.progress();
+  MONARCH_ASSERT(progress.status.size() <= kStatusBytes && progress.phase.size() <= kPhaseBytes);
+  MONARCH_ASSERT(progress.metrics == notice.metrics);
+  for (const auto& [name, value] : progress.metrics) {
+    MONARCH_ASSERT(!name.empty() && name.size() <= kMetricNameBytes);
+    MONARCH_ASSERT(!value.empty() && value.size() <= kMetricValueBytes);
+  }
+  if (parse_question(input) == RankQuestion::kNone) MONARCH_ASSERT(input.size() <= kNotifyBytes);
+  for (const char c : who_answer({.job = "j", .mesh = std::string(input), .host = std::string(input)})) {
+    MONARCH_ASSERT(static_cast<unsigned char>(c) >= 0x20);
+  }
+  return 0;
+}

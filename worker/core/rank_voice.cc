@@ -1,0 +1,38 @@
+#include "worker/core/rank_voice.h"
+
+#include <algorithm>
+
+namespace monarch {
+
+void RankVoice::hear(const Notice& notice, Instant now) {
+  bad_ += notice.bad;
+  if (!notice.says_anything()) return;
+  if (notice.step) progress_.step = notice.step;
+  if (notice.phase) progress_.phase = *notice.phase;
+  if (notice.status) progress_.status = *notice.status;
+  for (const auto& metric : notice.metrics) keep(metric);
+  progress_.at = now;
+  const bool is_news = notice.ready && !ready_;
+  ready_ = ready_ || notice.ready;
+  const Instant soonest = told_at_ && !is_news ? std::max(now, *told_at_ + period_) : now;
+  due_ = std::min(due_, soonest);
+}
+
+void RankVoice::keep(const std::pair<std::string, std::string>& metric) {
+  const auto same = std::find_if(progress_.metrics.begin(), progress_.metrics.end(),
+                                 [&metric](const auto& known) { return known.first == metric.first; });
+  if (same != progress_.metrics.end()) {
+    same->second = metric.second;
+  } else if (progress_.metrics.size() < kMetrics) {
+    progress_.metrics.push_back(metric);
+  } else {
+    ++bad_;
+  }
+}
+
+void RankVoice::told(Instant now) {
+  told_at_ = now;
+  due_ = Instant::never();
+}
+
+}  // namespace monarch

@@ -1,0 +1,43 @@
+#pragma once
+
+// RankVoice: what one incarnation has said of itself so far, and when its keeper tells that: READY=1 at once, all else at most
+// once a period, the last value of each. So a rank that says a hundred thousand things a second costs its host no beat.
+//
+// Thread: a value.
+
+#include <cstdint>
+#include <optional>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/time.h"
+#include "worker/core/notify.h"
+
+namespace monarch {
+
+class RankVoice {
+ public:
+  explicit RankVoice(Duration period) : period_(period) {}
+
+  void hear(const Notice& notice, Instant now);
+  // When what was heard is told; never() with nothing new.
+  Instant due() const { return due_; }
+  // The driver tells it.
+  void told(Instant now);
+
+  bool ready() const { return ready_; }
+  const RankProgress& progress() const { return progress_; }
+  // Values that were none, and metrics beyond the limit.
+  std::uint64_t bad() const { return bad_; }
+
+ private:
+  void keep(const std::pair<std::string, std::string>& metric);
+
+  Duration period_;
+  bool ready_ = false;
+  RankProgress progress_;
+  std::uint64_t bad_ = 0;
+  std::optional<Instant> told_at_;
+  Instant due_ = Instant::never();
+};
+
+}  // namespace monarch
