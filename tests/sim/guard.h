@@ -55,6 +55,7 @@ class Guard {
   void perform(const keeper_action::ForkSpawned& ordered);
   void perform(const keeper_action::OpenGate&) {}
   void perform(const keeper_action::SignalGroup& ordered) { kill_worker(ordered.key, ordered.number); }
+  void perform(const keeper_action::TellRank&) {}
   void perform(const keeper_action::FreezeTree&) {}
   void perform(const keeper_action::ThawTree&) {}
   void perform(const keeper_action::KillTree& ordered);

@@ -27,7 +27,7 @@ struct Up {
 
 struct Down {
   Term term;
-  std::variant<Ack, Reserve, Start, Stop, Signal, Shutdown> message;
+  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown> message;
 };
 
 class Network {

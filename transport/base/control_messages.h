@@ -48,6 +48,7 @@ enum class MessageType : std::uint16_t {
   kKeeperForget = 67,
   kKeeperSpawn = 68,
   kKeeperShutdown = 69,
+  kKeeperReady = 70,
   // viewer → supervisor; see viewer_messages.h
   kAttach = 80,
   kStatusRequest = 81,
@@ -282,6 +283,7 @@ struct KeeperHello {
 struct KeeperPipes {
   std::string mesh_name;
   std::uint64_t log_max_bytes = 0;
+  std::uint16_t ready_port = 0;  // not 0: the rank is ready once this port accepts a connection
 };
 
 struct KeeperPing {
@@ -324,6 +326,12 @@ struct KeeperShutdown {
   std::int32_t exit_code = 0;  // the keeper's own, once all that it keeps has ended
 };
 
+// The ready port of this rank accepts connections.
+struct KeeperReady {
+  RankId rank;
+  Generation generation;
+};
+
 // ---- what a started worker reads on its standard input: one frame with this payload ----
 struct Bootstrap {
   std::string job_id;
@@ -338,6 +346,7 @@ struct Bootstrap {
   Duration heartbeat = Duration::seconds(1);
   Duration suspect_after = Duration::seconds(3);
   Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
+  std::string host_address;                     // numeric, of this host; empty: unknown
   std::string socket_directory;  // of this worker, 0700: the doors of its ranks; short (107 bytes a path)
 };
 

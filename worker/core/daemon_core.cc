@@ -7,6 +7,15 @@
 
 namespace monarch::daemon {
 
+namespace {
+
+bool tells_progress_alone(const RankReport& before, const RankReport& after) {
+  return after.phase == before.phase && after.pid == before.pid && after.held == before.held &&
+         after.ready == before.ready && after.ended_at == before.ended_at && !(after.progress == before.progress);
+}
+
+}  // namespace
+
 std::vector<Action> DaemonCore::step(const Event& event, Instant now) {
   Actions actions;
   std::visit([&](const auto& e) { on(e, now, actions); }, event);
@@ -69,7 +78,8 @@ void DaemonCore::on(const RankTold& event, Instant now, Actions& actions) {
   report.stderr_bytes = is_new ? 0 : before.stderr_bytes;
   report.output_complete = !is_new && before.output_complete;
   if (report.phase == RankPhase::kEnded && !was_ended) last_end_ = now;
-  actions.emplace_back(BeatChanged{.at_once = true});
+  // How far a rank is goes with the next beat; a rank may say it often.
+  actions.emplace_back(BeatChanged{.at_once = is_new || !tells_progress_alone(before, event.report)});
 }
 
 void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
@@ -133,6 +143,10 @@ void DaemonCore::obey(const Stop& order, const FrameHeard&, Instant, Actions& ac
 }
 
 void DaemonCore::obey(const Signal& order, const FrameHeard&, Instant, Actions& actions) {
+  actions.emplace_back(TellKeeper{order});
+}
+
+void DaemonCore::obey(const Tell& order, const FrameHeard&, Instant, Actions& actions) {
   actions.emplace_back(TellKeeper{order});
 }
 

@@ -40,7 +40,7 @@ struct FrameHeard {
   JobUuid job;
   Term term;
   std::optional<Instant> sent_at;  // of the beat that an Ack answers; nothing: that beat is unknown or too long ago
-  std::variant<Ack, Reserve, Start, Stop, Signal, Shutdown> message;
+  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown> message;
 };
 
 struct PromisePersisted {
@@ -78,7 +78,7 @@ struct PersistPromise {
 
 // Tell the keeper. It fences generations, so that a repeated order changes nothing.
 struct TellKeeper {
-  std::variant<Reserve, Start, Stop, Signal, KeeperLease, KeeperForget, KeeperShutdown> message;
+  std::variant<Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget, KeeperShutdown> message;
 };
 
 // Hello goes before the next beat.
@@ -145,6 +145,7 @@ class DaemonCore {
   void obey(const Start& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Stop& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Signal& order, const FrameHeard& frame, Instant now, Actions& actions);
+  void obey(const Tell& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Shutdown& order, const FrameHeard& frame, Instant now, Actions& actions);
   void forget(const Ack& ack, Actions& actions);
   void renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions);

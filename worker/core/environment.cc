@@ -1,5 +1,6 @@
 #include "worker/core/environment.h"
 
+#include <algorithm>
 #include <array>
 
 #include "transport/base/text.h"
@@ -9,6 +10,9 @@ namespace monarch {
 namespace {
 
 constexpr std::array<std::string_view, 2> kMeshNames = {"MONARCH_JOB_ID", "MONARCH_MESH"};
+constexpr std::array<std::string_view, 8> kTalkingNames = {kNotifyVariable, kQuestionsVariable, kEventsVariable,
+                                                           "WATCHDOG_USEC", "WATCHDOG_PID",     "LISTEN_FDS",
+                                                           "LISTEN_PID",    "LISTEN_FDNAMES"};
 
 constexpr std::string_view kLoaderPrefix = "LD_";
 constexpr std::string_view kHeldPrefix = "MONARCH_HELD_LD_";
@@ -48,6 +52,10 @@ std::vector<std::string> environment_lines(const Environment& environment) {
   return lines;
 }
 
+bool is_talking_variable(std::string_view name) {
+  return std::find(kTalkingNames.begin(), kTalkingNames.end(), name) != kTalkingNames.end();
+}
+
 bool is_loader_variable(std::string_view name) { return name.starts_with(kLoaderPrefix); }
 
 Environment hold_loader_variables(const Environment& environment) {
@@ -78,7 +86,8 @@ Environment without_loader_variables(const Environment& environment) {
 Environment rank_base(const Environment& keepers) {
   Environment environment;
   for (const auto& [name, value] : keepers) {
-    if (!is_foreign_launcher_variable(name) && name != kKeeperFdVariable) environment.emplace(name, value);
+    if (is_foreign_launcher_variable(name) || is_talking_variable(name) || name == kKeeperFdVariable) continue;
+    environment.emplace(name, value);
   }
   return environment;
 }
@@ -91,6 +100,9 @@ Environment rank_environment(const Environment& base, const Environment& gang, c
   environment[std::string(kJobUuidVariable)] = keys.job_uuid;
   environment[std::string(kHostVariable)] = keys.host_name;
   environment[std::string(kRankKeyVariable)] = rank_key(keys.rank, keys.generation);
+  if (!keys.doors.notify.empty()) environment[std::string(kNotifyVariable)] = keys.doors.notify;
+  if (!keys.doors.questions.empty()) environment[std::string(kQuestionsVariable)] = keys.doors.questions;
+  if (!keys.doors.events.empty()) environment[std::string(kEventsVariable)] = keys.doors.events;
   return environment;
 }
 
@@ -105,6 +117,7 @@ Environment setup_environment(const Environment& base, const Environment& gang, 
 Environment spawned_environment(const Environment& base, const Environment& added) {
   Environment environment = base;
   environment.erase(std::string(kKeeperFdVariable));
+  for (const std::string_view name : kTalkingNames) environment.erase(std::string(name));
   overlay(environment, added);
   return environment;
 }

@@ -20,6 +20,9 @@ using Environment = std::map<std::string, std::string>;
 
 inline constexpr std::string_view kHostVariable = "MONARCH_HOST";
 inline constexpr std::string_view kKeeperFdVariable = "MONARCH_KEEPER_FD";
+inline constexpr std::string_view kNotifyVariable = "NOTIFY_SOCKET";
+inline constexpr std::string_view kQuestionsVariable = "MONARCH_SOCKET";
+inline constexpr std::string_view kEventsVariable = "MONARCH_EVENTS";
 
 // What names a rank's containment: MONARCH_RANK_KEY, and the last part of its cgroup. "0.3.2.17" is generation (2, 17) of
 // rank 3 of mesh 0.
@@ -30,11 +33,22 @@ Environment environment_from(const char* const* lines);
 Environment environment_from(const std::vector<std::string>& lines);
 std::vector<std::string> environment_lines(const Environment& environment);
 
+// What systemd tells a service, and we a rank, about sockets to talk to. Left in, a rank would talk to somebody else's.
+bool is_talking_variable(std::string_view name);
+
+// Where a rank talks back; empty where it cannot.
+struct RankDoorPaths {
+  std::string notify;     // NOTIFY_SOCKET
+  std::string questions;  // MONARCH_SOCKET
+  std::string events;     // MONARCH_EVENTS
+};
+
 struct RankEnvironment {
   std::string job_uuid;  // hexadecimal
   std::string host_name;
   RankId rank;
   Generation generation;
+  RankDoorPaths doors = {};
 };
 
 // The keeper's own environment without what belongs to other launchers and to us: what a rank's is made on, and what its
@@ -59,7 +73,7 @@ Environment without_loader_variables(const Environment& environment);
 // gang and the rank whose process runs it.
 Environment setup_environment(const Environment& base, const Environment& gang, const RankEnvironment& keys);
 
-// Of a process that is no rank: all of the keeper's but the keeper's door, and `added`.
+// Of a process that is no rank: all of the keeper's but the keeper's door and what others are told by, and `added`.
 Environment spawned_environment(const Environment& base, const Environment& added);
 
 }  // namespace monarch

@@ -27,8 +27,8 @@ namespace keeper_event {
 
 struct Tick {};  // time has passed: next_due() is here
 
-// Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, KeeperLease, KeeperForget,
-// KeeperShutdown; and this one, whose key travels in the frame's header.
+// Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget,
+// KeeperReady, KeeperShutdown; and this one, whose key travels in the frame's header.
 struct Spawn {
   Incarnation key;
   KeeperSpawn spawn;
@@ -63,6 +63,11 @@ struct TreeEmpty {  // answers to CheckTree
 struct TreeBusy {
   Incarnation key;
 };
+struct Spoke {  // what it has said of itself so far
+  Incarnation key;
+  bool ready = false;
+  RankProgress progress;
+};
 
 // The guarded process.
 struct GuardedForked {
@@ -86,12 +91,13 @@ struct Terminated {  // the keeper itself was sent TERM, INT or HUP
 
 }  // namespace keeper_event
 
-using KeeperEvent = std::variant<keeper_event::Tick, Reserve, Start, Stop, Signal, KeeperLease, KeeperForget,
-                                 KeeperShutdown, keeper_event::Spawn, keeper_event::Forked, keeper_event::ForkFailed,
-                                 keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited,
-                                 keeper_event::TreeEmpty, keeper_event::TreeBusy, keeper_event::GuardedForked,
-                                 keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke, keeper_event::GuardedPong,
-                                 keeper_event::GuardedExited, keeper_event::GuardedHungUp, keeper_event::Terminated>;
+using KeeperEvent =
+    std::variant<keeper_event::Tick, Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget, KeeperReady,
+                 KeeperShutdown, keeper_event::Spawn, keeper_event::Forked, keeper_event::ForkFailed,
+                 keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited, keeper_event::TreeEmpty,
+                 keeper_event::TreeBusy, keeper_event::Spoke, keeper_event::GuardedForked,
+                 keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke, keeper_event::GuardedPong,
+                 keeper_event::GuardedExited, keeper_event::GuardedHungUp, keeper_event::Terminated>;
 
 namespace keeper_action {
 
@@ -107,6 +113,7 @@ struct ForkRank {  // into its containment, up to its gate; answered by Forked o
   std::vector<std::uint16_t> ports;  // of the gang's reservation: this rank's, until it is executed
   std::string setup;                 // run before it, once per mesh
   RankBinding binding;
+  std::uint16_t ready_port = 0;  // for who watches the pipes
 };
 struct ForkSpawned {  // without a gate; answered as ForkRank
   Incarnation key;
@@ -118,6 +125,10 @@ struct OpenGate {  // answered by Executed or ExecFailed, if the child lives tha
 struct SignalGroup {  // the leader's process group; nothing once the leader was reaped
   Incarnation key;
   std::int32_t number = 0;
+};
+struct TellRank {  // an event for who listens there
+  Incarnation key;
+  std::string json;
 };
 struct FreezeTree {
   Incarnation key;
@@ -185,9 +196,9 @@ struct Exit {
 
 using KeeperAction =
     std::variant<keeper_action::ForkRank, keeper_action::ForkSpawned, keeper_action::OpenGate,
-                 keeper_action::SignalGroup, keeper_action::FreezeTree, keeper_action::ThawTree,
-                 keeper_action::KillTree, keeper_action::CheckTree, keeper_action::Reap, keeper_action::Drop,
-                 keeper_action::Report, keeper_action::Pipes, keeper_action::HoldReservation,
+                 keeper_action::SignalGroup, keeper_action::TellRank, keeper_action::FreezeTree,
+                 keeper_action::ThawTree, keeper_action::KillTree, keeper_action::CheckTree, keeper_action::Reap,
+                 keeper_action::Drop, keeper_action::Report, keeper_action::Pipes, keeper_action::HoldReservation,
                  keeper_action::RefuseReservation, keeper_action::ReleaseReservation, keeper_action::Refused,
                  keeper_action::ForkGuarded, keeper_action::SignalGuarded, keeper_action::KillGuarded,
                  keeper_action::SayHello, keeper_action::Ping, keeper_action::KillDescendants, keeper_action::Exit>;

@@ -126,8 +126,10 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
                                                    .orphan = order.orphan,
                                                    .orphan_ttl = order.orphan_ttl,
                                                    .stop_signal = order.stop_signal,
-                                                   .stop_grace = order.stop_grace},
+                                                   .stop_grace = order.stop_grace,
+                                                   .ready = order.ready},
                                   now));
+    const std::uint16_t ready_port = order.ready == ReadyKind::kTcp ? rank.ready_port : std::uint16_t{0};
     actions.emplace_back(action::ForkRank{.key = key,
                                           .mesh_name = order.mesh_name,
                                           .program = rank.program.empty() ? order.program : rank.program,
@@ -138,7 +140,8 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
                                           .gang = order.gang,
                                           .ports = rank.ports,
                                           .setup = order.setup,
-                                          .binding = rank.binding});
+                                          .binding = rank.binding,
+                                          .ready_port = ready_port});
     const auto ports = ports_.find(Gang{order.mesh, order.gang});
     if (ports == ports_.end()) continue;
     if (const auto held = ports->second.held.find(order.generation); held != ports->second.held.end()) {
@@ -194,6 +197,20 @@ void KeeperCore::on(const Signal& order, Instant /*now*/, KeeperActions& actions
   for (const RankId rank : order.ranks) {
     if (const SlotState* slot = find({rank, order.generation})) slot->signal(order.number, actions);
   }
+}
+
+void KeeperCore::on(const Tell& order, Instant /*now*/, KeeperActions& actions) {
+  for (const RankId rank : order.ranks) {
+    if (SlotState* slot = find({rank, order.generation})) slot->tell(order.json, actions);
+  }
+}
+
+void KeeperCore::on(const KeeperReady& event, Instant /*now*/, KeeperActions& actions) {
+  if (SlotState* slot = find({event.rank, event.generation})) slot->accepts_connections(actions);
+}
+
+void KeeperCore::on(const event::Spoke& event, Instant /*now*/, KeeperActions& actions) {
+  if (SlotState* slot = find(event.key)) slot->spoke(event, actions);
 }
 
 void KeeperCore::on(const KeeperLease& lease, Instant now, KeeperActions& actions) {

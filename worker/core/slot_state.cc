@@ -6,6 +6,7 @@
 
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
+#include "worker/core/notify.h"
 
 namespace monarch {
 
@@ -49,6 +50,8 @@ RankReport SlotState::report() const {
   report.pid = pid_;
   report.held = phase_ == SlotPhase::kHeld;
   report.started_at = started_at_;
+  report.ready = ready_;
+  report.progress = progress_;
   if (leader_exited()) {
     report.ended_at = *ended_at_;
     report.end = end_;
@@ -58,6 +61,7 @@ RankReport SlotState::report() const {
 
 void SlotState::enter(SlotPhase phase, KeeperActions& actions) {
   phase_ = phase;
+  if (phase == SlotPhase::kRunning && options_.ready == ReadyKind::kExec) ready_ = true;
   actions.emplace_back(Report{report()});
 }
 
@@ -102,6 +106,7 @@ void SlotState::enforce_lease(Instant now, KeeperActions& actions) {
 }
 
 void SlotState::tick(Instant now, KeeperActions& actions) {
+  if (lease_low_at_ <= now) tell_lease_low(now, actions);
   if (next_check_ <= now) check_tree(now, actions);
   if (deadline_ > now) return;
   deadline_ = Instant::never();
@@ -124,7 +129,7 @@ Instant SlotState::next_due() const {
     case SlotPhase::kGated:
     case SlotPhase::kHeld: return std::min(due, lease_.killed_at());
     case SlotPhase::kStarting:
-    case SlotPhase::kRunning:
+    case SlotPhase::kRunning: return std::min({due, lease_low_at_, lease_.ends_at()});
     case SlotPhase::kGrace: return std::min(due, lease_.ends_at());
     case SlotPhase::kForking:
     case SlotPhase::kKilling:
@@ -141,14 +146,18 @@ void SlotState::lease(Instant until, Instant now, KeeperActions& actions) {
     case SlotPhase::kForking:
     case SlotPhase::kStarting:
     case SlotPhase::kRunning:
-    case SlotPhase::kGrace: (void)lease_.renew(until, now); return;
+    case SlotPhase::kGrace:
+      if (lease_.renew(until, now)) renewed(until, now);
+      return;
     case SlotPhase::kGated:
       if (!lease_.renew(until, now)) return;
+      renewed(until, now);
       phase_ = SlotPhase::kStarting;
       actions.emplace_back(OpenGate{options_.key});
       return;
     case SlotPhase::kHeld:
       if (!lease_.renew(until, now)) return;
+      renewed(until, now);
       actions.emplace_back(ThawTree{options_.key});
       return enter(executed_ ? SlotPhase::kRunning : SlotPhase::kStarting, actions);
     case SlotPhase::kKilling:  // no lease brings it back
@@ -167,6 +176,8 @@ void SlotState::stop(const StopOrder& order, Instant now, KeeperActions& actions
     case SlotPhase::kRunning:
       if (at_once) return kill(now, actions);
       signalled_ = true;
+      // Before the signal, and not where it was told by who ordered the stop.
+      if (!told_stopping_) tell(stopping_event(order.signal, order.grace), actions);
       actions.emplace_back(SignalGroup{options_.key, SIGCONT});
       actions.emplace_back(SignalGroup{options_.key, order.signal});
       deadline_ = now + order.grace;

@@ -38,6 +38,7 @@ struct RankStateOptions {
   Duration orphan_ttl;
   std::int32_t stop_signal = 15;
   Duration stop_grace;
+  ReadyKind ready = ReadyKind::kExec;
 };
 
 struct StopOrder {
@@ -75,6 +76,7 @@ class SlotState {
   // The job is over: a process of KeeperSpawn may end by itself for so long.
   void await_end(Duration patience, Instant now, KeeperActions& actions);
   void signal(std::int32_t number, KeeperActions& actions) const;
+  void tell(const std::string& json, KeeperActions& actions);
 
   // Instead of the fork: stopped before the order to start it came, which is its end.
   void never_start(Instant now, KeeperActions& actions);
@@ -83,6 +85,8 @@ class SlotState {
   void executed(KeeperActions& actions);
   void exec_failed(const keeper_event::ExecFailed& failure);
   void exited(const RankEnd& end, Instant now, KeeperActions& actions);
+  void spoke(const keeper_event::Spoke& word, KeeperActions& actions);
+  void accepts_connections(KeeperActions& actions);
   void tree_empty(KeeperActions& actions);
   void tree_busy(Instant now, KeeperActions& actions);
 
@@ -91,6 +95,8 @@ class SlotState {
   void enter(SlotPhase phase, KeeperActions& actions);
   void kill(Instant now, KeeperActions& actions);
   void check_tree(Instant now, KeeperActions& actions);
+  void renewed(Instant until, Instant now);
+  void tell_lease_low(Instant now, KeeperActions& actions);
 
   RankStateOptions options_;
   SlotPhase phase_ = SlotPhase::kForking;
@@ -103,8 +109,12 @@ class SlotState {
   bool signalled_ = false;
   bool stop_when_forked_ = false;
   bool never_started_ = false;
-  Instant deadline_ = Instant::never();    // of the grace, of the killing
-  Instant next_check_ = Instant::never();  // of the tree, once the leader has exited
+  bool ready_ = false;                       // as options_.ready says; never taken back
+  RankProgress progress_;                    // what it said of itself
+  bool told_stopping_ = false;               // it knows that it is being stopped
+  Instant deadline_ = Instant::never();      // of the grace, of the killing
+  Instant next_check_ = Instant::never();    // of the tree, once the leader has exited
+  Instant lease_low_at_ = Instant::never();  // it is told then, unless the lease is renewed before
   Duration check_period_;
 };
 

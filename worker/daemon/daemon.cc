@@ -14,6 +14,7 @@
 #include "transport/process/containment.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/socket_directory.h"
 #include "worker/core/environment.h"
 
 namespace monarch::daemon {
@@ -46,6 +47,10 @@ constexpr MessageType type_of<Stop>() {
 template <>
 constexpr MessageType type_of<Signal>() {
   return MessageType::kSignal;
+}
+template <>
+constexpr MessageType type_of<Tell>() {
+  return MessageType::kTell;
 }
 template <>
 constexpr MessageType type_of<KeeperLease>() {
@@ -108,6 +113,12 @@ Status Daemon::open(UniqueFd keeper) {
   };
   handlers.on_closed = [this](const Error& why) { on_keeper_gone(why); };
   MONARCH_ASSIGN(keeper_, SeqpacketChannel::create(*loop_, std::move(keeper), std::move(handlers)));
+  std::vector<std::string> addresses{"127.0.0.1", "::1"};
+  if (const std::string& own = setup_.stash.bootstrap.host_address; !own.empty())
+    addresses.insert(addresses.begin(), own);
+  probes_ = std::make_unique<ReadyProbes>(*loop_, std::move(addresses), [this](const Incarnation& ready) {
+    tell_keeper(MessageType::kKeeperReady, KeeperReady{ready.rank, ready.generation});
+  });
   std::random_device random;
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
   const BeatThread::Options beat{.control = setup_.control,
@@ -192,7 +203,7 @@ void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
     return;
   }
   const Incarnation incarnation{frame.header.rank, frame.header.generation};
-  piped_.insert(incarnation);
+  piped_[incarnation] = pipes->ready_port;
   LogSource source{incarnation, std::move(pipes->mesh_name), pipes->log_max_bytes, std::move(descriptors[0]),
                    std::move(descriptors[1])};
   if (log_->put(std::move(source))) return;
@@ -203,6 +214,7 @@ void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
 
 void Daemon::on_report(const RankReport& report) {
   feed(RankTold{report});
+  probe(report);
   if (report.phase != RankPhase::kEnded) return;
   const Incarnation incarnation{report.rank, report.generation};
   if (!piped_.contains(incarnation)) {
@@ -210,6 +222,16 @@ void Daemon::on_report(const RankReport& report) {
   } else {
     // Where the order is lost the output completes with the end of the pipes, as it mostly does.
     (void)log_->put(RankEnded{incarnation});
+  }
+}
+
+// Also of a rank that an earlier daemon probed: what it found is in the report.
+void Daemon::probe(const RankReport& report) {
+  const Incarnation incarnation{report.rank, report.generation};
+  const auto piped = piped_.find(incarnation);
+  if (report.ready || report.phase >= RankPhase::kStopping) return probes_->end(incarnation);
+  if (report.phase == RankPhase::kRunning && piped != piped_.end() && piped->second != 0) {
+    probes_->begin(incarnation, piped->second);
   }
 }
 
@@ -240,6 +262,8 @@ void Daemon::on_keeper_gone(const Error& why) {
   // It waits, and may: nobody is left to ping this loop, and the beats tell how long it has stood still.
   const std::size_t left = kill_everything(everything, CgroupUse::kIfWritable, kKillPatience);
   if (left > 0) log_error(left, " processes of this worker cannot be killed");
+  const std::string& sockets = setup_.stash.bootstrap.socket_directory;
+  if (!sockets.empty() && !remove_socket_directory(sockets)) log_warn(printable(sockets), " could not be removed");
   leave(kOrphanedPatience, kExitInternal);
 }
 
@@ -299,6 +323,7 @@ void Daemon::perform(TellKeeper&& action) {
           for (std::size_t i = 0; i < message.ranks.size(); ++i) {
             const Incarnation incarnation{message.ranks[i], message.generations[i]};
             piped_.erase(incarnation);
+            probes_->end(incarnation);
             (void)log_->put(RankForgotten{incarnation});  // lost: two closed files' worth of memory stay
           }
         }
@@ -350,7 +375,9 @@ void Daemon::beat_later() {
 void Daemon::flush_beat() {
   flush_armed_ = false;
   if (!beat_dirty_) return;
-  beat_dirty_ = !beat_->put(BeatContent{.ranks = core_.reports(),
+  std::vector<RankReport> reports = core_.reports();
+  budget_.fit(reports);
+  beat_dirty_ = !beat_->put(BeatContent{.ranks = std::move(reports),
                                         .output_dropped_bytes = totals_.not_streamed_bytes,
                                         .output_disk_full = totals_.disk_full,
                                         .at_once = beat_at_once_});

@@ -11,9 +11,9 @@
 // Thread: the main one; it starts the two others and joins them. Lifetime: the process's.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,9 +26,11 @@
 #include "transport/wire/frame.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "worker/core/daemon_core.h"
+#include "worker/core/progress_budget.h"
 #include "worker/daemon/beat_thread.h"
 #include "worker/daemon/daemon_setup.h"
 #include "worker/daemon/log_thread.h"
+#include "worker/daemon/ready_probes.h"
 
 namespace monarch::daemon {
 
@@ -60,6 +62,7 @@ class Daemon {
   void on_keeper_gone(const Error& why);
   void on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors);
   void on_report(const RankReport& report);
+  void probe(const RankReport& report);
   void settle_adopted();
   void on_signal();
 
@@ -102,7 +105,9 @@ class Daemon {
   std::unique_ptr<Inbox<FromLog>> from_log_;
   std::unique_ptr<BeatThread> beat_;
   std::unique_ptr<LogThread> log_;
-  std::set<Incarnation> piped_;      // whose pipes were handed out
+  std::map<Incarnation, std::uint16_t> piped_;  // whose pipes were handed out; the port by which it becomes ready, or 0
+  std::unique_ptr<ReadyProbes> probes_;
+  ProgressBudget budget_;
   std::vector<RankReport> adopted_;  // of KeeperHello, until it is known whose pipes follow
   OutputTotals totals_;
   bool beat_dirty_ = false;

@@ -42,6 +42,7 @@ Result<FrameHeard> heard_from_link(const std::vector<ZmqFrame>& frames,
     case MessageType::kStart: return heard<Start>(std::move(frame), payload);
     case MessageType::kStop: return heard<Stop>(std::move(frame), payload);
     case MessageType::kSignal: return heard<Signal>(std::move(frame), payload);
+    case MessageType::kTell: return heard<Tell>(std::move(frame), payload);
     case MessageType::kShutdown: return heard<Shutdown>(std::move(frame), payload);
     default:
       return Error{ErrorCode::kInvalid, text("a message of type ", header.type)};  // of another direction or build

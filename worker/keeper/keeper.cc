@@ -100,7 +100,8 @@ Keeper::Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_p
                    setup_.options.kind == KeeperKind::kGuard ? CgroupUse::kNever : setup_.cgroups),
       core_(setup_.options),
       reservations_({setup_.host_name, setup_.job_id, setup_.lock_directory, ""}),
-      ranks_(*loop_, watch_, containment_, reservations_,
+      doors_(*loop_, std::move(setup_.doors), [this](KeeperEvent happened) { handle(std::move(happened)); }),
+      ranks_(*loop_, watch_, containment_, reservations_, doors_,
              RankProcessesOptions{setup_.environment, setup_.job.to_text(), setup_.host_name, setup_.umask,
                                   setup_.guarded.descriptor_limit},
              [this](KeeperEvent happened) { handle(std::move(happened)); }),
@@ -197,8 +198,10 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
     case MessageType::kStart: return pass<Start>(frame);
     case MessageType::kStop: return pass<Stop>(frame);
     case MessageType::kSignal: return pass<Signal>(frame);
+    case MessageType::kTell: return pass<Tell>(frame);
     case MessageType::kKeeperLease: return pass<KeeperLease>(frame);
     case MessageType::kKeeperForget: return pass<KeeperForget>(frame);
+    case MessageType::kKeeperReady: return pass<KeeperReady>(frame);
     case MessageType::kKeeperShutdown: return pass<KeeperShutdown>(frame);
     case MessageType::kKeeperStash: return take_stash(frame);
     case MessageType::kKeeperPong: {
@@ -257,7 +260,8 @@ void Keeper::perform(const action::Pipes& ordered) {
     return log_error("the output of ", rank_key(ordered.key.rank, ordered.key.generation),
                      " cannot be handed over: no descriptor is left");
   }
-  send(MessageType::kKeeperPipes, encode_payload(KeeperPipes{pipes->mesh_name, pipes->log_max_bytes}), ordered.key,
+  send(MessageType::kKeeperPipes,
+       encode_payload(KeeperPipes{pipes->mesh_name, pipes->log_max_bytes, pipes->ready_port}), ordered.key,
        std::move(copies));
 }
 

@@ -19,6 +19,7 @@
 #include "transport/process/containment.h"
 #include "worker/core/keeper_core.h"
 #include "worker/keeper/guarded_process.h"
+#include "worker/keeper/rank_doors.h"
 #include "worker/keeper/rank_processes.h"
 #include "worker/keeper/reservations.h"
 
@@ -35,6 +36,7 @@ struct KeeperSetup {
   CgroupUse cgroups = CgroupUse::kIfWritable;
   GuardedCommand guarded;
   std::optional<std::string> stash;  // what the first guarded process is given
+  RankDoorsOptions doors = {};       // of a worker
 };
 
 class Keeper {
@@ -66,6 +68,7 @@ class Keeper {
   void perform(const keeper_action::ForkSpawned& action);
   void perform(const keeper_action::OpenGate& action) { ranks_.open_gate(action.key); }
   void perform(const keeper_action::SignalGroup& action) { ranks_.signal_group(action.key, action.number); }
+  void perform(const keeper_action::TellRank& action) { doors_.tell(action.key, action.json); }
   void perform(const keeper_action::FreezeTree& action) { ranks_.freeze(action.key); }
   void perform(const keeper_action::ThawTree& action) { ranks_.thaw(action.key); }
   void perform(const keeper_action::KillTree& action) { ranks_.kill(action.key); }
@@ -93,6 +96,7 @@ class Keeper {
   Containment containment_;
   KeeperCore core_;
   Reservations reservations_;
+  RankDoors doors_;
   RankProcesses ranks_;
   GuardedProcess guarded_;
   std::uint64_t incarnation_;

@@ -20,6 +20,7 @@
 #include "transport/process/nvidia_gpus.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/socket_directory.h"
 #include "worker/keeper/keeper.h"
 
 extern char** environ;
@@ -30,6 +31,7 @@ namespace {
 
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 constexpr std::size_t kBootstrapBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
+constexpr std::int64_t kWordsPerHeartbeat = 4;  // of one rank, at most
 constexpr const char* kNoCgroupVariable = "MONARCH_NO_CGROUP";
 
 struct Order {
@@ -109,6 +111,10 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   setup.guarded.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
   setup.guarded.first_start.emplace_back(std::move(reply_to), STDOUT_FILENO);
   setup.guarded.umask = 077;
+  setup.doors = {.directory = order.bootstrap.socket_directory,
+                 .job_id = order.bootstrap.job_id,
+                 .host_name = order.bootstrap.host_name,
+                 .period = order.bootstrap.heartbeat / kWordsPerHeartbeat};
   DaemonStash stash;
   stash.job = setup.job;
   stash.bootstrap = std::move(order.bootstrap);
@@ -119,6 +125,24 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
 // A cgroup's folder is named after the host.
 bool usable_host_name(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name.front() != '.' && name.find('/') == std::string::npos;
+}
+
+// Where another worker of this host was killed, its sockets are cleared away.
+Status prepare_sockets(const std::string& directory) {
+  if (directory.empty()) return {};
+  (void)remove_socket_directory(directory);  // what cannot be is told by the next line
+  return make_socket_directory(directory);
+}
+
+int keep(Order order, mode_t umask) {
+  UniqueFd reply_to(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!reply_to.valid()) return refuse(errno_error("copying standard output", errno));
+  auto keeper = Keeper::create(worker_setup(std::move(order), umask, std::move(reply_to)));
+  if (!keeper) return refuse(keeper.error());
+  // The daemon has it now, and its end must be the daemon's to tell.
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null.valid()) (void)::dup2(null.get(), STDOUT_FILENO);  // the same descriptor table: it cannot run out
+  return keeper.value()->run();
 }
 
 }  // namespace
@@ -133,15 +157,12 @@ int keeper_main() {
   }
   if (const Status detached = detach(); !detached) return refuse(detached.error());
   log_start({.name = text("keeper ", order.value().bootstrap.host_name)});
-  UniqueFd reply_to(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  if (!reply_to.valid()) return refuse(errno_error("copying standard output", errno));
+  const std::string sockets = order.value().bootstrap.socket_directory;
+  if (const Status prepared = prepare_sockets(sockets); !prepared) return refuse(prepared.error());
   wake_nvidia_gpus();  // before there is anything here that cannot wait
-  auto keeper = Keeper::create(worker_setup(std::move(order).value(), umask, std::move(reply_to)));
-  if (!keeper) return refuse(keeper.error());
-  // The daemon has it now, and its end must be the daemon's to tell.
-  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (null.valid()) (void)::dup2(null.get(), STDOUT_FILENO);  // the same descriptor table: it cannot run out
-  return keeper.value()->run();
+  const int code = keep(std::move(order).value(), umask);
+  if (!sockets.empty() && !remove_socket_directory(sockets)) log_warn(printable(sockets), " could not be removed");
+  return code;
 }
 
 }  // namespace monarch

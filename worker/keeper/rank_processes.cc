@@ -40,11 +40,12 @@ bool make_output_pipe(PipeEnds& ends) {
 }  // namespace
 
 RankProcesses::RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, Reservations& reservations,
-                             RankProcessesOptions options, std::function<void(KeeperEvent)> tell)
+                             RankDoors& doors, RankProcessesOptions options, std::function<void(KeeperEvent)> tell)
     : loop_(loop),
       watch_(watch),
       containment_(containment),
       reservations_(reservations),
+      doors_(doors),
       options_(std::move(options)),
       tell_(std::move(tell)),
       usable_cpus_(usable_cpus()) {}
@@ -96,6 +97,7 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   process.contained = true;
   process.pipes.mesh_name = order.mesh_name;
   process.pipes.log_max_bytes = order.log_max_bytes;
+  process.pipes.ready_port = order.ready_port;
   PipeEnds output;
   PipeEnds error;
   if (!make_output_pipe(output) || !make_output_pipe(error)) {
@@ -107,12 +109,20 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   process.pipes.error = process.error.get();
   auto procs = containment_.prepare(process.name);
   if (!procs) return tell_(event::ForkFailed{order.key, EIO, procs.error().message});
+  auto doors = doors_.open(order.key, order.mesh_name);
+  if (!doors) {
+    containment_.remove(process.name);
+    return tell_(event::ForkFailed{order.key, EIO, doors.error().message});
+  }
   SpawnOptions options;
   options.program = order.program;
   const Environment base = rank_base(options_.base);
   const bool has_setup = preparation->mesh_setup != nullptr;
+  // A setup has no doors: it is the mesh's, and a door is one rank's.
+  const RankEnvironment setup_keys = preparation->keys;
+  preparation->keys.doors = std::move(doors).value();
   options.environment =
-      environment_lines(has_setup ? setup_environment(base, order.gang_env, preparation->keys)
+      environment_lines(has_setup ? setup_environment(base, order.gang_env, setup_keys)
                                   : rank_environment(base, order.gang_env, order.own_env, preparation->keys));
   options.kept = reservations_.sockets(process.reservation, process.ports);
   if (has_setup) options.kept.push_back(preparation->mesh_setup->descriptor());
@@ -148,6 +158,7 @@ void RankProcesses::forked(const Incarnation& key, Process process, const SpawnO
   auto result = Child::fork(options);
   if (const auto* failure = std::get_if<StepFailure>(&result)) {
     containment_.remove(process.name);
+    doors_.close(key);
     return tell_(event::ForkFailed{key, failure->error, failure->detail});
   }
   process.child = std::move(std::get<std::unique_ptr<Child>>(result));
@@ -183,6 +194,7 @@ void RankProcesses::exec_told(const Incarnation& key) {
 void RankProcesses::exited(const Incarnation& key, const ExitStatus& status) {
   // What the child said before it exited is told first, in whatever order the descriptors became ready.
   exec_told(key);
+  doors_.hear_last_words(key);
   const Process* process = find(key);
   RankEnd end;
   end.kind = status.signaled ? EndKind::kSignaled : EndKind::kExited;
@@ -255,6 +267,7 @@ void RankProcesses::reap(const Incarnation& key) {
   loop_.forget(std::exchange(process->exec_watch, 0));
   watch_.reap(process->child->pid());
   process->child.reset();
+  doors_.close(key);
   open_wanted_gates();
   if (process->contained) containment_.remove(process->name);
 }

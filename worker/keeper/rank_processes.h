@@ -20,6 +20,7 @@
 #include "worker/core/environment.h"
 #include "worker/core/keeper_actions.h"
 #include "worker/keeper/mesh_setup.h"
+#include "worker/keeper/rank_doors.h"
 #include "worker/keeper/rank_preparation.h"
 #include "worker/keeper/reservations.h"
 
@@ -39,12 +40,13 @@ struct RankPipes {
   int error = -1;
   std::string mesh_name;
   std::uint64_t log_max_bytes = 0;
+  std::uint16_t ready_port = 0;
 };
 
 class RankProcesses {
  public:
   RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& containment, Reservations& reservations,
-                RankProcessesOptions options, std::function<void(KeeperEvent)> tell);
+                RankDoors& doors, RankProcessesOptions options, std::function<void(KeeperEvent)> tell);
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
@@ -92,6 +94,7 @@ class RankProcesses {
   ChildWatch& watch_;
   Containment& containment_;
   Reservations& reservations_;
+  RankDoors& doors_;
   RankProcessesOptions options_;
   std::function<void(KeeperEvent)> tell_;
   std::vector<std::uint32_t> usable_cpus_;

@@ -88,6 +88,7 @@ TEST_F(Core, PassesOrdersOfThePromisedTermOnAtOnce) {
   EXPECT_EQ(told<Start>(hear(Term(3), Start{}, at(1))).size(), 1U);
   EXPECT_EQ(told<Stop>(hear(Term(3), Stop{}, at(1))).size(), 1U);
   EXPECT_EQ(told<Signal>(hear(Term(3), Signal{}, at(1))).size(), 1U);
+  EXPECT_EQ(told<Tell>(hear(Term(3), Tell{}, at(1))).size(), 1U);
   EXPECT_EQ(told<KeeperShutdown>(hear(Term(3), Shutdown{}, at(1))).size(), 1U);
 }
 
@@ -235,6 +236,21 @@ TEST_F(Core, BeatsAtOnceOnEveryChangeOfARank) {
   EXPECT_EQ(core_.reports()[0].phase, RankPhase::kGated);
   core_.step(RankTold{report(kRank, kFirst, RankPhase::kRunning)}, at(2));
   EXPECT_EQ(core_.reports()[0].phase, RankPhase::kRunning);
+}
+
+TEST_F(Core, HurriesNoBeatForProgressAlone) {
+  RankReport running = report(kRank, kFirst, RankPhase::kRunning);
+  core_.step(RankTold{running}, at(1));
+  running.progress.step = 17;
+  auto changed = only<BeatChanged>(core_.step(RankTold{running}, at(2)));
+  ASSERT_EQ(changed.size(), 1U);
+  EXPECT_FALSE(changed[0].at_once);
+  EXPECT_EQ(core_.reports().at(0).progress.step, 17U);
+  running.ready = true;
+  running.progress.step = 18;
+  changed = only<BeatChanged>(core_.step(RankTold{running}, at(3)));
+  ASSERT_EQ(changed.size(), 1U);
+  EXPECT_TRUE(changed[0].at_once);
 }
 
 TEST_F(Core, ReportsOutputFromTheLogAloneAndHurriesOnlyItsEnd) {

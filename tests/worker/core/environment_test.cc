@@ -35,6 +35,14 @@ TEST(RankEnvironment, LeavesOutWhatBelongsToOtherLaunchersAndTheKeepersDoor) {
                             {"OMPI_COMM_WORLD_RANK", "0"},
                             {"MPI_LOCALRANKID", "0"},
                             {"MONARCH_KEEPER_FD", "3"},
+                            {"NOTIFY_SOCKET", "/run/systemd/notify"},
+                            {"WATCHDOG_USEC", "1"},
+                            {"WATCHDOG_PID", "1"},
+                            {"LISTEN_FDS", "1"},
+                            {"LISTEN_PID", "1"},
+                            {"LISTEN_FDNAMES", "a"},
+                            {"MONARCH_SOCKET", "/another/rank"},
+                            {"MONARCH_EVENTS", "/another/rank"},
                             {"SLURM_JOB_ID", "7"},
                             {"PATH", "/bin"}};
   EXPECT_EQ(rank_base(base), (Environment{{"SLURM_JOB_ID", "7"}, {"PATH", "/bin"}}));
@@ -44,6 +52,19 @@ TEST(RankEnvironment, KeepsALauncherVariableThatTheSpecOrItsSetupSets) {
   const Environment base = rank_base({{"PMI_RANK", "0"}});
   EXPECT_EQ(rank_environment(base, {{"PMI_RANK", "wanted"}}, {}, kKeys).at("PMI_RANK"), "wanted");
   EXPECT_EQ(rank_environment({{"OMPI_MCA_btl", "self"}}, {}, {}, kKeys).at("OMPI_MCA_btl"), "self") << "nor of a setup";
+}
+
+TEST(RankEnvironment, NamesTheDoorsWhateverTheSpecSays) {
+  RankEnvironment keys = kKeys;
+  keys.doors = {.notify = "/d/0.5.n", .questions = "/d/0.5.s", .events = "/d/0.5.e"};
+  const Environment made = rank_environment({}, {{"NOTIFY_SOCKET", "forged"}}, {{"MONARCH_EVENTS", "forged"}}, keys);
+  EXPECT_EQ(made.at("NOTIFY_SOCKET"), "/d/0.5.n");
+  EXPECT_EQ(made.at("MONARCH_SOCKET"), "/d/0.5.s");
+  EXPECT_EQ(made.at("MONARCH_EVENTS"), "/d/0.5.e");
+}
+
+TEST(SpawnedEnvironment, DropsTheSocketThatSystemdGaveToWhoStartedUs) {
+  EXPECT_EQ(spawned_environment({{"NOTIFY_SOCKET", "/run/systemd/notify"}, {"WATCHDOG_USEC", "1"}}, {}), Environment{});
 }
 
 TEST(SpawnedEnvironment, KeepsSlurmsVariablesAndDropsTheKeepersDoor) {

@@ -17,6 +17,7 @@ using keeper_action::OpenGate;
 using keeper_action::Reap;
 using keeper_action::Report;
 using keeper_action::SignalGroup;
+using keeper_action::TellRank;
 using keeper_action::ThawTree;
 
 Instant at(std::int64_t milliseconds) { return Instant::since_boot(Duration::milliseconds(milliseconds)); }
@@ -41,7 +42,10 @@ struct Name {
 // What was ordered, in short: "freeze report(running,held)".
 std::string told(const KeeperActions& actions) {
   std::string all;
-  for (const KeeperAction& action : actions) all += (all.empty() ? "" : " ") + std::visit(Name{}, action);
+  for (const KeeperAction& action : actions) {
+    if (std::holds_alternative<TellRank>(action)) continue;  // see events()
+    all += (all.empty() ? "" : " ") + std::visit(Name{}, action);
+  }
   return all;
 }
 

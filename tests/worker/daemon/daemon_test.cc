@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,7 +73,7 @@ class DaemonTest : public testing::Test {
     UniqueFd out;
     UniqueFd err;
   };
-  Ends give_pipes() {
+  Ends give_pipes(std::uint16_t ready_port = 0) {
     Ends ends;
     std::vector<UniqueFd> fds;
     for (UniqueFd* end : {&ends.out, &ends.err}) {
@@ -81,7 +83,7 @@ class DaemonTest : public testing::Test {
       *end = UniqueFd(pipe[1]);
       kept_.emplace_back(::fcntl(pipe[0], F_DUPFD_CLOEXEC, 3));  // a keeper keeps its own
     }
-    send_pipes(std::move(fds));
+    send_pipes(std::move(fds), ready_port);
     return ends;
   }
   void give_pipes_again() {
@@ -89,11 +91,12 @@ class DaemonTest : public testing::Test {
     for (const UniqueFd& end : kept_) fds.emplace_back(::fcntl(end.get(), F_DUPFD_CLOEXEC, 3));
     send_pipes(std::move(fds));
   }
-  void send_pipes(std::vector<UniqueFd> fds) {
+  void send_pipes(std::vector<UniqueFd> fds, std::uint16_t ready_port = 0) {
     FrameHeader header;
     header.rank = kRank;
     header.generation = kGeneration;
-    world_.keeper_says(MessageType::kKeeperPipes, encode_payload(KeeperPipes{"trainer", 0}), header, std::move(fds));
+    world_.keeper_says(MessageType::kKeeperPipes, encode_payload(KeeperPipes{"trainer", 0, ready_port}), header,
+                       std::move(fds));
   }
   std::string output_file() const { return world_.directory + "/logs/trainer/3.1.out"; }
   std::string promise() const { return read_file(world_.directory + "/state/promise"); }
@@ -227,6 +230,26 @@ TEST_F(DaemonProcess, BeatsAtOnceWhenARankChanges) {
     ASSERT_TRUE(beats_with(RankPhase::kRunning));
   }
   EXPECT_LT(boot_now() - begun, world_.first_stash().bootstrap.heartbeat * 10);
+}
+
+TEST_F(DaemonProcess, AsksAPortUntilItAcceptsAndTellsTheKeeper) {
+  start();
+  const UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(server.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const Ends ends = give_pipes(ntohs(address.sin_port));
+  tell(RankPhase::kGated);
+  tell(RankPhase::kRunning);
+  ASSERT_TRUE(beats_with(RankPhase::kRunning));
+  EXPECT_FALSE(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady).has_value());
+  ASSERT_EQ(::listen(server.get(), 8), 0);
+  ASSERT_TRUE(keeper_hears<KeeperReady>(MessageType::kKeeperReady));
+  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->rank, kRank);
+  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->generation, kGeneration);
 }
 
 TEST_F(DaemonProcess, PassesOrdersOnAndAnswersBack) {

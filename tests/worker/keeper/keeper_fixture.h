@@ -19,6 +19,7 @@
 namespace monarch {
 
 inline constexpr const char* kDoorVariable = "MONARCH_TEST_DOOR";
+inline constexpr const char* kSocketsVariable = "MONARCH_TEST_SOCKETS";
 
 // The other processes of these tests are this same executable; see test_main.cc.
 int run_as_keeper();
@@ -161,6 +162,7 @@ class KeeperTest : public ProcessTest {
   std::optional<KeeperHello> hello_;
   std::string stash_;
   std::map<Incarnation, RankReport> reports_;
+  std::map<Incarnation, std::size_t> reports_heard_;
   std::map<Incarnation, std::vector<UniqueFd>> pipes_;
   std::optional<Reserved> reserved_;
 
@@ -199,6 +201,7 @@ class KeeperTest : public ProcessTest {
         return;
       case MessageType::kKeeperChanged:
         reports_[about] = decode_payload<KeeperChanged>(frame.payload).value().report;
+        ++reports_heard_[about];
         return;
       case MessageType::kKeeperPipes: pipes_[about] = std::move(fds); return;
       case MessageType::kReserved: reserved_ = decode_payload<Reserved>(frame.payload).value(); return;

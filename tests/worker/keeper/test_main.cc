@@ -26,6 +26,9 @@ int run_as_keeper() {
   setup.guarded.environment = environment_lines(setup.environment);
   setup.guarded.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
   setup.stash = "the first stash";
+  if (const char* sockets = std::getenv(kSocketsVariable)) {
+    setup.doors = {.directory = sockets, .job_id = "demo-1a2b", .host_name = "v1"};
+  }
   auto keeper = Keeper::create(std::move(setup));
   return keeper ? keeper.value()->run() : 99;
 }

@@ -1,0 +1,88 @@
+#include "worker/daemon/ready_probes.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "tests/transport/loop/loop_fixture.h"
+
+namespace monarch::daemon {
+namespace {
+
+const Incarnation kKey{{MeshId(0), Rank(3)}, {Term(1), 1}};
+const Incarnation kOther{{MeshId(0), Rank(4)}, {Term(1), 1}};
+
+class ReadyProbesTest : public LoopTest {
+ protected:
+  // Bound and not listening, as a rank's server is before it is ready.
+  UniqueFd bound(std::uint16_t& port, const char* numeric = "127.0.0.1") {
+    UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    EXPECT_EQ(::inet_pton(AF_INET, numeric, &address.sin_addr), 1);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(server.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port = ntohs(address.sin_port);
+    return server;
+  }
+  std::unique_ptr<ReadyProbes> probes(std::vector<std::string> addresses) {
+    return std::make_unique<ReadyProbes>(loop(), std::move(addresses),
+                                         [this](const Incarnation& ready) { ready_.push_back(ready); });
+  }
+  // What a server would be asked: connections that wait to be accepted.
+  static bool asked(const UniqueFd& server) { return UniqueFd(::accept(server.get(), nullptr, nullptr)).valid(); }
+  bool wait(Duration time) {
+    const Instant end = boot_now() + time;
+    return run_until([&] { return boot_now() >= end; });
+  }
+
+  std::vector<Incarnation> ready_;
+};
+
+TEST_F(ReadyProbesTest, TellOnceThatAPortAccepts) {
+  std::uint16_t port = 0;
+  const UniqueFd server = bound(port);
+  const auto tried = probes({"127.0.0.1"});
+  tried->begin(kKey, port);
+  tried->begin(kKey, port);
+  ASSERT_TRUE(wait(Duration::milliseconds(150)));
+  EXPECT_TRUE(ready_.empty()) << "it does not listen";
+  ASSERT_EQ(::listen(server.get(), 8), 0);
+  ASSERT_TRUE(run_until([&] { return !ready_.empty(); }));
+  EXPECT_EQ(ready_, std::vector<Incarnation>{kKey});
+  EXPECT_TRUE(asked(server));
+  EXPECT_FALSE(asked(server)) << "no second connection";
+}
+
+TEST_F(ReadyProbesTest, TryTheHostsOwnAddressAndLoopback) {
+  std::uint16_t port = 0;
+  std::uint16_t other = 0;
+  const UniqueFd on_loopback = bound(port, "127.0.0.1");
+  const UniqueFd on_host = bound(other, "127.0.1.7");
+  ASSERT_EQ(::listen(on_loopback.get(), 8), 0);
+  ASSERT_EQ(::listen(on_host.get(), 8), 0);
+  const auto tried = probes({"127.0.1.7", "no address", "127.0.0.1", "::1"});
+  tried->begin(kKey, port);
+  tried->begin(kOther, other);
+  ASSERT_TRUE(run_until([&] { return ready_.size() == 2; }));
+  EXPECT_TRUE(std::find(ready_.begin(), ready_.end(), kOther) != ready_.end());
+}
+
+TEST_F(ReadyProbesTest, EndWithTheirRank) {
+  std::uint16_t port = 0;
+  const UniqueFd server = bound(port);
+  const auto tried = probes({"127.0.0.1"});
+  tried->begin(kKey, port);
+  ASSERT_TRUE(wait(Duration::milliseconds(20)));
+  tried->end(kKey);
+  ASSERT_EQ(::listen(server.get(), 8), 0);
+  ASSERT_TRUE(wait(Duration::milliseconds(300)));
+  EXPECT_TRUE(ready_.empty());
+  EXPECT_FALSE(asked(server));
+}
+
+}  // namespace
+}  // namespace monarch::daemon

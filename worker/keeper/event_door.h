@@ -1,0 +1,76 @@
+#pragma once
+
+// EventDoor: the two SEQPACKET sockets of one rank. At the first (MONARCH_SOCKET) it asks and is answered; who connects to the
+// second (MONARCH_EVENTS) is told events, first those of late that it missed. What a reader leaves unread waits in the
+// kernel's queue; when that is full the reader is dropped, for nothing here waits.
+//
+// Thread: the loop's. Lifetime: shorter than the loop's.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/seqpacket_listener.h"
+
+namespace monarch {
+
+struct EventDoorOptions {
+  std::string question_path;
+  std::string events_path;
+  std::string who;  // the answer to ASK=who
+};
+
+struct EventDoorDrops {
+  std::uint64_t too_many = 0;  // connections beyond kConnections
+  std::uint64_t slow = 0;      // readers that did not read
+  std::uint64_t foreign = 0;   // connections of another user
+};
+
+class EventDoor {
+ public:
+  static constexpr std::size_t kConnections = 8;
+  static constexpr std::size_t kEventBytes = 2'048;  // a longer one is not told
+  static constexpr std::size_t kKeptEvents = 16;     // for who connects later; the oldest go first
+  static constexpr std::size_t kKeptBytes = 4'096;
+
+  static Result<std::unique_ptr<EventDoor>> open(EventLoop& loop, EventDoorOptions options);
+  EventDoor(const EventDoor&) = delete;
+  EventDoor& operator=(const EventDoor&) = delete;
+  ~EventDoor();
+
+  void tell(const std::string& json);
+  EventDoorDrops drops() const;
+
+ private:
+  struct Connection {
+    UniqueFd socket;
+    WatchId watch = 0;
+    bool hears_events = false;
+  };
+
+  EventDoor(EventLoop& loop, EventDoorOptions options) : loop_(loop), options_(std::move(options)) {}
+  void accept(UniqueFd socket, bool hears_events);
+  void on_readable(std::uint64_t id);
+  void answer(std::uint64_t id, std::string_view message);
+  void begin_events(std::uint64_t id);
+  // False where the reader was dropped.
+  bool say(std::uint64_t id, const std::string& line);
+  void drop(std::uint64_t id);
+
+  EventLoop& loop_;
+  EventDoorOptions options_;
+  std::unique_ptr<SeqpacketListener> questions_;
+  std::unique_ptr<SeqpacketListener> events_;
+  std::map<std::uint64_t, Connection> connections_;
+  std::uint64_t next_id_ = 1;
+  std::deque<std::string> kept_;
+  std::size_t kept_bytes_ = 0;
+  EventDoorDrops drops_;
+};
+
+}  // namespace monarch

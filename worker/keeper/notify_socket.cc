@@ -1,0 +1,123 @@
+#include "worker/keeper/notify_socket.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "transport/base/text.h"
+#include "transport/wire/unix_address.h"
+#include "worker/core/notify.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr int kDatagramsPerTurn = 64;
+constexpr Duration kRest = Duration::milliseconds(1);
+constexpr int kDrainedAtMost = 4'096;  // more than a queue of any usual net.unix.max_dgram_qlen
+constexpr std::size_t kDescriptorsTaken = 8;
+
+// What came along with a datagram. WARNING: descriptors beyond the buffer are closed by the kernel (unix(7)); those in it are
+// ours to close.
+struct Ancillary {
+  std::optional<ucred> sender;
+
+  explicit Ancillary(msghdr& message) {
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+      if (part->cmsg_level != SOL_SOCKET) continue;
+      if (part->cmsg_type == SCM_CREDENTIALS) {
+        std::memcpy(&sender.emplace(), CMSG_DATA(part), sizeof(ucred));
+      } else if (part->cmsg_type == SCM_RIGHTS) {
+        const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+          int fd = -1;
+          std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+          (void)::close(fd);  // whatever it was, nobody here has a use for it
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<NotifySocket>> NotifySocket::open(EventLoop& loop, std::string path, OnDatagram on_datagram) {
+  std::unique_ptr<NotifySocket> socket(new NotifySocket(loop, std::move(path), std::move(on_datagram)));
+  MONARCH_TRY(socket->bind());
+  return socket;
+}
+
+NotifySocket::NotifySocket(EventLoop& loop, std::string path, OnDatagram on_datagram)
+    : loop_(loop), path_(std::move(path)), on_datagram_(std::move(on_datagram)) {}
+
+NotifySocket::~NotifySocket() {
+  if (watch_) loop_.forget(*watch_);
+  if (rest_) loop_.cancel(*rest_);
+  if (bound_) (void)::unlink(path_.c_str());  // what stays is stale, and goes with its folder
+}
+
+Status NotifySocket::bind() {
+  MONARCH_ASSIGN(const sockaddr_un address, unix_address(path_));
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) (void)::unlink(path_.c_str());
+  UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return errno_error("socket", errno);
+  const std::string what = text("making the socket ", printable(path_));
+  const int on = 1;
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(what, errno);
+  // bind() gives the file the socket's mode less the umask: it never exists with a wider one.
+  if (::fchmod(socket.get(), 0600) != 0) return errno_error(what, errno);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return errno_error(what, errno);
+  }
+  bound_ = true;
+  MONARCH_ASSIGN(watch_, loop_.watch(socket.get(), Interest::kRead, [this](Readiness) { on_readable(); }));
+  socket_ = std::move(socket);
+  return {};
+}
+
+void NotifySocket::on_readable() {
+  for (int i = 0; i < kDatagramsPerTurn; ++i) {
+    if (!receive_one()) return;
+  }
+  loop_.change(*watch_, Interest::kNone);
+  rest_ = loop_.at(loop_.now() + kRest, [this] {
+    rest_.reset();
+    loop_.change(*watch_, Interest::kRead);
+  });
+}
+
+void NotifySocket::drain() {
+  for (int i = 0; i < kDrainedAtMost; ++i) {
+    if (!receive_one()) return;
+  }
+}
+
+bool NotifySocket::receive_one() {
+  std::array<char, kNotifyBytes> bytes;  // not cleared: recvmsg says how much of it is written
+  iovec piece{bytes.data(), bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kDescriptorsTaken * sizeof(int))> control;
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) return errno == EINTR;  // EAGAIN: none waits; any other is as good as none
+  const Ancillary ancillary(message);
+  if (!ancillary.sender || ancillary.sender->uid != ::geteuid()) {
+    ++drops_.foreign;
+  } else if ((message.msg_flags & MSG_TRUNC) != 0) {
+    ++drops_.too_long;
+  } else {
+    on_datagram_({bytes.data(), static_cast<std::size_t>(got)});
+  }
+  return true;
+}
+
+}  // namespace monarch

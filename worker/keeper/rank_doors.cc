@@ -1,0 +1,91 @@
+#include "worker/keeper/rank_doors.h"
+
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+RankDoors::~RankDoors() {
+  for (const auto& [key, door] : doors_) loop_.cancel(door.timer);
+}
+
+Result<RankDoorPaths> RankDoors::open(const Incarnation& key, const std::string& mesh_name) {
+  if (options_.directory.empty()) return RankDoorPaths{};
+  // Of a rank there is one live generation at a time (I21), so the paths need none.
+  const std::string stem = text(options_.directory, '/', key.rank.mesh.value(), '.', key.rank.rank.value());
+  RankDoorPaths paths{.notify = stem + ".n", .questions = stem + ".s", .events = stem + ".e"};
+  const RankIdentity who{.job = options_.job_id,
+                         .mesh = mesh_name,
+                         .rank = key.rank.rank.value(),
+                         .generation = key.generation.counter,
+                         .host = options_.host_name};
+  Door door{.name = text(printable(mesh_name), '/', key.rank.rank.value()), .voice = RankVoice(options_.period)};
+  MONARCH_ASSIGN(door.notify, NotifySocket::open(loop_, paths.notify,
+                                                 [this, key](std::string_view datagram) { heard(key, datagram); }));
+  MONARCH_ASSIGN(
+      door.events,
+      EventDoor::open(loop_, {.question_path = paths.questions, .events_path = paths.events, .who = who_answer(who)}));
+  doors_.insert_or_assign(key, std::move(door));
+  return paths;
+}
+
+// It only sets the timer: what is passed on may close the door, which is being read from here.
+void RankDoors::heard(const Incarnation& key, std::string_view datagram) {
+  const auto found = doors_.find(key);
+  if (found == doors_.end()) return;
+  Door& door = found->second;
+  const bool warned = door.voice.bad() > 0;
+  const Notice notice = parse_notice(datagram);
+  door.voice.hear(notice, loop_.now());
+  if (notice.bad > 0 && !warned) {
+    log_warn(door.name, ": `", printable(notice.first_bad), "` has no such value; more of them are only counted");
+  }
+  const Instant due = door.voice.due();
+  if (due == door.timer_due) return;
+  loop_.cancel(door.timer);
+  door.timer_due = due;
+  door.timer = due == Instant::never() ? 0 : loop_.at(due, [this, key] { pass_on(key); });
+}
+
+void RankDoors::pass_on(const Incarnation& key) {
+  const auto found = doors_.find(key);
+  if (found == doors_.end() || found->second.voice.due() == Instant::never()) return;
+  Door& door = found->second;
+  loop_.cancel(std::exchange(door.timer, 0));
+  door.timer_due = Instant::never();
+  door.voice.told(loop_.now());
+  tell_(keeper_event::Spoke{key, door.voice.ready(), door.voice.progress()});
+}
+
+void RankDoors::tell(const Incarnation& key, const std::string& json) {
+  if (const auto found = doors_.find(key); found != doors_.end()) found->second.events->tell(json);
+}
+
+void RankDoors::hear_last_words(const Incarnation& key) {
+  const auto found = doors_.find(key);
+  if (found == doors_.end()) return;
+  found->second.notify->drain();
+  pass_on(key);
+}
+
+void RankDoors::close(const Incarnation& key) {
+  const auto found = doors_.find(key);
+  if (found == doors_.end()) return;
+  log_drops(found->second);
+  loop_.cancel(found->second.timer);
+  doors_.erase(found);
+}
+
+void RankDoors::log_drops(const Door& door) {
+  const NotifyDrops& said = door.notify->drops();
+  const EventDoorDrops events = door.events->drops();
+  const std::uint64_t foreign = said.foreign + events.foreign;
+  if (door.voice.bad() + said.too_long + foreign + events.too_many + events.slow == 0) return;
+  log_warn(door.name, ": of what it said, ", door.voice.bad(), " values were bad and ", said.too_long,
+           " messages too long; ", foreign, " came from other users; ", events.too_many,
+           " connections were too many, and ", events.slow, " readers of events did not read");
+}
+
+}  // namespace monarch
