@@ -131,6 +131,10 @@ Status Supervisor::open_doors() {
                                                     "): a crash would not be mended"));
                                       launcher_->on_guard_lost();
                                     }}));
+  MONARCH_ASSIGN(runtime_, open_runtime_dir(StateEnvironment::of_this_process()));
+  // The longest name in it must be an address, too.
+  const std::string sockets = local_socket_directory(runtime_->path(), job_, HostId(limits::kHostsPerJob));
+  MONARCH_TRY(socket_path(*runtime_, text(sockets.substr(runtime_->path().size() + 1), "/999.65535.n")));
   std::vector<std::string> host_names;
   for (const PoolHost& host : core_.hosts()) host_names.push_back(host.name);
   launcher_ = std::make_unique<LocalLauncher>(
@@ -139,6 +143,7 @@ Status Supervisor::open_doors() {
                            .term = files_.journal.term,
                            .worker_path = options_.worker_path,
                            .log_directory = files_.log_directory(),
+                           .runtime_directory = runtime_->path(),
                            .host_names = std::move(host_names)},
       LauncherHandlers{.on_launched =
                            [this](HostId host, BootstrapReply reply) {
@@ -156,8 +161,7 @@ Status Supervisor::open_doors() {
                              (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
                            },
                        .on_inventory = [this] { return_to_job(); }});
-  MONARCH_ASSIGN(const auto runtime, open_runtime_dir(StateEnvironment::of_this_process()));
-  MONARCH_ASSIGN(const std::string path, socket_path(runtime, files_.job_id + ".sock"));
+  MONARCH_ASSIGN(const std::string path, socket_path(*runtime_, files_.job_id + ".sock"));
   MONARCH_ASSIGN(viewers_,
                  ControlServer::create(
                      *loop_, path, job_,
@@ -260,7 +264,9 @@ void Supervisor::launch(HostId host) {
                                     .log_directory = files_.log_directory(),
                                     .heartbeat = supervision.heartbeat,
                                     .suspect_after = supervision.suspect_after,
-                                    .orphan_ttl = supervision.orphan_ttl});
+                                    .orphan_ttl = supervision.orphan_ttl,
+                                    .host_address = where.address,
+                                    .socket_directory = local_socket_directory(runtime_->path(), job_, host)});
 }
 
 // The table follows from the state: whose key is known and who has not ended may connect.

@@ -15,6 +15,7 @@
 #include "supervisor/control_server.h"
 #include "supervisor/decider.h"
 #include "supervisor/idle_timer.h"
+#include "supervisor/journal/secure_directory.h"
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
 #include "supervisor/output_relay.h"
@@ -69,6 +70,7 @@ class Supervisor {
   bool return_told_ = false;
   WallTime started_;
   KnownPorts ports_;
+  std::optional<SecureDirectory> runtime_;  // of the sockets
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ZmqLoop> zmq_loop_;
   std::unique_ptr<SignalFd> signals_;

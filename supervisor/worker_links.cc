@@ -164,7 +164,8 @@ void WorkerLinks::note_rank(HostId host, const RankReport& report) {
   if (known != peer.ranks.end() && !advances(known->second.report, report)) {
     RankReport& last = known->second.report;
     const std::uint64_t written = last.stdout_bytes + last.stderr_bytes;
-    last.progress = report.progress;
+    // A beat with too much to say leaves some ranks' progress out: what they said before stands.
+    if (report.progress != RankProgress{}) last.progress = report.progress;
     last.stdout_bytes = report.stdout_bytes;
     last.stderr_bytes = report.stderr_bytes;
     if (last.stdout_bytes + last.stderr_bytes > written && handlers_.on_output) handlers_.on_output();

@@ -19,6 +19,7 @@
 #include "transport/process/spawn.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/socket_directory.h"
 
 namespace monarch {
 
@@ -57,6 +58,11 @@ Result<UniqueFd> open_log(const std::string& path) {
 }
 
 }  // namespace
+
+std::string local_socket_directory(const std::string& runtime_directory, const JobUuid& job, HostId host) {
+  constexpr std::size_t kDigits = 8;
+  return text(runtime_directory, "/w-", job.to_text().substr(0, kDigits), '-', host.value());
+}
 
 LocalLauncher::LocalLauncher(EventLoop& loop, Guard& guard, LocalLauncherOptions options, LauncherHandlers handlers)
     : loop_(loop), guard_(guard), options_(std::move(options)), handlers_(std::move(handlers)) {}
@@ -231,13 +237,20 @@ void LocalLauncher::note(const RankReport& report) {
 // A worker has ended when nothing of it lives: a keeper and a daemon that were killed together leave their ranks' groups.
 void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
   if (sweep_groups({.job = options_.job.to_text(), .host = options_.host_names[host.value()]})) {
-    return handlers_.on_ended(host, end.how, end.orderly);
+    return report_end(host, end);
   }
   if (loop_.now() < end.give_up) {
     (void)loop_.at(loop_.now() + kSweepPeriod, [this, host, end] { tell_ended(host, end); });
     return;
   }
   log_error(options_.host_names[host.value()], ": processes of its worker's groups could not be killed");
+  report_end(host, end);
+}
+
+// A worker removes its sockets itself, unless it was killed.
+void LocalLauncher::report_end(HostId host, const WorkerEnd& end) {
+  const std::string sockets = local_socket_directory(options_.runtime_directory, options_.job, host);
+  if (!remove_socket_directory(sockets)) log_warn(sockets, " could not be removed");
   handlers_.on_ended(host, end.how, end.orderly);
 }
 

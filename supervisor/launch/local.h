@@ -17,11 +17,16 @@
 
 namespace monarch {
 
+// Where a worker on this machine has the doors of its ranks: short, for a socket's path has 107 bytes. The job and the host
+// tell it, so that a supervisor that came back knows what to remove.
+std::string local_socket_directory(const std::string& runtime_directory, const JobUuid& job, HostId host);
+
 struct LocalLauncherOptions {
   JobUuid job;
   Term term;
   std::string worker_path;    // of monarch-worker
   std::string log_directory;  // `worker.<host>.log` goes here
+  std::string runtime_directory;
   std::vector<std::string> host_names;
 };
 
@@ -70,6 +75,7 @@ class LocalLauncher final : public Launcher {
   void learn_pid(Worker& worker, std::int32_t pid);
   void watch_directly(HostId host);
   void tell_ended(HostId host, const WorkerEnd& end);
+  void report_end(HostId host, const WorkerEnd& end);
 
   EventLoop& loop_;
   Guard& guard_;
