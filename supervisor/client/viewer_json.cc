@@ -1,6 +1,8 @@
 #include "supervisor/client/viewer_json.h"
 
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <ctime>
 
 #include "transport/base/text.h"
@@ -74,6 +76,26 @@ Json names_json(const std::vector<std::string>& names) {
   return list;
 }
 
+// A number where JSON has it; `nan` and `inf` stay words.
+Json metric_json(const std::string& value) {
+  double number = 0;
+  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool whole = parsed.ec == std::errc() && parsed.ptr == value.data() + value.size();
+  return whole && std::isfinite(number) ? Json(number) : Json(value);
+}
+
+Json progress_json(const RankStatus& rank) {
+  if (rank.progress_age_milliseconds < 0) return {};
+  const RankProgress& progress = rank.progress;
+  Json metrics = Json::object();
+  for (const auto& [name, value] : progress.metrics) metrics.set(name, metric_json(value));
+  return Json::object({{"step", optional_json(progress.step)},
+                       {"phase", text_or_null(progress.phase)},
+                       {"status", text_or_null(progress.status)},
+                       {"metrics", std::move(metrics)},
+                       {"age_milliseconds", rank.progress_age_milliseconds}});
+}
+
 Json mesh_json(const MeshStatus& mesh) {
   Json dims = Json::object();
   for (const auto& [name, size] : mesh.dims) dims.set(name, size);
@@ -84,7 +106,9 @@ Json mesh_json(const MeshStatus& mesh) {
                                {"host", text_or_null(rank.host)},
                                {"generation", rank.generation},
                                {"pid", rank.pid},
-                               {"end", text_or_null(rank.end)}}));
+                               {"end", text_or_null(rank.end)},
+                               {"ready", rank.ready},
+                               {"progress", progress_json(rank)}}));
   }
   return Json::object(
       {{"name", mesh.name}, {"dims", std::move(dims)}, {"phase", mesh.phase}, {"ranks", std::move(ranks)}});

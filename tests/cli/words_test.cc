@@ -210,4 +210,38 @@ TEST(StatusText, CountsWhatAnHonestJobDoesNot) {
   EXPECT_NE(status_text(status, false).find("\ncounters  control.junk 3   viewers.refused 1\n"), std::string::npos);
 }
 
+TEST(StatusText, ShowsWhatRanksSayWhereAnyDoes) {
+  JobStatus status;
+  status.job_id = "hello-0001";
+  status.phase = "running";
+  status.term = Term(1);
+  status.meshes.push_back({.name = "m",
+                           .dims = {{"host", 1}, {"gpu", 3}},
+                           .phase = "running",
+                           .ranks = {{.rank = 0, .phase = "running", .host = "v1", .generation = 1, .pid = 5},
+                                     {.rank = 1, .phase = "running", .host = "v1", .generation = 1, .pid = 6},
+                                     {.rank = 2, .phase = "done", .host = "v1", .generation = 1}}});
+  RankStatus& speaks = status.meshes[0].ranks[0];
+  speaks.ready = true;
+  speaks.progress.step = 17;
+  speaks.progress.phase = "checkpoint";
+  speaks.progress.status = "to /ckpt\x1b[31m";
+  speaks.progress.metrics = {{"loss", "2.3"}, {"lr", "1e-4"}};
+  speaks.progress_age_milliseconds = 2'134;
+  EXPECT_EQ(status_text(status, false),
+            "job hello-0001   running   term 1   no supervisor answers; this is what its journal says\n"
+            "\nmesh m   host=1 × gpu=3   running\n"
+            "  RANK  HOST  PHASE    PID  GENERATION  READY  STEP  IN          METRICS            STATUS            SAID"
+            "      END\n"
+            "  0     v1    running  5    1           yes    17    checkpoint  loss 2.3, lr 1e-4  to /ckpt\\x1B[31m  "
+            "2.1s ago  -\n"
+            "  1     v1    running  6    1           no     -     -           -                  -                 -   "
+            "      -\n"
+            "  2     v1    done     -    1           -      -     -           -                  -                 -   "
+            "      -\n"
+            "\n  HOST  PHASE  ROLE  KEEPER  DAEMON STARTS  SILENT  ROUND TRIP\n");
+  speaks = {.rank = 0, .phase = "running", .host = "v1", .generation = 1, .pid = 5, .ready = true};
+  EXPECT_NE(status_text(status, false).find("GENERATION  READY  END"), std::string::npos) << "they differ";
+}
+
 }  // namespace monarch

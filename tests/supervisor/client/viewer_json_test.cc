@@ -84,4 +84,22 @@ TEST(StatusJson, NamesMeshesRanksAndHosts) {
   EXPECT_TRUE(json->find("verdict")->is_null());
 }
 
+TEST(StatusJson, TellsWhatARankSaysOfItself) {
+  JobStatus status;
+  status.meshes.push_back({.name = "m", .ranks = {{.rank = 0}, {.rank = 1, .ready = true}}});
+  RankStatus& speaks = status.meshes[0].ranks[1];
+  speaks.progress.step = 17;
+  speaks.progress.status = "loading";
+  speaks.progress.metrics = {{"loss", "2.5"}, {"norm", "nan"}};
+  speaks.progress_age_milliseconds = 40;
+  const auto json = parse_json(to_json(status_json(status)));
+  ASSERT_TRUE(json.ok());
+  const Json::Array& ranks = json->find("meshes")->items()[0].find("ranks")->items();
+  EXPECT_TRUE(ranks[0].find("progress")->is_null());
+  EXPECT_EQ(ranks[0].get_bool("ready"), false);
+  EXPECT_EQ(ranks[1].get_bool("ready"), true);
+  EXPECT_EQ(to_json(*ranks[1].find("progress")),
+            R"({"step":17,"phase":null,"status":"loading","metrics":{"loss":2.5,"norm":"nan"},"age_milliseconds":40})");
+}
+
 }  // namespace monarch
