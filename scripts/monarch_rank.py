@@ -1,0 +1,227 @@
+"""What a rank of monarch says of itself, and the events that it is told, for Python programs.
+
+    import monarch_rank as monarch
+
+    monarch.ready()                          # for a mesh with `ready: notify`
+    for step in range(first, last):
+        train(step)
+        monarch.step(step)
+        monarch.metric("loss", loss)
+        for event in monarch.events(timeout=0):
+            if event["event"] == "stopping":
+                with monarch.phase("checkpoint"):
+                    save()
+                raise SystemExit(0)
+
+`monarch status` shows the last word of each. Outside of monarch nothing happens, so that a script needs no second version.
+Nothing here raises for want of a listener, and nothing but events() waits: what cannot be said at once is not said.
+Any process or thread of a rank may call these; a process that was forked opens its own sockets.
+
+Copy this one file, or add its folder to PYTHONPATH: it needs Python 3.6 or later and nothing else.
+"""
+
+import json
+import os
+import select
+import socket
+import threading
+import time
+
+__all__ = ["ready", "status", "step", "phase", "metric", "watchdog", "stopping", "events", "who"]
+
+_MESSAGE_BYTES = 4096
+_ANSWER_SECONDS = 2.0
+_URGENT_SECONDS = 1.0  # how long ready() and stopping() try when the keeper is behind
+_RECONNECT_SECONDS = 1.0
+
+_notify = {"pid": None, "socket": None, "lock": None}  # type: dict
+_events = {"pid": None, "socket": None, "lock": None}  # type: dict
+
+
+class _Phase:
+    """Of phase(): leaves the phase at the end of a `with` block, and does nothing without one."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        _say("X_MONARCH_PHASE=")
+        return False
+
+
+def ready(text=None):
+    # type: (str) -> None
+    """This rank is ready: with `ready: notify`, those that depend on its mesh may start. `text` is its status."""
+    _say("READY=1" if text is None else "READY=1\nSTATUS=" + _line(text), urgent=True)
+
+
+def status(text):
+    # type: (str) -> None
+    """One line about what this rank is doing."""
+    _say("STATUS=" + _line(text))
+
+
+def step(number):
+    # type: (int) -> None
+    """The number of the step that was just done."""
+    try:
+        number = int(number)  # also of a numpy integer, or of a tensor with one element
+    except (TypeError, ValueError, OverflowError):
+        return
+    if number >= 0:
+        _say("X_MONARCH_STEP=%d" % number)
+
+
+def phase(name):
+    # type: (str) -> _Phase
+    """What this rank is in: letters, digits and `_-./`, at most 32. Used in a `with`, it leaves the phase at the end."""
+    _say("X_MONARCH_PHASE=" + _line(name))
+    return _Phase()
+
+
+def metric(name, value):
+    # type: (str, float) -> None
+    """The present value of a metric, of at most 16 by name; names are as those of phases."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return
+    _say("X_MONARCH_METRIC=%s:%.9g" % (_line(name), number))
+
+
+def watchdog():
+    # type: () -> None
+    """A sign of life without anything else to say."""
+    _say("WATCHDOG=1")
+
+
+def stopping(text=None):
+    # type: (str) -> None
+    """This rank is about to end. `text` is its status."""
+    _say("STOPPING=1" if text is None else "STOPPING=1\nSTATUS=" + _line(text), urgent=True)
+
+
+def events(timeout=None):
+    # type: (float) -> object
+    """The events for this rank, as dictionaries with an "event": an iterator.
+
+    Without a timeout it goes on for ever (in a thread of its own, mostly); with one it ends once nothing has come for so
+    many seconds, 0 taking what is there. The process has one reader: each event comes out once, and one that came before
+    the first call comes too. Outside of monarch, with a timeout it ends at once, and without one it waits for ever.
+    """
+    path = os.environ.get("MONARCH_EVENTS")
+    if not path:
+        while timeout is None:
+            time.sleep(3600)
+        return
+    while True:
+        message = _next_event(path, timeout)
+        if message is None:
+            return
+        try:
+            event = json.loads(message.decode("utf-8", "replace"))
+        except ValueError:
+            continue
+        if isinstance(event, dict) and "event" in event:
+            yield event
+
+
+def who():
+    # type: () -> dict
+    """Who this rank is, by its keeper's word: job, mesh, rank, generation and host; None outside of monarch."""
+    path = os.environ.get("MONARCH_SOCKET")
+    if not path:
+        return None
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+            door.settimeout(_ANSWER_SECONDS)
+            door.connect(path)
+            door.send(b"ASK=who")
+            answer = json.loads(door.recv(_MESSAGE_BYTES).decode("utf-8", "replace"))
+    except (OSError, ValueError):
+        return None
+    return answer if isinstance(answer, dict) and "rank" in answer else None
+
+
+def _line(text):
+    return str(text).replace("\n", " ")
+
+
+def _own(held):
+    """What this process keeps: a forked child shares neither its parent's socket nor a lock that was held at the fork."""
+    if held["pid"] != os.getpid():
+        held["socket"], held["lock"], held["pid"] = None, threading.Lock(), os.getpid()
+    return held
+
+
+def _open(held, kind):
+    held["socket"] = socket.socket(socket.AF_UNIX, kind)
+    held["socket"].setblocking(False)
+    return held["socket"]
+
+
+def _say(message, urgent=False):
+    path = os.environ.get("NOTIFY_SOCKET")
+    if not path or "MONARCH_SOCKET" not in os.environ:
+        return  # nobody listens, or it is systemd's
+    data = message.encode("utf-8", "replace")[:_MESSAGE_BYTES]
+    deadline = time.monotonic() + _URGENT_SECONDS
+    while True:
+        try:
+            held = _own(_notify)
+            with held["lock"]:
+                sender = held["socket"] or _open(held, socket.SOCK_DGRAM)
+            sender.sendto(data, path)
+            return
+        except (BlockingIOError, InterruptedError):
+            if not urgent or time.monotonic() >= deadline:
+                return
+        except OSError:
+            return
+        time.sleep(0.005)
+
+
+def _next_event(path, timeout):
+    """The bytes of the next event, or None after the timeout or where nobody will tell any more."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        held = _own(_events)
+        with held["lock"]:
+            reader = held["socket"] or _connect(held, path)
+        if reader is None:
+            # The keeper has gone, or cannot take one more reader now.
+            if left is not None and left <= 0:
+                return None
+            time.sleep(_RECONNECT_SECONDS if left is None else min(left, _RECONNECT_SECONDS))
+            continue
+        try:
+            poller = select.poll()  # select() would end at descriptor 1,023
+            poller.register(reader, select.POLLIN)
+            if not poller.poll(None if left is None else left * 1000):
+                return None
+            message = reader.recv(_MESSAGE_BYTES)
+        except (BlockingIOError, InterruptedError):
+            continue  # another thread was faster
+        except (OSError, ValueError):
+            message = b""
+        if message:
+            return message
+        with held["lock"]:
+            if held["socket"] is reader:
+                reader.close()
+                held["socket"] = None
+        if left is not None and left <= 0:
+            return None
+
+
+def _connect(held, path):
+    try:
+        reader = _open(held, socket.SOCK_SEQPACKET)
+        reader.connect(path)
+        return reader
+    except OSError:
+        if held["socket"] is not None:
+            held["socket"].close()
+            held["socket"] = None
+        return None
