@@ -103,7 +103,7 @@ class JobCore {
   void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
   Stop stop_message(MeshId mesh, GangId gang, HostId host) const;
   void tell(MeshId mesh, GangId gang, const Json& event);
-  void tell_stopping(MeshId mesh, GangId gang, Duration grace);
+  void tell_stopping(MeshId mesh, GangId gang);
   void tell_peers_of(MeshId mesh, GangId gang);
 
   // job_core_hosts.cc

@@ -150,13 +150,14 @@ void JobCore::finish() {
 
 void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration grace) {
   GangState& state = gang(mesh, g);
+  bool begins = false;
   switch (state.phase) {
     case GangPhase::kWaiting:
     case GangPhase::kReserving: state.phase = GangPhase::kStopped; return;  // no process was started
     case GangPhase::kStarting:
     case GangPhase::kRunning:
       state.phase = GangPhase::kStopping;
-      if (grace > Duration::zero()) tell_stopping(mesh, g, grace);
+      begins = true;
       break;
     case GangPhase::kFailing:
     case GangPhase::kStopping: break;  // said again, with a shorter grace or after a crash of the supervisor
@@ -167,6 +168,7 @@ void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration gra
   state.stop_signal = signal;
   state.stop_grace = grace;
   state.stop_deadline = now_ + grace + limits::kKillDeadline + kStopMargin;
+  if (begins && grace > Duration::zero()) tell_stopping(mesh, g);
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     Stop message = stop_message(mesh, g, id);
     if (!message.ranks.empty()) actions_.emplace_back(SendStop{id, std::move(message)});
@@ -196,8 +198,14 @@ void JobCore::tell(MeshId mesh, GangId g, const Json& event) {
   }
 }
 
-void JobCore::tell_stopping(MeshId mesh, GangId g, Duration grace) {
-  tell(mesh, g, Json::object({{"v", 1}, {"event", "stopping"}, {"grace_seconds", grace.count_seconds()}}));
+// As a keeper says it that stops a rank by itself (monarch-rank(7)).
+void JobCore::tell_stopping(MeshId mesh, GangId g) {
+  const GangState& state = gang(mesh, g);
+  tell(mesh, g,
+       Json::object({{"v", 1},
+                     {"event", "stopping"},
+                     {"signal", state.stop_signal},
+                     {"grace_milliseconds", state.stop_grace.count_milliseconds()}}));
 }
 
 // Ranks of other gangs go on; those that talk to the failed one may want to know before their connections say so.

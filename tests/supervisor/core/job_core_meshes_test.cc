@@ -215,8 +215,8 @@ TEST(JobCoreMeshes, StopInTheReverseOrderOfTheirStages) {
   job.run_mesh(kTrainer);
   const auto first = job.step(StopOrdered{.request = {.who = "test"}});
   EXPECT_EQ(job.told_to_stop(first), std::vector<std::string>{"trainer"});
-  EXPECT_EQ(job.told(first), (std::vector<std::string>{R"({"v":1,"event":"stopping","grace_seconds":30.0})",
-                                                       R"({"v":1,"event":"stopping","grace_seconds":30.0})"}));
+  EXPECT_EQ(job.told(first), (std::vector<std::string>{R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})",
+                                                       R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})"}));
   for (std::uint32_t r = 0; r < 3; ++r) job.report({kTrainer, Rank(r)}, RankPhase::kEnded, exited(0));
   EXPECT_EQ(job.core.state().meshes[0].gangs[0].phase, GangPhase::kRunning);
   const auto last = job.report({kTrainer, Rank(3)}, RankPhase::kEnded, exited(0));
@@ -246,7 +246,7 @@ TEST(JobCoreMeshes, TellsOtherGangsOfAFailedOne) {
   const auto actions = job.ended(1, exited(3));
   const std::vector<std::string> expected = {
       R"({"v":1,"event":"peer_lost","mesh":"trainer","gang":1,"generation":2,"rank_count":1,"ranks":[1]})",
-      R"({"v":1,"event":"stopping","grace_seconds":30.0})"};
+      R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})"};
   EXPECT_EQ(job.told(actions), expected);
 }
 
