@@ -111,7 +111,6 @@ constexpr KeyRow kRows[] = {
      .default_value = "exec",
      .words = "exec|notify",
      .or_map = true,
-     .unbuilt = "*",
      .doc = "when a rank is ready: started, its own word, or {tcp: PORT} accepts"},
     {.path = "meshes.*.ready.tcp", .type = kText, .least = 1, .required = true, .doc = "a name of `ports`"},
     {.path = "meshes.*.stop", .type = kMap, .doc = "how ranks are stopped"},

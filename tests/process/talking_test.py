@@ -206,5 +206,46 @@ class Doors(TalkingTest):
         return bool(groups)
 
 
+class Ready(TalkingTest):
+    def test_a_mesh_is_ready_when_its_ranks_say_so(self):
+        run = self.start("run", self.python_job(
+            "while not os.path.exists('go.' + rank): time.sleep(0.02)\n"
+            "monarch.ready('serving')\n" + SLEEP, slots=2, mesh={"ready": "notify"}))
+        for rank in range(2):
+            self.wait_for_rank(lambda r: r["phase"] == "running", number=rank)
+        self.write("go.1", "")
+        self.assertEqual(self.wait_for_rank(lambda r: r["ready"], number=1)["progress"]["status"], "serving")
+        self.assertFalse(self.rank(0)["ready"])
+        self.assertEqual(self.status()["meshes"][0]["phase"], "running")
+        self.write("go.0", "")
+        harness.wait_for(lambda: self.status()["meshes"][0]["phase"] == "ready", "a ready mesh")
+        # What was said stays said, also for the next daemon.
+        self.kill(self.process("daemon", "v1"))
+        harness.wait_for(lambda: self.status()["hosts"][0]["daemon_starts"] == 2, "a second daemon")
+        self.assertEqual([r["ready"] for r in self.status()["meshes"][0]["ranks"]], [True, True])
+        self.stop(run)
+
+    def test_a_mesh_is_ready_when_its_ports_accept(self):
+        run = self.start("run", self.python_job(
+            "import socket\n"
+            "while not os.path.exists('go'): time.sleep(0.02)\n"
+            "s = socket.socket()\n"
+            "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+            "s.bind((sys.argv[1], int(sys.argv[2])))\n"
+            "s.listen()\n" + SLEEP, hosts=2,
+            mesh={"program": ["python3", "rank.py", "127.0.0.1", "$(self.port.http)"], "ports": {"http": "auto"},
+                  "ready": {"tcp": "http"}}))
+        for rank in range(2):
+            self.wait_for_rank(lambda r: r["phase"] == "running", number=rank)
+        self.assertEqual([r["ready"] for r in self.status()["meshes"][0]["ranks"]], [False, False])
+        # A daemon that comes later goes on asking.
+        self.kill(self.process("daemon", "v1"))
+        harness.wait_for(lambda: self.status()["hosts"][0]["daemon_starts"] == 2, "a second daemon")
+        self.write("go", "")
+        for rank in range(2):
+            self.wait_for_rank(lambda r: r["ready"], number=rank)
+        self.stop(run)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -44,8 +44,7 @@ TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
 }
 
 TEST(NotYet, RefusesWhatIsNotBuiltInAMesh) {
-  for (const char* line :
-       {"    ready: notify\n", "    standby: {gangs: 1}\n", "    supervision: {restart: {max: 1}}\n"}) {
+  for (const char* line : {"    standby: {gangs: 1}\n", "    supervision: {restart: {max: 1}}\n"}) {
     const std::string yaml = around_mesh(text("    dims: {x: 1}\n    program: [x]\n", line));
     const SpecOutcome outcome = load_text(yaml);
     EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0401"}) << line << render(outcome.diagnostics, yaml);
