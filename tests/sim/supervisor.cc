@@ -33,7 +33,8 @@ JobSpec spec_of(const World& world) {
     if (!world.mutant(Mutant::kSidecarDecides) || !spec.meshes[i].sidecar) continue;
     spec.meshes[i].sidecar = false;
     for (MeshSpec& other : spec.meshes) {
-      if (!world.scenario.spec.meshes[&other - spec.meshes.data()].sidecar) other.depends_on.emplace_back(i);
+      if (!world.scenario.spec.meshes[static_cast<std::size_t>(&other - spec.meshes.data())].sidecar)
+        other.depends_on.emplace_back(i);
     }
   }
   return spec;
