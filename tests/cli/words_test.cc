@@ -233,7 +233,7 @@ TEST(StatusText, ShowsWhatRanksSayWhereAnyDoes) {
             "\nmesh m   host=1 × gpu=3   running\n"
             "  RANK  HOST  PHASE    PID  GENERATION  READY  STEP  IN          METRICS            STATUS            SAID"
             "      END\n"
-            "  0     v1    running  5    1           yes    17    checkpoint  loss 2.3, lr 1e-4  to /ckpt\\x1B[31m  "
+            "  0     v1    running  5    1           yes    17    checkpoint  loss 2.3, lr 1e-4  to /ckpt\\x1b[31m  "
             "2.1s ago  -\n"
             "  1     v1    running  6    1           no     -     -           -                  -                 -   "
             "      -\n"

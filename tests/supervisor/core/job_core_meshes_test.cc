@@ -215,8 +215,9 @@ TEST(JobCoreMeshes, StopInTheReverseOrderOfTheirStages) {
   job.run_mesh(kTrainer);
   const auto first = job.step(StopOrdered{.request = {.who = "test"}});
   EXPECT_EQ(job.told_to_stop(first), std::vector<std::string>{"trainer"});
-  EXPECT_EQ(job.told(first), (std::vector<std::string>{R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})",
-                                                       R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})"}));
+  EXPECT_EQ(job.told(first),
+            (std::vector<std::string>{R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})",
+                                      R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})"}));
   for (std::uint32_t r = 0; r < 3; ++r) job.report({kTrainer, Rank(r)}, RankPhase::kEnded, exited(0));
   EXPECT_EQ(job.core.state().meshes[0].gangs[0].phase, GangPhase::kRunning);
   const auto last = job.report({kTrainer, Rank(3)}, RankPhase::kEnded, exited(0));
