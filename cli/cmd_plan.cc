@@ -120,7 +120,8 @@ Inherited inherited_from(const Environment& shell, const std::set<std::string, s
   Inherited inherited;
   for (const auto& [name, value] : shell.all()) {
     if (given.contains(name)) continue;
-    (is_foreign_launcher_variable(name) ? inherited.left_out : inherited.kept).push_back(printable(name));
+    const bool is_left_out = is_foreign_launcher_variable(name) || is_talking_variable(name);
+    (is_left_out ? inherited.left_out : inherited.kept).push_back(printable(name));
   }
   return inherited;
 }

@@ -68,7 +68,7 @@ class Hello(jobs.JobTest):
         self.assert_nothing_left()
 
     def test_the_environment_is_what_plan_says(self):
-        self.environment.update(SLURM_PROCID="9", OMPI_COMM_WORLD_RANK="9", PMI_RANK="9", MY_OWN="kept",
+        self.environment.update(SLURM_PROCID="9", OMPI_COMM_WORLD_RANK="9", PMI_RANK="9", WATCHDOG_USEC="9", MY_OWN="kept",
                                 CUDA_VISIBLE_DEVICES="")
         spec = self.job("env -0 > env.$RANK", slots=3, mesh={"env": {"ADDED": "value with = and $"}})
         planned = [line for line in self.monarch("plan", "--env", "--json", "--rank", "0-5", spec).json()
@@ -77,7 +77,8 @@ class Hello(jobs.JobTest):
         job, = self.jobs()
         chosen = {"MASTER_PORT": r"\d+", "MONARCH_JOB_ID": job, "TORCHELASTIC_RUN_ID": job,
                   "TORCHELASTIC_ERROR_FILE": "/.*", "MONARCH_JOB_UUID": "[0-9a-f]{32}",
-                  "MONARCH_RANK_KEY": r"0\.\d\.1\.1"}
+                  "MONARCH_RANK_KEY": r"0\.\d\.1\.1", "NOTIFY_SOCKET": r"/.*/0\.\d\.n",
+                  "MONARCH_SOCKET": r"/.*/0\.\d\.s", "MONARCH_EVENTS": r"/.*/0\.\d\.e"}
         masters = set()
         for rank in range(6):
             env = dict(line.split("=", 1) for line in self.read("work", f"env.{rank}").split("\0")[:-1])
@@ -91,7 +92,7 @@ class Hello(jobs.JobTest):
                     self.assertRegex(env[name], rf"\A(?:{chosen.get(name, re.escape(value))})\Z")
             self.assertEqual((env["RANK"], env["LOCAL_RANK"], env["WORLD_SIZE"]), (str(rank), str(rank % 3), "6"))
             self.assertEqual((env["ADDED"], env["MY_OWN"]), ("value with = and $", "kept"))
-            for name in ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
+            for name in ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "WATCHDOG_USEC"):
                 self.assertNotIn(name, env)
             # The rank's own shell adds the rest.
             self.assertEqual(set(env) - set(wanted) - {"PWD", "OLDPWD", "SHLVL", "_"}, set())

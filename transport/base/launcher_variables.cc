@@ -11,7 +11,15 @@ constexpr std::array<std::string_view, 5> kForeignNames = {"SLURM_PROCID", "SLUR
 // PMI_, PMI2_ and PMIX_ all begin with the first.
 constexpr std::array<std::string_view, 3> kForeignPrefixes = {"PMI", "OMPI_", "SLURM_STEP_"};
 
+constexpr std::array<std::string_view, 8> kTalkingNames = {kNotifyVariable, kQuestionsVariable, kEventsVariable,
+                                                           "WATCHDOG_USEC", "WATCHDOG_PID",     "LISTEN_FDS",
+                                                           "LISTEN_PID",    "LISTEN_FDNAMES"};
+
 }  // namespace
+
+bool is_talking_variable(std::string_view name) {
+  return std::find(kTalkingNames.begin(), kTalkingNames.end(), name) != kTalkingNames.end();
+}
 
 bool is_foreign_launcher_variable(std::string_view name) {
   return std::find(kForeignNames.begin(), kForeignNames.end(), name) != kForeignNames.end() ||

@@ -13,9 +13,17 @@ namespace monarch {
 // Variables by which Slurm and MPI launchers tell a process its place. Left in, a rank would believe that it is theirs.
 bool is_foreign_launcher_variable(std::string_view name);
 
+// What systemd tells a service, and we a rank, about sockets to talk to. Left in, a rank would talk to somebody else's.
+bool is_talking_variable(std::string_view name);
+
 // The marks by which a rank's processes are found again; MONARCH_HOST is one too, and no secret before the start.
 inline constexpr std::string_view kJobUuidVariable = "MONARCH_JOB_UUID";
 inline constexpr std::string_view kRankKeyVariable = "MONARCH_RANK_KEY";
-inline constexpr std::array<std::string_view, 2> kChosenAtStart = {kJobUuidVariable, kRankKeyVariable};
+// Where a rank talks back (monarch-rank(7)).
+inline constexpr std::string_view kNotifyVariable = "NOTIFY_SOCKET";
+inline constexpr std::string_view kQuestionsVariable = "MONARCH_SOCKET";
+inline constexpr std::string_view kEventsVariable = "MONARCH_EVENTS";
+inline constexpr std::array<std::string_view, 5> kChosenAtStart = {kJobUuidVariable, kRankKeyVariable, kNotifyVariable,
+                                                                   kQuestionsVariable, kEventsVariable};
 
 }  // namespace monarch

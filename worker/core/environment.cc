@@ -10,9 +10,6 @@ namespace monarch {
 namespace {
 
 constexpr std::array<std::string_view, 2> kMeshNames = {"MONARCH_JOB_ID", "MONARCH_MESH"};
-constexpr std::array<std::string_view, 8> kTalkingNames = {kNotifyVariable, kQuestionsVariable, kEventsVariable,
-                                                           "WATCHDOG_USEC", "WATCHDOG_PID",     "LISTEN_FDS",
-                                                           "LISTEN_PID",    "LISTEN_FDNAMES"};
 
 constexpr std::string_view kLoaderPrefix = "LD_";
 constexpr std::string_view kHeldPrefix = "MONARCH_HELD_LD_";
@@ -50,10 +47,6 @@ std::vector<std::string> environment_lines(const Environment& environment) {
   lines.reserve(environment.size());
   for (const auto& [name, value] : environment) lines.push_back(text(name, '=', value));
   return lines;
-}
-
-bool is_talking_variable(std::string_view name) {
-  return std::find(kTalkingNames.begin(), kTalkingNames.end(), name) != kTalkingNames.end();
 }
 
 bool is_loader_variable(std::string_view name) { return name.starts_with(kLoaderPrefix); }
@@ -117,7 +110,7 @@ Environment setup_environment(const Environment& base, const Environment& gang, 
 Environment spawned_environment(const Environment& base, const Environment& added) {
   Environment environment = base;
   environment.erase(std::string(kKeeperFdVariable));
-  for (const std::string_view name : kTalkingNames) environment.erase(std::string(name));
+  std::erase_if(environment, [](const auto& line) { return is_talking_variable(line.first); });
   overlay(environment, added);
   return environment;
 }

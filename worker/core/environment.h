@@ -20,9 +20,6 @@ using Environment = std::map<std::string, std::string>;
 
 inline constexpr std::string_view kHostVariable = "MONARCH_HOST";
 inline constexpr std::string_view kKeeperFdVariable = "MONARCH_KEEPER_FD";
-inline constexpr std::string_view kNotifyVariable = "NOTIFY_SOCKET";
-inline constexpr std::string_view kQuestionsVariable = "MONARCH_SOCKET";
-inline constexpr std::string_view kEventsVariable = "MONARCH_EVENTS";
 
 // What names a rank's containment: MONARCH_RANK_KEY, and the last part of its cgroup. "0.3.2.17" is generation (2, 17) of
 // rank 3 of mesh 0.
@@ -32,9 +29,6 @@ std::string rank_key(RankId rank, Generation generation);
 Environment environment_from(const char* const* lines);
 Environment environment_from(const std::vector<std::string>& lines);
 std::vector<std::string> environment_lines(const Environment& environment);
-
-// What systemd tells a service, and we a rank, about sockets to talk to. Left in, a rank would talk to somebody else's.
-bool is_talking_variable(std::string_view name);
 
 // Where a rank talks back; empty where it cannot.
 struct RankDoorPaths {
