@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "transport/base/text.h"
 #include "transport/process/containment.h"
 #include "transport/process/job_marks.h"
+#include "transport/wire/socket_directory.h"
 
 namespace monarch {
 
@@ -96,9 +98,11 @@ struct Socket {
   std::string path() const { return text(directory.path(), "/", name); }
 };
 
-// The socket of the job's supervisor, if its file is still there: where the endpoint says, and where one would be now.
-std::vector<Socket> sockets_of(const JobView& view) {
-  const std::string name = view.id() + ".sock";
+std::string socket_name(const JobView& view) { return view.id() + ".sock"; }
+
+// Where the sockets of the job may still be: where the endpoint says, and where they would be now.
+std::vector<std::string> runtime_folders(const JobView& view) {
+  const std::string name = socket_name(view);
   std::vector<std::string> folders;
   if (const auto endpoint = view.endpoint(); endpoint.ok()) {
     const std::size_t slash = endpoint->socket.rfind('/');
@@ -109,8 +113,13 @@ std::vector<Socket> sockets_of(const JobView& view) {
   if (auto now = runtime_dir_path(StateEnvironment::of_this_process()); folders.empty() || folders.front() != now) {
     folders.push_back(std::move(now));
   }
+  return folders;
+}
+
+std::vector<Socket> sockets_of(const JobView& view) {
+  const std::string name = socket_name(view);
   std::vector<Socket> found;
-  for (const std::string& folder : folders) {
+  for (const std::string& folder : runtime_folders(view)) {
     auto directory = SecureDirectory::open(folder);  // of ours alone, or nothing in it is ours to remove
     struct stat status {};
     if (!directory.ok() || ::fstatat(directory->fd(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
@@ -119,10 +128,26 @@ std::vector<Socket> sockets_of(const JobView& view) {
   return found;
 }
 
+// Those of its workers, for their ranks: a keeper and a daemon that were killed together leave theirs.
+std::vector<std::string> socket_directories_of(const JobView& view, const std::string& uuid) {
+  const std::string prefix = socket_directory_prefix(uuid);
+  std::vector<std::string> found;
+  for (const std::string& folder : runtime_folders(view)) {
+    const auto directory = SecureDirectory::open(folder);  // of ours alone, or nothing in it is ours to remove
+    if (!directory.ok()) continue;
+    std::error_code unreadable;  // then there is nothing to be found
+    for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
+      if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+    }
+  }
+  return found;
+}
+
 struct Remains {
   std::optional<std::string> uuid;
   std::vector<std::string> hosts;  // names of the folders with its workers' state
   std::vector<Socket> sockets;
+  std::vector<std::string> socket_directories;
   bool ended = false;
 };
 
@@ -142,6 +167,7 @@ Result<Remains> look(const StateDir& state, const std::string& id) {
   }
   remains.uuid = uuid_of(view.directory().directory);
   remains.sockets = sockets_of(view);
+  if (remains.uuid) remains.socket_directories = socket_directories_of(view, *remains.uuid);
   return remains;
 }
 
@@ -178,6 +204,7 @@ Result<JobRemains> remains_of(const StateDir& state, const std::string& id) {
   JobRemains found;
   if (remains.uuid) found.processes = processes_of_job(*remains.uuid).size();
   for (const Socket& socket : remains.sockets) found.sockets.push_back(socket.path());
+  for (const std::string& folder : remains.socket_directories) found.sockets.push_back(folder);
   MONARCH_ASSIGN(const TreeSize job, measure_tree(state.jobs(), id));
   MONARCH_ASSIGN(found.files, add_hosts(state, id, job, measure_tree));
   return found;
@@ -194,6 +221,12 @@ Result<JobRemains> remove_job(const StateDir& state, const std::string& id) {
       return errno_error(text("remove ", socket.path()), errno);
     }
     removed.sockets.push_back(socket.path());
+  }
+  for (const std::string& folder : remains.socket_directories) {
+    if (!remove_socket_directory(folder)) {
+      return Error{ErrorCode::kInternal, text(folder, " could not be removed: something in it is no socket of ours")};
+    }
+    removed.sockets.push_back(folder);
   }
   const std::string doomed = text(kRemoving, id);
   if (::renameat(state.jobs().fd(), id.c_str(), state.jobs().fd(), doomed.c_str()) != 0) {

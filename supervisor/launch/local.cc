@@ -60,8 +60,7 @@ Result<UniqueFd> open_log(const std::string& path) {
 }  // namespace
 
 std::string local_socket_directory(const std::string& runtime_directory, const JobUuid& job, HostId host) {
-  constexpr std::size_t kDigits = 8;
-  return text(runtime_directory, "/w-", job.to_text().substr(0, kDigits), '-', host.value());
+  return text(runtime_directory, "/", socket_directory_prefix(job.to_text()), host.value());
 }
 
 LocalLauncher::LocalLauncher(EventLoop& loop, Guard& guard, LocalLauncherOptions options, LauncherHandlers handlers)

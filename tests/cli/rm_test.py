@@ -65,10 +65,10 @@ class Removal(jobs.JobTest):
         self.wait_gone(guard)
         self.assertTrue(os.path.exists(self.job_file("key")))
         dry = self.monarch("rm", "--dry-run", job)
-        self.assertRegex(dry.out, rf"\Awould remove {job}: \d\d processes, 1 socket, \d+ files of ")
+        self.assertRegex(dry.out, rf"\Awould remove {job}: \d\d processes, 3 sockets, \d+ files of ")
         done = self.monarch("rm", job)
         self.assertEqual(done.status, 0, done)
-        self.assertRegex(done.out, rf"\Aremoved {job}: \d\d processes, 1 socket, \d+ files of ")
+        self.assertRegex(done.out, rf"\Aremoved {job}: \d\d processes, 3 sockets, \d+ files of ")
         self.assertEqual(self.jobs(), [])
         # A name proves nothing: who only says to be of the job lives on.
         self.assertIsNone(stranger.status)

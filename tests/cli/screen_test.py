@@ -11,7 +11,7 @@ import harness
 import jobs
 
 SLOW_WORKER = """#!/bin/sh
-if [ $# -eq 0 ]; then until [ -e {go} ]; do sleep 0.05; done; fi
+if [ "$1" != keep ]; then until [ -e {go} ]; do sleep 0.05; done; fi
 exec {worker} "$@"
 """
 

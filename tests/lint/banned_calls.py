@@ -12,12 +12,12 @@ TESTS = r"tests/.*"
 EVERYWHERE = r".*"
 # A signal goes to a pidfd. Sending one to a number is right only where the number is a child that nobody can have
 # reaped yet, or the process group of one: in these files. Tests hold the pids of their own children.
-SIGNALS_BY_NUMBER = r"(?!(transport/process/spawn|supervisor/client/start_supervisor)\.cc$)(?!tests/).*"
+SIGNALS_BY_NUMBER = r"(?!(transport/process/spawn|supervisor/client/start_supervisor|supervisor/doctor/run_checks)\.cc$)(?!tests/).*"
 # A path may lead elsewhere a moment later: what is there is opened once, looked at and changed by its descriptor. What has no
 # descriptor (a socket's file, what is about to be executed, /proc, whether a folder that may not be made is there) is
-# looked at by path in these files; and so is a file of the user's that we write to on order.
+# looked at by path in these files; and so is a file of the user's that we write to on order, and what `doctor` only tells of.
 BY_PATH = (r"(?!(cli/artifacts|supervisor/journal/(runtime_dir|secure_directory)|supervisor/client/(start_supervisor|remove_job)"
-           r"|worker/daemon/directories|worker/keeper/(host_locks|notify_socket)"
+           r"|supervisor/doctor/(device|spec|state)_checks|worker/daemon/directories|worker/keeper/(host_locks|notify_socket)"
            r"|transport/process/(process_scan|spawn|child_steps|nvidia_gpus)"
            r"|transport/wire/(seqpacket_listener|socket_directory))\.cc$)(?!tests/).*")
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -305,7 +306,8 @@ class Rogue {
 }  // namespace monarch
 
 int main(int argc, char** argv) {
-  if (argc > 1) monarch::become_real(argv);
+  // A keeper's words are `--job UUID --host NAME`; others are of a guard or a daemon.
+  if (argc > 1 && std::string_view(argv[1]) != "--job") monarch::become_real(argv);
   monarch::Order order = monarch::read_order();
   if (order.bootstrap.host_name != monarch::variable("ROGUE_HOST")) {
     monarch::put_back(order.bytes);

@@ -36,6 +36,11 @@ std::vector<std::string> names_in(int directory) {
 
 }  // namespace
 
+std::string socket_directory_prefix(const std::string& job_uuid) {
+  constexpr std::size_t kDigits = 8;
+  return text("w-", job_uuid.substr(0, kDigits), '-');
+}
+
 Status make_socket_directory(const std::string& path) {
   if (path.empty() || path.front() != '/') {
     return Error{ErrorCode::kInvalid, text("not an absolute path: '", printable(path), "'")};

@@ -11,6 +11,9 @@
 
 namespace monarch {
 
+// How the names of the folders of a job's workers begin, in the runtime directory: "w-", eight digits of its uuid, and "-".
+std::string socket_directory_prefix(const std::string& job_uuid);
+
 // Its parent must be there. One that is there already must be ours and closed to others: kInvalid if it is not.
 Status make_socket_directory(const std::string& path);
 

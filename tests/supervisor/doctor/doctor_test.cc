@@ -127,16 +127,16 @@ TEST_F(Doctor, TriesThePlacesOfJobsAndLeavesNothing) {
 }
 
 TEST_F(Doctor, LooksForProgramsAsTheRankWould) {
-  file("/work/here.sh", "#!/bin/sh\n");
+  file("/tree/here.sh", "#!/bin/sh\n");
   file("/bin/tool", "#!/bin/sh\n");
   std::filesystem::permissions(root_ + "/bin/tool", std::filesystem::perms::owner_all);
-  const std::string work = root_ + "/work";
+  const std::string work = root_ + "/tree";
   EXPECT_EQ(*find_program("tool", work, text(root_, "/none:", root_, "/bin")), root_ + "/bin/tool");
   EXPECT_EQ(find_program("tool", work, root_ + "/none").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(find_program("./here.sh", work, "").error().code, ErrorCode::kInvalid);
   EXPECT_EQ(find_program("./gone.sh", work, "").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(*find_program("../bin/tool", work, ""), work + "/../bin/tool");
-  EXPECT_EQ(find_program("work", root_, root_).error().code, ErrorCode::kInvalid) << "a folder";
+  EXPECT_EQ(find_program("tree", root_, root_).error().code, ErrorCode::kInvalid) << "a folder";
 
   JobSpec spec;
   spec.directory = work;
