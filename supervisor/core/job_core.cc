@@ -84,7 +84,8 @@ void JobCore::on(const JobBegun& event) {
   state_.term = event.term;
   state_.start_deadline = now_ + spec_.start_timeout;
   state_.time_deadline = now_ + spec_.time_limit;
-  emit(event_of("job.starting", Severity::kInfo, text(options_.job_id, ": starting on ", hosts_.size(), " hosts")));
+  emit(event_of("job.starting", Severity::kInfo,
+                text(options_.job_id, ": starting on ", hosts_.size(), hosts_.size() == 1 ? " host" : " hosts")));
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.launch.spares;
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) {
     state_.hosts[i].phase = HostPhase::kLaunching;

@@ -208,7 +208,7 @@ class Terminal(jobs.JobTest):
     def test_a_dumb_terminal_has_neither_colour_nor_progress(self):
         window = Window(self)
         window.run("run", self.job(r"printf '\033[31mred\n'; exit 3", hosts=1, slots=1), env="TERM=dumb " + self.slow())
-        window.wait_for(r"^\S+Z job.starting demo-.{4}: starting on 1 hosts$")
+        window.wait_for(r"^\S+Z job.starting demo-.{4}: starting on 1 host$")
         self.write("go", "")
         self.assertEqual(window.status(), 3)
         said = window.raw().partition(b"monarch: job")[2]
