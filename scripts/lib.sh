@@ -14,9 +14,8 @@ packages_build=(g++ meson ninja-build pkg-config python3 libcli11-dev libyaml-cp
 packages_lint=(clang-format-14 git)
 packages_clang=(clang-14 libclang-rt-14-dev)
 packages_tidy=(clang-tidy-14)
-packages_process=(procps tmux python3-torch python3-numpy python3-jsonschema python3-yaml)
 packages_process=(procps python3-torch python3-numpy python3-jsonschema python3-yaml)
-packages_cli=(zsh fish)
+packages_cli=(tmux zsh fish)
 packages_package=(debootstrap util-linux iproute2)
 packages_bench=(openmpi-bin)
 
