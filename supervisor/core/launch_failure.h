@@ -1,0 +1,51 @@
+#pragma once
+
+// LaunchFailure: why a launcher could not put a worker on a host, in the classes that an operator tells apart. It is journalled, so
+// that a verdict can name all hosts that did not start, each with what it answered and a command that shows it again.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <string>
+
+#include "transport/base/time.h"
+
+namespace monarch {
+
+enum class LaunchFailureKind : std::uint8_t {
+  kOther,           // message says what; of the local launcher, all
+  kName,            // the name does not resolve
+  kRefused,         // nothing listens there
+  kUnreachable,     // the network says so: no route, host down
+  kTimeout,         // no answer within the phase's deadline
+  kHostKeyChanged,  // another key than known_hosts or the pin has
+  kHostKeyUnknown,  // none is known, and new ones are not accepted
+  kHostKeyRevoked,  // known_hosts says @revoked
+  kAuthentication,  // no key was accepted; message names the methods
+  kClosed,          // the connection ended midway
+  kShellNoise,      // the remote shell printed more than we read past, or something that is not ours
+  kDiskFull,        // nothing can be written to the cache or the state directory
+  kNotExecutable,   // the cache lies on a noexec file system, or may not be entered
+  kArchitecture,    // not a machine that monarch-worker was built for
+  kExec,            // the worker did not start, for another reason
+  kCallBack,        // the worker runs, and does not reach the supervisor's ports
+  kVersion,         // an installed worker of another version
+};
+constexpr LaunchFailureKind monarch_enum_max(LaunchFailureKind) { return LaunchFailureKind::kVersion; }
+
+// The host's key was refused: an operator must decide, no retry helps.
+constexpr bool is_host_key(LaunchFailureKind kind) {
+  return kind == LaunchFailureKind::kHostKeyChanged || kind == LaunchFailureKind::kHostKeyUnknown ||
+         kind == LaunchFailureKind::kHostKeyRevoked;
+}
+
+struct LaunchFailure {
+  LaunchFailureKind kind = LaunchFailureKind::kOther;
+  std::string phase;    // "connect", "host key", "authenticate", "copy", "start", "call back"
+  Duration elapsed;     // since the launch began
+  std::string message;  // what was tried, on what, and what was answered
+  std::string words;    // of the remote side, raw; may be empty
+  std::string again;    // a command that reproduces it; may be empty
+};
+
+}  // namespace monarch
