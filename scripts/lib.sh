@@ -16,6 +16,7 @@ packages_clang=(clang-14 libclang-rt-14-dev)
 packages_tidy=(clang-tidy-14)
 packages_process=(procps python3-torch python3-numpy python3-jsonschema python3-yaml)
 packages_cli=(tmux zsh fish)
+packages_shells=(busybox mksh tcsh zsh fish)
 packages_package=(debootstrap util-linux iproute2)
 packages_bench=(openmpi-bin)
 
