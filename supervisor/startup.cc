@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "supervisor/client/endpoint.h"
+#include "supervisor/client/job_secrets.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/core/expansion.h"
 #include "transport/base/clock.h"
@@ -22,8 +23,6 @@ namespace monarch {
 
 namespace {
 
-constexpr char kKeyFile[] = "key";
-constexpr char kPortsFile[] = "ports.json";
 constexpr int kExitSpec = 2;
 constexpr int kExitInternal = 70;
 constexpr int kExitJournal = 74;
@@ -121,14 +120,6 @@ KnownPorts known_ports(const SecureDirectory& directory) {
 Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports) {
   return directory.write_file(
       kPortsFile, to_json(Json::object({{"v", 1}, {"control", ports.control}, {"bulk", ports.bulk}})) + "\n");
-}
-
-void remove_secrets(const SecureDirectory& directory) {
-  for (const char* name : {kKeyFile, kPortsFile, kEndpointFile}) {
-    if (::unlinkat(directory.fd(), name, 0) != 0 && errno != ENOENT) {
-      log_error(errno_error(text("removing ", directory.path(), "/", name), errno).message);
-    }
-  }
 }
 
 JobUuid make_job_uuid() {

@@ -56,9 +56,6 @@ struct KnownPorts {
 KnownPorts known_ports(const SecureDirectory& directory);
 Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports);
 
-// Keys, ports and endpoint: nothing of a job that has ended opens anything (C40).
-void remove_secrets(const SecureDirectory& directory);
-
 JobUuid make_job_uuid();
 
 }  // namespace monarch

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "supervisor/client/endpoint.h"
+#include "supervisor/client/job_secrets.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/core/status.h"
 #include "supervisor/journal/core_records.h"

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "supervisor/client/job_secrets.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
 #include "supervisor/supervisor_loop.h"

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <vector>
 
+#include "supervisor/client/job_secrets.h"
+#include "supervisor/journal/runtime_dir.h"
 #include "transport/base/clock.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
@@ -23,6 +25,7 @@ namespace monarch {
 namespace {
 
 constexpr int kInternal = 70;
+constexpr Duration kEndsAfterTerm = Duration::seconds(5);
 constexpr std::size_t kReadyLineBytes = 64U << 10U;  // more is not a line of ours
 constexpr std::size_t kLogTailBytes = 4U << 10U;
 constexpr std::size_t kLogTailLines = 12;
@@ -153,6 +156,14 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   return Guard{.pid = pid, .ready = std::move(ready.read_end)};
 }
 
+// A job begins when its supervisor is ready: of one that was killed before, nobody ever got a key.
+void remove_beginnings(const JobDirectory& job) {
+  remove_secrets(job.directory);
+  const auto runtime = open_runtime_dir(StateEnvironment::of_this_process());
+  if (!runtime.ok()) return;                                       // then no socket was made there
+  (void)::unlinkat(runtime->fd(), (job.id + ".sock").c_str(), 0);  // it was made last: it is rarely there
+}
+
 bool executable(const std::string& path) {
   struct stat what {};
   return ::stat(path.c_str(), &what) == 0 && S_ISREG(what.st_mode) && ::access(path.c_str(), X_OK) == 0;
@@ -200,7 +211,12 @@ StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries&
     return {.exit_code = kInternal, .message = said.error().message, .log_tail = log_tail(job)};
   }
   // It must not start the job behind the back of somebody who was told that it failed. It is our child, not yet reaped.
-  if (ready.timed_out) (void)::kill(guard->pid, SIGTERM);
+  bool ended = !ready.timed_out;
+  if (ready.timed_out) {
+    (void)::kill(guard->pid, SIGTERM);
+    ended = !read_ready_line(guard->ready.get(), boot_now() + kEndsAfterTerm).timed_out;
+  }
+  if (ended) remove_beginnings(job);
   return {.exit_code = kInternal,
           .message = ready.timed_out ? text("the supervisor of ", job.id, " did not say that it is ready within ",
                                             to_text(deadline), " and was told to end")

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "supervisor/client/endpoint.h"
 #include "supervisor/client/new_job.h"
@@ -75,6 +76,18 @@ TEST(StartSupervisor, ShowsTheEndOfTheLogOfOneThatDies) {
   struct stat log {};
   ASSERT_EQ(::stat((f.job.directory.path() + "/supervisor.log").c_str(), &log), 0);
   EXPECT_EQ(log.st_mode & 0777U, 0600U);
+}
+
+TEST(StartSupervisor, RemovesTheSecretsOfOneThatDies) {
+  const Fixture f;
+  const std::string folder = f.job.directory.path();
+  const StartFailure failure =
+      f.start("for name in key ports.json endpoint.json other; do : > \"$8/$name\"; done; exit 3");
+  EXPECT_EQ(failure.exit_code, 70);
+  EXPECT_NE(::access((folder + "/key").c_str(), F_OK), 0);
+  EXPECT_NE(::access((folder + "/ports.json").c_str(), F_OK), 0);
+  EXPECT_NE(::access((folder + "/endpoint.json").c_str(), F_OK), 0);
+  EXPECT_EQ(::access((folder + "/other").c_str(), F_OK), 0) << folder;
 }
 
 TEST(StartSupervisor, GivesUpAtItsDeadlineAndEndsTheGuard) {
