@@ -23,6 +23,7 @@ ARROWS = {
     "transport/base/": ["transport/base/"],
     "transport/loop/": ["transport/loop/", "transport/base/"],
     "transport/process/": ["transport/process/", "transport/loop/", "transport/base/"],
+    "transport/output/": ["transport/output/", "transport/base/"],
     "transport/wire/": ["transport/wire/", "transport/loop/", "transport/base/", "worker/sdk/monarch/codec.hpp"],
     "transport/zmq/": ["transport/zmq/", *LOW],
     "transport/cast/": ["transport/cast/", "transport/zmq/", *LOW],

@@ -13,11 +13,11 @@
 
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
+#include "transport/output/directories.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
-#include "worker/daemon/directories.h"
 #include "worker/daemon/promise_file.h"
 
 namespace monarch::daemon {

@@ -24,9 +24,9 @@
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/output/log_file.h"
+#include "transport/output/log_times.h"
 #include "worker/core/daemon_core.h"
-#include "worker/daemon/log_file.h"
-#include "worker/daemon/log_times.h"
 
 namespace monarch::daemon {
 

@@ -10,7 +10,7 @@
 
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
-#include "worker/daemon/directories.h"
+#include "transport/output/directories.h"
 
 namespace monarch::daemon {
 namespace {

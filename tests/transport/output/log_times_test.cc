@@ -1,4 +1,4 @@
-#include "worker/daemon/log_times.h"
+#include "transport/output/log_times.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "transport/base/text.h"
 
-namespace monarch::daemon {
+namespace monarch {
 
 namespace {
 
@@ -78,4 +78,4 @@ TEST_F(LogTimesFile, FollowsNoLink) {
   EXPECT_EQ(words.str(), "precious");
 }
 
-}  // namespace monarch::daemon
+}  // namespace monarch

@@ -1,4 +1,4 @@
-#include "worker/daemon/log_file.h"
+#include "transport/output/log_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,9 +15,9 @@
 
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
-#include "worker/daemon/directories.h"
+#include "transport/output/directories.h"
 
-namespace monarch::daemon {
+namespace monarch {
 namespace {
 
 constexpr std::size_t kStartFileBytes = 64;
@@ -226,4 +226,4 @@ std::size_t LogFile::read_back(std::uint64_t offset, char* to, std::size_t bytes
   return done;
 }
 
-}  // namespace monarch::daemon
+}  // namespace monarch

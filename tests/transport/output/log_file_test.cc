@@ -1,4 +1,4 @@
-#include "worker/daemon/log_file.h"
+#include "transport/output/log_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include <iterator>
 #include <string>
 
-namespace monarch::daemon {
+namespace monarch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -236,4 +236,4 @@ TEST_F(FullDisk, LosesAndCountsAndNamesButNeverStops) {
 }
 
 }  // namespace
-}  // namespace monarch::daemon
+}  // namespace monarch

@@ -17,7 +17,7 @@
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 
-namespace monarch::daemon {
+namespace monarch {
 
 class LogTimes {
  public:
@@ -39,4 +39,4 @@ class LogTimes {
   bool failed_ = false;    // said once
 };
 
-}  // namespace monarch::daemon
+}  // namespace monarch

@@ -1,4 +1,4 @@
-#include "worker/daemon/directories.h"
+#include "transport/output/directories.h"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 
 #include "transport/base/text.h"
 
-namespace monarch::daemon {
+namespace monarch {
 
 Status make_directories(const std::string& path) {
   if (path.empty() || path.front() != '/') {
@@ -24,4 +24,4 @@ Status make_directories(const std::string& path) {
   }
 }
 
-}  // namespace monarch::daemon
+}  // namespace monarch

@@ -8,9 +8,9 @@
 
 #include "transport/base/result.h"
 
-namespace monarch::daemon {
+namespace monarch {
 
 // Makes what is missing of an absolute path, each 0700. What is there stays as it is.
 Status make_directories(const std::string& path);
 
-}  // namespace monarch::daemon
+}  // namespace monarch

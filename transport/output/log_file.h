@@ -27,7 +27,7 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 
-namespace monarch::daemon {
+namespace monarch {
 
 class LogFile {
  public:
@@ -94,4 +94,4 @@ class LogFile {
   std::uint64_t unnamed_loss_ = 0;  // not yet named in the file
 };
 
-}  // namespace monarch::daemon
+}  // namespace monarch

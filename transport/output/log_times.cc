@@ -1,4 +1,4 @@
-#include "worker/daemon/log_times.h"
+#include "transport/output/log_times.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
-namespace monarch::daemon {
+namespace monarch {
 
 namespace {
 
@@ -112,4 +112,4 @@ Status LogTimes::thin(const UniqueFd& folder) const {
   return {};
 }
 
-}  // namespace monarch::daemon
+}  // namespace monarch
