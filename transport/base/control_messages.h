@@ -36,6 +36,9 @@ enum class MessageType : std::uint16_t {
   kTell = 22,
   // worker → supervisor, bulk port
   kOutput = 32,
+  kOutputGone = 33,
+  // supervisor → worker, bulk port
+  kOutputFrom = 40,
   // keeper → guarded process
   kKeeperHello = 48,
   kKeeperPipes = 49,
@@ -120,6 +123,7 @@ struct RankReport {
   bool output_complete = false;  // both streams reached EOF and lie in their files
   bool ready = false;            // as Start::ready says; never taken back
   RankProgress progress;
+  std::uint32_t error_bytes = 0;  // of its error file, once the output is complete; Bootstrap::copied hosts alone
 };
 
 // First message of every new link, and the answer to a resync. Names what the worker is.
@@ -256,8 +260,12 @@ struct Shutdown {
   std::string reason;
 };
 
-enum class OutputStream : std::uint8_t { kStdout, kStderr };
-constexpr OutputStream monarch_enum_max(OutputStream) { return OutputStream::kStderr; }
+enum class OutputStream : std::uint8_t {
+  kStdout,
+  kStderr,
+  kErrorFile,  // TORCHELASTIC_ERROR_FILE, whole; Bootstrap::copied hosts alone, and never passed to a viewer
+};
+constexpr OutputStream monarch_enum_max(OutputStream) { return OutputStream::kErrorFile; }
 
 // A piece of a rank's output (rank and generation are the frame header's). Best effort: what is missing between two offsets
 // is read again from the file.
@@ -265,6 +273,18 @@ struct Output {
   OutputStream stream = OutputStream::kStdout;
   std::uint64_t offset = 0;
   std::string bytes;
+};
+
+// Say this stream again from `offset` on (rank and generation are the frame header's): what follows on it was missed.
+struct OutputFrom {
+  OutputStream stream = OutputStream::kStdout;
+  std::uint64_t offset = 0;
+};
+
+// What was asked for, or was about to be said, before `oldest` is no longer in the host's file: it was rotated away.
+struct OutputGone {
+  OutputStream stream = OutputStream::kStdout;
+  std::uint64_t oldest = 0;
 };
 
 // ---- keeper ↔ guarded process ----
@@ -348,6 +368,7 @@ struct Bootstrap {
   Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
   std::string host_address;                     // numeric, of this host; empty: unknown
   std::string socket_directory;  // of this worker, 0700: the doors of its ranks; short (107 bytes a path)
+  bool copied = false;           // the supervisor keeps a copy of all output: nothing of it is skipped
 };
 
 struct Gpu {

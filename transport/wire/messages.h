@@ -14,7 +14,7 @@ namespace monarch {
 MONARCH_FIELDS(RankEnd, kind, value, detail, after_our_signal, out_of_memory, core_dumped);
 MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at);
 MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
-               output_complete, ready, progress);
+               output_complete, ready, progress, error_bytes);
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
@@ -29,6 +29,8 @@ MONARCH_FIELDS(Signal, ranks, generation, number);
 MONARCH_FIELDS(Tell, ranks, generation, json);
 MONARCH_FIELDS(Shutdown, reason);
 MONARCH_FIELDS(Output, stream, offset, bytes);
+MONARCH_FIELDS(OutputFrom, stream, offset);
+MONARCH_FIELDS(OutputGone, stream, oldest);
 MONARCH_FIELDS(KeeperHello, incarnation, keeper_pid, starts, has_stash, ranks, spawned);
 MONARCH_FIELDS(KeeperPipes, mesh_name, log_max_bytes, ready_port);
 MONARCH_FIELDS(KeeperPing, number);
@@ -41,7 +43,8 @@ MONARCH_FIELDS(KeeperSpawn, program, env, workdir);
 MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(KeeperReady, rank, generation);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
-               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, socket_directory);
+               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, socket_directory,
+               copied);
 MONARCH_FIELDS(Gpu, index, uuid);
 MONARCH_FIELDS(HostInventory, cpus, gpus);
 MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory);

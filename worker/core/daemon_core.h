@@ -62,6 +62,7 @@ struct OutputTold {
   std::uint64_t stdout_bytes = 0;
   std::uint64_t stderr_bytes = 0;
   bool complete = false;
+  std::uint32_t error_bytes = 0;  // of its error file, once it is complete
 };
 
 // Nothing happened but time.

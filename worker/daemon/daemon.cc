@@ -131,6 +131,7 @@ Status Daemon::open(UniqueFd keeper) {
                                .job = setup_.stash.job,
                                .state_directory = bootstrap.state_directory,
                                .log_directory = bootstrap.log_directory,
+                               .copied = bootstrap.copied,
                                .seed = random()};
   MONARCH_ASSIGN(log_, LogThread::start(log, setup_.keys, *from_log_));
   return {};

@@ -38,8 +38,11 @@ class Logging final : public OutputSink {
 
   bool wanted() const override { return client_ != nullptr && client_->connected() && !blocked_; }
   bool offer(const Incarnation& incarnation, Output&& output) override;
+  bool gone(const Incarnation& incarnation, const OutputGone& gone) override;
 
  private:
+  bool say(MessageType type, const Incarnation& incarnation, std::string payload);
+  void hear(const std::vector<ZmqFrame>& frames);
   void unblock();
   void trim_later();
   void take_orders();
@@ -73,13 +76,13 @@ Status Logging::run() {
   MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
   zmq_loop_.emplace(*loop_);
   ReconnectingClient::Handlers handlers;
-  handlers.on_message = [](std::vector<ZmqFrame>&&) {};  // the bulk port only listens
+  handlers.on_message = [this](std::vector<ZmqFrame>&& frames) { hear(frames); };
   handlers.on_connected = [this] { unblock(); };
   handlers.on_disconnected = [this] { blocked_ = false; };
   handlers.on_refused = [](const Error&) {};  // the control port, refused alike, has it in the log
   MONARCH_ASSIGN(client_, ReconnectingClient::start(*context_, *zmq_loop_, options_.bulk, keys_, options_.seed,
                                                     std::move(handlers)));
-  writer_.emplace(*loop_, options_.log_directory, *this,
+  writer_.emplace(*loop_, LogWriter::Options{.log_directory = options_.log_directory, .copied = options_.copied}, *this,
                   LogWriter::Handlers{[this](const OutputTold& told, const OutputTotals& totals) {
                     return to_main_.put(LogProgress{told, totals});
                   }});
@@ -94,14 +97,32 @@ Status Logging::run() {
 }
 
 bool Logging::offer(const Incarnation& incarnation, Output&& output) {
+  return say(MessageType::kOutput, incarnation, encode_payload(output));
+}
+
+bool Logging::gone(const Incarnation& incarnation, const OutputGone& gone) {
+  return say(MessageType::kOutputGone, incarnation, encode_payload(gone));
+}
+
+// The one thing that a supervisor says here. What is not that is passed over: it asks again for what it misses.
+void Logging::hear(const std::vector<ZmqFrame>& frames) {
+  if (frames.size() != 2) return;
+  const auto header = decode_header(frames[0].bytes());
+  if (!header.ok() || header->job != options_.job) return;
+  if (header->type != static_cast<std::uint16_t>(MessageType::kOutputFrom)) return;
+  const auto from = decode_payload<OutputFrom>(frames[1].bytes());
+  if (from.ok()) writer_->say_again({header->rank, header->generation}, *from);
+}
+
+bool Logging::say(MessageType type, const Incarnation& incarnation, std::string payload) {
   FrameHeader header;
-  header.type = static_cast<std::uint16_t>(MessageType::kOutput);
+  header.type = static_cast<std::uint16_t>(type);
   header.job = options_.job;
   header.rank = incarnation.rank;
   header.generation = incarnation.generation;
   header.seq = ++sent_frames_;
   trim_later();
-  std::vector<ZmqFrame> frames = link_message(header, encode_payload(output));
+  std::vector<ZmqFrame> frames = link_message(header, std::move(payload));
   const Status sent = client_->send(frames);
   if (sent.ok()) return true;
   if (sent.error().code == ErrorCode::kBusy) {

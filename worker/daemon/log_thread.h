@@ -62,6 +62,7 @@ class LogThread {
     JobUuid job;
     std::string state_directory;
     std::string log_directory;
+    bool copied = false;  // the supervisor keeps a copy of all output
     std::uint64_t seed = 0;
   };
 

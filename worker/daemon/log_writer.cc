@@ -1,6 +1,8 @@
 #include "worker/daemon/log_writer.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,11 +25,28 @@ bool is_mesh_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_'; });
 }
 
+// What a rank left of it; a link, a fifo or a device that it planted in its place is not read.
+std::string read_error_file(const std::string& path, std::size_t limit) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  struct stat what {};
+  if (!file.valid() || ::fstat(file.get(), &what) != 0 || !S_ISREG(what.st_mode)) return {};
+  std::string content(std::min<std::size_t>(static_cast<std::size_t>(what.st_size), limit), '\0');
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::pread(file.get(), content.data() + done, content.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  content.resize(done);
+  return content;
+}
+
 }  // namespace
 
-LogWriter::LogWriter(EventLoop& loop, std::string log_directory, OutputSink& sink, Handlers handlers)
+LogWriter::LogWriter(EventLoop& loop, Options options, OutputSink& sink, Handlers handlers)
     : loop_(loop),
-      log_directory_(std::move(log_directory)),
+      options_(std::move(options)),
       sink_(sink),
       handlers_(std::move(handlers)),
       alive_(std::make_shared<bool>(true)) {}
@@ -48,8 +67,10 @@ Status LogWriter::add(LogSource source) {
   auto made = std::make_unique<Source>();
   made->incarnation = source.incarnation;
   const std::string stem = text(source.incarnation.rank.rank.value(), '.', source.incarnation.generation.counter);
+  const std::string folder = options_.log_directory + "/" + source.mesh_name;
+  made->error_path = text(folder, '/', stem, ".error.json");
   const auto add_stream = [&](UniqueFd pipe, OutputStream which, const char* suffix) {
-    const LogFile::Options file{log_directory_ + "/" + source.mesh_name, stem + suffix, source.max_bytes};
+    const LogFile::Options file{folder, stem + suffix, source.max_bytes};
     made->streams.push_back(std::make_unique<Stream>(file, std::move(pipe), which));
   };
   add_stream(std::move(source.stdout_pipe), OutputStream::kStdout, ".out");
@@ -112,15 +133,16 @@ void LogWriter::account(Stream& stream) {
 // One piece of what the sink has not got yet; false where there is nothing to send or nobody to take it.
 bool LogWriter::stream_piece(const Source& source, Stream& stream) {
   const std::uint64_t end = stream.file.end_offset();
-  if (end - stream.streamed > kBacklogBytes) skip_to(stream, end - limits::kOutputChunkBytes);
+  if (!options_.copied && end - stream.streamed > kBacklogBytes) {
+    (void)skip_to(source, stream, end - limits::kOutputChunkBytes);
+  }
   if (stream.streamed == end || !sink_.wanted()) return false;
   const std::size_t bytes = std::min<std::uint64_t>(end - stream.streamed, limits::kOutputChunkBytes);
   Output output{stream.which, stream.streamed, std::string(bytes, '\0')};
   output.bytes.resize(stream.file.read_back(stream.streamed, output.bytes.data(), bytes));
   if (output.bytes.empty()) {
     // Rotated away, or the disk does not give it back.
-    skip_to(stream, stream.streamed < stream.file.start_offset() ? stream.file.start_offset() : end);
-    return true;
+    return skip_to(source, stream, stream.streamed < stream.file.start_offset() ? stream.file.start_offset() : end);
   }
   const std::size_t taken = output.bytes.size();
   if (!sink_.offer(source.incarnation, std::move(output))) return false;
@@ -128,9 +150,35 @@ bool LogWriter::stream_piece(const Source& source, Stream& stream) {
   return true;
 }
 
-void LogWriter::skip_to(Stream& stream, std::uint64_t offset) {
+// False: a copy must be told of it, and could not be now.
+bool LogWriter::skip_to(const Source& source, Stream& stream, std::uint64_t offset) {
+  if (options_.copied && !sink_.gone(source.incarnation, {.stream = stream.which, .oldest = offset})) return false;
   totals_.not_streamed_bytes += offset - stream.streamed;
   stream.streamed = offset;
+  return true;
+}
+
+bool LogWriter::stream_error_file(Source& source) {
+  if (source.error_streamed == source.error.size() || !sink_.wanted()) return false;
+  Output output{OutputStream::kErrorFile, source.error_streamed,
+                source.error.substr(source.error_streamed, limits::kOutputChunkBytes)};
+  const std::size_t bytes = output.bytes.size();
+  if (!sink_.offer(source.incarnation, std::move(output))) return false;
+  source.error_streamed += bytes;
+  return true;
+}
+
+void LogWriter::say_again(const Incarnation& incarnation, const OutputFrom& from) {
+  const auto found = sources_.find(incarnation);
+  if (found == sources_.end()) return;
+  Source& source = *found->second;
+  if (from.stream == OutputStream::kErrorFile) {
+    source.error_streamed = static_cast<std::size_t>(std::min<std::uint64_t>(from.offset, source.error.size()));
+  } else {
+    Stream& stream = *source.streams[from.stream == OutputStream::kStdout ? 0 : 1];
+    stream.streamed = std::min(from.offset, stream.file.end_offset());
+  }
+  sink_ready();
 }
 
 void LogWriter::sink_ready() {
@@ -146,6 +194,7 @@ void LogWriter::catch_up() {
   bool more = false;
   for (const auto& [incarnation, source] : sources_) {
     for (const auto& stream : source->streams) more = stream_piece(*source, *stream) || more;
+    more = stream_error_file(*source) || more;
   }
   if (more) sink_ready();
 }
@@ -163,7 +212,14 @@ void LogWriter::end_stream(Source& source, Stream& stream) {
 
 void LogWriter::rank_ended(const Incarnation& incarnation) {
   const auto found = sources_.find(incarnation);
-  if (found == sources_.end() || found->second->told_complete || found->second->grace != 0) return;
+  if (found == sources_.end()) return;
+  Source& source = *found->second;
+  if (options_.copied && !std::exchange(source.ended, true)) {
+    source.error = read_error_file(source.error_path, kErrorFileBytes);
+    sink_ready();
+    source.dirty = !tell(source);
+  }
+  if (source.told_complete || source.grace != 0) return;
   found->second->grace = loop_.at(loop_.now() + kEndGrace, [this, incarnation] { give_up(incarnation); });
 }
 
@@ -215,11 +271,16 @@ void LogWriter::tell_all() {
 bool LogWriter::tell(Source& source) {
   const LogFile& out = source.streams[0]->file;
   const LogFile& err = source.streams[1]->file;
-  const bool complete = !source.streams[0]->pipe.valid() && !source.streams[1]->pipe.valid();
-  const OutputTold told{source.incarnation, out.end_offset(), err.end_offset(), complete};
+  const OutputTold told{source.incarnation, out.end_offset(), err.end_offset(), complete(source),
+                        static_cast<std::uint32_t>(source.error.size())};
   if (!handlers_.on_progress(told, totals_)) return false;
-  source.told_complete = complete;
+  source.told_complete = told.complete;
   return true;
+}
+
+// An error file can be written after both streams were closed.
+bool LogWriter::complete(const Source& source) const {
+  return !source.streams[0]->pipe.valid() && !source.streams[1]->pipe.valid() && (source.ended || !options_.copied);
 }
 
 }  // namespace monarch::daemon

@@ -5,7 +5,8 @@
 // counted, never time. Each ready pipe gets one piece a turn, so no rank starves another.
 //
 // What the supervisor does not take at once is offered again from the file, up to kBacklogBytes for each stream; what is
-// older is skipped and counted, and the reader finds it in the file.
+// older is skipped and counted, and the reader finds it in the file. Where the supervisor keeps a copy, nothing is skipped but
+// what the file has rotated away, a stream is said again from where it asks, and a rank's error file is said as well.
 //
 // It does not decide when a rank has ended: its owner says so, from the keeper's word.
 //
@@ -38,6 +39,8 @@ class OutputSink {
   virtual bool wanted() const = 0;
   // False: it could not be taken now; sink_ready() tells when to offer again. It never waits.
   virtual bool offer(const Incarnation& incarnation, Output&& output) = 0;
+  // What the file has no more, where a copy is kept. False: as offer().
+  virtual bool gone(const Incarnation& incarnation, const OutputGone& gone) = 0;
 };
 
 // The pipes of one incarnation, as the keeper handed them out.
@@ -69,7 +72,15 @@ class LogWriter {
   // An ended rank's pipe that somebody else still holds open is given up after this, once it is empty.
   static constexpr Duration kEndGrace = Duration::seconds(2);
 
-  LogWriter(EventLoop& loop, std::string log_directory, OutputSink& sink, Handlers handlers);
+  // More of an error file is not kept.
+  static constexpr std::size_t kErrorFileBytes = 64U << 10U;
+
+  struct Options {
+    std::string log_directory;
+    bool copied = false;  // the supervisor keeps a copy
+  };
+
+  LogWriter(EventLoop& loop, Options options, OutputSink& sink, Handlers handlers);
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
@@ -82,6 +93,8 @@ class LogWriter {
 
   // The sink may take something again.
   void sink_ready();
+  // Of a copy: what follows on this was missed. Of what is not known here nothing is said.
+  void say_again(const Incarnation& incarnation, const OutputFrom& from);
 
  private:
   struct Stream {
@@ -102,6 +115,10 @@ class LogWriter {
   struct Source {
     Incarnation incarnation;
     std::vector<std::unique_ptr<Stream>> streams;
+    std::string error_path;
+    std::string error;  // the error file, once the rank has ended
+    std::size_t error_streamed = 0;
+    bool ended = false;
     bool told_complete = false;
     bool dirty = true;
     TimerId grace = 0;
@@ -111,7 +128,9 @@ class LogWriter {
   void on_ready(Source& source, Stream& stream);
   void account(Stream& stream);
   bool stream_piece(const Source& source, Stream& stream);
-  void skip_to(Stream& stream, std::uint64_t offset);
+  bool stream_error_file(Source& source);
+  bool skip_to(const Source& source, Stream& stream, std::uint64_t offset);
+  bool complete(const Source& source) const;
   void catch_up();
   void end_stream(Source& source, Stream& stream);
   void give_up(const Incarnation& incarnation);
@@ -120,7 +139,7 @@ class LogWriter {
   bool tell(Source& source);
 
   EventLoop& loop_;
-  std::string log_directory_;
+  Options options_;
   OutputSink& sink_;
   Handlers handlers_;
   std::map<Incarnation, std::unique_ptr<Source>> sources_;

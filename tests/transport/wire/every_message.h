@@ -24,7 +24,7 @@ using EveryMessage =
     std::tuple<Hello, Beat, Ack, Reserve, Reserved, Start, Stop, Signal, Shutdown, Tell, Output, KeeperHello,
                KeeperPipes, KeeperPing, KeeperPong, KeeperChanged, KeeperStash, KeeperLease, KeeperForget, KeeperSpawn,
                KeeperShutdown, Bootstrap, BootstrapReply, JobEvent, Verdict, JobStatus, Attach, StatusRequest,
-               StopRequest, SignalRequest, ViewerOutput, Accepted, Refused, KeeperReady>;
+               StopRequest, SignalRequest, ViewerOutput, Accepted, Refused, KeeperReady, OutputFrom, OutputGone>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
 inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "beat",
@@ -59,7 +59,9 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "viewer-output",
                                                                   "accepted",
                                                                   "refused",
-                                                                  "keeper-ready"};
+                                                                  "keeper-ready",
+                                                                  "output-from",
+                                                                  "output-gone"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>

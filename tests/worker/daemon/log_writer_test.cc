@@ -92,6 +92,10 @@ class FakeSink final : public OutputSink {
     next_ = output.offset + output.bytes.size();
     return true;
   }
+  bool gone(const Incarnation& /*incarnation*/, const OutputGone& /*gone*/) override {
+    ADD_FAILURE() << "nobody keeps a copy";
+    return true;
+  }
   std::uint64_t bytes() const { return bytes_; }
   bool good() const { return good_; }
 
@@ -166,7 +170,7 @@ class Flood : public LogWriterTest, public testing::WithParamInterface<FakeSink:
 
 TEST_P(Flood, LosesAndRepeatsNoByte) {
   FakeSink sink(GetParam());
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   Pipe out;
   Pipe err;
   ASSERT_TRUE(writer.add(source(out, err)).ok());
@@ -224,7 +228,8 @@ TEST_F(LogWriterTest, LosesAndRepeatsNoByteWhenItsProcessIsKilledAtAnyInstant) {
     if (daemon == 0) {
       FakeSink sink(FakeSink::Mood::kAbsent);
       auto loop = EventLoop::create();
-      LogWriter writer(**loop, directory_.string(), sink, {[](const auto&, const auto&) { return true; }});
+      LogWriter writer(**loop, {.log_directory = directory_.string()}, sink,
+                       {[](const auto&, const auto&) { return true; }});
       if (!writer.add(source(out, err)).ok()) ::_exit(1);
       (*loop)->run();
       ::_exit(0);
@@ -239,7 +244,7 @@ TEST_F(LogWriterTest, LosesAndRepeatsNoByteWhenItsProcessIsKilledAtAnyInstant) {
     ASSERT_TRUE(WIFSIGNALED(status));
   }
   FakeSink sink(FakeSink::Mood::kAbsent);
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   ASSERT_TRUE(writer.add(source(out, err)).ok());
   ASSERT_TRUE(turn_until([&] { return complete(); }));
   EXPECT_EQ(told_.back().stdout_bytes, kFlood);
@@ -248,7 +253,7 @@ TEST_F(LogWriterTest, LosesAndRepeatsNoByteWhenItsProcessIsKilledAtAnyInstant) {
 
 TEST_F(LogWriterTest, KeepsTheStreamsOfARankApart) {
   FakeSink sink(FakeSink::Mood::kAbsent);
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   Pipe out;
   Pipe err;
   ASSERT_TRUE(writer.add(source(out, err)).ok());
@@ -267,7 +272,7 @@ TEST_F(LogWriterTest, KeepsTheStreamsOfARankApart) {
 
 TEST_F(LogWriterTest, LetsNoFloodingRankStarveAnother) {
   FakeSink sink(FakeSink::Mood::kAbsent);
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   Pipe out;
   Pipe err;
   ASSERT_TRUE(writer.add(source(out, err, 1U << 20U)).ok());
@@ -290,7 +295,7 @@ TEST_F(LogWriterTest, LetsNoFloodingRankStarveAnother) {
 
 TEST_F(LogWriterTest, TellsAgainWhereItCouldNotTell) {
   FakeSink sink(FakeSink::Mood::kAbsent);
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   Pipe out;
   Pipe err;
   full_inbox_ = 3;
@@ -303,7 +308,7 @@ TEST_F(LogWriterTest, TellsAgainWhereItCouldNotTell) {
 
 TEST_F(LogWriterTest, GivesUpAPipeThatOutlivesItsRank) {
   FakeSink sink(FakeSink::Mood::kAbsent);
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   Pipe out;  // whose other end stays open, as in a process outside of the rank's tree
   Pipe err;
   err.in.reset();
@@ -316,7 +321,7 @@ TEST_F(LogWriterTest, GivesUpAPipeThatOutlivesItsRank) {
 
 TEST_F(LogWriterTest, RefusesNamesThatAreNoMeshes) {
   FakeSink sink(FakeSink::Mood::kAbsent);
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   const Pipe out;
   const Pipe err;
   for (const char* name : {"", "../x", "a/b", "A", "9", ".", "a\n", "abcdefghijklmnopqrstuvwxyz0123456"}) {
@@ -333,7 +338,7 @@ TEST_F(LogWriterTest, RefusesNamesThatAreNoMeshes) {
 TEST_F(LogWriterTest, DrainsARankWhoseDirectoryCannotBeMade) {
   FakeSink sink(FakeSink::Mood::kTakesAll);
   std::ofstream(directory_ / "trainer") << "in the way";
-  LogWriter writer(*loop_, directory_.string(), sink, handlers());
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   Pipe out;
   Pipe err;
   ASSERT_TRUE(writer.add(source(out, err)).ok());
