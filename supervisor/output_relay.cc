@@ -1,7 +1,9 @@
 #include "supervisor/output_relay.h"
 
 #include <list>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "supervisor/core/placement.h"
 #include "supervisor/worker_links.h"
@@ -10,6 +12,7 @@
 #include "transport/loop/event_loop.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "transport/wire/viewer_messages.h"
 #include "transport/zmq/zmq_loop.h"
@@ -18,23 +21,29 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kCommands = 256;
+constexpr std::size_t kCommands = 4'096;
 constexpr std::size_t kViewers = 64;  // one more is closed at once
 
 }  // namespace
 
 class OutputRelay::Worker {
  public:
-  Worker(EventLoop& loop, std::unique_ptr<ServerLink> link, Inbox<Command>& commands, JobUuid job, JobSpec spec,
+  Worker(EventLoop& loop, std::unique_ptr<ServerLink> link, Inbox<Command>& commands, OutputRelayOptions options,
          Counters& counters)
       : loop_(loop),
         zmq_loop_(loop),
         link_(std::move(link)),
         commands_(commands),
-        job_(job),
-        spec_(std::move(spec)),
+        job_(options.job),
+        spec_(std::move(options.spec)),
         placement_(spec_),
-        counters_(counters) {}
+        counters_(counters) {
+    if (!options.copy) return;
+    OutputCopy::Handlers handlers;
+    handlers.ask = [this](RankId rank, Generation generation, const OutputFrom& from) { ask(rank, generation, from); };
+    handlers.on_copied = [to = options.copied](const OutputCopied& copied) { (void)to->put(copied); };
+    copy_.emplace(std::move(*options.copy), std::move(handlers));
+  }
 
   void run() {
     link_->attach(zmq_loop_, [this](InboundMessage&& message) { pass_on(std::move(message)); });
@@ -55,8 +64,43 @@ class OutputRelay::Worker {
         loop_.stop();
         return;
       }
+      if (const auto* written = std::get_if<OutputWritten>(&command)) {
+        if (copy_) copy_->on_written(*written, loop_.now());
+        continue;
+      }
       add(std::move(std::get<UniqueFd>(command)));
     }
+    watch_copy();
+  }
+
+  // What is missing of the copy is asked for when it is due.
+  void watch_copy() {
+    if (!copy_) return;
+    const Instant due = copy_->next_due();
+    if (due >= copy_due_) return;
+    loop_.cancel(copy_timer_);
+    copy_due_ = due;
+    copy_timer_ = loop_.at(due, [this] {
+      copy_due_ = Instant::never();
+      copy_timer_ = 0;
+      copy_->on_time(loop_.now());
+      watch_copy();
+    });
+  }
+
+  // Of the host that the rank runs on; one that is not connected is asked again.
+  void ask(RankId rank, Generation generation, const OutputFrom& from) {
+    const auto found = bulk_links_.find(placement_.host_of(rank));
+    if (found == bulk_links_.end()) return;
+    FrameHeader header;
+    header.type = static_cast<std::uint16_t>(MessageType::kOutputFrom);
+    header.job = job_;
+    header.rank = rank;
+    header.generation = generation;
+    std::vector<ZmqFrame> frames;
+    frames.push_back(ZmqFrame::copy(encode_header(header)));
+    frames.push_back(ZmqFrame::copy(encode_payload(from)));
+    (void)link_->send(found->second, frames);  // a link that has gone is asked again when the next one says something
   }
 
   void add(UniqueFd socket) {
@@ -87,8 +131,11 @@ class OutputRelay::Worker {
     const auto header = decode_header(message.frames[0].bytes());
     if (!header.ok()) return count(counters_.malformed);
     if (header->job != job_) return count(counters_.foreign_job);
-    if (header->type != static_cast<std::uint16_t>(MessageType::kOutput)) return count(counters_.malformed);
+    const auto type = static_cast<MessageType>(header->type);
+    const bool known = type == MessageType::kOutput || (copy_ && type == MessageType::kOutputGone);
+    if (!known) return count(counters_.malformed);
     if (!runs_on(header->rank, *host)) return count(counters_.forged);
+    if (copy_ && !keep(*header, *host, message)) return;
     if (viewers_.empty()) return;
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
@@ -96,6 +143,25 @@ class OutputRelay::Worker {
     for (const auto& viewer : viewers_) {
       if (!viewer->send(frame).ok()) count(counters_.dropped);
     }
+  }
+
+  // False: it is nothing for viewers.
+  bool keep(const FrameHeader& header, HostId host, const InboundMessage& message) {
+    bulk_links_[host] = message.link;
+    const std::string_view payload = message.frames[1].bytes();
+    if (static_cast<MessageType>(header.type) == MessageType::kOutputGone) {
+      const auto gone = decode_payload<OutputGone>(payload);
+      gone.ok() ? copy_->on_gone(header.rank, header.generation, *gone, loop_.now()) : count(counters_.malformed);
+      return false;
+    }
+    const auto piece = decode_payload<Output>(payload, limits::kBulkPayloadBytes);
+    if (!piece.ok()) {
+      count(counters_.malformed);
+      return false;
+    }
+    copy_->on_piece(header.rank, header.generation, *piece, loop_.now());
+    watch_copy();
+    return piece->stream != OutputStream::kErrorFile;
   }
 
   static void count(std::atomic<std::uint64_t>& number) { number.fetch_add(1, std::memory_order_relaxed); }
@@ -114,17 +180,21 @@ class OutputRelay::Worker {
   const Placement placement_;
   Counters& counters_;
   std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
+  std::optional<OutputCopy> copy_;
+  std::map<HostId, LinkId> bulk_links_;  // the newest of each host
+  TimerId copy_timer_ = 0;
+  Instant copy_due_ = Instant::never();
 };
 
-Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, JobUuid job, JobSpec spec) {
+Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, OutputRelayOptions options) {
   std::unique_ptr<OutputRelay> relay(new OutputRelay());
   MONARCH_ASSIGN(relay->commands_, Inbox<Command>::create(kCommands));
   relay->counters_ = std::make_unique<Counters>();
-  relay->thread_ = std::thread([link = std::move(link), job, commands = relay->commands_.get(), spec = std::move(spec),
+  relay->thread_ = std::thread([link = std::move(link), commands = relay->commands_.get(), options = std::move(options),
                                 counters = relay->counters_.get()]() mutable {
     auto loop = EventLoop::create();
     MONARCH_ASSERT(loop.ok());
-    Worker worker(**loop, std::move(link), *commands, job, std::move(spec), *counters);
+    Worker worker(**loop, std::move(link), *commands, std::move(options), *counters);
     worker.run();
   });
   return relay;

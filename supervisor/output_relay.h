@@ -4,16 +4,20 @@
 // viewer does not take in time is dropped and counted; each piece names its offset, and the viewer reads what it missed from the
 // rank's file. A host speaks for the ranks that are placed on it: what it says of another is dropped and counted.
 //
-// Thread: start(), add_viewer() and counters() from the supervisor's loop; it runs a thread of its own, so that a flood of output
-// never delays a beat. Lifetime: within the context's.
+// Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that.
+//
+// Thread: start(), add_viewer(), written() and counters() from the supervisor's loop; it runs a thread of its own, so that a flood of
+// output, or a slow disk under a copy, never delays a beat. Lifetime: within the context's and the inbox's.
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <variant>
 
 #include "supervisor/core/job_spec.h"
+#include "supervisor/output_copy.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -22,15 +26,24 @@
 
 namespace monarch {
 
+struct OutputRelayOptions {
+  JobUuid job;
+  JobSpec spec;
+  std::optional<OutputCopyOptions> copy = {};  // nothing: the hosts' files are ours
+  Inbox<OutputCopied>* copied = nullptr;       // of a copy; what does not fit is told again when it is asked for again
+};
+
 class OutputRelay {
  public:
-  static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, JobUuid job, JobSpec spec);
+  static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, OutputRelayOptions options);
   ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;
 
   // A connected SEQPACKET socket whose peer was checked; the viewer hears kAccepted first.
   Status add_viewer(UniqueFd socket);
+  // For the copy: how much a rank has written. False: too much waits already; say it again with the next beat.
+  bool written(const OutputWritten& written) { return commands_->put(written); }
   // Pieces that some viewer has to read from the file.
   std::uint64_t dropped_pieces() const { return counters_->dropped.load(std::memory_order_relaxed); }
   LinkCounters link_counters() const;
@@ -47,7 +60,7 @@ class OutputRelay {
     std::atomic<std::uint64_t> foreign_job = 0;
     PublishedCounters link;
   };
-  using Command = std::variant<UniqueFd, Stop>;
+  using Command = std::variant<UniqueFd, OutputWritten, Stop>;
   class Worker;
   OutputRelay() = default;
 

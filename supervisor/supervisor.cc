@@ -96,7 +96,8 @@ Status Supervisor::open_ports() {
   MONARCH_ASSIGN(auto bulk_link, ServerLink::bind(*context_, bulk, *keys_));
   ports_ = {.control = control_link_->port(), .bulk = bulk_link->port()};
   MONARCH_TRY(keep_ports(files_.directory, ports_));
-  MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), job_, core_.spec()));
+  MONARCH_ASSIGN(relay_,
+                 OutputRelay::start(std::move(bulk_link), OutputRelayOptions{.job = job_, .spec = core_.spec()}));
 
   links_ = std::make_unique<WorkerLinks>(
       *loop_, *control_link_, core_, files_.journal.term, this_process_as_holder(wall_now()).boot_id,

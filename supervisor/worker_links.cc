@@ -159,6 +159,43 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
 void WorkerLinks::note_rank(HostId host, const RankReport& report) {
   // The core would drop it, and it would cost a record (I23).
   if (!core_.concerns(host, report)) return;
+  handlers_.on_written ? note_change(host, as_copied(host, report)) : note_change(host, report);
+}
+
+// A copy is behind its host: what the host says of the end of a rank's output is held back until the copy has it.
+RankReport WorkerLinks::as_copied(HostId host, const RankReport& report) {
+  Peer& peer = peers_[host.value()];
+  const auto copied = copied_.find(report.rank);
+  const bool done = copied != copied_.end() && copied->second == report.generation;
+  if (!done) handlers_.on_written(report);
+  if (!report.output_complete || done) {
+    peer.not_copied.erase(report.rank);
+    return report;
+  }
+  peer.not_copied[report.rank] = report;
+  RankReport shown = report;
+  shown.output_complete = false;
+  return shown;
+}
+
+void WorkerLinks::on_copied(RankId rank, Generation generation) {
+  copied_[rank] = generation;
+  const HostId host = core_.placement().host_of(rank);
+  const auto held = peers_[host.value()].not_copied.find(rank);
+  if (held == peers_[host.value()].not_copied.end() || held->second.generation != generation) return;
+  const RankReport report = held->second;
+  note_rank(host, report);
+}
+
+std::vector<RankReport> WorkerLinks::not_copied() const {
+  std::vector<RankReport> reports;
+  for (const Peer& peer : peers_) {
+    for (const auto& [rank, report] : peer.not_copied) reports.push_back(report);
+  }
+  return reports;
+}
+
+void WorkerLinks::note_change(HostId host, const RankReport& report) {
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
   if (known != peer.ranks.end() && !advances(known->second.report, report)) {

@@ -32,7 +32,9 @@ struct WorkerLinksHandlers {
   std::function<bool(std::uint64_t ticket)> is_durable;
   std::function<bool()> all_durable;  // everything that was decided
   std::function<void(HostId, HostHealth, Duration silence)> on_health;
-  std::function<void()> on_output = {};     // a rank has written something
+  std::function<void()> on_output = {};  // a rank has written something
+  // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
+  std::function<void(const RankReport&)> on_written = {};
   std::function<void(Term)> on_superseded;  // a worker has promised a higher term: we are the old supervisor
 };
 
@@ -62,6 +64,11 @@ class WorkerLinks {
   // How many of them are on hosts that took it; for the others it is not kept.
   std::size_t signal(const std::vector<RankId>& ranks, int number);
 
+  // All output of this rank is copied.
+  void on_copied(RankId rank, Generation generation);
+  // Ranks whose output is complete on their hosts, and not copied.
+  std::vector<RankReport> not_copied() const;
+
   // A host is expected to beat from now on, or no longer.
   void expect(HostId host);
   void stop_expecting(HostId host);
@@ -84,6 +91,7 @@ class WorkerLinks {
     std::uint32_t starts_told = 0;
     std::uint32_t daemon_starts = 0;
     std::map<RankId, KnownRank> ranks;
+    std::map<RankId, RankReport> not_copied;  // as the host said it last
     Instant resent_at;
     std::uint64_t next_seq = 1;
   };
@@ -91,6 +99,8 @@ class WorkerLinks {
   void on_hello(HostId host, std::string_view payload);
   void on_beat(HostId host, std::string_view payload);
   void note_rank(HostId host, const RankReport& report);
+  RankReport as_copied(HostId host, const RankReport& report);
+  void note_change(HostId host, const RankReport& report);
   Ack ack_of(HostId host, const Beat& beat) const;
   void resend_lost(HostId host, const Beat& beat);
   void perform(const Action& action);
@@ -106,6 +116,7 @@ class WorkerLinks {
   Liveness liveness_;
   LinkDrops drops_;
   std::vector<Peer> peers_;
+  std::map<RankId, Generation> copied_;  // the newest of each rank
   TimerId health_timer_ = 0;
 };
 

@@ -4,6 +4,10 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "supervisor/worker_links.h"
 #include "tests/supervisor/core/fixtures.h"
@@ -27,13 +31,16 @@ struct Relayed {
   std::unique_ptr<SeqpacketChannel> viewer;
   std::vector<Frame> seen;
 
-  Relayed() {
+  std::unique_ptr<Inbox<OutputCopied>> copied = *Inbox<OutputCopied>::create(16);
+
+  explicit Relayed(const std::optional<OutputCopyOptions>& copy = {}) {
     lab.allow({{keys.public_key, user_id_of(HostId(0))}});
     auto link = *ServerLink::bind(*lab.context, {}, lab.server_keys);
     ClientOptions to;
     to.port = link->port();
     to.server_key = lab.server_keys.public_key;
-    relay = *OutputRelay::start(std::move(link), kJob, fixtures::job_of(2, 2));
+    relay = *OutputRelay::start(std::move(link),
+                                {.job = kJob, .spec = fixtures::job_of(2, 2), .copy = copy, .copied = copied.get()});
     worker = std::make_unique<RecordedClient>(*lab.context, *lab.loop, to, keys);
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -46,14 +53,14 @@ struct Relayed {
     seen.clear();  // that it was accepted
   }
 
-  void say(RankId rank, std::string bytes) {
+  void say(RankId rank, std::string bytes, std::uint64_t offset = 0) {
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(MessageType::kOutput);
     header.job = kJob;
     header.rank = rank;
     std::vector<ZmqFrame> frames;
     frames.push_back(ZmqFrame::copy(encode_header(header)));
-    frames.push_back(ZmqFrame::copy(encode_payload(Output{.bytes = std::move(bytes)})));
+    frames.push_back(ZmqFrame::copy(encode_payload(Output{.offset = offset, .bytes = std::move(bytes)})));
     EXPECT_TRUE(worker->link->send(frames).ok());
   }
 };
@@ -71,6 +78,28 @@ TEST(OutputRelay, PassesOnWhatAHostSaysOfItsOwnRanksAlone) {
   EXPECT_EQ(r.seen.size(), 1U);
   EXPECT_EQ(r.relay->forged_pieces(), 3U);
   EXPECT_EQ(r.relay->dropped_pieces(), 0U);
+}
+
+TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {
+  std::string folder = (std::filesystem::temp_directory_path() / "monarch-relay-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const RankId rank{MeshId(0), Rank(1)};
+  Relayed r(OutputCopyOptions{.log_directory = folder, .mesh_names = {"trainer"}});
+  r.say(rank, "hello ");
+  r.say(rank, "there", 12);
+  // The answer to the piece that came too early.
+  ASSERT_TRUE(r.lab.until([&] { return !r.worker->messages.empty(); }));
+  const auto header = decode_header(r.worker->messages[0]);
+  EXPECT_EQ(static_cast<MessageType>(header->type), MessageType::kOutputFrom);
+  EXPECT_EQ(header->rank, rank);
+  EXPECT_EQ(decode_payload<OutputFrom>(r.worker->messages[1])->offset, 6U);
+  r.say(rank, "world ", 6);
+  r.say(rank, "there", 12);
+  EXPECT_TRUE(r.relay->written({.rank = rank, .generation = {}, .stdout_bytes = 17, .complete = true}));
+  ASSERT_TRUE(r.lab.until([&] { return !r.copied->take_all().empty(); }));
+  std::ifstream in(folder + "/trainer/1.0.out");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "hello world there");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace monarch

@@ -214,6 +214,41 @@ LogFile::Taken LogFile::written(std::size_t bytes) {
   return taken;
 }
 
+std::size_t LogFile::put(std::string_view bytes) {
+  std::size_t taken = 0;
+  while (taken < bytes.size()) {
+    Status status = make_ready();
+    std::size_t done = 0;
+    if (status.ok()) {
+      const std::size_t room = options_.max_bytes > size_ ? static_cast<std::size_t>(options_.max_bytes - size_) : 0;
+      status = write_all(file_.get(), bytes.substr(taken, options_.max_bytes > 0 ? room : bytes.size()), size_, done);
+    }
+    taken += done;
+    size_ += done;
+    failing_ = !status.ok();
+    if (failing_) {
+      failure_ = status.error().message;
+      break;
+    }
+  }
+  return taken;
+}
+
+// NAME.1 goes first: between the two files a reader sees no gap. A crash on the way leaves a rotation that open() completes.
+Status LogFile::begin_at(std::uint64_t offset) {
+  if (!file_.valid()) MONARCH_TRY(open());
+  const auto remove = [this](const std::string& name) -> Status {
+    if (::unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+    return errno_error(text("remove ", options_.directory, "/", name), errno);
+  };
+  MONARCH_TRY(remove(options_.name + ".1"));
+  next_start_ = offset;
+  MONARCH_TRY(write_start(text(start_, ' ', next_start_, '\n')));
+  MONARCH_TRY(remove(options_.name));
+  file_.reset();
+  return open();
+}
+
 std::size_t LogFile::read_back(std::uint64_t offset, char* to, std::size_t bytes) const {
   if (offset < start_ || !file_.valid()) return 0;
   std::size_t done = 0;

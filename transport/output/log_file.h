@@ -1,6 +1,6 @@
 #pragma once
 
-// LogFile: one stream of one incarnation of a rank, from its pipe into a file on its host. It never blocks but on the disk
+// LogFile: one stream of one incarnation of a rank, from its pipe into a file. It never blocks but on the disk
 // and never fails: what the disk does not take is discarded, counted, and named by a line in the file once it takes bytes
 // again. Bytes go from pipe to file inside the kernel (splice(2)), so that a daemon killed at any instant loses and
 // repeats none: its successor goes on at the file's end.
@@ -15,6 +15,8 @@
 //
 // A reader maps an offset with that; what begins before NAME.1 is lost by rotation.
 //
+// The supervisor's copy of a host's file is written by put(), of bytes that came over the network, with the host's offsets.
+//
 // WARNING: not O_APPEND, which splice(2) refuses with EINVAL: the position is ours. There is one writer, since a keeper
 // starts a daemon only when the one before is dead.
 //
@@ -23,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -58,6 +61,10 @@ class LogFile {
   Status open();
   // Moves at most `limit` bytes.
   Taken take(int pipe, std::size_t limit);
+  // Appends `bytes`; how many of them the disk took. What it did not is the caller's still, and is not counted as lost.
+  std::size_t put(std::string_view bytes);
+  // What was there is given up, and the next byte is the one at `offset`.
+  Status begin_at(std::uint64_t offset);
   // Reads back what take() has just written; fewer bytes or none after an error of the disk.
   std::size_t read_back(std::uint64_t offset, char* to, std::size_t bytes) const;
 

@@ -55,8 +55,9 @@ RecordedClient::RecordedClient(ZmqContext& context, ZmqLoop& loop, const ClientO
   });
   message_watch_ = loop.watch(link->socket(), [this] {
     const auto frames = link->receive();
-    if (frames) messages.emplace_back(frames->at(0).bytes());
-    return frames.has_value();
+    if (!frames) return false;
+    for (const ZmqFrame& frame : *frames) messages.emplace_back(frame.bytes());
+    return true;
   });
 }
 

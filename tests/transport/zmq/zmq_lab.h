@@ -33,7 +33,7 @@ class RecordedClient {
 
   std::unique_ptr<ClientLink> link;
   std::vector<ClientEvent> events;
-  std::vector<std::string> messages;
+  std::vector<std::string> messages;  // each frame
 
  private:
   ZmqLoop& loop_;

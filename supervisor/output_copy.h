@@ -1,0 +1,101 @@
+#pragma once
+
+// OutputCopy: the supervisor's copy of what ranks write on hosts that share no disk with it, in the same files and with the same offsets
+// as on those hosts. A piece that does not follow on what is there is asked for again from where the copy ends, and so is what a beat
+// says is written and has not come for a while; what a host has rotated away before it was copied is named in the log, and the copy
+// goes on behind it.
+//
+// Thread: the output relay's, which waits for the disk; nothing that decides does. Lifetime: the relay's.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+#include "transport/output/log_file.h"
+#include "transport/output/log_times.h"
+
+namespace monarch {
+
+struct OutputCopyOptions {
+  std::string log_directory;
+  std::vector<std::string> mesh_names;  // by MeshId
+  std::uint64_t max_bytes = 0;          // of each stream's file, as on the hosts
+};
+
+// How much a rank has written, by its host's word.
+struct OutputWritten {
+  RankId rank;
+  Generation generation;
+  std::uint64_t stdout_bytes = 0;
+  std::uint64_t stderr_bytes = 0;
+  std::uint32_t error_bytes = 0;
+  bool complete = false;
+};
+
+// All of it is copied, or can never be.
+struct OutputCopied {
+  RankId rank;
+  Generation generation;
+};
+
+class OutputCopy {
+ public:
+  struct Handlers {
+    std::function<void(RankId, Generation, const OutputFrom&)> ask;
+    std::function<void(const OutputCopied&)> on_copied;  // may come more than once
+  };
+  static constexpr Duration kPatience = Duration::milliseconds(500);  // before something is asked for (again)
+  static constexpr std::size_t kErrorFileBytes = 64U << 10U;          // more of one is not taken
+
+  OutputCopy(OutputCopyOptions options, Handlers handlers);
+
+  // A piece of a rank that was checked to run on the host that says it.
+  void on_piece(RankId rank, Generation generation, const Output& piece, Instant now);
+  void on_gone(RankId rank, Generation generation, const OutputGone& gone, Instant now);
+  void on_written(const OutputWritten& written, Instant now);
+  // What has not come for kPatience is asked for again.
+  void on_time(Instant now);
+  // When on_time() is due; never(): nothing is missing.
+  Instant next_due() const;
+
+ private:
+  struct Stream {
+    std::unique_ptr<LogFile> file;
+    std::unique_ptr<LogTimes> times;
+    std::uint64_t known = 0;  // bytes that are known to exist
+    Instant quiet_since;      // nothing of it has come, or was asked for, since then
+    bool failing = false;     // it was said
+    std::uint64_t end() const { return file->end_offset(); }
+  };
+  struct RankCopy {
+    Generation generation;
+    std::array<Stream, 2> streams;  // stdout, stderr
+    std::string error;
+    std::uint32_t error_known = 0;
+    Instant error_quiet_since;
+    bool complete = false;  // the host says so
+    bool done = false;      // told as copied; its files are closed
+  };
+
+  RankCopy* rank_of(RankId rank, Generation generation);
+  void take(RankId id, RankCopy& rank, OutputStream which, const Output& piece, Instant now);
+  static void take_error(RankCopy& rank, const Output& piece, Instant now);
+  Status write_error_file(RankId id, const RankCopy& rank) const;
+  void check(RankId id, RankCopy& rank);
+  std::string stem(RankId id, Generation generation) const;
+
+  OutputCopyOptions options_;
+  Handlers handlers_;
+  std::map<std::pair<RankId, std::uint64_t>, RankCopy> ranks_;  // by the generation's counter
+};
+
+}  // namespace monarch
