@@ -5,10 +5,10 @@
 #include "cli/exit_code.h"
 #include "cli/plan_drawing.h"
 #include "cli/say.h"
+#include "cli/session_flags.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/table.h"
-#include "cli/values.h"
 #include "supervisor/core/expansion.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/rank_env.h"
@@ -25,6 +25,7 @@ struct Plan {
   Placement placement;
   std::vector<PoolHost> hosts;
   const JobSpec& spec() const { return input.spec; }
+  const std::string& host_of(RankId rank) const { return hosts[placement.host_of(rank).value()].name; }
 };
 
 std::string plan_json(const Plan& plan) {
@@ -47,7 +48,7 @@ std::string plan_json(const Plan& plan) {
                                      {"type", "rank"},
                                      {"mesh", mesh.name},
                                      {"rank", r},
-                                     {"host", plan.hosts[plan.placement.host_of({MeshId(m), Rank(r)}).value()].name},
+                                     {"host", plan.host_of({MeshId(m), Rank(r)})},
                                      {"gang", mesh.gang_of(Rank(r)).value()},
                                      {"gang_rank", r % gang_size},
                                      {"coordinates", std::move(coordinates)}}));
@@ -92,7 +93,7 @@ std::string_view origin_name(EnvOrigin origin) {
 
 // What only the start can tell is said to be so; what the submitting shell gives may be a secret, and is counted.
 std::string shown_value(const EnvVariable& variable) {
-  if (variable.at_start) return "(chosen at the start)";
+  if (variable.at_start || variable.name == "MONARCH_GENERATION") return "(chosen at the start)";
   if (variable.secret) return text("(", variable.value.size(), " bytes, not shown)");
   return variable.value;
 }
@@ -154,7 +155,7 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
                                                                .passed = passed_variables(mesh, context.env),
                                                                .shell = named_variables(plan.spec(), context.env)},
                                                               rank);
-  const std::string& host = plan.hosts[plan.placement.host_of(rank).value()].name;
+  const std::string& host = plan.host_of(rank);
   std::set<std::string, std::less<>> given;
   for (const EnvVariable& variable : variables) given.insert(variable.name);
   std::string out;
@@ -192,46 +193,36 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
 }
 
 struct WantedRanks {
-  std::optional<RankList> ranks;  // nothing: the first of each mesh
-  std::string mesh;               // empty: all
+  Selector selector;
+  bool all = false;  // not only the first of each mesh
 };
 
 std::string environments(const Plan& plan, const WantedRanks& wanted, const Context& context, bool json) {
   std::string out;
   for (std::uint32_t m = 0; m < plan.spec().meshes.size(); ++m) {
-    const MeshSpec& mesh = plan.spec().meshes[m];
-    if (!wanted.mesh.empty() && wanted.mesh != mesh.name) continue;
-    for (std::uint32_t r = 0; r < mesh.size(); ++r) {
-      const bool shown = wanted.ranks ? wanted.ranks->contains(r) : r == 0;
-      if (shown) out += rank_plan(plan, {MeshId(m), Rank(r)}, context, json);
+    const std::uint32_t size = plan.spec().meshes[m].size();
+    for (std::uint32_t r = 0; r < size; ++r) {
+      const RankId id{MeshId(m), Rank(r)};
+      if (!wanted.selector.has(id) || !wanted.selector.has_host(plan.host_of(id))) continue;
+      out += rank_plan(plan, id, context, json);
+      if (!wanted.all) break;
     }
   }
   return out;
 }
 
 int run_plan(const Arguments& arguments, Context& context) {
-  auto ranks = ranks_flag(arguments, "rank");
-  if (!ranks.ok()) {
-    say_error(context.terminal, {.id = "E0904", .message = ranks.error().message, .help = ""});
-    return kExitUsage;
-  }
   const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
   if (!has_its_variables(*input, context.env, context.terminal)) return kExitUsage;
-  const WantedRanks wanted{.ranks = std::move(*ranks), .mesh = arguments.value("mesh").value_or("")};
+  auto selector = take_selector(arguments, input->spec, context);
+  if (!selector) return kExitUsage;
+  // --mesh alone asks for nothing more: it also names the program that gets what follows `--`.
+  const bool chosen = arguments.has("at") || arguments.has("rank") || arguments.has("host");
+  const WantedRanks wanted{.selector = std::move(*selector), .all = chosen};
   const Plan plan{
       .input = *input, .placement = Placement(input->spec), .hosts = virtual_hosts(input->spec.pool_size())};
   const bool json = arguments.has("json");
-  const bool with_env = arguments.has("env") || wanted.ranks;
-  const auto& meshes = input->spec.meshes;
-  const bool known =
-      std::any_of(meshes.begin(), meshes.end(), [&](const MeshSpec& m) { return m.name == wanted.mesh; });
-  if (!wanted.mesh.empty() && !known) {
-    say_error(context.terminal, {.id = "E0904",
-                                 .message = text("--mesh ", printable(wanted.mesh), ": the spec has no such mesh"),
-                                 .help = text("monarch plan ", printable(input->name), " shows the meshes")});
-    return kExitUsage;
-  }
 
   std::string out = json ? plan_json(plan)
                          : draw_plan({.spec = plan.spec(),
@@ -240,11 +231,11 @@ int run_plan(const Arguments& arguments, Context& context) {
                                       .colour = context.terminal.out_colour,
                                       .columns = context.terminal.out_columns,
                                       .all = arguments.has("all")});
-  if (with_env) {
+  if (arguments.has("env") || chosen) {
     const std::string env = environments(plan, wanted, context, json);
     if (env.empty()) {
       say_error(context.terminal, {.id = "E0904",
-                                   .message = "no rank of this spec is meant by --mesh and --rank",
+                                   .message = "no rank of this spec is meant by all of --mesh, --at, --rank and --host",
                                    .help = text("monarch plan ", printable(input->name), " shows the ranks")});
       return kExitUsage;
     }
@@ -262,20 +253,20 @@ Command plan_command() {
       {.name = "env",
        .value = "",
        .help = "also the environment of the first rank of each mesh, and where it comes from"},
-      {.name = "rank", .value = "RANKS", .help = "the environment of these ranks instead, such as 3,7-9"},
-      {.name = "mesh",
-       .value = "MESH",
-       .help = "environments of this mesh only; and what follows `--` is its program's"},
       {.name = "all", .value = "", .help = "every host of a long mesh, instead of the first and the last"},
       {.name = "json", .value = "", .help = "one object per line: the job, its ranks, their variables"}};
+  for (Flag& flag : place_flags()) flags.push_back(std::move(flag));
   for (const Flag& flag : program_flags()) flags.push_back(flag);
-  return {.name = "plan",
-          .summary = "show which host runs which ranks, and with what environment; nothing is started",
-          .description = "",
-          .flags = std::move(flags),
-          .positionals = {spec_positional()},
-          .run = run_plan,
-          .program = "ARGS"};
+  return {
+      .name = "plan",
+      .summary = "show which host runs which ranks, and with what environment; nothing is started",
+      .description =
+          "The picture is of the whole job. --mesh, --at, --rank and --host choose the ranks whose environments are\n"
+          "shown; --mesh also names the mesh whose program gets what follows `--`.",
+      .flags = std::move(flags),
+      .positionals = {spec_positional()},
+      .run = run_plan,
+      .program = "ARGS"};
 }
 
 }  // namespace monarch

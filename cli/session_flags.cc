@@ -75,12 +75,17 @@ std::optional<History> history(const Arguments& arguments, const Context& contex
   return wanted;
 }
 
-std::vector<Flag> selector_flags() {
+std::vector<Flag> place_flags() {
   return {{.name = "mesh", .value = "MESH", .help = "of this mesh only"},
           {.name = "at", .value = "COORDINATES", .help = "of these coordinates only, such as replica=2,gpu=0:4"},
           {.name = "rank", .value = "RANKS", .help = "of these ranks of a mesh only, such as 3,7-9"},
-          {.name = "host", .value = "HOSTS", .help = "of these hosts only, such as node[05-07]"},
-          {.name = "generation", .value = "GENERATIONS", .help = "of these generations only, such as 2"}};
+          {.name = "host", .value = "HOSTS", .help = "of these hosts only, such as node[05-07]"}};
+}
+
+std::vector<Flag> selector_flags() {
+  std::vector<Flag> flags = place_flags();
+  flags.push_back({.name = "generation", .value = "GENERATIONS", .help = "of these generations only, such as 2"});
+  return flags;
 }
 
 std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context) {

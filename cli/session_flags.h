@@ -31,8 +31,10 @@ struct History {
 // Nothing: stderr says what is wrong.
 std::optional<History> history(const Arguments& arguments, const Context& context);
 
-// --mesh, --at, --rank, --host and --generation, the same for every command that has them.
+// --mesh, --at, --rank, --host and --generation, the same for every command that has them; place_flags() are those of what has
+// not been started, and has no generation.
 std::vector<Flag> selector_flags();
+std::vector<Flag> place_flags();
 // Nothing: stderr says what is wrong.
 std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context);
 
