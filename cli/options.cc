@@ -46,6 +46,11 @@ Complaint unknown_command(const std::vector<Command>& commands, const std::strin
             .message = text("unknown command `", printable(written), "`"),
             .help = text("`monarch init --from '", printable(written), " ...'` makes a spec of its command line")};
   }
+  if (written.ends_with(".yaml") || written.ends_with(".yml")) {
+    return {.id = "E0901",
+            .message = text("unknown command `", printable(written), "`"),
+            .help = text("`monarch run ", printable(written), "` runs a spec")};
+  }
   if (!near || std::find(names.begin(), names.end(), *near) == names.end()) near = meant(written, names);
   return {.id = "E0901",
           .message = text("unknown command `", printable(written), "`"),
@@ -235,6 +240,14 @@ std::optional<Complaint> check_positionals(const Command& command, const Argumen
     const bool spared = std::any_of(positional.unless.begin(), positional.unless.end(),
                                     [&](const std::string& flag) { return arguments.has(flag); });
     if (positional.required && !spared && arguments.positionals().size() < ++needed) {
+      const auto& flags = positional.unless;
+      if (arguments.program() && std::find(flags.begin(), flags.end(), "size") != flags.end()) {
+        return Complaint{
+            .id = "E0903",
+            .message = text("`monarch ", command.name, "` needs ", positional.name,
+                            ", or the number of ranks of the program behind `--`"),
+            .help = text("monarch ", command.name, " -n 4 -- ", printable(join(*arguments.program(), " ")))};
+      }
       return misused(command, text("`monarch ", command.name, "` needs ", positional.name, ": ", positional.help));
     }
     most = positional.many ? SIZE_MAX : most + 1;

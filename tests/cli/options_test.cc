@@ -136,6 +136,11 @@ TEST(Options, NamesNoHiddenCommand) {
   EXPECT_EQ(std::get<Invocation>(Line({"secret"}).parsed).command->name, "secret");
 }
 
+TEST(Options, KnowsASpecWhereACommandShouldStand) {
+  EXPECT_EQ(Line({"mesh.yaml"}).complaint(),
+            "E0901: unknown command `mesh.yaml` / `monarch run mesh.yaml` runs a spec");
+}
+
 TEST(Options, ASingleDashIsAnArgument) { EXPECT_EQ(Line({"run", "-"}).arguments().positional(0), "-"); }
 
 TEST(Options, LetsNoEscapeThrough) {
