@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/explain.h"
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"
 
@@ -90,6 +92,9 @@ class Answer {
   Answer(const std::vector<Command>& commands, const Command& command, const Line& line, const Sources& sources)
       : commands_(commands), command_(command), line_(line), sources_(sources) {}
 
+  // What is written of the word so far. Only keys need it beforehand: they are offered level by level.
+  void set_beginning(const std::string& beginning) { beginning_ = beginning; }
+
   void add(const std::string& word, const std::string& about = {}) {
     completion_.candidates.push_back({.word = word, .about = about});
   }
@@ -108,6 +113,10 @@ class Answer {
     if (kind == "SIGNAL") return add(signal_names());
     if (kind == "SHELL") return add(completion_shells());
     if (kind == "COMMAND") return add_commands();
+    if (kind == "KEY") return add_explained();
+    if (kind == "PATH=VALUE") return add_settings();
+    if (kind == "WHICH") return add(std::vector<std::string>{"rank", "class"});
+    if (kind == "WHERE") return add(std::vector<std::string>{"local"});
     if (kind == "DIR" || kind == "FOLDER") completion_.files = Files::kFolders;
     if (kind == "SPEC" || kind == "FILE" || kind == "PATH") completion_.files = Files::kAny;
   }
@@ -145,6 +154,34 @@ class Answer {
   }
 
  private:
+  // The keys of the map that the word has come to, `meshes.trainer.` say, in front of them what is written.
+  std::vector<std::pair<std::string, std::string>> keys_here() const {
+    const std::size_t dot = beginning_.rfind('.');
+    const std::string front = dot == std::string::npos ? "" : beginning_.substr(0, dot + 1);
+    const auto map = dot == std::string::npos ? std::nullopt : find_key(beginning_.substr(0, dot));
+    std::vector<std::pair<std::string, std::string>> keys;
+    if (dot != std::string::npos && !map) return keys;
+    for (const std::string& row : paths_below(map ? map->row_path : "")) {
+      if (!row.ends_with("[]")) keys.emplace_back(front + row.substr(row.rfind('.') + 1), row);
+    }
+    return keys;
+  }
+
+  void add_explained() {
+    for (const auto& [key, row] : keys_here()) add(key, std::string(doc_of(row)));
+    if (!beginning_.starts_with('E')) return;
+    for (const ErrorDoc& error : all_errors()) add(std::string(error.id), std::string(error.title));
+  }
+
+  // A map is gone into, a single value is set; names of one's own nobody can know.
+  void add_settings() {
+    for (const auto& [key, row] : keys_here()) {
+      const std::vector<std::string> below = paths_below(row);
+      const bool map = std::any_of(below.begin(), below.end(), [](const auto& path) { return !path.ends_with("[]"); });
+      if (!key.ends_with('*')) add(key + (map ? "." : "="), std::string(doc_of(row)));
+    }
+  }
+
   void add_jobs() {
     for (Candidate& job : sources_.jobs()) completion_.candidates.push_back(std::move(job));
     if (!completion_.candidates.empty()) add("last", "the newest");
@@ -160,6 +197,7 @@ class Answer {
   const Command& command_;
   const Line& line_;
   const Sources& sources_;
+  std::string beginning_;
   Completion completion_;
 };
 
@@ -170,6 +208,7 @@ Completion complete_command(const std::vector<Command>& commands, const Command&
   const Line line = read_line(flags, {words.begin() + 1, words.end() - 1});
   Answer answer(commands, command, line, sources);
   if (line.program) return {.candidates = {}, .files = Files::kAny};
+  answer.set_beginning(current);
   if (line.waiting != nullptr) {
     answer.add_kind(line.waiting->value);
     return answer.fitting(current);
@@ -177,6 +216,7 @@ Completion complete_command(const std::vector<Command>& commands, const Command&
   const std::size_t equals = current.find('=');
   if (current.starts_with("--") && equals != std::string::npos) {
     const Flag* flag = find_flag(flags, current);
+    answer.set_beginning(current.substr(equals + 1));
     if (flag != nullptr) answer.add_kind(flag->value);
     Completion values = answer.fitting(current.substr(equals + 1));
     // bash replaces what is behind the `=` alone, the others the whole word.

@@ -22,7 +22,7 @@ _monarch() {
     :files) COMPREPLY+=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null ;;
     :folders) COMPREPLY+=($(compgen -d -- "$current")); compopt -o filenames 2>/dev/null ;;
   esac
-  [ ${#COMPREPLY[@]} -ne 1 ] || [[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
+  [ ${#COMPREPLY[@]} -ne 1 ] || [[ ${COMPREPLY[0]} != *[=.] ]] || compopt -o nospace 2>/dev/null
   return 0
 }
 complete -F _monarch monarch

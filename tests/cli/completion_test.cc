@@ -9,7 +9,7 @@ namespace monarch {
 namespace {
 
 std::vector<Command> some_commands() {
-  std::vector<Command> commands(3);
+  std::vector<Command> commands(4);
   commands[0].name = "run";
   commands[0].summary = "run a spec";
   commands[0].flags = {{.name = "mesh", .value = "MESH", .help = "of this mesh"},
@@ -21,6 +21,11 @@ std::vector<Command> some_commands() {
   commands[1].positionals = {{.name = "JOB", .help = ""}, {.name = "SIGNAL", .help = "", .required = true}};
   commands[2].name = "secret";
   commands[2].hidden = true;
+  commands[3].name = "explain";
+  commands[3].flags = {{.name = "set", .value = "PATH=VALUE", .help = "", .repeatable = true},
+                       {.name = "exit-code", .value = "WHICH", .help = ""},
+                       {.name = "launch", .value = "WHERE", .help = ""}};
+  commands[3].positionals = {{.name = "KEY", .help = ""}, {.name = "SPEC", .help = ""}};
   return commands;
 }
 
@@ -44,8 +49,8 @@ std::string words_of(const std::vector<std::string>& words) {
 }  // namespace
 
 TEST(Completion, OffersCommandsThatAreShown) {
-  EXPECT_EQ(words_of({""}), "run signal help ");
-  EXPECT_EQ(words_of({}), "run signal help ");
+  EXPECT_EQ(words_of({""}), "run signal explain help ");
+  EXPECT_EQ(words_of({}), "run signal explain help ");
   EXPECT_EQ(words_of({"s"}), "signal ");
   EXPECT_EQ(words_of({"help", "r"}), "run ");
   EXPECT_EQ(words_of({"nosuch", ""}), "");
@@ -66,6 +71,21 @@ TEST(Completion, OffersValuesByTheirKind) {
   EXPECT_EQ(ask({"run", "--artifacts", ""}).files, Files::kFolders);
   EXPECT_EQ(ask({"run", ""}).files, Files::kAny);
   EXPECT_EQ(ask({"run", "--", "pyt"}).files, Files::kAny);
+}
+
+TEST(Completion, OffersTheKeysOfASpecLevelByLevel) {
+  EXPECT_EQ(words_of({"explain", "superv"}), "supervisor supervision ");
+  EXPECT_EQ(words_of({"explain", "supervision.le"}), "supervision.lease ");
+  EXPECT_EQ(words_of({"explain", "meshes."}), "meshes.* ");
+  EXPECT_EQ(words_of({"explain", "meshes.trainer.resources.c"}), "meshes.trainer.resources.cpus ");
+  EXPECT_EQ(words_of({"explain", "nosuch.x"}), "");
+  EXPECT_EQ(words_of({"explain", "E010"}).substr(0, 6), "E0101 ");
+  EXPECT_EQ(words_of({"explain", "--set", "superv"}), "supervisor. supervision. ");
+  EXPECT_EQ(words_of({"explain", "--set", "time"}), "time_limit= ");
+  EXPECT_EQ(words_of({"explain", "--set", "meshes."}), "") << "names of one's own";
+  EXPECT_EQ(words_of({"explain", "--set=meshes.m.env_p"}), "--set=meshes.m.env_pass= ");
+  EXPECT_EQ(words_of({"explain", "--exit-code", ""}), "rank class ");
+  EXPECT_EQ(words_of({"explain", "--launch", ""}), "local ");
 }
 
 TEST(Completion, TakesAValueBehindAnEqualsSignAsEachShellWritesIt) {
