@@ -1,9 +1,12 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -56,6 +59,46 @@ void keep_folder(Translation& translation, const std::string& path) {
     translation.workdir->text.pop_back();
 }
 
+// The file that PATH means by a name; empty: none.
+std::string in_path(std::string_view search_path, const std::string& name) {
+  for (bool more = true; more;) {
+    const std::size_t colon = search_path.find(':');
+    const std::string file = text(search_path.substr(0, colon), "/", name);
+    const UniqueFd there(::open(file.c_str(), O_PATH | O_CLOEXEC));
+    struct stat status {};
+    if (there.valid() && ::fstat(there.get(), &status) == 0 && S_ISREG(status.st_mode)) return file;
+    more = colon != std::string_view::npos;
+    search_path.remove_prefix(more ? colon + 1 : search_path.size());
+  }
+  return "";
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error);  // false where one is not there
+}
+
+// What `#!/usr/bin/python3 -s` in torchrun's first line names, where python3 of PATH is another; empty: there is no such line.
+std::string interpreter_of_torchrun(std::string_view search_path) {
+  constexpr std::streamsize kLongest = 256;
+  std::ifstream file(in_path(search_path, "torchrun"), std::ios::binary);
+  std::array<char, kLongest> begin{};
+  file.read(begin.data(), kLongest);
+  std::string_view line(begin.data(), static_cast<std::size_t>(file.gcount()));
+  line = line.substr(0, line.find('\n'));
+  if (!line.starts_with("#!/")) return "";
+  const std::string interpreter(line.substr(2, line.find_first_of(" \t\r", 2) - 2));
+  const bool is_python = interpreter.find("/python", interpreter.rfind('/')) != std::string::npos;
+  return is_python && !same_file(interpreter, in_path(search_path, "python3")) ? interpreter : "";
+}
+
+// What the launcher would have taken from this shell and this machine.
+void take_surroundings(Translation& translation, const Environment& shell) {
+  if (shell.has("OMP_NUM_THREADS")) leave_threads_to_shell(translation, shell.get("OMP_NUM_THREADS"));
+  const std::string interpreter = interpreter_of_torchrun(shell.get("PATH"));
+  if (!interpreter.empty()) use_interpreter(translation, interpreter);
+}
+
 // Nothing: stderr says why.
 std::optional<std::string> translated_spec(const std::string& line, const std::string& path, const Context& context) {
   TranslatedLine translated = translate_line(line);
@@ -64,6 +107,7 @@ std::optional<std::string> translated_spec(const std::string& line, const std::s
     return std::nullopt;
   }
   auto& translation = std::get<Translation>(translated);
+  take_surroundings(translation, context.env);
   keep_folder(translation, path);
   std::string spec = spec_of(translation, line);
   const SpecOutcome outcome = load_spec({.name = path, .text = spec, .directory = "/"});

@@ -70,7 +70,7 @@ class Reader {
     if (sign != std::string::npos) {
       if (flag->takes == Takes::kNothing)
         return refused(text("`", name, "` takes no value"), text("write `", name, "`"));
-      return use(*flag, name, {.text = word.text.substr(sign + 1), .expands = word.expands});
+      return use(*flag, name, {.text = word.text.substr(sign + 1), .expands = word.expands, .pattern = word.pattern});
     }
     return read_value(*flag, name);
   }
@@ -85,7 +85,7 @@ class Reader {
       rest.erase(0, 1);
       if (flag->takes == Takes::kValue && !rest.empty()) {
         if (rest.front() == '=') rest.erase(0, 1);
-        return use(*flag, name, {.text = rest, .expands = word.expands});
+        return use(*flag, name, {.text = rest, .expands = word.expands, .pattern = word.pattern});
       }
       if (auto wrong = read_value(*flag, name)) return wrong;
     }
@@ -101,6 +101,7 @@ class Reader {
       const ShellWord& word = words_[at_++];
       value.text += text(i > 0 ? " " : "", word.text);
       value.expands = value.expands || word.expands;
+      if (value.pattern == '\0') value.pattern = word.pattern;
     }
     return use(flag, name, value);
   }
@@ -113,6 +114,10 @@ class Reader {
     }
     if (value.expands) {
       return refused(text("`", shown, "`: variables are not expanded"), "write the value instead");
+    }
+    // A shell leaves node[01-04] as it is where no file is called so.
+    if (value.pattern == '*' || value.pattern == '?') {
+      return refused(text("`", shown, "`: names of files are not looked up"), "write the value instead, or quote it");
     }
     const auto wrong = flag.use(translation_, value.text);
     return wrong ? std::optional(refused(text("`", shown, "`: ", *wrong), "")) : std::nullopt;

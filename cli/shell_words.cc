@@ -64,7 +64,13 @@ class Splitter {
         return refuse(text("`", c, "` is for a shell; one command alone can be translated, and quotes keep it"));
       case '*':
       case '?':
-      case '[': return refuse(text("`", c, "` stands for names of files, which are not looked up; quotes keep it"));
+      case '[':
+        if (word_.pattern == '\0') {
+          word_.pattern = c;
+          word_.pattern_at = at_ + 1;
+        }
+        add(c);
+        break;
       case '~':
         if (!in_word_) return refuse("`~` is not expanded: write the whole path, or quote it");
         add(c);

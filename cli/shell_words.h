@@ -15,7 +15,9 @@ namespace monarch {
 
 struct ShellWord {
   std::string text;
-  bool expands = false;  // has a $ that a shell would have replaced
+  bool expands = false;        // has a $ that a shell would have replaced
+  char pattern = '\0';         // has this one of * ? [ without quotes: it may stand for names of files
+  std::size_t pattern_at = 0;  // and where in the line, from 1
   bool operator==(const ShellWord&) const = default;
 };
 

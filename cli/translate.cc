@@ -41,7 +41,11 @@ std::optional<TranslatedLine> try_torch(const std::vector<ShellWord>& words) {
   if (words.empty()) return std::nullopt;
   const std::string& first = words.front().text;
   const std::vector<ShellWord> rest(words.begin() + 1, words.end());
-  if (base_name(first) == "torchrun") return translate_torchrun(rest, python_beside(first));
+  if (base_name(first) == "torchrun") {
+    TranslatedLine translated = translate_torchrun(rest, python_beside(first));
+    if (auto* found = std::get_if<Translation>(&translated)) found->in_path = first == "torchrun";
+    return translated;
+  }
   const std::string module = is_python(first) ? torch_module(words) : "";
   if (module == "torch.distributed.run") return translate_torchrun(behind_module(words), first);
   if (module == "torch.distributed.launch") return translate_torch_launch(behind_module(words), first);
@@ -67,10 +71,19 @@ Complaint unexpanded(const std::string& word) {
           .help = "write the value instead, or put it into single quotes if the program is to see it as it is"};
 }
 
+Complaint not_looked_up(const ShellWord& word) {
+  return {.id = "E0932",
+          .message = text("`", word.pattern,
+                          "` stands for names of files, which are not looked up; quotes keep it (character ",
+                          word.pattern_at, ")"),
+          .help = ""};
+}
+
 // The first carried word that a shell would have changed.
 std::optional<Complaint> check_words(const Translation& t) {
   for (const ShellWord& word : t.program) {
     if (word.expands) return unexpanded(word.text);
+    if (word.pattern != '\0') return not_looked_up(word);
   }
   for (const auto& [name, value] : t.env) {
     if (value.expands) return unexpanded(text(name, "=", value.text));
@@ -143,9 +156,24 @@ TranslatedLine translate_line(std::string_view line) {
   return translated;
 }
 
+void leave_threads_to_shell(Translation& translation, const std::string& value) {
+  if (!translation.sets_threads) return;
+  std::erase_if(translation.env, [](const auto& variable) { return variable.first == "OMP_NUM_THREADS"; });
+  translation.sets_threads = false;
+  translation.notes.push_back(text("OMP_NUM_THREADS: is ", printable(value),
+                                   " in this shell, and the ranks have it from the shell that runs them"));
+}
+
+void use_interpreter(Translation& translation, const std::string& interpreter) {
+  if (!translation.in_path || translation.program.front().text != "python3") return;
+  translation.program.front().text = interpreter;
+  translation.notes.push_back(text("python3: torchrun of this machine runs under ", printable(interpreter)));
+}
+
 TranslatedLine translate_inner(Translation outer) {
   const auto translated = try_torch(outer.program);
   if (!translated) return outer;
+  outer.place.clear();  // torchrun tells its ranks their place
   if (std::holds_alternative<Complaint>(*translated)) return *translated;
   Translation inner = std::get<Translation>(*translated);
   if (outer.per_host != "1")

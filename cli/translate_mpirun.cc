@@ -136,6 +136,11 @@ Wrong use_bind(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
+// --bind-to-core is --bind-to core, as it once was written.
+Use bind_to(std::string what) {
+  return [what = std::move(what)](Translation& t, const std::string&) { return use_bind(t, what); };
+}
+
 std::vector<ForeignFlag> table_of(Slots& slots) {
   return {
       {.names = "-n|-np|--n|--np|-c", .use = number(slots.ranks)},
@@ -149,6 +154,15 @@ std::vector<ForeignFlag> table_of(Slots& slots) {
       {.names = "--bind-to|-bind-to", .use = use_bind},
       {.names = "--rank-by|-rank-by", .note = "ranks of a host are neighbours"},
       {.names = "--oversubscribe|-oversubscribe", .takes = Takes::kNothing, .note = "cores are shared unless bound"},
+      {.names = "--nooversubscribe|-nooversubscribe",
+       .takes = Takes::kNothing,
+       .note = "`resources: {cpus: 1, bind: core}` gives each rank a core of its own"},
+      {.names = "--bind-to-core|-bind-to-core", .takes = Takes::kNothing, .use = bind_to("core")},
+      {.names = "--bind-to-socket|-bind-to-socket", .takes = Takes::kNothing, .use = bind_to("socket")},
+      {.names = "--bind-to-none|-bind-to-none", .takes = Takes::kNothing, .use = bind_to("none")},
+      {.names = "--bycore|-bycore|--byslot|-byslot|--bynode|-bynode",
+       .takes = Takes::kNothing,
+       .note = "ranks of a host are neighbours"},
       {.names = "--allow-run-as-root", .takes = Takes::kNothing, .note = "not needed"},
       {.names = "--tag-output|-tag-output|--timestamp-output|-l", .takes = Takes::kNothing, .note = kOutput},
       {.names = "--output-filename|-output-filename|--output", .note = kOutput},
@@ -212,6 +226,11 @@ TranslatedLine translate_mpirun(std::vector<ShellWord> words) {
   if (auto wrong = place(t, slots)) return *wrong;
   t.notes.emplace_back(
       "there is no PMI server: a program that calls MPI_Init runs alone; RANK and WORLD_SIZE tell its place");
+  const std::uint32_t per_host = positive(t.per_host).value_or(1);
+  t.place = {{"OMPI_COMM_WORLD_RANK", "$(self.rank)"},
+             {"OMPI_COMM_WORLD_SIZE", text(t.hosts * per_host)},
+             {"OMPI_COMM_WORLD_LOCAL_RANK", "$(self.local_rank)"},
+             {"OMPI_COMM_WORLD_LOCAL_SIZE", text(per_host)}};
   t.program = std::move(words);
   return translate_inner(std::move(t));
 }

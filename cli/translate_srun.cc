@@ -1,6 +1,7 @@
 // srun, and the flags that sbatch shares with it.
 
 #include <algorithm>
+#include <cctype>
 
 #include "cli/foreign_flags.h"
 #include "supervisor/spec/hostlist.h"
@@ -277,6 +278,29 @@ std::optional<Complaint> place_tasks(Translation& t, const Counts& counts) {
   return std::nullopt;
 }
 
+// What a program that was written for srun reads: `per_host` is a number here.
+void tell_place(Translation& t) {
+  const std::uint32_t per_host = positive(t.per_host).value_or(1);
+  t.place = {{"SLURM_PROCID", "$(self.rank)"},
+             {"SLURM_LOCALID", "$(self.local_rank)"},
+             {"SLURM_NTASKS", text(t.hosts * per_host)},
+             {"SLURM_NNODES", text(t.hosts)}};
+}
+
+// Of Slurm's variables that the line itself names, those that nobody sets.
+void note_variables(Translation& t, const std::string& word) {
+  constexpr std::string_view kFront = "SLURM_";
+  for (std::size_t at = word.find(kFront); at != std::string::npos; at = word.find(kFront, at + 1)) {
+    std::size_t end = at;
+    while (end < word.size() && (std::isalnum(static_cast<unsigned char>(word[end])) != 0 || word[end] == '_')) ++end;
+    const std::string name = word.substr(at, end - at);
+    const auto known = [&](const auto& variable) { return variable.first == name; };
+    const std::string note = text(name, ": is not set here; `monarch plan --env` shows what is");
+    const bool noted = std::find(t.notes.begin(), t.notes.end(), note) != t.notes.end();
+    if (!noted && std::none_of(t.place.begin(), t.place.end(), known)) t.notes.push_back(note);
+  }
+}
+
 }  // namespace
 
 TranslatedLine translate_srun(std::vector<ShellWord> words) {
@@ -288,10 +312,8 @@ TranslatedLine translate_srun(std::vector<ShellWord> words) {
   if (auto wrong = place_tasks(t, counts)) return *wrong;
   if (!counts.kill_on_bad_exit)
     t.notes.emplace_back("srun without -K lets the others go on when one task fails; a failure stops its gang here");
-  for (const ShellWord& word : words) {
-    if (word.text.find("SLURM_") != std::string::npos)
-      t.notes.push_back(text("`", word.text, "`: SLURM_PROCID and its like are RANK, LOCAL_RANK and WORLD_SIZE here"));
-  }
+  tell_place(t);
+  for (const ShellWord& word : words) note_variables(t, word.text);
   t.program = std::move(words);
   return translate_inner(std::move(t));
 }

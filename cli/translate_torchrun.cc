@@ -140,12 +140,21 @@ std::vector<ShellWord> program_of(std::vector<ShellWord> words, const ScriptOpti
   return program;
 }
 
+// Python's argparse, which reads torchrun's line, takes one `--` for itself: in front of the script, or right behind it.
+void drop_separator(const std::vector<ShellWord>& all, std::vector<ShellWord>& words) {
+  const std::size_t flags = all.size() - words.size();
+  const bool in_front = flags > 0 && all[flags - 1].text == "--";
+  if (!in_front && words.size() > 1 && words[1].text == "--") words.erase(words.begin() + 1);
+}
+
 TranslatedLine translate(std::vector<ShellWord> words, const std::string& python, bool old_launch) {
   Translation t;
   t.launcher = old_launch ? "torch.distributed.launch" : "torchrun";
   ScriptOptions script;
   const FlagGrammar grammar{.launcher = t.launcher, .underscores = true};
+  const std::vector<ShellWord> all = words;
   if (auto wrong = read_foreign_flags(grammar, table_of(script), t, words)) return *wrong;
+  drop_separator(all, words);
   if (words.empty()) return refused("is given no script", "");
   if (script.module && script.no_python) return refused("takes either --module or --no-python", "");
   if (script.run_path) t.notes.emplace_back("--run-path: the script is run by the interpreter itself");

@@ -80,7 +80,15 @@ std::string mesh_of(const Translation& t) {
   }
   const std::string_view threads =
       t.sets_threads ? "   # OMP_NUM_THREADS as torchrun sets it unless your shell does" : "";
-  if (!env.empty()) out += text(indent, "env: {", join(env, ", "), "}", threads, "\n");
+  if (t.place.empty() && !env.empty()) out += text(indent, "env: {", join(env, ", "), "}", threads, "\n");
+  if (!t.place.empty()) {
+    out += text(indent, "env:   # those from ", t.place.front().first, " on are ", t.launcher,
+                "'s own: not needed where nothing reads them\n");
+    for (const std::string& variable : env) out += text(indent, "  ", variable, "\n");
+    for (const auto& [name, value] : t.place) {
+      if (std::find(seen.begin(), seen.end(), name) == seen.end()) out += text(indent, "  ", name, ": ", value, "\n");
+    }
+  }
   if (!t.env_pass.empty()) out += text(indent, "env_pass: ", yaml_list(t.env_pass), "\n");
   if (t.workdir) out += text(indent, "workdir: ", yaml_scalar(t.workdir->text), "\n");
   out += keys_of(t, "meshes.*.resources", indent);

@@ -23,11 +23,13 @@ struct Translation {
   std::string job;       // a name, or empty: from the program's
   std::string mesh = "trainer";
   std::uint32_t hosts = 1;
+  bool in_path = false;  // it is a torchrun that PATH finds, and its script runs under the python of that
   bool hosts_written = false;
   std::string per_host = "1";  // a number, or auto
   std::vector<ShellWord> program;
   std::vector<std::pair<std::string, ShellWord>> env;
-  bool sets_threads = false;  // OMP_NUM_THREADS is in `env` because torchrun would set it
+  bool sets_threads = false;                               // OMP_NUM_THREADS is in `env` because torchrun would set it
+  std::vector<std::pair<std::string, std::string>> place;  // variables by which the launcher tells a program its place
   std::vector<std::string> env_pass;
   std::optional<ShellWord> workdir;
   std::map<std::string, std::string> keys;  // of a row of the schema, "meshes.*.resources.gpus", to its value
@@ -48,6 +50,11 @@ TranslatedLine translate_mpirun(std::vector<ShellWord> words);
 
 // The program that srun or mpirun would start may be a launcher, too: what `outer` asks for, started by that one.
 TranslatedLine translate_inner(Translation outer);
+
+// torchrun leaves an OMP_NUM_THREADS of the shell as it is, and so do ranks of this machine: then the spec does not say it.
+void leave_threads_to_shell(Translation& translation, const std::string& value);
+// `interpreter` is the python that the torchrun of PATH is written for, where that is not the python3 of PATH.
+void use_interpreter(Translation& translation, const std::string& interpreter);
 
 // Whether this build does what the key says; `path` is that of a row.
 bool is_honoured_here(const std::string& path, const std::string& value);

@@ -41,12 +41,20 @@ TEST(ShellWords, MarksWhatAShellWouldExpand) {
 
 TEST(ShellWords, RefusesWhatOnlyAShellCanDo) {
   for (const char* line : {"a | b", "a && b", "a; b", "a > f", "a < f", "(a)", "a & ", "a $(b)", "a \"$(b)\"", "a `b`",
-                           "a \"`b`\"", "a *.py", "a ?", "a [ab]", "a ~/b", "~", "a\nb"}) {
+                           "a \"`b`\"", "a ~/b", "~", "a\nb"}) {
     EXPECT_EQ(shown(line).find("refused: "), 0U) << line << " " << shown(line);
   }
   EXPECT_EQ(shown("a '|' \"*\" \\? b~ 'x;y'"), "a|||*|?|b~|x;y");
   EXPECT_EQ(shown("a | b"),
             "refused: `|` is for a shell; one command alone can be translated, and quotes keep it (character 3)");
+}
+
+TEST(ShellWords, MarksWhatMayStandForNamesOfFiles) {
+  const auto words = split_shell_words("a *.py 'b?' node[01-02]? c").value();
+  EXPECT_EQ(words[1], (ShellWord{.text = "*.py", .pattern = '*', .pattern_at = 3}));
+  EXPECT_EQ(words[2], (ShellWord{.text = "b?"})) << "quoted";
+  EXPECT_EQ(words[3], (ShellWord{.text = "node[01-02]?", .pattern = '[', .pattern_at = 17})) << "the first of them";
+  EXPECT_EQ(words[4], (ShellWord{.text = "c"}));
 }
 
 TEST(ShellWords, NamesWhatIsNotClosed) {

@@ -57,6 +57,32 @@ class Translated(harness.MonarchTest):
         theirs = self.start_program("/bin/sh", "-c", line).finished(timeout=90)
         self.assertEqual(theirs.status, 0, theirs)
         self.assertEqual(found, self.reports(theirs.out))
+        # Python's argparse takes a `--` behind the script for itself; one further on is the script's.
+        for words in ("report.py -- --x -- y", "-- report.py -- --x"):
+            dashes = line.replace("report.py --lr 0.1 'a b'", words)
+            os.remove(self.path("work", "t.yaml"))
+            theirs = self.start_program("/bin/sh", "-c", dashes).finished(timeout=90)
+            self.assertEqual(self.run_spec(dashes), self.reports(theirs.out), words)
+
+    def test_torchrun_leaves_the_threads_of_the_shell(self):
+        self.write("report.py", REPORT)
+        self.environment["OMP_NUM_THREADS"] = "3"
+        line = f"{sys.executable} -m torch.distributed.run --nproc-per-node 2 report.py"
+        self.assertEqual(self.run_spec(line), self.expected(2, [], OMP_NUM_THREADS="3"))
+
+    def test_a_torchrun_in_path_brings_its_own_python(self):
+        self.write("report.py", REPORT)
+        os.makedirs(self.path("bin"))
+        own = os.path.join(self.path("bin"), "python-of-torch")
+        os.symlink(os.path.realpath("/bin/sh"), own)  # another file than any python3: only its name is looked at
+        with open(os.path.join(self.path("bin"), "torchrun"), "w", encoding="utf-8") as file:
+            file.write(f"#!{own} -s\n")
+        os.chmod(file.name, 0o755)
+        self.environment["PATH"] = self.path("bin") + ":" + self.environment["PATH"]
+        done = self.monarch("init", "--from", "torchrun report.py", "-")
+        self.assertEqual(done.status, 0, done)
+        self.assertIn(f"program: [{own}, -u, report.py]", done.out)
+        self.assertIn(f"torchrun of this machine runs under {own}", done.err)
 
     def test_torchrun_of_two_nodes(self):
         self.write("report.py", REPORT)
@@ -79,6 +105,23 @@ class Translated(harness.MonarchTest):
         root = "--allow-run-as-root --oversubscribe" if os.geteuid() == 0 else "--oversubscribe"
         theirs = self.start_program("/bin/sh", "-c", line.replace("mpirun", "mpirun " + root)).finished(timeout=60)
         self.assertEqual((theirs.status, theirs.out), (done.status, done.out), theirs)
+
+    def test_programs_find_their_place_as_srun_and_mpirun_tell_it(self):
+        self.write("place.sh", "echo $SLURM_PROCID/$SLURM_NTASKS on $SLURM_NNODES: $SLURM_LOCALID\n")
+        done = self.monarch("run", self.translate("srun -N 2 -n 4 /bin/sh place.sh"), "--no-prefix")
+        self.assertEqual(sorted(done.out.splitlines()), ["0/4 on 2: 0", "1/4 on 2: 1", "2/4 on 2: 0", "3/4 on 2: 1"], done)
+        os.remove(self.path("work", "t.yaml"))
+        self.write("place.sh", "echo $OMPI_COMM_WORLD_RANK/$OMPI_COMM_WORLD_SIZE: "
+                   "$OMPI_COMM_WORLD_LOCAL_RANK/$OMPI_COMM_WORLD_LOCAL_SIZE\n")
+        line = "mpirun -np 2 /bin/sh place.sh"
+        done = self.monarch("run", self.translate(line), "--no-prefix")
+        self.assertEqual(sorted(done.out.splitlines()), ["0/2: 0/2", "1/2: 1/2"], done)
+        self.assert_nothing_left()
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed: not compared with it")
+        root = "--allow-run-as-root --oversubscribe" if os.geteuid() == 0 else "--oversubscribe"
+        theirs = self.start_program("/bin/sh", "-c", line.replace("mpirun", "mpirun " + root)).finished(timeout=60)
+        self.assertEqual(sorted(theirs.out.splitlines()), sorted(done.out.splitlines()), theirs)
 
     def test_srun(self):
         self.write("report.py", REPORT)
