@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
+#include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/table.h"
 #include "supervisor/client/start_supervisor.h"
@@ -100,9 +101,17 @@ std::string report(const Findings& findings, bool colour) {
 }
 
 int run_doctor(const Arguments& arguments, Context& context) {
+  const bool has_spec = !arguments.positionals().empty() || arguments.has("file");
+  for (const char* flag : {"set", "launch"}) {
+    if (has_spec || !arguments.has(flag) || arguments.from_variable(flag)) continue;
+    say_error(context.terminal, {.id = "E0903",
+                                 .message = text("`--", flag, "` changes a spec, and none is named"),
+                                 .help = text("usage: monarch doctor SPEC --", flag, " …")});
+    return kExitUsage;
+  }
   std::vector<Check> checks = local_checks(context);
-  if (!arguments.positionals().empty()) {
-    const std::optional<SpecInput> input = take_spec(arguments.positional(0), context.terminal);
+  if (has_spec) {
+    const std::optional<SpecInput> input = take_spec(arguments, context);
     if (!input) return kExitUsage;
     for (Check& check : doctor::spec_checks(input->spec, context.env.all())) checks.push_back(std::move(check));
   }
@@ -118,20 +127,24 @@ int run_doctor(const Arguments& arguments, Context& context) {
     return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.health == health; });
   };
   const auto failed = count(Health::kFailed);
-  say_note(context.terminal, text(findings.size(), " findings: ", failed, " failed, ", count(Health::kWarning),
-                                  " warnings, ", count(Health::kNote), " notes"));
+  const auto counted = [](auto number, std::string_view one) { return text(number, one, number == 1 ? "" : "s"); };
+  say_note(context.terminal,
+           text(findings.size(), " findings: ", failed, " failed, ", counted(count(Health::kWarning), " warning"), ", ",
+                counted(count(Health::kNote), " note")));
   return failed > 0 ? 1 : static_cast<int>(kExitOk);
 }
 
 }  // namespace
 
 Command doctor_command() {
+  std::vector<Flag> flags = {{.name = "json", .value = "", .help = "one object per line"}};
+  for (Flag& flag : overlay_flags()) flags.push_back(std::move(flag));
   return {.name = "doctor",
           .summary = "look whether this machine can run jobs, and what a spec needs of it",
           .description =
               "Places, limits, clocks, devices, versions, and what earlier jobs left; with a spec also its programs,\n"
-              "folders and addresses. Each check has 5 s. Exit code 0, or 1 if a check failed.",
-          .flags = {{.name = "json", .value = "", .help = "one object per line"}},
+              "folders, GPUs, cores, ports and addresses. Each check has 5 s. Exit code 0, or 1 if a check failed.",
+          .flags = std::move(flags),
           .positionals = {{.name = "SPEC", .help = "a YAML file"}},
           .run = run_doctor};
 }

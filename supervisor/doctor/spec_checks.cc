@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "supervisor/core/placement.h"
+#include "supervisor/doctor/need_checks.h"
+#include "supervisor/journal/runtime_dir.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -29,9 +31,9 @@ std::string variable(const MeshSpec& mesh, const Variables& environment, const s
 
 bool expands(std::string_view word) { return word.find("$(") != std::string_view::npos; }
 
-Finding check_program(const MeshSpec& mesh, const std::string& check, const std::string& workdir,
-                      const Variables& environment) {
-  const std::string& program = mesh.program.front();
+// `wrap` starts the program, where there is one.
+Finding check_program(const MeshSpec& mesh, const std::string& check, const std::string& program,
+                      const std::string& workdir, const Variables& environment) {
   if (expands(program))
     return {.check = check, .health = Health::kNote, .found = printable(program) + " is known only later"};
   std::string path = variable(mesh, environment, "PATH");
@@ -58,7 +60,10 @@ Findings check_mesh(const MeshSpec& mesh, const std::string& directory, const Va
                         .means = text("the ranks of ", mesh.name, " cannot start in it"),
                         .fix = "make it, or change `workdir`"});
   }
-  if (!mesh.program.empty()) findings.push_back(check_program(mesh, check, workdir, environment));
+  if (!mesh.wrap.empty()) findings.push_back(check_program(mesh, check, mesh.wrap.front(), workdir, environment));
+  if (mesh.wrap.empty() && !mesh.program.empty()) {
+    findings.push_back(check_program(mesh, check, mesh.program.front(), workdir, environment));
+  }
   for (const std::string& name : mesh.env_pass) {
     if (name.find('*') != std::string::npos || environment.contains(name)) continue;
     findings.push_back({.check = check,
@@ -130,6 +135,17 @@ std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment
                         return check_mesh(mesh, directory, environment);
                       }});
   }
+  const std::string locks = runtime_dir_path(StateEnvironment::of_this_process());
+  checks.push_back({.name = "resources", .run = [spec, environment, locks] {
+                      const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
+                      return check_resources(
+                          spec,
+                          inventory_of_this_machine(visible == environment.end()
+                                                        ? std::nullopt
+                                                        : std::optional<std::string>(visible->second)),
+                          locks);
+                    }});
+  checks.push_back({.name = "ports", .run = [spec, locks] { return check_ports(spec, locks); }});
   checks.push_back({.name = "virtual hosts", .run = [spec] { return check_hosts(spec); }});
   return checks;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a spec needs of this machine: programs, folders, variables, addresses. Nothing is started.
+// What a spec needs of this machine: programs, folders, variables, addresses, GPUs, cores, ports. Nothing is started.
 //
 // Thread: any; they wait for the disk.
 
@@ -14,7 +14,7 @@ namespace monarch::doctor {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-// One check per mesh, and one for the hosts.
+// One check per mesh, then those of resources, ports and hosts.
 std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment);
 
 // The file that would be executed; kNotFound and kInvalid say why there is none.

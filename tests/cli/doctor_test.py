@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 
 import harness
 import jobs
@@ -26,7 +27,7 @@ class Doctor(jobs.JobTest):
         table = self.monarch("doctor", timeout=60)
         self.assertEqual(table.status, done.status)
         self.assertRegex(table.out, r"\ACHECK +STATE +FOUND\n")
-        self.assertRegex(table.err, r"monarch: \d+ findings: \d+ failed, \d+ warnings, \d+ notes\n")
+        self.assertRegex(table.err, r"monarch: \d+ findings: \d+ failed, \d+ warnings?, \d+ notes?\n")
         self.assert_nothing_left()
 
     def test_a_place_that_cannot_hold_jobs_fails(self):
@@ -46,6 +47,20 @@ class Doctor(jobs.JobTest):
         self.assertEqual(done.status, 1, done)
         self.assertEqual(found["mesh m"]["found"], "no no-such-program in PATH")
         self.assertIn("exit code 127", found["mesh m"]["means"])
+        # What it needs of the machine, also where a flag says so.
+        greedy, found = self.findings(good, "--set", "meshes.m.resources.cpus=100000")
+        self.assertEqual(greedy.status, 1, greedy)
+        self.assertTrue(any(f["found"].startswith("v1 needs 200000 cores, and there are ") for f in greedy.json()), greedy)
+        with socket.create_server(("", 0)) as taken:
+            port = taken.getsockname()[1]
+            done, _ = self.findings(self.job("true\n", hosts=1, slots=1, mesh={"ports": {"http": port}}, name="porty"))
+            self.assertEqual(done.status, 1, done)
+            self.assertIn(f"port {port} (http): Address already in use", done.out)
+        done, _ = self.findings(self.job("true\n", mesh={"wrap": ["no-such-wrapper"]}, name="wrapped"))
+        self.assertEqual(done.status, 1, done)
+        self.assertIn("no no-such-wrapper in PATH", done.out)
+        nothing = self.monarch("doctor", "--set", "job=x")
+        self.assertEqual((nothing.status, nothing.out), (2, ""), nothing)
         broken = self.spec("version: 1\n", "broken.yaml")
         self.assertEqual(self.monarch("doctor", broken).status, 2)
 

@@ -1,6 +1,10 @@
 // Checks of `monarch doctor` against machines that are made of files, and checks that hang, crash or lie.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -9,11 +13,13 @@
 
 #include "supervisor/doctor/device_checks.h"
 #include "supervisor/doctor/machine_checks.h"
+#include "supervisor/doctor/need_checks.h"
 #include "supervisor/doctor/run_checks.h"
 #include "supervisor/doctor/spec_checks.h"
 #include "supervisor/doctor/state_checks.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
 
 namespace monarch::doctor {
 
@@ -157,6 +163,82 @@ TEST_F(Doctor, LooksForProgramsAsTheRankWould) {
   EXPECT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].health, Health::kFailed) << "no workdir";
   EXPECT_EQ(findings[1].health, Health::kFine);
+}
+
+// A mesh of `ranks` ranks on one host.
+MeshSpec mesh_of(const std::string& name, std::uint32_t ranks) {
+  MeshSpec mesh;
+  mesh.name = name;
+  mesh.dims = {{"slot", ranks}};
+  mesh.per_host_dims = 1;
+  mesh.program = {"true"};
+  return mesh;
+}
+
+TEST_F(Doctor, LooksForTheProgramThatWraps) {
+  file("/bin/tool", "#!/bin/sh\n");
+  JobSpec spec;
+  spec.directory = root_;
+  spec.launch.hosts = 1;
+  spec.meshes = {mesh_of("m", 1)};
+  spec.meshes[0].wrap = {root_ + "/bin/tool", "-x"};
+  const Findings findings = spec_checks(spec, {}).front().run();
+  EXPECT_EQ(found(findings), text(root_, "/bin/tool cannot be executed\n"));
+  EXPECT_EQ(worst(findings), Health::kFailed);
+}
+
+TEST_F(Doctor, HoldsResourcesAgainstWhatTheMachineHas) {
+  JobSpec spec;
+  spec.launch.hosts = 2;
+  spec.meshes = {mesh_of("a", 2), mesh_of("b", 1)};
+  spec.meshes[0].resources.cpus = 2;
+  spec.meshes[1].resources.gpus = 1;
+  spec.meshes[1].resources.cpus = 1;
+  const HostInventory two_gpus{.cpus = 5, .gpus = {{.index = 0, .uuid = "GPU-a"}, {.index = 1, .uuid = "GPU-b"}}};
+  EXPECT_EQ(found(check_resources(spec, two_gpus, root_)),
+            "needs 4 cores, which are there\nneeds 1 GPU and 1 core, which are there\n");
+  const Findings few = check_resources(spec, {.cpus = 4, .gpus = {}}, root_);
+  EXPECT_EQ(worst(few), Health::kFailed);
+  EXPECT_EQ(few[0].health, Health::kFine);
+  EXPECT_EQ(few[1].found, "v2 needs 1 GPU, and there are 0");
+  const Findings cores = check_resources(spec, {.cpus = 4, .gpus = two_gpus.gpus}, root_);
+  EXPECT_EQ(cores[1].found,
+            "v2 needs 1 core besides the 4 that other meshes and virtual hosts of its machine have, and there are 4");
+}
+
+TEST_F(Doctor, NamesTheJobThatHasAPortOrAGpu) {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::uint16_t taken = ntohs(address.sin_port);
+  JobSpec spec;
+  spec.launch.hosts = 1;
+  spec.meshes = {mesh_of("m", 1)};
+  spec.meshes[0].resources.gpus = 1;
+  spec.meshes[0].ports = {{.name = "http", .fixed = taken}, {.name = "any", .fixed = {}}};
+  const Findings findings = check_ports(spec, root_ + "/locks");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].health, Health::kFailed);
+  EXPECT_EQ(findings[0].found, text("port ", taken, " (http): Address already in use"));
+  EXPECT_EQ(worst(check_ports(spec, root_)), Health::kFailed);
+
+  // A lock counts as long as its holder lives.
+  file(text("/locks/port-", taken, ".demo-12ab.77.lock"), "");
+  file("/locks/gpu-GPU-a.other-0001.78.lock", "");
+  EXPECT_EQ(holder_of(text("port-", taken), root_ + "/locks"), std::nullopt);
+  const UniqueFd lock(::open(text(root_, "/locks/port-", taken, ".demo-12ab.77.lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  EXPECT_EQ(check_ports(spec, root_ + "/locks")[0].found, text("port ", taken, " (http) is held by job demo-12ab"));
+  const UniqueFd gpu(::open((root_ + "/locks/gpu-GPU-a.other-0001.78.lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(gpu.get(), LOCK_EX), 0);
+  const HostInventory inventory{.cpus = 1, .gpus = {{.index = 3, .uuid = "GPU-a"}}};
+  EXPECT_EQ(found(check_resources(spec, inventory, root_ + "/locks")),
+            "needs 1 GPU, which are there\nGPU 3 is held by job other-0001\n");
 }
 
 TEST(RunChecks, SurvivesWhatHangsAndWhatCrashes) {
