@@ -31,6 +31,7 @@ std::string line_of(const std::string& id, const JobRemains& remains, bool dry) 
   std::vector<std::string> parts;
   if (remains.processes > 0) parts.push_back(counted(remains.processes, "process"));
   if (!remains.sockets.empty()) parts.push_back(counted(remains.sockets.size(), "socket"));
+  if (remains.groups > 0) parts.push_back(counted(remains.groups, "cgroup"));
   parts.push_back(text(counted(remains.files.entries, "file"), " of ", size_text(remains.files.bytes)));
   return text(dry ? "would remove " : "removed ", id, ": ", join(parts, ", "), "\n");
 }
@@ -142,7 +143,7 @@ Command rm_command() {
       .name = "rm",
       .summary = "remove what is kept of jobs that are over, and what still runs of them",
       .description =
-          "Removes logs, journal, sockets and keys, after it has ended by KILL every process that carries a\n"
+          "Removes logs, journal, sockets, cgroups and keys, after it has ended by KILL every process that carries a\n"
           "mark of the job. If one of the jobs lives, it is named and nothing is removed.",
       .flags = {{.name = "all", .value = "", .help = "all that are over", .letter = 'a'},
                 {.name = "older-than", .value = "DURATION", .help = "all that ended longer ago than this (12h, 7d)"},

@@ -145,7 +145,6 @@ std::vector<std::string> socket_directories_of(const JobView& view, const std::s
 
 struct Remains {
   std::optional<std::string> uuid;
-  std::vector<std::string> hosts;  // names of the folders with its workers' state
   std::vector<Socket> sockets;
   std::vector<std::string> socket_directories;
   bool ended = false;
@@ -202,7 +201,10 @@ Status end_processes(const std::string& id, const std::string& uuid, JobRemains&
 Result<JobRemains> remains_of(const StateDir& state, const std::string& id) {
   MONARCH_ASSIGN(const Remains remains, look(state, id));
   JobRemains found;
-  if (remains.uuid) found.processes = processes_of_job(*remains.uuid).size();
+  if (remains.uuid) {
+    found.processes = processes_of_job(*remains.uuid).size();
+    found.groups = count_job_groups(*remains.uuid);
+  }
   for (const Socket& socket : remains.sockets) found.sockets.push_back(socket.path());
   for (const std::string& folder : remains.socket_directories) found.sockets.push_back(folder);
   MONARCH_ASSIGN(const TreeSize job, measure_tree(state.jobs(), id));
@@ -215,7 +217,10 @@ Result<JobRemains> remove_job(const StateDir& state, const std::string& id) {
   MONARCH_ASSIGN(const JobDirectory job, state.open_job(id));
   MONARCH_ASSIGN(const std::unique_ptr<JobLock> lock, JobLock::take_silently(job.directory));
   JobRemains removed;
-  if (remains.uuid) MONARCH_TRY(end_processes(id, *remains.uuid, removed));
+  if (remains.uuid) {
+    MONARCH_TRY(end_processes(id, *remains.uuid, removed));
+    removed.groups = remove_job_groups(*remains.uuid, kKilled);
+  }
   for (const Socket& socket : remains.sockets) {
     if (::unlinkat(socket.directory.fd(), socket.name.c_str(), 0) != 0 && errno != ENOENT) {
       return errno_error(text("remove ", socket.path()), errno);

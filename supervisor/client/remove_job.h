@@ -1,7 +1,7 @@
 #pragma once
 
-// remove_job(): takes away all that this machine keeps of a job that is over: first what still runs of it, by proof, then its socket,
-// its workers' state and its folder. A job that lives, or may live on another machine, is refused.
+// remove_job(): takes away all that this machine keeps of a job that is over: first what still runs of it, by proof, then its cgroups, its
+// sockets, its workers' state and its folder. A job that lives, or may live on another machine, is refused.
 //
 // It holds the job's lock meanwhile, so that no supervisor can come back. A folder is first renamed, so that one that could be removed
 // in part only is no job any more; finish_removals() takes such rests away.
@@ -23,6 +23,7 @@ namespace monarch {
 struct JobRemains {
   std::size_t processes = 0;
   std::vector<std::string> sockets;
+  std::size_t groups = 0;  // cgroups of its hosts, which keepers left that were killed
   TreeSize files;
 };
 

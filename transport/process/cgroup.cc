@@ -106,6 +106,14 @@ Result<std::unique_ptr<CgroupFolder>> CgroupFolder::own() {
   return std::unique_ptr<CgroupFolder>(new CgroupFolder(std::move(folder), *path));
 }
 
+Result<std::unique_ptr<CgroupFolder>> CgroupFolder::top() {
+  const auto mount = find_mount("cgroup2", "");
+  if (!mount) return Error{ErrorCode::kUnsupported, "no cgroup v2 hierarchy is mounted here"};
+  UniqueFd folder(::open(mount->point.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!folder.valid()) return errno_error(text("opening ", mount->point), errno);
+  return std::unique_ptr<CgroupFolder>(new CgroupFolder(std::move(folder), mount->point));
+}
+
 Result<std::unique_ptr<CgroupFolder>> CgroupFolder::make(const std::string& name) const {
   if (::mkdirat(folder_.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
     return errno_error(text("making ", path_, '/', name), errno);

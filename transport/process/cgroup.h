@@ -20,6 +20,8 @@ class CgroupFolder {
  public:
   // This process's own folder of the v2 hierarchy. kUnsupported where there is none.
   static Result<std::unique_ptr<CgroupFolder>> own();
+  // The top of that hierarchy, as it is mounted here.
+  static Result<std::unique_ptr<CgroupFolder>> top();
   CgroupFolder(const CgroupFolder&) = delete;
   CgroupFolder& operator=(const CgroupFolder&) = delete;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <functional>
 #include <set>
 
 #include "transport/base/clock.h"
@@ -174,6 +175,56 @@ bool sweep_groups(const ContainmentOptions& options) {
   }
   if (job.value()->names().empty()) own.value()->remove(job_folder_name(options));
   return true;
+}
+
+namespace {
+
+constexpr int kDeepestGroup = 16;  // systemd nests some six
+
+using FoundGroup = std::function<void(const CgroupFolder& parent, const CgroupFolder& group)>;
+
+void find_groups(const CgroupFolder& folder, const std::string& name, int depth, const FoundGroup& found) {
+  for (const std::string& child : folder.names()) {
+    const auto below = folder.open(child);
+    if (!below) continue;  // gone meanwhile, or not for us
+    if (child == name) {
+      found(folder, *below.value());
+    } else if (depth < kDeepestGroup) {
+      find_groups(*below.value(), name, depth + 1, found);
+    }
+  }
+}
+
+void find_job_groups(const std::string& job, const FoundGroup& found) {
+  const auto top = CgroupFolder::top();
+  if (top) find_groups(*top.value(), job_folder_name({.job = job}), 0, found);
+}
+
+}  // namespace
+
+std::size_t count_job_groups(const std::string& job) {
+  std::size_t count = 0;
+  find_job_groups(job, [&count](const CgroupFolder&, const CgroupFolder& group) { count += group.names().size(); });
+  return count;
+}
+
+std::size_t remove_job_groups(const std::string& job, Duration patience) {
+  const Instant deadline = boot_now() + patience;
+  std::size_t count = 0;
+  find_job_groups(job, [&](const CgroupFolder& parent, const CgroupFolder& group) {
+    for (const std::string& host : group.names()) {
+      const auto folder = group.open(host);
+      if (!folder) continue;
+      (void)folder.value()->kill();  // where the kernel has no such file, what is left there stays populated
+      while (folder.value()->populated() && boot_now() < deadline) {
+        (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
+      }
+      group.remove(host);
+      count += group.open(host) ? 0 : 1;
+    }
+    if (group.names().empty()) parent.remove(job_folder_name({.job = job}));
+  });
+  return count;
 }
 
 std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Duration patience) {

@@ -156,5 +156,24 @@ TEST(Containment, LeavesNoFolderBehind) {
   EXPECT_FALSE(own.value()->open(text("monarch-gone", ::getpid())).ok());
 }
 
+TEST(Containment, FoldersOfAKilledKeeperAreFoundWhereverTheyAreAndRemoved) {
+  const ContainmentOptions options{{"A=b"}, "K", text("dead", ::getpid()), "v1"};
+  const auto own = CgroupFolder::own();
+  if (!own.ok()) GTEST_SKIP() << own.error().message;
+  // As if that keeper had run in a session of its own.
+  const std::string session = text("monarch-test-", ::getpid());
+  const auto elsewhere = own.value()->make(session);
+  if (!elsewhere.ok()) GTEST_SKIP() << elsewhere.error().message;
+  const auto job = elsewhere.value()->make(text("monarch-", options.job));
+  ASSERT_TRUE(job.ok());
+  for (const char* host : {"v1", "v2"}) ASSERT_TRUE(job.value()->make(host).value()->make("0.0.1.1").ok());
+  EXPECT_EQ(count_job_groups(options.job), 2U);
+  EXPECT_EQ(remove_job_groups(text(options.job, "0"), Duration::zero()), 0U) << "another job's";
+  EXPECT_EQ(remove_job_groups(options.job, Duration::seconds(5)), 2U);
+  EXPECT_EQ(count_job_groups(options.job), 0U);
+  EXPECT_TRUE(elsewhere.value()->names().empty());
+  own.value()->remove(session);
+}
+
 }  // namespace
 }  // namespace monarch
