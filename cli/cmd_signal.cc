@@ -28,7 +28,9 @@ Complaint unknown_signal(const std::string& written, const Error& error) {
           .help = near ? text("did you mean ", *near, "?") : "a name, such as USR1, or a number; kill -l lists them"};
 }
 
-bool runs(const RankStatus& rank) { return rank.phase == "running" || rank.phase == "stopping"; }
+bool runs(const RankStatus& rank) {
+  return rank.phase == "running" || rank.phase == "suspended" || rank.phase == "stopping";
+}
 
 // The ranks that run and are meant, as they are now.
 std::vector<RankId> meant_ranks(const JobStatus& status, const Selector& selector) {
@@ -87,7 +89,7 @@ Command signal_command() {
           .summary = "send a signal to the ranks of a live job",
           .description =
               "It goes to the process group of each rank that is meant and runs. A rank that KILL ends has\n"
-              "failed; one that STOP suspends keeps its place until CONT.",
+              "failed; one that STOP suspends keeps its place until CONT, and status shows it as suspended.",
           .flags = selector_flags(),
           .positionals = {{.name = "JOB", .help = "which job"},
                           {.name = "SIGNAL", .help = "a name, such as USR1, or a number", .required = true}},

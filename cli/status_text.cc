@@ -26,7 +26,7 @@ Table::Cell phase(const std::string& name) { return {.words = name, .colour = ph
 bool spoke(const RankStatus& rank) { return rank.progress_age_milliseconds >= 0; }
 
 std::string ready_words(const RankStatus& rank) {
-  const bool lives = rank.phase == "running" || rank.phase == "stopping";
+  const bool lives = rank.phase == "running" || rank.phase == "suspended" || rank.phase == "stopping";
   return !lives ? std::string() : rank.ready ? "yes" : "no";
 }
 
@@ -110,7 +110,8 @@ Colour phase_colour(std::string_view phase) {
   if (phase == "running" || phase == "ready" || phase == "done" || phase == "succeeded" || phase == "live")
     return Colour::kGreen;
   if (phase == "failed" || phase == "lost" || phase == "wedged" || phase == "abandoned") return Colour::kRed;
-  if (phase == "suspect" || phase == "stopping" || phase == "interrupted") return Colour::kYellow;
+  if (phase == "suspect" || phase == "suspended" || phase == "stopping" || phase == "interrupted")
+    return Colour::kYellow;
   return Colour::kNone;
 }
 

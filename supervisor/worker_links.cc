@@ -203,6 +203,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
     const std::uint64_t written = last.stdout_bytes + last.stderr_bytes;
     // A beat with too much to say leaves some ranks' progress out: what they said before stands.
     if (report.progress != RankProgress{}) last.progress = report.progress;
+    last.held = report.held;
     last.stdout_bytes = report.stdout_bytes;
     last.stderr_bytes = report.stderr_bytes;
     if (last.stdout_bytes + last.stderr_bytes > written && handlers_.on_output) handlers_.on_output();
@@ -213,7 +214,9 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
                      .ended_at = liveness_.to_ours(host, report.ended_at),
                      .uncertainty = liveness_.uncertainty(host)};
   change.report.end.detail = cut(std::move(change.report.end.detail));
-  change.report.progress = {};  // what a rank says of itself is for status, and not for the journal
+  // What a rank says of itself, and whether it stands still, is for status and not for the journal.
+  change.report.progress = {};
+  change.report.held = false;
   peer.ranks[report.rank] = {.report = report, .ticket = handlers_.decide(change)};
 }
 
@@ -225,7 +228,9 @@ void WorkerLinks::add_progress(JobStatus& status) const {
       const auto known = peers_[host.value()].ranks.find(id);
       if (known == peers_[host.value()].ranks.end()) continue;
       const RankReport& report = known->second.report;
-      if (report.generation.counter != shown.generation || report.progress == RankProgress{}) continue;
+      if (report.generation.counter != shown.generation) continue;
+      if (report.held && shown.phase == "running") shown.phase = "suspended";
+      if (report.progress == RankProgress{}) continue;
       shown.progress = report.progress;
       const Duration age = loop_.now() - liveness_.to_ours(host, report.progress.at);
       shown.progress_age_milliseconds = std::max<std::int64_t>(0, age.count_milliseconds());

@@ -28,6 +28,9 @@ class Signals(jobs.JobTest):
     def state_of(self, pid):
         return self.read(f"/proc/{pid}/stat").rpartition(")")[2].split()[0]
 
+    def phases(self, job):
+        return [rank["phase"] for rank in self.status(job)["meshes"][0]["ranks"]]
+
     def test_a_signal_reaches_who_is_meant_and_nobody_else(self):
         job = self.up()
         self.assert_sent(f"SIGUSR1 was sent to 4 ranks of {job}", job, "USR1")
@@ -57,8 +60,14 @@ class Signals(jobs.JobTest):
         self.assert_sent(f"SIGSTOP was sent to 2 ranks of {job}", "STOP", "--at", "slot=0")
         harness.wait_for(lambda: self.state_of(self.pids[0]) == self.state_of(self.pids[2]) == "T", "two stopped ranks")
         self.assertNotEqual(self.state_of(self.pids[1]), "T")
+        # Its host tells it with the next beat. It counts as running no more, and is still there to be signalled.
+        harness.wait_for(lambda: self.phases(job) == ["suspended", "running", "suspended", "running"],
+                         lambda: f"two suspended ranks: {self.phases(job)}")
+        self.assertRegex(self.monarch("status", job).out, r"(?m)^  2     v2    suspended  \d+ ")
+        self.assertEqual(self.monarch("ps", "--json").json()[0]["ranks_running"], 2)
         self.assert_sent(f"SIGCONT was sent to 1 rank of {job}", "CONT", "--rank", "0")
         harness.wait_for(lambda: self.state_of(self.pids[0]) != "T", "a rank that goes on")
+        harness.wait_for(lambda: self.phases(job)[0] == "running", lambda: f"rank 0 running: {self.phases(job)}")
         self.assert_sent(f"SIGUSR1 was sent to 1 rank of {job}", "USR1", "--rank", "0")
         self.wait_for_log("got USR1", [0])
         # Rank 2 is still stopped: the orderly stop continues it, and it ends by the stop signal and not after the grace.

@@ -114,7 +114,7 @@ struct RankReport {
   Generation generation;
   RankPhase phase = RankPhase::kGated;
   std::int32_t pid = 0;
-  bool held = false;   // frozen at the end of its lease (orphan: hold)
+  bool held = false;   // frozen at the end of its lease (orphan: hold), or stopped by a signal
   Instant started_at;  // the host's boot clock; of the fork
   Instant ended_at;    // of the reaping; meaningful once end.kind is set
   RankEnd end;

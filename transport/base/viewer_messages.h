@@ -72,7 +72,7 @@ struct Verdict {
 
 struct RankStatus {
   std::uint32_t rank = 0;
-  std::string phase;  // pending starting running stopping done failed lost
+  std::string phase;  // pending starting running suspended stopping done failed lost
   std::string host;
   std::uint64_t generation = 0;
   std::int32_t pid = 0;
