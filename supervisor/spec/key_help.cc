@@ -106,17 +106,56 @@ constexpr KeyHelp kHelp[] = {
     {"meshes.*.env_pass", "[HF_TOKEN, \"WANDB_*\"]",
      "Only names are written down anywhere; the values are handed to the ranks and never to the journal or a log."},
     {"meshes.*.workdir", "runs/a"},
-    {"meshes.*.setup", "\"module load cuda; . venv/bin/activate\""},
-    {"meshes.*.wrap", "[apptainer, exec, --nv, image.sif]"},
-    {"meshes.*.ports", "{http: auto}"},
-    {"meshes.*.resources", "{gpus: 1, cpus: 8, bind: numa}"},
-    {"meshes.*.resources.gpus", "1"},
+    {"meshes.*.setup", "\"module load cuda; . venv/bin/activate\"",
+     "Run by the first rank of the mesh that may start on a host, once per host and mesh, in its working directory; "
+     "the "
+     "others wait for it and, as restarts do, begin with what it exported. Nothing but exported variables and "
+     "functions is "
+     "kept of it: no directory, limit or alias. It knows MONARCH_JOB_ID, MONARCH_MESH and MONARCH_HOST, but neither a "
+     "rank nor "
+     "`env`, which comes on top of it; nothing in it is expanded but by bash. A code other than 0 is the job's, and is "
+     "not "
+     "tried again; it counts against `start_timeout`. What it leaves running ends with the rank that ran it. `exec "
+     "PROGRAM` "
+     "in it is an error, since nobody is left to tell what it exported, and so is a text of more than some 128 KiB."},
+    {"meshes.*.wrap", "[apptainer, exec, --nv, image.sif]",
+     "A program and its arguments, which starts the rank's: `[numactl, -l]` with `program: [python3, train.py]` runs "
+     "numactl -l python3 train.py. Both are one rank, and a signal goes to both. `monarch doctor SPEC` looks whether "
+     "it is "
+     "there."},
+    {"meshes.*.ports", "{http: auto}",
+     "`auto` gives each rank a port of its own, which its host keeps free until the program is executed. A number is "
+     "that "
+     "port, for one rank on a machine; where another program or job has it the job does not start, and says which. The "
+     "rank "
+     "has MONARCH_PORT_HTTP; $(self.port.http) in `program` and `env` is its own, $(mesh.MESH.port.http) that of rank "
+     "0 of "
+     "a mesh, and `ready: {tcp: http}` waits until somebody listens."},
+    {"meshes.*.ports.*", "8080"},
+    {"meshes.*.resources", "{gpus: 1, cpus: 8, bind: numa}",
+     "Of each rank. Ranks and meshes on one host get different ones, in order, and virtual hosts divide what their "
+     "machine "
+     "has. Where a host has too few the job ends with exit code 69, and says how many are missing; so does `monarch "
+     "doctor "
+     "SPEC`, beforehand."},
+    {"meshes.*.resources.gpus", "1",
+     "The ranks find them in CUDA_VISIBLE_DEVICES; CUDA_DEVICE_ORDER is PCI_BUS_ID, so that numbers are those of "
+     "nvidia-smi. "
+     "Where CUDA_VISIBLE_DEVICES is set already, it says which there are. A GPU is given to one job of a user at a "
+     "time: a "
+     "second one does not start, and says which job has it. 0 hides all GPUs; none leaves the variable as it is."},
     {"meshes.*.resources.visible", "rank",
-     "`gang` makes cuda:$LOCAL_RANK right, as torchrun does. `rank` is right where one rank has several GPUs and "
-     "counts "
-     "them from 0."},
-    {"meshes.*.resources.cpus", "8"},
-    {"meshes.*.resources.bind", "numa"},
+     "`gang` makes cuda:$LOCAL_RANK right, as torchrun does. `rank` is right where one rank counts its own from 0; one "
+     "that "
+     "has several sees its own alone in any case."},
+    {"meshes.*.resources.cpus", "8",
+     "Processors as the kernel counts them, of those that the job may use. They are only counted, unless `bind: core` "
+     "binds "
+     "each rank to its own."},
+    {"meshes.*.resources.bind", "numa",
+     "`core`: each rank runs on its own `cpus` processors, neighbours in the same node, package and core first. "
+     "`numa`: on "
+     "the NUMA node of its first GPU, or else of its share of the processors. Memory follows by first touch."},
     {"meshes.*.ready", "notify",
      "`exec`: when the program has been started. `notify`: when it says READY=1 over NOTIFY_SOCKET, as services of "
      "systemd "
