@@ -20,8 +20,10 @@ void say_what_changed(const JobView& view, const SpecInput& input, const std::st
   const auto now = parse_origin(input.origin);
   if (!before || !now || before->files.front() != now->files.front()) return;
   const std::string changes = changes_text(spec_changes(running, input.text));
-  say_note(terminal, text(view.id(), " from the same file is live with another spec", changes.empty() ? "" : " (",
-                          changes, changes.empty() ? "" : ")", ", and goes on with it; this is a new job"));
+  say_note(terminal,
+           text(view.id(), " from the same file is live with another spec", changes.empty() ? "" : " (", changes,
+                changes.empty() ? "" : ")", ", and goes on with it; this is a new job, and `monarch stop ", view.id(),
+                "` ends the other"));
 }
 
 // The id of a live job whose spec says the same, however it was written and put together.
@@ -84,14 +86,16 @@ int run_up(const Arguments& arguments, Context& context) {
 Command up_command() {
   std::vector<Flag> flags = program_flags();
   flags.push_back(mesh_flag());
-  return {.name = "up",
-          .summary = "start a job and leave it running: prints its id when every mesh is ready",
-          .description =
-              "A spec that is live and unchanged is left as it is. Until the job is ready, Ctrl-C stops it as in run.",
-          .flags = std::move(flags),
-          .positionals = {spec_positional()},
-          .run = run_up,
-          .program = "ARGS"};
+  return {
+      .name = "up",
+      .summary = "start a job and leave it running: prints its id when every mesh is ready",
+      .description =
+          "A spec that is live and unchanged is left as it is; one that has changed is said to be live, and becomes a\n"
+          "second job beside it: a job never changes while it runs. Until the job is ready, Ctrl-C stops it as in run.",
+      .flags = std::move(flags),
+      .positionals = {spec_positional()},
+      .run = run_up,
+      .program = "ARGS"};
 }
 
 }  // namespace monarch
