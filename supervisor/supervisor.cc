@@ -148,14 +148,17 @@ Status Supervisor::open_doors() {
                            .runtime_directory = runtime_->path(),
                            .host_names = std::move(host_names)},
       LauncherHandlers{.on_launched =
-                           [this](HostId host, BootstrapReply reply) {
-                             (void)decide(WorkerLaunched{.host = host, .reply = std::move(reply)});
+                           [this](HostId host, LaunchedWorker worker) {
+                             (void)decide(WorkerLaunched{.host = host,
+                                                         .reply = std::move(worker.reply),
+                                                         .control_endpoint = std::move(worker.control_endpoint),
+                                                         .again = std::move(worker.again)});
                              publish_keys();
                              links_->expect(host);
                            },
                        .on_failed =
-                           [this](HostId host, std::string error) {
-                             (void)decide(WorkerLaunchFailed{.host = host, .error = std::move(error)});
+                           [this](HostId host, LaunchFailure failure) {
+                             (void)decide(WorkerLaunchFailed{.host = host, .failure = bounded(std::move(failure))});
                            },
                        .on_ended =
                            [this](HostId host, std::string how, bool orderly) {

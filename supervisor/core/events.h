@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "supervisor/core/launch_failure.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -37,11 +38,14 @@ struct SupervisorReturned {
 struct WorkerLaunched {
   HostId host;
   BootstrapReply reply;
+  std::string control_endpoint;  // where it was told to call back
+  std::string again;             // a command that tries by hand whether it can; may be empty
 };
 
+// The launcher: this host does not start. It has tried what is worth a try.
 struct WorkerLaunchFailed {
   HostId host;
-  std::string error;
+  LaunchFailure failure;
 };
 
 // The worker's first hello.

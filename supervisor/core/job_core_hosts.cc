@@ -35,7 +35,7 @@ void JobCore::on(const WorkerLaunchFailed& event) {
   if (state.phase != HostPhase::kLaunching) return;
   const std::string& name = hosts_[event.host.value()].name;
   destroy(event.host);  // something of it may run all the same
-  JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", printable(event.error)));
+  JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", printable(event.failure.message)));
   lost.host = name;
   emit(std::move(lost));
   if (state.spare) return;
@@ -43,7 +43,7 @@ void JobCore::on(const WorkerLaunchFailed& event) {
   verdict.exit_code = kExitUnreachable;
   verdict.cause.kind = CauseKind::kStart;
   verdict.cause.host = name;
-  verdict.cause.summary = text("no worker on ", name, ": ", printable(event.error));
+  verdict.cause.summary = text("no worker on ", name, ": ", printable(event.failure.message));
   verdict.cause.rule = "host does not start: fail";
   verdict.reason = verdict.cause.summary;
   fail_job(std::move(verdict));

@@ -46,6 +46,13 @@ struct LaunchFailure {
   std::string message;  // what was tried, on what, and what was answered
   std::string words;    // of the remote side, raw; may be empty
   std::string again;    // a command that reproduces it; may be empty
+  bool operator==(const LaunchFailure&) const = default;
 };
+
+// For people, in a word or two: "refused", "host key changed".
+std::string name_of(LaunchFailureKind kind);
+
+// With texts cut so that it fits into a record of the journal, and the failures of many hosts into a verdict.
+LaunchFailure bounded(LaunchFailure failure);
 
 }  // namespace monarch

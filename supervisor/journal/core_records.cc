@@ -12,8 +12,9 @@ namespace monarch {
 
 MONARCH_FIELDS(JobBegun, term, job);
 MONARCH_FIELDS(SupervisorReturned, term);
-MONARCH_FIELDS(WorkerLaunched, host, reply);
-MONARCH_FIELDS(WorkerLaunchFailed, host, error);
+MONARCH_FIELDS(WorkerLaunched, host, reply, control_endpoint, again);
+MONARCH_FIELDS(LaunchFailure, kind, phase, elapsed, message, words, again);
+MONARCH_FIELDS(WorkerLaunchFailed, host, failure);
 MONARCH_FIELDS(WorkerJoined, host, incarnation);
 MONARCH_FIELDS(WorkerEnded, host, how, orderly);
 MONARCH_FIELDS(HostSilent, host, silence);

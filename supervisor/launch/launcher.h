@@ -8,14 +8,22 @@
 #include <functional>
 #include <string>
 
+#include "supervisor/core/launch_failure.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 
 namespace monarch {
 
+// A worker that runs and has told its key.
+struct LaunchedWorker {
+  BootstrapReply reply;
+  std::string control_endpoint;  // where it was told to call back
+  std::string again;             // a command that tries by hand whether it can; may be empty
+};
+
 struct LauncherHandlers {
-  std::function<void(HostId, BootstrapReply)> on_launched;
-  std::function<void(HostId, std::string error)> on_failed;  // it never told its key
+  std::function<void(HostId, LaunchedWorker)> on_launched;
+  std::function<void(HostId, LaunchFailure)> on_failed;  // it never told its key; final, retries are over
   std::function<void(HostId, std::string how, bool orderly)> on_ended;
   // Once, where the launcher outlives supervisors: all workers that an earlier one launched are known, ended ones were reported.
   std::function<void()> on_inventory = {};

@@ -72,6 +72,7 @@ LocalLauncher::~LocalLauncher() {
 }
 
 void LocalLauncher::launch(HostId host, const Bootstrap& bootstrap) {
+  launched_at_[host] = loop_.now();
   const Status status = start(host, bootstrap);
   if (!status.ok()) fail(host, status.error().message);
 }
@@ -114,7 +115,11 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
   const TimerId deadline = loop_.at(loop_.now() + kBootstrapDeadline, [this, host] {
     fail(host, text("the worker did not tell its key within ", to_text(kBootstrapDeadline)));
   });
-  pending_[host] = {.reply = std::move(output.read), .watch = watch, .deadline = deadline, .bytes = {}};
+  pending_[host] = {.reply = std::move(output.read),
+                    .watch = watch,
+                    .deadline = deadline,
+                    .bytes = {},
+                    .control_endpoint = bootstrap.control_endpoint};
   return {};
 }
 
@@ -149,8 +154,9 @@ void LocalLauncher::finish_reply(HostId host) {
   if (reply->version != MONARCH_VERSION) {
     return fail(host, text("the worker is of version ", printable(reply->version), ", this is " MONARCH_VERSION));
   }
+  std::string endpoint = std::move(pending_.at(host).control_endpoint);
   drop_pending(host);
-  handlers_.on_launched(host, std::move(*reply));
+  handlers_.on_launched(host, {.reply = std::move(*reply), .control_endpoint = std::move(endpoint), .again = {}});
 }
 
 void LocalLauncher::drop_pending(HostId host) {
@@ -163,7 +169,12 @@ void LocalLauncher::drop_pending(HostId host) {
 
 void LocalLauncher::fail(HostId host, std::string error) {
   drop_pending(host);
-  handlers_.on_failed(host, std::move(error));
+  handlers_.on_failed(host, LaunchFailure{.kind = LaunchFailureKind::kOther,
+                                          .phase = "start",
+                                          .elapsed = loop_.now() - launched_at_[host],
+                                          .message = std::move(error),
+                                          .words = {},
+                                          .again = {}});
 }
 
 // The guard ended with the order unread, or its worker did before anybody was told its pid: nothing holds its output any more.

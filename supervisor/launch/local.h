@@ -50,6 +50,7 @@ class LocalLauncher final : public Launcher {
     WatchId watch = 0;
     TimerId deadline = 0;
     std::string bytes;
+    std::string control_endpoint;
   };
 
   struct Worker {
@@ -84,6 +85,7 @@ class LocalLauncher final : public Launcher {
   std::set<HostId> awaited_;  // told by the guard's hello, not described yet
   bool greeted_ = false;
   bool inventory_told_ = false;
+  std::map<HostId, Instant> launched_at_;
   std::map<HostId, Pending> pending_;
   std::map<HostId, Worker> started_;  // by this supervisor or an earlier one
   bool guard_lost_ = false;

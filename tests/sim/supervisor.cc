@@ -232,7 +232,7 @@ void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& repl
 
 void Supervisor::launch_failed(HostId host, const std::string& error) {
   pending_.erase(host);
-  (void)decide(WorkerLaunchFailed{.host = host, .error = error});
+  (void)decide(WorkerLaunchFailed{.host = host, .failure = {.phase = "start", .message = error}});
 }
 
 void Supervisor::destroy(HostId host) {

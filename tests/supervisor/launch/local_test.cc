@@ -37,8 +37,8 @@ class LocalLaunch : public LoopTest {
                              .worker_path = "/nonexistent/monarch-worker",
                              .log_directory = scratch_.path(),
                              .host_names = {"v1"}},
-        LauncherHandlers{.on_launched = [](HostId, const BootstrapReply&) {},
-                         .on_failed = [this](HostId, std::string error) { failed_ = std::move(error); },
+        LauncherHandlers{.on_launched = [](HostId, const LaunchedWorker&) {},
+                         .on_failed = [this](HostId, LaunchFailure failure) { failed_ = std::move(failure.message); },
                          .on_ended = [this](HostId, const std::string& how, bool) { ended_ = how; }});
     Bootstrap bootstrap;
     bootstrap.host_name = "v1";
