@@ -94,8 +94,8 @@ class Assembler {
       contents_.snapshot = std::move(*snapshot);
       return;
     }
-    const bool newer = snapshot.error().code == ErrorCode::kUnsupported;
-    refuse_at(std::string(kSnapshotName), 0, newer ? JournalEnd::kUnsupported : JournalEnd::kDamaged,
+    const bool another = snapshot.error().code == ErrorCode::kUnsupported;
+    refuse_at(std::string(kSnapshotName), 0, another ? JournalEnd::kUnsupported : JournalEnd::kDamaged,
               snapshot.error().message);
   }
 
@@ -180,9 +180,7 @@ class Assembler {
       return false;
     }
     if (!is_known(record) && !is_skippable(record)) {
-      refuse_at(segment.name, offset, JournalEnd::kUnsupported,
-                text("a record of type ", static_cast<std::uint16_t>(record.type), ", version ", record.version,
-                     " is not one that this build knows"));
+      refuse_at(segment.name, offset, JournalEnd::kUnsupported, why_unknown(record));
       return false;
     }
     proven_lsn_ = std::max(proven_lsn_, record.synced_lsn);

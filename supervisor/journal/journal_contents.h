@@ -29,7 +29,7 @@ enum class JournalEnd : std::uint8_t {
   kClean,        // ends with a whole record
   kTorn,         // the last batch is cut: normal after a crash, and while somebody writes
   kDamaged,      // refuse: `file`, `offset` and `why` name the place
-  kUnsupported,  // refuse: a newer build wrote this (J5)
+  kUnsupported,  // refuse: a build with another format wrote this (J5); `why` names both
 };
 
 struct JournalContents {

@@ -15,7 +15,6 @@ namespace {
 constexpr std::string_view kSegmentPrefix = "journal.";
 constexpr std::string_view kSegmentMagic = "MONJRNL\n";
 constexpr std::string_view kSnapshotMagic = "MONSNAP\n";
-constexpr std::uint32_t kLayoutVersion = 1;
 
 // Segment header: magic 8 | version u32 | number u64 | first lsn u64 | crc u32 (of the rest) | seed u32. The seed is
 // last, so that in a segment as between records the four bytes before a record are what it chains over.
@@ -76,7 +75,7 @@ Result<SegmentHeader> decode_segment_header(std::string_view bytes) {
   const auto version = little_endian::get<std::uint32_t>(bytes, kVersionAt);
   if (version != kLayoutVersion) {
     return Error{ErrorCode::kUnsupported,
-                 text("the segment has format ", version, ", this build reads ", kLayoutVersion)};
+                 text("the segment has format ", version, ", this build reads format ", kLayoutVersion)};
   }
   SegmentHeader header;
   header.number = little_endian::get<std::uint64_t>(bytes, kNumberAt);
@@ -111,7 +110,7 @@ Result<Snapshot> decode_snapshot(std::string_view bytes) {
   const auto version = little_endian::get<std::uint32_t>(bytes, kVersionAt);
   if (version != kLayoutVersion) {
     return Error{ErrorCode::kUnsupported,
-                 text("the snapshot has format ", version, ", this build reads ", kLayoutVersion)};
+                 text("the snapshot has format ", version, ", this build reads format ", kLayoutVersion)};
   }
   const std::string_view payload = covered.substr(kSnapshotHeaderBytes);
   if (little_endian::get<std::uint32_t>(bytes, kSnapshotLengthAt) != payload.size()) {

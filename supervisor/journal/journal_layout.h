@@ -18,6 +18,10 @@
 
 namespace monarch {
 
+// Of segments and snapshots, and of the state that a snapshot holds: raised with kRecordVersion, so that a journal of another
+// format is refused by its first header and not by a record somewhere in it.
+inline constexpr std::uint32_t kLayoutVersion = 2;
+
 inline constexpr std::string_view kSnapshotName = "snap";
 inline constexpr std::string_view kSnapshotTemporaryName = "snap.tmp";
 
@@ -34,7 +38,7 @@ struct SegmentHeader {
 
 inline constexpr std::size_t kSegmentHeaderBytes = 36;
 std::string encode_segment_header(const SegmentHeader& header);
-// kInvalid: damaged or torn. kUnsupported: of a newer version.
+// kInvalid: damaged or torn. kUnsupported: of another format; the message names both.
 Result<SegmentHeader> decode_segment_header(std::string_view bytes);
 
 struct Snapshot {
@@ -45,7 +49,7 @@ struct Snapshot {
 };
 
 std::string encode_snapshot(const Snapshot& snapshot);
-// kInvalid: damaged. kUnsupported: of a newer version.
+// kInvalid: damaged. kUnsupported: of another format; the message names both.
 Result<Snapshot> decode_snapshot(std::string_view bytes);
 
 }  // namespace monarch

@@ -87,8 +87,7 @@ Result<bool> JournalFollower::read_on(News& news) {
     auto* found = std::get_if<DecodedRecord>(&decoded);
     if (found == nullptr || found->record.lsn != lsn_ + 1) break;
     if (!is_known(found->record) && !is_skippable(found->record)) {
-      return Error{ErrorCode::kUnsupported,
-                   text(file_, " at byte ", offset_, ": a record that this build does not know")};
+      return Error{ErrorCode::kUnsupported, text(file_, " at byte ", offset_, ": ", why_unknown(found->record))};
     }
     lsn_ = found->record.lsn;
     chain_ = found->crc;

@@ -4,6 +4,7 @@
 #include "transport/base/assert.h"
 #include "transport/base/crc32c.h"
 #include "transport/base/limits.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -38,10 +39,17 @@ bool is_known(const Record& record) {
     case RecordType::kEvent:
     case RecordType::kSnapshotTaken: return true;
   }
-  return false;  // a number that a newer build wrote
+  return false;  // a number that another build wrote
 }
 
 bool is_skippable(const Record& record) { return (static_cast<std::uint16_t>(record.type) & kSkippableBit) != 0; }
+
+std::string why_unknown(const Record& record) {
+  if (record.version != kRecordVersion) {
+    return text("the record has format ", record.version, ", this build reads format ", kRecordVersion);
+  }
+  return text("the record is of type ", static_cast<std::uint16_t>(record.type), ", which this build does not know");
+}
 
 EncodedRecord encode_record(const Record& record, std::uint32_t previous_crc) {
   MONARCH_ASSERT_BECAUSE(record.payload.size() <= limits::kJournalPayloadBytes, "a payload's size is checked before");

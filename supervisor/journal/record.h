@@ -37,9 +37,13 @@ enum class RecordType : std::uint16_t {
   kSnapshotTaken = 0x8002,  // the journal's own: a snapshot up to an LSN is on disk
 };
 
+// Of payloads: raised with any change to a type that supervisor/journal/core_records.cc writes, since a replay by another
+// version of them would be another history.
+inline constexpr std::uint16_t kRecordVersion = 2;
+
 struct Record {
   RecordType type = RecordType::kInput;
-  std::uint16_t version = 1;
+  std::uint16_t version = kRecordVersion;
   Term term;
   std::uint64_t lsn = 0;  // 1, 2, 3 … without a gap
   std::uint64_t synced_lsn = 0;
@@ -48,13 +52,13 @@ struct Record {
   std::string payload;
 };
 
-inline constexpr std::uint16_t kRecordVersion = 1;
 inline constexpr std::size_t kRecordOverhead = 56;
 // No LSN or term of a real journal comes near; a larger one is damage, and the next one cannot overflow.
 inline constexpr std::uint64_t kLargestNumber = std::uint64_t{1} << 62U;
 
-bool is_known(const Record& record);      // this build knows its type and version
-bool is_skippable(const Record& record);  // and one that it does not know may be passed over
+bool is_known(const Record& record);            // this build knows its type and version
+bool is_skippable(const Record& record);        // and one that it does not know may be passed over
+std::string why_unknown(const Record& record);  // of one that is neither
 
 struct EncodedRecord {
   std::string bytes;

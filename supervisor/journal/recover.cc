@@ -11,8 +11,8 @@ Result<RecoveredJournal> recover_journal(JournalFiles& files, const RecoverOptio
   RecoveredJournal recovered;
   MONARCH_ASSIGN(recovered.contents, read_journal(files));
   if (!recovered.contents.usable()) {
-    const bool newer = recovered.contents.end == JournalEnd::kUnsupported;
-    return Error{newer ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
+    const bool another = recovered.contents.end == JournalEnd::kUnsupported;
+    return Error{another ? ErrorCode::kUnsupported : ErrorCode::kInvalid,
                  text("the journal cannot be continued: ", recovered.contents.describe_end())};
   }
   MONARCH_ASSIGN(recovered.writer, JournalWriter::create(files, recovered.contents, options.writer));

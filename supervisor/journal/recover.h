@@ -26,7 +26,7 @@ struct RecoveredJournal {
   std::unique_ptr<JournalWriter> writer;
 };
 
-// kInvalid: damaged (file, offset and reason in the message). kUnsupported: of a newer build. kBusy: no space. Other
+// kInvalid: damaged (file, offset and reason in the message). kUnsupported: of another format. kBusy: no space. Other
 // codes: the storage fails (exit 74).
 Result<RecoveredJournal> recover_journal(JournalFiles& files, const RecoverOptions& options);
 

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "supervisor/journal/little_endian.h"
+#include "supervisor/journal/recover.h"
 #include "tests/supervisor/journal/fake_journal_files.h"
 #include "tests/supervisor/journal/journal_story.h"
+#include "transport/base/crc32c.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 namespace {
@@ -253,13 +257,58 @@ TEST(JournalContents, AnUnknownTypeIsRefusedUnlessItMayBePassedOver) {
                                                   first.bytes + encode_record(record, first.crc).bytes});
     return parse_journal(image);
   };
-  EXPECT_EQ(with_type(99, 1).end, JournalEnd::kUnsupported);
-  EXPECT_EQ(with_type(static_cast<std::uint16_t>(RecordType::kInput), 2).end, JournalEnd::kUnsupported);
-  const JournalContents passed = with_type(kSkippableBit | 99U, 2);
+  EXPECT_EQ(with_type(99, kRecordVersion).end, JournalEnd::kUnsupported);
+  const auto input = static_cast<std::uint16_t>(RecordType::kInput);
+  EXPECT_EQ(with_type(input, kRecordVersion).end, JournalEnd::kClean);
+  EXPECT_EQ(with_type(input, kRecordVersion + 1).end, JournalEnd::kUnsupported);
+  const JournalContents older = with_type(input, 1);
+  EXPECT_EQ(older.end, JournalEnd::kUnsupported);
+  EXPECT_EQ(older.describe_end(),
+            text("journal.0001 at byte 36: the record has format 1, this build reads format ", kRecordVersion));
+  const JournalContents passed = with_type(kSkippableBit | 99U, kRecordVersion + 1);
   EXPECT_EQ(passed.end, JournalEnd::kClean);
   ASSERT_EQ(passed.records.size(), 1U);
   EXPECT_EQ(passed.records.front().lsn, 2U);
   EXPECT_EQ(passed.last_lsn, 2U);
+}
+
+// As a build with another format writes it: its number in the header, and the checksum right.
+std::string with_format(std::string bytes, std::uint32_t format, bool segment) {
+  std::string number;
+  little_endian::put(number, format);
+  bytes.replace(8, 4, number);
+  std::string crc;
+  if (segment) {
+    little_endian::put(crc, crc32c(crc32c(0, bytes.substr(0, 28)), bytes.substr(32, 4)));
+    return bytes.replace(28, 4, crc);
+  }
+  little_endian::put(crc, crc32c(0, bytes.substr(0, bytes.size() - 4)));
+  return bytes.replace(bytes.size() - 4, 4, crc);
+}
+
+TEST(JournalContents, AJournalOfAnotherFormatIsRefusedByItsFirstHeaderAndBothFormatsAreNamed) {
+  for (const std::uint32_t format : {1U, kLayoutVersion + 1}) {
+    FakeJournalFiles files;
+    testing::live(files, {.batches = 2, .per_batch = 2, .writer = {}});
+    JournalImage image = image_of(files);
+    image.segments.front().bytes = with_format(image.segments.front().bytes, format, true);
+    const JournalContents contents = parse_journal(image);
+    EXPECT_EQ(contents.end, JournalEnd::kUnsupported);
+    files.bytes_of("journal.0001") = image.segments.front().bytes;
+    const auto recovered = recover_journal(files, {});
+    ASSERT_FALSE(recovered.ok());
+    EXPECT_EQ(recovered.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(recovered.error().message, text("the journal cannot be continued: ", contents.describe_end()));
+    EXPECT_TRUE(contents.records.empty());
+    EXPECT_EQ(contents.describe_end(), text("journal.0001 at byte 0: the segment has format ", format,
+                                            ", this build reads format ", kLayoutVersion));
+
+    JournalImage snapshot = with_snapshot();
+    snapshot.snapshot = with_format(*snapshot.snapshot, format, false);
+    EXPECT_EQ(parse_journal(snapshot).end, JournalEnd::kUnsupported);
+    EXPECT_EQ(parse_journal(snapshot).describe_end(),
+              text("snap at byte 0: the snapshot has format ", format, ", this build reads format ", kLayoutVersion));
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "supervisor/journal/journal_layout.h"
 #include "transport/base/limits.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 namespace {
@@ -80,12 +81,15 @@ TEST(Record, KnowsItsTypesAndWhichMayBePassedOver) {
   record.type = RecordType::kEvent;
   EXPECT_TRUE(is_known(record));
   EXPECT_TRUE(is_skippable(record));
-  record.version = 2;
+  record.version = kRecordVersion - 1;
   EXPECT_FALSE(is_known(record));
+  EXPECT_EQ(why_unknown(record),
+            text("the record has format ", kRecordVersion - 1, ", this build reads format ", kRecordVersion));
   record.version = kRecordVersion;
   record.type = static_cast<RecordType>(77);
   EXPECT_FALSE(is_known(record));
   EXPECT_FALSE(is_skippable(record));
+  EXPECT_EQ(why_unknown(record), "the record is of type 77, which this build does not know");
 }
 
 TEST(JournalLayout, NamesSegmentsInOneWayOnly) {
