@@ -30,41 +30,6 @@ constexpr Duration kKeeperQuiet = limits::kPingPeriod * 2;  // it pings every pe
 constexpr Duration kTellAgain = Duration::milliseconds(100);
 constexpr int kExitInternal = 70;
 
-template <class Message>
-constexpr MessageType type_of();
-template <>
-constexpr MessageType type_of<Reserve>() {
-  return MessageType::kReserve;
-}
-template <>
-constexpr MessageType type_of<Start>() {
-  return MessageType::kStart;
-}
-template <>
-constexpr MessageType type_of<Stop>() {
-  return MessageType::kStop;
-}
-template <>
-constexpr MessageType type_of<Signal>() {
-  return MessageType::kSignal;
-}
-template <>
-constexpr MessageType type_of<Tell>() {
-  return MessageType::kTell;
-}
-template <>
-constexpr MessageType type_of<KeeperLease>() {
-  return MessageType::kKeeperLease;
-}
-template <>
-constexpr MessageType type_of<KeeperForget>() {
-  return MessageType::kKeeperForget;
-}
-template <>
-constexpr MessageType type_of<KeeperShutdown>() {
-  return MessageType::kKeeperShutdown;
-}
-
 Hello make_hello(const Setup& setup, const KeeperHello& keeper) {
   Hello hello;
   hello.host = setup.stash.bootstrap.host;
@@ -112,12 +77,12 @@ Status Daemon::open(UniqueFd keeper) {
     on_keeper_frame(frame, std::move(descriptors));
   };
   handlers.on_closed = [this](const Error& why) { on_keeper_gone(why); };
-  MONARCH_ASSIGN(keeper_, SeqpacketChannel::create(*loop_, std::move(keeper), std::move(handlers)));
+  MONARCH_ASSIGN(keeper_, KeeperLine::create(*loop_, std::move(keeper), setup_.stash.job, std::move(handlers)));
   std::vector<std::string> addresses{"127.0.0.1", "::1"};
   if (const std::string& own = setup_.stash.bootstrap.host_address; !own.empty())
     addresses.insert(addresses.begin(), own);
   probes_ = std::make_unique<ReadyProbes>(*loop_, std::move(addresses), [this](const Incarnation& ready) {
-    tell_keeper(MessageType::kKeeperReady, KeeperReady{ready.rank, ready.generation});
+    tell_keeper(KeeperReady{ready.rank, ready.generation});
   });
   std::random_device random;
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
@@ -182,7 +147,7 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
   settle_adopted();  // all pipes of adopted ranks follow the hello
   if (type == MessageType::kKeeperPing) {
     if (const auto ping = decode_payload<KeeperPing>(frame.payload)) {
-      tell_keeper(MessageType::kKeeperPong, KeeperPong{ping->number});
+      tell_keeper(KeeperPong{ping->number});
     }
   } else if (type == MessageType::kKeeperChanged) {
     if (const auto changed = decode_payload<KeeperChanged>(frame.payload)) on_report(changed->report);
@@ -319,7 +284,7 @@ void Daemon::perform(TellKeeper&& action) {
   std::visit(
       [this](const auto& message) {
         using Message = std::decay_t<decltype(message)>;
-        tell_keeper(type_of<Message>(), message);
+        tell_keeper(message);
         if constexpr (std::is_same_v<Message, KeeperForget>) {
           for (std::size_t i = 0; i < message.ranks.size(); ++i) {
             const Incarnation incarnation{message.ranks[i], message.generations[i]};
@@ -345,20 +310,11 @@ void Daemon::perform(BeatChanged&& action) {
 }
 
 template <class Message>
-void Daemon::tell_keeper(MessageType type, const Message& message) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.header.job = setup_.stash.job;
-  frame.header.term = core_.promised();
-  frame.payload = encode_payload(message);
-  const Status sent = keeper_->send(frame);
-  // kGone is told by on_keeper_gone; a keeper that does not read will be asked again by the supervisor.
-  if (!sent.ok() && sent.error().code != ErrorCode::kGone) {
-    log_warn("the keeper does not take a message of type ", frame.header.type, ": ", sent.error().message);
-  }
+void Daemon::tell_keeper(const Message& message) {
+  keeper_->tell(core_.promised(), message);
 }
 
-void Daemon::stash() { tell_keeper(MessageType::kKeeperStash, KeeperStash{encode_stash(setup_.stash)}); }
+void Daemon::stash() { tell_keeper(KeeperStash{encode_stash(setup_.stash)}); }
 
 void Daemon::say_hello(bool again) {
   hello_.promised = core_.promised();

@@ -24,11 +24,11 @@
 #include "transport/loop/inbox.h"
 #include "transport/loop/signals.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/seqpacket_channel.h"
 #include "worker/core/daemon_core.h"
 #include "worker/core/progress_budget.h"
 #include "worker/daemon/beat_thread.h"
 #include "worker/daemon/daemon_setup.h"
+#include "worker/daemon/keeper_line.h"
 #include "worker/daemon/log_thread.h"
 #include "worker/daemon/ready_probes.h"
 
@@ -81,7 +81,7 @@ class Daemon {
   void perform(SayHello&& action);
   void perform(BeatChanged&& action);
   template <class Message>
-  void tell_keeper(MessageType type, const Message& message);
+  void tell_keeper(const Message& message);
   void stash();
   void say_hello(bool again);
   void beat_later();
@@ -100,7 +100,7 @@ class Daemon {
   Instant keeper_heard_;
   TurnStamp turn_stamp_{0};
   std::unique_ptr<EventLoop> loop_;
-  std::unique_ptr<SeqpacketChannel> keeper_;
+  std::unique_ptr<KeeperLine> keeper_;
   std::unique_ptr<Inbox<FromBeat>> from_beat_;
   std::unique_ptr<Inbox<FromLog>> from_log_;
   std::unique_ptr<BeatThread> beat_;

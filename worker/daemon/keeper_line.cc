@@ -1,0 +1,29 @@
+#include "worker/daemon/keeper_line.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/wire/frame.h"
+
+namespace monarch::daemon {
+
+Result<std::unique_ptr<KeeperLine>> KeeperLine::create(EventLoop& loop, UniqueFd socket, const JobUuid& job,
+                                                       ChannelHandlers handlers) {
+  MONARCH_ASSIGN(auto channel, SeqpacketChannel::create(loop, std::move(socket), std::move(handlers)));
+  return std::unique_ptr<KeeperLine>(new KeeperLine(job, std::move(channel)));
+}
+
+void KeeperLine::send(MessageType type, Term promised, std::string payload) {
+  Frame frame;
+  frame.header.type = static_cast<std::uint16_t>(type);
+  frame.header.job = job_;
+  frame.header.term = promised;
+  frame.payload = std::move(payload);
+  const Status sent = channel_->send(frame);
+  if (!sent.ok() && sent.error().code != ErrorCode::kGone) {
+    log_warn("the keeper does not take a message of type ", frame.header.type, ": ", sent.error().message);
+  }
+}
+
+}  // namespace monarch::daemon
