@@ -1,0 +1,93 @@
+// How a KeeperCore ends: told to shut down, by TERM, with something left.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/worker/core/keeper_core_driver.h"
+
+namespace monarch::keeper_core_test {
+namespace {
+
+TEST(KeeperCore, LeavesInOrderWithTheCodeThatItWasTold) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Spawn{key(1, 1), {}});
+  EXPECT_TRUE(all_of<action::KillTree>(keeper.send(KeeperShutdown{7})).empty()) << "it may end by itself";
+  EXPECT_TRUE(all_of<action::Exit>(keeper.leave(0)).empty());
+  const auto exits = all_of<action::Exit>(keeper.end(1, 1));
+  ASSERT_EQ(exits.size(), 1U);
+  EXPECT_EQ(exits[0].code, 7);
+}
+
+TEST(KeeperCore, KillsASpawnedProcessThatDoesNotEndAfterTheShutdown) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Spawn{key(1, 1), {}});
+  keeper.send(KeeperShutdown{0});
+  keeper.leave(0);
+  EXPECT_TRUE(all_of<action::KillTree>(keeper.run_to(1'999)).empty());
+  EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(2'000)).size(), 1U);
+}
+
+TEST(KeeperCore, PassesATermOnToTheGuardedProcessOfAGuard) {
+  Keeper keeper(KeeperKind::kGuard);
+  const KeeperActions actions = keeper.send(event::Terminated{SIGTERM});
+  ASSERT_EQ(all_of<action::SignalGuarded>(actions).size(), 1U);
+  EXPECT_FALSE(keeper.core().ending());
+}
+
+TEST(KeeperCore, EndsAsTheJobDidAlsoWhenItsTermCameBetweenTwoSupervisors) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Spawn{key(0, 1), {}});
+  keeper.crash();
+  keeper.send(event::GuardedSpoke{});
+  keeper.crash();  // the next one is started after a back-off
+  keeper.send(event::Terminated{SIGTERM});
+  keeper.run_to(500);
+  keeper.send(event::GuardedSpoke{});
+  keeper.send(KeeperShutdown{.exit_code = 70});
+  keeper.end(0, 1);
+  const auto exits = all_of<action::Exit>(keeper.leave(70));
+  ASSERT_EQ(exits.size(), 1U);
+  EXPECT_EQ(exits[0].code, 70);
+}
+
+TEST(KeeperCore, StopsItsRanksInOrderAtATermAndThenLeaves) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 60'000);
+  const KeeperActions actions = keeper.send(event::Terminated{SIGTERM});
+  EXPECT_EQ(all_of<action::SignalGroup>(actions).size(), 2U);
+  EXPECT_TRUE(all_of<action::SignalGuarded>(actions).empty()) << "its daemon hears of every end first";
+  EXPECT_EQ(all_of<action::SignalGuarded>(keeper.end(0, 1)).size(), 1U);
+  const auto exits = all_of<action::Exit>(keeper.leave(0));
+  ASSERT_EQ(exits.size(), 1U);
+  EXPECT_EQ(exits[0].code, 128 + SIGTERM);
+}
+
+TEST(KeeperCore, KillsAtASecondTerm) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 60'000);
+  keeper.send(event::Terminated{SIGTERM});
+  EXPECT_EQ(all_of<action::KillTree>(keeper.send(event::Terminated{SIGTERM})).size(), 1U);
+}
+
+TEST(KeeperCore, StartsNothingOnceItIsEnding) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.send(KeeperShutdown{0});
+  EXPECT_EQ(all_of<action::Refused>(keeper.start(2, 2)).size(), 2U);
+}
+
+TEST(KeeperCore, LeavesEvenIfSomethingIsWedged) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 60'000);
+  keeper.send(KeeperShutdown{0});
+  keeper.leave(0);
+  const auto exits = all_of<action::Exit>(keeper.run_to(2'000));
+  ASSERT_EQ(exits.size(), 1U);
+}
+
+}  // namespace
+}  // namespace monarch::keeper_core_test
