@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -6,15 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <thread>
-#include <utility>
+#include <vector>
 
-#include "tests/worker/daemon/daemon_world.h"
+#include "tests/worker/daemon/daemon_fixture.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "worker/core/environment.h"
@@ -23,90 +21,6 @@ namespace monarch::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-
-const RankId kRank{MeshId(0), Rank(3)};
-const Generation kGeneration{Term(3), 1};
-
-RankReport report(RankPhase phase) {
-  RankReport told;
-  told.rank = kRank;
-  told.generation = kGeneration;
-  told.phase = phase;
-  told.pid = 4711;
-  return told;
-}
-
-Ack ack_of(const Beat& beat) {
-  Ack ack;
-  ack.seq = beat.seq;
-  ack.lease = DaemonWorld::kLease;
-  ack.ranks = {kRank};
-  ack.generations = {kGeneration};
-  return ack;
-}
-
-class DaemonTest : public testing::Test {
- protected:
-  // Up to its first beat.
-  void start() {
-    world_.start(world_.first_stash());
-    reply_ = world_.admit();
-    ASSERT_TRUE(world_.until([&] { return world_.last_beat().has_value(); }));
-  }
-  void tell(RankPhase phase) { world_.keeper_says(MessageType::kKeeperChanged, KeeperChanged{report(phase)}); }
-  // The first beat that says so.
-  bool beats(const std::function<bool(const Beat&)>& condition) {
-    return world_.until([&] {
-      const auto beat = world_.last_beat();
-      return beat && condition(*beat);
-    });
-  }
-  bool beats_with(RankPhase phase) {
-    return beats([&](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].phase == phase; });
-  }
-  template <class Message>
-  bool keeper_hears(MessageType type) {
-    return world_.until([&] { return world_.keeper_heard<Message>(type).has_value(); });
-  }
-  // What the rank's program would hold.
-  struct Ends {
-    UniqueFd out;
-    UniqueFd err;
-  };
-  Ends give_pipes(std::uint16_t ready_port = 0) {
-    Ends ends;
-    std::vector<UniqueFd> fds;
-    for (UniqueFd* end : {&ends.out, &ends.err}) {
-      std::array<int, 2> pipe{};
-      EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-      fds.emplace_back(pipe[0]);
-      *end = UniqueFd(pipe[1]);
-      kept_.emplace_back(::fcntl(pipe[0], F_DUPFD_CLOEXEC, 3));  // a keeper keeps its own
-    }
-    send_pipes(std::move(fds), ready_port);
-    return ends;
-  }
-  void give_pipes_again() {
-    std::vector<UniqueFd> fds;
-    for (const UniqueFd& end : kept_) fds.emplace_back(::fcntl(end.get(), F_DUPFD_CLOEXEC, 3));
-    send_pipes(std::move(fds));
-  }
-  void send_pipes(std::vector<UniqueFd> fds, std::uint16_t ready_port = 0) {
-    FrameHeader header;
-    header.rank = kRank;
-    header.generation = kGeneration;
-    world_.keeper_says(MessageType::kKeeperPipes, encode_payload(KeeperPipes{"trainer", 0, ready_port}), header,
-                       std::move(fds));
-  }
-  std::string output_file() const { return world_.directory + "/logs/trainer/3.1.out"; }
-  std::string promise() const { return read_file(world_.directory + "/state/promise"); }
-
-  DaemonWorld world_;
-  BootstrapReply reply_;
-  std::vector<UniqueFd> kept_;
-};
-
-using DaemonProcess = DaemonTest;
 
 TEST_F(DaemonProcess, MakesItsKeysAndSaysHelloFirst) {
   start();
@@ -152,42 +66,6 @@ TEST_F(DaemonProcess, TellsTheLauncherWhichDirectoryCannotBeWritten) {
   world_.start(stash);
   EXPECT_THAT(world_.admit().error, testing::HasSubstr("'relative'"));
   EXPECT_EQ(world_.wait_for_end(), 70);
-}
-
-TEST_F(DaemonProcess, StreamsAFloodAndCountsWhatItSkips) {
-  start();
-  constexpr std::uint64_t kBytes = 32U << 20U;
-  Ends ends = give_pipes();
-  tell(RankPhase::kRunning);
-  const pid_t rank = ::fork();
-  if (rank == 0) {
-    std::array<char, 4096> piece{};
-    for (std::uint64_t offset = 0; offset < kBytes; offset += piece.size()) {
-      piece.fill(static_cast<char>('a' + offset / piece.size() % 26));
-      if (::write(ends.out.get(), piece.data(), piece.size()) != static_cast<ssize_t>(piece.size())) ::_exit(1);
-    }
-    ::_exit(0);
-  }
-  ends = {};
-  std::uint64_t next = 0;
-  std::uint64_t streamed = 0;
-  ASSERT_TRUE(beats([&](const Beat& beat) {
-    for (const SupervisorHeard& heard : std::exchange(world_.output, {})) {
-      const auto output = decode_payload<Output>(heard.payload);
-      EXPECT_TRUE(output.ok() && output->offset >= next);
-      for (std::size_t i = 0; i < output->bytes.size(); i += 997) {
-        EXPECT_EQ(output->bytes[i], static_cast<char>('a' + (output->offset + i) / 4096 % 26));
-      }
-      next = output->offset + output->bytes.size();
-      streamed += output->bytes.size();
-    }
-    return next == kBytes && beat.ranks.size() == 1 && beat.ranks[0].output_complete &&
-           streamed + beat.output_dropped_bytes == kBytes;
-  }));
-  int status = 0;
-  ASSERT_EQ(::waitpid(rank, &status, 0), rank);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(fs::file_size(output_file()), kBytes);
 }
 
 TEST_F(DaemonProcess, AnswersPings) {
@@ -286,77 +164,6 @@ TEST_F(DaemonProcess, SurvivesGarbageFromTheSupervisor) {
   world_.supervisor_says_payload(static_cast<MessageType>(9'999), "", Term(3));
   world_.supervisor_says(MessageType::kSignal, Signal{});
   EXPECT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
-}
-
-TEST_F(DaemonProcess, WritesAndStreamsOutputAndThenForgetsTheRank) {
-  start();
-  Ends ends = give_pipes();
-  tell(RankPhase::kRunning);
-  ASSERT_TRUE(beats_with(RankPhase::kRunning));
-  ASSERT_EQ(::write(ends.out.get(), "hello\n", 6), 6);
-  ASSERT_TRUE(world_.until([&] { return !world_.output.empty(); }));
-  const auto& heard = world_.output.front();
-  EXPECT_EQ(heard.header.rank, kRank);
-  EXPECT_EQ(heard.header.generation, kGeneration);
-  const auto output = decode_payload<Output>(heard.payload);
-  EXPECT_EQ(output->stream, OutputStream::kStdout);
-  EXPECT_EQ(output->offset, 0U);
-  EXPECT_EQ(output->bytes, "hello\n");
-  EXPECT_EQ(read_file(output_file()), "hello\n");
-
-  // Not to be forgotten while its output may go on.
-  tell(RankPhase::kEnded);
-  ASSERT_TRUE(beats_with(RankPhase::kEnded));
-  EXPECT_FALSE(world_.last_beat()->ranks[0].output_complete);
-  ends = {};
-  ASSERT_TRUE(beats([](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].output_complete; }));
-  EXPECT_EQ(world_.last_beat()->ranks[0].stdout_bytes, 6U);
-  Ack ack = ack_of(*world_.last_beat());
-  ack.forget = {kRank};
-  ack.forget_generations = {kGeneration};
-  world_.supervisor_says(MessageType::kAck, ack);
-  EXPECT_TRUE(keeper_hears<KeeperForget>(MessageType::kKeeperForget));
-  EXPECT_TRUE(beats([](const Beat& beat) { return beat.ranks.empty(); }));
-}
-
-TEST_F(DaemonProcess, CompletesARankThatNeverHadPipes) {
-  start();
-  tell(RankPhase::kEnded);
-  EXPECT_TRUE(beats([](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].output_complete; }));
-}
-
-TEST_F(DaemonProcess, GoesOnWhereAKilledOneStopped) {
-  start();
-  const Ends ends = give_pipes();
-  tell(RankPhase::kRunning);
-  ASSERT_EQ(::write(ends.out.get(), "before ", 7), 7);
-  ASSERT_TRUE(world_.until([&] { return world_.output.size() == 1; }));
-  const auto stash = world_.keeper_heard<KeeperStash>(MessageType::kKeeperStash);
-  const std::uint64_t last_seq = world_.last_beat()->seq;
-  world_.kill_daemon(SIGKILL);
-  ASSERT_EQ(world_.wait_for_end(), -SIGKILL);
-  ASSERT_EQ(::write(ends.out.get(), "after", 5), 5);
-
-  world_.to_supervisor.clear();
-  KeeperHello hello;
-  hello.starts = 2;
-  hello.ranks = {report(RankPhase::kRunning)};
-  world_.start(*decode_payload<DaemonStash>(stash->bytes), hello);
-  give_pipes_again();
-  // Nobody lets it in again: its key is the one that was let in.
-  ASSERT_TRUE(beats_with(RankPhase::kRunning));
-  EXPECT_EQ(world_.to_supervisor.front().type(), MessageType::kHello);
-  EXPECT_EQ(world_.supervisor_heard<Hello>(MessageType::kHello)->daemon_starts, 2U);
-  EXPECT_GT(world_.last_beat()->seq, last_seq);
-  ASSERT_TRUE(world_.until([&] { return fs::file_size(output_file()) == 12; }));
-  EXPECT_EQ(read_file(output_file()), "before after");
-  // An answer to a beat of the one before grants nothing here.
-  Beat old;
-  old.seq = last_seq;
-  world_.supervisor_says(MessageType::kAck, ack_of(old));
-  world_.supervisor_says(MessageType::kSignal, Signal{});
-  ASSERT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
-  EXPECT_FALSE(world_.keeper_heard<KeeperLease>(MessageType::kKeeperLease).has_value());
 }
 
 TEST_F(DaemonProcess, LeavesNothingWhenToldToShutDown) {
