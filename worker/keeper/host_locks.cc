@@ -21,11 +21,6 @@ namespace {
 
 constexpr std::string_view kSuffix = ".lock";
 
-bool is_own_directory(const std::string& path, uid_t uid) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == uid;
-}
-
 // "<thing>.<job>.<pid>.lock"; neither a thing nor a job has a dot.
 std::optional<LockHolder> holder_named(std::string_view name, std::string_view thing) {
   if (!name.starts_with(thing) || !name.substr(thing.size()).starts_with('.') || !name.ends_with(kSuffix)) {
@@ -55,12 +50,6 @@ bool is_live(const std::string& path) {
 }
 
 }  // namespace
-
-std::string lock_directory(const std::string& xdg_runtime_dir, uid_t uid) {
-  if (xdg_runtime_dir.starts_with('/') && is_own_directory(xdg_runtime_dir, uid)) return xdg_runtime_dir + "/monarch";
-  if (const std::string usual = text("/run/user/", uid); is_own_directory(usual, uid)) return usual + "/monarch";
-  return text("/tmp/monarch-", uid);
-}
 
 HostLocks::~HostLocks() {
   for (const auto& [thing, held] : held_) (void)::unlink(held.path.c_str());  // nobody locks it: harmless if it stays

@@ -33,7 +33,7 @@ struct LockHolder {
 
 class HostLocks {
  public:
-  // `directory` may be missing: it is made, 0700, when something is to be held.
+  // `directory`: the user's runtime_directory(). It may be missing: it is made, 0700, when something is to be held.
   HostLocks(std::string directory, std::string job) : directory_(std::move(directory)), job_(std::move(job)) {}
   ~HostLocks();
   HostLocks(const HostLocks&) = delete;
@@ -57,9 +57,5 @@ class HostLocks {
   std::string job_;
   std::map<std::string, Held> held_;
 };
-
-// Of this user: $XDG_RUNTIME_DIR/monarch, else /run/user/<uid>/monarch, else /tmp/monarch-<uid>. A session without the
-// variable must see the locks of one that has it.
-std::string lock_directory(const std::string& xdg_runtime_dir, uid_t uid);
 
 }  // namespace monarch

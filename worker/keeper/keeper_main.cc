@@ -20,6 +20,7 @@
 #include "transport/process/nvidia_gpus.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/runtime_directory.h"
 #include "transport/wire/socket_directory.h"
 #include "worker/keeper/keeper.h"
 
@@ -102,7 +103,8 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   setup.host_name = order.bootstrap.host_name;
   setup.environment = release_loader_variables(environment_from(environ));
   const auto runtime = setup.environment.find("XDG_RUNTIME_DIR");
-  setup.lock_directory = lock_directory(runtime == setup.environment.end() ? "" : runtime->second, ::geteuid());
+  setup.lock_directory = runtime_directory(
+      {.xdg_runtime_dir = runtime == setup.environment.end() ? "" : runtime->second, .uid = ::geteuid()});
   setup.umask = umask;
   setup.cgroups = cgroup_use();
   setup.guarded.executable = "/proc/self/exe";

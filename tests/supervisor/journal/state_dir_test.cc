@@ -215,18 +215,6 @@ TEST(RuntimeDir, IsBelowXdgRuntimeDirIfThatIsOurs) {
   EXPECT_EQ(mode_of(runtime->path()), 0700U);
 }
 
-TEST(RuntimeDir, IsBelowTmpOtherwise) {
-  StateEnvironment environment;
-  environment.uid = ::geteuid();
-  for (const char* wrong : {"", "relative", "/nonexistent/monarch-runtime", "/dev/null"}) {
-    environment.xdg_runtime_dir = wrong;
-    const auto runtime = open_runtime_dir(environment);
-    ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-    EXPECT_EQ(runtime->path(), text("/tmp/monarch-", ::geteuid()));
-  }
-  (void)::rmdir(text("/tmp/monarch-", ::geteuid()).c_str());  // in use by somebody: it stays
-}
-
 TEST(RuntimeDir, RefusesALinkPlantedInItsPlace) {
   const TemporaryDirectory directory;
   const TemporaryDirectory elsewhere;

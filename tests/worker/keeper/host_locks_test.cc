@@ -131,11 +131,5 @@ TEST_F(HostLocksOf, AreNotPutBehindALink) {
   EXPECT_FALSE(locks.hold("gpu-GPU-a", LockSharing::kJob).ok());
 }
 
-TEST_F(HostLocksOf, AUserAreInOnePlaceWithAndWithoutItsSession) {
-  EXPECT_EQ(lock_directory(root_, ::geteuid()), root_ + "/monarch");
-  EXPECT_EQ(lock_directory("/nonesuch", 4'000'000'000U), "/tmp/monarch-4000000000");
-  EXPECT_EQ(lock_directory("", 4'000'000'000U), "/tmp/monarch-4000000000");
-}
-
 }  // namespace
 }  // namespace monarch

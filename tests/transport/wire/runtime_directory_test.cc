@@ -1,0 +1,58 @@
+#include "transport/wire/runtime_directory.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+class RuntimeDirectory : public testing::Test {
+ protected:
+  RuntimeDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "monarch-runtime-XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+  }
+  ~RuntimeDirectory() override { std::filesystem::remove_all(root_); }
+
+  std::string of(const std::string& variable) const {
+    return runtime_directory({.xdg_runtime_dir = variable, .uid = uid_, .logins = root_ + "/logins"});
+  }
+  void log_in() const { std::filesystem::create_directories(text(root_, "/logins/", uid_)); }
+
+  const std::uint32_t uid_ = ::geteuid();
+  std::string root_;
+};
+
+TEST_F(RuntimeDirectory, IsWhereTheVariableSays) {
+  log_in();
+  EXPECT_EQ(of(root_), root_ + "/monarch");
+}
+
+TEST_F(RuntimeDirectory, IsTheLoginsWithoutTheVariable) {
+  log_in();
+  for (const char* useless : {"", "relative", "/nonexistent/monarch-runtime", "/dev/null"}) {
+    EXPECT_EQ(of(useless), text(root_, "/logins/", uid_, "/monarch")) << useless;
+  }
+}
+
+TEST_F(RuntimeDirectory, IsBelowTmpWithoutALogin) {
+  for (const char* useless : {"", "relative", "/nonexistent/monarch-runtime", "/dev/null"}) {
+    EXPECT_EQ(of(useless), text("/tmp/monarch-", uid_)) << useless;
+  }
+}
+
+TEST_F(RuntimeDirectory, IsInNoFolderOfAnotherUsers) {
+  EXPECT_EQ(runtime_directory({.xdg_runtime_dir = root_, .uid = uid_ + 1, .logins = root_}),
+            text("/tmp/monarch-", uid_ + 1));
+}
+
+}  // namespace
+
+}  // namespace monarch

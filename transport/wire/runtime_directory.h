@@ -1,0 +1,24 @@
+#pragma once
+
+// Where what this user's jobs share on a machine is, for as long as they live: sockets, and the locks of what one job at a
+// time may have. Supervisors and keepers ask here, so that a session without $XDG_RUNTIME_DIR (cron, su, a remote command)
+// finds what one with it made.
+//
+// Thread: any; touches the file system.
+
+#include <cstdint>
+#include <string>
+
+namespace monarch {
+
+struct RuntimeUser {
+  std::string xdg_runtime_dir;  // the variable; empty: not set
+  std::uint32_t uid = 0;
+  std::string logins = "/run/user";  // where a login's own folder is
+};
+
+// $XDG_RUNTIME_DIR/monarch, else /run/user/<uid>/monarch, else /tmp/monarch-<uid>: the first whose parent is a directory of
+// this user's. It need not exist.
+std::string runtime_directory(const RuntimeUser& user);
+
+}  // namespace monarch
