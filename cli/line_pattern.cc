@@ -1,131 +1,81 @@
 #include "cli/line_pattern.h"
 
-#include <algorithm>
+#include <re2/re2.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
-#include "cli/line_pattern_parser.h"
 #include "transport/base/text.h"
 
 namespace monarch {
+
+namespace {
+
+// Of the compiled pattern and of what matching finds out about it. A pattern that needs more is refused.
+constexpr std::int64_t kMemoryBytes = 8 << 20;
+
+re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+
+re2::RE2::Options options() {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kMemoryBytes);
+  return options;
+}
+
+// RE2 names no place for a parenthesis without its partner: it is the first one without which the pattern would do.
+std::optional<std::size_t> lone_parenthesis(std::string_view pattern, char parenthesis) {
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    if (pattern[at] != parenthesis) continue;
+    std::string without(pattern);
+    without.insert(at, 1, '\\');
+    if (re2::RE2(without, options()).ok()) return at;
+  }
+  return std::nullopt;
+}
+
+// Where the mistake is, if that is known.
+std::optional<std::size_t> place_of(const re2::RE2& refused, std::string_view pattern) {
+  switch (refused.error_code()) {
+    case re2::RE2::ErrorMissingParen: return lone_parenthesis(pattern, '(');
+    case re2::RE2::ErrorUnexpectedParen: return lone_parenthesis(pattern, ')');
+    case re2::RE2::ErrorTrailingBackslash: return pattern.size() - 1;
+    default: break;
+  }
+  const std::string& part = refused.error_arg();
+  if (part.empty()) return std::nullopt;
+  const std::size_t at = pattern.find(part);
+  if (at == std::string_view::npos || pattern.find(part, at + 1) != std::string_view::npos) return std::nullopt;
+  return at;
+}
+
+std::string reason_of(const re2::RE2& refused) {
+  switch (refused.error_code()) {
+    case re2::RE2::ErrorMissingParen: return "a ( is never closed; \\( stands for one";
+    case re2::RE2::ErrorUnexpectedParen: return "a ) closes nothing; \\) stands for one";
+    default: return printable(refused.error());
+  }
+}
+
+}  // namespace
 
 Result<LinePattern> LinePattern::parse(std::string_view pattern) {
   if (pattern.empty()) return Error{ErrorCode::kInvalid, "an empty pattern"};
   if (pattern.size() > kLongestPattern) {
     return Error{ErrorCode::kInvalid, text("a pattern of ", pattern.size(), " bytes; at most ", kLongestPattern)};
   }
-  MONARCH_ASSIGN(CompiledPattern compiled, compile_pattern(pattern));
-  LinePattern made;
-  made.steps_ = std::move(compiled.steps);
-  made.sets_ = std::move(compiled.sets);
-  made.start_ = compiled.start;
-  made.seen_.assign(made.steps_.size(), 0);
-  return made;
+  auto compiled = std::make_shared<const re2::RE2>(piece(pattern), options());
+  if (compiled->ok()) return LinePattern(std::move(compiled));
+  const auto at = place_of(*compiled, pattern);
+  return Error{ErrorCode::kInvalid,
+               text("`", printable(pattern), "`", at ? text(", column ", *at + 1) : "", ": ", reason_of(*compiled))};
 }
 
-// All that is reached from `step` without a byte, with a stack of our own: a pattern may be thousands of steps long.
-void LinePattern::follow(std::uint32_t step, bool at_begin, bool at_end, Closure& closure) {
-  std::vector<std::uint32_t> stack = {step};
-  while (!stack.empty()) {
-    const std::uint32_t at = stack.back();
-    stack.pop_back();
-    if (seen_[at] == mark_) continue;
-    seen_[at] = mark_;
-    const Step& here = steps_[at];
-    switch (here.kind) {
-      case Step::Kind::kMatch: closure.matched = true; break;
-      case Step::Kind::kByte: closure.steps.push_back(at); break;
-      case Step::Kind::kSplit:
-        stack.push_back(here.other);
-        stack.push_back(here.next);
-        break;
-      case Step::Kind::kBegin:
-        if (at_begin) stack.push_back(here.next);
-        break;
-      case Step::Kind::kEnd:
-        closure.steps.push_back(at);  // for the end, should it be here
-        if (at_end) stack.push_back(here.next);
-        break;
-    }
-  }
-}
-
-std::int32_t LinePattern::state_of(Closure closure) {
-  if (closure.matched) return kMatched;
-  std::sort(closure.steps.begin(), closure.steps.end());
-  const auto known = known_.find(closure.steps);
-  if (known != known_.end()) return known->second;
-  State state;
-  state.next.fill(kUnknown);
-  ++mark_;
-  Closure end;
-  for (const std::uint32_t step : closure.steps) {
-    // ^ after a $: the line is empty, and only begin_state() can know that it begins here.
-    if (steps_[step].kind == Step::Kind::kEnd) follow(steps_[step].next, false, true, end);
-  }
-  state.matches_at_end = end.matched;
-  state.steps = closure.steps;
-  const auto number = static_cast<std::int32_t>(states_.size());
-  states_.push_back(std::move(state));
-  known_.emplace(std::move(closure.steps), number);
-  return number;
-}
-
-std::int32_t LinePattern::begin_state() {
-  if (begin_ != kUnknown) return begin_;
-  ++mark_;
-  Closure closure;
-  follow(start_, true, false, closure);
-  begin_ = state_of(std::move(closure));
-  return begin_;
-}
-
-void LinePattern::forget_states() {
-  states_.clear();
-  known_.clear();
-  begin_ = kUnknown;
-}
-
-std::int32_t LinePattern::next_state(std::int32_t from, std::uint8_t byte) {
-  ++mark_;
-  Closure closure;
-  for (const std::uint32_t step : states_[static_cast<std::size_t>(from)].steps) {
-    const Step& here = steps_[step];
-    if (here.kind == Step::Kind::kByte && sets_[here.set][byte]) follow(here.next, false, false, closure);
-  }
-  follow(start_, false, false, closure);
-  return state_of(std::move(closure));
-}
-
-bool LinePattern::matches(std::string_view line) {
+bool LinePattern::matches(std::string_view line) const {
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (line.empty()) {  // beginning and end are one place
-    ++mark_;
-    Closure closure;
-    follow(start_, true, true, closure);
-    return closure.matched;
-  }
-  if (states_.size() > kMostStates) forget_states();
-  std::int32_t state = begin_state();
-  for (const char c : line) {
-    if (state == kMatched) return true;
-    const auto byte = static_cast<std::uint8_t>(c);
-    std::int32_t next = states_[static_cast<std::size_t>(state)].next[byte];
-    if (next == kUnknown) {
-      next = next_state(state, byte);
-      if (states_.size() <= kMostStates) {
-        states_[static_cast<std::size_t>(state)].next[byte] = next;
-      } else {
-        // Many states for one line: all but the present one are let go of.
-        Closure kept{
-            .steps = next == kMatched ? std::vector<std::uint32_t>() : states_[static_cast<std::size_t>(next)].steps,
-            .matched = next == kMatched};
-        forget_states();
-        next = state_of(std::move(kept));
-      }
-    }
-    state = next;
-  }
-  return state == kMatched || states_[static_cast<std::size_t>(state)].matches_at_end;
+  return re2::RE2::PartialMatch(piece(line), *compiled_);
 }
 
 }  // namespace monarch

@@ -57,7 +57,7 @@ std::vector<Flag> history_flags(std::string_view of_what) {
           {.name = "tail", .value = "N", .help = text("begin with the last N ", of_what)},
           {.name = "grep",
            .value = "REGEX",
-           .help = text("only ", of_what, " that match this extended regular expression")}};
+           .help = text("only ", of_what, " that match this regular expression, in RE2's syntax")}};
 }
 
 std::optional<History> history(const Arguments& arguments, const Context& context) {

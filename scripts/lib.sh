@@ -10,7 +10,7 @@ build=$root/build
 { : <&0; } 2>/dev/null || exec </dev/null
 
 packages_build=(g++ meson ninja-build pkg-config python3 libcli11-dev libyaml-cpp-dev libzmq3-dev cppzmq-dev
-  libspdlog-dev libfmt-dev libsodium-dev libbsd-dev libmd-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+  libspdlog-dev libfmt-dev libsodium-dev libbsd-dev libmd-dev nlohmann-json3-dev libre2-dev libgtest-dev libgmock-dev)
 packages_lint=(clang-format-14 git)
 packages_clang=(clang-14 libclang-rt-14-dev)
 packages_tidy=(clang-tidy-14)

@@ -15,10 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::string_view pattern = input.substr(0, input.find('\n'));
   const std::string_view line = pattern.size() < input.size() ? input.substr(pattern.size() + 1) : std::string_view();
-  auto parsed = LinePattern::parse(pattern);
+  const auto parsed = LinePattern::parse(pattern);
   if (parsed.ok()) {
     const bool matched = parsed->matches(line);
-    MONARCH_ASSERT(parsed->matches(line) == matched);  // from the states that were kept
+    MONARCH_ASSERT(parsed->matches(line) == matched);  // from the states that RE2 kept
   } else {
     MONARCH_ASSERT(printable(parsed.error().message) == parsed.error().message);
   }

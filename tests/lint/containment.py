@@ -8,6 +8,7 @@ from source_tree import includes_of
 LIBRARIES = [
     (r"zmq(_addon|_utils)?\.h(pp)?", r"transport/zmq/[^/]+\.cc|tests/.*\.cc", "transport/zmq"),
     (r"yaml-cpp/.*", r"supervisor/spec/yaml\.cc", "supervisor/spec/yaml.cc"),
+    (r"re2/.*", r"cli/line_pattern\.cc", "cli/line_pattern.cc"),
     (r"CLI/.*|CLI11\.hpp", r"cli/[^/]+\.cc", "cli"),
     (r"(spdlog|fmt)/.*", r"transport/base/log\.cc", "transport/base/log.cc"),
     (r"nlohmann/.*", r"(.*/)?json\.cc", "one json.cc"),
@@ -19,6 +20,7 @@ LIBRARIES = [
 CLEAN = {
     "transport/zmq/link.cc": "#include <zmq.h>\n",
     "supervisor/spec/yaml.cc": "#include <yaml-cpp/yaml.h>\n",
+    "cli/line_pattern.cc": "#include <re2/re2.h>\n",
     "cli/main.cc": "#include <CLI/CLI.hpp>\n// #include <fmt/format.h>\n",
     "transport/base/log.cc": "#include <spdlog/logger.h>\n#include <fmt/format.h>\n",
     "transport/base/json.cc": "#include <nlohmann/json.hpp>\n",
@@ -29,6 +31,7 @@ PLANTS = [
     ("worker/daemon/link.cc", "#include <zmq.hpp>\n", "zmq.hpp belongs into transport/zmq"),
     ("supervisor/spec/schema.cc", "#include <yaml-cpp/yaml.h>\n", "belongs into supervisor/spec/yaml.cc"),
     ("cli/options.h", "#pragma once\n#include <CLI/CLI.hpp>\n", "belongs into cli"),
+    ("cli/line_pattern.h", "#pragma once\n#include <re2/re2.h>\n", "re2/re2.h belongs into cli/line_pattern.cc"),
     ("supervisor/journal.cc", "#include <fmt/format.h>\n", "belongs into transport/base/log.cc"),
     ("cli/render.cc", "#include <nlohmann/json.hpp>\n", "belongs into one json.cc"),
     ("cli/json.cc", "#include <nlohmann/json.hpp>\n", "a second json.cc"),
