@@ -37,7 +37,7 @@ class Reader {
 
  private:
   Complaint refused(const std::string& message, const std::string& help) const {
-    return {.id = "E0933", .message = text(grammar_.launcher, " ", printable(message)), .help = printable(help)};
+    return refused_line(grammar_.launcher, printable(message), printable(help));
   }
 
   std::string name_of(std::string_view word) const {
@@ -135,6 +135,17 @@ class Reader {
 std::optional<Complaint> read_foreign_flags(const FlagGrammar& grammar, const std::vector<ForeignFlag>& table,
                                             Translation& translation, std::vector<ShellWord>& words) {
   return Reader(grammar, table, translation, words).read();
+}
+
+Complaint refused_line(std::string_view launcher, std::string_view message, const std::string& help) {
+  return {.id = "E0933", .message = text(launcher, " ", message), .help = help};
+}
+
+ForeignFlag::Use take_number(std::optional<std::uint32_t>& into) {
+  return [&into](Translation&, const std::string& value) -> ForeignFlag::Wrong {
+    into = positive(value);
+    return into ? std::nullopt : ForeignFlag::Wrong("a number is meant");
+  };
 }
 
 std::optional<std::uint32_t> positive(std::string_view written) {

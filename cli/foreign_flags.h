@@ -16,6 +16,9 @@
 namespace monarch {
 
 struct ForeignFlag {
+  using Wrong = std::optional<std::string>;  // what is wrong with a value, if something is
+  using Use = std::function<Wrong(Translation&, const std::string&)>;
+
   std::string_view names;  // "--nodes|-N"
   enum class Takes : std::uint8_t {
     kNothing,
@@ -23,8 +26,8 @@ struct ForeignFlag {
     kMaybeValue,  // behind = only
     kTwoValues,   // handed over with a blank between them
   } takes = Takes::kValue;
-  // What the value means for the translation; gives what is wrong with it. Without it, `note` is a note of the translation.
-  std::function<std::optional<std::string>(Translation&, const std::string&)> use{};
+  // What the value means for the translation. Without it, `note` is a note of the translation.
+  Use use{};
   std::string_view note{};
 };
 
@@ -38,6 +41,14 @@ struct FlagGrammar {
 std::optional<Complaint> read_foreign_flags(const FlagGrammar& grammar, const std::vector<ForeignFlag>& table,
                                             Translation& translation, std::vector<ShellWord>& words);
 
+// The line cannot be translated, because the launcher `message`.
+Complaint refused_line(std::string_view launcher, std::string_view message, const std::string& help);
+
+inline constexpr std::string_view kOutputIsKept =
+    "not needed: output is prefixed, streamed, and kept in a file for each rank";
+
+// Takes the value as a positive() number into `into`, which outlives it.
+ForeignFlag::Use take_number(std::optional<std::uint32_t>& into);
 // A whole number of at least 1, and at most a million.
 std::optional<std::uint32_t> positive(std::string_view written);
 

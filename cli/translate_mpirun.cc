@@ -12,10 +12,9 @@ namespace monarch {
 namespace {
 
 using Takes = ForeignFlag::Takes;
-using Wrong = std::optional<std::string>;
-using Use = std::function<Wrong(Translation&, const std::string&)>;
+using Wrong = ForeignFlag::Wrong;
+using Use = ForeignFlag::Use;
 
-constexpr std::string_view kOutput = "not needed: output is prefixed, streamed, and kept in a file for each rank";
 constexpr std::string_view kMpi = "there is no MPI runtime that it could be for";
 
 struct Slots {
@@ -23,13 +22,6 @@ struct Slots {
   std::optional<std::uint32_t> per_node;
   std::vector<std::pair<std::string, std::uint32_t>> hosts;  // with their slots
 };
-
-Use number(std::optional<std::uint32_t>& into) {
-  return [&into](Translation&, const std::string& value) -> Wrong {
-    into = positive(value);
-    return into ? std::nullopt : Wrong("a number is meant");
-  };
-}
 
 Wrong add_host(Slots& slots, const std::string& item) {
   const std::size_t colon = item.rfind(':');
@@ -143,8 +135,8 @@ Use bind_to(std::string what) {
 
 std::vector<ForeignFlag> table_of(Slots& slots) {
   return {
-      {.names = "-n|-np|--n|--np|-c", .use = number(slots.ranks)},
-      {.names = "-N|--npernode|-npernode|-ppn|--ppn", .use = number(slots.per_node)},
+      {.names = "-n|-np|--n|--np|-c", .use = take_number(slots.ranks)},
+      {.names = "-N|--npernode|-npernode|-ppn|--ppn", .use = take_number(slots.per_node)},
       {.names = "-H|--host|-host|--hosts|-hosts", .use = use_hosts(slots)},
       {.names = "--hostfile|-hostfile|--machinefile|-machinefile|-f", .use = use_hostfile(slots)},
       {.names = "-x|--x", .use = use_variable},
@@ -164,9 +156,9 @@ std::vector<ForeignFlag> table_of(Slots& slots) {
        .takes = Takes::kNothing,
        .note = "ranks of a host are neighbours"},
       {.names = "--allow-run-as-root", .takes = Takes::kNothing, .note = "not needed"},
-      {.names = "--tag-output|-tag-output|--timestamp-output|-l", .takes = Takes::kNothing, .note = kOutput},
-      {.names = "--output-filename|-output-filename|--output", .note = kOutput},
-      {.names = "--merge-stderr-to-stdout", .takes = Takes::kNothing, .note = kOutput},
+      {.names = "--tag-output|-tag-output|--timestamp-output|-l", .takes = Takes::kNothing, .note = kOutputIsKept},
+      {.names = "--output-filename|-output-filename|--output", .note = kOutputIsKept},
+      {.names = "--merge-stderr-to-stdout", .takes = Takes::kNothing, .note = kOutputIsKept},
       {.names = "--report-bindings|-report-bindings", .takes = Takes::kNothing, .note = "`monarch plan` shows them"},
       {.names = "--display-map|-display-map", .takes = Takes::kNothing, .note = "`monarch plan` shows it"},
       {.names = "--display", .note = "`monarch plan` shows it"},
@@ -178,9 +170,7 @@ std::vector<ForeignFlag> table_of(Slots& slots) {
       {.names = "-q|--quiet|-v|--verbose", .takes = Takes::kNothing, .note = "`monarch run` has --quiet"}};
 }
 
-Complaint refused(const std::string& message, const std::string& help) {
-  return {.id = "E0933", .message = text("mpirun ", message), .help = help};
-}
+Complaint refused(const std::string& message, const std::string& help) { return refused_line("mpirun", message, help); }
 
 std::optional<Complaint> place(Translation& t, const Slots& slots) {
   std::uint32_t all = 0;

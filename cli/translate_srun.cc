@@ -13,11 +13,10 @@ namespace monarch {
 namespace {
 
 using Takes = ForeignFlag::Takes;
-using Wrong = std::optional<std::string>;
-using Use = std::function<Wrong(Translation&, const std::string&)>;
+using Wrong = ForeignFlag::Wrong;
+using Use = ForeignFlag::Use;
 
 constexpr std::string_view kCluster = "Slurm is not built yet; it belongs below `launch.slurm` then";
-constexpr std::string_view kOutput = "not needed: output is prefixed, streamed, and kept in a file for each rank";
 
 struct Counts {
   std::optional<std::uint32_t> tasks;
@@ -26,13 +25,6 @@ struct Counts {
   std::optional<std::uint32_t> gpus_per_node;
   bool kill_on_bad_exit = false;
 };
-
-Use number(std::optional<std::uint32_t>& into) {
-  return [&into](Translation&, const std::string& value) -> Wrong {
-    into = positive(value);
-    return into ? std::nullopt : Wrong("a number is meant");
-  };
-}
 
 // "gpu:8", "gpu:h100:8", "h100:8" and "8"
 std::optional<std::uint32_t> gpus_of(Translation& t, const std::string& flag, std::string value) {
@@ -193,8 +185,8 @@ std::vector<ForeignFlag> table_of(Counts& counts) {
   const Use kill = [&counts](Translation&, const std::string& value) { return use_immediate_end(counts, value); };
   return {
       {.names = "--nodes|-N", .use = use_nodes},
-      {.names = "--ntasks|-n", .use = number(counts.tasks)},
-      {.names = "--ntasks-per-node|--tasks-per-node", .use = number(counts.tasks_per_node)},
+      {.names = "--ntasks|-n", .use = take_number(counts.tasks)},
+      {.names = "--ntasks-per-node|--tasks-per-node", .use = take_number(counts.tasks_per_node)},
       {.names = "--nodelist|-w", .use = use_nodelist},
       {.names = "--gpus-per-task", .use = use_gpus_per_task},
       {.names = "--gpus-per-node", .use = gpus("--gpus-per-node", counts.gpus_per_node)},
@@ -224,11 +216,11 @@ std::vector<ForeignFlag> table_of(Counts& counts) {
       {.names = "--distribution|-m", .note = "ranks of a host are neighbours"},
       {.names = "--exclusive", .takes = Takes::kMaybeValue, .note = "each mesh has hosts of its own"},
       {.names = "--overlap|--oversubscribe|-O|-s", .takes = Takes::kNothing, .note = "cores are shared unless bound"},
-      {.names = "--label|-l", .takes = Takes::kNothing, .note = kOutput},
-      {.names = "--unbuffered|-u", .takes = Takes::kNothing, .note = kOutput},
-      {.names = "--output|-o", .note = kOutput},
-      {.names = "--error|-e", .note = kOutput},
-      {.names = "--open-mode", .note = kOutput},
+      {.names = "--label|-l", .takes = Takes::kNothing, .note = kOutputIsKept},
+      {.names = "--unbuffered|-u", .takes = Takes::kNothing, .note = kOutputIsKept},
+      {.names = "--output|-o", .note = kOutputIsKept},
+      {.names = "--error|-e", .note = kOutputIsKept},
+      {.names = "--open-mode", .note = kOutputIsKept},
       {.names = "--input|-i", .note = "stdin of ranks is /dev/null"},
       {.names = "--pty", .takes = Takes::kMaybeValue, .note = "ranks have no terminal"},
       {.names = "--wait|-W", .note = "a failure stops its gang at once"},
@@ -243,9 +235,7 @@ std::vector<ForeignFlag> table_of(Counts& counts) {
       {.names = "--quiet|-Q", .takes = Takes::kNothing, .note = "`monarch run --quiet` is the same"}};
 }
 
-Complaint refused(const std::string& message, const std::string& help) {
-  return {.id = "E0933", .message = text("srun ", message), .help = help};
-}
+Complaint refused(const std::string& message, const std::string& help) { return refused_line("srun", message, help); }
 
 // Ranks of a mesh are a box: the same number on each host.
 std::optional<Complaint> place_tasks(Translation& t, const Counts& counts) {

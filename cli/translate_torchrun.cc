@@ -12,7 +12,7 @@ namespace monarch {
 namespace {
 
 using Takes = ForeignFlag::Takes;
-using Wrong = std::optional<std::string>;
+using Wrong = ForeignFlag::Wrong;
 
 constexpr std::string_view kRendezvous = "not needed: monarch chooses MASTER_ADDR and MASTER_PORT for each start";
 constexpr std::string_view kLogs =
@@ -125,7 +125,7 @@ std::vector<ForeignFlag> table_of(ScriptOptions& script) {
 }
 
 Complaint refused(const std::string& message, const std::string& help) {
-  return {.id = "E0933", .message = text("torchrun ", message), .help = help};
+  return refused_line("torchrun", message, help);
 }
 
 std::vector<ShellWord> program_of(std::vector<ShellWord> words, const ScriptOptions& script,
