@@ -2,7 +2,6 @@
 #include "cli/exit_code.h"
 #include "cli/launch.h"
 #include "cli/run_reports.h"
-#include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
@@ -21,14 +20,6 @@ int run_run(const Arguments& arguments, Context& context) {
   if (!selector) return kExitUsage;
   const auto reports = take_reports(arguments, context);
   if (!reports) return kExitUsage;
-  for (const std::string& note : input->notes) say_note(context.terminal, note);
-
-  // Before the supervisor starts: a Ctrl-C meanwhile must stop the job, and not only us.
-  const auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
-  if (!signals.ok()) {
-    say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
-    return kExitInternal;
-  }
   const LaunchedJob job = launch_job(*input, context);
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
@@ -41,7 +32,7 @@ int run_run(const Arguments& arguments, Context& context) {
   options.lines = *lines;
   options.stop_after = *timeout;
   options.spec_name = input->name;
-  const SessionEnd end = follow_job(*job.view, input->spec, context, **signals, std::move(options));
+  const SessionEnd end = follow_job(*job.view, input->spec, context, *job.signals, std::move(options));
   return leave_reports(*reports, *job.view, input->spec, end, context);
 }
 

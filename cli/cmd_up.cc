@@ -62,13 +62,6 @@ int run_up(const Arguments& arguments, Context& context) {
     write_out(*id + "\n");
     return kExitOk;
   }
-  for (const std::string& note : input->notes) say_note(context.terminal, note);
-
-  const auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
-  if (!signals.ok()) {
-    say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
-    return kExitInternal;
-  }
   const LaunchedJob job = launch_job(*input, context);
   if (job.view == nullptr) return job.exit_code;
   SessionOptions options;
@@ -76,7 +69,7 @@ int run_up(const Arguments& arguments, Context& context) {
   options.viewer = "up";
   options.until = SessionOptions::Until::kRunning;
   options.from_the_start = options.events = options.result = true;
-  const SessionEnd end = follow_job(*job.view, input->spec, context, **signals, std::move(options));
+  const SessionEnd end = follow_job(*job.view, input->spec, context, *job.signals, std::move(options));
   if (end.running || end.verdict) write_out(job.view->id() + "\n");
   return end.exit_code;
 }

@@ -50,6 +50,9 @@ std::string indented(const std::string& lines) {
 }  // namespace
 
 LaunchedJob launch_job(const SpecInput& input, const Context& context) {
+  for (const std::string& note : input.notes) say_note(context.terminal, note);
+  auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
+  if (!signals.ok()) return failed(context, kExitInternal, signals.error().message);
   const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
   if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
   if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
@@ -68,13 +71,14 @@ LaunchedJob launch_job(const SpecInput& input, const Context& context) {
                               text("its log is ", job.directory.path(), "/", kSupervisorLogFile));
     write_err(indented(failure.log_tail));
     none.end = {.exit_code = failure.exit_code, .verdict = verdict};
+    none.signals = std::move(*signals);
     auto ended = JobView::open(made->state, job.id);
     if (ended.ok()) none.ended = std::make_unique<JobView>(std::move(*ended));  // else there is nothing to leave
     return none;
   }
   auto view = JobView::open(made->state, job.id);
   if (!view.ok()) return failed(context, kExitInternal, view.error().message);
-  return {.view = std::make_unique<JobView>(std::move(*view)), .exit_code = kExitOk};
+  return {.view = std::make_unique<JobView>(std::move(*view)), .signals = std::move(*signals), .exit_code = kExitOk};
 }
 
 }  // namespace monarch

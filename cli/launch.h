@@ -10,17 +10,21 @@
 #include "cli/spec_input.h"
 #include "cli/viewer_session.h"
 #include "supervisor/client/job_view.h"
+#include "transport/loop/signals.h"
 
 namespace monarch {
 
 struct LaunchedJob {
   std::unique_ptr<JobView> view;  // nothing: stderr says why, and the command exits with `exit_code`
+  // Of the job's owner, from before its supervisor started: a Ctrl-C meanwhile must stop the job, and not only us.
+  std::unique_ptr<SignalFd> signals = {};
   int exit_code = 0;
   // The job was made and its supervisor did not start: what it left.
   std::unique_ptr<JobView> ended = {};
   SessionEnd end = {};
 };
 
+// Says the notes of the input first.
 LaunchedJob launch_job(const SpecInput& input, const Context& context);
 
 }  // namespace monarch
