@@ -4,19 +4,17 @@ Each case there is
 
     $ [NAME=VALUE…] monarch ARGUMENTS…
     = STATUS
-    1 a line of stdout
-    2 a line of stderr
 
-The test's folder is written as @. `python3 tests/cli/command_lines_test.py --update` (with PYTHONPATH=tests/process) writes the file
-anew from what the build answers; read the difference before it is committed.
+and what was written; see goldens.py. `python3 tests/cli/command_lines_test.py --update` (with PYTHONPATH=tests/process) writes the
+file anew.
 """
 
 import os
 import re
 import shlex
-import sys
 import time
 
+import goldens
 import harness
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "command_lines.txt")
@@ -41,17 +39,6 @@ PAIR = GOOD.replace("hosts: 2", "hosts: 3").replace("supervision:", """  reader:
 supervision:""")
 SHELL = GOOD.replace("GREETING: hi", "GREETING: $(env.NOBODY_SETS_THIS) on $(self.host_name)")
 BROKEN = GOOD.replace("dims:", "dimms:").replace("reallocate: {max: 0}", "hartbeat: 2s")
-
-
-def cases(text):
-    """[command line, expected text of the case] in the order of the file."""
-    found = []
-    for block in text.split("\n$ "):
-        block = block.removeprefix("$ ").strip("\n")
-        if block and not block.startswith("#"):
-            line, _, expected = block.partition("\n")
-            found.append((line, expected))
-    return found
 
 
 class CommandLines(harness.MonarchTest):
@@ -85,16 +72,11 @@ class CommandLines(harness.MonarchTest):
         done = self.start_program("/bin/sh", "-c", 'cd "$1"; shift; exec "$@"', "sh", self.path("work"), harness.MONARCH,
                                   *words, env=env).finished()
         self.assertLess(time.monotonic() - begun, 10, line)
-        shown = [f"= {done.status}"]
-        for mark, text in (("1", done.out), ("2", done.err)):
-            shown += [f"{mark} {part}".rstrip() for part in text.replace(self.folder, "@").splitlines()]
-        return "\n".join(shown)
+        return goldens.shown(done, self.folder)
 
     def test_every_command_line_is_answered_as_written(self):
         self.world()
-        with open(GOLDEN, encoding="utf-8") as file:
-            text = file.read()
-        found = cases(text)
+        found = goldens.cases(GOLDEN)
         refused = [line for line, expected in found if not expected.startswith("= 0")]
         self.assertGreaterEqual(len(refused), 40)
         for line, expected in found:
@@ -143,21 +125,5 @@ class CommandLines(harness.MonarchTest):
         self.assertLess(min(self.monarch("--help").seconds for _ in range(10)), 0.1)
 
 
-def update():
-    class Writer(CommandLines):
-        def test_write(self):
-            self.world()
-            with open(GOLDEN, encoding="utf-8") as file:
-                lines = [line for line, _ in cases(file.read())]
-            text = "\n\n".join(f"$ {line}\n{self.answer(line)}" for line in lines) + "\n"
-            with open(GOLDEN, "w", encoding="utf-8") as file:
-                file.write(text)
-
-    suite = harness.unittest.TestSuite([Writer("test_write")])
-    sys.exit(0 if harness.unittest.TextTestRunner().run(suite).wasSuccessful() else 1)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--update"]:
-        update()
-    harness.main()
+    goldens.main(CommandLines, GOLDEN)

@@ -1,14 +1,14 @@
 """`monarch init`: the spec that it writes, and what it makes of command lines of other launchers.
 
 golden/translations.txt holds a table of lines, each with the status, stdout and stderr of `monarch init --from LINE -`; see
-command_lines_test.py for the form. `python3 tests/cli/init_test.py --update` (with PYTHONPATH=tests/process) writes it anew.
+goldens.py for the form. `python3 tests/cli/init_test.py --update` (with PYTHONPATH=tests/process) writes it anew.
 """
 
 import os
 import re
 import stat
-import sys
 
+import goldens
 import harness
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "translations.txt")
@@ -16,22 +16,9 @@ HOSTFILE = "# two hosts\nnode1 slots=2\nnode2 slots=2   # the other\n"
 UNEVEN = "node1 slots=2\nnode2\n"
 
 
-def cases(text):
-    """[line, expected answer] in the order of the file; a line may go on after a backslash."""
-    found = []
-    for block in ("\n" + text).split("\n$ ")[1:]:
-        line, _, expected = block.rstrip("\n").partition("\n= ")
-        found.append((line, "= " + expected))
-    return found
-
-
 class Init(harness.MonarchTest):
     def answer(self, line):
-        done = self.monarch("init", "--from", line, "-")
-        shown = [f"= {done.status}"]
-        for mark, text in (("1", done.out), ("2", done.err)):
-            shown += [f"{mark} {part}".rstrip() for part in text.replace(self.folder, "@").splitlines()]
-        return "\n".join(shown)
+        return goldens.shown(self.monarch("init", "--from", line, "-"), self.folder)
 
     def world(self):
         self.write("hosts.txt", HOSTFILE)
@@ -39,8 +26,7 @@ class Init(harness.MonarchTest):
 
     def test_every_line_is_translated_as_written_and_validates(self):
         self.world()
-        with open(GOLDEN, encoding="utf-8") as file:
-            found = cases(file.read())
+        found = goldens.cases(GOLDEN)
         translated = [line for line, expected in found if expected.startswith("= 0\n")]
         self.assertGreaterEqual(len(translated), 20)
         self.assertGreaterEqual(len(found) - len(translated), 15)
@@ -112,21 +98,5 @@ class Init(harness.MonarchTest):
         self.assert_nothing_left()
 
 
-def update():
-    class Writer(Init):
-        def test_write(self):
-            self.world()
-            with open(GOLDEN, encoding="utf-8") as file:
-                lines = [line for line, _ in cases(file.read())]
-            text = "\n\n".join(f"$ {line}\n{self.answer(line)}" for line in lines) + "\n"
-            with open(GOLDEN, "w", encoding="utf-8") as file:
-                file.write(text)
-
-    suite = harness.unittest.TestSuite([Writer("test_write")])
-    sys.exit(0 if harness.unittest.TextTestRunner().run(suite).wasSuccessful() else 1)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--update"]:
-        update()
-    harness.main()
+    goldens.main(Init, GOLDEN)
