@@ -10,13 +10,14 @@ build=$root/build
 { : <&0; } 2>/dev/null || exec </dev/null
 
 packages_build=(g++ meson ninja-build pkg-config python3 libcli11-dev libyaml-cpp-dev libzmq3-dev cppzmq-dev
-  libspdlog-dev libfmt-dev libsodium-dev libbsd-dev libmd-dev nlohmann-json3-dev libre2-dev libgtest-dev libgmock-dev)
+  libspdlog-dev libfmt-dev libsodium-dev libbsd-dev libmd-dev nlohmann-json3-dev libre2-dev libssh-dev libgtest-dev
+  libgmock-dev)
+packages_unit=(openssh-server openssh-client busybox mksh tcsh zsh fish)
 packages_lint=(clang-format-14 git)
 packages_clang=(clang-14 libclang-rt-14-dev)
 packages_tidy=(clang-tidy-14)
 packages_process=(procps python3-torch python3-numpy python3-jsonschema python3-yaml)
 packages_cli=(tmux zsh fish)
-packages_shells=(busybox mksh tcsh zsh fish)
 packages_package=(debootstrap util-linux iproute2)
 packages_bench=(openmpi-bin)
 

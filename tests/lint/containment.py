@@ -12,7 +12,8 @@ LIBRARIES = [
     (r"CLI/.*|CLI11\.hpp", r"cli/[^/]+\.cc", "cli"),
     (r"(spdlog|fmt)/.*", r"transport/base/log\.cc", "transport/base/log.cc"),
     (r"nlohmann/.*", r"(.*/)?json\.cc", "one json.cc"),
-    (r"libssh/.*", r"(?!)", "nothing yet"),
+    (r"libssh/.*", r"supervisor/launch/ssh/(authenticate|known_hosts|libssh|libssh_key|raw_session|ssh_channel)\.cc",
+     "few files of supervisor/launch/ssh"),
     (r"(infiniband|rdma)/.*|cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
     (r"(gtest|gmock)/.*", r"tests/.*", "tests"),
 ]
@@ -24,6 +25,7 @@ CLEAN = {
     "cli/main.cc": "#include <CLI/CLI.hpp>\n// #include <fmt/format.h>\n",
     "transport/base/log.cc": "#include <spdlog/logger.h>\n#include <fmt/format.h>\n",
     "transport/base/json.cc": "#include <nlohmann/json.hpp>\n",
+    "supervisor/launch/ssh/raw_session.cc": "#include <libssh/libssh.h>\n",
     "tests/cli/a_test.cc": "#include <gtest/gtest.h>\n",
 }
 PLANTS = [
@@ -35,7 +37,8 @@ PLANTS = [
     ("supervisor/journal.cc", "#include <fmt/format.h>\n", "belongs into transport/base/log.cc"),
     ("cli/render.cc", "#include <nlohmann/json.hpp>\n", "belongs into one json.cc"),
     ("cli/json.cc", "#include <nlohmann/json.hpp>\n", "a second json.cc"),
-    ("supervisor/launch/ssh.cc", "#include <libssh/libssh.h>\n", "belongs into nothing yet"),
+    ("supervisor/launch/ssh.cc", "#include <libssh/libssh.h>\n", "belongs into few files of supervisor/launch/ssh"),
+    ("supervisor/launch/ssh/ssh_session.h", "#pragma once\n#include <libssh/libssh.h>\n", "belongs into few files"),
     ("cli/main_test.cc", '#include "gtest/gtest.h"\n', "belongs into tests"),
 ]
 

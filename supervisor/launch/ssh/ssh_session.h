@@ -1,0 +1,40 @@
+#pragma once
+
+// SshSession: somebody is logged in on a host whose key was checked first. The one way to get one is open(), which dials, exchanges keys,
+// verifies the host's and logs in, each within its time, and does the same at each jump host before it.
+//
+// Thread: one, from birth to death (libssh).
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "supervisor/launch/ssh/dial.h"
+#include "supervisor/launch/ssh/raw_session.h"
+#include "supervisor/launch/ssh/ssh_channel.h"
+#include "supervisor/launch/ssh/ssh_target.h"
+#include "transport/base/result.h"
+
+namespace monarch {
+
+class SshSession {
+ public:
+  // `cancel` becomes readable when nobody wants it any more; -1: never.
+  static std::variant<std::unique_ptr<SshSession>, SshFailure> open(const SshRoute& route, int cancel);
+  SshSession(const SshSession&) = delete;
+  SshSession& operator=(const SshSession&) = delete;
+
+  // A command for the login shell of the user there. It ends before this does.
+  Result<std::unique_ptr<SshChannel>> exec(std::string_view command, const Patience& patience);
+
+  // The numeric address by which this machine reached the host: the host may reach it there. kUnsupported behind a jump host.
+  Result<std::string> local_address() const;
+
+ private:
+  SshSession(std::unique_ptr<VerifiedSession> verified, bool direct)
+      : verified_(std::move(verified)), direct_(direct) {}
+  std::unique_ptr<VerifiedSession> verified_;
+  bool direct_;
+};
+
+}  // namespace monarch
