@@ -1,0 +1,102 @@
+#pragma once
+
+// SshPool: sessions in threads, a bounded number at a time. Each task opens one session, talks over it, and what came of it is told by the
+// loop. A session that may only have met a busy door (MaxStartups) is tried again, after a wait that grows and is different for each, so
+// that a thousand hosts behind one door do not come back together; nothing else is.
+//
+// Thread: the loop's; a task's session and talk have a thread of their own, which is started for it and joined when it has reported.
+// Lifetime: shorter than the loop's. Its end cancels what runs and waits for that: at once but for the resolver, which has its own time.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <thread>
+#include <variant>
+
+#include "supervisor/launch/ssh/ssh_session.h"
+#include "supervisor/launch/ssh/ssh_target.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "transport/loop/inbox.h"
+
+namespace monarch {
+
+struct SshTask {
+  SshRoute route;
+  // In the session's thread, which it may keep until `cancel` is readable. What it returns is called by the loop, once.
+  std::function<std::function<void()>(SshSession& session, int cancel)> talk;
+  // By the loop, instead: there is no session.
+  std::function<void(LaunchFailure)> on_failed;
+};
+
+struct SshPoolOptions {
+  std::uint32_t parallel = 64;
+  std::uint32_t attempts = 6;
+  Duration first_wait = Duration::milliseconds(300);  // doubles with each; up to as much again is added by chance
+  std::uint64_t seed = 0;
+};
+
+class SshPool {
+ public:
+  using Ticket = std::uint64_t;
+
+  static Result<std::unique_ptr<SshPool>> create(EventLoop& loop, SshPoolOptions options);
+  SshPool(const SshPool&) = delete;
+  SshPool& operator=(const SshPool&) = delete;
+  ~SshPool();
+
+  Ticket submit(SshTask task);
+  // Nothing is told of it any more; `gone`, by the loop, when nothing of it runs.
+  void cancel(Ticket ticket, std::function<void()> gone = {});
+
+  std::size_t running() const { return running_.size(); }
+  std::size_t waiting() const { return queue_.size() + resting_.size(); }
+
+ private:
+  using Outcome = std::variant<std::function<void()>, SshFailure>;
+
+  struct Attempt {
+    Ticket ticket = 0;
+    SshTask task;
+    std::uint32_t number = 1;
+    Instant began;
+  };
+  struct Running {
+    Attempt attempt;
+    UniqueFd cancel;  // an eventfd
+    std::thread thread;
+    bool cancelled = false;
+    std::function<void()> gone;
+  };
+  struct Resting {
+    Attempt attempt;
+    TimerId timer = 0;
+  };
+  struct Report {
+    Ticket ticket = 0;
+    Outcome outcome;
+  };
+
+  SshPool(EventLoop& loop, SshPoolOptions options) : loop_(loop), options_(options), state_(options.seed | 1U) {}
+  void fill();
+  Status start(Attempt attempt);
+  void on_report(Report report);
+  void rest(Attempt attempt);
+  std::uint64_t chance(std::uint64_t below);
+
+  EventLoop& loop_;
+  SshPoolOptions options_;
+  std::uint64_t state_;
+  Ticket next_ = 1;
+  std::unique_ptr<Inbox<Report>> reports_;
+  WatchId watch_ = 0;
+  std::deque<Attempt> queue_;
+  std::map<Ticket, Running> running_;
+  std::map<Ticket, Resting> resting_;
+};
+
+}  // namespace monarch
