@@ -61,21 +61,21 @@ std::string where_text(const SshTarget& target) {
                                                               : text(target.name, " (", endpoint_text(target), ")");
 }
 
-std::string reproducer(const SshRoute& route) {
+std::string reproducer(const SshRoute& route, const std::string& command) {
   if (route.empty()) return "";
   const SshTarget& target = route.back();
-  std::string command = text("ssh -o BatchMode=yes -o ConnectTimeout=",
-                             std::max<std::int64_t>(target.connect_timeout.count_milliseconds() / 1'000, 1));
+  std::string ssh = text("ssh -o BatchMode=yes -o ConnectTimeout=",
+                         std::max<std::int64_t>(target.connect_timeout.count_milliseconds() / 1'000, 1));
   std::vector<std::string> jumps;
   for (std::size_t i = 0; i + 1 < route.size(); ++i) {
     const std::string user = route[i].user.empty() ? "" : route[i].user + "@";
     jumps.push_back(user + endpoint_text(route[i]));
   }
-  if (!jumps.empty()) command += " -J " + quoted(join(jumps, ","));
-  if (target.port != 22) command += text(" -p ", target.port);
-  for (const std::string& identity : target.identities) command += " -i " + quoted(identity);
-  if (!target.known_hosts.empty()) command += " -o UserKnownHostsFile=" + quoted(target.known_hosts.front());
-  return text(command, " ", quoted(destination(target)), " true");
+  if (!jumps.empty()) ssh += " -J " + quoted(join(jumps, ","));
+  if (target.port != 22) ssh += text(" -p ", target.port);
+  for (const std::string& identity : target.identities) ssh += " -i " + quoted(identity);
+  if (!target.known_hosts.empty()) ssh += " -o UserKnownHostsFile=" + quoted(target.known_hosts.front());
+  return text(ssh, " ", quoted(destination(target)), " ", quoted(command));
 }
 
 }  // namespace monarch

@@ -41,8 +41,8 @@ bool is_ssh_address(std::string_view address);
 std::string endpoint_text(const SshTarget& target);  // "10.0.0.7:22", "[fe80::1]:22"
 std::string where_text(const SshTarget& target);     // "gpu7 (10.0.0.7:22)"
 
-// For a person to run: the same connection by OpenSSH.
-std::string reproducer(const SshRoute& route);
+// For a person to run: the same connection, and a command there, by OpenSSH.
+std::string reproducer(const SshRoute& route, const std::string& command = "true");
 
 // A failure and what follows from it.
 struct SshFailure {
