@@ -42,6 +42,7 @@ SUITES = {
     "sim": ("the simulator: seeds, replay, mutants", [("build", ["sim"], {})]),
     "process": ("real processes, faults among them", [("build", ["process"], {})]),
     "process-long": ("those of them that need their minute", [("build", ["process-long"], {})]),
+    "cluster": ("hosts in namespaces, each with its sshd, and what befalls them; as root", [("build", ["cluster"], {})]),
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
     "package": ("the tarball in a minimal Debian root, and uninstalling", [("build", ["package"], {})]),
     "lint": ("house rules", [("build", ["lint"], {})]),
@@ -55,8 +56,8 @@ SUITES = {
     "clang": ("everything compiled by clang-14, and the unit tests of that", [("build-clang", ["unit"], {})]),
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
-DEFAULT = ["unit", "sim", "process", "cli", "lint", "fuzz", "sanitize"]
-ALL = ["unit", "sim", "process", "process-long", "cli", "package", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
+DEFAULT = ["unit", "sim", "process", "cluster", "cli", "lint", "fuzz", "sanitize"]
+ALL = ["unit", "sim", "process", "process-long", "cluster", "cli", "package", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
 
 USAGE = f"""usage: scripts/test [SUITE…]              no suite: {' '.join(DEFAULT)}
        scripts/test all                   {' '.join(ALL)}
