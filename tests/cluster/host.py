@@ -96,29 +96,37 @@ class Host:
         os.chmod(self.path(path), mode)
 
     def command(self, *arguments, folder=HOME):
-        """What runs a program in this host when it is started here, with entered() to be called before exec."""
-        return ["/usr/bin/nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
+        """What runs a program in this host when it is started here. It belongs to the host's group before it enters."""
+        join = ["/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', os.path.join(self.cgroup, "cgroup.procs")] if self.cgroup else []
+        return [*join, "/usr/bin/nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
                 "--root", "--", "/usr/bin/env", "--chdir=" + folder, *map(str, arguments)]
 
-    def entered(self):
-        """In the child, before exec: it belongs to the host's group, and so freezes with it."""
-        if self.cgroup:
-            with open(os.path.join(self.cgroup, "cgroup.procs"), "w", encoding="ascii") as file:
-                file.write("0")
-
     def start(self, *arguments, folder=HOME, **options):
-        return subprocess.Popen(self.command(*arguments, folder=folder), preexec_fn=self.entered,
+        return subprocess.Popen(self.command(*arguments, folder=folder),
                                 **{"env": ENVIRONMENT, "stdin": subprocess.DEVNULL, **options})
 
     def run(self, *arguments, check=True, timeout=DEADLINE_S, **options):
         """A program in this host to its end; stdout and stderr as text."""
-        done = subprocess.run(self.command(*arguments), preexec_fn=self.entered, check=False, timeout=timeout, text=True,
-                              **{"env": ENVIRONMENT, "stdout": subprocess.PIPE,
-                                 "stderr": subprocess.PIPE, "stdin": None if "input" in options else subprocess.DEVNULL,
-                                 **options})
+        done = subprocess.run(self.command(*arguments), check=False, timeout=timeout, text=True,
+                              **{"env": ENVIRONMENT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                                 "stdin": None if "input" in options else subprocess.DEVNULL, **options})
         if check and done.returncode != 0:
             raise AssertionError(f"{self.name}: {arguments} ended with {done.returncode}\n{done.stdout}{done.stderr}")
         return done
+
+    def pids(self):
+        """Of everything in the host but its init, as this process sees them."""
+        if self.pid is None:
+            return []
+        space = os.readlink(f"/proc/{self.pid}/ns/pid")
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and int(name) != self.pid and os.readlink(f"/proc/{name}/ns/pid") == space:
+                    found.append(int(name))
+            except OSError:
+                pass  # gone meanwhile
+        return sorted(found)
 
     def socket(self, kind=socket.SOCK_STREAM):
         """A socket in this host's network, for us: it belongs to where it was made. Close it before the host's end."""
@@ -133,17 +141,6 @@ class Host:
             linux.setns(own, linux.CLONE_NEWNET)
             os.close(there)
             os.close(own)
-
-    def processes(self):
-        """[(pid in the host, its command line)], without the init."""
-        found = []
-        for name in os.listdir(self.path("/proc")):
-            if name.isdigit() and name != "1":
-                try:
-                    found.append((int(name), read(self.path(f"/proc/{name}/cmdline")).replace("\0", " ").strip()))
-                except OSError:
-                    pass  # gone meanwhile
-        return sorted(found)
 
     def stop_sshd(self):
         """Ends the listener and every session of it, as a restart of the service does not."""
