@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "transport/base/directories.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
-#include "transport/output/directories.h"
 
 namespace monarch {
 namespace {

@@ -8,9 +8,9 @@
 #include <charconv>
 #include <string_view>
 
+#include "transport/base/directories.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
-#include "transport/output/directories.h"
 
 namespace monarch::daemon {
 namespace {

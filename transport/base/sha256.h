@@ -1,0 +1,34 @@
+#pragma once
+
+// Sha256: the hash by which a shipped file is named and known to be whole. After FIPS 180-4; no library, since it runs in the static
+// worker as in `monarch`.
+//
+// Thread: a value.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace monarch {
+
+class Sha256 {
+ public:
+  void add(std::string_view bytes);
+  // 64 hexadecimal digits. Nothing may be added after.
+  std::string finish();
+
+ private:
+  static constexpr std::size_t kBlockBytes = 64;
+  void take_block(const unsigned char* block);
+
+  std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<unsigned char, kBlockBytes> block_{};  // begun
+  std::uint64_t size_ = 0;                          // of all that was added
+};
+
+std::string sha256(std::string_view bytes);
+
+}  // namespace monarch
