@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/base/bootstrap.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 
@@ -26,6 +27,7 @@ enum class MessageType : std::uint16_t {
   kHello = 1,
   kBeat = 2,
   kReserved = 3,
+  kGoodbye = 4,
   // supervisor → worker, control port
   kAck = 16,
   kReserve = 17,
@@ -44,6 +46,7 @@ enum class MessageType : std::uint16_t {
   kKeeperPipes = 49,
   kKeeperPing = 50,
   kKeeperChanged = 51,
+  kKeeperEnded = 52,
   // guarded process → keeper (and kReserve, kStart, kStop, kSignal, kTell as above; the keeper answers kReserved)
   kKeeperPong = 64,
   kKeeperStash = 65,
@@ -177,6 +180,13 @@ struct Reserved {
   Generation generation;
   std::vector<std::uint16_t> ports;  // `count` of them, then those of `fixed`
   std::string error;                 // empty: they are held; else what is taken, and by whom where that is known
+};
+
+// The daemon's last word: of this worker nothing is left on its host but the daemon and its keeper, which are about to leave. Said
+// once and not repeated: who does not hear it has to look.
+struct Goodbye {
+  std::uint64_t incarnation = 0;  // of the worker, as in Hello
+  bool orderly = true;            // false: its keeper was killed, and the daemon killed what that kept
 };
 
 enum class OrphanAction : std::uint8_t { kHold, kStop, kRun };
@@ -318,6 +328,11 @@ struct KeeperChanged {
   RankReport report;
 };
 
+// The keeper is ending, and all that it kept has ended; what it starts from now on is nothing.
+struct KeeperEnded {
+  std::uint32_t left = 0;  // processes that it could not kill
+};
+
 // What the next guarded process needs to go on: opaque to the keeper, kept in a sealed memfd.
 struct KeeperStash {
   std::string bytes;
@@ -350,58 +365,6 @@ struct KeeperShutdown {
 struct KeeperReady {
   RankId rank;
   Generation generation;
-};
-
-// ---- what a started worker reads on its standard input: one frame with this payload ----
-struct Bootstrap {
-  std::string job_id;
-  std::uint32_t host = 0;
-  std::string host_name;
-  Term term;
-  std::string server_public_key;  // z85
-  std::string control_endpoint;   // "tcp://127.0.0.1:20000"
-  std::string bulk_endpoint;
-  std::string state_directory;  // of this worker: promise, sockets
-  std::string log_directory;    // <mesh>/<rank>.<generation>.{out,err} go here
-  Duration heartbeat = Duration::seconds(1);
-  Duration suspect_after = Duration::seconds(3);
-  Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
-  std::string host_address;                     // numeric, of this host; empty: unknown
-  std::string socket_directory;  // of this worker, 0700: the doors of its ranks; short (107 bytes a path)
-  bool copied = false;           // the supervisor keeps a copy of all output: nothing of it is skipped
-};
-
-struct Gpu {
-  std::uint32_t index = 0;  // as CUDA_VISIBLE_DEVICES of this host counts
-  std::string uuid;
-  bool operator==(const Gpu&) const = default;
-};
-
-// What a host has for ranks, as its keeper found it at its start.
-struct HostInventory {
-  std::uint32_t cpus = 0;  // that the keeper may use
-  std::vector<Gpu> gpus;
-  bool operator==(const HostInventory&) const = default;
-};
-
-// What it answers on its standard output, one frame, before it closes it.
-struct BootstrapReply {
-  std::string public_key;  // z85
-  std::int32_t keeper_pid = 0;
-  std::string boot_id;
-  std::string version;
-  std::string error;  // not empty: it could not start, and this is why
-  HostInventory inventory;
-};
-
-// What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper makes the first
-// one, of the bootstrap alone, and never looks into a later one.
-struct DaemonStash {
-  JobUuid job;  // of the bootstrap frame's header
-  Bootstrap bootstrap;
-  std::string public_key;  // z85; empty until the first daemon made the pair
-  std::string secret_key;
-  Term promised;  // the highest term promised
 };
 
 }  // namespace monarch

@@ -17,6 +17,7 @@ bool is_foreign_launcher_variable(std::string_view name);
 bool is_talking_variable(std::string_view name);
 
 // The marks by which a rank's processes are found again; MONARCH_HOST is one too, and no secret before the start.
+inline constexpr std::string_view kHostVariable = "MONARCH_HOST";
 inline constexpr std::string_view kJobUuidVariable = "MONARCH_JOB_UUID";
 inline constexpr std::string_view kRankKeyVariable = "MONARCH_RANK_KEY";
 // Where a rank talks back (monarch-rank(7)).

@@ -1,6 +1,6 @@
 #pragma once
 
-// The mark of a keeper, whose environment nobody may read: who looks for what a job left finds it by its command line. Ranks, and what
+// The marks of a keeper and its daemon, whose environment nobody may read: who looks for what a job left finds them by their command line. Ranks, and what
 // they start, are found by their environment; see launcher_variables.h.
 //
 // Thread: constants.
@@ -9,7 +9,8 @@
 
 namespace monarch {
 
-// monarch-worker --job UUID --host NAME
+// monarch-worker [daemon] --job UUID --host NAME
+inline constexpr std::string_view kDaemonArgument = "daemon";
 inline constexpr std::string_view kJobArgument = "--job";
 inline constexpr std::string_view kHostArgument = "--host";
 

@@ -20,6 +20,7 @@ MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_by
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
 MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus);
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
+MONARCH_FIELDS(Goodbye, incarnation, orderly);
 MONARCH_FIELDS(RankBinding, kind, first_cpu, cpus, gpus);
 MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding);
 MONARCH_FIELDS(Start, mesh, mesh_name, gang, generation, program, env, workdir, ranks, orphan, orphan_ttl, stop_signal,
@@ -36,6 +37,7 @@ MONARCH_FIELDS(KeeperPipes, mesh_name, log_max_bytes, ready_port);
 MONARCH_FIELDS(KeeperPing, number);
 MONARCH_FIELDS(KeeperPong, number);
 MONARCH_FIELDS(KeeperChanged, report);
+MONARCH_FIELDS(KeeperEnded, left);
 MONARCH_FIELDS(KeeperStash, bytes);
 MONARCH_FIELDS(KeeperLease, ranks, generations, until);
 MONARCH_FIELDS(KeeperForget, ranks, generations);
@@ -44,10 +46,11 @@ MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(KeeperReady, rank, generation);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
                state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, socket_directory,
-               copied);
+               copied, login_environment);
 MONARCH_FIELDS(Gpu, index, uuid);
 MONARCH_FIELDS(HostInventory, cpus, gpus);
-MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory);
+MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory, host_address, log_directory,
+               architecture);
 MONARCH_FIELDS(DaemonStash, job, bootstrap, public_key, secret_key, promised);
 
 }  // namespace monarch

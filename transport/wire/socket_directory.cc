@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "transport/base/crc32c.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -39,6 +42,14 @@ std::vector<std::string> names_in(int directory) {
 std::string socket_directory_prefix(const std::string& job_uuid) {
   constexpr std::size_t kDigits = 8;
   return text("w-", job_uuid.substr(0, kDigits), '-');
+}
+
+std::string host_socket_directory(const std::string& runtime_directory, const std::string& job_uuid,
+                                  const std::string& host_name) {
+  const std::uint32_t sum = crc32c(0, host_name);
+  std::array<char, sizeof sum> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(sum >> (8 * i));
+  return text(runtime_directory, '/', socket_directory_prefix(job_uuid), to_hex({bytes.data(), bytes.size()}));
 }
 
 Status make_socket_directory(const std::string& path) {

@@ -14,6 +14,10 @@ namespace monarch {
 // How the names of the folders of a job's workers begin, in the runtime directory: "w-", eight digits of its uuid, and "-".
 std::string socket_directory_prefix(const std::string& job_uuid);
 
+// That of a worker on a machine of its own, found again by the names of its job and host alone. Short, however long those are.
+std::string host_socket_directory(const std::string& runtime_directory, const std::string& job_uuid,
+                                  const std::string& host_name);
+
 // Its parent must be there. One that is there already must be ours and closed to others: kInvalid if it is not.
 Status make_socket_directory(const std::string& path);
 

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kMeshNames = {"MONARCH_JOB_ID", "MONARCH_MESH"};
 
+constexpr std::array<std::string_view, 7> kLoginNames = {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TMPDIR"};
+
 constexpr std::string_view kLoaderPrefix = "LD_";
 constexpr std::string_view kHeldPrefix = "MONARCH_HELD_LD_";
 
@@ -47,6 +49,14 @@ std::vector<std::string> environment_lines(const Environment& environment) {
   lines.reserve(environment.size());
   for (const auto& [name, value] : environment) lines.push_back(text(name, '=', value));
   return lines;
+}
+
+Environment login_environment(const Environment& whole) {
+  Environment login;
+  for (const std::string_view name : kLoginNames) {
+    if (const auto found = whole.find(std::string(name)); found != whole.end()) login.insert(*found);
+  }
+  return login;
 }
 
 bool is_loader_variable(std::string_view name) { return name.starts_with(kLoaderPrefix); }

@@ -18,7 +18,6 @@ namespace monarch {
 
 using Environment = std::map<std::string, std::string>;
 
-inline constexpr std::string_view kHostVariable = "MONARCH_HOST";
 inline constexpr std::string_view kKeeperFdVariable = "MONARCH_KEEPER_FD";
 
 // What names a rank's containment: MONARCH_RANK_KEY, and the last part of its cgroup. "0.3.2.17" is generation (2, 17) of
@@ -52,6 +51,9 @@ Environment rank_base(const Environment& keepers);
 // `base` is rank_base(), or what a setup made of it. `gang` wins over it, `own` over both, and the keys over all.
 Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
                              const RankEnvironment& keys);
+
+// Of what sshd and a shell gave a worker, what a login has: HOME USER LOGNAME SHELL PATH LANG TMPDIR.
+Environment login_environment(const Environment& whole);
 
 // What steers the dynamic loader (ld.so(8)) and so brings code into a process: the names that begin with LD_.
 bool is_loader_variable(std::string_view name);

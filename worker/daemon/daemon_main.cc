@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -92,6 +93,10 @@ void answer(const daemon::Setup& setup, const KeeperHello& hello) {
   reply.boot_id = daemon::read_boot_id();
   reply.version = MONARCH_VERSION;
   reply.inventory = daemon::read_inventory();
+  reply.host_address = setup.stash.bootstrap.host_address;
+  reply.log_directory = setup.stash.bootstrap.log_directory;
+  utsname machine{};
+  if (::uname(&machine) == 0) reply.architecture = machine.machine;
   if (const Status told = daemon::answer_launcher(STDOUT_FILENO, setup.stash.job, reply); !told.ok()) {
     log_warn(told.error().message);  // without a launcher that listens the worker ends by its orphan_ttl
   }

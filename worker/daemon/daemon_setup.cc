@@ -11,13 +11,14 @@
 #include <string_view>
 #include <utility>
 
+#include "transport/base/directories.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
-#include "transport/output/directories.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
+#include "worker/daemon/own_address.h"
 #include "worker/daemon/promise_file.h"
 
 namespace monarch::daemon {
@@ -69,6 +70,9 @@ Result<Setup> set_up(const UniqueFd& stash) {
   MONARCH_ASSIGN(const CurvePublicKey server_key, CurvePublicKey::parse(bootstrap.server_public_key));
   MONARCH_ASSIGN(ClientOptions control, link_to(bootstrap.control_endpoint, server_key));
   MONARCH_ASSIGN(ClientOptions bulk, link_to(bootstrap.bulk_endpoint, server_key));
+  if (found.bootstrap.host_address.empty()) {
+    found.bootstrap.host_address = own_address(control.address, control.port);
+  }
   // A piece of output is a control message's size and its frame.
   bulk.link.high_water_mark = limits::kBulkHighWaterMark;
   bulk.link.message_bytes = limits::kBulkPayloadBytes;

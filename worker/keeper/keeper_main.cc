@@ -13,15 +13,19 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/control_messages.h"
+#include "transport/base/directories.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
+#include "transport/base/marks.h"
 #include "transport/base/text.h"
 #include "transport/process/hidden_memory.h"
 #include "transport/process/nvidia_gpus.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/runtime_directory.h"
+#include "transport/wire/seqpacket_socket.h"
 #include "transport/wire/socket_directory.h"
+#include "worker/core/host_places.h"
 #include "worker/keeper/keeper.h"
 
 extern char** environ;
@@ -32,7 +36,9 @@ namespace {
 
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 constexpr std::size_t kBootstrapBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
-constexpr std::int64_t kWordsPerHeartbeat = 4;  // of one rank, at most
+constexpr std::int64_t kWordsPerHeartbeat = 4;                      // of one rank, at most
+constexpr std::size_t kSocketDirectoryBytes = kUnixPathBytes - 12;  // and a door's name (rank_doors.h) make an address
+constexpr std::size_t kOwnFolders = 5;                              // monarch/hosts/<job>/<host>/logs
 constexpr const char* kNoCgroupVariable = "MONARCH_NO_CGROUP";
 
 struct Order {
@@ -95,20 +101,25 @@ CgroupUse cgroup_use() {
   return never != nullptr && std::string_view(never) == "1" ? CgroupUse::kNever : CgroupUse::kIfWritable;
 }
 
+std::string runtime_directory_of(const Environment& environment) {
+  const auto named = environment.find("XDG_RUNTIME_DIR");
+  return runtime_directory({.xdg_runtime_dir = named == environment.end() ? "" : named->second, .uid = ::geteuid()});
+}
+
 KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
+  const Environment whole = release_loader_variables(environment_from(environ));
   KeeperSetup setup;
   setup.options.kind = KeeperKind::kWorker;
   setup.job = order.job;
   setup.job_id = order.bootstrap.job_id;
   setup.host_name = order.bootstrap.host_name;
-  setup.environment = release_loader_variables(environment_from(environ));
-  const auto runtime = setup.environment.find("XDG_RUNTIME_DIR");
-  setup.lock_directory = runtime_directory(
-      {.xdg_runtime_dir = runtime == setup.environment.end() ? "" : runtime->second, .uid = ::geteuid()});
+  setup.environment = order.bootstrap.login_environment ? login_environment(whole) : whole;
+  setup.lock_directory = runtime_directory_of(whole);
   setup.umask = umask;
   setup.cgroups = cgroup_use();
   setup.guarded.executable = "/proc/self/exe";
-  setup.guarded.program = {"monarch-worker", "daemon"};
+  setup.guarded.program = {"monarch-worker",           "daemon",       std::string(kJobArgument), setup.job.to_text(),
+                           std::string(kHostArgument), setup.host_name};
   setup.guarded.environment = environment_lines(without_loader_variables(spawned_environment(setup.environment, {})));
   setup.guarded.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
   setup.guarded.first_start.emplace_back(std::move(reply_to), STDOUT_FILENO);
@@ -124,16 +135,32 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   return setup;
 }
 
-// A cgroup's folder is named after the host.
-bool usable_host_name(const std::string& name) {
-  return !name.empty() && name.size() <= 255 && name.front() != '.' && name.find('/') == std::string::npos;
-}
-
 // Where another worker of this host was killed, its sockets are cleared away.
 Status prepare_sockets(const std::string& directory) {
   if (directory.empty()) return {};
   (void)remove_socket_directory(directory);  // what cannot be is told by the next line
   return make_socket_directory(directory);
+}
+
+// A worker with a place of its own keeps its log there: nobody reads what it would say to the launcher's connection, and that would
+// not end before the worker does.
+Status take_own_place(Order& order) {
+  if (!order.bootstrap.state_directory.empty()) return {};
+  const Environment environment = environment_from(environ);
+  const auto sockets_in = [&order](const std::string& folder) {
+    return host_socket_directory(folder, order.job.to_text(), order.bootstrap.host_name);
+  };
+  std::string runtime = runtime_directory_of(environment);
+  if (sockets_in(runtime).size() > kSocketDirectoryBytes) runtime = text("/tmp/monarch-", ::geteuid());
+  MONARCH_TRY(settle_places(order.bootstrap, environment, sockets_in(runtime)));
+  MONARCH_TRY(make_socket_directory(runtime));  // the folder above: no less ours
+  MONARCH_TRY(make_directories(order.bootstrap.log_directory));
+  MONARCH_TRY(check_directories(order.bootstrap.log_directory, kOwnFolders));
+  const std::string path = order.bootstrap.log_directory + "/worker.log";
+  const UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log.valid() || ::dup2(log.get(), STDERR_FILENO) < 0)
+    return errno_error(text("opening ", printable(path)), errno);
+  return {};
 }
 
 int keep(Order order, mode_t umask) {
@@ -154,9 +181,11 @@ int keeper_main() {
   const mode_t umask = ::umask(077);
   auto order = read_order(STDIN_FILENO);
   if (!order) return refuse(order.error());
-  if (!usable_host_name(order.value().bootstrap.host_name)) {
+  // A cgroup's folder is named after the host.
+  if (!is_folder_name(order.value().bootstrap.host_name)) {
     return refuse({ErrorCode::kInvalid, text("`", printable(order.value().bootstrap.host_name), "` names no host")});
   }
+  if (const Status placed = take_own_place(order.value()); !placed) return refuse(placed.error());
   if (const Status detached = detach(); !detached) return refuse(detached.error());
   log_start({.name = text("keeper ", order.value().bootstrap.host_name)});
   const std::string sockets = order.value().bootstrap.socket_directory;

@@ -24,7 +24,8 @@ using EveryMessage =
     std::tuple<Hello, Beat, Ack, Reserve, Reserved, Start, Stop, Signal, Shutdown, Tell, Output, KeeperHello,
                KeeperPipes, KeeperPing, KeeperPong, KeeperChanged, KeeperStash, KeeperLease, KeeperForget, KeeperSpawn,
                KeeperShutdown, Bootstrap, BootstrapReply, JobEvent, Verdict, JobStatus, Attach, StatusRequest,
-               StopRequest, SignalRequest, ViewerOutput, Accepted, Refused, KeeperReady, OutputFrom, OutputGone>;
+               StopRequest, SignalRequest, ViewerOutput, Accepted, Refused, KeeperReady, OutputFrom, OutputGone,
+               Goodbye, KeeperEnded>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
 inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "beat",
@@ -61,7 +62,9 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "refused",
                                                                   "keeper-ready",
                                                                   "output-from",
-                                                                  "output-gone"};
+                                                                  "output-gone",
+                                                                  "goodbye",
+                                                                  "keeper-ended"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>

@@ -1,0 +1,73 @@
+#pragma once
+
+// What a worker is started with, and what it answers: the one frame on its standard input, the one on its standard output; and what its
+// keeper keeps of it for the next daemon. Written by wire/messages.h.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+struct Bootstrap {
+  std::string job_id;
+  std::uint32_t host = 0;
+  std::string host_name;
+  Term term;
+  std::string server_public_key;  // z85
+  std::string control_endpoint;   // "tcp://127.0.0.1:20000"
+  std::string bulk_endpoint;
+  // Three folders of this worker. Without a state_directory, those left empty are the host's own (worker/core/host_places.h).
+  std::string state_directory;  // its promise
+  std::string log_directory;    // <mesh>/<rank>.<generation>.{out,err} go here; if it is the host's own, worker.log too
+  Duration heartbeat = Duration::seconds(1);
+  Duration suspect_after = Duration::seconds(3);
+  Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
+  std::string host_address;        // numeric, of this host; empty: that from which it reaches the control endpoint
+  std::string socket_directory;    // 0700: the doors of its ranks; short (107 bytes a path)
+  bool copied = false;             // the supervisor keeps a copy of all output: nothing of it is skipped
+  bool login_environment = false;  // ranks begin with what a login has, not with all that the launcher's shell had
+};
+
+struct Gpu {
+  std::uint32_t index = 0;  // as CUDA_VISIBLE_DEVICES of this host counts
+  std::string uuid;
+  bool operator==(const Gpu&) const = default;
+};
+
+// What a host has for ranks, as its keeper found it at its start.
+struct HostInventory {
+  std::uint32_t cpus = 0;  // that the keeper may use
+  std::vector<Gpu> gpus;
+  bool operator==(const HostInventory&) const = default;
+};
+
+// What it answers on its standard output, one frame, before it closes it.
+struct BootstrapReply {
+  std::string public_key;  // z85
+  std::int32_t keeper_pid = 0;
+  std::string boot_id;
+  std::string version;
+  std::string error;  // not empty: it could not start, and this is why
+  HostInventory inventory;
+  std::string host_address;   // numeric; empty: none is known
+  std::string log_directory;  // where the output of its ranks lies
+  std::string architecture;   // as `uname -m` says it
+};
+
+// What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper makes the first
+// one, of the bootstrap alone, and never looks into a later one.
+struct DaemonStash {
+  JobUuid job;  // of the bootstrap frame's header
+  Bootstrap bootstrap;
+  std::string public_key;  // z85; empty until the first daemon made the pair
+  std::string secret_key;
+  Term promised;  // the highest term promised
+};
+
+}  // namespace monarch

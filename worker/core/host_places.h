@@ -1,0 +1,30 @@
+#pragma once
+
+// Where a worker on a machine of its own keeps its things: what a Bootstrap that leaves its folders empty means, and what whoever
+// looks for what a worker left finds again from the job's and the host's name alone.
+//
+// Thread: pure functions.
+
+#include <string>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/result.h"
+#include "worker/core/environment.h"
+
+namespace monarch {
+
+struct HostPlaces {
+  std::string state_directory;  // $XDG_STATE_HOME/monarch/hosts/<job>/<host>
+  std::string log_directory;    // …/logs
+};
+
+// kInvalid: the environment has neither HOME nor XDG_STATE_HOME, or a name is no part of a path.
+Result<HostPlaces> host_places(const Environment& environment, const std::string& job_id, const std::string& host_name);
+
+// Fills in the folders of a bootstrap that names no state_directory; one that does is left as it is.
+Status settle_places(Bootstrap& bootstrap, const Environment& environment, const std::string& socket_directory);
+
+// Whether a name can be a folder: not empty, at most 255 bytes, without a slash, and not beginning with a dot.
+bool is_folder_name(const std::string& name);
+
+}  // namespace monarch
