@@ -186,7 +186,7 @@ Status end_processes(const std::string& id, const std::string& uuid, JobRemains&
     return Error{ErrorCode::kBusy,
                  text("this very process was started by a rank of ", id, ": remove it from elsewhere")};
   }
-  const EndedProcesses ended = end_marked(uuid, kKilled);
+  const EndedProcesses ended = end_marked({.uuid = uuid}, kKilled);
   removed.processes = ended.ended;
   if (ended.left.empty()) return {};
   std::vector<std::string> pids;
@@ -202,7 +202,7 @@ Result<JobRemains> remains_of(const StateDir& state, const std::string& id) {
   MONARCH_ASSIGN(const Remains remains, look(state, id));
   JobRemains found;
   if (remains.uuid) {
-    found.processes = processes_of_job(*remains.uuid).size();
+    found.processes = processes_of_job({.uuid = *remains.uuid}).size();
     found.groups = count_job_groups(*remains.uuid);
   }
   for (const Socket& socket : remains.sockets) found.sockets.push_back(socket.path());

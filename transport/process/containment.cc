@@ -202,17 +202,20 @@ void find_job_groups(const std::string& job, const FoundGroup& found) {
 
 }  // namespace
 
-std::size_t count_job_groups(const std::string& job) {
+std::size_t count_job_groups(const std::string& job, const std::string& host) {
   std::size_t count = 0;
-  find_job_groups(job, [&count](const CgroupFolder&, const CgroupFolder& group) { count += group.names().size(); });
+  find_job_groups(job, [&](const CgroupFolder&, const CgroupFolder& group) {
+    for (const std::string& name : group.names()) count += host.empty() || name == host ? 1 : 0;
+  });
   return count;
 }
 
-std::size_t remove_job_groups(const std::string& job, Duration patience) {
+std::size_t remove_job_groups(const std::string& job, Duration patience, const std::string& of_host) {
   const Instant deadline = boot_now() + patience;
   std::size_t count = 0;
   find_job_groups(job, [&](const CgroupFolder& parent, const CgroupFolder& group) {
     for (const std::string& host : group.names()) {
+      if (!of_host.empty() && host != of_host) continue;
       const auto folder = group.open(host);
       if (!folder) continue;
       (void)folder.value()->kill();  // where the kernel has no such file, what is left there stays populated

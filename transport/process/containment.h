@@ -87,12 +87,12 @@ std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Du
 // of the job and of the host count. True once none is there; until then, to be asked again. Does not block.
 bool sweep_groups(const ContainmentOptions& options);
 
-// The folders of one job, wherever on this machine its keepers ran: they lie in those of the keepers, and outlive a keeper that was
-// killed.
-std::size_t count_job_groups(const std::string& job);
+// The folders of one job, or of one of its hosts, wherever on this machine their keepers ran: they lie in those of the keepers, and
+// outlive a keeper that was killed.
+std::size_t count_job_groups(const std::string& job, const std::string& host = {});
 // Kills what is in them and removes them, one per host of the job; what is not empty after `patience` stays. Blocks. How many it
 // removed.
-std::size_t remove_job_groups(const std::string& job, Duration patience);
+std::size_t remove_job_groups(const std::string& job, Duration patience, const std::string& host = {});
 
 // Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed. Blocks
 // for up to both; answers how many processes are left.

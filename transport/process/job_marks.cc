@@ -21,29 +21,51 @@ constexpr std::size_t kUuidDigits = 32;
 constexpr std::string_view kWorkerProgram = "monarch-worker";
 constexpr Duration kLook = Duration::milliseconds(20);
 
-bool is_uuid(std::string_view word) {
-  return word.size() == kUuidDigits &&
-         std::all_of(word.begin(), word.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+bool carries(pid_t pid, const MarkedBy& marks) {
+  if (const auto worker = worker_mark(pid); worker && worker->uuid == marks.uuid) {
+    if (marks.host.empty() || worker->host == marks.host) return true;
+  }
+  if (environment_value(pid, kJobUuidVariable) != marks.uuid) return false;
+  return marks.host.empty() || environment_value(pid, kHostVariable) == marks.host;
 }
 
-std::optional<std::string> keeper_mark(const std::vector<std::string>& arguments) {
-  if (arguments.size() != 5 || arguments[1] != kJobArgument || arguments[3] != kHostArgument) return std::nullopt;
-  const std::string_view program = arguments[0];
-  if (program.substr(program.rfind('/') + 1) != kWorkerProgram || !is_uuid(arguments[2])) return std::nullopt;
-  return arguments[2];
+std::set<pid_t> keepers_among(const std::vector<ProcessEntry>& found, const MarkedBy& marks) {
+  std::set<pid_t> keepers;
+  for (const ProcessEntry& entry : found) {
+    const auto worker = worker_mark(entry.pid);
+    if (worker && worker->keeper && worker->uuid == marks.uuid) keepers.insert(entry.pid);
+  }
+  return keepers;
 }
 
 }  // namespace
 
-std::optional<std::string> job_mark(pid_t pid) {
-  if (auto uuid = keeper_mark(arguments_of(pid))) return uuid;
-  auto uuid = environment_value(pid, kJobUuidVariable);
-  return uuid && is_uuid(*uuid) ? uuid : std::nullopt;
+bool is_job_uuid(std::string_view word) {
+  return word.size() == kUuidDigits &&
+         std::all_of(word.begin(), word.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-bool carries_mark(pid_t pid, const std::string& uuid) {
-  return keeper_mark(arguments_of(pid)) == uuid || environment_value(pid, kJobUuidVariable) == uuid;
+std::optional<WorkerMark> worker_mark(pid_t pid) {
+  const std::vector<std::string> arguments = arguments_of(pid);
+  if (arguments.empty()) return std::nullopt;
+  const std::string_view program = arguments[0];
+  if (program.substr(program.rfind('/') + 1) != kWorkerProgram) return std::nullopt;
+  const bool keeper = arguments.size() == 5;
+  const std::size_t first = keeper ? 1 : 2;
+  if (!keeper && (arguments.size() != 6 || arguments[1] != kDaemonArgument)) return std::nullopt;
+  if (arguments[first] != kJobArgument || arguments[first + 2] != kHostArgument || !is_job_uuid(arguments[first + 1])) {
+    return std::nullopt;
+  }
+  return WorkerMark{.uuid = arguments[first + 1], .host = arguments[first + 3], .keeper = keeper};
 }
+
+std::optional<std::string> job_mark(pid_t pid) {
+  if (auto worker = worker_mark(pid)) return worker->uuid;
+  auto uuid = environment_value(pid, kJobUuidVariable);
+  return uuid && is_job_uuid(*uuid) ? uuid : std::nullopt;
+}
+
+bool carries_mark(pid_t pid, const std::string& uuid) { return carries(pid, {.uuid = uuid}); }
 
 std::map<std::string, std::vector<ProcessEntry>> marked_processes() {
   std::map<std::string, std::vector<ProcessEntry>> marked;
@@ -54,33 +76,32 @@ std::map<std::string, std::vector<ProcessEntry>> marked_processes() {
   return marked;
 }
 
-std::vector<ProcessEntry> processes_of_job(const std::string& uuid) {
+std::vector<ProcessEntry> processes_of_job(const MarkedBy& marks) {
   std::vector<ProcessEntry> found = with_descendants(
-      list_processes(), [&](const ProcessEntry& entry) { return !entry.dead() && carries_mark(entry.pid, uuid); });
+      list_processes(), [&](const ProcessEntry& entry) { return !entry.dead() && carries(entry.pid, marks); });
   std::erase_if(found, [](const ProcessEntry& entry) { return entry.pid == ::getpid(); });
   return found;
 }
 
-EndedProcesses end_marked(const std::string& uuid, Duration patience) {
+EndedProcesses end_marked(const MarkedBy& marks, Duration patience) {
   const Instant deadline = boot_now() + patience;
   std::set<std::pair<pid_t, unsigned long long>> seen;
   for (;;) {
-    const std::vector<ProcessEntry> found = processes_of_job(uuid);
+    const std::vector<ProcessEntry> found = processes_of_job(marks);
     if (found.empty()) return {.ended = seen.size(), .left = {}};
-    if (boot_now() >= deadline) {
-      EndedProcesses result;
-      for (const ProcessEntry& entry : found) {
-        result.left.push_back(entry.pid);
-        seen.erase({entry.pid, entry.start});
-      }
-      result.ended = seen.size();
-      return result;
-    }
+    const bool last = boot_now() >= deadline;
+    const std::set<pid_t> keepers = keepers_among(found, marks);
+    const bool keepers_too = last || keepers.size() == found.size();
+    EndedProcesses result;
     for (const ProcessEntry& entry : found) {
-      seen.insert({entry.pid, entry.start});
       const UniqueFd pidfd = open_process(entry);
-      if (pidfd.valid()) (void)send_signal(pidfd.get(), SIGKILL);  // one that has ended is what was wanted
+      const int signal = keepers.contains(entry.pid) && !keepers_too ? SIGSTOP : SIGKILL;
+      if (pidfd.valid()) (void)send_signal(pidfd.get(), signal);  // one that has ended is what was wanted
+      last ? (void)seen.erase({entry.pid, entry.start}) : (void)seen.insert({entry.pid, entry.start});
+      result.left.push_back(entry.pid);
     }
+    result.ended = seen.size();
+    if (last) return result;
     (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
   }
 }

@@ -12,12 +12,24 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/base/time.h"
 #include "transport/process/process_scan.h"
 
 namespace monarch {
+
+// 32 digits of a hexadecimal number in small letters.
+bool is_job_uuid(std::string_view word);
+
+// A worker's keeper or daemon hides its environment; its command line is its mark.
+struct WorkerMark {
+  std::string uuid;
+  std::string host;
+  bool keeper = false;
+};
+std::optional<WorkerMark> worker_mark(pid_t pid);
 
 // The uuid of the job that a live process of ours belongs to, in hexadecimal; nothing if it carries no mark.
 std::optional<std::string> job_mark(pid_t pid);
@@ -27,13 +39,20 @@ bool carries_mark(pid_t pid, const std::string& uuid);
 // All live processes of ours that carry a mark, by uuid.
 std::map<std::string, std::vector<ProcessEntry>> marked_processes();
 
+// What is looked for: all of a job, or what is of one of its hosts, where several share a machine.
+struct MarkedBy {
+  std::string uuid;
+  std::string host = {};  // empty: any
+};
+
 // Those of one job with all that descends from them, but the caller.
-std::vector<ProcessEntry> processes_of_job(const std::string& uuid);
+std::vector<ProcessEntry> processes_of_job(const MarkedBy& marks);
 
 struct EndedProcesses {
   std::size_t ended = 0;
   std::vector<pid_t> left;  // that KILL did not end in time
 };
-EndedProcesses end_marked(const std::string& uuid, Duration patience);
+// Keepers are stopped first and killed last: what loses its parents meanwhile comes to them, and is found however it is disguised.
+EndedProcesses end_marked(const MarkedBy& marks, Duration patience);
 
 }  // namespace monarch
