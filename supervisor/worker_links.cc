@@ -108,6 +108,12 @@ void WorkerLinks::on_message(InboundMessage&& message) {
   switch (static_cast<MessageType>(header->type)) {
     case MessageType::kHello: on_hello(*host, payload); return;
     case MessageType::kBeat: on_beat(*host, payload); return;
+    case MessageType::kGoodbye: {
+      const auto goodbye = decode_payload<Goodbye>(payload);
+      if (!goodbye.ok()) break;
+      if (handlers_.on_goodbye) handlers_.on_goodbye(*host, *goodbye);
+      return;
+    }
     case MessageType::kReserved: {
       auto reserved = decode_payload<Reserved>(payload);
       if (!reserved.ok()) break;

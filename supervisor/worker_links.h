@@ -35,6 +35,8 @@ struct WorkerLinksHandlers {
   std::function<void()> on_output = {};  // a rank has written something
   // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
   std::function<void(const RankReport&)> on_written = {};
+  // A worker's last word, which may be lost: for launchers that do not see its end themselves.
+  std::function<void(HostId, const Goodbye&)> on_goodbye = {};
   std::function<void(Term)> on_superseded;  // a worker has promised a higher term: we are the old supervisor
 };
 

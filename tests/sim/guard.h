@@ -73,6 +73,7 @@ class Guard {
   void perform(const keeper_action::KillGuarded& ordered);
   void perform(const keeper_action::SayHello& ordered);
   void perform(const keeper_action::Ping& ordered);
+  void perform(const keeper_action::TellEnded&) {}  // only workers' keepers tell it
   void perform(const keeper_action::KillDescendants& ordered);
   void perform(const keeper_action::Exit& ordered);
 

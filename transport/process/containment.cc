@@ -205,7 +205,7 @@ void find_job_groups(const std::string& job, const FoundGroup& found) {
 std::size_t count_job_groups(const std::string& job, const std::string& host) {
   std::size_t count = 0;
   find_job_groups(job, [&](const CgroupFolder&, const CgroupFolder& group) {
-    for (const std::string& name : group.names()) count += host.empty() || name == host ? 1 : 0;
+    for (const std::string& name : group.names()) count += host.empty() || name == host ? 1U : 0U;
   });
   return count;
 }
@@ -223,7 +223,7 @@ std::size_t remove_job_groups(const std::string& job, Duration patience, const s
         (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
       }
       group.remove(host);
-      count += group.open(host) ? 0 : 1;
+      count += group.open(host) ? 0U : 1U;
     }
     if (group.names().empty()) parent.remove(job_folder_name({.job = job}));
   });
@@ -280,6 +280,20 @@ std::size_t kill_descendants(Duration grace, Duration patience) {
     } else {
       await(left, SIGKILL, deadline);
     }
+  }
+}
+
+std::size_t kill_descendants_but(pid_t spared, Duration patience) {
+  const Instant deadline = boot_now() + patience;
+  const pid_t self = ::getpid();
+  for (;;) {
+    const std::vector<pid_t> children = children_of_self();
+    if (std::all_of(children.begin(), children.end(), [spared](pid_t child) { return child == spared; })) return 0;
+    const auto left = with_descendants(list_processes(), [self, spared](const ProcessEntry& entry) {
+      return entry.parent == self && entry.pid != spared && !entry.dead();
+    });
+    if (left.empty() || boot_now() >= deadline) return left.size();
+    await(left, SIGKILL, deadline);
   }
 }
 

@@ -97,5 +97,7 @@ std::size_t remove_job_groups(const std::string& job, Duration patience, const s
 // Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed. Blocks
 // for up to both; answers how many processes are left.
 std::size_t kill_descendants(Duration grace, Duration patience);
+// The same at once, sparing one child with all below it. It reaps nothing.
+std::size_t kill_descendants_but(pid_t spared, Duration patience);
 
 }  // namespace monarch

@@ -58,6 +58,11 @@ std::optional<std::vector<ZmqFrame>> ClientLink::receive() {
   }
 }
 
+void ClientLink::linger(Duration patience) {
+  // What fails is the hope, not the link.
+  (void)socket_->set(ZMQ_LINGER, static_cast<int>(patience.count_milliseconds()));
+}
+
 std::optional<ClientEvent> ClientLink::next_event() {
   while (const auto event = monitor_->next()) {
     switch (*event) {

@@ -42,6 +42,8 @@ class ClientLink {
 
   // kGone: not connected, or the server left midway. kBusy: the queue is full; the frames are still the caller's.
   Status send(std::vector<ZmqFrame>& frames);
+  // At its end, what was sent has this long to leave; nothing, unless this was called. It delays the context's end.
+  void linger(Duration patience);
   // The next message; one above the limits is passed over and counted.
   std::optional<std::vector<ZmqFrame>> receive();
   // What the monitor said since.

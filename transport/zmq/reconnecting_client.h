@@ -39,6 +39,10 @@ class ReconnectingClient {
   bool connected() const { return link_ != nullptr && link_->connected(); }
   // As ClientLink::send.
   Status send(std::vector<ZmqFrame>& frames);
+  // As ClientLink::linger, of the link that there is now.
+  void linger(Duration patience) {
+    if (link_) link_->linger(patience);
+  }
   // Calls once when a send that was kBusy may succeed. Forgotten at a disconnection: on_connected follows.
   void when_writable(std::function<void()> handler);
 

@@ -185,6 +185,9 @@ struct SayHello {  // has_stash, incarnation and keeper_pid are the driver's to 
 struct Ping {
   std::uint64_t number = 0;
 };
+struct TellEnded {           // nothing is kept any more but the guarded process: look whether that is so, and tell it
+  std::uint32_t wedged = 0;  // that could not be killed
+};
 struct KillDescendants {  // the last act before Exit: whatever is still below this process
   Duration grace;         // to end by itself: the daemons of spawned workers clean up after them
 };
@@ -201,7 +204,8 @@ using KeeperAction =
                  keeper_action::Drop, keeper_action::Report, keeper_action::Pipes, keeper_action::HoldReservation,
                  keeper_action::RefuseReservation, keeper_action::ReleaseReservation, keeper_action::Refused,
                  keeper_action::ForkGuarded, keeper_action::SignalGuarded, keeper_action::KillGuarded,
-                 keeper_action::SayHello, keeper_action::Ping, keeper_action::KillDescendants, keeper_action::Exit>;
+                 keeper_action::SayHello, keeper_action::Ping, keeper_action::TellEnded, keeper_action::KillDescendants,
+                 keeper_action::Exit>;
 
 using KeeperActions = std::vector<KeeperAction>;
 

@@ -373,10 +373,18 @@ void KeeperCore::kill_all(Instant now, KeeperActions& actions) {
   for (auto& [key, slot] : slots_) slot.stop({SIGKILL, Duration::zero()}, now, actions);
 }
 
+void KeeperCore::tell_ended(KeeperActions& actions) {
+  if (options_.kind != KeeperKind::kWorker || !guarded_.has_process() || std::exchange(end_told_, true)) return;
+  action::TellEnded ended;
+  for (const auto& [key, slot] : slots_) ended.wedged += slot.ended() ? 0U : 1U;
+  actions.emplace_back(ended);
+}
+
 void KeeperCore::finish(Instant now, KeeperActions& actions) {
   if (!exit_code_) return;
   if (!std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.settled(); })) return;
   if (!guarded_.gone()) {
+    tell_ended(actions);
     if (guarded_.phase() == GuardedPhase::kLeaving) return;
     // It heard of every end before this, and has this long to put it in order.
     if (guarded_.has_process()) actions.emplace_back(action::SignalGuarded{SIGTERM});

@@ -92,6 +92,8 @@ class KeeperCore {
   void say_hello(KeeperActions& actions) const;
   void release_ports(KeeperActions& actions);
   void kill_all(Instant now, KeeperActions& actions);
+  // A daemon waits for it before it says goodbye; a guard has nothing to tell.
+  void tell_ended(KeeperActions& actions);
   void finish(Instant now, KeeperActions& actions);
 
   KeeperOptions options_;
@@ -101,6 +103,7 @@ class KeeperCore {
   std::map<Gang, Reservations> ports_;
   Instant last_exit_;                      // of a rank, as reported; strictly increasing
   std::optional<std::int32_t> exit_code_;  // set: it is ending
+  bool end_told_ = false;                  // to the guarded process
   bool exited_ = false;
   std::optional<Instant> expected_;  // when the next step was due at the latest
 };

@@ -27,6 +27,7 @@ namespace monarch::daemon {
 namespace {
 
 constexpr int kNiceWithoutRealTime = -10;
+constexpr Duration kLastLinger = Duration::milliseconds(200);  // on its way out of this process
 constexpr Duration kHelloPause = Duration::milliseconds(100);
 
 // Without the privilege for either, beats compete like everybody else: nothing to say, the supervisor's margins allow it.
@@ -109,6 +110,7 @@ Status Beating::run() {
                  loop_->watch(orders_.descriptor(), Interest::kRead, [this](Readiness) { take_orders(); }));
   MONARCH_ASSIGN(const WatchId stop, loop_->watch(stop_, Interest::kRead, [this](Readiness) { loop_->stop(); }));
   zmq_loop_->run();
+  take_orders();  // the last one may have come with the order to end
   loop_->forget(watch);
   loop_->forget(stop);
   return {};
@@ -137,6 +139,7 @@ void Beating::on(HelloContent&& content) {
 void Beating::on(SendFrame&& order) {
   // Lost without a link or with a full queue: the supervisor asks again for what it misses.
   (void)send(order.frame.header, std::move(order.frame.payload));
+  if (order.last) client_->linger(kLastLinger);
 }
 
 void Beating::on_message(const std::vector<ZmqFrame>& frames) {

@@ -62,9 +62,10 @@ struct HelloContent {
   Hello hello;
   bool again = false;
 };
-// Once, if there is a link.
+// Once, if there is a link. The last one is sent before the thread ends, or given up.
 struct SendFrame {
   Frame frame;
+  bool last = false;
 };
 using ToBeat = std::variant<BeatContent, HelloContent, SendFrame>;
 

@@ -11,21 +11,13 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
-#include "transport/process/containment.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
-#include "transport/wire/socket_directory.h"
-#include "worker/core/environment.h"
 
 namespace monarch::daemon {
 namespace {
 
-// The keeper kills a daemon that leaves for longer than limits::kKillDeadline.
-constexpr Duration kLeavePatience = Duration::milliseconds(1'400);
-constexpr Duration kLastWords = Duration::milliseconds(300);  // for the supervisor to acknowledge the last ends
-constexpr Duration kRemovePatience = Duration::milliseconds(200);
-constexpr Duration kOrphanedPatience = Duration::milliseconds(500);  // for the output of what was just killed
-constexpr Duration kKillPatience = Duration::seconds(5);
+constexpr std::int64_t kBeatsToALink = 5;                   // then it is said that there is none
 constexpr Duration kKeeperQuiet = limits::kPingPeriod * 2;  // it pings every period
 constexpr Duration kTellAgain = Duration::milliseconds(100);
 constexpr int kExitInternal = 70;
@@ -128,6 +120,14 @@ void Daemon::begin(const KeeperHello& hello) {
   feed(Started{setup_.stash.bootstrap.term});
   for (const RankReport& report : hello.ranks) feed(RankTold{report});
   beat_later();
+  loop_->at(loop_->now() + setup_.stash.bootstrap.heartbeat * kBeatsToALink, [this] {
+    if (linked_ || refused_ || phase_ != Phase::kServing) return;
+    const Bootstrap& bootstrap = setup_.stash.bootstrap;
+    log_warn("the supervisor at ", bootstrap.control_endpoint, " cannot be reached from here (",
+             bootstrap.host_address.empty() ? "no route" : bootstrap.host_address,
+             "); this worker goes on trying, and ends after ", to_text(bootstrap.orphan_ttl),
+             " without it and without ranks");
+  });
 }
 
 int Daemon::run() {
@@ -151,6 +151,8 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
     }
   } else if (type == MessageType::kKeeperChanged) {
     if (const auto changed = decode_payload<KeeperChanged>(frame.payload)) on_report(changed->report);
+  } else if (type == MessageType::kKeeperEnded) {
+    if (const auto ended = decode_payload<KeeperEnded>(frame.payload)) on_keeper_ended(*ended);
   } else if (type == MessageType::kReserved) {
     FrameHeader header;
     header.type = frame.header.type;
@@ -205,36 +207,9 @@ void Daemon::settle_adopted() {
   for (const RankReport& report : std::exchange(adopted_, {})) on_report(report);
 }
 
-void Daemon::on_signal() {
-  while (const auto received = signals_.next()) {
-    if (received->sender_pid != hello_.keeper_pid) {
-      // It may have gone to the whole group. What it means for the worker is the keeper's to decide.
-      log_info(signal_name(received->number), " of process ", received->sender_pid, " is left to the keeper");
-      continue;
-    }
-    leave(kLeavePatience, 0);
-  }
-}
-
-void Daemon::on_keeper_gone(const Error& why) {
-  if (phase_ != Phase::kServing) return remove_state();  // in order: what it kept has ended
-  log_error("the keeper is gone (", why.message, "): everything of this worker is killed");
-  const std::string job = setup_.stash.job.to_text();
-  const std::string& host = setup_.stash.bootstrap.host_name;
-  const ContainmentOptions everything{.host_lines = {text(kJobUuidVariable, '=', job), text(kHostVariable, '=', host)},
-                                      .rank_variable = std::string(kRankKeyVariable),
-                                      .job = job,
-                                      .host = host};
-  // It waits, and may: nobody is left to ping this loop, and the beats tell how long it has stood still.
-  const std::size_t left = kill_everything(everything, CgroupUse::kIfWritable, kKillPatience);
-  if (left > 0) log_error(left, " processes of this worker cannot be killed");
-  const std::string& sockets = setup_.stash.bootstrap.socket_directory;
-  if (!sockets.empty() && !remove_socket_directory(sockets)) log_warn(printable(sockets), " could not be removed");
-  leave(kOrphanedPatience, kExitInternal);
-}
-
 void Daemon::on_beat(LinkUp&& /*event*/) {
   refused_ = false;
+  linked_ = true;
   log_info("connected to the supervisor at ", setup_.stash.bootstrap.control_endpoint);
 }
 
@@ -261,7 +236,7 @@ void Daemon::on_log(PromiseMade&& promise) {
   feed(PromiseFailed{promise.term});
 }
 
-void Daemon::on_log(StateRemoved&& /*event*/) { result_ = exit_code_; }
+void Daemon::on_log(StateRemoved&& /*event*/) { say_goodbye(); }
 
 void Daemon::feed(const Event& event) {
   const Term before = core_.promised();
@@ -296,7 +271,7 @@ void Daemon::perform(TellKeeper&& action) {
         if constexpr (std::is_same_v<Message, KeeperShutdown>) {
           // Shutdown is said when every end is known, or when nobody is there to tell.
           nothing_to_tell_ = all_complete();
-          leave(kLeavePatience, 0);
+          leave_in_order();
         }
       },
       action.message);
@@ -355,36 +330,6 @@ void Daemon::arm_tick() {
     log_info("no supervisor was heard of for ", to_text(setup_.stash.bootstrap.orphan_ttl), ", and no rank lives");
     feed(Tick{});
   });
-}
-
-void Daemon::leave(Duration patience, int exit_code) {
-  if (phase_ != Phase::kServing) return;
-  phase_ = Phase::kLeaving;
-  exit_code_ = exit_code;
-  loop_->at(loop_->now() + patience, [this] { remove_state(); });
-  loop_->defer([this] { check_left(); });
-}
-
-// Leaves as soon as there is nothing more to tell: every end was heard and forgotten, or had its time to be.
-void Daemon::check_left() {
-  if (phase_ != Phase::kLeaving) return;
-  if (nothing_to_tell_ || core_.reports().empty()) return remove_state();
-  if (!all_complete() || std::exchange(last_words_, true)) return;
-  loop_->at(loop_->now() + kLastWords, [this] { remove_state(); });
-}
-
-bool Daemon::all_complete() const {
-  const std::vector<RankReport> reports = core_.reports();
-  return std::all_of(reports.begin(), reports.end(), [](const RankReport& report) {
-    return report.phase == RankPhase::kEnded && report.output_complete;
-  });
-}
-
-void Daemon::remove_state() {
-  if (phase_ == Phase::kRemoving) return;
-  phase_ = Phase::kRemoving;
-  if (!log_->put(RemoveState{})) result_ = exit_code_;
-  loop_->at(loop_->now() + kRemovePatience, [this] { result_ = exit_code_; });
 }
 
 }  // namespace monarch::daemon

@@ -5,7 +5,8 @@
 // network is the beat thread's; a ping of the keeper's is answered in the turn in which it comes.
 //
 // It leaves when the keeper tells it to (TERM, once every rank has ended), or after it told the keeper to shut down: the
-// output of ended ranks is completed, the supervisor hears of the ends, the state is removed, each within a deadline. When
+// output of ended ranks is completed, the supervisor hears of the ends, the keeper says that nothing is left, the state is removed, each
+// within a deadline; then it says goodbye. When
 // the keeper is gone without a word, everything of this worker is killed first.
 //
 // Thread: the main one; it starts the two others and joins them. Lifetime: the process's.
@@ -65,6 +66,7 @@ class Daemon {
   void probe(const RankReport& report);
   void settle_adopted();
   void on_signal();
+  void on_keeper_ended(const KeeperEnded& ended);
 
   void on_beat(FrameHeard&& frame) { feed(std::move(frame)); }
   void on_beat(LinkUp&& event);
@@ -88,10 +90,12 @@ class Daemon {
   void flush_beat();
   void arm_tick();
 
+  void leave_in_order();
   void leave(Duration patience, int exit_code);
   void check_left();
   bool all_complete() const;
   void remove_state();
+  void say_goodbye();
 
   Setup& setup_;
   SignalFd& signals_;
@@ -113,11 +117,14 @@ class Daemon {
   bool beat_dirty_ = false;
   bool beat_at_once_ = false;
   bool flush_armed_ = false;
+  bool linked_ = false;   // once at least
   bool refused_ = false;  // the last word of the link was a refusal; said once
   TimerId tick_timer_ = 0;
   Phase phase_ = Phase::kServing;
   bool last_words_ = false;       // everything has ended; the supervisor may still have to hear of it
   bool nothing_to_tell_ = false;  // it has
+  std::optional<KeeperEnded> keeper_ended_;
+  bool orderly_ = true;  // it was not the keeper's death
   int exit_code_ = 0;
   std::optional<int> result_;
 };

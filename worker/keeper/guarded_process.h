@@ -49,6 +49,8 @@ class GuardedProcess {
   void signal(int number);
   // Nothing where nobody is there to hear it: who comes next asks anew.
   void send(const Frame& frame, std::vector<UniqueFd> descriptors = {});
+  // 0: there is none.
+  pid_t pid() const { return child_ ? child_->pid() : 0; }
   bool connected() const { return channel_ != nullptr && channel_->open(); }
 
  private:

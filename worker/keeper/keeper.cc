@@ -24,6 +24,7 @@ namespace event = keeper_event;
 namespace action = keeper_action;
 
 constexpr std::size_t kSpawnDescriptors = 3;
+constexpr Duration kStraysPatience = Duration::seconds(1);  // less than the guarded process has to leave
 
 std::uint64_t random_number() {
   std::uint64_t number = 0;
@@ -320,6 +321,13 @@ void Keeper::perform(const action::SayHello& ordered) {
 
 void Keeper::perform(const action::Ping& ordered) {
   send(MessageType::kKeeperPing, encode_payload(KeeperPing{ordered.number}), {});
+}
+
+void Keeper::perform(const action::TellEnded& ordered) {
+  // A rank's process that wiped its marks and lost its parents came to us.
+  const std::size_t strays = kill_descendants_but(guarded_.pid(), kStraysPatience);
+  if (strays > 0) log_error(strays, " processes could not be killed");
+  send(MessageType::kKeeperEnded, encode_payload(KeeperEnded{ordered.wedged + static_cast<std::uint32_t>(strays)}), {});
 }
 
 void Keeper::perform(const action::KillDescendants& ordered) {

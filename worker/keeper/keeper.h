@@ -86,6 +86,7 @@ class Keeper {
   void perform(const keeper_action::KillGuarded& action);
   void perform(const keeper_action::SayHello& action);
   void perform(const keeper_action::Ping& action);
+  void perform(const keeper_action::TellEnded& action);
   void perform(const keeper_action::KillDescendants& action);
   void perform(const keeper_action::Exit& action);
 

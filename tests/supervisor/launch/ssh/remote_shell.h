@@ -103,6 +103,7 @@ inline Pipe make_pipe() {
 
 inline RemoteRun converse(const RemoteShell& shell, RemoteOrder order, const std::string& file) {
   using remote_shell::Pipe;
+  (void)::signal(SIGPIPE, SIG_IGN);  // a shell that has ended reads nothing
   Pipe in = remote_shell::make_pipe();
   Pipe out = remote_shell::make_pipe();
   Pipe err = remote_shell::make_pipe();
