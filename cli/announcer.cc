@@ -46,8 +46,10 @@ std::string terminal_event_line(const JobEvent& event, bool colour) {
 }
 
 Announcer::Announcer(const JobSpec& spec, const Terminal& terminal) : terminal_(terminal) {
-  const std::uint32_t wanted = spec.hosts_needed() + spec.launch.spares;
-  for (const PoolHost& host : virtual_hosts(std::min(wanted, spec.pool_size()))) hosts_.push_back(host.name);
+  const std::uint32_t wanted = spec.hosts_needed() + spec.spares();
+  for (const PoolHost& host : pool_of(spec)) {
+    if (hosts_.size() < wanted) hosts_.push_back(host.name);
+  }
   for (const MeshSpec& mesh : spec.meshes) gangs_.emplace_back(mesh.name, mesh.gangs());
 }
 

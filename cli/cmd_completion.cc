@@ -69,7 +69,7 @@ Sources sources_of_this_machine() {
               [](const Positional& kind, const std::string& subject) {
                 std::vector<std::string> names;
                 const auto spec = spec_of(kind, subject);
-                for (const PoolHost& host : virtual_hosts(spec ? spec->pool_size() : 0)) names.push_back(host.name);
+                for (const PoolHost& host : spec ? pool_of(*spec) : std::vector<PoolHost>()) names.push_back(host.name);
                 return names;
               },
           .dimensions =

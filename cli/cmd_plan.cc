@@ -33,7 +33,7 @@ std::string plan_json(const Plan& plan) {
   std::string out = to_json(Json::object({{"v", 1},
                                           {"type", "job"},
                                           {"name", spec.name},
-                                          {"launch", "local"},
+                                          {"launch", launcher_name(spec.launch)},
                                           {"hosts", spec.pool_size()},
                                           {"hosts_needed", spec.hosts_needed()}})) +
                     "\n";
@@ -220,8 +220,7 @@ int run_plan(const Arguments& arguments, Context& context) {
   // --mesh alone asks for nothing more: it also names the program that gets what follows `--`.
   const bool chosen = arguments.has("at") || arguments.has("rank") || arguments.has("host");
   const WantedRanks wanted{.selector = std::move(*selector), .all = chosen};
-  const Plan plan{
-      .input = *input, .placement = Placement(input->spec), .hosts = virtual_hosts(input->spec.pool_size())};
+  const Plan plan{.input = *input, .placement = Placement(input->spec), .hosts = pool_of(input->spec)};
   const bool json = arguments.has("json");
 
   std::string out = json ? plan_json(plan)

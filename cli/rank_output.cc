@@ -40,7 +40,7 @@ std::vector<std::string> names_of(const JobSpec& spec) {
 
 std::map<RankId, std::string> hosts_of(const JobSpec& spec) {
   const Placement placement(spec);
-  const std::vector<PoolHost> pool = virtual_hosts(spec.pool_size());
+  const std::vector<PoolHost> pool = pool_of(spec);
   std::map<RankId, std::string> hosts;
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
     for (std::uint32_t r = 0; r < spec.meshes[m].size(); ++r) {

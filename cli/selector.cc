@@ -190,7 +190,7 @@ std::variant<std::vector<std::string>, Complaint> parse_hosts(const std::string&
   auto wanted = expand_hostlist(written);
   if (!wanted.ok()) return malformed(text("--host ", printable(written), ": ", wanted.error().message), "");
   std::vector<std::string> known;
-  for (const PoolHost& host : virtual_hosts(spec.pool_size())) known.push_back(host.name);
+  for (const PoolHost& host : pool_of(spec)) known.push_back(host.name);
   for (const std::string& host : *wanted) {
     if (std::find(known.begin(), known.end(), host) != known.end()) continue;
     const auto near = nearest(host, known);

@@ -109,8 +109,8 @@ std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, 
                                                     Selector selector) {
   const bool out = arguments.has("stdout") || !arguments.has("stderr");
   const bool err = arguments.has("stderr") || !arguments.has("stdout");
-  const auto wanted = [selector = std::move(selector), placement = Placement(spec),
-                       pool = virtual_hosts(spec.pool_size()), out, err](const StreamId& stream) {
+  const auto wanted = [selector = std::move(selector), placement = Placement(spec), pool = pool_of(spec), out,
+                       err](const StreamId& stream) {
     if (!(stream.stream == OutputStream::kStdout ? out : err)) return false;
     return selector.selects_all() ||
            selector.has(stream.rank, pool[placement.host_of(stream.rank).value()].name, stream.generation);

@@ -36,7 +36,7 @@ class Supervisor {
   explicit Supervisor(JobFiles& files, const SuperviseOptions& options)
       : files_(files),
         options_(options),
-        core_(files.spec.spec, virtual_hosts(files.spec.spec.pool_size()),
+        core_(files.spec.spec, pool_of(files.spec.spec),
               {.job_id = files.job_id, .shell = files.shell, .log_directory = files.log_directory()}) {}
 
   Status open();

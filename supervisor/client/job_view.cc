@@ -79,7 +79,7 @@ Result<JobStatus> JobView::status(const JobSpec& spec) const {
 
 Result<JobStatus> JobView::status_from_journal(const JobSpec& spec) const {
   MONARCH_ASSIGN(const JournalContents contents, read_journal_contents());
-  JobCore core(spec, virtual_hosts(spec.pool_size()), {.job_id = job_.id, .log_directory = log_directory()});
+  JobCore core(spec, pool_of(spec), {.job_id = job_.id, .log_directory = log_directory()});
   MONARCH_TRY(replay(contents, core));
   JobStatus status = status_of(core, job_.id);
   const std::vector<Record>& first = contents.history.empty() ? contents.records : contents.history;

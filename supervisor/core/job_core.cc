@@ -86,7 +86,7 @@ void JobCore::on(const JobBegun& event) {
   state_.time_deadline = now_ + spec_.time_limit;
   emit(event_of("job.starting", Severity::kInfo,
                 text(options_.job_id, ": starting on ", hosts_.size(), hosts_.size() == 1 ? " host" : " hosts")));
-  const std::uint32_t wanted = spec_.hosts_needed() + spec_.launch.spares;
+  const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) {
     state_.hosts[i].phase = HostPhase::kLaunching;
     actions_.emplace_back(LaunchWorker{HostId(i)});

@@ -45,6 +45,17 @@ std::uint32_t JobSpec::hosts_needed() const {
   return hosts;
 }
 
-std::uint32_t JobSpec::pool_size() const { return launch.hosts.value_or(hosts_needed() + launch.spares); }
+std::string_view launcher_name(const Launch& launch) {
+  return std::holds_alternative<LaunchLocal>(launch) ? "local" : "ssh";
+}
+
+std::uint32_t JobSpec::spares() const {
+  return std::visit([](const auto& launcher) { return launcher.spares; }, launch);
+}
+
+std::uint32_t JobSpec::pool_size() const {
+  if (const auto* ssh = std::get_if<LaunchSsh>(&launch)) return static_cast<std::uint32_t>(ssh->hosts.size());
+  return std::get<LaunchLocal>(launch).hosts.value_or(hosts_needed() + spares());
+}
 
 }  // namespace monarch

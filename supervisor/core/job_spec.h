@@ -9,9 +9,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "supervisor/core/launch_spec.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -123,12 +123,6 @@ struct MeshSpec {
   bool operator==(const MeshSpec&) const = default;
 };
 
-struct LaunchLocal {
-  std::optional<std::uint32_t> hosts;  // the pool; nothing: need + spares
-  std::uint32_t spares = 0;
-  bool operator==(const LaunchLocal&) const = default;
-};
-
 // Of a job that is left up.
 struct Lifetime {
   Duration idle = Duration::forever();
@@ -143,7 +137,9 @@ struct LogLimits {
 
 struct JobSpec {
   std::string name;
-  LaunchLocal launch;
+  Launch launch;
+  ControlSpec control;
+  NetworkSpec network;
   std::vector<MeshSpec> meshes;
   Supervision supervision;
   Duration start_timeout = Duration::seconds(120);
@@ -153,7 +149,8 @@ struct JobSpec {
   std::string directory;  // absolute; of the spec's file
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other
-  std::uint32_t pool_size() const;     // launch.hosts, or need + spares
+  std::uint32_t spares() const;        // hosts that are kept connected without ranks
+  std::uint32_t pool_size() const;     // all hosts that the job may use
 
   bool operator==(const JobSpec&) const = default;
 };

@@ -16,6 +16,16 @@ std::vector<PoolHost> virtual_hosts(std::uint32_t count) {
   return hosts;
 }
 
+std::vector<PoolHost> pool_of(const JobSpec& spec) {
+  const auto* ssh = std::get_if<LaunchSsh>(&spec.launch);
+  if (ssh == nullptr) return virtual_hosts(spec.pool_size());
+  std::vector<PoolHost> hosts;
+  hosts.reserve(ssh->hosts.size());
+  // What SSH dials need not be what ranks reach each other by: a jump host or a network for management may lie between.
+  for (const SshHost& host : ssh->hosts) hosts.push_back({.name = host.name, .address = ""});
+  return hosts;
+}
+
 Placement::Placement(const JobSpec& spec) {
   for (const MeshSpec& mesh : spec.meshes) {
     places_.push_back({.first_host = hosts_used_,

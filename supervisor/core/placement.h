@@ -17,10 +17,13 @@ namespace monarch {
 
 struct PoolHost {
   std::string name;
-  std::string address;  // numeric; MASTER_ADDR of gangs whose first host this is
+  std::string address;  // numeric; MASTER_ADDR of gangs whose first host this is; empty: its worker tells when it is up
 };
 
-// The pool of the local launcher: v1…vN at 127.0.1.1…, as many as the spec asks for.
+// All hosts of the job, in the order in which meshes take them.
+std::vector<PoolHost> pool_of(const JobSpec& spec);
+
+// The pool of the local launcher: v1…vN at 127.0.1.1….
 std::vector<PoolHost> virtual_hosts(std::uint32_t count);
 
 // Neighbouring ranks of a mesh.

@@ -76,7 +76,8 @@ void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "ROLE_RANK", at.rank);
   env.set(origin, "ROLE_WORLD_SIZE", at.size);
   env.set(origin, "ROLE_NAME", mesh.name);
-  env.set(origin, "MASTER_ADDR", input.hosts[at.first_host.value()].address);
+  const std::string& address = input.hosts[at.first_host.value()].address;
+  env.set({.name = "MASTER_ADDR", .value = address, .origin = origin, .at_start = address.empty()});
   env.set(
       {.name = "MASTER_PORT", .value = text(input.master_port), .origin = origin, .at_start = input.master_port == 0});
   env.set(origin, "TORCHELASTIC_RESTART_COUNT", input.generation.counter - 1);
@@ -152,6 +153,16 @@ void set_spec_variables(Environment& env, const RankEnvInput& input, RankId rank
   }
 }
 
+// Virtual hosts share this machine: their addresses are loopback's, and so is the interface that reaches them. On others the
+// libraries look for one themselves unless the spec names it.
+void set_interface(Environment& env, const JobSpec& spec) {
+  const bool is_virtual = std::holds_alternative<LaunchLocal>(spec.launch);
+  const std::string interface = spec.network.interface.empty() && is_virtual ? "lo" : spec.network.interface;
+  if (interface.empty()) return;
+  env.set_default(EnvOrigin::kNetwork, "GLOO_SOCKET_IFNAME", interface);
+  env.set_default(EnvOrigin::kNetwork, "NCCL_SOCKET_IFNAME", interface);
+}
+
 }  // namespace
 
 std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank) {
@@ -167,9 +178,7 @@ std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank
     env.set({.name = name, .value = value, .origin = EnvOrigin::kPassed, .secret = true});
   }
   set_spec_variables(env, input, rank);
-  // Virtual hosts share this machine: their addresses are loopback's, and so is the interface that reaches them.
-  env.set_default(EnvOrigin::kNetwork, "GLOO_SOCKET_IFNAME", "lo");
-  env.set_default(EnvOrigin::kNetwork, "NCCL_SOCKET_IFNAME", "lo");
+  set_interface(env, input.spec);
   return env.take();
 }
 

@@ -28,7 +28,7 @@ ExpandedText expand_for(const CompiledText& text_of, const ReferenceSources& sou
         const RankRange here = sources.placement.range_of(rank.mesh, gang, sources.placement.host_of(rank));
         return text(rank.rank.value() - here.first);
       }
-      case ReferenceMeaning::Kind::kHost: return host.address;
+      case ReferenceMeaning::Kind::kHost: out.open = out.open || host.address.empty(); return host.address;
       case ReferenceMeaning::Kind::kHostName: return host.name;
       case ReferenceMeaning::Kind::kPort: {
         const std::uint16_t port = sources.port ? sources.port(whose, meaning.port) : std::uint16_t{0};

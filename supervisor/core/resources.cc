@@ -19,7 +19,7 @@ std::string lack(const std::string& what, Share here, std::uint64_t have) {
 
 }  // namespace
 
-// In the order of hosts, and on a host in the order of meshes: what one machine has is given out once.
+// In the order of hosts, and on a host in the order of meshes: what one machine has is given out once. Virtual hosts are one machine.
 Resources::Resources(const JobSpec& spec, const Placement& placement) : placement_(placement) {
   std::uint32_t hosts = 0;
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
@@ -32,9 +32,15 @@ Resources::Resources(const JobSpec& spec, const Placement& placement) : placemen
                        .ranks_on = std::vector<Share>(mesh.hosts())});
     hosts = std::max(hosts, placement.first_host(MeshId(m)).value() + mesh.hosts());
   }
+  const bool one_machine = std::holds_alternative<LaunchLocal>(spec.launch);
   Share gpus;
   Share cpus;
+  std::uint32_t ranks_so_far = 0;
   for (std::uint32_t h = 0; h < hosts; ++h) {
+    if (!one_machine) {
+      gpus = cpus = {};
+      ranks_so_far = 0;
+    }
     for (std::uint32_t m = 0; m < meshes_.size(); ++m) {
       const std::uint32_t first = placement.first_host(MeshId(m)).value();
       OfMesh& mesh = meshes_[m];
@@ -42,12 +48,14 @@ Resources::Resources(const JobSpec& spec, const Placement& placement) : placemen
       const std::uint32_t ranks = spec.meshes[m].per_host();
       mesh.gpus_on[h - first] = {gpus.first, ranks * mesh.gpus};
       mesh.cpus_on[h - first] = {cpus.first, ranks * mesh.cpus};
-      mesh.ranks_on[h - first] = {ranks_, ranks};
+      mesh.ranks_on[h - first] = {ranks_so_far, ranks};
       gpus.first += ranks * mesh.gpus;
       cpus.first += ranks * mesh.cpus;
-      ranks_ += ranks;
+      ranks_so_far += ranks;
     }
+    ranks_of_machine_.push_back(ranks_so_far);
   }
+  if (one_machine) std::fill(ranks_of_machine_.begin(), ranks_of_machine_.end(), ranks_so_far);
 }
 
 Share Resources::gpus_of(RankId rank) const {
@@ -83,10 +91,11 @@ RankBinding Resources::binding_of(RankId rank, const HostInventory& inventory) c
   const Share cpus = cpus_of(rank);
   binding.first_cpu = cpus.first;
   binding.cpus = cpus.count;
-  if (cpus.count == 0 && ranks_ > 0) {
+  const std::uint32_t ranks = ranks_of_machine_[placement_.host_of(rank).value()];
+  if (cpus.count == 0 && ranks > 0) {
     // A node is wanted and no number of cores: ranks are spread over the machine.
     const std::uint64_t place = mesh.ranks_on[placement_.host_index(rank)].first + placement_.index_on_host(rank);
-    binding.first_cpu = static_cast<std::uint32_t>(place * inventory.cpus / ranks_);
+    binding.first_cpu = static_cast<std::uint32_t>(place * inventory.cpus / ranks);
   }
   const Share gpus = gpus_of(rank);
   for (std::uint32_t i = gpus.first; i < gpus.first + gpus.count && i < inventory.gpus.size(); ++i) {

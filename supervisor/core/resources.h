@@ -45,7 +45,7 @@ class Resources {
   };
   Placement placement_;
   std::vector<OfMesh> meshes_;
-  std::uint32_t ranks_ = 0;  // on the machine that the hosts share
+  std::vector<std::uint32_t> ranks_of_machine_;  // by host: on its machine, which virtual hosts share
 };
 
 }  // namespace monarch

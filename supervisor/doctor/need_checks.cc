@@ -53,7 +53,7 @@ std::string lacking(const JobSpec& spec, std::uint32_t mesh, const HostInventory
   const std::uint32_t first = placement.first_host(MeshId(mesh)).value();
   for (std::uint32_t h = first; h < first + spec.meshes[mesh].hosts(); ++h) {
     const std::string lack = resources.lacking(HostId(h), MeshId(mesh), inventory);
-    if (!lack.empty()) return text(virtual_hosts(spec.pool_size())[h].name, " ", lack);
+    if (!lack.empty()) return text(pool_of(spec)[h].name, " ", lack);
   }
   return "";
 }

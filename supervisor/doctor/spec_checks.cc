@@ -77,7 +77,7 @@ Findings check_mesh(const MeshSpec& mesh, const std::string& directory, const Va
 
 // Each virtual host has a loopback address of its own, on which its workers bind.
 Findings check_hosts(const JobSpec& spec) {
-  const std::vector<PoolHost> pool = virtual_hosts(spec.pool_size());
+  const std::vector<PoolHost> pool = pool_of(spec);
   Finding finding{.check = "virtual hosts",
                   .found = text(pool.size(), pool.size() == 1 ? " host" : " hosts", ", ", pool.front().address, " to ",
                                 pool.back().address, ", can be bound")};
@@ -135,6 +135,7 @@ std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment
                         return check_mesh(mesh, directory, environment);
                       }});
   }
+  if (!std::holds_alternative<LaunchLocal>(spec.launch)) return checks;  // what follows looks at this machine
   const std::string locks = runtime_dir_path(StateEnvironment::of_this_process());
   checks.push_back({.name = "resources", .run = [spec, environment, locks] {
                       const auto visible = environment.find("CUDA_VISIBLE_DEVICES");

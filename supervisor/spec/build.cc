@@ -81,7 +81,7 @@ void check_ranks(const JobSpec& job, const YamlNode& root, Report& report) {
 void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
   std::uint64_t needed = 0;
   for (const MeshSpec& mesh : job.meshes) needed += mesh.like ? 0 : mesh.hosts();
-  const std::uint64_t all = needed + job.launch.spares;
+  const std::uint64_t all = needed + job.spares();
   const YamlNode* local = value_of(value_of(&root, "launch"), "local");
   const YamlNode* hosts = value_of(local, "hosts");
   if (all > limits::kHostsPerJob) {
@@ -89,13 +89,13 @@ void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& repor
     report.error(
         "E0307", key->place,
         {.message = text("the job needs ", counted(all, "host"), "; it can have at most ", limits::kHostsPerJob),
-         .label = text(counted(needed, "host"), " for the meshes, ", counted(job.launch.spares, "spare")),
+         .label = text(counted(needed, "host"), " for the meshes, ", counted(job.spares(), "spare")),
          .help = "`per_host` puts more ranks on one host"});
-  } else if (job.launch.hosts && *job.launch.hosts < all) {
+  } else if (hosts != nullptr && job.pool_size() < all) {
     report.error(
         "E0304", hosts->place,
-        {.message = text("the job needs ", counted(all, "host"), ", and `launch.local.hosts` is ", *job.launch.hosts),
-         .label = text(counted(needed, "host"), " for the meshes, ", counted(job.launch.spares, "spare")),
+        {.message = text("the job needs ", counted(all, "host"), ", and `launch.local.hosts` is ", job.pool_size()),
+         .label = text(counted(needed, "host"), " for the meshes, ", counted(job.spares(), "spare")),
          .help = text("`hosts: ", all, "` would work")});
   }
 }

@@ -22,13 +22,13 @@ JobSpec job_of(std::vector<MeshSpec> meshes, std::uint32_t spares = 0) {
   JobSpec spec;
   spec.name = "ddp";
   spec.meshes = std::move(meshes);
-  spec.launch.spares = spares;
+  spec.launch = LaunchLocal{.spares = spares};
   return spec;
 }
 
 std::string drawn(const JobSpec& spec, std::size_t columns = 0, bool all = false) {
   const Placement placement(spec);
-  const std::vector<PoolHost> hosts = virtual_hosts(spec.pool_size());
+  const std::vector<PoolHost> hosts = pool_of(spec);
   return draw_plan({.spec = spec, .placement = placement, .hosts = hosts, .columns = columns, .all = all});
 }
 
@@ -43,6 +43,15 @@ std::size_t widest(std::string_view drawing) {
 }
 
 }  // namespace
+
+TEST(PlanDrawing, NamesTheLauncherAndItsHosts) {
+  JobSpec spec = job_of({mesh_of("trainer", {{"host", 2}, {"gpu", 2}}, 1)});
+  spec.launch = LaunchSsh{.hosts = {{.name = "gpu7"}, {.name = "gpu2"}, {.name = "n1"}, {.name = "n2"}}, .spares = 1};
+  const std::string plan = drawn(spec);
+  EXPECT_TRUE(plan.starts_with("job ddp   launch ssh: 2 of 4 hosts have ranks, 1 spare\n")) << plan;
+  for (const char* row : {"  gpu7  0 1", "  gpu2  2 3", "  n1    (spare)", "  n2    (cold)"})
+    EXPECT_NE(plan.find(row), std::string::npos) << row << "\n" << plan;
+}
 
 TEST(PlanDrawing, HasARowForEachHostWithItsRanks) {
   MeshSpec mesh = mesh_of("trainer", {{"replica", 2}, {"host", 2}, {"gpu", 4}}, 1);

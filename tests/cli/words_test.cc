@@ -14,7 +14,7 @@ namespace {
 JobSpec two_hosts() {
   JobSpec spec;
   spec.name = "hello";
-  spec.launch.hosts = 2;
+  spec.launch = LaunchLocal{.hosts = 2};
   MeshSpec mesh;
   mesh.name = "trainer";
   mesh.dims = {{"host", 2}, {"gpu", 1}};
@@ -76,7 +76,7 @@ TEST(Announcer, NamesTheMeshesWhoseRanksAreWaitedFor) {
   JobSpec spec = two_hosts();
   spec.meshes.push_back(spec.meshes.front());
   spec.meshes.back().name = "loader";
-  spec.launch.hosts = 4;
+  spec.launch = LaunchLocal{.hosts = 4};
   Announcer announcer(spec, {.err_live = true});
   const Duration second = Duration::seconds(1);
   for (const char* host : {"v1", "v2", "v3", "v4"}) {

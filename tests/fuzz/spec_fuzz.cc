@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const Diagnostic& diagnostic : outcome.diagnostics) MONARCH_ASSERT(find_error(diagnostic.id) != nullptr);
   if (outcome.loaded) {
     const JobSpec& job = outcome.loaded->spec;
-    MONARCH_ASSERT(!job.meshes.empty() && job.pool_size() >= job.hosts_needed() + job.launch.spares);
+    MONARCH_ASSERT(!job.meshes.empty() && job.pool_size() >= job.hosts_needed() + job.spares());
     for (const MeshSpec& mesh : job.meshes) MONARCH_ASSERT(mesh.size() % mesh.gangs() == 0 && !mesh.program.empty());
   }
   return 0;

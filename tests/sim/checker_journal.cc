@@ -34,7 +34,7 @@ void Checker::check_journal() {
   const auto contents = read_journal(world_.disk->files());
   check(contents.ok() && contents->usable(), "I6", "the journal cannot be read after the end");
   if (contents->records.empty() && !contents->snapshot) return;
-  JobCore core(world_.scenario.spec, virtual_hosts(world_.scenario.spec.pool_size()),
+  JobCore core(world_.scenario.spec, pool_of(world_.scenario.spec),
                JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
   const Status replayed = replay(*contents, core);
   recovered(*contents, replayed, core, Term(highest_term_.value() + 1));

@@ -63,7 +63,7 @@ JobSpec make_spec(Random& random, const ScenarioOptions& options) {
     spec.meshes.push_back(make_mesh(random, i, share, policy));
   }
   link_meshes(random, spec);
-  spec.launch.spares = static_cast<std::uint32_t>(random.below(3));
+  spec.launch = LaunchLocal{.spares = static_cast<std::uint32_t>(random.below(3))};
   spec.start_timeout = Duration::seconds(random.between(20, 60));
   if (random.one_in(10)) spec.time_limit = Duration::seconds(random.between(5, 90));
   return spec;

@@ -66,7 +66,7 @@ void Supervisor::boot() {
     return exit(kExitJournal);
   }
   term_ = journal->term;
-  core_.emplace(spec_of(world_), virtual_hosts(world_.scenario.spec.pool_size()),
+  core_.emplace(spec_of(world_), pool_of(world_.scenario.spec),
                 JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
   liveness_.emplace(world_.scenario.spec.supervision, world_.hosts.size());
   const Status replayed = replay(journal->contents, *core_);

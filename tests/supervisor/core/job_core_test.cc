@@ -337,7 +337,7 @@ TEST(JobCore, KeepsTheFirstVerdictAcrossACrash) {
 
 TEST(JobCore, StartsNoSpareButLaunchesIt) {
   JobSpec spec = job_of(1, 1);
-  spec.launch.spares = 1;
+  spec.launch = LaunchLocal{.spares = 1};
   Driver job(spec);
   job.run_all();
   EXPECT_EQ(job.actions_of<LaunchWorker>().size(), 2U);

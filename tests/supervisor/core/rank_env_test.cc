@@ -7,9 +7,15 @@
 namespace monarch {
 namespace {
 
-std::map<std::string, std::string> environment_of(const JobSpec& spec, RankId rank) {
+JobSpec on_two_machines() {
+  JobSpec spec = fixtures::job_of(2, 2);
+  spec.launch = LaunchSsh{.hosts = {{.name = "gpu7", .address = "10.0.0.7"}, {.name = "gpu2"}, {.name = "gpu3"}}};
+  return spec;
+}
+
+std::vector<EnvVariable> variables_of(const JobSpec& spec, RankId rank) {
   const Placement placement(spec);
-  const auto hosts = virtual_hosts(spec.pool_size());
+  const std::vector<PoolHost> hosts = pool_of(spec);
   const RankEnvInput input{.spec = spec,
                            .placement = placement,
                            .hosts = hosts,
@@ -17,8 +23,12 @@ std::map<std::string, std::string> environment_of(const JobSpec& spec, RankId ra
                            .generation = {Term(1), 3},
                            .master_port = 29'500,
                            .error_file = "/logs/trainer/0.3.error.json"};
+  return rank_environment(input, rank);
+}
+
+std::map<std::string, std::string> environment_of(const JobSpec& spec, RankId rank) {
   std::map<std::string, std::string> flat;
-  for (const EnvVariable& variable : rank_environment(input, rank)) flat[variable.name] = variable.value;
+  for (const EnvVariable& variable : variables_of(spec, rank)) flat[variable.name] = variable.value;
   return flat;
 }
 
@@ -66,6 +76,35 @@ TEST(RankEnvironment, LetsTheSpecWin) {
   const auto env = environment_of(spec, {MeshId(0), Rank(0)});
   EXPECT_EQ(env.at("GLOO_SOCKET_IFNAME"), "eth0");
   EXPECT_EQ(env.at("MASTER_PORT"), "1");
+}
+
+TEST(RankEnvironment, LeavesTheInterfaceToLibrariesUnlessTheSpecNamesIt) {
+  JobSpec spec = on_two_machines();
+  EXPECT_FALSE(environment_of(spec, {MeshId(0), Rank(0)}).contains("NCCL_SOCKET_IFNAME"));
+  spec.network.interface = "ib0";
+  EXPECT_EQ(environment_of(spec, {MeshId(0), Rank(0)}).at("NCCL_SOCKET_IFNAME"), "ib0");
+  EXPECT_EQ(environment_of(spec, {MeshId(0), Rank(0)}).at("GLOO_SOCKET_IFNAME"), "ib0");
+}
+
+TEST(RankEnvironment, KnowsTheAddressOfARealHostOnlyAtTheStart) {
+  const JobSpec spec = on_two_machines();
+  for (const EnvVariable& variable : variables_of(spec, {MeshId(0), Rank(3)})) {
+    EXPECT_EQ(variable.at_start, variable.name == "MASTER_ADDR") << variable.name;
+    if (variable.name == "MONARCH_HOST") EXPECT_EQ(variable.value, "gpu2");
+  }
+}
+
+TEST(Pool, HoldsTheHostsOfTheLauncherInOrder) {
+  JobSpec spec = fixtures::job_of(2, 2);
+  spec.launch = LaunchLocal{.spares = 1};
+  EXPECT_EQ(spec.pool_size(), 3U);
+  EXPECT_EQ(pool_of(spec).at(2).name, "v3");
+  EXPECT_EQ(pool_of(spec).at(2).address, "127.0.1.3");
+  const JobSpec ssh = on_two_machines();
+  EXPECT_EQ(ssh.pool_size(), 3U);
+  ASSERT_EQ(pool_of(ssh).size(), 3U);
+  EXPECT_EQ(pool_of(ssh).at(0).name, "gpu7");
+  EXPECT_EQ(pool_of(ssh).at(0).address, "") << "what SSH dials is not what ranks use";
 }
 
 TEST(Placement, GivesMeshesTheirHostsOneAfterTheOther) {

@@ -45,6 +45,21 @@ std::string visible(const JobSpec& spec, RankId rank, const HostInventory& inven
   return given(spec, rank, inventory, "CUDA_VISIBLE_DEVICES");
 }
 
+TEST(Resources, StartAnewOnEachMachine) {
+  JobSpec spec = shared();
+  spec.launch = LaunchSsh{.hosts = {{.name = "a"}, {.name = "b"}}};
+  spec.meshes[0].resources.bind = BindKind::kNuma;
+  spec.meshes[0].resources.cpus.reset();
+  const Placement placement(spec);
+  const Resources resources(spec, placement);
+  EXPECT_EQ(resources.gpus_of({MeshId(1), Rank(0)}).first, 2U) << "two meshes on one machine share it";
+  EXPECT_EQ(resources.gpus_of({MeshId(0), Rank(2)}).first, 0U);
+  EXPECT_EQ(resources.lacking(HostId(1), MeshId(0), machine(4, 2)), "");
+  EXPECT_NE(resources.lacking(HostId(0), MeshId(1), machine(4, 2)), "");
+  EXPECT_EQ(resources.binding_of({MeshId(0), Rank(3)}, machine(8, 2)).first_cpu, 4U) << "the second of two there";
+  EXPECT_EQ(resources.binding_of({MeshId(0), Rank(1)}, machine(9, 4)).first_cpu, 3U) << "the second of three there";
+}
+
 TEST(Resources, AreGivenOutOnceOverMeshesAndVirtualHosts) {
   const JobSpec spec = shared();
   const Placement placement(spec);

@@ -146,7 +146,7 @@ TEST_F(Doctor, LooksForProgramsAsTheRankWould) {
 
   JobSpec spec;
   spec.directory = work;
-  spec.launch.hosts = 1;
+  spec.launch = LaunchLocal{.hosts = 1};
   MeshSpec mesh;
   mesh.name = "m";
   mesh.dims = {{"host", 1}};
@@ -179,7 +179,7 @@ TEST_F(Doctor, LooksForTheProgramThatWraps) {
   file("/bin/tool", "#!/bin/sh\n");
   JobSpec spec;
   spec.directory = root_;
-  spec.launch.hosts = 1;
+  spec.launch = LaunchLocal{.hosts = 1};
   spec.meshes = {mesh_of("m", 1)};
   spec.meshes[0].wrap = {root_ + "/bin/tool", "-x"};
   const Findings findings = spec_checks(spec, {}).front().run();
@@ -189,7 +189,7 @@ TEST_F(Doctor, LooksForTheProgramThatWraps) {
 
 TEST_F(Doctor, HoldsResourcesAgainstWhatTheMachineHas) {
   JobSpec spec;
-  spec.launch.hosts = 2;
+  spec.launch = LaunchLocal{.hosts = 2};
   spec.meshes = {mesh_of("a", 2), mesh_of("b", 1)};
   spec.meshes[0].resources.cpus = 2;
   spec.meshes[1].resources.gpus = 1;
@@ -217,7 +217,7 @@ TEST_F(Doctor, NamesTheJobThatHasAPortOrAGpu) {
   ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::uint16_t taken = ntohs(address.sin_port);
   JobSpec spec;
-  spec.launch.hosts = 1;
+  spec.launch = LaunchLocal{.hosts = 1};
   spec.meshes = {mesh_of("m", 1)};
   spec.meshes[0].resources.gpus = 1;
   spec.meshes[0].ports = {{.name = "http", .fixed = taken}, {.name = "any", .fixed = {}}};

@@ -197,10 +197,10 @@ SpecOutcome launched(std::string_view value) {
 TEST(LaunchFlag, ReplacesTheLauncherAndAllThatBelongsToIt) {
   const SpecOutcome outcome = launched("local:8");
   ASSERT_TRUE(outcome.loaded) << render(outcome);
-  EXPECT_EQ(outcome.loaded->spec.launch, (LaunchLocal{.hosts = 8, .spares = 0}));
+  EXPECT_EQ(outcome.loaded->spec.launch, Launch(LaunchLocal{.hosts = 8, .spares = 0}));
   const SpecOutcome bare = launched("local");
   ASSERT_TRUE(bare.loaded) << render(bare);
-  EXPECT_EQ(bare.loaded->spec.launch, (LaunchLocal{.hosts = std::nullopt, .spares = 0}));
+  EXPECT_EQ(bare.loaded->spec.launch, Launch(LaunchLocal{.hosts = std::nullopt, .spares = 0}));
 }
 
 TEST(LaunchFlag, RefusesWhatItCannotDo) {

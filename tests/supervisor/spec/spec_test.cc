@@ -25,7 +25,7 @@ TEST(Spec, FillsInDefaults) {
   const JobSpec job = loaded(around_top(""));
   EXPECT_EQ(job.name, "j");
   EXPECT_EQ(job.directory, "/home/u/job");
-  EXPECT_FALSE(job.launch.hosts);
+  EXPECT_EQ(job.launch, Launch(LaunchLocal{}));
   EXPECT_EQ(job.pool_size(), 2U);
   EXPECT_EQ(job.start_timeout, Duration::seconds(120));
   EXPECT_EQ(job.time_limit, Duration::forever());
@@ -45,8 +45,7 @@ TEST(Spec, TakesWhatIsWritten) {
       "    env: {A: 010, B: '', C: true}\n    env_pass: [HF_TOKEN, WANDB_*, '*']\n    workdir: ../data/./x\n"
       "    stop: {signal: INT, grace: 1s, after_failure: 2s}\n    supervision: {lease: 9s}\n"
       "  a:\n    dims: {x: 1}\n    gang: each\n    program: [/bin/true]\n    workdir: /srv\n");
-  EXPECT_EQ(job.launch.hosts, 6U);
-  EXPECT_EQ(job.launch.spares, 1U);
+  EXPECT_EQ(job.launch, Launch(LaunchLocal{.hosts = 6, .spares = 1}));
   EXPECT_EQ(job.start_timeout, Duration::seconds(90));
   EXPECT_EQ(job.time_limit, Duration::seconds(14'400));
   EXPECT_EQ(job.logs.max_bytes, 64U << 20U);

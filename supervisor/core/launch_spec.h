@@ -1,0 +1,82 @@
+#pragma once
+
+// Launch: which machines a job has, how workers get onto them, and by which addresses all parts reach each other. What a spec may say
+// is decided in supervisor/spec; no value here needs checking again.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "transport/base/time.h"
+
+namespace monarch {
+
+// Virtual hosts of this machine.
+struct LaunchLocal {
+  std::optional<std::uint32_t> hosts;  // the pool; nothing: need + spares
+  std::uint32_t spares = 0;
+  bool operator==(const LaunchLocal&) const = default;
+};
+
+// A machine that SSH reaches, by what its user wrote of it.
+struct SshHost {
+  std::string name;                   // how the job calls it; distinct within the pool, and fit for a path
+  std::string address;                // what is dialled: a name or a numeric address
+  std::string user;                   // empty: who runs the supervisor, or what an ssh_config says
+  std::optional<std::uint16_t> port;  // nothing: 22, or what an ssh_config says
+  std::string host_key;               // pinned, "SHA256:…": the only one taken; empty: known_hosts decides
+  bool operator==(const SshHost&) const = default;
+};
+
+// A host on the way to the others.
+struct SshJump {
+  std::string address;
+  std::string user;                   // empty: who runs the supervisor
+  std::optional<std::uint16_t> port;  // nothing: 22
+  bool operator==(const SshJump&) const = default;
+};
+
+struct LaunchSsh {
+  std::vector<SshHost> hosts;  // the pool
+  std::uint32_t spares = 0;
+  std::string identity;               // absolute; a private key
+  std::string known_hosts;            // absolute
+  std::optional<std::string> config;  // absolute; an ssh_config; nothing: none is read
+  std::vector<SshJump> jump;          // the first is dialled from here, each next one through those before it
+  Duration connect_timeout = Duration::seconds(10);
+  std::uint32_t parallel = 64;        // sessions at a time
+  std::optional<std::string> worker;  // absolute, on each host; nothing: ours is copied
+  bool operator==(const LaunchSsh&) const = default;
+};
+
+using Launch = std::variant<LaunchLocal, LaunchSsh>;
+
+// As a spec writes it: "local".
+std::string_view launcher_name(const Launch& launch);
+
+struct PortSpan {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  bool operator==(const PortSpan&) const = default;
+};
+
+// How workers reach the supervisor.
+struct ControlSpec {
+  std::string address;  // numeric, as the hosts see it; empty: of the connection that reached the first of them
+  std::optional<PortSpan> ports;  // two or more; nothing: any
+  bool operator==(const ControlSpec&) const = default;
+};
+
+// How ranks reach each other.
+struct NetworkSpec {
+  std::string interface;          // empty: that by which a host reaches the supervisor
+  std::optional<PortSpan> ports;  // that ranks are given; nothing: any
+  bool operator==(const NetworkSpec&) const = default;
+};
+
+}  // namespace monarch
