@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -47,12 +48,14 @@ Finding check_program(const MeshSpec& mesh, const std::string& check, const std:
           .fix = "install it, make it executable, or name it by its path"};
 }
 
-Findings check_mesh(const MeshSpec& mesh, const std::string& directory, const Variables& environment) {
+// What lies on the hosts is looked at where the hosts are this machine.
+Findings check_mesh(const MeshSpec& mesh, const JobSpec& spec, const Variables& environment) {
   const std::string check = text("mesh ", mesh.name);
-  const std::string workdir = mesh.workdir.value_or(directory);
+  const std::string workdir = mesh.workdir.value_or(spec.directory);
+  const bool here = std::holds_alternative<LaunchLocal>(spec.launch);
   struct stat status {};
   Findings findings;
-  if (!expands(workdir) &&
+  if (here && !expands(workdir) &&
       (::stat(workdir.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || ::access(workdir.c_str(), X_OK) != 0)) {
     findings.push_back({.check = check,
                         .health = Health::kFailed,
@@ -60,8 +63,9 @@ Findings check_mesh(const MeshSpec& mesh, const std::string& directory, const Va
                         .means = text("the ranks of ", mesh.name, " cannot start in it"),
                         .fix = "make it, or change `workdir`"});
   }
-  if (!mesh.wrap.empty()) findings.push_back(check_program(mesh, check, mesh.wrap.front(), workdir, environment));
-  if (mesh.wrap.empty() && !mesh.program.empty()) {
+  if (here && !mesh.wrap.empty())
+    findings.push_back(check_program(mesh, check, mesh.wrap.front(), workdir, environment));
+  if (here && mesh.wrap.empty() && !mesh.program.empty()) {
     findings.push_back(check_program(mesh, check, mesh.program.front(), workdir, environment));
   }
   for (const std::string& name : mesh.env_pass) {
@@ -71,6 +75,42 @@ Findings check_mesh(const MeshSpec& mesh, const std::string& directory, const Va
                         .found = text("env_pass: ", printable(name), " is not set in this shell"),
                         .means = "the ranks will not have it",
                         .fix = text("export ", printable(name), "=…")});
+  }
+  if (!here) {
+    findings.push_back({.check = check,
+                        .health = Health::kNote,
+                        .found = "its program and folder lie on the hosts, and are looked for when it starts"});
+  }
+  return findings;
+}
+
+Finding check_file(const std::string& key, const std::string& path, Health missing, const std::string& means) {
+  const std::string check = "launch.ssh";
+  if (::access(path.c_str(), R_OK) == 0)
+    return {.check = check, .found = text(key, ": ", printable(path), " is there")};
+  return {.check = check,
+          .health = missing,
+          .found = errno_error(text(key, ": ", printable(path)), errno).message,
+          .means = means,
+          .fix = text("name another file by `", key, "`")};
+}
+
+Findings check_ssh_files(const LaunchSsh& ssh) {
+  const bool pinned =
+      std::all_of(ssh.hosts.begin(), ssh.hosts.end(), [](const SshHost& h) { return !h.host_key.empty(); });
+  Findings findings;
+  findings.push_back(check_file("identity", ssh.identity, Health::kWarning, "only keys of an agent can be tried"));
+  if (!pinned)
+    findings.push_back(check_file("known_hosts", ssh.known_hosts, Health::kFailed, "no host can prove who it is"));
+  if (ssh.config) findings.push_back(check_file("config", *ssh.config, Health::kFailed, "the job cannot start"));
+  struct stat status {};
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if (::stat(ssh.identity.c_str(), &status) == 0 && (status.st_mode & kOthers) != 0) {
+    findings.push_back({.check = "launch.ssh",
+                        .health = Health::kWarning,
+                        .found = text("identity: ", printable(ssh.identity), " can be read by others"),
+                        .means = "ssh itself refuses such a key",
+                        .fix = text("chmod 600 ", printable(ssh.identity))});
   }
   return findings;
 }
@@ -131,11 +171,13 @@ Result<std::string> find_program(const std::string& program, const std::string& 
 std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment) {
   std::vector<Check> checks;
   for (const MeshSpec& mesh : spec.meshes) {
-    checks.push_back({.name = text("mesh ", mesh.name), .run = [mesh, directory = spec.directory, environment] {
-                        return check_mesh(mesh, directory, environment);
-                      }});
+    checks.push_back({.name = text("mesh ", mesh.name),
+                      .run = [mesh, spec, environment] { return check_mesh(mesh, spec, environment); }});
   }
-  if (!std::holds_alternative<LaunchLocal>(spec.launch)) return checks;  // what follows looks at this machine
+  if (const auto* ssh = std::get_if<LaunchSsh>(&spec.launch)) {
+    checks.push_back({.name = "launch.ssh", .run = [ssh = *ssh] { return check_ssh_files(ssh); }});
+    return checks;  // what follows looks at this machine
+  }
   const std::string locks = runtime_dir_path(StateEnvironment::of_this_process());
   checks.push_back({.name = "resources", .run = [spec, environment, locks] {
                       const auto visible = environment.find("CUDA_VISIBLE_DEVICES");

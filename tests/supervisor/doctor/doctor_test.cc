@@ -241,6 +241,23 @@ TEST_F(Doctor, NamesTheJobThatHasAPortOrAGpu) {
             "needs 1 GPU, which are there\nGPU 3 is held by job other-0001\n");
 }
 
+TEST_F(Doctor, LooksForTheFilesOfSshOnThisMachineOnly) {
+  file("/id", "key");
+  std::filesystem::permissions(root_ + "/id", std::filesystem::perms::owner_read);
+  JobSpec spec;
+  spec.directory = "/there/alone";
+  spec.launch = LaunchSsh{.hosts = {{.name = "a"}}, .identity = root_ + "/id", .known_hosts = root_ + "/none"};
+  spec.meshes = {{.name = "m", .dims = {{"host", 1}}, .program = {"nosuch"}}};
+  EXPECT_EQ(worst(spec_checks(spec, {}).at(0).run()), Health::kNote) << "the program lies on the hosts";
+  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kFailed) << "no known_hosts";
+  std::get<LaunchSsh>(spec.launch).hosts[0].host_key = "SHA256:x";
+  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kFine) << "every host has its key";
+  std::filesystem::permissions(root_ + "/id", std::filesystem::perms::all);
+  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kWarning);
+  std::filesystem::remove(root_ + "/id");
+  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kWarning) << "an agent may have keys";
+}
+
 TEST(RunChecks, SurvivesWhatHangsAndWhatCrashes) {
   const auto fine = [] { return Findings{{.check = "fine", .found = "yes \x1b[31m"}}; };
   const std::vector<Check> checks = {
