@@ -36,7 +36,7 @@ std::optional<JobSpec> spec_of(const Positional& kind, const std::string& subjec
   if (kind.name == "SPEC") {
     const auto source = read_spec_file(subject);
     if (!source.ok()) return std::nullopt;
-    auto outcome = load_spec(*source);
+    auto outcome = load_spec(*source, users_surroundings());
     if (!outcome.loaded) return std::nullopt;
     return std::move(outcome.loaded->spec);
   }

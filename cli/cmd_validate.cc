@@ -51,7 +51,7 @@ bool validate_one(const std::optional<std::string>& path, const Arguments& argum
     show_complaints(name, taken.complaints, json, terminal);
     return false;
   }
-  const SpecOutcome outcome = load_spec(*taken.parts);
+  const SpecOutcome outcome = load_spec(*taken.parts, users_surroundings());
   const bool valid = outcome.loaded.has_value();
   if (json) {
     std::string lines;

@@ -13,7 +13,7 @@ namespace monarch {
 namespace {
 
 std::optional<SpecInput> loaded(const SpecParts& parts, const Terminal& terminal) {
-  SpecOutcome outcome = load_spec(parts);
+  SpecOutcome outcome = load_spec(parts, users_surroundings());
   if (!outcome.diagnostics.empty()) write_err(render(outcome, {.colour = terminal.err_colour}));
   if (!outcome.loaded) return std::nullopt;
   return SpecInput{.spec = std::move(outcome.loaded->spec),
@@ -75,7 +75,8 @@ bool has_its_variables(const SpecInput& input, const Environment& shell, const T
 }
 
 Result<JobSpec> parse_stored_spec(const std::string& text_of_spec, const std::string& directory) {
-  SpecOutcome outcome = load_spec({.name = "spec.yaml", .text = text_of_spec, .directory = directory});
+  SpecOutcome outcome =
+      load_spec({.name = "spec.yaml", .text = text_of_spec, .directory = directory}, users_surroundings());
   if (outcome.loaded) return std::move(outcome.loaded->spec);
   return Error{ErrorCode::kInvalid, text("the job's spec.yaml is not valid for this build: ",
                                          outcome.diagnostics.empty() ? "" : outcome.diagnostics.front().message)};

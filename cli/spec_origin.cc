@@ -89,7 +89,7 @@ std::optional<std::string> spec_drift(const JobView& view, const JobSpec& runnin
     if (!source.ok()) return text(source.error().message, "; ", copy);
     parts.files.push_back(std::move(*source));
   }
-  const SpecOutcome now = load_spec(parts);
+  const SpecOutcome now = load_spec(parts, users_surroundings());
   if (!now.loaded) return text(name, " is no longer a valid spec; ", copy);
   if (now.loaded->spec == running) return std::nullopt;
   const auto before = view.spec_text();

@@ -34,7 +34,8 @@ Result<LoadedSpec> load_job_spec(const SecureDirectory& directory) {
   MONARCH_ASSIGN(std::string spec, directory.read_file(kSpecFile, limits::kSpecBytes));
   MONARCH_ASSIGN(std::string folder, directory.read_file(kSpecDirectoryFile, limits::kSpecBytes));
   while (!folder.empty() && folder.back() == '\n') folder.pop_back();
-  SpecOutcome outcome = load_spec({.name = kSpecFile, .text = std::move(spec), .directory = std::move(folder)});
+  SpecOutcome outcome =
+      load_spec({.name = kSpecFile, .text = std::move(spec), .directory = std::move(folder)}, users_surroundings());
   if (!outcome.loaded) {
     return Error{ErrorCode::kInvalid, outcome.diagnostics.empty() ? "not a spec" : outcome.diagnostics.front().message};
   }

@@ -4,9 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/build_links.h"
 #include "supervisor/spec/build_mesh.h"
 #include "supervisor/spec/build_needs.h"
+#include "supervisor/spec/build_network.h"
 #include "supervisor/spec/build_supervision.h"
 #include "supervisor/spec/values.h"
 #include "transport/base/limits.h"
@@ -26,41 +28,6 @@ void check_version(const YamlNode& root, Report& report) {
                 .help = "`version: 1` would work, if the spec uses nothing newer"});
 }
 
-void check_launch(const YamlNode& root, Report& report) {
-  const YamlNode* launch = value_of(&root, "launch");
-  if (launch == nullptr || !launch->is(YamlNode::Kind::kMap)) return;
-  std::vector<std::string> written;
-  for (const std::string_view name : {"local", "ssh", "slurm"}) {
-    if (value_of(launch, name) != nullptr) written.emplace_back(name);
-  }
-  const YamlKey* key = root.find_key("launch");
-  if (written.size() > 1 || launch->keys.empty()) {
-    report.error(
-        "E0105", key->place,
-        {.message = text("`launch` names ", written.empty() ? "no launcher" : join(written, " and ")),
-         .label = "exactly one of local, ssh and slurm is needed",
-         .help = written.empty() ? "`launch: {local: {}}` runs on virtual hosts of this machine" : "keep one of them"});
-  }
-  const YamlNode* ssh = value_of(launch, "ssh");
-  if (ssh == nullptr || !ssh->is(YamlNode::Kind::kMap)) return;
-  if ((value_of(ssh, "hosts") == nullptr) == (value_of(ssh, "hosts_file") == nullptr)) {
-    report.error("E0101", launch->find_key("ssh")->place,
-                 {.message = "`launch.ssh` needs `hosts` or `hosts_file`, and not both",
-                  .label = "",
-                  .help = "add `hosts: node[01-04]`"});
-  }
-}
-
-LaunchLocal build_local(const YamlNode* local) {
-  LaunchLocal out;
-  out.hosts = integer_of(local, "hosts");
-  if (out.hosts == 0U) out.hosts.reset();  // refused by the schema
-  const YamlNode* spares = value_of(local, "spares");
-  const bool map = spares != nullptr && spares->is(YamlNode::Kind::kMap);
-  out.spares = (map ? integer_of(spares, "count") : integer_of(local, "spares")).value_or(0);
-  return out;
-}
-
 std::string counted(std::uint64_t count, std::string_view one) { return text(count, " ", one, count == 1 ? "" : "s"); }
 
 void check_ranks(const JobSpec& job, const YamlNode& root, Report& report) {
@@ -78,37 +45,16 @@ void check_ranks(const JobSpec& job, const YamlNode& root, Report& report) {
   }
 }
 
-void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
-  std::uint64_t needed = 0;
-  for (const MeshSpec& mesh : job.meshes) needed += mesh.like ? 0 : mesh.hosts();
-  const std::uint64_t all = needed + job.spares();
-  const YamlNode* local = value_of(value_of(&root, "launch"), "local");
-  const YamlNode* hosts = value_of(local, "hosts");
-  if (all > limits::kHostsPerJob) {
-    const YamlKey* key = root.find_key("meshes");
-    report.error(
-        "E0307", key->place,
-        {.message = text("the job needs ", counted(all, "host"), "; it can have at most ", limits::kHostsPerJob),
-         .label = text(counted(needed, "host"), " for the meshes, ", counted(job.spares(), "spare")),
-         .help = "`per_host` puts more ranks on one host"});
-  } else if (hosts != nullptr && job.pool_size() < all) {
-    report.error(
-        "E0304", hosts->place,
-        {.message = text("the job needs ", counted(all, "host"), ", and `launch.local.hosts` is ", job.pool_size()),
-         .label = text(counted(needed, "host"), " for the meshes, ", counted(job.spares(), "spare")),
-         .help = text("`hosts: ", all, "` would work")});
-  }
-}
-
 }  // namespace
 
-JobSpec build_job(const YamlNode& root, const std::string& directory, Report& report) {
+JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) {
   JobSpec job;
   check_version(root, report);
-  check_launch(root, report);
-  job.directory = directory;
+  job.directory = bases.directory;
   job.name = text_of(&root, "job").value_or("");
-  job.launch = build_local(value_of(value_of(&root, "launch"), "local"));
+  job.launch = build_launch(root, bases, report);
+  job.control = build_control(root, report);
+  job.network = build_network(root, report);
   const YamlNode* supervision = value_of(&root, "supervision");
   job.supervision = build_supervision(supervision, Supervision{});
   check_supervision(job.supervision, supervision, "supervision", report);
@@ -128,9 +74,12 @@ JobSpec build_job(const YamlNode& root, const std::string& directory, Report& re
     if (mesh) job.meshes.push_back(std::move(*mesh));
   }
   check_ranks(job, root, report);
-  check_fixed_ports(job, *meshes, report);
   complete = complete && job.meshes.size() == meshes->items.size();
-  if (complete && build_links(job, *meshes, report)) check_hosts_suffice(job, root, report);
+  if (complete && build_links(job, *meshes, report)) {
+    check_hosts_suffice(job, root, report);
+    check_network(job, root, report);
+  }
+  check_fixed_ports(job, *meshes, report);
   return job;
 }
 

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "supervisor/core/job_spec.h"
+#include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/diagnostics.h"
 #include "supervisor/spec/yaml.h"
 
 namespace monarch {
 
 // The result is complete only if nothing was reported.
-JobSpec build_job(const YamlNode& root, const std::string& directory, Report& report);
+JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report);
 
 // What a default promises and this build does not do yet, one sentence each; said once by `run` and `plan`.
 std::vector<std::string> notes_about(const JobSpec& job);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "supervisor/spec/names.h"
@@ -81,29 +82,54 @@ void build_needs(const YamlNode& node, MeshSpec& mesh, Report& report) {
   build_resources(value_of(&node, "resources"), mesh, report);
 }
 
-// Virtual hosts share the ports of one machine, so all ranks of the job count.
+namespace {
+
+// The mesh whose hosts it has: its own, or those of the mesh at the end of `like`.
+std::size_t host_owner(const JobSpec& job, std::size_t mesh) {
+  for (std::size_t steps = 0; job.meshes[mesh].like && steps < job.meshes.size(); ++steps) {
+    mesh = job.meshes[mesh].like->value();
+  }
+  return mesh;
+}
+
+// "2 on each of 2 virtual hosts, which …"; empty: the rank is alone with its port.
+std::string where_wanted(const MeshSpec& mesh, bool one_machine) {
+  if (one_machine ? mesh.size() <= 1 : mesh.per_host() <= 1) return "";
+  if (!one_machine) return text(mesh.per_host(), " on each of its hosts");
+  return text(mesh.per_host(), " on each of ", mesh.hosts(),
+              mesh.hosts() == 1 ? " host" : " virtual hosts, which share this machine's ports");
+}
+
+}  // namespace
+
+// Virtual hosts share the ports of one machine, so all ranks of the job count; of real ones those on a host.
 void check_fixed_ports(const JobSpec& job, const YamlNode& meshes, Report& report) {
-  std::map<std::uint16_t, std::string> taken;
-  for (const MeshSpec& mesh : job.meshes) {
+  const bool one_machine = std::holds_alternative<LaunchLocal>(job.launch);
+  std::map<std::pair<std::size_t, std::uint16_t>, std::string> taken;
+  for (std::size_t m = 0; m < job.meshes.size(); ++m) {
+    const MeshSpec& mesh = job.meshes[m];
     const YamlNode* ports = value_of(meshes.find(mesh.name), "ports");
     for (const PortSpec& port : mesh.ports) {
       if (!port.fixed) continue;
       const YamlNode& number = *ports->find(port.name);
       const std::string here = text(mesh.name, ".", port.name);
-      if (mesh.size() > 1) {
+      const std::string where = where_wanted(mesh, one_machine);
+      if (!where.empty()) {
         report.error("E0313", number.place,
                      {.message = text("port ", *port.fixed, " would be wanted by ", mesh.size(), " ranks of mesh `",
-                                      mesh.name, "`: ", mesh.per_host(), " on each of ", mesh.hosts(),
-                                      mesh.hosts() == 1 ? " host" : " virtual hosts, which share this machine's ports"),
+                                      mesh.name, "`: ", where),
                       .label = "a number is one port of the machine",
                       .help = text("`", port.name, ": auto` gives each rank one of its own, in MONARCH_PORT_…")});
-      } else if (const auto other = taken.emplace(*port.fixed, here); !other.second) {
-        report.error("E0313", number.place,
-                     {.message = text("port ", *port.fixed, " is wanted twice: `", other.first->second, "` and `", here,
-                                      "` are on one machine"),
-                      .label = "is taken",
-                      .help = text("`", port.name, ": auto` would work")});
+        continue;
       }
+      const std::size_t machine = one_machine ? 0 : host_owner(job, m);
+      const auto other = taken.emplace(std::pair(machine, *port.fixed), here);
+      if (other.second) continue;
+      report.error("E0313", number.place,
+                   {.message = text("port ", *port.fixed, " is wanted twice: `", other.first->second, "` and `", here,
+                                    "` are on one machine"),
+                    .label = "is taken",
+                    .help = text("`", port.name, ": auto` would work")});
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "supervisor/spec/check_value.h"
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/schema.h"
+#include "supervisor/spec/ssh_hosts.h"
 #include "supervisor/spec/suggest.h"
 #include "supervisor/spec/suggest_shape.h"
 #include "transport/base/text.h"
@@ -31,7 +32,7 @@ std::string below(std::string_view path, std::string_view key) {
 
 class Checker {
  public:
-  explicit Checker(Report& report) : report_(report) {}
+  Checker(Report& report, UnbuiltKeys unbuilt) : report_(report), unbuilt_(unbuilt) {}
 
   void check_map(const YamlNode& map, const std::string& path, const std::string& row_path, Place where, bool quiet) {
     for (std::size_t i = 0; i < map.keys.size(); ++i) {
@@ -66,7 +67,7 @@ class Checker {
       case ValueType::kMap: check_fixed_map(visit); break;
       case ValueType::kNamedMap: check_named_map(visit); break;
       case ValueType::kList: check_list(visit); break;
-      case ValueType::kHosts: check_hosts(visit.node, visit.path, report_); break;
+      case ValueType::kHosts: (void)read_ssh_hosts(visit.node, visit.path, {}, report_); break;
       case ValueType::kAny: break;
       default: check_single(visit);
     }
@@ -79,7 +80,8 @@ class Checker {
 
   void check_fixed_map(const Visit& visit) {
     if (!expect(visit, YamlNode::Kind::kMap)) return;
-    check_map(visit.node, visit.path, visit.row_path, visit.key, visit.quiet || is_whole_unbuilt(visit));
+    check_map(visit.node, visit.path, visit.row_path, visit.key,
+              visit.quiet || (is_whole_unbuilt(visit) && !is_taken(visit.row.path, unbuilt_)));
   }
 
   void check_named_map(const Visit& visit) {
@@ -165,7 +167,7 @@ class Checker {
   }
 
   void check_built(const Visit& visit) {
-    if (is_built(visit.node, visit.row)) return;
+    if (is_taken(visit.row.path, unbuilt_) || is_built(visit.node, visit.row)) return;
     const KeyRow& row = visit.row;
     const bool at_key = is_whole_unbuilt(visit) || !visit.node.is(YamlNode::Kind::kScalar);
     std::string label = text("`", visit.path, "` is not built");
@@ -187,11 +189,12 @@ class Checker {
   static std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
   Report& report_;
+  UnbuiltKeys unbuilt_;
 };
 
 }  // namespace
 
-void check_against_schema(const YamlNode& root, Report& report) {
+void check_against_schema(const YamlNode& root, Report& report, UnbuiltKeys unbuilt) {
   if (!root.is(YamlNode::Kind::kMap)) {
     if (root.is(YamlNode::Kind::kRefused)) return;
     report.error(
@@ -199,7 +202,7 @@ void check_against_schema(const YamlNode& root, Report& report) {
         {.message = text("a spec is a map, not ", kind_name(root)), .label = "", .help = "start with `version: 1`"});
     return;
   }
-  Checker(report).check_map(root, "", "", {}, false);
+  Checker(report, unbuilt).check_map(root, "", "", {}, false);
 }
 
 }  // namespace monarch

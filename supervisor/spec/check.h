@@ -6,10 +6,11 @@
 // Thread: pure functions.
 
 #include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/schema.h"
 #include "supervisor/spec/yaml.h"
 
 namespace monarch {
 
-void check_against_schema(const YamlNode& root, Report& report);
+void check_against_schema(const YamlNode& root, Report& report, UnbuiltKeys unbuilt);
 
 }  // namespace monarch

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/scalar.h"
 #include "supervisor/spec/suggest.h"
@@ -208,88 +206,6 @@ void check_variable(std::string_view name, Place place, Report& report) {
                  {.message = text("`", name, "` is set by monarch for each rank"),
                   .label = "would be overwritten",
                   .help = "`monarch plan` shows the values that ranks get"});
-  }
-}
-
-namespace {
-
-bool is_user_name(std::string_view name) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-  constexpr std::string_view kOthers = "0123456789.-";
-  if (name.empty() || name.size() > 64 || kLetters.find(name.front()) == std::string_view::npos) return false;
-  return std::all_of(name.begin(), name.end(), [&](char c) {
-    return kLetters.find(c) != std::string_view::npos || kOthers.find(c) != std::string_view::npos;
-  });
-}
-
-// A name, or an address of IPv4 or IPv6.
-bool is_address(std::string_view address) {
-  const bool v6 = address.find(':') != std::string_view::npos;
-  return v6 ? address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos && address.size() <= 45
-            : is_host_name(address);
-}
-
-// The values of {name, address, user}: they become arguments of other programs (X14).
-void check_host_map(const YamlNode& item, Report& report) {
-  struct Rule {
-    std::string_view key;
-    bool (*right)(std::string_view);
-    std::string_view what;
-  };
-  constexpr Rule kRules[] = {{"name", is_host_name, "the name of a host"},
-                             {"address", is_address, "the address of a host"},
-                             {"user", is_user_name, "the name of a user"}};
-  for (const Rule& rule : kRules) {
-    const YamlNode* value = item.find(rule.key);
-    if (value == nullptr || value->is(YamlNode::Kind::kRefused)) continue;
-    if (value->is(YamlNode::Kind::kScalar) && rule.right(value->text)) continue;
-    const bool scalar = value->is(YamlNode::Kind::kScalar);
-    report.error("E0208", value->place,
-                 {.message = text("`", rule.key, "` of a host takes ", rule.what, ", not ",
-                                  scalar ? quote(value->text) : std::string(kind_name(*value))),
-                  .label = "letters, digits, `.`, `-` and `_`, and no dash first",
-                  .help = ""});
-  }
-}
-
-}  // namespace
-
-void check_hosts(const YamlNode& node, const std::string& path, Report& report) {
-  const std::size_t before = report.count();
-  std::string list;
-  if (node.is(YamlNode::Kind::kScalar)) list = node.text;
-  for (const YamlNode& item : node.items) {
-    if (!list.empty()) list += ",";
-    if (item.is(YamlNode::Kind::kScalar)) list += item.text;
-    const YamlNode* name = item.find("name");
-    for (const YamlKey& key : item.keys) {
-      if (key.text == "name" || key.text == "address" || key.text == "user") continue;
-      report.error("E0107", key.place,
-                   {.message = text("unknown key `", key.text, "`"),
-                    .label = text("not a key of a host"),
-                    .help = "the keys here are: name, address, user"});
-    }
-    if (item.is(YamlNode::Kind::kMap)) check_host_map(item, report);
-    if (item.is(YamlNode::Kind::kMap) && name != nullptr) list += name->text;
-    if (item.is(YamlNode::Kind::kMap) && name == nullptr) {
-      report.error("E0101", item.place, {.message = text("`", path, "`: a host without `name`")});
-      return;
-    }
-  }
-  if (report.count() > before) return;  // a list without what was refused would be another
-  if (node.is(YamlNode::Kind::kMap) || list.empty()) {
-    report.error("E0208", node.place,
-                 {.message = text("`", path, "` takes a list of hosts, not ", kind_name(node)),
-                  .label = "no hosts",
-                  .help = "write `node[01-20]` or `[node01, node02]`"});
-    return;
-  }
-  const auto hosts = expand_hostlist(list);
-  if (!hosts.ok()) {
-    report.error("E0208", node.place,
-                 {.message = text("`", path, "` is not a list of hosts"),
-                  .label = hosts.error().message,
-                  .help = "write `node[01-20]` or `[node01, node02]`"});
   }
 }
 

@@ -15,7 +15,6 @@ namespace monarch {
 
 // `node` is a scalar; `path` is how messages call it.
 void check_scalar(const YamlNode& node, const KeyRow& row, const std::string& path, Report& report);
-void check_hosts(const YamlNode& node, const std::string& path, Report& report);
 void check_name(std::string_view name, Place place, Report& report);      // of a job, mesh or dimension
 void check_variable(std::string_view name, Place place, Report& report);  // of the environment, to be set
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/yaml_text.h"
 #include "transport/base/text.h"
 
@@ -102,7 +103,14 @@ class Walker {
 
   // A default that depends on other keys.
   void derive(const std::string& row_path, const std::string& path, EffectiveValue& value) const {
+    const auto* ssh = std::get_if<LaunchSsh>(&job_.launch);
+    const bool from_file = row_path == "launch.ssh.hosts" && ssh != nullptr;
     if (row_path == "launch.local.hosts") value.value = text(job_.pool_size());
+    if (from_file) {
+      std::vector<std::string> names;
+      for (const SshHost& host : ssh->hosts) names.push_back(host.name);
+      value.value = yaml_scalar(fold_hostlist(names));
+    }
     if (row_path == "meshes.*.per_host") {
       for (const MeshSpec& mesh : job_.meshes) {
         if (path != text("meshes.", mesh.name, ".per_host")) continue;
@@ -112,7 +120,7 @@ class Walker {
         value.value = yaml_list(inner);
       }
     }
-    if (row_path == "launch.local.hosts" || row_path == "meshes.*.per_host")
+    if (row_path == "launch.local.hosts" || row_path == "meshes.*.per_host" || from_file)
       value.source = EffectiveValue::Source::kDerived;
   }
 

@@ -94,6 +94,31 @@ constexpr ErrorDoc kErrors[] = {
     {"E0216", "a variable that is not set",
      "$(env.NAME) stands for a variable of the shell that starts the job, and this shell has none of that name. An "
      "empty one is taken."},
+    {"E0217", "not a host to go through",
+     "`jump` lists the hosts between this machine and the others, the nearest first, each as HOST, USER@HOST or "
+     "USER@HOST:PORT; an IPv6 address stands in brackets."},
+    {"E0218", "not the name of a user",
+     "A user of another machine is named by letters, digits, `.`, `-` and `_`, with a letter or `_` first: it becomes "
+     "an argument of SSH."},
+    {"E0219", "not the fingerprint of a host key",
+     "`host_key` is what ssh and ssh-keygen show of a host's key: `SHA256:` and 43 characters. No other key is taken "
+     "from "
+     "that host, whatever known_hosts says. Compare it with what the host's own console shows, not with what the "
+     "network "
+     "says."},
+    {"E0220", "a path that cannot be used",
+     "Paths of this machine are whole, below `~/`, or relative to the spec's folder; `~USER` and variables are not "
+     "expanded. Paths of other machines are whole."},
+    {"E0221", "a bad line in a file of hosts",
+     "Each line of `hosts_file` has one host, or one compressed list of hosts such as `node[01-20]`. Behind a single "
+     "host may stand `address=`, `user=` and `port=`; `#` starts a comment. How many ranks a host has is said by the "
+     "`dims` of a mesh."},
+    {"E0222", "not an address in numbers",
+     "`control.address` is handed to every host as it is, and workers look up no names. It is an address of this "
+     "machine that the hosts reach, as `10.0.0.1`."},
+    {"E0223", "not the name of an interface",
+     "Interfaces have names such as `ib0` or `eth1`, of at most 15 characters. The name must be the same on all "
+     "hosts."},
     {"E0301", "times out of order",
      "`heartbeat < suspect_after < lost_after < lease` must hold: a host is suspected before it is given up, and given "
      "up "
@@ -130,6 +155,13 @@ constexpr ErrorDoc kErrors[] = {
      "A port that is written as a number exists once on a machine. Several ranks of a mesh, two meshes on one host, "
      "and virtual hosts, which all share this machine, cannot have it together; `auto` gives each rank one of its "
      "own."},
+    {"E0314", "an address that other hosts cannot reach",
+     "127.0.0.1 and ::1 mean on each machine the machine itself, so that workers on several hosts would never reach "
+     "the supervisor by them."},
+    {"E0315", "too few ports",
+     "`network.ports` must hold all ports that the ranks of one machine are given at a time: theirs by `ports`, and "
+     "the "
+     "MASTER_PORT of each gang that begins there. Virtual hosts are one machine."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "

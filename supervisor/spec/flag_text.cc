@@ -187,35 +187,47 @@ YamlNode tree_of(Setting setting) {
   return node;
 }
 
-std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::uint32_t number) {
+std::optional<YamlNode> read_launch(const LaunchFlag& launch, Report& report, std::uint32_t number) {
+  const FlagText& flag = launch.flag;
   const std::string_view value = std::string_view(flag.text).substr(flag.begin);
   const std::size_t colon = std::min(value.find(':'), value.size());
   const std::string launcher(value.substr(0, colon));
   const Place place = at(flag.begin, value.size(), number);
-  if (launcher == "ssh" || launcher == "slurm") {
+  const bool ssh = launcher == "ssh" && is_taken("launch.ssh", launch.unbuilt);
+  if (!ssh && (launcher == "ssh" || launcher == "slurm")) {
     report.error("E0401", place,
                  {.message = text("this build cannot do that yet: `--launch ", launcher, "`"),
                   .label = text("`", launcher, "` is not built"),
                   .help = "`--launch local:8` runs it on 8 virtual hosts of this machine"});
     return std::nullopt;
   }
-  if (launcher != "local") {
+  if (ssh && colon == value.size()) {
+    report.error(
+        "E0101", place,
+        {.message = "`--launch ssh` names no hosts",
+         .label = "",
+         .help = "`--launch 'ssh:node[01-04]'` runs it on these; `--set launch.ssh.hosts=` changes them alone"});
+    return std::nullopt;
+  }
+  if (launcher != "local" && !ssh) {
     const auto near = nearest(launcher, {"local", "slurm", "ssh"});
     report.error("E0205", place,
                  {.message = text("`--launch` cannot be `", value, "`"),
-                  .label = "local, or local:N for N virtual hosts of this machine",
+                  .label = is_taken("launch.ssh", launch.unbuilt)
+                               ? "local, local:N for N virtual hosts of this machine, or ssh:HOSTS"
+                               : "local, or local:N for N virtual hosts of this machine",
                   .help = near ? text("did you mean `", *near, "`?") : ""});
     return std::nullopt;
   }
-  YamlNode local{.kind = YamlNode::Kind::kMap, .place = place};
+  YamlNode keys{.kind = YamlNode::Kind::kMap, .place = place};
   if (colon < value.size()) {
     const std::size_t begin = flag.begin + colon + 1;
     const std::string_view hosts = value.substr(colon + 1);
-    local =
+    keys =
         map_of({"hosts", at(flag.begin, value.size(), number)},
                {.kind = YamlNode::Kind::kScalar, .place = at(begin, hosts.size(), number), .text = std::string(hosts)});
   }
-  return map_of({"launch", place}, map_of({"local", place}, std::move(local)));
+  return map_of({"launch", place}, map_of({launcher, place}, std::move(keys)));
 }
 
 FlagText arguments_text(const std::vector<std::string>& arguments) {

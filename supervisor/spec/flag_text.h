@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/schema.h"
 #include "supervisor/spec/yaml.h"
 
 namespace monarch {
@@ -36,7 +37,12 @@ std::optional<Setting> read_setting(const FlagText& flag, Report& report, std::u
 bool reaches(const YamlNode& root, const Setting& setting, Report& report);
 YamlNode tree_of(Setting setting);
 
-std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::uint32_t number);
+struct LaunchFlag {
+  const FlagText& flag;
+  UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
+};
+// "local", "local:8" or "ssh:node[01-20]".
+std::optional<YamlNode> read_launch(const LaunchFlag& launch, Report& report, std::uint32_t number);
 
 // Arguments as they are shown: "-- --epochs 3", each in quotes where a shell would need them.
 FlagText arguments_text(const std::vector<std::string>& arguments);

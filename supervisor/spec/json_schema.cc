@@ -43,12 +43,15 @@ Json words_schema(const KeyRow& row) {
 }
 
 Json hosts_schema() {
-  Json host = Json::object({{"type", "object"},
-                            {"properties", Json::object({{"name", Json::object({{"type", "string"}})},
-                                                         {"address", Json::object({{"type", "string"}})},
-                                                         {"user", Json::object({{"type", "string"}})}})},
-                            {"required", Json::array({"name"})},
-                            {"additionalProperties", false}});
+  Json host = Json::object(
+      {{"type", "object"},
+       {"properties", Json::object({{"name", Json::object({{"type", "string"}})},
+                                    {"address", Json::object({{"type", "string"}})},
+                                    {"user", Json::object({{"type", "string"}})},
+                                    {"port", Json::object({{"type", "integer"}, {"minimum", 1}, {"maximum", 65'535}})},
+                                    {"host_key", Json::object({{"type", "string"}})}})},
+       {"required", Json::array({"name"})},
+       {"additionalProperties", false}});
   Json item = Json::object({{"anyOf", Json::array({Json::object({{"type", "string"}}), std::move(host)})}});
   Json list = Json::object({{"type", "array"}, {"items", std::move(item)}, {"minItems", 1}});
   return Json::object(

@@ -26,18 +26,24 @@ constexpr KeyHelp kHelp[] = {
     {"launch.ssh", "{hosts: \"node[01-20]\", spares: 2}"},
     {"launch.ssh.hosts", "\"node[01-20]\"",
      "A compressed list needs quotes if it starts with a bracket. A host may also be {name: gpu2, address: 10.0.0.7, "
-     "user: "
-     "bob}."},
-    {"launch.ssh.hosts_file", "hosts.txt"},
+     "user: bob, port: 2222, host_key: \"SHA256:...\"}: `name` is how the job calls it, `address` what is "
+     "dialled, "
+     "and of a host with `host_key` no other key is taken."},
+    {"launch.ssh.hosts_file", "hosts.txt",
+     "A line may also be a compressed list, and behind a single host may stand address=, user= and port=. The hosts "
+     "become part of the job when it starts; what the file says later does not change it."},
     {"launch.ssh.spares", "2"},
     {"launch.ssh.spares.count", "2"},
     {"launch.ssh.spares.prepare", "[python3, warm.py]"},
     {"launch.ssh.user", "alice"},
     {"launch.ssh.port", "2222"},
-    {"launch.ssh.identity", "~/.ssh/cluster"},
+    {"launch.ssh.identity", "~/.ssh/cluster",
+     "Tried after the keys of the agent. Relative paths start from the spec's folder. There are no passwords."},
     {"launch.ssh.known_hosts", "~/.ssh/cluster_hosts"},
     {"launch.ssh.config", "~/.ssh/config"},
-    {"launch.ssh.jump", "[login1]"},
+    {"launch.ssh.jump", "[login1]",
+     "Each is HOST, USER@HOST or USER@HOST:PORT; the first is dialled from here, each next one through those before "
+     "it."},
     {"launch.ssh.connect_timeout", "30s"},
     {"launch.ssh.parallel", "16"},
     {"launch.ssh.worker", "/opt/monarch/bin/monarch-worker"},

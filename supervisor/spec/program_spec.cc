@@ -141,11 +141,15 @@ void check_program(const std::vector<std::string>& program, Report& report) {
   }
 }
 
-// Without --launch, other machines would need SSH.
-void check_reach(const ProgramLine& line, const Shape& shape, Report& report) {
+// Without --launch, other machines are reached by SSH.
+bool needs_ssh(const ProgramLine& line, const Shape& shape) {
   const bool here = shape.hosts.empty() || shape.hosts == std::vector<std::string>{"localhost"} ||
                     shape.hosts == std::vector<std::string>{line.own_name};
-  if (here || line.launched) return;
+  return !here && !line.launched;
+}
+
+void check_reach(const ProgramLine& line, const Shape& shape, Report& report) {
+  if (!needs_ssh(line, shape) || is_taken("launch.ssh", line.unbuilt)) return;
   const std::string_view list = value_of(*line.hosts);
   report.error("E0401",
                {1, static_cast<std::uint32_t>(line.hosts->begin + 1), static_cast<std::uint32_t>(list.size()), 1},
@@ -165,10 +169,11 @@ std::string spec_text(const ProgramLine& line, const Shape& shape) {
   put(mesh, "program", std::move(program));
   YamlNode meshes;
   put(meshes, "main", std::move(mesh));
-  YamlNode local;
-  put(local, "hosts", scalar(text(std::max<std::size_t>(1, shape.hosts.size()))));
+  const bool ssh = needs_ssh(line, shape);
+  YamlNode launcher;
+  put(launcher, "hosts", scalar(ssh ? fold_hostlist(shape.hosts) : text(std::max<std::size_t>(1, shape.hosts.size()))));
   YamlNode launch;
-  put(launch, "local", std::move(local));
+  put(launch, ssh ? "ssh" : "local", std::move(launcher));
   YamlNode root;
   put(root, "version", scalar("1"));
   put(root, "job", scalar(job_name_of(line.program)));

@@ -20,6 +20,7 @@ struct ProgramLine {
   bool launched = false;          // --launch says where they run
   std::string own_name;           // of this machine
   std::string directory;          // absolute; the working directory
+  UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
 };
 
 // Its one mesh is `main`; its ranks are spread evenly over the hosts. Or what is wrong with the flags.

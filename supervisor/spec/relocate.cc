@@ -48,6 +48,8 @@ std::string moved_spec(std::string_view text, const Move& move) {
   }
   YamlNode* ssh = value_of(root->find("launch"), "ssh");
   for (const char* key : {"hosts_file", "identity", "known_hosts"}) write_out(value_of(ssh, key), move.from);
+  YamlNode* config = value_of(ssh, "config");
+  if (config != nullptr && config->text != "none") write_out(config, move.from);
   write_out(value_of(root->find("workspace"), "path"), move.from);
   write_out(value_of(root->find("controller"), "plugin"), move.from);
   return write_yaml(*root);

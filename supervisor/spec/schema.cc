@@ -73,6 +73,12 @@ std::vector<std::string_view> keys_below(std::string_view path) {
   return keys;
 }
 
+bool is_taken(std::string_view path, UnbuiltKeys unbuilt) {
+  constexpr std::string_view kRead = "launch.ssh|control.address|control.ports|network.interface|network.ports";
+  const KeyRow* row = find_row(path);
+  return row != nullptr && (row->unbuilt.empty() || (unbuilt == UnbuiltKeys::kTake && word_in(kRead, path)));
+}
+
 std::vector<std::string> split_words(std::string_view words) {
   std::vector<std::string> out;
   while (!words.empty()) {

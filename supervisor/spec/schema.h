@@ -14,6 +14,9 @@
 
 namespace monarch {
 
+// What to do with keys whose values are read and checked already, and which no launcher honours yet. Tests alone take them.
+enum class UnbuiltKeys : std::uint8_t { kRefuse, kTake };
+
 enum class ValueType : std::uint8_t {
   kMap,       // of the keys whose rows lie below
   kNamedMap,  // of keys that the user chooses; the row below is `*`
@@ -27,7 +30,7 @@ enum class ValueType : std::uint8_t {
   kName,   // of a job, mesh or dimension
   kWord,   // one of `words`
   kPorts,  // 20000-20999
-  kHosts,  // node[01-20], or a list of names and of {name, address, user}
+  kHosts,  // node[01-20], or a list of names and of {name, address, user, port, host_key}
   kAny,    // whatever the plugin takes
 };
 
@@ -56,6 +59,9 @@ const KeyRow* find_row(std::string_view path);
 const KeyRow* find_child(std::string_view path, std::string_view key);
 // The keys that may be written below `path`, in the order of the rows; without `*` and `[]`.
 std::vector<std::string_view> keys_below(std::string_view path);
+
+// Whether the mark of a key is none, or to be passed over.
+bool is_taken(std::string_view path, UnbuiltKeys unbuilt);
 
 bool word_in(std::string_view words, std::string_view word);
 std::vector<std::string> split_words(std::string_view words);

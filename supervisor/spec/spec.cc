@@ -1,12 +1,17 @@
 #include "supervisor/spec/spec.h"
 
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "supervisor/spec/build.h"
+#include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/check.h"
+#include "supervisor/spec/hosts_file.h"
 #include "supervisor/spec/overlay.h"
 #include "supervisor/spec/source_text.h"
+#include "supervisor/spec/ssh_hosts.h"
+#include "supervisor/spec/values.h"
 #include "supervisor/spec/yaml.h"
 #include "supervisor/spec/yaml_writer.h"
 #include "transport/base/text.h"
@@ -17,6 +22,8 @@ namespace {
 
 std::vector<SpecText> texts_of(const SpecParts& parts) {
   std::vector<SpecText> out;
+  out.reserve(parts.files.size() + parts.settings.size() +
+              3);  // the hosts_file, too: whoever looks at a text goes on doing so
   for (const SpecSource& file : parts.files) {
     out.push_back({file.name, std::string(without_byte_order_mark(file.text))});
   }
@@ -32,13 +39,13 @@ std::vector<SpecText> texts_of(const SpecParts& parts) {
 // Reads the parts in their order and lays each over what is there. Nothing: a part could not be read, and that is reported.
 class Merger {
  public:
-  Merger(const SpecParts& parts, const std::vector<SpecText>& texts, Report& report)
-      : parts_(parts), texts_(texts), report_(report) {}
+  Merger(const SpecParts& parts, const std::vector<SpecText>& texts, UnbuiltKeys unbuilt, Report& report)
+      : parts_(parts), texts_(texts), unbuilt_(unbuilt), report_(report) {}
 
   std::optional<YamlNode> merge() {
     for (std::size_t i = 0; i < parts_.files.size(); ++i) take_file(read_yaml(texts_[next_].text, report_, next_));
     for (const FlagText& setting : parts_.settings) take_setting(read_setting(setting, report_, next_));
-    if (parts_.launch) take_launch(read_launch(*parts_.launch, report_, next_));
+    if (parts_.launch) take_launch(read_launch({.flag = *parts_.launch, .unbuilt = unbuilt_}, report_, next_));
     if (parts_.arguments && root_) append_arguments(*root_, *parts_.arguments, report_, next_);
     return complete_ ? std::move(root_) : std::nullopt;
   }
@@ -83,6 +90,7 @@ class Merger {
 
   const SpecParts& parts_;
   const std::vector<SpecText>& texts_;
+  UnbuiltKeys unbuilt_;
   Report& report_;
   std::optional<YamlNode> root_;
   std::uint32_t next_ = 0;  // the part that is read next
@@ -93,10 +101,73 @@ bool is_one_file(const SpecParts& parts) {
   return parts.files.size() == 1 && parts.settings.empty() && !parts.launch && !parts.arguments;
 }
 
+// Puts the hosts of `launch.ssh.hosts_file` into the place of its name: they are a part of the job, and whoever reads its spec later
+// reads no file but that.
+class HostsFile {
+ public:
+  HostsFile(const SpecParts& parts, const SpecSurroundings& around, std::vector<SpecText>& sources, Report& report)
+      : parts_(parts), around_(around), sources_(sources), report_(report) {}
+
+  // Nothing: the spec names none, or it could not be read, and that is reported.
+  std::optional<YamlNode> merged_into(const YamlNode& root) {
+    const YamlNode* launch = value_of(&root, "launch");
+    const YamlNode* ssh = value_of(launch, "ssh");
+    const YamlNode* file = value_of(ssh, "hosts_file");
+    const bool named = file != nullptr && file->is(YamlNode::Kind::kScalar) && !file->text.empty();
+    if (!named || value_of(ssh, "hosts") != nullptr || !is_taken("launch.ssh", around_.unbuilt)) return std::nullopt;
+    std::optional<YamlNode> hosts = read(*file);
+    if (!hosts) return std::nullopt;
+    YamlNode whole = root;
+    YamlNode& target = *whole.find("launch")->find("ssh");
+    for (std::size_t i = 0; i < target.keys.size(); ++i) {
+      if (target.keys[i].text != "hosts_file") continue;
+      target.keys[i].text = "hosts";
+      target.items[i] = std::move(*hosts);
+    }
+    return whole;
+  }
+
+ private:
+  std::optional<YamlNode> read(const YamlNode& file) {
+    const PathBases bases{.directory = parts_.files.front().directory, .home = around_.home};
+    const auto path = local_path(file, "launch.ssh.hosts_file", bases, report_);
+    if (!path) return std::nullopt;
+    const Error nowhere{ErrorCode::kUnsupported, "a spec that is read here names its hosts itself"};
+    const Result<std::string> bytes = around_.read_hosts ? around_.read_hosts(*path) : Result<std::string>(nowhere);
+    if (!bytes.ok()) {
+      report_.error("E0013", file.place,
+                    {.message = bytes.error().message, .label = "", .help = "`hosts: node[01-04]` needs no file"});
+      return std::nullopt;
+    }
+    const auto number = static_cast<std::uint32_t>(sources_.size());
+    const std::string shown = (std::filesystem::path(parts_.files.front().name).parent_path() / file.text).string();
+    sources_.push_back({.name = shown, .text = std::string(without_byte_order_mark(*bytes))});
+    (void)report_.add_source(shown, sources_.back().text);
+    const std::size_t before = report_.count();
+    YamlNode hosts = read_hosts_file(sources_.back().text, report_, number);
+    if (hosts.is(YamlNode::Kind::kList) && hosts.items.empty() && report_.count() == before) {
+      report_.error(
+          "E0208", file.place,
+          {.message = text(*path, " holds no hosts"), .label = "", .help = "write one host on each line of it"});
+      return std::nullopt;
+    }
+    if (report_.count() == before) (void)read_ssh_hosts(hosts, shown, {}, report_);
+    if (report_.count() > before) return std::nullopt;
+    hosts.place = file.place;
+    return hosts;
+  }
+
+  const SpecParts& parts_;
+  const SpecSurroundings& around_;
+  std::vector<SpecText>& sources_;
+  Report& report_;
+};
+
 // Later readers see the merged text alone: it must say to them what the parts say here.
-std::optional<std::string> merged_text(const YamlNode& root, const JobSpec& job, Report& report) {
+std::optional<std::string> merged_text(const YamlNode& root, const JobSpec& job, const SpecSurroundings& around,
+                                       Report& report) {
   std::string merged = write_yaml(root);
-  const SpecOutcome again = load_spec({.name = "the merged spec", .text = merged, .directory = job.directory});
+  const SpecOutcome again = load_spec({.name = "the merged spec", .text = merged, .directory = job.directory}, around);
   if (again.loaded) {
     MONARCH_ASSERT(again.loaded->spec == job);
     return merged;
@@ -110,19 +181,22 @@ std::optional<std::string> merged_text(const YamlNode& root, const JobSpec& job,
 
 }  // namespace
 
-SpecOutcome load_spec(const SpecParts& parts) {
+SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
   MONARCH_ASSERT(!parts.files.empty());
   SpecOutcome outcome;
   outcome.sources = texts_of(parts);
   Report report;
   for (const SpecText& source : outcome.sources)
     (void)report.add_source(source.name, source.text);  // counted as they are
-  const std::optional<YamlNode> root = Merger(parts, outcome.sources, report).merge();
+  const std::optional<YamlNode> root = Merger(parts, outcome.sources, around.unbuilt, report).merge();
   if (root) {
-    check_against_schema(*root, report);
-    JobSpec job = build_job(*root, parts.files.front().directory, report);
+    check_against_schema(*root, report, around.unbuilt);
+    const std::optional<YamlNode> with_hosts = HostsFile(parts, around, outcome.sources, report).merged_into(*root);
+    const YamlNode& full = with_hosts ? *with_hosts : *root;
+    JobSpec job = build_job(full, {.directory = parts.files.front().directory, .home = around.home}, report);
     if (!report.failed()) {
-      auto whole = is_one_file(parts) ? std::optional(parts.files.front().text) : merged_text(*root, job, report);
+      const bool own_bytes = is_one_file(parts) && !with_hosts;
+      auto whole = own_bytes ? std::optional(parts.files.front().text) : merged_text(full, job, around, report);
       std::vector<std::string> notes = notes_about(job);
       if (whole) outcome.loaded = LoadedSpec{std::move(job), std::move(notes), std::move(*whole), *root};
     }
@@ -131,10 +205,10 @@ SpecOutcome load_spec(const SpecParts& parts) {
   return outcome;
 }
 
-SpecOutcome load_spec(const SpecSource& source) {
+SpecOutcome load_spec(const SpecSource& source, const SpecSurroundings& around) {
   SpecParts parts;
   parts.files.push_back(source);
-  return load_spec(parts);
+  return load_spec(parts, around);
 }
 
 std::string render(const SpecOutcome& outcome, RenderOptions options) {

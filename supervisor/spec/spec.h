@@ -3,8 +3,9 @@
 // A spec, from its files and flags to the JobSpec that the cores work with. All faults are found in one go; a spec with a fault
 // yields no job. It knows nothing about running one.
 //
-// Thread: pure functions but read_spec_file, which reads a file and may block on it.
+// Thread: pure functions but read_spec_file, read_hosts_text and users_surroundings, which ask the system and may block on a file.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/spec/diagnostics.h"
 #include "supervisor/spec/flag_text.h"
+#include "supervisor/spec/schema.h"
 #include "supervisor/spec/yaml.h"
 #include "transport/base/result.h"
 
@@ -31,11 +33,19 @@ struct SpecParts {
   std::optional<ExtraArguments> arguments;
 };
 
+// What a spec may mean that does not stand in it.
+struct SpecSurroundings {
+  std::string home{};  // absolute; what `~` stands for in paths of this machine; empty: it stays as it is
+  // The text of `launch.ssh.hosts_file`, by its whole path; nothing: a spec that names one is refused.
+  std::function<Result<std::string>(const std::string& path)> read_hosts{};
+  UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
+};
+
 struct LoadedSpec {
   JobSpec spec;
   std::vector<std::string> notes;  // defaults that this build cannot honour yet; `run` and `plan` say them once
-  std::string text;                // the whole spec as one file: the only file's own bytes, or the parts merged
-  YamlNode tree;                   // the same, with places in the outcome's sources
+  std::string text;  // the whole spec as one file: the only file's own bytes, or the parts and the hosts_file merged
+  YamlNode tree;     // what is written, with places in the outcome's sources
 };
 
 struct SpecText {
@@ -53,8 +63,13 @@ struct SpecOutcome {
 // is read for load_spec to refuse it.
 Result<SpecSource> read_spec_file(const std::string& path);
 
-SpecOutcome load_spec(const SpecParts& parts);
-SpecOutcome load_spec(const SpecSource& source);
+// Of `launch.ssh.hosts_file`; likewise.
+Result<std::string> read_hosts_text(const std::string& path);
+// Of whoever runs this process: $HOME, else what the system says, and the disk.
+SpecSurroundings users_surroundings();
+
+SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around = {});
+SpecOutcome load_spec(const SpecSource& source, const SpecSurroundings& around = {});
 
 // Its diagnostics, as they are shown.
 std::string render(const SpecOutcome& outcome, RenderOptions options = {});

@@ -1,13 +1,16 @@
 // Reading a spec's file, with every refusal that a path can earn.
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "supervisor/spec/spec.h"
 #include "transport/base/limits.h"
@@ -35,11 +38,8 @@ Result<std::string> read_all(int fd, const std::string& what) {
   return bytes;
 }
 
-}  // namespace
-
-Result<SpecSource> read_spec_file(const std::string& path) {
-  const std::string shown = printable(path);
-  const std::string what = text("cannot read the spec ", shown);
+// The bytes of a regular file; `what` is what an error says first.
+Result<std::string> read_regular(const std::string& path, const std::string& what) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not wait; it is refused below.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.valid()) return errno_error(what, errno);
@@ -49,8 +49,32 @@ Result<SpecSource> read_spec_file(const std::string& path) {
     const std::string kind = S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file";
     return Error{ErrorCode::kInvalid, text(what, ": ", kind)};
   }
-  MONARCH_ASSIGN(std::string bytes,
-                 read_all(fd.get(), what));  // the size of fstat may be out of date: what is read counts
+  return read_all(fd.get(), what);  // the size of fstat may be out of date: what is read counts
+}
+
+std::string home_of_user() {
+  if (const char* home = ::getenv("HOME"); home != nullptr && *home == '/') return home;
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16'384);
+  const bool known = ::getpwuid_r(::getuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
+  return known && *entry.pw_dir == '/' ? std::string(entry.pw_dir) : std::string();
+}
+
+}  // namespace
+
+Result<std::string> read_hosts_text(const std::string& path) {
+  const std::string what = text("cannot read the file of hosts ", printable(path));
+  MONARCH_ASSIGN(std::string bytes, read_regular(path, what));
+  if (bytes.size() <= limits::kSpecBytes) return bytes;
+  return Error{ErrorCode::kInvalid, text(what, ": it has more than ", limits::kSpecBytes, " bytes")};
+}
+
+SpecSurroundings users_surroundings() { return {.home = home_of_user(), .read_hosts = read_hosts_text}; }
+
+Result<SpecSource> read_spec_file(const std::string& path) {
+  const std::string what = text("cannot read the spec ", printable(path));
+  MONARCH_ASSIGN(std::string bytes, read_regular(path, what));
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error);
   if (error) return errno_error(text(what, ": the working directory"), error.value());

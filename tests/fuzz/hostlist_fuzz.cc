@@ -1,5 +1,5 @@
 // Lists of hosts: whatever the bytes are, each name that comes out is one that another program can be given, no two are alike,
-// and folding is the inverse of expanding.
+// and folding is the inverse of expanding. The same bytes as a file of hosts, and as a host to go through.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +7,9 @@
 #include <string_view>
 
 #include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/hosts_file.h"
+#include "supervisor/spec/network_names.h"
+#include "supervisor/spec/ssh_hosts.h"
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
 
@@ -29,5 +32,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       MONARCH_ASSERT(!host.slots || (*host.slots >= 1 && *host.slots <= limits::kRanksPerJob));
     }
   }
+  if (const auto jump = read_jump(list)) {
+    MONARCH_ASSERT(is_address(jump->address) && (jump->user.empty() || is_user_name(jump->user)) && jump->port != 0);
+  }
+  Report report("hosts.txt", list);
+  const YamlNode hosts = read_hosts_file(list, report, 0);
+  for (const SshHost& host : read_ssh_hosts(hosts, "hosts.txt", {}, report)) {
+    MONARCH_ASSERT(is_host_name(host.name) && (host.user.empty() || is_user_name(host.user)));
+  }
+  (void)render(report.diagnostics(), list);
   return 0;
 }

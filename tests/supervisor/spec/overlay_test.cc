@@ -72,7 +72,7 @@ TEST(Overlays, StartRelativePathsFromTheFolderOfTheFirst) {
 }
 
 TEST(Overlays, MayChangeTheLauncherAndWhatAMeshRuns) {
-  const SpecOutcome ssh = load_spec(parts({"launch: {ssh: {hosts: a}}\n"}));
+  const SpecOutcome ssh = load_spec(parts({"launch: {ssh: {hosts: [a, b]}}\n"}));
   EXPECT_EQ(faults(ssh), std::vector<std::string>{"E0401 over1.yaml:1:10"});
   const SpecOutcome idle = load_spec(parts({"meshes: {trainer: {idle: true}}\n"}));
   EXPECT_EQ(ids(idle), std::vector<std::string>{"E0401"}) << render(idle);

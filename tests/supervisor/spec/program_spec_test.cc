@@ -72,6 +72,23 @@ TEST(ProgramSpec, ReachesNoOtherMachineYet) {
             "  = help: `--launch local` runs them on virtual hosts of this machine\n");
 }
 
+TEST(ProgramSpec, ReachesOtherMachinesBySsh) {
+  ProgramLine wanted = line("8", "node[01-02],a");
+  wanted.size = FlagText{.text = "-n 6", .begin = 3};
+  wanted.unbuilt = UnbuiltKeys::kTake;
+  const auto made = spec_of_program(wanted);
+  ASSERT_TRUE(std::holds_alternative<SpecSource>(made));
+  const SpecOutcome loaded = load_spec(std::get<SpecSource>(made), {.unbuilt = UnbuiltKeys::kTake});
+  ASSERT_TRUE(loaded.loaded) << render(loaded) << std::get<SpecSource>(made).text;
+  const auto* launch = std::get_if<LaunchSsh>(&loaded.loaded->spec.launch);
+  ASSERT_NE(launch, nullptr);
+  EXPECT_EQ(launch->hosts.at(2).name, "a");
+  EXPECT_EQ(loaded.loaded->spec.meshes.at(0).per_host(), 2U);
+  wanted.hosts = FlagText{.text = "-H localhost", .begin = 3};
+  const auto here = spec_of_program(wanted);
+  EXPECT_NE(std::get<SpecSource>(here).text.find("local:"), std::string::npos) << "this machine needs no SSH";
+}
+
 TEST(ProgramSpec, TakesAnyProgram) {
   ProgramLine odd = line("1", "");
   odd.program = {"/bin/sh", "-c", "echo \"$X\"\nexit 3\n", "null", "010", "", " x"};

@@ -102,21 +102,24 @@ TEST(Reference, HasAlternativesThatAreTakenOrRefusedAsTheySay) {
   const Lines all = reference_lines();
   const std::vector<Alternative> found = alternatives();
   EXPECT_GE(found.size(), 80U);
+  const SpecSurroundings around{.home = "/home/u", .read_hosts = [](const std::string&) -> Result<std::string> {
+                                  return std::string("n[1-4]\n");
+                                }};
   for (const Alternative& alternative : found) {
     ASSERT_FALSE(alternative.lines.empty()) << "line " << alternative.line + 1;
     // Names of other meshes need one of that name.
     std::string yaml = with(all, alternative);
     const std::string other = "  other: {dims: {host: 2, gpu: 2}, program: [/bin/true]}\n";
     if (yaml.find("\n  other:\n") == std::string::npos) yaml.insert(yaml.find("  trainer:\n"), other);
-    const SpecOutcome outcome = load_text(yaml);
+    const SpecOutcome outcome = load_spec({.name = "reference.yaml", .text = yaml, .directory = "/home/u/job"}, around);
     const std::string label = text("line ", alternative.line + 1, ": ", alternative.lines.front(), "\n");
     if (alternative.built) {
-      EXPECT_TRUE(outcome.loaded) << label << render(outcome.diagnostics, yaml);
+      EXPECT_TRUE(outcome.loaded) << label << render(outcome);
       continue;
     }
     std::set<std::string> seen;
     for (const Diagnostic& d : outcome.diagnostics) seen.insert(d.id);
-    EXPECT_EQ(seen, std::set<std::string>{"E0401"}) << label << render(outcome.diagnostics, yaml);
+    EXPECT_EQ(seen, std::set<std::string>{"E0401"}) << label << render(outcome);
   }
 }
 

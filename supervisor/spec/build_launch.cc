@@ -1,0 +1,205 @@
+#include "supervisor/spec/build_launch.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "supervisor/spec/network_names.h"
+#include "supervisor/spec/ssh_hosts.h"
+#include "supervisor/spec/values.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::string_view kIdentity = "~/.ssh/id_ed25519";
+constexpr std::string_view kKnownHosts = "~/.ssh/known_hosts";
+
+const YamlNode* scalar_of(const YamlNode* map, std::string_view key) {
+  const YamlNode* node = value_of(map, key);
+  return node != nullptr && node->is(YamlNode::Kind::kScalar) && !node->text.empty() ? node : nullptr;
+}
+
+void check_one_launcher(const YamlNode& root, Report& report) {
+  const YamlNode* launch = value_of(&root, "launch");
+  if (launch == nullptr || !launch->is(YamlNode::Kind::kMap)) return;
+  std::vector<std::string> written;
+  for (const std::string_view name : {"local", "ssh", "slurm"}) {
+    if (value_of(launch, name) != nullptr) written.emplace_back(name);
+  }
+  if (written.size() <= 1 && !launch->keys.empty()) return;
+  report.error(
+      "E0105", root.find_key("launch")->place,
+      {.message = text("`launch` names ", written.empty() ? "no launcher" : join(written, " and ")),
+       .label = "exactly one of local, ssh and slurm is needed",
+       .help = written.empty() ? "`launch: {local: {}}` runs on virtual hosts of this machine" : "keep one of them"});
+}
+
+std::uint32_t spares_of(const YamlNode* launcher) {
+  const YamlNode* spares = value_of(launcher, "spares");
+  const bool map = spares != nullptr && spares->is(YamlNode::Kind::kMap);
+  return (map ? integer_of(spares, "count") : integer_of(launcher, "spares")).value_or(0);
+}
+
+LaunchLocal build_local(const YamlNode* local) {
+  LaunchLocal out;
+  out.hosts = integer_of(local, "hosts");
+  if (out.hosts == 0U) out.hosts.reset();  // refused by the schema
+  out.spares = spares_of(local);
+  return out;
+}
+
+class SshBuilder {
+ public:
+  SshBuilder(const YamlNode& ssh, Place key, const PathBases& bases, Report& report)
+      : ssh_(ssh), key_(key), bases_(bases), report_(report) {}
+
+  LaunchSsh build() {
+    LaunchSsh out;
+    const SshDefaults defaults{.user = user(), .port = port()};
+    Report nobody;  // the schema's check has told what is wrong with them
+    if (const YamlNode* hosts = value_of(&ssh_, "hosts")) {
+      out.hosts = read_ssh_hosts(*hosts, "launch.ssh.hosts", defaults, nobody);
+    }
+    if ((value_of(&ssh_, "hosts") == nullptr) == (value_of(&ssh_, "hosts_file") == nullptr)) {
+      report_.error("E0101", key_,
+                    {.message = "`launch.ssh` needs `hosts` or `hosts_file`, and not both",
+                     .label = "",
+                     .help = value_of(&ssh_, "hosts") == nullptr ? "add `hosts: node[01-04]`" : "keep one of them"});
+    }
+    out.spares = spares_of(&ssh_);
+    out.identity = path("identity", kIdentity);
+    out.known_hosts = path("known_hosts", kKnownHosts);
+    if (text_of(&ssh_, "config").value_or("none") != "none") out.config = path("config", "");
+    read_jumps(out);
+    out.connect_timeout = duration_or(&ssh_, "connect_timeout", out.connect_timeout);
+    out.parallel = integer_of(&ssh_, "parallel").value_or(out.parallel);
+    out.worker = worker();
+    return out;
+  }
+
+ private:
+  std::string user() {
+    const YamlNode* node = scalar_of(&ssh_, "user");
+    if (node == nullptr || is_user_name(node->text)) return node == nullptr ? "" : node->text;
+    report_.error("E0218", node->place,
+                  {.message = text("`launch.ssh.user` takes the name of a user, not `", node->text, "`"),
+                   .label = "letters, digits, `.`, `-` and `_`, a letter first",
+                   .help = ""});
+    return "";
+  }
+
+  std::optional<std::uint16_t> port() const {
+    const auto number = integer_of(&ssh_, "port");
+    if (!number || *number == 0 || *number > 65'535) return std::nullopt;  // refused by the schema
+    return static_cast<std::uint16_t>(*number);
+  }
+
+  std::string path(std::string_view key, std::string_view usual) {
+    const YamlNode fallback{.kind = YamlNode::Kind::kScalar, .text = std::string(usual)};
+    const YamlNode* node = scalar_of(&ssh_, key);
+    return local_path(node == nullptr ? fallback : *node, text("launch.ssh.", key), bases_, report_).value_or("");
+  }
+
+  void read_jumps(LaunchSsh& out) {
+    const YamlNode* list = value_of(&ssh_, "jump");
+    if (list == nullptr || !list->is(YamlNode::Kind::kList)) return;
+    for (const YamlNode& item : list->items) {
+      if (!item.is(YamlNode::Kind::kScalar) || item.text.empty()) continue;
+      if (auto jump = read_jump(item.text)) {
+        out.jump.push_back(std::move(*jump));
+        continue;
+      }
+      report_.error("E0217", item.place,
+                    {.message = text("`launch.ssh.jump` takes hosts to go through, not `", item.text, "`"),
+                     .label = "not a host",
+                     .help = "write `login1`, `alice@login1` or `alice@login1:2222`"});
+    }
+  }
+
+  std::optional<std::string> worker() {
+    const YamlNode* node = scalar_of(&ssh_, "worker");
+    if (node == nullptr || node->text == "auto") return std::nullopt;
+    if (node->text.front() == '/') return node->text;
+    report_.error("E0220", node->place,
+                  {.message = text("`launch.ssh.worker` takes a whole path, not `", node->text, "`"),
+                   .label = "starts with no `/`",
+                   .help = "it is looked for on each host, where this folder need not exist; or write `auto`"});
+    return std::nullopt;
+  }
+
+  const YamlNode& ssh_;
+  Place key_;
+  const PathBases& bases_;
+  Report& report_;
+};
+
+std::string counted(std::uint64_t count, std::string_view one) { return text(count, " ", one, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::optional<std::string> local_path(const YamlNode& node, const std::string& key, const PathBases& bases,
+                                      Report& report) {
+  const std::string& written = node.text;
+  const std::size_t slash = std::min(written.find('/'), written.size());
+  if (written.starts_with('~') && slash == 1) {
+    return bases.home.empty()
+               ? written
+               : (std::filesystem::path(bases.home) / written.substr(std::min<std::size_t>(2, written.size())))
+                     .lexically_normal()
+                     .string();
+  }
+  if (written.starts_with('~') || written.starts_with('$')) {
+    report.error("E0220", node.place,
+                 {.message = text("`", key, "` starts with `", written.substr(0, slash), "`"),
+                  .label = "is not expanded",
+                  .help = "write the whole path, one below `~/`, or one relative to the spec's folder"});
+    return std::nullopt;
+  }
+  return (std::filesystem::path(bases.directory) / written).lexically_normal().string();
+}
+
+Launch build_launch(const YamlNode& root, const PathBases& bases, Report& report) {
+  check_one_launcher(root, report);
+  const YamlNode* launch = value_of(&root, "launch");
+  const YamlNode* ssh = value_of(launch, "ssh");
+  if (ssh == nullptr || !ssh->is(YamlNode::Kind::kMap)) return build_local(value_of(launch, "local"));
+  LaunchSsh built = SshBuilder(*ssh, launch->find_key("ssh")->place, bases, report).build();
+  if (value_of(launch, "local") != nullptr) return build_local(value_of(launch, "local"));
+  return built;
+}
+
+void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
+  std::uint64_t needed = 0;
+  for (const MeshSpec& mesh : job.meshes) needed += mesh.like ? 0 : mesh.hosts();
+  const std::uint64_t all = needed + job.spares();
+  const bool ssh = std::holds_alternative<LaunchSsh>(job.launch);
+  const std::string path = text("launch.", launcher_name(job.launch), ".hosts");
+  const YamlNode* hosts = value_of(value_of(value_of(&root, "launch"), launcher_name(job.launch)), "hosts");
+  Report wrong;
+  if (ssh && hosts != nullptr) (void)read_ssh_hosts(*hosts, path, {}, wrong);
+  if (wrong.failed()) return;  // and reported: how many there are is not known
+  const std::string label = text(counted(needed, "host"), " for the meshes, ", counted(job.spares(), "spare"));
+  if (all > limits::kHostsPerJob) {
+    report.error(
+        "E0307", root.find_key("meshes")->place,
+        {.message = text("the job needs ", counted(all, "host"), "; it can have at most ", limits::kHostsPerJob),
+         .label = label,
+         .help = "`per_host` puts more ranks on one host"});
+  } else if (hosts != nullptr && job.pool_size() < all) {
+    const std::uint64_t lacking = all - job.pool_size();
+    std::string help = text("`hosts: ", all, "` would work");
+    if (ssh) help = text(counted(lacking, "host"), " more would work");
+    if (ssh && needed <= job.pool_size()) help += text(", or `spares: ", job.pool_size() - needed, "`");
+    report.error("E0304", hosts->place,
+                 {.message = text("the job needs ", counted(all, "host"), ", and `", path, "` ", ssh ? "has " : "is ",
+                                  job.pool_size()),
+                  .label = label,
+                  .help = std::move(help)});
+  }
+}
+
+}  // namespace monarch

@@ -1,0 +1,136 @@
+#include "supervisor/spec/build_network.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/placement.h"
+#include "supervisor/spec/network_names.h"
+#include "supervisor/spec/values.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+const YamlNode* scalar_of(const YamlNode* map, std::string_view key) {
+  const YamlNode* node = value_of(map, key);
+  return node != nullptr && node->is(YamlNode::Kind::kScalar) && !node->text.empty() ? node : nullptr;
+}
+
+std::optional<PortSpan> ports_of(const YamlNode* map) {
+  const YamlNode* node = scalar_of(map, "ports");
+  if (node == nullptr || node->text == "auto") return std::nullopt;
+  const std::size_t dash = std::min(node->text.find('-'), node->text.size() - 1);
+  const YamlNode ends{.kind = YamlNode::Kind::kMap,
+                      .keys = {{.text = "first", .place = {}}, {.text = "last", .place = {}}},
+                      .items = {{.kind = YamlNode::Kind::kScalar, .text = node->text.substr(0, dash)},
+                                {.kind = YamlNode::Kind::kScalar, .text = node->text.substr(dash + 1)}}};
+  const auto first = integer_of(&ends, "first");
+  const auto last = integer_of(&ends, "last");
+  if (!first || !last || *first == 0 || *first > *last || *last > 65'535) return std::nullopt;  // refused by the schema
+  return PortSpan{.first = static_cast<std::uint16_t>(*first), .last = static_cast<std::uint16_t>(*last)};
+}
+
+std::string counted(std::uint64_t count, std::string_view one) { return text(count, " ", one, count == 1 ? "" : "s"); }
+
+// Other machines would dial themselves.
+void check_reachable(const JobSpec& job, const YamlNode& root, Report& report) {
+  if (!std::holds_alternative<LaunchSsh>(job.launch) || job.pool_size() < 2) return;
+  if (numeric_address(job.control.address) != NumericAddress::kLoopback) return;
+  report.error("E0314", value_of(value_of(&root, "control"), "address")->place,
+               {.message = text("`control.address` is ", job.control.address, ", which on each of the ",
+                                job.pool_size(), " hosts means the host itself"),
+                .label = "is a loopback address",
+                .help = "write an address of this machine that the hosts reach, or `auto`"});
+}
+
+// The most ports that ranks on one machine are given: theirs by `ports`, and one for each gang that begins there.
+std::uint64_t ports_needed(const JobSpec& job) {
+  const Placement placement(job);
+  std::vector<std::uint64_t> wanted(job.hosts_needed());
+  for (std::uint32_t m = 0; m < job.meshes.size(); ++m) {
+    const MeshSpec& mesh = job.meshes[m];
+    const auto automatic =
+        std::count_if(mesh.ports.begin(), mesh.ports.end(), [](const PortSpec& p) { return !p.fixed; });
+    const std::uint32_t first = placement.first_host(MeshId(m)).value();
+    for (std::uint32_t h = 0; h < mesh.hosts(); ++h) {
+      wanted[first + h] += static_cast<std::uint64_t>(automatic) * mesh.per_host();
+    }
+    const std::uint32_t gang_size = mesh.size() / mesh.gangs();
+    for (std::uint32_t g = 0; g < mesh.gangs(); ++g) ++wanted[first + g * gang_size / mesh.per_host()];
+  }
+  const bool one_machine = std::holds_alternative<LaunchLocal>(job.launch);
+  if (one_machine) return std::accumulate(wanted.begin(), wanted.end(), std::uint64_t{0});
+  return wanted.empty() ? 0 : *std::max_element(wanted.begin(), wanted.end());
+}
+
+void check_ports_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
+  if (!job.network.ports) return;
+  const std::uint64_t have = job.network.ports->last - job.network.ports->first + 1U;
+  const std::uint64_t need = ports_needed(job);
+  if (have >= need) return;
+  constexpr std::uint64_t kPorts = 65'535;
+  const std::uint64_t first = std::min<std::uint64_t>(job.network.ports->first, kPorts - std::min(need, kPorts) + 1);
+  report.error(
+      "E0315", value_of(value_of(&root, "network"), "ports")->place,
+      {.message = text("the ranks of one machine need ", counted(need, "port"), ", and `network.ports` has ", have),
+       .label = "one for each `ports` of a rank, and one for each gang",
+       .help = need > kPorts ? "fewer ranks on one machine, or fewer of their `ports`, would work"
+                             : text("`", first, "-", first + need - 1, "` would work")});
+}
+
+}  // namespace
+
+ControlSpec build_control(const YamlNode& root, Report& report) {
+  constexpr std::uint32_t kLeast = 2;  // one for beats and commands, one for what is large
+  const YamlNode* control = value_of(&root, "control");
+  ControlSpec out{.address = "", .ports = ports_of(control)};
+  if (out.ports && out.ports->last - out.ports->first + 1U < kLeast) {
+    const YamlNode* ports = value_of(control, "ports");
+    const std::uint32_t first = out.ports->first == 65'535 ? 65'534 : out.ports->first;
+    report.error("E0206", ports->place,
+                 {.message = text("`control.ports` has at least ", kLeast, " ports, not 1"),
+                  .label = "one for beats and commands, one for what is large",
+                  .help = text("`", first, "-", first + 1, "` would work")});
+  }
+  const YamlNode* address = scalar_of(control, "address");
+  if (address == nullptr || address->text == "auto") return out;
+  const NumericAddress kind = numeric_address(address->text);
+  if (kind == NumericAddress::kNone || kind == NumericAddress::kUnspecified) {
+    report.error("E0222", address->place,
+                 {.message = text("`control.address` takes an address in numbers, not `", address->text, "`"),
+                  .label = kind == NumericAddress::kNone ? "the hosts look up no names" : "nobody can be reached there",
+                  .help = "write one such as `10.0.0.1`, or `auto`"});
+    return out;
+  }
+  out.address = address->text;
+  return out;
+}
+
+NetworkSpec build_network(const YamlNode& root, Report& report) {
+  const YamlNode* network = value_of(&root, "network");
+  NetworkSpec out{.interface = "", .ports = ports_of(network)};
+  const YamlNode* interface = scalar_of(network, "interface");
+  if (interface == nullptr || interface->text == "auto") return out;
+  if (is_interface_name(interface->text)) {
+    out.interface = interface->text;
+    return out;
+  }
+  report.error("E0223", interface->place,
+               {.message = text("`network.interface` takes the name of an interface, not `", interface->text, "`"),
+                .label = numeric_address(interface->text) != NumericAddress::kNone ? "is an address"
+                                                                                   : "at most 15 letters and digits",
+                .help = "`ip -brief link` on a host lists them; one name must be right for all hosts"});
+  return out;
+}
+
+void check_network(const JobSpec& job, const YamlNode& root, Report& report) {
+  check_reachable(job, root, report);
+  check_ports_suffice(job, root, report);
+}
+
+}  // namespace monarch

@@ -1,0 +1,61 @@
+// Addresses and ports; the marks of what is not built are passed over here.
+
+#include "supervisor/spec/build_network.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/supervisor/spec/spec_text.h"
+
+namespace monarch {
+namespace {
+
+SpecOutcome load_whole(std::string yaml) {
+  return load_spec({.name = "spec.yaml", .text = std::move(yaml), .directory = "/"}, {.unbuilt = UnbuiltKeys::kTake});
+}
+
+SpecOutcome load(std::string_view top_lines) { return load_whole(around_top(top_lines)); }
+
+JobSpec job(std::string_view top_lines) {
+  SpecOutcome outcome = load(top_lines);
+  EXPECT_TRUE(outcome.loaded) << render(outcome);
+  return outcome.loaded ? std::move(outcome.loaded->spec) : JobSpec{};
+}
+
+TEST(Control, HasAnAddressThatHostsReach) {
+  EXPECT_EQ(job("control: {address: 10.0.0.1, ports: 21000-21001}\n").control,
+            (ControlSpec{.address = "10.0.0.1", .ports = PortSpan{21'000, 21'001}}));
+  EXPECT_EQ(job("control: {address: auto, ports: auto}\n").control, ControlSpec{});
+  EXPECT_EQ(ids_and_places(load("control: {address: head}\n")), std::vector<std::string>{"E0222 3:20"});
+  EXPECT_EQ(ids_and_places(load("control: {address: 0.0.0.0}\n")), std::vector<std::string>{"E0222 3:20"});
+  EXPECT_EQ(ids_and_places(load("control: {ports: 21000-21000}\n")), std::vector<std::string>{"E0206 3:18"});
+  EXPECT_EQ(ids_and_places(load("launch: {ssh: {hosts: 'n[1-2]'}}\ncontrol: {address: 127.0.0.1}\n")),
+            std::vector<std::string>{"E0314 4:20"});
+  EXPECT_TRUE(load("control: {address: 127.0.0.1}\n").loaded) << "virtual hosts are reached there";
+}
+
+TEST(Network, NamesAnInterface) {
+  EXPECT_EQ(job("network: {interface: ib0, ports: 20000-20999}\n").network,
+            (NetworkSpec{.interface = "ib0", .ports = PortSpan{20'000, 20'999}}));
+  EXPECT_EQ(job("network: {interface: auto}\n").network, NetworkSpec{});
+  EXPECT_EQ(ids_and_places(load("network: {interface: 10.0.0.0/8}\n")), std::vector<std::string>{"E0223 3:22"});
+}
+
+TEST(Network, HasPortsForTheRanksOfAMachine) {
+  const auto with = [](std::string_view lines) {
+    const std::string yaml =
+        text("version: 1\njob: j\n", lines,
+             "meshes:\n  a: {dims: {host: 2, gpu: 4}, gang: host, program: [x], ports: {http: auto}}\n"
+             "  b: {dims: {slot: 1}, program: [x], hosts: {like: a}}\n");
+    const SpecOutcome outcome = load_whole(yaml);
+    return outcome.loaded ? std::string() : text(outcome.diagnostics[0].id, " ", outcome.diagnostics[0].help);
+  };
+  // Of the mesh a four ports and that of a gang on each host, of b one more on the first.
+  EXPECT_EQ(with("network: {ports: 20000-20010}\n"), "");
+  EXPECT_EQ(with("network: {ports: 20000-20009}\n"), "E0315 `20000-20010` would work");
+  EXPECT_EQ(with("launch: {ssh: {hosts: 'n[1-2]'}}\nnetwork: {ports: 65530-65535}\n"), "");
+  EXPECT_EQ(with("launch: {ssh: {hosts: 'n[1-2]'}}\nnetwork: {ports: 65531-65535}\n"),
+            "E0315 `65530-65535` would work");
+}
+
+}  // namespace
+}  // namespace monarch
