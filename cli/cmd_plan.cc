@@ -159,8 +159,11 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
   std::set<std::string, std::less<>> given;
   for (const EnvVariable& variable : variables) given.insert(variable.name);
   std::string out;
-  if (!json)
-    out = text("\nenvironment of ", mesh.name, "/", rank.rank.value(), " on ", host, ", over that of this shell\n");
+  const bool here = std::holds_alternative<LaunchLocal>(plan.spec().launch);
+  if (!json) {
+    out = text("\nenvironment of ", mesh.name, "/", rank.rank.value(), " on ", host, ", over that of ",
+               here ? "this shell" : "a login there", "\n");
+  }
   Table table({"  VARIABLE", "VALUE", "FROM"});
   for (const EnvVariable& variable : variables) {
     if (json) {
@@ -181,7 +184,7 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
                  {.words = "worker", .colour = Colour::kDim}});
     }
   }
-  const Inherited inherited = inherited_from(context.env, given);
+  const Inherited inherited = here ? inherited_from(context.env, given) : Inherited{};
   if (json) {
     for (const std::string& name : inherited.kept) out += variable_json(mesh, rank, name, Json(), "shell");
     return out;
