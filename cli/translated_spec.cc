@@ -97,6 +97,9 @@ std::string mesh_of(const Translation& t) {
 }
 
 std::string hosts_of(const Translation& t) {
+  if (!t.host_names.empty() && t.host_names.size() == t.hosts && is_taken("launch.ssh", UnbuiltKeys::kRefuse)) {
+    return text("launch:\n  ssh: {hosts: ", yaml_list(t.host_names), "}\n");
+  }
   std::string out = text("launch:\n  local: {hosts: ", t.hosts, "}");
   out += t.hosts > 1 ? text("   # ", t.hosts, " virtual hosts of this machine\n") : "   # this machine\n";
   if (!t.host_names.empty())
