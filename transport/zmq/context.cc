@@ -32,24 +32,29 @@ constexpr int kOldestVersion = ZMQ_MAKE_VERSION(4, 3, 3);
 
 }  // namespace
 
+LibzmqFacts libzmq_facts() {
+  LibzmqFacts facts;
+  zmq_version(&facts.major, &facts.minor, &facts.patch);
+  facts.curve = zmq_has("curve") == 1;
+  return facts;
+}
+
+Status fit_for_use(const LibzmqFacts& libzmq) {
+  if (ZMQ_MAKE_VERSION(libzmq.major, libzmq.minor, libzmq.patch) < kOldestVersion) {
+    return Error{ErrorCode::kUnsupported, text("libzmq ", libzmq.major, ".", libzmq.minor, ".", libzmq.patch,
+                                               " is older than 4.3.3, which ends CVE-2020-15166")};
+  }
+  if (!libzmq.curve) return Error{ErrorCode::kUnsupported, "this libzmq was built without CURVE"};
+  return {};
+}
+
 std::string libzmq_version() {
-  int major = 0;
-  int minor = 0;
-  int patch = 0;
-  zmq_version(&major, &minor, &patch);
-  return text(major, ".", minor, ".", patch);
+  const LibzmqFacts facts = libzmq_facts();
+  return text(facts.major, ".", facts.minor, ".", facts.patch);
 }
 
 Result<std::unique_ptr<ZmqContext>> ZmqContext::create(const Options& options) {
-  int major = 0;
-  int minor = 0;
-  int patch = 0;
-  zmq_version(&major, &minor, &patch);
-  if (ZMQ_MAKE_VERSION(major, minor, patch) < kOldestVersion) {
-    return Error{ErrorCode::kUnsupported,
-                 text("libzmq ", major, ".", minor, ".", patch, " is older than 4.3.3, which ends CVE-2020-15166")};
-  }
-  if (zmq_has("curve") != 1) return Error{ErrorCode::kUnsupported, "this libzmq was built without CURVE"};
+  MONARCH_TRY(fit_for_use(libzmq_facts()));
   void* native = zmq_ctx_new();
   if (native == nullptr) return Error{ErrorCode::kInternal, text("making a zmq context: ", zmq_strerror(errno))};
   if (zmq_ctx_set(native, ZMQ_IO_THREADS, options.io_threads) != 0) {

@@ -14,6 +14,16 @@
 
 namespace monarch {
 
+// What the library that is linked says of itself.
+struct LibzmqFacts {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  bool curve = false;
+};
+LibzmqFacts libzmq_facts();
+// kUnsupported where it has a known hole, or cannot encrypt: then nothing is opened.
+Status fit_for_use(const LibzmqFacts& libzmq);
 // Of the library that is linked: "4.3.4".
 std::string libzmq_version();
 
