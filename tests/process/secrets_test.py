@@ -148,6 +148,38 @@ class Hidden(users.UserTest):
         self.assertNotIn(self.CANARY, done.out + done.err)
         self.assertEqual(self.files_with(self.CANARY.encode()), [], "after the end")
 
+    def test_what_is_said_of_a_job_holds_no_value_of_the_shell(self):
+        """`env_pass` and $(env.NAME), of two variables: in the environment of ranks and of what they start, nowhere else."""
+        passed, named = "canary-7be20c51f0e94a66", "canary-a94d11c2387b4f05"
+        script = "sleep 987654 & mark there; until [ -e go ]; do sleep 0.05; done; kill $!; exit 7"
+        mesh = {"env_pass": ["CANARY_*"], "env": {"DERIVED": "key=$(env.SHELL_KEY)"}}
+        spec = self.job(script, hosts=2, slots=1, mesh=mesh)
+        shell = {"CANARY_TOKEN": passed, "SHELL_KEY": named}
+        said = [self.monarch(*words, spec, env=shell) for words in (("plan",), ("plan", "--json"), ("validate",))]
+        run = self.start("run", "--json", spec, env=shell)
+        ranks = self.wait_for_marks("there", 2)
+        for pid in ranks:
+            self.assertLessEqual({f"DERIVED=key={named}", f"CANARY_TOKEN={passed}"}, set(self.environment_of(pid)))
+        for sleeper in self.find("sleep", "987654"):
+            self.assertIn(f"DERIVED=key={named}", self.environment_of(sleeper.pid))
+        self.assertEqual(len(self.find("sleep", "987654")), 2)
+        for process in self.processes():
+            line = b" ".join(process.arguments)
+            self.assertFalse(passed.encode() in line or named.encode() in line, process)
+        said += [self.monarch(*words) for words in (("status",), ("status", "--json"), ("ps",), ("ps", "--json"))]
+        self.write("go", "")
+        said.append(self.end_of(run, 7)[0])
+        said += [self.monarch(*words, "last") for words in (("events",), ("events", "--json"), ("logs",), ("status", "--json"))]
+        said.append(self.as_user("/bin/ps", "-eo", "args"))
+        for done in said:
+            self.assertFalse(passed in done.out + done.err or named in done.out + done.err, done)
+        for canary in (passed, named):
+            self.assertEqual(self.files_with(canary.encode()), [])
+
+    def environment_of(self, pid):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().decode().split("\0")
+
     def files_with(self, needle):
         """Also in the journal, the kept spec and every log: the canary is searched for as it is."""
         found = []
