@@ -74,7 +74,7 @@ class HostileTest(jobs.JobTest):
             numbers = [int(n) for n in re.findall(rf"^\[m/{rank}@v{rank + 1}\] line (\d+)$", done.out, re.M)]
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)), f"output of rank {rank}")
             self.assertIn(f"[m/{rank}@v{rank + 1}] last {len(numbers)}\n", done.out)
-        events = collections.Counter(json.loads(line)["type"] for line in
+        events = collections.Counter(json.loads(line)["event"] for line in
                                      self.monarch("events", "last", "--json").out.splitlines())
         self.assertEqual([e for e in events if re.search("suspect|doubt|silent|lost|restart", e)], [], events)
         return done

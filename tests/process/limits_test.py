@@ -4,6 +4,7 @@ import os
 
 import harness
 import jobs
+import users
 
 
 class Descriptors(jobs.JobTest):
@@ -52,6 +53,38 @@ class Limits(jobs.JobTest):
         self.end_of(run, 0, "succeeded")
 
 
+class Forks(users.UserTest):
+    """P12: processes without end, each in a session of its own and nobody's child."""
+
+    FORK = ("import os, sys, time\nmade = 0\ntry:\n  while made < int(sys.argv[1]):\n    child = os.fork()\n    if child == 0:\n"
+            "      code = 11\n      try:\n        os.setsid()\n        if os.fork() == 0: time.sleep(600)\n        code = 0\n"
+            "      finally: os._exit(code)\n"
+            "    if os.waitpid(child, 0)[1] != 0: raise BlockingIOError(11, os.strerror(11))\n    made += 1\n"
+            "except OSError as e: print(e.strerror, flush=True)\n"
+            "open('there.' + os.environ['MONARCH_RANK'], 'w').write(str(os.getpid()))\n"
+            "while not os.path.exists('go'): time.sleep(0.05)\nsys.exit(7)\n")
+
+    def test_a_thousand_orphans_of_a_rank_end_with_it(self):
+        run = self.start("run", self.program_job(["/usr/bin/python3", "-c", self.FORK, "1000"], hosts=1, slots=1))
+        rank, = self.wait_for_marks("there", 1, timeout=60)
+        own = [p.pid for p in self.processes() if p.arguments[1:2] == [b"-c"]]
+        self.assertEqual((len(own), rank in own), (1001, True))
+        self.write("go", "")
+        self.end_of(run, 7, timeout=60)
+
+    def test_the_users_limit_of_processes_holds_for_a_rank_and_its_host_goes_on(self):
+        if self.uid == 0:
+            self.skipTest("root has no limit of processes")
+        spec = self.program_job(["/usr/bin/python3", "-c", self.FORK, "100000"], hosts=1, slots=1)
+        # Of the user's processes all count, whoever started them: the limit leaves room for others that run meanwhile.
+        run = self.start_program(*self.prefix, "/bin/bash", "-c", f"ulimit -Su 600; exec {self.program} run {spec}")
+        self.wait_for_marks("there", 1, timeout=60)
+        self.assertIn("Resource temporarily unavailable", run.out)
+        self.assertEqual([(h["phase"], h["daemon_starts"]) for h in self.status()["hosts"]], [("ready", 1)])
+        self.write("go", "")
+        self.end_of(run, 7, timeout=60)
+
+
 class Floods(jobs.JobTest):
     # A beat every second, give or take a tenth: half a second late is 1.6 s of silence.
     LATE = {"heartbeat": "1s", "suspect_after": "1600ms"}
@@ -59,8 +92,9 @@ class Floods(jobs.JobTest):
     BYTES = 5_000_000 if harness.SANITIZED else 1_000_000_000  # of each stream
 
     def doubts(self):
-        return [e["type"] for e in self.monarch("events", "last", "--json").json() if e["type"].startswith("host.")
-                and e["type"] not in ("host.ready", "host.launched", "host.ended", "host.joined")]
+        types = [e["event"] for e in self.monarch("events", "last", "--json").json()]
+        self.assertIn("host.ready", types)
+        return [t for t in types if t.startswith("host.") and t != "host.ready"]
 
     def flood(self, script):
         """Runs it as one rank of two; what doubts came of it."""
