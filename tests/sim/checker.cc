@@ -106,9 +106,6 @@ void Checker::executes(RankProcess& process) {
     check(other == &process || !other->executes() || other->leased_until < now, "I1",
           text(name_of(process.key), " and ", name_of(other->key), " both hold leases"));
   }
-  if (world_.scenario.spec.meshes[process.key.rank.mesh.value()].ready.kind == ReadyKind::kExec) {
-    ready_.insert(process.key.rank);
-  }
   watch_lease(process);
 }
 

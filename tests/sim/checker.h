@@ -112,6 +112,8 @@ class Checker {
   HostAccount& account(HostId host) { return hosts_[host.value()]; }
 
   // checker_verdict.cc
+  void check_decision(const Verdict& verdict, const JobCore& core) const;
+  bool somebody_is_tardy() const;
   void check_success(const JobCore& core) const;
   void check_rank_cause(const Verdict& verdict, const JobCore& core) const;
   void check_journal();
@@ -132,6 +134,8 @@ class Checker {
   std::map<Incarnation, Ticket> recorded_ends_;
   std::set<Incarnation> started_;
   std::optional<Ticket> finished_;
+  std::string
+      decided_;  // the reason of the verdict that was judged last; another may follow where that was not durable
   std::optional<Verdict> told_;
   std::optional<Instant> healed_at_;
   std::uint64_t deaths_ = 0;  // of supervisors

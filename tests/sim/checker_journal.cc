@@ -34,7 +34,7 @@ void Checker::check_journal() {
   const auto contents = read_journal(world_.disk->files());
   check(contents.ok() && contents->usable(), "I6", "the journal cannot be read after the end");
   if (contents->records.empty() && !contents->snapshot) return;
-  JobCore core(world_.scenario.spec, pool_of(world_.scenario.spec),
+  JobCore core(core_spec(world_.scenario), pool_of(world_.scenario.spec),
                JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
   const Status replayed = replay(*contents, core);
   recovered(*contents, replayed, core, Term(highest_term_.value() + 1));
@@ -72,6 +72,10 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     if (const auto* start = std::get_if<SendStart>(&action)) {
       for (const RankStart& rank : start->message.ranks) started_.insert({rank.rank, start->message.generation});
     }
+  }
+  if (core.state().verdict && core.state().verdict->reason != decided_) {
+    decided_ = core.state().verdict->reason;
+    check_decision(*core.state().verdict, core);
   }
   if (const auto* joined = std::get_if<WorkerJoined>(&event)) account(joined->host).joined = true;
   const auto* change = std::get_if<RankChanged>(&event);

@@ -16,6 +16,8 @@ constexpr Duration kLeavePatience = Duration::milliseconds(1'400);
 constexpr Duration kLastWords = Duration::milliseconds(300);
 constexpr Duration kRemovePatience = Duration::milliseconds(200);
 constexpr Duration kOrphanedPatience = Duration::milliseconds(500);
+constexpr Duration kFirstProbe = Duration::milliseconds(50);
+constexpr Duration kLongestProbe = Duration::seconds(1);
 constexpr int kExitInternal = 70;
 
 }  // namespace
@@ -106,10 +108,34 @@ void Daemon::settle_adopted() {
 
 void Daemon::on_report(const RankReport& report) {
   feed(daemon::RankTold{report});
+  probe(report);
   if (report.phase != RankPhase::kEnded) return;
   const Incarnation key{report.rank, report.generation};
   if (!piped_.contains(key)) return feed(daemon::OutputTold{key, 0, 0, true});
   output_later(key);
+}
+
+// As the daemon's ready_probes do.
+void Daemon::probe(const RankReport& report) {
+  if (world_.scenario.spec.meshes[report.rank.mesh.value()].ready.kind != ReadyKind::kTcp) return;
+  const Incarnation key{report.rank, report.generation};
+  if (report.ready || report.phase >= RankPhase::kStopping) {
+    probed_.erase(key);
+  } else if (report.phase == RankPhase::kRunning && piped_.contains(key) && probed_.insert(key).second) {
+    try_port(key, kFirstProbe);
+  }
+}
+
+void Daemon::try_port(const Incarnation& key, Duration wait) {
+  if (!probed_.contains(key)) return;
+  if (worker_.ranks().accepts(key)) {
+    probed_.erase(key);
+    return worker_.hear(KeeperReady{key.rank, key.generation});
+  }
+  send_after(world_.scheduler, wait, main_, [this, key, wait] {
+    turned();
+    try_port(key, std::min(wait * 2, kLongestProbe));
+  });
 }
 
 void Daemon::output_later(const Incarnation& key) {

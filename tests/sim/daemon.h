@@ -78,6 +78,8 @@ class Daemon {
   void perform(const daemon::BeatChanged& action);
   void on_report(const RankReport& report);
   void settle_adopted();
+  void probe(const RankReport& report);
+  void try_port(const Incarnation& key, Duration wait);
   void output_later(const Incarnation& key);
   void flush_beat();
   void leave(Duration patience, int exit_code);
@@ -102,6 +104,7 @@ class Daemon {
   Hello hello_;
   std::vector<RankReport> adopted_;
   std::set<Incarnation> piped_;
+  std::set<Incarnation> probed_;  // whose port is being tried
   Alarm tick_;
   Phase phase_ = Phase::kServing;
   bool flush_armed_ = false;

@@ -117,7 +117,7 @@ int run_mutant(Options options, const MutantName& mutant) {
   std::optional<std::uint64_t> caught;
   std::string how;
   run_range(options, totals, [&](std::uint64_t seed, const RunResult& result) {
-    if (result.passed) return true;
+    if (result.passed || (mutant.label != nullptr && result.label != mutant.label)) return true;
     if (!caught || seed < *caught) {
       caught = seed;
       how = result.label + ": " + result.message;

@@ -31,11 +31,13 @@ enum class Mutant : std::uint8_t {
   kForgetWorkers,
   kIgnoreDependencies,
   kSidecarDecides,
+  kReadyAtOnce,
 };
 
 struct MutantName {
   Mutant mutant;
   const char* name;
+  const char* label = nullptr;  // the invariant that must catch it; nullptr: any
 };
 
 inline constexpr std::array kMutants = {
@@ -56,8 +58,9 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kBlameOurSignal, "blame-our-signal"},
     MutantName{Mutant::kTreeAlwaysEmpty, "tree-always-empty"},
     MutantName{Mutant::kForgetWorkers, "forget-workers"},
-    MutantName{Mutant::kIgnoreDependencies, "ignore-dependencies"},
-    MutantName{Mutant::kSidecarDecides, "sidecar-decides"},
+    MutantName{Mutant::kIgnoreDependencies, "ignore-dependencies", "order"},
+    MutantName{Mutant::kSidecarDecides, "sidecar-decides", "sidecar"},
+    MutantName{Mutant::kReadyAtOnce, "ready-at-once", "order"},
 };
 
 }  // namespace monarch::sim

@@ -15,6 +15,9 @@ namespace event = keeper_event;
 using Stage = RankProcess::Stage;
 
 constexpr Duration kSoon = Duration::microseconds(200);
+constexpr Duration kLongestLoading = Duration::seconds(2);
+constexpr Duration kLate = Duration::seconds(5);
+constexpr Duration kLatest = Duration::seconds(60);
 
 }  // namespace
 
@@ -93,9 +96,48 @@ void Ranks::executed(RankProcess& process, bool fails) {
     kind = world_.random.one_in(2) ? EndKind::kExited : EndKind::kSignaled;
     value = static_cast<std::int32_t>(kind == EndKind::kExited ? world_.random.between(1, 125) : SIGSEGV);
   }
+  plan_readiness(process);
   tell_(event::Executed{key});
   if (find(key) == nullptr) return;
   later(key, run_time(), [this, kind, value](RankProcess& p) { end(p, kind, value); });
+}
+
+// It may end before, and then never is.
+void Ranks::plan_readiness(RankProcess& process) {
+  Random& random = world_.random;
+  const ReadyKind kind = world_.scenario.spec.meshes[process.key.rank.mesh.value()].ready.kind;
+  if (kind == ReadyKind::kExec) return world_.checker->says_ready(process.key.rank);
+  const bool never = random.permille(world_.faults().never_ready);
+  const bool late = random.permille(world_.faults().late_ready);
+  process.tardy = never || late;
+  if (never) return;
+  // Its word may overtake the kernel's.
+  if (!late && random.one_in(8)) return becomes_ready(process);
+  const Duration wait = late ? random.between(kLate, kLatest) : random.skewed(kSoon, kLongestLoading);
+  world_.scheduler.after(wait, [this, kernel = host_.kernel, key = process.key] {
+    kernel->timer([this, key] {
+      RankProcess* loaded = find(key);
+      if (loaded != nullptr && loaded->alive() && !loaded->killed) becomes_ready(*loaded);
+    });
+  });
+}
+
+void Ranks::becomes_ready(RankProcess& process) {
+  process.word_due = process.frozen;
+  if (process.frozen) return;
+  const RankId rank = process.key.rank;
+  world_.note("ready", process.host.value(), rank.mesh.value(), rank.rank.value());
+  world_.checker->says_ready(rank);
+  if (world_.scenario.spec.meshes[rank.mesh.value()].ready.kind == ReadyKind::kTcp) {
+    process.accepts = true;  // the daemon finds out
+  } else {
+    tell_(event::Spoke{process.key, true, {}});
+  }
+}
+
+bool Ranks::accepts(const Incarnation& key) const {
+  const auto found = processes_.find(key);
+  return found != processes_.end() && found->second.alive() && found->second.accepts;
 }
 
 void Ranks::end(RankProcess& process, EndKind kind, std::int32_t value) {
@@ -150,6 +192,7 @@ void Ranks::thaw(const Incarnation& key) {
   if (process == nullptr) return;
   process->frozen = false;
   if (process->alive()) world_.checker->executes(*process);
+  if (process->alive() && !process->killed && process->word_due) becomes_ready(*process);
   if (!std::exchange(process->due, false)) return;
   if (process->stage == Stage::kExecuting) {
     later(key, kSoon, [this](RankProcess& p) { executed(p, false); });

@@ -29,6 +29,9 @@ struct RankProcess {
   bool due = false;        // its end came while it was frozen
   bool signalled = false;  // by us, before its end
   bool deaf = false;
+  bool tardy = false;      // ready late, or never
+  bool accepts = false;    // connections at its port
+  bool word_due = false;   // it would have said READY=1 while it was frozen
   bool killed = false;     // a KILL is on its way, however long it takes
   std::uint64_t life = 0;  // counts what was planned for it
   std::uint32_t children = 0;
@@ -51,6 +54,7 @@ class Ranks {
   void kill(const Incarnation& key);
   void check(const Incarnation& key);
   void drop(const Incarnation& key);
+  bool accepts(const Incarnation& key) const;
   bool has_pipes(const Incarnation& key) const { return processes_.contains(key); }
 
   void parent_died();      // PDEATHSIG: the leaders, not what they forked
@@ -63,6 +67,8 @@ class Ranks {
   RankProcess* find(const Incarnation& key);
   void later(const Incarnation& key, Duration wait, std::function<void(RankProcess&)> what);
   void executed(RankProcess& process, bool fails);
+  void plan_readiness(RankProcess& process);
+  void becomes_ready(RankProcess& process);
   void end(RankProcess& process, EndKind kind, std::int32_t value);
   void term(RankProcess& process);
   void kill_leader(RankProcess& process);

@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::uint32_t kMostHosts = 16;
 
+// Half of the meshes are ready when they are executed; the others by their own word, or once a port accepts.
+void draw_readiness(Random& random, MeshSpec& mesh) {
+  const std::uint64_t form = random.below(4);
+  if (form == 0) mesh.ready.kind = ReadyKind::kNotify;
+  if (form != 1) return;
+  if (mesh.ports.empty()) mesh.ports.push_back({.name = "door", .fixed = std::nullopt});
+  mesh.ready = {.kind = ReadyKind::kTcp, .port = static_cast<std::size_t>(random.below(mesh.ports.size()))};
+}
+
 MeshSpec make_mesh(Random& random, std::size_t index, std::uint32_t hosts, const Supervision& supervision) {
   MeshSpec mesh;
   mesh.name = text("m", index);
@@ -26,6 +35,7 @@ MeshSpec make_mesh(Random& random, std::size_t index, std::uint32_t hosts, const
   mesh.sidecar = index > 0 && random.one_in(4);
   for (std::uint64_t n = random.below(3); n > 0; --n)
     mesh.ports.push_back({.name = text("p", n), .fixed = std::nullopt});
+  draw_readiness(random, mesh);
   return mesh;
 }
 
@@ -66,6 +76,7 @@ JobSpec make_spec(Random& random, const ScenarioOptions& options) {
   spec.launch = LaunchLocal{.spares = static_cast<std::uint32_t>(random.below(3))};
   spec.start_timeout = Duration::seconds(random.between(20, 60));
   if (random.one_in(10)) spec.time_limit = Duration::seconds(random.between(5, 90));
+  if (random.one_in(12)) spec.lifetime.max = Duration::seconds(random.between(5, 90));
   return spec;
 }
 
@@ -118,12 +129,30 @@ Faults make_faults(Random& random) {
   faults.children = mix.chance(500);
   faults.wedged = mix.chance(200);
   faults.fails = mix.chance(300);
+  faults.never_ready = mix.chance(60);
+  faults.late_ready = mix.chance(200);
   faults.stops = mix.chance(1000);
   faults.kills = mix.chance(1000);
   return faults;
 }
 
 }  // namespace
+
+JobSpec core_spec(const Scenario& scenario) {
+  const std::vector<MeshSpec>& meant = scenario.spec.meshes;
+  JobSpec spec = scenario.spec;
+  for (std::uint32_t i = 0; i < spec.meshes.size(); ++i) {
+    if (scenario.mutant == Mutant::kIgnoreDependencies) spec.meshes[i].depends_on.clear();
+    if (scenario.mutant == Mutant::kReadyAtOnce) spec.meshes[i].ready.kind = ReadyKind::kExec;
+    if (scenario.mutant != Mutant::kSidecarDecides || !meant[i].sidecar) continue;
+    spec.meshes[i].sidecar = false;
+    // In the same order as before: what is planted is that its end counts.
+    for (std::uint32_t j = 0; j < spec.meshes.size(); ++j) {
+      if (!meant[j].sidecar) spec.meshes[j].depends_on.emplace_back(i);
+    }
+  }
+  return spec;
+}
 
 Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   Random random(seed);

@@ -49,6 +49,8 @@ struct Faults {
   std::uint64_t children = 0;  // leaves processes behind
   std::uint64_t wedged = 0;    // does not end at once when it is killed
   std::uint64_t fails = 0;     // ends with a code or by a signal
+  std::uint64_t never_ready = 0;
+  std::uint64_t late_ready = 0;
   // The operator.
   std::uint64_t stops = 0;
   std::uint64_t kills = 0;
@@ -71,6 +73,9 @@ struct ScenarioOptions {
   std::optional<std::uint32_t> hosts;
   Mutant mutant = Mutant::kNone;
 };
+
+// What the core of this run is fed with: the scenario's spec, but for a planted bug.
+JobSpec core_spec(const Scenario& scenario);
 
 Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options);
 

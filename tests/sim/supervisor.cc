@@ -23,25 +23,6 @@ Incarnation key_of(HostId host, Generation generation) { return {{kWorkersMesh, 
 
 }  // namespace
 
-namespace {
-
-// What this build's core is fed with; a planted bug changes it.
-JobSpec spec_of(const World& world) {
-  JobSpec spec = world.scenario.spec;
-  for (std::uint32_t i = 0; i < spec.meshes.size(); ++i) {
-    if (world.mutant(Mutant::kIgnoreDependencies)) spec.meshes[i].depends_on.clear();
-    if (!world.mutant(Mutant::kSidecarDecides) || !spec.meshes[i].sidecar) continue;
-    spec.meshes[i].sidecar = false;
-    for (MeshSpec& other : spec.meshes) {
-      if (!world.scenario.spec.meshes[static_cast<std::size_t>(&other - spec.meshes.data())].sidecar)
-        other.depends_on.emplace_back(i);
-    }
-  }
-  return spec;
-}
-
-}  // namespace
-
 Supervisor::Supervisor(World& world)
     : world_(world),
       life_(std::make_shared<Life>()),
@@ -66,7 +47,7 @@ void Supervisor::boot() {
     return exit(kExitJournal);
   }
   term_ = journal->term;
-  core_.emplace(spec_of(world_), pool_of(world_.scenario.spec),
+  core_.emplace(core_spec(world_.scenario), pool_of(world_.scenario.spec),
                 JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
   liveness_.emplace(world_.scenario.spec.supervision, world_.hosts.size());
   const Status replayed = replay(journal->contents, *core_);
