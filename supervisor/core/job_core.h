@@ -85,6 +85,7 @@ class JobCore {
   void record_end(const RankChanged& event, GangState& gang, RankState& rank);
   void gang_failed(MeshId mesh, GangId gang);
   void check_gang(MeshId mesh, GangId gang);
+  std::optional<std::size_t> ended_unready(const GangState& gang) const;
   void say_of_gang(MeshId mesh, GangId gang, const char* type, Severity severity, const std::string& what);
   void decide_cause(MeshId mesh, GangId gang);
   Verdict blame_host(const GangState& gang) const;

@@ -120,7 +120,11 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     starts_due_ = true;
     if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, "gang.ready", Severity::kInfo, "is ready");
   }
-  if (!ended) return;
+  if (!ended) {
+    const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
+    if (quit && !state.was_ready) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
+    return;
+  }
   state.stop_deadline = Instant::never();
   switch (state.phase) {
     case GangPhase::kRunning:
@@ -144,6 +148,15 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     case GangPhase::kFailed:
     case GangPhase::kStopped: return;  // left above, or moved on already
   }
+}
+
+// The first rank of it that ended well and will never be ready: the gang will not be, either, whatever the others do.
+std::optional<std::size_t> JobCore::ended_unready(const GangState& state) const {
+  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return std::nullopt;
+  for (std::size_t i = 0; i < state.ends.size(); ++i) {
+    if (!rank(state.ends[i].rank).ready && !is_failure(state.ends[i].end)) return i;
+  }
+  return std::nullopt;
 }
 
 void JobCore::say_of_gang(MeshId mesh, GangId g, const char* type, Severity severity, const std::string& what) {

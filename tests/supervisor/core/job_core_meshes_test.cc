@@ -362,5 +362,24 @@ TEST(JobCoreMeshes, ASidecarThatEndsBeforeItIsReadyFailsTheStart) {
   }
 }
 
+TEST(JobCoreMeshes, ASidecarOfWhichOneRankEndsBeforeItIsReadyFailsTheStartAtOnce) {
+  JobSpec spec = with_sidecar();
+  spec.meshes[1] = mesh_of("monitor", {{"host", 1}, {"slot", 2}}, 1);
+  spec.meshes[1].sidecar = true;
+  spec.meshes[1].like = MeshId(0);
+  spec.meshes[1].ready.kind = ReadyKind::kNotify;
+  Meshes job(spec);
+  job.join_all();
+  job.answer_reserves();
+  job.run_mesh(kMonitor);
+  job.report({kMonitor, Rank(1)}, RankPhase::kEnded, exited(0));
+  ASSERT_TRUE(job.core.state().verdict) << "the other rank lives, and all would wait until start_timeout";
+  const FirstCause& cause = job.core.state().verdict->cause;
+  EXPECT_EQ(cause.kind, CauseKind::kStart);
+  EXPECT_EQ(cause.rank, 1U);
+  EXPECT_EQ(cause.summary, "sidecar monitor ended before it was ready: exit code 0");
+  EXPECT_EQ(job.core.state().meshes[1].gangs[0].phase, GangPhase::kStopping);
+}
+
 }  // namespace
 }  // namespace monarch
