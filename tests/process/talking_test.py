@@ -225,6 +225,24 @@ class Ready(TalkingTest):
         self.assertEqual([r["ready"] for r in self.status()["meshes"][0]["ranks"]], [True, True])
         self.stop(run)
 
+    def test_a_setup_has_no_sockets_and_speaks_for_no_rank(self):
+        """It is the mesh's, run by one rank for all; nor does what it exports take a rank's word from it."""
+        names = ("NOTIFY_SOCKET", "MONARCH_SOCKET", "MONARCH_EVENTS")
+        setup = ("env > setup.env; [ -z \"$NOTIFY_SOCKET\" ] || systemd-notify --ready\n" +
+                 "".join(f"export {name}={self.path('run', 'elsewhere')}\n" for name in names))
+        run = self.start("run", self.python_job(
+            "while not os.path.exists('go'): time.sleep(0.02)\nmonarch.ready()\n" + SLEEP,
+            slots=2, mesh={"ready": "notify", "setup": setup}))
+        for rank in range(2):
+            self.assertFalse(self.wait_for_rank(lambda r: r["phase"] == "running", number=rank)["ready"])
+        given = self.read("work", "setup.env").splitlines()
+        self.assertIn("MONARCH_MESH=m", given)
+        self.assertEqual([line for line in given if line.partition("=")[0] in names], [])
+        self.write("go", "")
+        for rank in range(2):
+            self.wait_for_rank(lambda r: r["ready"], number=rank)
+        self.stop(run)
+
     def test_a_mesh_is_ready_when_its_ports_accept(self):
         run = self.start("run", self.python_job(
             "import socket\n"
