@@ -1,11 +1,12 @@
 """The hosts of a world: that they are machines of their own, that power, freezing and sshd are what they would be there."""
 
 import os
+import tempfile
 import threading
 
 import bed
 import world
-from host import DEADLINE_S, HOME, read, wait_for
+from host import DEADLINE_S, HOME, Options, read, wait_for
 
 
 class Hosts(bed.BedTest):
@@ -95,6 +96,15 @@ class Hosts(bed.BedTest):
         out, _ = session.communicate(b"word\n", DEADLINE_S)
         self.assertEqual(out, b"got word\n")
         self.assertEqual(w.login.run("ssh", "h1", "hostname").stdout, "h1\n")
+
+    def test_a_host_can_be_another_system_below(self):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+            os.mkdir(other + "/etc")  # a layer above the machine's, so it must be no part of that
+            with open(other + "/etc/debian_version", "w", encoding="ascii") as file:
+                file.write("11.99\n")
+            w = self.world(2, options={"h1": Options(root=other + ":/")})
+            self.assertEqual(w.login.run("ssh", "h1", "cat /etc/debian_version").stdout, "11.99\n")
+            self.assertNotEqual(w["h2"].read("/etc/debian_version"), "11.99\n")
 
     def test_two_worlds_with_the_same_addresses_do_not_meet(self):
         one, two = self.world(1), self.world(1)

@@ -32,6 +32,11 @@ from host import DEADLINE_S, Host, Options, read
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("MONARCH_BUILD_DIR") or os.path.join(ROOT, "build")
+# In new namespaces: an overlay of the root over memory, and an interface.
+_TRY = """mount -t tmpfs world /mnt
+mkdir /mnt/upper /mnt/work /mnt/root
+mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
+ip tuntap add dev eth0 mode tap"""
 PROGRAMS = ("/usr/sbin/sshd", "/usr/bin/ssh", "/usr/bin/ssh-keygen", "/usr/bin/nsenter")
 
 
@@ -46,9 +51,9 @@ def why_not():
         return "needs ip (iproute2)"
     if not os.path.exists("/dev/net/tun"):
         return "needs /dev/net/tun"
-    tried = subprocess.run(["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "true"],
-                           stderr=subprocess.PIPE, check=False)
-    return None if tried.returncode == 0 else "needs namespaces: " + tried.stderr.decode().strip()
+    tried = subprocess.run(["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "sh", "-ec", _TRY],
+                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, timeout=DEADLINE_S)
+    return None if tried.returncode == 0 else "needs namespaces with mounts: " + tried.stderr.decode().strip()
 
 
 def cgroup_parent():
