@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "transport/base/clock.h"
+#include "transport/base/directories.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
-#include "transport/output/directories.h"
 
 namespace monarch {
 
