@@ -100,7 +100,6 @@ std::string range_text(const KeyRow& row) {
 // What an example calls an entry of this map.
 std::string_view name_below(std::string_view map) {
   if (map == "meshes") return "trainer";
-  if (map == "ports") return "http";
   return map == "stores" ? "weights" : "policy";
 }
 

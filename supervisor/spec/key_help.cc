@@ -137,7 +137,6 @@ constexpr KeyHelp kHelp[] = {
      "has MONARCH_PORT_HTTP; $(self.port.http) in `program` and `env` is its own, $(mesh.MESH.port.http) that of rank "
      "0 of "
      "a mesh, and `ready: {tcp: http}` waits until somebody listens."},
-    {"meshes.*.ports.*", "8080"},
     {"meshes.*.resources", "{gpus: 1, cpus: 8, bind: numa}",
      "Of each rank. Ranks and meshes on one host get different ones, in order, and virtual hosts divide what their "
      "machine "

@@ -9,8 +9,8 @@ import unittest
 import harness
 
 TORCH_PYTHON = "/usr/bin/python3"  # Debian's, whose package python3-torch is
-KNOWN_ONCE_IT_RUNS = ("MASTER_PORT", "MONARCH_JOB_ID", "MONARCH_JOB_UUID", "MONARCH_RANK_KEY", "NOTIFY_SOCKET", "MONARCH_SOCKET", "MONARCH_EVENTS",
-                      "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE")
+KNOWN_ONCE_IT_RUNS = ("MASTER_PORT", "MONARCH_JOB_ID", "MONARCH_JOB_UUID", "MONARCH_RANK_KEY", "MONARCH_GENERATION", "NOTIFY_SOCKET",
+                      "MONARCH_SOCKET", "MONARCH_EVENTS", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE")
 SPEC = os.path.join(harness.ROOT, "configs/ddp.yaml")
 
 

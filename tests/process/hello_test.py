@@ -75,7 +75,7 @@ class Hello(jobs.JobTest):
                    if line["type"] == "variable"]
         self.assert_result(self.monarch("run", spec), 0, "succeeded")
         job, = self.jobs()
-        chosen = {"MASTER_PORT": r"\d+", "MONARCH_JOB_ID": job, "TORCHELASTIC_RUN_ID": job,
+        chosen = {"MONARCH_GENERATION": r"1", "MASTER_PORT": r"\d+", "MONARCH_JOB_ID": job, "TORCHELASTIC_RUN_ID": job,
                   "TORCHELASTIC_ERROR_FILE": "/.*", "MONARCH_JOB_UUID": "[0-9a-f]{32}",
                   "MONARCH_RANK_KEY": r"0\.\d\.1\.1", "NOTIFY_SOCKET": r"/.*/0\.\d\.n",
                   "MONARCH_SOCKET": r"/.*/0\.\d\.s", "MONARCH_EVENTS": r"/.*/0\.\d\.e"}
