@@ -30,7 +30,8 @@ HostKeyRefusal changed(const SshTarget& target, const HostKey& presented, const 
       text(where_text(target), " presents ", key_text(presented), ", but ", listed.place, " has ", key_text(listed.key),
            ": the host was installed anew, or somebody stands between. If the new key is right, remove the old one "
            "(ssh-keygen -f '",
-           listed.file, "' -R '", known_hosts_name(target), "') and accept new keys once, or pin it as host_key")};
+           listed.file, "' -R '", known_hosts_name(target),
+           "') and connect once by ssh, or pin the new one as host_key")};
 }
 
 HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented) {
@@ -38,7 +39,7 @@ HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented) {
       target.known_hosts.empty() ? "no known_hosts file is given" : text("not in ", join(target.known_hosts, ", "));
   return {LaunchFailureKind::kHostKeyUnknown,
           text(where_text(target), " presents ", key_text(presented), ", which nothing vouches for: ", where,
-               ". If it is right, pin it as host_key, connect once by ssh, or accept new keys (--accept-new)")};
+               ". If it is right, connect once by ssh, or pin it as host_key")};
 }
 
 }  // namespace

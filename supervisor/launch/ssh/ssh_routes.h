@@ -1,0 +1,27 @@
+#pragma once
+
+// ssh_routes(): from what a spec says of its hosts, and a configuration file of OpenSSH's where it names one, to what is dialled.
+//
+// Thread: any; it reads the configuration file.
+
+#include <string>
+#include <vector>
+
+#include "supervisor/core/launch_spec.h"
+#include "supervisor/launch/ssh/ssh_launcher.h"
+#include "transport/base/result.h"
+
+namespace monarch {
+
+// Of the user who launches.
+struct SshUser {
+  std::string name;
+  std::string home;
+  std::string agent_socket;  // SSH_AUTH_SOCK; empty: none
+  bool accept_new_host_keys = false;
+};
+
+// By HostId. What the spec says of a host counts before what the file says. Errors name the host, or the line of the file.
+Result<std::vector<SshLauncherHost>> ssh_routes(const LaunchSsh& launch, const SshUser& user);
+
+}  // namespace monarch
