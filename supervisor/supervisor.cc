@@ -27,7 +27,6 @@ namespace monarch {
 namespace {
 
 constexpr int kExitSuperseded = 75;
-constexpr char kLoopback[] = "127.0.0.1";
 
 // Of one worker on the control port. More are dropped and counted: the next beat says again what it must. Beats keep 1 ms
 // between them, and what queues up while nobody reads is well below the burst.
@@ -86,18 +85,17 @@ Status Supervisor::open_ports() {
   publish_keys();
 
   ports_ = known_ports(files_.directory);
-  ServerOptions control{.address = kLoopback, .ports = {ports_.control, ports_.control}};
+  ServerOptions control = port_options(ports_.control);
   control.peer = {.per_second = kMessagesPerSecond, .burst = kMessageBurst};
   MONARCH_ASSIGN(control_link_, ServerLink::bind(*context_, control, *keys_));
-  ServerOptions bulk{.address = kLoopback, .ports = {ports_.bulk, ports_.bulk}};
+  ServerOptions bulk = port_options(ports_.bulk);
   bulk.link.io_thread = 1;
   bulk.link.high_water_mark = limits::kBulkHighWaterMark;
   bulk.link.message_bytes = limits::kBulkPayloadBytes;
   MONARCH_ASSIGN(auto bulk_link, ServerLink::bind(*context_, bulk, *keys_));
   ports_ = {.control = control_link_->port(), .bulk = bulk_link->port()};
   MONARCH_TRY(keep_ports(files_.directory, ports_));
-  MONARCH_ASSIGN(relay_,
-                 OutputRelay::start(std::move(bulk_link), OutputRelayOptions{.job = job_, .spec = core_.spec()}));
+  MONARCH_TRY(open_relay(std::move(bulk_link)));
 
   links_ = std::make_unique<WorkerLinks>(
       *loop_, *control_link_, core_, files_.journal.term, this_process_as_holder(wall_now()).boot_id,
@@ -111,6 +109,11 @@ Status Supervisor::open_ports() {
                                     .host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
                               },
                           .on_output = [this] { idle_->used(); },
+                          .on_written = written_handler(),
+                          .on_goodbye =
+                              [this](HostId host, const Goodbye& goodbye) {
+                                if (ssh_launcher_ != nullptr) ssh_launcher_->on_goodbye(host, goodbye.orderly);
+                              },
                           .on_superseded =
                               [this](Term term) {
                                 log_error("a worker has promised term ", term.value(), ", this is term ",
@@ -122,50 +125,25 @@ Status Supervisor::open_ports() {
 }
 
 Status Supervisor::open_doors() {
-  MONARCH_ASSIGN(guard_,
-                 Guard::create(*loop_, UniqueFd(options_.keeper_fd), job_,
-                               {.on_hello = [this](const KeeperHello& hello) { launcher_->on_hello(hello); },
-                                .on_changed = [this](const RankReport& report) { launcher_->on_changed(report); },
-                                .on_lost =
-                                    [this](const Error& error) {
-                                      announce("guard.lost", Severity::kWarning,
-                                               text("the guard of the supervisor has gone (", error.message,
-                                                    "): a crash would not be mended"));
-                                      launcher_->on_guard_lost();
-                                    }}));
+  // Of what it keeps only virtual hosts are workers.
+  const auto local = [this](auto tell) {
+    if (local_launcher_ != nullptr) tell(*local_launcher_);
+  };
+  MONARCH_ASSIGN(
+      guard_,
+      Guard::create(
+          *loop_, UniqueFd(options_.keeper_fd), job_,
+          {.on_hello = [local](const KeeperHello& hello) { local([&](LocalLauncher& l) { l.on_hello(hello); }); },
+           .on_changed = [local](const RankReport& report) { local([&](LocalLauncher& l) { l.on_changed(report); }); },
+           .on_lost =
+               [this, local](const Error& error) {
+                 announce(
+                     "guard.lost", Severity::kWarning,
+                     text("the guard of the supervisor has gone (", error.message, "): a crash would not be mended"));
+                 local([](LocalLauncher& l) { l.on_guard_lost(); });
+               }}));
   MONARCH_ASSIGN(runtime_, open_runtime_dir(StateEnvironment::of_this_process()));
-  // The longest name in it must be an address, too.
-  const std::string sockets = local_socket_directory(runtime_->path(), job_, HostId(limits::kHostsPerJob));
-  MONARCH_TRY(socket_path(*runtime_, text(sockets.substr(runtime_->path().size() + 1), "/999.65535.n")));
-  std::vector<std::string> host_names;
-  for (const PoolHost& host : core_.hosts()) host_names.push_back(host.name);
-  launcher_ = std::make_unique<LocalLauncher>(
-      *loop_, *guard_,
-      LocalLauncherOptions{.job = job_,
-                           .term = files_.journal.term,
-                           .worker_path = options_.worker_path,
-                           .log_directory = files_.log_directory(),
-                           .runtime_directory = runtime_->path(),
-                           .host_names = std::move(host_names)},
-      LauncherHandlers{.on_launched =
-                           [this](HostId host, LaunchedWorker worker) {
-                             (void)decide(WorkerLaunched{.host = host,
-                                                         .reply = std::move(worker.reply),
-                                                         .control_endpoint = std::move(worker.control_endpoint),
-                                                         .again = std::move(worker.again)});
-                             publish_keys();
-                             links_->expect(host);
-                           },
-                       .on_failed =
-                           [this](HostId host, LaunchFailure failure) {
-                             (void)decide(WorkerLaunchFailed{.host = host, .failure = bounded(std::move(failure))});
-                           },
-                       .on_ended =
-                           [this](HostId host, std::string how, bool orderly) {
-                             links_->stop_expecting(host);
-                             (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
-                           },
-                       .on_inventory = [this] { return_to_job(); }});
+  MONARCH_TRY(open_launcher());
   MONARCH_ASSIGN(const std::string path, socket_path(*runtime_, files_.job_id + ".sock"));
   MONARCH_ASSIGN(viewers_,
                  ControlServer::create(
@@ -253,25 +231,6 @@ void Supervisor::perform(const Action& action) {
     return viewers_->publish(a->event);
   }
   if (const auto* a = std::get_if<FinishJob>(&action)) return finish(*a);
-}
-
-void Supervisor::launch(HostId host) {
-  const PoolHost& where = core_.hosts()[host.value()];
-  const Supervision& supervision = core_.spec().supervision;
-  launcher_->launch(host, Bootstrap{.job_id = files_.job_id,
-                                    .host = host.value(),
-                                    .host_name = where.name,
-                                    .term = files_.journal.term,
-                                    .server_public_key = keys_->public_key.to_text(),
-                                    .control_endpoint = text("tcp://", kLoopback, ":", ports_.control),
-                                    .bulk_endpoint = text("tcp://", kLoopback, ":", ports_.bulk),
-                                    .state_directory = text(files_.root, "/hosts/", files_.job_id, "/", where.name),
-                                    .log_directory = files_.log_directory(),
-                                    .heartbeat = supervision.heartbeat,
-                                    .suspect_after = supervision.suspect_after,
-                                    .orphan_ttl = supervision.orphan_ttl,
-                                    .host_address = where.address,
-                                    .socket_directory = local_socket_directory(runtime_->path(), job_, host)});
 }
 
 // The table follows from the state: whose key is known and who has not ended may connect.

@@ -18,6 +18,7 @@
 #include "supervisor/journal/secure_directory.h"
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
+#include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
 #include "supervisor/startup.h"
 #include "supervisor/supervisor.h"
@@ -46,6 +47,12 @@ class Supervisor {
  private:
   Status open_ports();
   Status open_doors();
+  ServerOptions port_options(std::uint16_t known) const;
+  Status open_relay(std::unique_ptr<ServerLink> bulk_link);
+  Status open_launcher();
+  Status open_ssh_launcher(const LaunchSsh& ssh);
+  LauncherHandlers launcher_handlers();
+  std::function<void(const RankReport&)> written_handler();
   void perform(const Action& action);
   void launch(HostId host);
   void return_to_job();
@@ -83,9 +90,12 @@ class Supervisor {
   std::unique_ptr<ZapHandler> zap_;
   std::unique_ptr<ServerLink> control_link_;
   std::unique_ptr<WorkerLinks> links_;
+  std::unique_ptr<Inbox<OutputCopied>> copied_;  // of the relay's thread; nothing: no copy is kept
   std::unique_ptr<OutputRelay> relay_;
   std::unique_ptr<Guard> guard_;
-  std::unique_ptr<LocalLauncher> launcher_;
+  std::unique_ptr<Launcher> launcher_;
+  LocalLauncher* local_launcher_ = nullptr;  // one of the two is launcher_
+  SshLauncher* ssh_launcher_ = nullptr;
   std::unique_ptr<ControlServer> viewers_;
   int exit_code_ = kExitInternal;
   bool leaving_ = false;
