@@ -40,10 +40,8 @@ void Supervisor::finish(const FinishJob& finish) {
 
 void Supervisor::watch_idleness() {
   const Duration limit = core_.spec().lifetime.idle;
-  const auto warn = [this, limit](Duration left) {
-    announce("job.expiring", Severity::kWarning,
-             text("lifetime.idle (", to_text(limit), "): nobody has used the job, it is stopped in ", to_text(left)));
-  };
+  // By the journal: who would be told is not attached, or it would not be idle.
+  const auto warn = [this](Duration left) { (void)decide(IdleNoted{.left = left}); };
   const auto stop = [this, limit] {
     StopRequest request;
     request.exit_code = kExitRequeue;

@@ -74,6 +74,11 @@ struct HostDoubted {
   Duration silence;
 };
 
+// For people alone: nobody has used the job, and in `left` it is stopped by lifetime.idle. Nothing follows from it.
+struct IdleNoted {
+  Duration left;
+};
+
 struct PortsReserved {
   HostId host;
   Reserved reserved;
@@ -96,6 +101,6 @@ struct DeadlinePassed {};
 
 using CoreEvent =
     std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
-                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted>;
+                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted>;
 
 }  // namespace monarch

@@ -170,6 +170,13 @@ void JobCore::on(const DeadlinePassed&) {
   // A drain that is over its deadline is noticed by check_ended().
 }
 
+void JobCore::on(const IdleNoted& event) {
+  if (state_.phase != JobPhase::kRunning) return;
+  emit(event_of("job.expiring", Severity::kWarning,
+                text("lifetime.idle (", to_text(spec_.lifetime.idle), "): nobody has used the job, it is stopped in ",
+                     to_text(event.left))));
+}
+
 void JobCore::time_is_up(const std::string& key, Duration limit) {
   Verdict verdict;
   verdict.exit_code = kExitRequeue;

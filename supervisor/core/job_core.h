@@ -64,6 +64,7 @@ class JobCore {
   void on(const SupervisorReturned& event);
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
+  void on(const IdleNoted& event);
   void time_is_up(const std::string& key, Duration limit);
   std::string missing_at_start() const;
 

@@ -19,6 +19,7 @@ MONARCH_FIELDS(WorkerJoined, host, incarnation);
 MONARCH_FIELDS(WorkerEnded, host, how, orderly);
 MONARCH_FIELDS(HostSilent, host, silence);
 MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
+MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);
 MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty);
 MONARCH_FIELDS(StopOrdered, request);

@@ -290,6 +290,21 @@ TEST(JobCoreMeshes, LifetimeIsAnnouncedAndThenStopsTheJob) {
   EXPECT_EQ(job.core.state().verdict->outcome, Outcome::kStopped);
 }
 
+TEST(JobCoreMeshes, IdlenessIsAnnouncedOnceAndChangesNothing) {
+  JobSpec spec = fixtures::job_of(1, 1);
+  spec.lifetime.idle = Duration::seconds(100);
+  Meshes job(spec);
+  EXPECT_TRUE(job.step(IdleNoted{Duration::seconds(10)}).empty()) << "nothing is up yet";
+  job.run_all();
+  const auto told = job.step(IdleNoted{Duration::seconds(10)});
+  ASSERT_EQ(told.size(), 1U);
+  const JobEvent& event = std::get<EmitEvent>(told[0]).event;
+  EXPECT_EQ(event.type, "job.expiring");
+  EXPECT_EQ(event.severity, Severity::kWarning);
+  EXPECT_EQ(event.message, "lifetime.idle (1m 40s): nobody has used the job, it is stopped in 10s");
+  EXPECT_FALSE(job.core.state().verdict);
+}
+
 // ---- sidecars ----
 
 JobSpec with_sidecar() {
