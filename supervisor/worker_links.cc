@@ -32,6 +32,14 @@ bool advances(const RankReport& known, const RankReport& report) {
          (!known.output_complete && report.output_complete);
 }
 
+void add(TalkDrops& sum, const TalkDrops& more) {
+  sum.bad_values += more.bad_values;
+  sum.too_long += more.too_long;
+  sum.foreign += more.foreign;
+  sum.connections += more.connections;
+  sum.slow_readers += more.slow_readers;
+}
+
 }  // namespace
 
 std::string user_id_of(HostId host) { return text(kUserPrefix, host.value()); }
@@ -209,6 +217,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
     const std::uint64_t written = last.stdout_bytes + last.stderr_bytes;
     // A beat with too much to say leaves some ranks' progress out: what they said before stands.
     if (report.progress != RankProgress{}) last.progress = report.progress;
+    last.talk_drops = report.talk_drops;
     last.held = report.held;
     last.stdout_bytes = report.stdout_bytes;
     last.stderr_bytes = report.stderr_bytes;
@@ -222,6 +231,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
   change.report.end.detail = cut(std::move(change.report.end.detail));
   // What a rank says of itself, and whether it stands still, is for status and not for the journal.
   change.report.progress = {};
+  change.report.talk_drops = {};
   change.report.held = false;
   peer.ranks[report.rank] = {.report = report, .ticket = handlers_.decide(change)};
 }
@@ -236,6 +246,7 @@ void WorkerLinks::add_progress(JobStatus& status) const {
       const RankReport& report = known->second.report;
       if (report.generation.counter != shown.generation) continue;
       if (report.held && shown.phase == "running") shown.phase = "suspended";
+      add(status.hosts[host.value()].talk_drops, report.talk_drops);
       if (report.progress == RankProgress{}) continue;
       shown.progress = report.progress;
       const Duration age = loop_.now() - liveness_.to_ours(host, report.progress.at);

@@ -114,6 +114,14 @@ Json mesh_json(const MeshStatus& mesh) {
       {{"name", mesh.name}, {"dims", std::move(dims)}, {"phase", mesh.phase}, {"ranks", std::move(ranks)}});
 }
 
+Json drops_json(const TalkDrops& drops) {
+  return Json::object({{"bad_values", drops.bad_values},
+                       {"too_long", drops.too_long},
+                       {"foreign", drops.foreign},
+                       {"connections", drops.connections},
+                       {"slow_readers", drops.slow_readers}});
+}
+
 Json host_json(const HostStatus& host) {
   return Json::object({{"name", host.name},
                        {"phase", host.phase},
@@ -121,7 +129,8 @@ Json host_json(const HostStatus& host) {
                        {"keeper_pid", host.keeper_pid},
                        {"daemon_starts", host.daemon_starts},
                        {"silent_milliseconds", host.silent_milliseconds},
-                       {"round_trip_microseconds", host.round_trip_microseconds}});
+                       {"round_trip_microseconds", host.round_trip_microseconds},
+                       {"talk_drops", drops_json(host.talk_drops)}});
 }
 
 // What to_text(WallTime) writes: "2026-11-20T12:04:41.120Z".

@@ -62,6 +62,19 @@ class Progress(TalkingTest):
                                r"  0     v1    running +\d+ +1 +yes +17 +checkpoint  loss 2.5, norm nan  loading +[\d.m]+s ago")
         self.stop(run)
 
+    def test_what_is_not_taken_is_counted_by_name_on_its_host(self):
+        run = self.start("run", self.python_job(
+            "import socket\nlink = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+            "say = lambda words: link.sendto(words, os.environ['NOTIFY_SOCKET'])\n"
+            "if rank == '1':\n  for i in range(3): say(b'X_MONARCH_STEP=x')\n  say(b'x' * 5000)\n" + SLEEP, hosts=2))
+        none = dict.fromkeys(("bad_values", "too_long", "foreign", "connections", "slow_readers"), 0)
+        drops = lambda: {h["name"]: h["talk_drops"] for h in self.status()["hosts"]}
+        run.wait_for_err("job.running")
+        harness.wait_for(lambda: drops() == {"v1": none, "v2": {**none, "bad_values": 3, "too_long": 1}},
+                         lambda: f"counts of v2: {drops()}")
+        self.assertIsNone(self.rank(1)["progress"])
+        self.stop(run)
+
     def test_a_mesh_that_says_nothing_looks_as_before(self):
         run = self.start("run", self.job("mark there\n" + jobs.FOREVER, hosts=1, slots=1))
         self.wait_for_marks("there", 1)

@@ -112,6 +112,16 @@ struct RankProgress {
   bool operator==(const RankProgress&) const = default;
 };
 
+// What came to a rank's sockets and was not taken, by reason. It travels as the progress does.
+struct TalkDrops {
+  std::uint64_t bad_values = 0;    // of words that are ours
+  std::uint64_t too_long = 0;      // messages
+  std::uint64_t foreign = 0;       // messages and connections of another user
+  std::uint64_t connections = 0;   // beyond the limit
+  std::uint64_t slow_readers = 0;  // of events: their queue was full, and they were dropped
+  bool operator==(const TalkDrops&) const = default;
+};
+
 struct RankReport {
   RankId rank;
   Generation generation;
@@ -126,6 +136,7 @@ struct RankReport {
   bool output_complete = false;  // both streams reached EOF and lie in their files
   bool ready = false;            // as Start::ready says; never taken back
   RankProgress progress;
+  TalkDrops talk_drops;
   std::uint32_t error_bytes = 0;  // of its error file, once the output is complete; Bootstrap::copied hosts alone
 };
 

@@ -98,6 +98,7 @@ struct HostStatus {
   std::uint32_t daemon_starts = 0;
   std::int64_t silent_milliseconds = 0;
   std::int64_t round_trip_microseconds = 0;
+  TalkDrops talk_drops;  // of all its ranks
 };
 
 struct JobStatus {

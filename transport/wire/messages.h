@@ -13,8 +13,9 @@ namespace monarch {
 
 MONARCH_FIELDS(RankEnd, kind, value, detail, after_our_signal, out_of_memory, core_dumped);
 MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at);
+MONARCH_FIELDS(TalkDrops, bad_values, too_long, foreign, connections, slow_readers);
 MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
-               output_complete, ready, progress, error_bytes);
+               output_complete, ready, progress, talk_drops, error_bytes);
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);

@@ -18,7 +18,8 @@ MONARCH_FIELDS(FirstCause, kind, host, mesh, rank, gang, gang_rank, generation, 
 MONARCH_FIELDS(Verdict, outcome, exit_code, cause, reason, started, ended, left_behind);
 MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end, ready, progress, progress_age_milliseconds);
 MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar);
-MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds);
+MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds,
+               talk_drops);
 MONARCH_FIELDS(JobStatus, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict);
 MONARCH_FIELDS(Attach, output, events, after_event, viewer);
 MONARCH_FIELDS(StatusRequest, unused);

@@ -11,7 +11,8 @@ namespace {
 
 bool tells_progress_alone(const RankReport& before, const RankReport& after) {
   return after.phase == before.phase && after.pid == before.pid && after.held == before.held &&
-         after.ready == before.ready && after.ended_at == before.ended_at && !(after.progress == before.progress);
+         after.ready == before.ready && after.ended_at == before.ended_at &&
+         !(after.progress == before.progress && after.talk_drops == before.talk_drops);
 }
 
 }  // namespace

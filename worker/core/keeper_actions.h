@@ -67,6 +67,7 @@ struct Spoke {  // what it has said of itself so far
   Incarnation key;
   bool ready = false;
   RankProgress progress;
+  TalkDrops drops = {};
 };
 
 // The guarded process.

@@ -18,6 +18,8 @@ void RankVoice::hear(const Notice& notice, Instant now) {
   due_ = std::min(due_, soonest);
 }
 
+void RankVoice::dropped(Instant now) { due_ = std::min(due_, told_at_ ? std::max(now, *told_at_ + period_) : now); }
+
 void RankVoice::keep(const std::pair<std::string, std::string>& metric) {
   const auto same = std::find_if(progress_.metrics.begin(), progress_.metrics.end(),
                                  [&metric](const auto& known) { return known.first == metric.first; });

@@ -19,6 +19,8 @@ class RankVoice {
   explicit RankVoice(Duration period) : period_(period) {}
 
   void hear(const Notice& notice, Instant now);
+  // Something came that was not taken: its count is told within the period.
+  void dropped(Instant now);
   // When what was heard is told; never() with nothing new.
   Instant due() const { return due_; }
   // The driver tells it.

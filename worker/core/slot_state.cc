@@ -52,6 +52,7 @@ RankReport SlotState::report() const {
   report.started_at = started_at_;
   report.ready = ready_;
   report.progress = progress_;
+  report.talk_drops = talk_drops_;
   if (leader_exited()) {
     report.ended_at = *ended_at_;
     report.end = end_;

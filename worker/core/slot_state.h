@@ -111,6 +111,7 @@ class SlotState {
   bool never_started_ = false;
   bool ready_ = false;                       // as options_.ready says; never taken back
   RankProgress progress_;                    // what it said of itself
+  TalkDrops talk_drops_;                     // what was not taken of it
   bool told_stopping_ = false;               // it knows that it is being stopped
   Instant deadline_ = Instant::never();      // of the grace, of the killing
   Instant next_check_ = Instant::never();    // of the tree, once the leader has exited

@@ -43,6 +43,7 @@ void SlotState::spoke(const keeper_event::Spoke& word, KeeperActions& actions) {
     case SlotPhase::kKilling:  // the last words of a tree that is going
     case SlotPhase::kWedged:
       progress_ = word.progress;
+      talk_drops_ = word.drops;
       if (word.ready && options_.ready == ReadyKind::kNotify) ready_ = true;
       actions.emplace_back(Report{report()});
       return;

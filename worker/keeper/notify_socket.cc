@@ -46,14 +46,16 @@ struct Ancillary {
 
 }  // namespace
 
-Result<std::unique_ptr<NotifySocket>> NotifySocket::open(EventLoop& loop, std::string path, OnDatagram on_datagram) {
-  std::unique_ptr<NotifySocket> socket(new NotifySocket(loop, std::move(path), std::move(on_datagram)));
+Result<std::unique_ptr<NotifySocket>> NotifySocket::open(EventLoop& loop, std::string path, OnDatagram on_datagram,
+                                                         OnDrop on_drop) {
+  std::unique_ptr<NotifySocket> socket(
+      new NotifySocket(loop, std::move(path), std::move(on_datagram), std::move(on_drop)));
   MONARCH_TRY(socket->bind());
   return socket;
 }
 
-NotifySocket::NotifySocket(EventLoop& loop, std::string path, OnDatagram on_datagram)
-    : loop_(loop), path_(std::move(path)), on_datagram_(std::move(on_datagram)) {}
+NotifySocket::NotifySocket(EventLoop& loop, std::string path, OnDatagram on_datagram, OnDrop on_drop)
+    : loop_(loop), path_(std::move(path)), on_datagram_(std::move(on_datagram)), on_drop_(std::move(on_drop)) {}
 
 NotifySocket::~NotifySocket() {
   if (watch_) loop_.forget(*watch_);
@@ -112,8 +114,10 @@ bool NotifySocket::receive_one() {
   const Ancillary ancillary(message);
   if (!ancillary.sender || ancillary.sender->uid != ::geteuid()) {
     ++drops_.foreign;
+    on_drop_();
   } else if ((message.msg_flags & MSG_TRUNC) != 0) {
     ++drops_.too_long;
+    on_drop_();
   } else {
     on_datagram_({bytes.data(), static_cast<std::size_t>(got)});
   }

@@ -27,9 +27,11 @@ struct NotifyDrops {
 class NotifySocket {
  public:
   using OnDatagram = std::function<void(std::string_view)>;
+  using OnDrop = std::function<void()>;  // drops() has grown
 
   // At `path`, mode 0600; a socket that is there is replaced.
-  static Result<std::unique_ptr<NotifySocket>> open(EventLoop& loop, std::string path, OnDatagram on_datagram);
+  static Result<std::unique_ptr<NotifySocket>> open(EventLoop& loop, std::string path, OnDatagram on_datagram,
+                                                    OnDrop on_drop);
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
   ~NotifySocket();
@@ -39,7 +41,7 @@ class NotifySocket {
   const NotifyDrops& drops() const { return drops_; }
 
  private:
-  NotifySocket(EventLoop& loop, std::string path, OnDatagram on_datagram);
+  NotifySocket(EventLoop& loop, std::string path, OnDatagram on_datagram, OnDrop on_drop);
   Status bind();
   // False when none waits, or that cannot be told.
   bool receive_one();
@@ -48,6 +50,7 @@ class NotifySocket {
   EventLoop& loop_;
   std::string path_;
   OnDatagram on_datagram_;
+  OnDrop on_drop_;
   UniqueFd socket_;
   bool bound_ = false;
   std::optional<WatchId> watch_;

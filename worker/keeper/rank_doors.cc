@@ -22,8 +22,9 @@ Result<RankDoorPaths> RankDoors::open(const Incarnation& key, const std::string&
                          .generation = key.generation.counter,
                          .host = options_.host_name};
   Door door{.name = text(printable(mesh_name), '/', key.rank.rank.value()), .voice = RankVoice(options_.period)};
-  MONARCH_ASSIGN(door.notify, NotifySocket::open(loop_, paths.notify,
-                                                 [this, key](std::string_view datagram) { heard(key, datagram); }));
+  MONARCH_ASSIGN(door.notify, NotifySocket::open(
+                                  loop_, paths.notify, [this, key](std::string_view datagram) { heard(key, datagram); },
+                                  [this, key] { dropped(key); }));
   MONARCH_ASSIGN(
       door.events,
       EventDoor::open(loop_, {.question_path = paths.questions, .events_path = paths.events, .who = who_answer(who)}));
@@ -42,6 +43,28 @@ void RankDoors::heard(const Incarnation& key, std::string_view datagram) {
   if (notice.bad > 0 && !warned) {
     log_warn(door.name, ": `", printable(notice.first_bad), "` has no such value; more of them are only counted");
   }
+  if (notice.bad > 0) door.voice.dropped(loop_.now());
+  arm(key, door);
+}
+
+void RankDoors::dropped(const Incarnation& key) {
+  const auto found = doors_.find(key);
+  if (found == doors_.end()) return;
+  found->second.voice.dropped(loop_.now());
+  arm(key, found->second);
+}
+
+TalkDrops RankDoors::Door::drops() const {
+  const NotifyDrops& said = notify->drops();
+  const EventDoorDrops listened = events->drops();
+  return {.bad_values = voice.bad(),
+          .too_long = said.too_long,
+          .foreign = said.foreign + listened.foreign,
+          .connections = listened.too_many,
+          .slow_readers = listened.slow};
+}
+
+void RankDoors::arm(const Incarnation& key, Door& door) {
   const Instant due = door.voice.due();
   if (due == door.timer_due) return;
   loop_.cancel(door.timer);
@@ -51,12 +74,15 @@ void RankDoors::heard(const Incarnation& key, std::string_view datagram) {
 
 void RankDoors::pass_on(const Incarnation& key) {
   const auto found = doors_.find(key);
-  if (found == doors_.end() || found->second.voice.due() == Instant::never()) return;
+  if (found == doors_.end()) return;
   Door& door = found->second;
+  const TalkDrops drops = door.drops();
+  if (door.voice.due() == Instant::never() && drops == door.told) return;
+  door.told = drops;
   loop_.cancel(std::exchange(door.timer, 0));
   door.timer_due = Instant::never();
   door.voice.told(loop_.now());
-  tell_(keeper_event::Spoke{key, door.voice.ready(), door.voice.progress()});
+  tell_(keeper_event::Spoke{key, door.voice.ready(), door.voice.progress(), drops});
 }
 
 void RankDoors::tell(const Incarnation& key, const std::string& json) {
@@ -79,13 +105,11 @@ void RankDoors::close(const Incarnation& key) {
 }
 
 void RankDoors::log_drops(const Door& door) {
-  const NotifyDrops& said = door.notify->drops();
-  const EventDoorDrops events = door.events->drops();
-  const std::uint64_t foreign = said.foreign + events.foreign;
-  if (door.voice.bad() + said.too_long + foreign + events.too_many + events.slow == 0) return;
-  log_warn(door.name, ": of what it said, ", door.voice.bad(), " values were bad and ", said.too_long,
-           " messages too long; ", foreign, " came from other users; ", events.too_many,
-           " connections were too many, and ", events.slow, " readers of events did not read");
+  const TalkDrops drops = door.drops();
+  if (drops == TalkDrops{}) return;
+  log_warn(door.name, ": of what it said, ", drops.bad_values, " values were bad and ", drops.too_long,
+           " messages too long; ", drops.foreign, " came from other users; ", drops.connections,
+           " connections were too many, and ", drops.slow_readers, " readers of events did not read");
 }
 
 }  // namespace monarch

@@ -53,9 +53,13 @@ class RankDoors {
     std::unique_ptr<EventDoor> events;
     TimerId timer = 0;
     Instant timer_due = Instant::never();
+    TalkDrops told;  // of drops()
+    TalkDrops drops() const;
   };
 
   void heard(const Incarnation& key, std::string_view datagram);
+  void dropped(const Incarnation& key);
+  void arm(const Incarnation& key, Door& door);
   void pass_on(const Incarnation& key);
   static void log_drops(const Door& door);
 

@@ -74,13 +74,16 @@ TEST(StatusJson, NamesMeshesRanksAndHosts) {
                            .dims = {{"host", 1}},
                            .phase = "running",
                            .ranks = {{.rank = 0, .phase = "running", .host = "v1", .pid = 5}}});
-  status.hosts.push_back({.name = "v1", .phase = "ready", .role = "rank"});
+  status.hosts.push_back(
+      {.name = "v1", .phase = "ready", .role = "rank", .talk_drops = {.bad_values = 2, .foreign = 1}});
   const auto json = parse_json(to_json(status_json(status)));
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(json->get_uint64("v"), 1U);
   EXPECT_EQ(json->get_string("type"), "status");
   EXPECT_EQ(json->find("meshes")->items()[0].find("ranks")->items()[0].get_int64("pid"), 5);
   EXPECT_EQ(json->find("hosts")->items()[0].get_string("name"), "v1");
+  EXPECT_EQ(to_json(*json->find("hosts")->items()[0].find("talk_drops")),
+            R"({"bad_values":2,"too_long":0,"foreign":1,"connections":0,"slow_readers":0})");
   EXPECT_TRUE(json->find("verdict")->is_null());
 }
 

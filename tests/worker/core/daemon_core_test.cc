@@ -246,6 +246,11 @@ TEST_F(Core, HurriesNoBeatForProgressAlone) {
   ASSERT_EQ(changed.size(), 1U);
   EXPECT_FALSE(changed[0].at_once);
   EXPECT_EQ(core_.reports().at(0).progress.step, 17U);
+  running.talk_drops.too_long = 3;
+  changed = only<BeatChanged>(core_.step(RankTold{running}, at(2)));
+  ASSERT_EQ(changed.size(), 1U);
+  EXPECT_FALSE(changed[0].at_once);
+  EXPECT_EQ(core_.reports().at(0).talk_drops.too_long, 3U);
   running.ready = true;
   running.progress.step = 18;
   changed = only<BeatChanged>(core_.step(RankTold{running}, at(3)));

@@ -63,6 +63,17 @@ TEST(RankVoice, KeepsTheLastValueOfEachAndSixteenMetrics) {
   EXPECT_EQ(voice.progress().phase, "");
 }
 
+TEST(RankVoice, TellsOfWhatWasDroppedOnceAPeriod) {
+  RankVoice voice(kPeriod);
+  voice.dropped(at(1'000));
+  EXPECT_EQ(voice.due(), at(1'000));
+  voice.told(at(1'000));
+  for (int i = 0; i < 1'000; ++i) voice.dropped(at(1'001));
+  EXPECT_EQ(voice.due(), at(1'250));
+  EXPECT_FALSE(voice.ready());
+  EXPECT_EQ(voice.progress(), RankProgress{});
+}
+
 TEST(RankVoice, SaysNothingForWhatIsNotOurs) {
   RankVoice voice(kPeriod);
   voice.hear(parse_notice("MAINPID=7\nX_MONARCH_STEP=x"), at(1));

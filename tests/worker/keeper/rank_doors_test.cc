@@ -220,6 +220,17 @@ TEST_F(Doors, PassOverWhatIsTooLongOrBad) {
   ASSERT_TRUE(until([&] { return report().progress.status == "still here"; }));
   EXPECT_FALSE(report().ready);
   EXPECT_FALSE(report().progress.step);
+  EXPECT_EQ(report().talk_drops, (TalkDrops{.bad_values = 2, .too_long = 1}));
+}
+
+TEST_F(Doors, TellOfWhatTheyDidNotTakeThoughNothingElseIsSaid) {
+  begin();
+  const Speaker speaker(notify());
+  ASSERT_TRUE(speaker.say(std::string(kNotifyBytes + 1, 'x')));
+  ASSERT_TRUE(until([&] { return report().talk_drops == TalkDrops{.too_long = 1}; }));
+  ASSERT_TRUE(speaker.say("X_MONARCH_STEP=x"));
+  ASSERT_TRUE(until([&] { return report().talk_drops == (TalkDrops{.bad_values = 1, .too_long = 1}); }));
+  EXPECT_EQ(report().progress, RankProgress{});
 }
 
 TEST_F(Doors, RefuseAnotherUser) {
@@ -249,6 +260,7 @@ TEST_F(Doors, RefuseAnotherUser) {
   ASSERT_TRUE(await_step(1));
   EXPECT_FALSE(report().ready);
   EXPECT_EQ(report().progress.status, "");
+  EXPECT_EQ(report().talk_drops, (TalkDrops{.foreign = 2}));
 }
 
 TEST_F(Doors, AnswerWhoARankIs) {
