@@ -1,5 +1,20 @@
-// transport/base/precompiled.hh for programs of tests: GoogleTest takes longer to read than most tests.
+// What nearly every test begins with, read once for each test program that names it as its cpp_pch instead of once for each of
+// its files: GoogleTest takes longer to read than most tests. It stands for no include: a file names what it uses, and builds
+// without this.
+//
+// No #pragma once: it is compiled by itself, and GCC warns of that one then.
 
 #include <gtest/gtest.h>
 
-#include "transport/base/precompiled.hh"
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
