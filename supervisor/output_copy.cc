@@ -42,7 +42,7 @@ OutputCopy::RankCopy* OutputCopy::rank_of(RankId id, Generation generation) {
   for (std::size_t i = 0; i < rank.streams.size(); ++i) {
     const std::string name = stem(id, generation) + kSuffixes[i];
     rank.streams[i].file = std::make_unique<LogFile>(LogFile::Options{folder, name, options_.max_bytes});
-    rank.streams[i].times = std::make_unique<LogTimes>(folder + "/" + name);
+    rank.streams[i].times = std::make_unique<LogTimes>(text(folder, "/", name));
     if (const Status opened = rank.streams[i].file->open(); !opened.ok()) {
       log_warn("output is not copied until this is mended: ", opened.error().message);
       rank.streams[i].failing = true;
