@@ -20,7 +20,7 @@ int run_run(const Arguments& arguments, Context& context) {
   if (!selector) return kExitUsage;
   const auto reports = take_reports(arguments, context);
   if (!reports) return kExitUsage;
-  const LaunchedJob job = launch_job(*input, context);
+  const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
   SessionOptions options;
@@ -44,6 +44,7 @@ Command run_command() {
                               .help = "stop the job in order after this (30s, 5m, 4h): exit code 124"}};
   for (const Flag& flag : report_flags()) flags.push_back(flag);
   for (const Flag& flag : program_flags()) flags.push_back(flag);
+  for (const Flag& flag : launch_flags()) flags.push_back(flag);
   for (const Flag& flag : output_flags()) flags.push_back(flag);
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {

@@ -40,7 +40,8 @@ int run_supervise(const Arguments& arguments, Context& context) {
   return supervise({.job_directory = *arguments.value("job-dir"),
                     .worker_path = binaries.ok() ? binaries->worker : std::string(),
                     .ready_fd = ready,
-                    .keeper_fd = *keeper});
+                    .keeper_fd = *keeper,
+                    .accept_new_host_keys = arguments.has("accept-new")});
 }
 
 }  // namespace
@@ -50,7 +51,8 @@ Command supervise_command() {
           .summary = "decide about one job (started by `run` and `up`)",
           .description = "",
           .flags = {{.name = "job-dir", .value = "DIR", .help = "the job's directory"},
-                    {.name = "ready-fd", .value = "N", .help = "descriptor that is told when it is ready"}},
+                    {.name = "ready-fd", .value = "N", .help = "descriptor that is told when it is ready"},
+                    {.name = "accept-new", .value = "", .help = "take keys of hosts that known_hosts does not have"}},
           .positionals = {},
           .run = run_supervise,
           .hidden = true};

@@ -62,7 +62,7 @@ int run_up(const Arguments& arguments, Context& context) {
     write_out(*id + "\n");
     return kExitOk;
   }
-  const LaunchedJob job = launch_job(*input, context);
+  const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.view == nullptr) return job.exit_code;
   SessionOptions options;
   options.kind = ViewerKind::kOwner;
@@ -78,6 +78,7 @@ int run_up(const Arguments& arguments, Context& context) {
 
 Command up_command() {
   std::vector<Flag> flags = program_flags();
+  for (const Flag& flag : launch_flags()) flags.push_back(flag);
   flags.push_back(mesh_flag());
   return {
       .name = "up",

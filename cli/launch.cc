@@ -49,7 +49,20 @@ std::string indented(const std::string& lines) {
 
 }  // namespace
 
-LaunchedJob launch_job(const SpecInput& input, const Context& context) {
+std::vector<Flag> launch_flags() {
+  return {{.name = "accept-new",
+           .value = "",
+           .help = "take the key of a host that known_hosts does not have, and note it there"}};
+}
+
+LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context) {
+  const bool accept_new = arguments.has("accept-new");
+  if (accept_new && !std::holds_alternative<LaunchSsh>(input.spec.launch)) {
+    say_error(context.terminal, {.id = "E0903",
+                                 .message = "`--accept-new` is for hosts that SSH reaches, and this job has none",
+                                 .help = "leave it out"});
+    return {.view = nullptr, .exit_code = kExitUsage};
+  }
   for (const std::string& note : input.notes) say_note(context.terminal, note);
   auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
   if (!signals.ok()) return failed(context, kExitInternal, signals.error().message);
@@ -64,7 +77,7 @@ LaunchedJob launch_job(const SpecInput& input, const Context& context) {
     if (!kept.ok()) return failed(context, exit_code_for(kept.error()), kept.error().message);
   }
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
-  const StartFailure failure = start_supervisor(job, *binaries);
+  const StartFailure failure = start_supervisor(job, *binaries, {.accept_new_host_keys = accept_new});
   if (failure.exit_code != kExitOk) {
     const Verdict verdict = write_failed_verdict(job, failure);
     LaunchedJob none = failed(context, failure.exit_code, printable(failure.message),

@@ -24,7 +24,9 @@ struct LaunchedJob {
   SessionEnd end = {};
 };
 
+std::vector<Flag> launch_flags();
+
 // Says the notes of the input first.
-LaunchedJob launch_job(const SpecInput& input, const Context& context);
+LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context);
 
 }  // namespace monarch

@@ -14,6 +14,7 @@ struct SuperviseOptions {
   std::string worker_path;  // of monarch-worker
   int ready_fd = -1;        // one line is written to it; see client/start_supervisor.h
   int keeper_fd = -1;       // the channel to the guard
+  bool accept_new_host_keys = false;
 };
 
 // The process's exit code: the job's, or what kept it from starting.

@@ -159,7 +159,9 @@ Status Supervisor::open_ssh_launcher(const LaunchSsh& ssh) {
                              .term = files_.journal.term,
                              .control_address = core_.spec().control.address,
                              .installed = ssh.worker.value_or("")};
-  MONARCH_ASSIGN(options.hosts, ssh_routes(ssh, user_of_this_process()));
+  SshUser user = user_of_this_process();
+  user.accept_new_host_keys = options_.accept_new_host_keys;
+  MONARCH_ASSIGN(options.hosts, ssh_routes(ssh, user));
   if (!ssh.worker) {
     MONARCH_ASSIGN(options.image, worker_image(options_.worker_path));
   }

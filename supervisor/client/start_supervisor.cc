@@ -135,7 +135,7 @@ struct Guard {
   UniqueFd ready;
 };
 
-Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& binaries) {
+Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& binaries, const StartOptions& options) {
   MONARCH_ASSIGN(UniqueFd log, job.directory.open_file(kSupervisorLogFile, O_WRONLY | O_CREAT | O_APPEND));
   MONARCH_ASSIGN(log, above_taken(std::move(log)));
   UniqueFd null_device(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -145,11 +145,12 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   MONARCH_ASSIGN(ready.write_end, above_taken(std::move(ready.write_end)));
 
   const std::string number = text(ready.write_end.get());
-  const Child child{.argv = {binaries.worker, "keep", "--ready-fd", number, "--", binaries.monarch, "supervise",
-                             "--job-dir", job.directory.path(), "--ready-fd", number},
-                    .log = log.get(),
-                    .null = null_device.get(),
-                    .ready = ready.write_end.get()};
+  std::vector<std::string> argv = {
+      binaries.worker, "keep",      "--ready-fd",         number,       "--",  binaries.monarch,
+      "supervise",     "--job-dir", job.directory.path(), "--ready-fd", number};
+  if (options.accept_new_host_keys) argv.emplace_back("--accept-new");
+  const Child child{
+      .argv = std::move(argv), .log = log.get(), .null = null_device.get(), .ready = ready.write_end.get()};
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork", errno);
   if (pid == 0) become_guard(child);
@@ -198,9 +199,10 @@ Result<StartFailure> parse_ready_line(const std::string& line) {
       .exit_code = code > 0 && code < 256 ? static_cast<int>(code) : kInternal, .message = *error, .log_tail = ""};
 }
 
-StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries, Duration deadline) {
-  const Instant until = boot_now() + deadline;
-  const auto guard = spawn_guard(job, binaries);
+StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries,
+                              const StartOptions& options) {
+  const Instant until = boot_now() + options.deadline;
+  const auto guard = spawn_guard(job, binaries, options);
   if (!guard.ok()) {
     return {.exit_code = kInternal, .message = text("starting a supervisor: ", guard.error().message), .log_tail = ""};
   }
@@ -219,7 +221,7 @@ StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries&
   if (ended) remove_beginnings(job);
   return {.exit_code = kInternal,
           .message = ready.timed_out ? text("the supervisor of ", job.id, " did not say that it is ready within ",
-                                            to_text(deadline), " and was told to end")
+                                            to_text(options.deadline), " and was told to end")
                                      : text("the supervisor of ", job.id, " ended before it was ready"),
           .log_tail = log_tail(job)};
 }

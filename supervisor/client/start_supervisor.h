@@ -3,7 +3,7 @@
 // start_supervisor(): puts a supervisor, under its guard, into a session of its own, and waits until it says that it is ready or why it
 // is not. What passes between the two:
 //
-//   argv     monarch-worker keep --ready-fd N -- monarch supervise --job-dir DIR --ready-fd N
+//   argv     monarch-worker keep --ready-fd N -- monarch supervise --job-dir DIR --ready-fd N [--accept-new]
 //   files    DIR/spec.yaml   the spec as it was given, byte for byte (0600)
 //            DIR/spec.dir    the absolute folder of the spec's file; relative paths in the spec start there
 //            DIR/supervisor.log   standard output and error of both (0600)
@@ -43,8 +43,12 @@ struct StartFailure {
   std::string log_tail;  // last lines of supervisor.log; empty where the message says all
 };
 
+struct StartOptions {
+  Duration deadline = limits::kReadyDeadline;
+  bool accept_new_host_keys = false;  // of hosts that known_hosts does not have
+};
 StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries,
-                              Duration deadline = limits::kReadyDeadline);
+                              const StartOptions& options = {});
 
 // One line of the ready pipe. Exit code 0 if it says ready; kInvalid if it says neither.
 Result<StartFailure> parse_ready_line(const std::string& line);

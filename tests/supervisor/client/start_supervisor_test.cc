@@ -19,8 +19,10 @@ struct Fixture {
   StateDir state = *StateDir::open_for_writing(scratch.path() + "/state");
   JobDirectory job = *state.create_job("start");
 
-  StartFailure start(std::string_view script, Duration deadline = Duration::seconds(20)) const {
-    return start_supervisor(job, {.monarch = "/no/monarch", .worker = scratch.script("worker", script)}, deadline);
+  StartFailure start(std::string_view script, Duration deadline = Duration::seconds(20),
+                     bool accept_new_host_keys = false) const {
+    return start_supervisor(job, {.monarch = "/no/monarch", .worker = scratch.script("worker", script)},
+                            {.deadline = deadline, .accept_new_host_keys = accept_new_host_keys});
   }
 };
 
@@ -40,6 +42,13 @@ TEST(StartSupervisor, GivesTheArgumentsThatWereAgreed) {
       failure.message.substr(std::string("keep --ready-fd ").size(), failure.message.find(" --", 16) - 16);
   EXPECT_EQ(failure.message, "keep --ready-fd " + number + " -- /no/monarch supervise --job-dir " +
                                  f.job.directory.path() + " --ready-fd " + number);
+}
+
+TEST(StartSupervisor, TakesNewHostKeysOnlyWhereItIsToldTo) {
+  const Fixture f;
+  const std::string script = "eval \"echo '{\\\"error\\\":\\\"'$*'\\\",\\\"exit_code\\\":9}' >&$3\"";
+  EXPECT_EQ(f.start(script).message.find("--accept-new"), std::string::npos);
+  EXPECT_TRUE(f.start(script, Duration::seconds(20), true).message.ends_with(" --accept-new"));
 }
 
 TEST(StartSupervisor, KeepsNoDescriptorOfItsCaller) {
