@@ -99,6 +99,10 @@ std::vector<std::string> notes_about(const JobSpec& job) {
     notes.emplace_back(
         "supervision.reallocate.max: 4 acts as 0: this build cannot replace a host yet, losing one ends the job");
   }
+  if (!job.control.address.empty() && std::holds_alternative<LaunchLocal>(job.launch)) {
+    notes.push_back(text("control.address: ", job.control.address,
+                         " is not used: virtual hosts are on this machine, and reach the supervisor at 127.0.0.1"));
+  }
   notes.emplace_back("supervision.hang.action: report is off: this build cannot detect hangs yet");
   return notes;
 }

@@ -18,7 +18,8 @@ namespace monarch {
 // The result is complete only if nothing was reported.
 JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report);
 
-// What a default promises and this build does not do yet, one sentence each; said once by `run` and `plan`.
+// What a default promises and this build does not do yet, and what is written and has no use; one sentence each, said once by `run` and
+// `plan`.
 std::vector<std::string> notes_about(const JobSpec& job);
 
 }  // namespace monarch

@@ -33,6 +33,16 @@ TEST(Control, HasAnAddressThatHostsReach) {
   EXPECT_TRUE(load("control: {address: 127.0.0.1}\n").loaded) << "virtual hosts are reached there";
 }
 
+TEST(Control, TellsOfAnAddressThatHasNoUse) {
+  const auto noted = [](std::string_view top_lines) {
+    const SpecOutcome outcome = load(top_lines);
+    return outcome.loaded && outcome.loaded->notes.front().starts_with("control.address: 10.0.0.1 is not used");
+  };
+  // Any spec can be tried on virtual hosts, so this is no error.
+  EXPECT_TRUE(noted("supervision: {restart: {max: 0}, reallocate: {max: 0}}\ncontrol: {address: 10.0.0.1}\n"));
+  EXPECT_FALSE(noted("launch: {ssh: {hosts: 'n[1-2]'}}\ncontrol: {address: 10.0.0.1}\n"));
+}
+
 TEST(Network, NamesAnInterface) {
   EXPECT_EQ(job("network: {interface: ib0, ports: 20000-20999}\n").network,
             (NetworkSpec{.interface = "ib0", .ports = PortSpan{20'000, 20'999}}));
