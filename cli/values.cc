@@ -63,14 +63,6 @@ Result<std::optional<Duration>> duration_flag(const Arguments& arguments, std::s
                     duration.wrong.right.empty() ? "" : text("; did you mean ", duration.wrong.right, "?"))};
 }
 
-Result<std::optional<RankList>> ranks_flag(const Arguments& arguments, std::string_view flag) {
-  const std::optional<std::string> written = arguments.value(flag);
-  if (!written) return std::optional<RankList>();
-  auto list = RankList::parse(*written);
-  if (list.ok()) return std::optional<RankList>(std::move(*list));
-  return Error{ErrorCode::kInvalid, text("--", flag, ": ", list.error().message)};
-}
-
 Result<std::optional<std::uint64_t>> count_flag(const Arguments& arguments, std::string_view flag) {
   const std::optional<std::string> written = arguments.value(flag);
   if (!written) return std::optional<std::uint64_t>();

@@ -33,7 +33,6 @@ class RankList {
 
 // Both give nothing where the flag is not written, and an error that names the flag where its value is wrong.
 Result<std::optional<Duration>> duration_flag(const Arguments& arguments, std::string_view flag);
-Result<std::optional<RankList>> ranks_flag(const Arguments& arguments, std::string_view flag);
 Result<std::optional<std::uint64_t>> count_flag(const Arguments& arguments, std::string_view flag);
 
 // A moment: how long ago ("10m"), a time of day ("12:04:41", the last one), or a date with or without one
