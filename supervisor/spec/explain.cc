@@ -112,6 +112,17 @@ std::optional<std::string> sibling_meant(std::string_view path, std::string_view
   return find_row(below(row_path, key)) == nullptr ? std::nullopt : std::optional(below(path, key));
 }
 
+// The key of as many parts that is nearest to all of them.
+std::optional<std::string> nearest_path(std::string_view written) {
+  const std::size_t parts = parts_of(written).size();
+  if (parts < 2) return std::nullopt;
+  std::vector<std::string> known;
+  for (const KeyRow& row : all_rows()) {
+    if (parts_of(row.path).size() == parts) known.emplace_back(row.path);
+  }
+  return nearest(written, known);
+}
+
 std::string quoted(std::string_view words) {
   std::vector<std::string> out;
   for (const std::string& word : split_words(words)) out.push_back(text("`", word, "`"));
@@ -146,6 +157,9 @@ std::string suggest_keys(std::string_view written) {
   for (const std::string& part : parts_of(written)) {
     const auto next = find_key(below(row_path, part));
     if (!next) {
+      // What follows tells which of two neighbours is meant: a lease is none of `supervisor`.
+      const auto path = row_path.empty() ? nearest_path(written) : std::nullopt;
+      if (path) return text("did you mean `", *path, "`?");
       const std::string meant = suggest_key(row_path, part);
       const auto whole = sibling_meant(before, row_path, meant);
       if (meant.empty()) break;

@@ -117,6 +117,9 @@ TEST(Explain, SuggestsWholePaths) {
   EXPECT_EQ(suggest_keys("supervision.hartbeat"), "did you mean `supervision.heartbeat`?");
   EXPECT_EQ(suggest_keys("meshes.trainer.replicas"), "did you mean `meshes.trainer.gang`?");
   EXPECT_EQ(suggest_keys("max_restarts"), "did you mean `supervision.restart.max`?");
+  EXPECT_EQ(suggest_keys("supervison.lease"), "did you mean `supervision.lease`?")
+      << "not `supervisor`, which has none";
+  EXPECT_EQ(suggest_keys("supervison.nosuch"), "did you mean `supervisor`?") << "nothing is near to all of it";
   EXPECT_EQ(suggest_keys("takover"), "did you mean `takeover`?");
   EXPECT_EQ(suggest_keys("..."), "`monarch explain` lists the keys here");
 }
