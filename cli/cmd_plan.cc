@@ -58,23 +58,13 @@ std::string plan_json(const Plan& plan) {
   return out;
 }
 
-bool matches(const std::string& pattern, const std::string& name) {
-  if (!pattern.ends_with('*')) return pattern == name;
-  return name.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1));
-}
-
-std::map<std::string, std::string> passed_variables(const MeshSpec& mesh, const Environment& shell) {
-  std::map<std::string, std::string> passed;
-  for (const auto& [name, value] : shell.all()) {
-    const auto wanted = [&name = name](const std::string& pattern) { return matches(pattern, name); };
-    if (std::any_of(mesh.env_pass.begin(), mesh.env_pass.end(), wanted)) passed.emplace(name, value);
-  }
-  return passed;
-}
-
+// What the supervisor would be given of this shell.
 std::map<std::string, std::string> named_variables(const JobSpec& spec, const Environment& shell) {
   std::map<std::string, std::string> named;
   for (const std::string& name : shell_variables(spec)) named.emplace(name, shell.get(name));
+  for (const auto& [name, value] : shell.all()) {
+    if (is_passed(spec, name)) named.emplace(name, value);
+  }
   return named;
 }
 
@@ -152,7 +142,6 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
                                                                .generation = {.term = Term(1), .counter = 1},
                                                                .master_port = 0,
                                                                .error_file = "(in the job's folder)",
-                                                               .passed = passed_variables(mesh, context.env),
                                                                .shell = named_variables(plan.spec(), context.env)},
                                                               rank);
   const std::string& host = plan.host_of(rank);

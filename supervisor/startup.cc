@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "supervisor/client/endpoint.h"
@@ -18,6 +19,8 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+
+extern char** environ;
 
 namespace monarch {
 
@@ -52,6 +55,12 @@ Result<std::map<std::string, std::string>> variables_of_shell(const JobSpec& spe
                    text("the spec uses $(env.", name, "), which is not set in the shell that starts the job")};
     }
     shell.emplace(name, value);
+  }
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view variable(*line);
+    const std::string_view name = variable.substr(0, variable.find('='));
+    if (name.size() == variable.size() || !is_passed(spec, name)) continue;
+    shell.emplace(name, variable.substr(name.size() + 1));
   }
   return shell;
 }

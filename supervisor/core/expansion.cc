@@ -159,6 +159,17 @@ std::string expand(const CompiledText& text, const std::function<std::string(con
   return out;
 }
 
+bool is_passed(const MeshSpec& mesh, std::string_view name) {
+  return std::any_of(mesh.env_pass.begin(), mesh.env_pass.end(), [name](std::string_view pattern) {
+    return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : pattern == name;
+  });
+}
+
+bool is_passed(const JobSpec& spec, std::string_view name) {
+  return std::any_of(spec.meshes.begin(), spec.meshes.end(),
+                     [name](const MeshSpec& mesh) { return is_passed(mesh, name); });
+}
+
 std::set<std::string> shell_variables(const JobSpec& spec) {
   std::set<std::string> names;
   const auto collect = [&names](std::string_view text) {

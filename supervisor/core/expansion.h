@@ -88,4 +88,8 @@ std::string expand(const CompiledText& text, const std::function<std::string(con
 // The names of $(env.NAME) in any text of the job that is expanded.
 std::set<std::string> shell_variables(const JobSpec& spec);
 
+// Whether the mesh's `env_pass` names a variable of the submitting shell, as it is or by its beginning.
+bool is_passed(const MeshSpec& mesh, std::string_view name);
+bool is_passed(const JobSpec& spec, std::string_view name);  // any mesh's
+
 }  // namespace monarch

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "supervisor/core/expansion.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -174,8 +175,8 @@ std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank
   set_mesh_variables(env, input, mesh, rank);
   set_ports(env, input, mesh, rank);
   set_gpus(env, input, mesh, rank);
-  for (const auto& [name, value] : input.passed) {
-    env.set({.name = name, .value = value, .origin = EnvOrigin::kPassed, .secret = true});
+  for (const auto& [name, value] : input.shell) {
+    if (is_passed(mesh, name)) env.set({.name = name, .value = value, .origin = EnvOrigin::kPassed, .secret = true});
   }
   set_spec_variables(env, input, rank);
   set_interface(env, input.spec);

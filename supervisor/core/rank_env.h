@@ -45,9 +45,8 @@ struct RankEnvInput {
   std::string job_id;
   Generation generation;
   std::uint16_t master_port = 0;
-  std::string error_file;                       // TORCHELASTIC_ERROR_FILE
-  std::map<std::string, std::string> passed{};  // what env_pass matched in the submitting shell
-  std::map<std::string, std::string> shell{};   // $(env.NAME)
+  std::string error_file;                      // TORCHELASTIC_ERROR_FILE
+  std::map<std::string, std::string> shell{};  // of the submitting shell: what env_pass and $(env.NAME) name
   // Number `index` of a rank's ports; nothing, or 0: not known yet.
   std::function<std::uint16_t(RankId, std::size_t index)> port{};
   const MeshTexts* texts = nullptr;          // of the rank's mesh, if they were compiled already

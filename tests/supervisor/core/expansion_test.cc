@@ -70,6 +70,13 @@ TEST(Expansion, PutsValuesOfTheShellInAsTheyAre) {
   EXPECT_TRUE(expand_for(compile_expansion("$(self.port.rpc)", spec, MeshId(1)), sources, {MeshId(1), Rank(0)}).open);
 }
 
+TEST(Expansion, PassesVariablesByTheirNameOrItsBeginning) {
+  MeshSpec mesh;
+  mesh.env_pass = {"HF_TOKEN", "WANDB_*"};
+  for (const char* name : {"HF_TOKEN", "WANDB_KEY", "WANDB_"}) EXPECT_TRUE(is_passed(mesh, name)) << name;
+  for (const char* name : {"HF_TOKEN2", "HF", "WANDB", "XWANDB_KEY", ""}) EXPECT_FALSE(is_passed(mesh, name)) << name;
+}
+
 TEST(Expansion, LeavesWhatIsTheShellsAlone) {
   for (const char* text : {"$(hostname)", "$(", "$()", "$(self)", "$(selfish.rank)", "$((1 + 2))", "${self.rank}", "$",
                            "", "$(SELF.rank)", "$(echo $HOME)", "self.rank)"}) {

@@ -54,6 +54,27 @@ TEST(RankEnvironment, IsTorchrunsForOneGang) {
   EXPECT_EQ(env.at("GLOO_SOCKET_IFNAME"), "lo");
 }
 
+TEST(RankEnvironment, HasWhatItsMeshTakesFromTheShell) {
+  JobSpec spec = fixtures::job_of(1, 1);
+  spec.meshes[0].env_pass = {"HF_TOKEN", "WANDB_*"};
+  spec.meshes[0].env = {{"WANDB_MODE", "offline"}};
+  const Placement placement(spec);
+  const auto hosts = virtual_hosts(1);
+  const RankEnvInput input{.spec = spec,
+                           .placement = placement,
+                           .hosts = hosts,
+                           .generation = {Term(1), 1},
+                           .shell = {{"HF_TOKEN", "a"}, {"WANDB_KEY", "b"}, {"WANDB_MODE", "online"}, {"OTHER", "c"}}};
+  std::map<std::string, EnvVariable> found;
+  for (EnvVariable& variable : rank_environment(input, {MeshId(0), Rank(0)})) found[variable.name] = variable;
+  EXPECT_EQ(found.at("HF_TOKEN").value, "a");
+  EXPECT_EQ(found.at("WANDB_KEY").value, "b");
+  EXPECT_EQ(found.at("WANDB_KEY").origin, EnvOrigin::kPassed);
+  EXPECT_TRUE(found.at("WANDB_KEY").secret);
+  EXPECT_EQ(found.at("WANDB_MODE").value, "offline") << "what the spec says wins";
+  EXPECT_FALSE(found.contains("OTHER"));
+}
+
 TEST(RankEnvironment, IsRelativeToTheGangWhereTheMeshHasSeveral) {
   JobSpec spec;
   spec.name = "test";
