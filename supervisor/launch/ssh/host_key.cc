@@ -31,7 +31,7 @@ HostKeyRefusal changed(const SshTarget& target, const HostKey& presented, const 
            ": the host was installed anew, or somebody stands between. If the new key is right, remove the old one "
            "(ssh-keygen -f '",
            listed.file, "' -R '", known_hosts_name(target),
-           "') and connect once by ssh, or pin the new one as host_key")};
+           "') and take the new one once (--accept-new), or pin it as host_key")};
 }
 
 HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented) {
@@ -39,7 +39,7 @@ HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented) {
       target.known_hosts.empty() ? "no known_hosts file is given" : text("not in ", join(target.known_hosts, ", "));
   return {LaunchFailureKind::kHostKeyUnknown,
           text(where_text(target), " presents ", key_text(presented), ", which nothing vouches for: ", where,
-               ". If it is right, connect once by ssh, or pin it as host_key")};
+               ". If it is right, take it once (--accept-new), or pin it as host_key")};
 }
 
 }  // namespace

@@ -76,20 +76,26 @@ std::string known_hosts_name(const SshTarget& target) {
   return target.port == 22 ? host : text("[", host, "]:", target.port);
 }
 
+std::vector<KnownKey> parse_known_hosts(std::string_view all, const std::string& file, const std::string& host) {
+  std::vector<KnownKey> found;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = std::min(all.find('\n', at), all.size());
+    const auto line = parse(all.substr(at, end - at));
+    at = end + 1;
+    ++number;
+    if (!line) continue;
+    auto key = key_of(host, *line);
+    if (key) found.push_back({std::move(*key), line->revoked, text(file, ":", number), file});
+  }
+  return found;
+}
+
 Result<std::vector<KnownKey>> known_keys(const std::vector<std::string>& files, const std::string& host) {
   std::vector<KnownKey> found;
   for (const std::string& file : files) {
     MONARCH_ASSIGN(const std::string all, read_all(file));
-    std::size_t number = 0;
-    for (std::size_t at = 0; at < all.size();) {
-      const std::size_t end = std::min(all.find('\n', at), all.size());
-      const auto line = parse(std::string_view(all).substr(at, end - at));
-      at = end + 1;
-      ++number;
-      if (!line) continue;
-      auto key = key_of(host, *line);
-      if (key) found.push_back({std::move(*key), line->revoked, text(file, ":", number), file});
-    }
+    for (KnownKey& known : parse_known_hosts(all, file, host)) found.push_back(std::move(known));
   }
   return found;
 }

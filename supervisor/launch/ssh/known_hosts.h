@@ -30,6 +30,9 @@ struct KnownKey {
 // As files name it: "10.0.0.7", "[10.0.0.7]:2222".
 std::string known_hosts_name(const SshTarget& target);
 
+// Of one file's text.
+std::vector<KnownKey> parse_known_hosts(std::string_view all, const std::string& file, const std::string& host);
+
 // Of all files, in order. A file that is not there has none; one that cannot be read is an error. Lines that cannot be read, and
 // @cert-authority, are passed over.
 Result<std::vector<KnownKey>> known_keys(const std::vector<std::string>& files, const std::string& host);
