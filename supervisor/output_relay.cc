@@ -66,9 +66,11 @@ class OutputRelay::Worker {
       }
       if (const auto* written = std::get_if<OutputWritten>(&command)) {
         if (copy_) copy_->on_written(*written, loop_.now());
-        continue;
+      } else if (auto* slots = std::get_if<Slots>(&command)) {
+        placement_.put(std::move(*slots));
+      } else {
+        add(std::move(std::get<UniqueFd>(command)));
       }
-      add(std::move(std::get<UniqueFd>(command)));
     }
     watch_copy();
   }
@@ -177,7 +179,7 @@ class OutputRelay::Worker {
   Inbox<Command>& commands_;
   JobUuid job_;
   const JobSpec spec_;
-  const Placement placement_;
+  Placement placement_;
   Counters& counters_;
   std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
   std::optional<OutputCopy> copy_;
@@ -211,6 +213,11 @@ LinkCounters OutputRelay::link_counters() const {
   LinkCounters counters = counters_->link.get();
   counters.malformed += counters_->malformed.load(std::memory_order_relaxed);
   return counters;
+}
+
+Status OutputRelay::place(std::vector<HostId> slots) {
+  if (commands_->put(std::move(slots))) return {};
+  return Error{ErrorCode::kBusy, "too many viewers connect at once"};
 }
 
 Status OutputRelay::add_viewer(UniqueFd socket) {

@@ -36,6 +36,8 @@ struct OutputRelayOptions {
 class OutputRelay {
  public:
   static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, OutputRelayOptions options);
+  // The host of each slot of the placement, from now on. kBusy: it has to be said again.
+  Status place(std::vector<HostId> slots);
   ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;
@@ -60,7 +62,8 @@ class OutputRelay {
     std::atomic<std::uint64_t> foreign_job = 0;
     PublishedCounters link;
   };
-  using Command = std::variant<UniqueFd, OutputWritten, Stop>;
+  using Slots = std::vector<HostId>;
+  using Command = std::variant<UniqueFd, OutputWritten, Slots, Stop>;
   class Worker;
   OutputRelay() = default;
 

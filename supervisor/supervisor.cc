@@ -188,8 +188,9 @@ void Supervisor::begin() {
   }
   for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
     const HostPhase phase = core_.state().hosts[i].phase;
-    if (phase == HostPhase::kLaunched || phase == HostPhase::kJoined) links_->expect(HostId(i));
+    if (phase == HostPhase::kJoined) links_->expect(HostId(i));
   }
+  tell_slots();
   // The guard tells first which workers live and which have ended meanwhile. Without a guard there is nobody to tell.
   (void)loop_->at(loop_->now() + kInventoryDeadline, [this] { return_to_job(); });
 }
@@ -208,7 +209,14 @@ int Supervisor::run() {
 std::uint64_t Supervisor::decide(const CoreEvent& event) {
   const std::uint64_t ticket = decider_->decide(event);
   if (core_.state().phase == JobPhase::kRunning) idle_->begin();
+  tell_slots();
   return ticket;
+}
+
+// Output of a rank is accepted from the host that has its slot. A START follows the first change by a round trip at least.
+void Supervisor::tell_slots() {
+  if (told_slots_ == core_.state().slots) return;
+  if (relay_->place(core_.state().slots).ok()) told_slots_ = core_.state().slots;
 }
 
 void Supervisor::perform(const Action& action) {

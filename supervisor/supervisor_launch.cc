@@ -117,7 +117,6 @@ LauncherHandlers Supervisor::launcher_handlers() {
                                             .control_endpoint = std::move(worker.control_endpoint),
                                             .again = std::move(worker.again)});
                 publish_keys();
-                links_->expect(host);
               },
           .on_failed =
               [this](HostId host, LaunchFailure failure) {

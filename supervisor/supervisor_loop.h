@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "supervisor/control_server.h"
 #include "supervisor/decider.h"
@@ -65,6 +66,7 @@ class Supervisor {
   void on_signal();
   void on_journal();
   void publish_keys();
+  void tell_slots();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
   Result<std::string> signal_ranks(const SignalRequest& request);
@@ -77,6 +79,7 @@ class Supervisor {
   bool return_told_ = false;
   WallTime started_;
   KnownPorts ports_;
+  std::vector<HostId> told_slots_;          // to the relay of output
   std::optional<SecureDirectory> runtime_;  // of the sockets
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ZmqLoop> zmq_loop_;

@@ -151,8 +151,9 @@ void WorkerLinks::on_hello(HostId host, std::string_view payload) {
   // Virtual hosts share our clock: nothing has to be estimated.
   if (hello->boot_id == boot_id_) liveness_.same_clock(host);
   const HostPhase phase = core_.state().hosts[host.value()].phase;
-  if (phase == HostPhase::kLaunched)
-    (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
+  if (phase != HostPhase::kLaunched) return;
+  (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
+  expect(host);
 }
 
 void WorkerLinks::on_beat(HostId host, std::string_view payload) {

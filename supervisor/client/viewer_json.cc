@@ -76,6 +76,19 @@ Json names_json(const std::vector<std::string>& names) {
   return list;
 }
 
+Json failed_hosts_json(const Verdict& verdict) {
+  Json list = Json::array();
+  for (const HostFailure& failed : verdict.failed_hosts) {
+    list.append(Json::object({{"host", failed.host},
+                              {"kind", failed.kind},
+                              {"phase", failed.phase},
+                              {"elapsed_milliseconds", failed.elapsed_milliseconds},
+                              {"message", failed.message},
+                              {"again", text_or_null(failed.again)}}));
+  }
+  return list;
+}
+
 // A number where JSON has it; `nan` and `inf` stay words.
 Json metric_json(const std::string& value) {
   double number = 0;
@@ -219,7 +232,9 @@ Json verdict_json(const Verdict& verdict) {
                        {"cause", cause_json(verdict.cause)},
                        {"started", to_text(verdict.started)},
                        {"ended", to_text(verdict.ended)},
-                       {"left_behind", names_json(verdict.left_behind)}});
+                       {"left_behind", names_json(verdict.left_behind)},
+                       {"failed_hosts", failed_hosts_json(verdict)},
+                       {"failed_hosts_untold", verdict.failed_hosts_untold}});
 }
 
 Json status_json(const JobStatus& status) {
@@ -242,6 +257,19 @@ Json status_json(const JobStatus& status) {
                        {"verdict", status.verdict ? verdict_json(*status.verdict) : Json()}});
 }
 
+namespace {
+
+HostFailure parse_failed_host(const Json& json) {
+  return {.host = json.get_string("host").value_or(""),
+          .kind = json.get_string("kind").value_or(""),
+          .phase = json.get_string("phase").value_or(""),
+          .elapsed_milliseconds = json.get_int64("elapsed_milliseconds").value_or(0),
+          .message = json.get_string("message").value_or(""),
+          .again = json.get_string("again").value_or("")};
+}
+
+}  // namespace
+
 Result<Verdict> parse_verdict(const std::string& json) {
   auto parsed = parse_json(json);
   if (!parsed.ok()) return Error{ErrorCode::kInvalid, text("reading a verdict: ", parsed.error().message)};
@@ -259,6 +287,10 @@ Result<Verdict> parse_verdict(const std::string& json) {
   if (const Json* hosts = parsed->find("left_behind")) {
     for (const Json& host : hosts->items()) verdict.left_behind.push_back(host.as_string().value_or(""));
   }
+  if (const Json* hosts = parsed->find("failed_hosts")) {
+    for (const Json& host : hosts->items()) verdict.failed_hosts.push_back(parse_failed_host(host));
+  }
+  verdict.failed_hosts_untold = small(*parsed, "failed_hosts_untold").value_or(0);
   return verdict;
 }
 

@@ -4,7 +4,8 @@
 // state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the difference comes here.
 //
 // The types of JobEvent that the core emits, for people and programs:
-//   job.starting job.running job.expiring job.stopping job.ended   host.ready host.suspect host.heard host.lost host.wedged
+//   job.starting job.running job.expiring job.stopping job.ended   host.ready host.failed host.replaced host.suspect host.heard
+//   host.lost host.wedged
 //   gang.starting gang.running gang.ready gang.done gang.failed gang.stopped   supervisor.returned
 // Its driver adds some that have no number and are in no journal: journal.stuck journal.mended guard.lost
 //

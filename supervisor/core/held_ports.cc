@@ -15,7 +15,7 @@ std::uint32_t automatic_ports(const MeshSpec& mesh) {
 
 Reserve ports_to_hold(const HeldPortsInput& input, MeshId mesh, GangId gang, HostId host) {
   const RankRange here = input.placement.range_of(mesh, gang, host);
-  const bool first = input.placement.hosts_of(mesh, gang).front() == host;
+  const bool first = input.placement.index_in_gang(mesh, gang, host) == 0U;
   Reserve reserve{.mesh = mesh, .gang = gang, .generation = input.gang.generation};
   reserve.count = here.count * automatic_ports(input.mesh) + (first ? 1 : 0);
   for (std::uint32_t i = 0; i < here.count; ++i) {
@@ -38,11 +38,10 @@ std::uint16_t port_of(const HeldPortsInput& input, RankId rank, std::size_t inde
   const PortSpec& port = input.mesh.ports[index];
   if (port.fixed) return *port.fixed;
   const GangId gang = input.mesh.gang_of(rank.rank);
-  const HostId first = input.placement.host_of({rank.mesh, Rank(input.placement.range_of(rank.mesh, gang).first)});
   const HostId host = input.placement.host_of(rank);
-  const std::size_t of_gang = host.value() - first.value();
+  const std::size_t of_gang = input.placement.index_in_gang(rank.mesh, gang, host).value_or(0);
   if (of_gang >= input.gang.ports.size()) return 0;
-  std::size_t at = host == first ? 1 : 0;  // after MASTER_PORT
+  std::size_t at = of_gang == 0 ? 1 : 0;  // after MASTER_PORT
   at += (rank.rank.value() - input.placement.range_of(rank.mesh, gang, host).first) * automatic_ports(input.mesh);
   for (std::size_t i = 0; i < index; ++i) at += input.mesh.ports[i].fixed ? 0U : 1U;
   const std::vector<std::uint16_t>& held = input.gang.ports[of_gang].ports;

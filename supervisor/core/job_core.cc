@@ -38,9 +38,8 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
       resources_(spec_, placement_) {
   MONARCH_ASSERT(hosts_.size() >= spec_.hosts_needed());
   for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) texts_.push_back(compile_texts(spec_, MeshId(m)));
-  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
-    state_.hosts.push_back({.spare = !placement_.holds_ranks(HostId(i))});
-  }
+  state_.hosts.resize(hosts_.size());
+  state_.slots = placement_.slots();
   for (const MeshSpec& mesh : spec_.meshes) {
     MeshState state;
     state.ranks.resize(mesh.size());
@@ -53,12 +52,15 @@ void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
   MONARCH_ASSERT(state.hosts.size() == hosts_.size() && state.meshes.size() == spec_.meshes.size());
   state_ = std::move(state);
+  placement_.put(state_.slots);
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) learn_address(HostId(i));
 }
 
 std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   now_ = now;
   actions_.clear();
   std::visit([this](const auto& e) { on(e); }, event);
+  if (std::exchange(slots_due_, false)) fill_slots();
   if (std::exchange(starts_due_, false)) start_waiting_gangs();
   check_running();
   check_ended();
@@ -87,10 +89,7 @@ void JobCore::on(const JobBegun& event) {
   emit(event_of("job.starting", Severity::kInfo,
                 text(options_.job_id, ": starting on ", hosts_.size(), hosts_.size() == 1 ? " host" : " hosts")));
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
-  for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) {
-    state_.hosts[i].phase = HostPhase::kLaunching;
-    actions_.emplace_back(LaunchWorker{HostId(i)});
-  }
+  for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
 }
 
 void JobCore::on(const SupervisorReturned& event) {
@@ -249,9 +248,8 @@ bool JobCore::awaits(HostId where, const Reserved& reserved) const {
   if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
   const GangState& waiting = gang(reserved.mesh, reserved.gang);
   if (waiting.phase != GangPhase::kReserving || waiting.generation != reserved.generation) return false;
-  const std::vector<HostId> hosts = placement_.hosts_of(reserved.mesh, reserved.gang);
-  if (where < hosts.front() || hosts.back() < where) return false;
-  return !waiting.ports[index_in_gang(reserved.mesh, reserved.gang, where)].held;
+  const auto index = placement_.index_in_gang(reserved.mesh, reserved.gang, where);
+  return index && !waiting.ports[*index].held;
 }
 
 Duration JobCore::lease_length() const { return std::max(spec_.supervision.lease, spec_.supervision.orphan_ttl); }

@@ -75,7 +75,6 @@ class JobCore {
   void reserve_for(MeshId mesh, GangId gang);
   void fail_start(MeshId mesh, HostId where, const std::string& what);
   Reserve reserve_message(MeshId mesh, GangId gang, HostId host) const;
-  std::size_t index_in_gang(MeshId mesh, GangId gang, HostId host) const;
   void start_gang(MeshId mesh, GangId gang);
   std::uint16_t port_of_rank(RankId id, std::size_t index) const;
   RankStart rank_start(RankId id) const;
@@ -108,13 +107,30 @@ class JobCore {
   void tell_stopping(MeshId mesh, GangId gang);
   void tell_peers_of(MeshId mesh, GangId gang);
 
+  // job_core_slots.cc
+  void on(const WorkerLaunchFailed& event);
+  bool may_serve(HostId host) const;
+  void launch(HostId host);
+  Duration call_back_deadline() const;
+  void not_called_back(HostId host);
+  void host_failed(HostId host, LaunchFailure failure);
+  bool has_started(std::uint32_t slot) const;
+  std::optional<HostId> replacement() const;
+  void move_slot(std::uint32_t slot, HostId to);
+  void give_up_reservations(std::uint32_t slot);
+  void fill_slots();
+  std::vector<std::uint32_t> empty_slots() const;
+  void check_slots();
+  Verdict blame_hosts() const;
+  void tell_failed_hosts(Verdict& verdict) const;
+
   // job_core_hosts.cc
   void on(const WorkerLaunched& event);
-  void on(const WorkerLaunchFailed& event);
   void on(const WorkerJoined& event);
   void on(const WorkerEnded& event);
   void on(const HostSilent& event);
   void on(const HostDoubted& event);
+  void learn_address(HostId host);
   void lose_host(HostId host, const std::string& why);
   void mark_ranks_lost(HostId host);
   void destroy(HostId host);
@@ -143,6 +159,7 @@ class JobCore {
   Instant now_;
   std::vector<Action> actions_;
   bool starts_due_ = false;  // within a step: something was ready that others may wait for
+  bool slots_due_ = false;   // within a step: a host is out, or it is known of one more that it is not
 };
 
 template <class Visit>

@@ -27,26 +27,21 @@ void JobCore::on(const WorkerLaunched& event) {
   state.public_key = event.reply.public_key;
   state.keeper_pid = event.reply.keeper_pid;
   state.inventory = event.reply.inventory;
+  state.address = event.reply.host_address;
+  learn_address(event.host);
+  state.control_endpoint = event.control_endpoint;
+  state.call_back_again = event.again;
+  state.deadline = now_ + call_back_deadline();
   if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
 }
 
-void JobCore::on(const WorkerLaunchFailed& event) {
-  HostState& state = host(event.host);
-  if (state.phase != HostPhase::kLaunching) return;
-  const std::string& name = hosts_[event.host.value()].name;
-  destroy(event.host);  // something of it may run all the same
-  JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", printable(event.failure.message)));
-  lost.host = name;
-  emit(std::move(lost));
-  if (state.spare) return;
-  Verdict verdict;
-  verdict.exit_code = kExitUnreachable;
-  verdict.cause.kind = CauseKind::kStart;
-  verdict.cause.host = name;
-  verdict.cause.summary = text("no worker on ", name, ": ", printable(event.failure.message));
-  verdict.cause.rule = "host does not start: fail";
-  verdict.reason = verdict.cause.summary;
-  fail_job(std::move(verdict));
+// Ranks get it as an address; what cannot be one is none.
+void JobCore::learn_address(HostId id) {
+  constexpr std::size_t kLongest = 64;
+  const std::string& told = state_.hosts[id.value()].address;
+  const bool may_be_one =
+      told.size() <= kLongest && told.find_first_not_of("0123456789abcdefABCDEF.:%") == std::string::npos;
+  if (hosts_[id.value()].address.empty() && may_be_one) hosts_[id.value()].address = told;
 }
 
 void JobCore::on(const WorkerJoined& event) {
@@ -55,6 +50,8 @@ void JobCore::on(const WorkerJoined& event) {
   state.incarnation = event.incarnation;
   if (state.phase == HostPhase::kLaunched) {
     state.phase = HostPhase::kJoined;
+    state.deadline = Instant::never();
+    slots_due_ = true;
     const std::string& name = hosts_[event.host.value()].name;
     JobEvent ready = event_of("host.ready", Severity::kInfo, text(name, ": worker is connected"));
     ready.host = name;
@@ -74,6 +71,13 @@ void JobCore::on(const WorkerEnded& event) {
     case HostPhase::kLost: break;
     case HostPhase::kLaunching:
     case HostPhase::kLaunched:
+      host_failed(event.host, {.kind = LaunchFailureKind::kExec,
+                               .phase = state.phase == HostPhase::kLaunched ? "call back" : "start",
+                               .elapsed = now_ - state.launched_at,
+                               .message = text("its worker ended: ", event.how),
+                               .words = {},
+                               .again = {}});
+      break;
     case HostPhase::kJoined:
       if (!state.shutdown_told) lose_host(event.host, text("its worker ended unexpectedly: ", event.how));
       break;
@@ -84,13 +88,14 @@ void JobCore::on(const WorkerEnded& event) {
 }
 
 void JobCore::on(const HostSilent& event) {
-  if (!can_report(host(event.host).phase)) return;
+  // Before it has joined nothing is expected of it but its hello, which has a deadline of its own.
+  if (host(event.host).phase != HostPhase::kJoined) return;
   lose_host(event.host, text("silent for ", to_text(event.silence)));
   destroy(event.host);
 }
 
 void JobCore::on(const HostDoubted& event) {
-  if (!can_report(host(event.host).phase)) return;
+  if (host(event.host).phase != HostPhase::kJoined) return;
   const std::string& name = hosts_[event.host.value()].name;
   JobEvent doubt =
       event.heard_again
@@ -108,7 +113,17 @@ void JobCore::lose_host(HostId id, const std::string& why) {
   JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));
   lost.host = name;
   emit(std::move(lost));
-  if (host(id).spare) return;
+  const std::optional<std::uint32_t> slot = placement_.slot_on(id);
+  if (state_.phase == JobPhase::kStarting && !(slot && has_started(*slot))) {
+    host(id).failure = LaunchFailure{.kind = LaunchFailureKind::kOther,
+                                     .phase = "connected",
+                                     .elapsed = now_ - host(id).launched_at,
+                                     .message = why,
+                                     .words = {},
+                                     .again = {}};
+    slots_due_ = true;
+  }
+  if (!slot) return;
   each_gang([&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning ||
@@ -121,8 +136,15 @@ void JobCore::lose_host(HostId id, const std::string& why) {
     state.lost_host = id;
     gang_failed(m, g);
   });
-  if (state_.phase != JobPhase::kStarting) return;
-  // Gangs that waited for it can never start.
+  if (state_.phase != JobPhase::kStarting || !has_started(*slot)) return;
+  // Gangs that wait for ranks to be ready that were on it, or for a place beside them, can never start.
+  bool waiting = false;
+  each_gang([&](MeshId m, GangId g) {
+    const GangPhase phase = gang(m, g).phase;
+    waiting = waiting || ((phase == GangPhase::kWaiting || phase == GangPhase::kReserving) &&
+                          placement_.range_of(m, g, id).count > 0);
+  });
+  if (!waiting) return;
   Verdict verdict;
   verdict.exit_code = kExitUnreachable;
   verdict.cause.kind = CauseKind::kHost;
@@ -130,14 +152,7 @@ void JobCore::lose_host(HostId id, const std::string& why) {
   verdict.cause.summary = text("host ", name, " was lost while starting: ", why);
   verdict.cause.rule = "host lost: no replacement in this build: fail";
   verdict.reason = verdict.cause.summary;
-  bool waiting = false;
-  each_gang([&](MeshId m, GangId g) {
-    const GangPhase phase = gang(m, g).phase;
-    const std::vector<HostId> hosts = placement_.hosts_of(m, g);
-    waiting = waiting || ((phase == GangPhase::kWaiting || phase == GangPhase::kReserving) &&
-                          std::find(hosts.begin(), hosts.end(), id) != hosts.end());
-  });
-  if (waiting) fail_job(std::move(verdict));
+  fail_job(std::move(verdict));
 }
 
 // The host has ended, or is given up: nothing more will be heard of its ranks.
@@ -201,6 +216,8 @@ void JobCore::host_deadlines() {
       state.phase = HostPhase::kLost;
       state.deadline = Instant::never();
       mark_ranks_lost(HostId(i));
+    } else if (state.phase == HostPhase::kLaunched) {
+      not_called_back(HostId(i));
     } else {
       destroy(HostId(i));
     }
@@ -233,7 +250,8 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
       const GangState& gang_state = gang(mesh, gang_id);
       const std::vector<RankId> here = placement_.ranks_of(mesh, gang_id, id);
       if (here.empty() || has_ended(gang_state.phase)) continue;
-      if (gang_state.phase == GangPhase::kReserving && !gang_state.ports[index_in_gang(mesh, gang_id, id)].held) {
+      if (gang_state.phase == GangPhase::kReserving &&
+          !gang_state.ports[*placement_.index_in_gang(mesh, gang_id, id)].held) {
         missing.emplace_back(SendReserve{id, reserve_message(mesh, gang_id, id)});
       }
       bool start = false;

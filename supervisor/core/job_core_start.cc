@@ -49,6 +49,8 @@ bool JobCore::is_ready(MeshId mesh) const {
 }
 
 void JobCore::start_waiting_gangs() {
+  // What cannot come up whole is about to fail: nothing more is begun.
+  if (state_.phase == JobPhase::kStarting && !empty_slots().empty()) return;
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
     const std::vector<MeshId>& first = stages_.waits_for(MeshId(m));
     if (!std::all_of(first.begin(), first.end(), [this](MeshId other) { return is_ready(other); })) continue;
@@ -65,7 +67,8 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
       std::all_of(hosts.begin(), hosts.end(), [this](HostId id) { return host(id).phase == HostPhase::kJoined; });
   if (!joined) return;
   for (const HostId id : hosts) {
-    const std::string lacking = resources_.lacking(id, mesh, host(id).inventory);
+    const RankId any{mesh, Rank(placement_.range_of(mesh, g, id).first)};
+    const std::string lacking = resources_.lacking(any, host(id).inventory);
     if (!lacking.empty()) return fail_start(mesh, id, text("mesh ", mesh_spec(mesh).name, " ", lacking));
   }
   GangState& state = gang(mesh, g);
@@ -95,16 +98,11 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
 Reserve JobCore::reserve_message(MeshId mesh, GangId g, HostId where) const {
   Reserve message = ports_to_hold({mesh_spec(mesh), placement_, gang(mesh, g)}, mesh, g, where);
   const HostInventory& has = state_.hosts[where.value()].inventory;
-  const Share share = resources_.gpus_of(mesh, g, where);
+  const Share share = resources_.gpus_of(mesh, placement_.range_of(mesh, g, where));
   for (std::uint32_t i = share.first; i < share.first + share.count && i < has.gpus.size(); ++i) {
     message.gpus.push_back(has.gpus[i].uuid);
   }
   return message;
-}
-
-// Which of its gang's hosts this is.
-std::size_t JobCore::index_in_gang(MeshId mesh, GangId g, HostId where) const {
-  return where.value() - placement_.hosts_of(mesh, g).front().value();
 }
 
 void JobCore::on(const PortsReserved& event) {
@@ -119,10 +117,11 @@ void JobCore::on(const PortsReserved& event) {
         reserved.mesh, event.host,
         text("could not reserve what mesh ", mesh_spec(reserved.mesh).name, " needs there: ", printable(what)));
   }
-  state.ports[index_in_gang(reserved.mesh, reserved.gang, event.host)] = {.held = true, .ports = reserved.ports};
-  if (std::all_of(state.ports.begin(), state.ports.end(), [](const HostPorts& host) { return host.held; })) {
-    start_gang(reserved.mesh, reserved.gang);
-  }
+  state.ports[*placement_.index_in_gang(reserved.mesh, reserved.gang, event.host)] = {.held = true,
+                                                                                      .ports = reserved.ports};
+  const bool held =
+      std::all_of(state.ports.begin(), state.ports.end(), [](const HostPorts& host) { return host.held; });
+  if (held && empty_slots().empty()) start_gang(reserved.mesh, reserved.gang);
 }
 
 void JobCore::start_gang(MeshId mesh, GangId g) {

@@ -141,6 +141,7 @@ void JobCore::finish() {
       state_.verdict->left_behind.push_back(hosts_[i].name);
     }
   }
+  tell_failed_hosts(*state_.verdict);
   state_.phase = JobPhase::kEnded;
   const bool failed = state_.verdict->outcome == Outcome::kFailed;
   emit(event_of("job.ended", failed ? Severity::kError : Severity::kInfo,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "supervisor/core/first_cause.h"
+#include "supervisor/core/launch_failure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 #include "transport/base/viewer_messages.h"
@@ -45,11 +46,16 @@ struct HostState {
   std::int32_t keeper_pid = 0;
   std::uint64_t incarnation = 0;
   HostInventory inventory;
-  bool spare = false;
+  std::string address;  // numeric, as its worker told it; for a host of which the pool knows none
+  Instant launched_at;
+  std::string control_endpoint;          // where its worker was told to call back
+  std::string call_back_again;           // a command that tries it by hand; may be empty
+  std::optional<LaunchFailure> failure;  // why it is out, if that was before the job ran
   bool wedged = false;
   bool shutdown_told = false;
   std::string lost_because;
-  Instant deadline = Instant::never();  // kDestroying: when it is given up; after shutdown: when it is destroyed
+  // kLaunched: when its hello must have come; kDestroying: when it is given up; after shutdown: when it is destroyed.
+  Instant deadline = Instant::never();
 };
 
 enum class RankStage : std::uint8_t {
@@ -118,6 +124,7 @@ struct JobState {
   JobUuid job;
   Term term;
   std::vector<HostState> hosts;
+  std::vector<HostId> slots;  // of the placement: the host of each
   std::vector<MeshState> meshes;
   std::optional<Verdict> verdict;  // known before the job has ended
   bool kill_ordered = false;

@@ -1,6 +1,7 @@
 #include "supervisor/core/placement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
@@ -27,22 +28,42 @@ std::vector<PoolHost> pool_of(const JobSpec& spec) {
 }
 
 Placement::Placement(const JobSpec& spec) {
+  std::uint32_t used = 0;
   for (const MeshSpec& mesh : spec.meshes) {
-    places_.push_back({.first_host = hosts_used_,
+    places_.push_back({.first_slot = used,
                        .size = mesh.size(),
                        .per_host = mesh.per_host(),
                        .gang_size = mesh.size() / mesh.gangs()});
-    if (!mesh.like) hosts_used_ += mesh.hosts();
+    if (!mesh.like) used += mesh.hosts();
   }
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const MeshSpec* mesh = &spec.meshes[i];
     // The validator has refused rings; whoever is like another that is like a third stands where the third does.
     for (std::size_t steps = 0; mesh->like; ++steps) {
       MONARCH_ASSERT(steps < spec.meshes.size() && mesh->like->value() < spec.meshes.size());
-      places_[i].first_host = places_[mesh->like->value()].first_host;
+      places_[i].first_slot = places_[mesh->like->value()].first_slot;
       mesh = &spec.meshes[mesh->like->value()];
     }
   }
+  std::vector<HostId> slots;
+  slots.reserve(used);
+  for (std::uint32_t slot = 0; slot < used; ++slot) slots.emplace_back(slot);
+  put(std::move(slots));
+}
+
+void Placement::put(std::vector<HostId> slots) {
+  slots_ = std::move(slots);
+  slot_on_.clear();
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const std::uint32_t host = slots_[slot].value();
+    if (slot_on_.size() <= host) slot_on_.resize(host + 1);
+    MONARCH_ASSERT_BECAUSE(!slot_on_[host], "a host has one slot or none");
+    slot_on_[host] = slot;
+  }
+}
+
+std::optional<std::uint32_t> Placement::slot_on(HostId host) const {
+  return host.value() < slot_on_.size() ? slot_on_[host.value()] : std::nullopt;
 }
 
 const Placement::MeshPlace& Placement::place(MeshId mesh) const {
@@ -53,17 +74,21 @@ const Placement::MeshPlace& Placement::place(MeshId mesh) const {
 HostId Placement::host_of(RankId rank) const {
   const MeshPlace& mesh = place(rank.mesh);
   MONARCH_ASSERT(rank.rank.value() < mesh.size);
-  return HostId(mesh.first_host + rank.rank.value() / mesh.per_host);
+  return slots_[mesh.first_slot + rank.rank.value() / mesh.per_host];
 }
 
 std::uint32_t Placement::host_index(RankId rank) const { return rank.rank.value() / place(rank.mesh).per_host; }
 
-std::uint32_t Placement::index_on_host(RankId rank) const { return rank.rank.value() % place(rank.mesh).per_host; }
+std::optional<std::uint32_t> Placement::index_in_gang(MeshId mesh, GangId gang, HostId host) const {
+  const RankRange here = range_of(mesh, gang, host);
+  if (here.count == 0) return std::nullopt;
+  return host_index({mesh, Rank(here.first)}) - host_index({mesh, Rank(range_of(mesh, gang).first)});
+}
 
 std::vector<HostId> Placement::hosts_of(MeshId mesh) const {
   const MeshPlace& where = place(mesh);
   std::vector<HostId> hosts;
-  for (std::uint32_t i = 0; i < where.size / where.per_host; ++i) hosts.emplace_back(where.first_host + i);
+  for (std::uint32_t i = 0; i < where.size / where.per_host; ++i) hosts.push_back(slots_[where.first_slot + i]);
   return hosts;
 }
 
@@ -76,9 +101,10 @@ RankRange Placement::range_of(MeshId mesh, GangId gang) const {
 
 RankRange Placement::range_of(MeshId mesh, GangId gang, HostId host) const {
   const MeshPlace& where = place(mesh);
-  if (host.value() < where.first_host || host.value() - where.first_host >= where.size / where.per_host) return {};
+  const std::optional<std::uint32_t> slot = slot_on(host);
+  if (!slot || *slot < where.first_slot || *slot - where.first_slot >= where.size / where.per_host) return {};
   const RankRange all = range_of(mesh, gang);
-  const std::uint32_t on_host = (host.value() - where.first_host) * where.per_host;
+  const std::uint32_t on_host = (*slot - where.first_slot) * where.per_host;
   const std::uint32_t first = std::max(all.first, on_host);
   const std::uint32_t end = std::min(all.first + all.count, on_host + where.per_host);
   return {first, end > first ? end - first : 0};
@@ -103,10 +129,12 @@ std::vector<RankId> Placement::ranks_of(MeshId mesh, GangId gang, HostId host) c
 
 std::vector<HostId> Placement::hosts_of(MeshId mesh, GangId gang) const {
   const RankRange range = range_of(mesh, gang);
-  const HostId first = host_of({mesh, Rank(range.first)});
-  const HostId last = host_of({mesh, Rank(range.first + range.count - 1)});
+  const std::uint32_t base = place(mesh).first_slot;
+  const std::uint32_t last = base + host_index({mesh, Rank(range.first + range.count - 1)});
   std::vector<HostId> hosts;
-  for (std::uint32_t host = first.value(); host <= last.value(); ++host) hosts.emplace_back(host);
+  for (std::uint32_t slot = base + host_index({mesh, Rank(range.first)}); slot <= last; ++slot) {
+    hosts.push_back(slots_[slot]);
+  }
   return hosts;
 }
 

@@ -1,12 +1,13 @@
 #pragma once
 
-// Placement: which host of the pool each rank runs on. The meshes take the pool's first hosts in order of writing, exclusively, or
-// the first hosts of the mesh that they are like; ranks fill a host with the innermost dimensions that share one. Nothing is
-// renumbered when a host is replaced.
+// Placement: which host of the pool each rank runs on. The meshes take slots in order of writing, exclusively, or the first slots of
+// the mesh that they are like; ranks fill a slot with the innermost dimensions that share a host. Slot k is on the pool's host k
+// until that host is replaced: then the slot is on another one, and nothing is renumbered. A host has one slot or none.
 //
 // Thread: a value.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,17 @@ class Placement {
  public:
   // Takes hosts_needed() of the pool; the validator has checked that they are there.
   explicit Placement(const JobSpec& spec);
+  // The host of each slot, from now on.
+  void put(std::vector<HostId> slots);
+  const std::vector<HostId>& slots() const { return slots_; }
+  std::optional<std::uint32_t> slot_on(HostId host) const;
 
   HostId host_of(RankId rank) const;
-  HostId first_host(MeshId mesh) const { return HostId(place(mesh).first_host); }
-  // Of the rank's host among those of its mesh, and of the rank among those of its mesh on that host.
+  std::uint32_t first_slot(MeshId mesh) const { return place(mesh).first_slot; }
+  // Of the rank's host among those of its mesh.
   std::uint32_t host_index(RankId rank) const;
-  std::uint32_t index_on_host(RankId rank) const;
+  // Of a host among those of a gang, in the order of the gang's ranks; nothing if it has none of them.
+  std::optional<std::uint32_t> index_in_gang(MeshId mesh, GangId gang, HostId host) const;
   std::vector<HostId> hosts_of(MeshId mesh) const;
   // Ranks of a gang in order, and those of them on one host.
   std::vector<RankId> ranks_of(MeshId mesh, GangId gang) const;
@@ -50,11 +56,11 @@ class Placement {
   // The same as numbers, without making lists.
   RankRange range_of(MeshId mesh, GangId gang) const;
   RankRange range_of(MeshId mesh, GangId gang, HostId host) const;
-  bool holds_ranks(HostId host) const { return host.value() < hosts_used_; }
+  bool holds_ranks(HostId host) const { return slot_on(host).has_value(); }
 
  private:
   struct MeshPlace {
-    std::uint32_t first_host = 0;
+    std::uint32_t first_slot = 0;
     std::uint32_t size = 0;
     std::uint32_t per_host = 0;
     std::uint32_t gang_size = 0;
@@ -62,7 +68,8 @@ class Placement {
   const MeshPlace& place(MeshId mesh) const;
 
   std::vector<MeshPlace> places_;
-  std::uint32_t hosts_used_ = 0;
+  std::vector<HostId> slots_;
+  std::vector<std::optional<std::uint32_t>> slot_on_;  // by host, as far as the last one that has a slot
 };
 
 }  // namespace monarch

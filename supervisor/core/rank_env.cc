@@ -46,17 +46,16 @@ struct GangPosition {
 GangPosition position_of(const Placement& placement, const MeshSpec& mesh, RankId rank) {
   const GangId gang = mesh.gang_of(rank.rank);
   const RankRange all = placement.range_of(rank.mesh, gang);
-  const HostId host = placement.host_of(rank);
-  const RankRange here = placement.range_of(rank.mesh, gang, host);
-  const HostId first_host = placement.host_of({rank.mesh, Rank(all.first)});
-  const HostId last_host = placement.host_of({rank.mesh, Rank(all.first + all.count - 1)});
+  const RankRange here = placement.range_of(rank.mesh, gang, placement.host_of(rank));
+  const RankId first{rank.mesh, Rank(all.first)};
+  const RankId last{rank.mesh, Rank(all.first + all.count - 1)};
   return {.rank = rank.rank.value() - all.first,
           .size = all.count,
           .local_rank = rank.rank.value() - here.first,
           .local_size = here.count,
-          .group_rank = host.value() - first_host.value(),
-          .group_size = last_host.value() - first_host.value() + 1,
-          .first_host = first_host};
+          .group_rank = placement.host_index(rank) - placement.host_index(first),
+          .group_size = placement.host_index(last) - placement.host_index(first) + 1,
+          .first_host = placement.host_of(first)};
 }
 
 std::string upper(const std::string& name) {
@@ -125,7 +124,8 @@ void set_gpus(Environment& env, const RankEnvInput& input, const MeshSpec& mesh,
   } else if (*mesh.resources.gpus > 0) {
     const bool of_gang = mesh.resources.visible == GpuVisibility::kGang && *mesh.resources.gpus == 1;
     const Share share =
-        of_gang ? input.resources->gpus_of(rank.mesh, mesh.gang_of(rank.rank), input.placement.host_of(rank))
+        of_gang ? input.resources->gpus_of(rank.mesh, input.placement.range_of(rank.mesh, mesh.gang_of(rank.rank),
+                                                                               input.placement.host_of(rank)))
                 : input.resources->gpus_of(rank);
     std::vector<std::string> seen;
     for (std::uint32_t i = share.first; i < share.first + share.count && i < input.inventory->gpus.size(); ++i) {

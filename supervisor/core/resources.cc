@@ -19,30 +19,32 @@ std::string lack(const std::string& what, Share here, std::uint64_t have) {
 
 }  // namespace
 
-// In the order of hosts, and on a host in the order of meshes: what one machine has is given out once. Virtual hosts are one machine.
-Resources::Resources(const JobSpec& spec, const Placement& placement) : placement_(placement) {
-  std::uint32_t hosts = 0;
+// In the order of slots, and in a slot in the order of meshes: what one machine has is given out once. Virtual hosts are one machine.
+Resources::Resources(const JobSpec& spec, const Placement& placement) {
+  std::uint32_t slots = 0;
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
     const MeshSpec& mesh = spec.meshes[m];
     meshes_.push_back({.gpus = mesh.resources.gpus.value_or(0),
                        .cpus = mesh.resources.cpus.value_or(0),
                        .bind = mesh.resources.bind,
+                       .first_slot = placement.first_slot(MeshId(m)),
+                       .per_host = mesh.per_host(),
                        .gpus_on = std::vector<Share>(mesh.hosts()),
                        .cpus_on = std::vector<Share>(mesh.hosts()),
                        .ranks_on = std::vector<Share>(mesh.hosts())});
-    hosts = std::max(hosts, placement.first_host(MeshId(m)).value() + mesh.hosts());
+    slots = std::max(slots, placement.first_slot(MeshId(m)) + mesh.hosts());
   }
   const bool one_machine = std::holds_alternative<LaunchLocal>(spec.launch);
   Share gpus;
   Share cpus;
   std::uint32_t ranks_so_far = 0;
-  for (std::uint32_t h = 0; h < hosts; ++h) {
+  for (std::uint32_t h = 0; h < slots; ++h) {
     if (!one_machine) {
       gpus = cpus = {};
       ranks_so_far = 0;
     }
     for (std::uint32_t m = 0; m < meshes_.size(); ++m) {
-      const std::uint32_t first = placement.first_host(MeshId(m)).value();
+      const std::uint32_t first = placement.first_slot(MeshId(m));
       OfMesh& mesh = meshes_[m];
       if (h < first || h - first >= mesh.gpus_on.size()) continue;
       const std::uint32_t ranks = spec.meshes[m].per_host();
@@ -60,28 +62,25 @@ Resources::Resources(const JobSpec& spec, const Placement& placement) : placemen
 
 Share Resources::gpus_of(RankId rank) const {
   const OfMesh& mesh = meshes_[rank.mesh.value()];
-  const Share& here = mesh.gpus_on[placement_.host_index(rank)];
-  return {here.first + placement_.index_on_host(rank) * mesh.gpus, mesh.gpus};
+  return {mesh.gpus_on[mesh.slot_of(rank)].first + mesh.place_of(rank) * mesh.gpus, mesh.gpus};
 }
 
 Share Resources::cpus_of(RankId rank) const {
   const OfMesh& mesh = meshes_[rank.mesh.value()];
-  const Share& here = mesh.cpus_on[placement_.host_index(rank)];
-  return {here.first + placement_.index_on_host(rank) * mesh.cpus, mesh.cpus};
+  return {mesh.cpus_on[mesh.slot_of(rank)].first + mesh.place_of(rank) * mesh.cpus, mesh.cpus};
 }
 
-std::string Resources::lacking(HostId host, MeshId mesh, const HostInventory& inventory) const {
-  const OfMesh& of = meshes_[mesh.value()];
-  const std::uint32_t index = host.value() - placement_.first_host(mesh).value();
-  const std::string gpus =
-      lack(of.gpus_on[index].count == 1 ? "GPU" : "GPUs", of.gpus_on[index], inventory.gpus.size());
-  return gpus.empty() ? lack(of.cpus_on[index].count == 1 ? "core" : "cores", of.cpus_on[index], inventory.cpus) : gpus;
+std::string Resources::lacking(RankId any_of_slot, const HostInventory& inventory) const {
+  const OfMesh& mesh = meshes_[any_of_slot.mesh.value()];
+  const Share& gpus = mesh.gpus_on[mesh.slot_of(any_of_slot)];
+  const Share& cpus = mesh.cpus_on[mesh.slot_of(any_of_slot)];
+  const std::string lacks_gpus = lack(gpus.count == 1 ? "GPU" : "GPUs", gpus, inventory.gpus.size());
+  return lacks_gpus.empty() ? lack(cpus.count == 1 ? "core" : "cores", cpus, inventory.cpus) : lacks_gpus;
 }
 
-Share Resources::gpus_of(MeshId mesh, GangId gang, HostId host) const {
-  const std::vector<RankId> here = placement_.ranks_of(mesh, gang, host);
-  if (here.empty()) return {};
-  return {gpus_of(here.front()).first, static_cast<std::uint32_t>(here.size()) * meshes_[mesh.value()].gpus};
+Share Resources::gpus_of(MeshId mesh, RankRange here) const {
+  if (here.count == 0) return {};
+  return {gpus_of({mesh, Rank(here.first)}).first, here.count * meshes_[mesh.value()].gpus};
 }
 
 RankBinding Resources::binding_of(RankId rank, const HostInventory& inventory) const {
@@ -91,10 +90,10 @@ RankBinding Resources::binding_of(RankId rank, const HostInventory& inventory) c
   const Share cpus = cpus_of(rank);
   binding.first_cpu = cpus.first;
   binding.cpus = cpus.count;
-  const std::uint32_t ranks = ranks_of_machine_[placement_.host_of(rank).value()];
+  const std::uint32_t ranks = ranks_of_machine_[mesh.first_slot + mesh.slot_of(rank)];
   if (cpus.count == 0 && ranks > 0) {
     // A node is wanted and no number of cores: ranks are spread over the machine.
-    const std::uint64_t place = mesh.ranks_on[placement_.host_index(rank)].first + placement_.index_on_host(rank);
+    const std::uint64_t place = mesh.ranks_on[mesh.slot_of(rank)].first + mesh.place_of(rank);
     binding.first_cpu = static_cast<std::uint32_t>(place * inventory.cpus / ranks);
   }
   const Share gpus = gpus_of(rank);

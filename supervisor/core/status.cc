@@ -89,8 +89,12 @@ JobStatus status_of(const JobCore& core, const std::string& job_id) {
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
     const HostState& host = state.hosts[i];
     status.hosts.push_back({.name = core.hosts()[i].name,
-                            .phase = host.wedged ? "wedged" : phase_name(host.phase),
-                            .role = host.spare ? "spare" : "rank",
+                            .phase = host.wedged    ? "wedged"
+                                     : host.failure ? "failed"
+                                                    : phase_name(host.phase),
+                            .role = core.placement().holds_ranks(HostId(static_cast<std::uint32_t>(i))) ? "rank"
+                                    : host.failure                                                      ? "none"
+                                                                                                        : "spare",
                             .keeper_pid = host.keeper_pid});
   }
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {

@@ -50,10 +50,10 @@ Finding check_port(const MeshSpec& mesh, const PortSpec& port, const std::string
 std::string lacking(const JobSpec& spec, std::uint32_t mesh, const HostInventory& inventory) {
   const Placement placement(spec);
   const Resources resources(spec, placement);
-  const std::uint32_t first = placement.first_host(MeshId(mesh)).value();
-  for (std::uint32_t h = first; h < first + spec.meshes[mesh].hosts(); ++h) {
-    const std::string lack = resources.lacking(HostId(h), MeshId(mesh), inventory);
-    if (!lack.empty()) return text(pool_of(spec)[h].name, " ", lack);
+  for (std::uint32_t r = 0; r < spec.meshes[mesh].size(); r += spec.meshes[mesh].per_host()) {
+    const RankId first_on_host{MeshId(mesh), Rank(r)};
+    const std::string lack = resources.lacking(first_on_host, inventory);
+    if (!lack.empty()) return text(pool_of(spec)[placement.host_of(first_on_host).value()].name, " ", lack);
   }
   return "";
 }

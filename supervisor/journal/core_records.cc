@@ -31,15 +31,15 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
   return codec::read(reader, unused);
 }
 
-MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, spare, wedged, shutdown_told,
-               lost_because, deadline);
+MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, launched_at, control_endpoint,
+               call_back_again, failure, wedged, shutdown_told, lost_because, deadline);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes);
 MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty);
 MONARCH_FIELDS(HostPorts, held, ports);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal);
 MONARCH_FIELDS(MeshState, ranks, gangs);
-MONARCH_FIELDS(JobState, phase, job, term, hosts, meshes, verdict, kill_ordered, next_event, last_counter,
+MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, last_counter,
                start_deadline, time_deadline, lifetime_deadline, lifetime_warning, drain_deadline);
 
 std::string encode_core_event(const CoreEvent& event) { return encode_payload(event); }
@@ -60,10 +60,26 @@ Result<JobState> decode_job_state(std::string_view bytes) {
   return decode_payload<JobState>(bytes, limits::kSnapshotBytes);
 }
 
+namespace {
+
+bool is_of(const JobState& state, const JobCore& core) {
+  const std::size_t hosts = core.hosts().size();
+  if (state.hosts.size() != hosts || state.meshes.size() != core.spec().meshes.size()) return false;
+  if (state.slots.size() != core.placement().slots().size()) return false;
+  std::vector<bool> taken(hosts, false);
+  for (const HostId host : state.slots) {
+    if (host.value() >= hosts || taken[host.value()]) return false;
+    taken[host.value()] = true;
+  }
+  return true;
+}
+
+}  // namespace
+
 Status replay(const JournalContents& contents, JobCore& core) {
   if (contents.snapshot) {
     MONARCH_ASSIGN(JobState state, decode_job_state(contents.snapshot->bytes));
-    if (state.hosts.size() != core.hosts().size() || state.meshes.size() != core.spec().meshes.size()) {
+    if (!is_of(state, core)) {
       return Error{ErrorCode::kInvalid, "the snapshot of the journal is of another spec"};
     }
     core.restore(std::move(state));

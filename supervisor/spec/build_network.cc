@@ -56,7 +56,7 @@ std::uint64_t ports_needed(const JobSpec& job) {
     const MeshSpec& mesh = job.meshes[m];
     const auto automatic =
         std::count_if(mesh.ports.begin(), mesh.ports.end(), [](const PortSpec& p) { return !p.fixed; });
-    const std::uint32_t first = placement.first_host(MeshId(m)).value();
+    const std::uint32_t first = placement.first_slot(MeshId(m));
     for (std::uint32_t h = 0; h < mesh.hosts(); ++h) {
       wanted[first + h] += static_cast<std::uint64_t>(automatic) * mesh.per_host();
     }

@@ -23,7 +23,8 @@ std::string name_of(const Incarnation& key) {
 
 }  // namespace
 
-Checker::Checker(World& world) : world_(world), hosts_(world.hosts.size()), stages_(world.scenario.spec) {
+Checker::Checker(World& world)
+    : world_(world), hosts_(world.hosts.size()), slots_(world.scenario.spec), stages_(world.scenario.spec) {
   for (std::size_t i = 0; i < job_.bytes.size(); ++i) job_.bytes[i] = static_cast<std::uint8_t>(world.random.next());
 }
 
@@ -54,6 +55,9 @@ void Checker::forked(RankProcess& process) {
         text("a second process of ", name_of(key), " on host ", process.host.value()));
   highest_[key.rank] = key.generation;
   check(started_.contains(key), "I5", text(name_of(key), " was forked and never journalled"));
+  const auto slot = slot_hosts_.find(slot_of(key.rank));
+  check(slot != slot_hosts_.end() && slot->second == process.host, "slots",
+        text(name_of(key), " was forked on host ", process.host.value(), ", which does not have its slot"));
   check_order_of_start(key.rank);
   processes_[key.rank].push_back(&process);
 }
@@ -225,9 +229,10 @@ void Checker::arrives(const Up& message) {
 }
 
 void Checker::reads(const Up& message) {
+  HostAccount& mine = account(message.host);
+  if (std::holds_alternative<Hello>(message.message)) mine.heard = true;
   const auto* beat = std::get_if<Beat>(&message.message);
   if (beat == nullptr) return;
-  HostAccount& mine = account(message.host);
   if (mine.unread > 0) --mine.unread;
 }
 

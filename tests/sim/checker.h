@@ -91,6 +91,9 @@ class Checker {
     std::map<Incarnation, Instant> granted;
     std::uint64_t unread = 0;
     bool joined = false;
+    bool heard = false;                     // its hello was read
+    bool out = false;                       // it failed, was lost or has ended
+    std::optional<Ticket> named;            // the record with which it failed to start: the verdict has to name it
     std::optional<Instant> last_good_beat;  // read, on the supervisor's clock
     std::uint32_t launches = 0;
   };
@@ -106,6 +109,12 @@ class Checker {
   void check_order_of_start(RankId rank);
   void check_order_of_stop(const JobCore& core, const Action& action) const;
   void check_ports(const SendStart& start) const;
+  // checker_slots.cc
+  std::uint32_t slot_of(RankId rank) const;
+  void learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions);
+  void check_starts(const std::vector<Action>& actions, const JobCore& core);
+  void check_slot(const SendStart& start);
+  void check_failed_hosts(const Verdict& verdict, const JobCore& core) const;
   void watch_lease(RankProcess& process);
   void watch_contact(HostId host);
   void orphan_due(HostId host);
@@ -126,8 +135,11 @@ class Checker {
   std::vector<HostAccount> hosts_;
   std::map<RankId, Generation> highest_;
   std::map<RankId, std::vector<RankProcess*>> processes_;
-  std::set<RankId> ready_;  // some process of it was
-  Stages stages_;           // of the scenario, whatever the core was fed with
+  std::set<RankId> ready_;                      // some process of it was
+  Placement slots_;                             // of the scenario, before anything is replaced
+  std::map<std::uint32_t, HostId> slot_hosts_;  // as START has said
+  std::map<std::pair<MeshId, GangId>, Generation> started_gangs_;
+  Stages stages_;  // of the scenario, whatever the core was fed with
   Term highest_term_;
   std::map<Term, std::uint64_t> durable_;
   std::map<Command, Ticket> commands_;

@@ -77,7 +77,8 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     decided_ = core.state().verdict->reason;
     check_decision(*core.state().verdict, core);
   }
-  if (const auto* joined = std::get_if<WorkerJoined>(&event)) account(joined->host).joined = true;
+  learn_of_hosts(here, event, actions);
+  check_starts(actions, core);
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
     // Said again after a late beat that still knew it alive: what was durable stays so.
@@ -96,7 +97,10 @@ void Checker::durable(Term term, std::uint64_t ticket) { durable_[term] = std::m
 void Checker::performs(const JobCore& core, const Action& action) {
   on_the_wire(core, action);
   check_order_of_stop(core, action);
-  if (const auto* start = std::get_if<SendStart>(&action)) check_ports(*start);
+  if (const auto* start = std::get_if<SendStart>(&action)) {
+    check_ports(*start);
+    check_slot(*start);
+  }
   const auto* destroy = std::get_if<DestroyWorker>(&action);
   if (destroy == nullptr) return;
   world_.note("destroy", destroy->host.value());

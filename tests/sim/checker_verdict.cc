@@ -91,6 +91,7 @@ void Checker::verdict(const Verdict& verdict, const JobCore& core) {
     case CauseKind::kRequest: check(stop_requested_, "truth", "stopped, though nobody asked"); break;
     case CauseKind::kInternal: check(deaths_ > 0, "truth", "a crash of the supervisor is blamed that never was"); break;
   }
+  check_failed_hosts(verdict, core);
   check_terminal(core);
   check_left_behind(verdict, core);
 }

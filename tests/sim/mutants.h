@@ -32,6 +32,7 @@ enum class Mutant : std::uint8_t {
   kIgnoreDependencies,
   kSidecarDecides,
   kReadyAtOnce,
+  kJoinUnheard,
 };
 
 struct MutantName {
@@ -61,6 +62,7 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kIgnoreDependencies, "ignore-dependencies", "order"},
     MutantName{Mutant::kSidecarDecides, "sidecar-decides", "sidecar"},
     MutantName{Mutant::kReadyAtOnce, "ready-at-once", "order"},
+    MutantName{Mutant::kJoinUnheard, "join-unheard", "slots"},
 };
 
 }  // namespace monarch::sim

@@ -73,7 +73,12 @@ JobSpec make_spec(Random& random, const ScenarioOptions& options) {
     spec.meshes.push_back(make_mesh(random, i, share, policy));
   }
   link_meshes(random, spec);
-  spec.launch = LaunchLocal{.spares = static_cast<std::uint32_t>(random.below(3))};
+  LaunchLocal launch{.spares = static_cast<std::uint32_t>(random.below(3))};
+  if (random.one_in(2)) {
+    const auto cold = static_cast<std::uint32_t>(random.below(5));
+    launch.hosts = spec.hosts_needed() + launch.spares + cold;
+  }
+  spec.launch = launch;
   spec.start_timeout = Duration::seconds(random.between(20, 60));
   if (random.one_in(10)) spec.time_limit = Duration::seconds(random.between(5, 90));
   if (random.one_in(12)) spec.lifetime.max = Duration::seconds(random.between(5, 90));
@@ -112,7 +117,9 @@ Faults make_faults(Random& random) {
   faults.keeper_term = mix.gap(30, 200);
   faults.daemon_crash = mix.gap(3, 60);
   faults.daemon_hang = mix.gap(5, 60);
-  faults.launch_fails = mix.chance(100) / 4;
+  faults.launch_refused = mix.chance(random.one_in(2) ? 400 : 20);
+  faults.launch_fails = mix.chance(random.one_in(2) ? 300 : 20);
+  faults.call_back_blocked = mix.chance(random.one_in(2) ? 300 : 20);
   faults.promise_fails = mix.chance(500);
   faults.slow_disk = mix.chance(500);
   faults.supervisor_crash = mix.gap(2, 60);

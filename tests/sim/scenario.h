@@ -30,7 +30,9 @@ struct Faults {
   Duration keeper_term = Duration::forever();
   Duration daemon_crash = Duration::forever();
   Duration daemon_hang = Duration::forever();
-  std::uint64_t launch_fails = 0;
+  std::uint64_t launch_refused = 0;     // the launcher gives up before a worker runs
+  std::uint64_t launch_fails = 0;       // the worker ends before it has told its key
+  std::uint64_t call_back_blocked = 0;  // of a host, until all heals: its worker cannot dial the supervisor
   std::uint64_t promise_fails = 0;
   std::uint64_t slow_disk = 0;
   // The supervisor and its machine.

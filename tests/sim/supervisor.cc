@@ -70,7 +70,7 @@ void Supervisor::begin() {
   if (core_->state().phase == JobPhase::kEnded) return finish(*core_->state().verdict);
   for (std::uint32_t i = 0; i < core_->state().hosts.size(); ++i) {
     const HostPhase phase = core_->state().hosts[i].phase;
-    if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) continue;
+    if (phase != HostPhase::kJoined) continue;
     liveness_->expect(HostId(i), now());
     watch_health();
   }
@@ -194,26 +194,48 @@ void Supervisor::launch(HostId host) {
   stash.bootstrap.orphan_ttl = policy.orphan_ttl;
   const Generation generation{term_, 1};
   world_.checker->launches(host);
+  if (refuse_launch(host)) return;
   world_.guard->hear(Guard::Spawn{key_of(host, generation), stash});
   started_[host] = generation;
   pending_.insert(host);
   send_after(world_.scheduler, kBootstrapDeadline, life_, [this, host] {
-    if (pending_.contains(host)) launch_failed(host, "the worker did not tell its key");
+    if (pending_.contains(host)) launch_failed(host, LaunchFailureKind::kTimeout, "the worker did not tell its key");
   });
+}
+
+// As a launcher that reaches hosts over a network: nothing ever ran there.
+bool Supervisor::refuse_launch(HostId host) {
+  constexpr LaunchFailureKind kKinds[] = {LaunchFailureKind::kRefused, LaunchFailureKind::kTimeout,
+                                          LaunchFailureKind::kHostKeyChanged, LaunchFailureKind::kHostKeyUnknown};
+  if (!world_.random.permille(world_.faults().launch_refused)) return false;
+  const LaunchFailureKind kind = kKinds[world_.random.below(std::size(kKinds))];
+  pending_.insert(host);
+  const Duration wait = world_.random.skewed(Duration::milliseconds(5), Duration::seconds(15));
+  send_after(world_.scheduler, wait, life_, [this, host, kind] {
+    if (pending_.contains(host)) launch_failed(host, kind, "refused");
+  });
+  return true;
 }
 
 void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& reply) {
   if (!pending_.contains(host)) return;
-  if (!reply) return launch_failed(host, "the worker ended before it told its key");
+  if (!reply) return launch_failed(host, LaunchFailureKind::kExec, "the worker ended before it told its key");
   pending_.erase(host);
-  (void)decide(WorkerLaunched{.host = host, .reply = *reply});
+  (void)decide(WorkerLaunched{.host = host, .reply = *reply, .control_endpoint = "tcp://sim:1", .again = {}});
+  if (world_.mutant(Mutant::kJoinUnheard)) joined(host, 0);
+}
+
+void Supervisor::joined(HostId host, std::uint64_t incarnation) {
+  const bool first = core_->state().hosts[host.value()].phase == HostPhase::kLaunched;
+  (void)decide(WorkerJoined{.host = host, .incarnation = incarnation});
+  if (!first) return;
   liveness_->expect(host, now());
   watch_health();
 }
 
-void Supervisor::launch_failed(HostId host, const std::string& error) {
+void Supervisor::launch_failed(HostId host, LaunchFailureKind kind, const std::string& error) {
   pending_.erase(host);
-  (void)decide(WorkerLaunchFailed{.host = host, .failure = {.phase = "start", .message = error}});
+  (void)decide(WorkerLaunchFailed{.host = host, .failure = {.kind = kind, .phase = "start", .message = error}});
 }
 
 void Supervisor::destroy(HostId host) {
@@ -242,7 +264,7 @@ void Supervisor::on_changed(const RankReport& report) {
   if (report.phase != RankPhase::kEnded) return;
   started_.erase(found);
   world_.guard->hear(Guard::Forget{{report.rank, report.generation}});
-  if (pending_.contains(host)) launch_failed(host, "the worker ended before it told its key");
+  if (pending_.contains(host)) launch_failed(host, LaunchFailureKind::kExec, "the worker ended before it told its key");
   worker_ended(host, report.end);
 }
 

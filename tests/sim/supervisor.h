@@ -101,7 +101,9 @@ class Supervisor {
   void watch_health();
 
   // supervisor_launcher.cc
-  void launch_failed(HostId host, const std::string& error);
+  bool refuse_launch(HostId host);
+  void joined(HostId host, std::uint64_t incarnation);
+  void launch_failed(HostId host, LaunchFailureKind kind, const std::string& error);
   void destroy(HostId host);
   void worker_ended(HostId host, const RankEnd& end);
 

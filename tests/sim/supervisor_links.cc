@@ -34,7 +34,7 @@ void Supervisor::on_message(const Up& message) {
   }
   if (const auto* hello = std::get_if<Hello>(&message.message)) {
     peers_[host.value()].greeted = true;
-    (void)decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
+    joined(host, hello->incarnation);
   } else if (const auto* beat = std::get_if<Beat>(&message.message)) {
     on_beat(host, *beat);
   } else {

@@ -52,6 +52,7 @@ World::World(const Scenario& the_scenario, bool print)
       supervisor_clock(make_clock(random)) {
   for (std::uint32_t i = 0; i < scenario.spec.pool_size(); ++i) {
     hosts.push_back(std::make_unique<Host>(*this, HostId(i), make_clock(random)));
+    hosts.back()->blocked = random.permille(scenario.faults.call_back_blocked);
   }
   network = std::make_unique<Network>(*this);
   disk = std::make_unique<Disk>(*this);
@@ -63,6 +64,7 @@ World::World(const Scenario& the_scenario, bool print)
 World::~World() = default;
 
 bool World::may_connect(HostId id) {
+  if (host(id).blocked && !healed_) return false;
   const Supervisor* supervisor = guard->supervisor();
   if (supervisor == nullptr || !supervisor->open()) return false;
   const HostState& state = supervisor->core().state().hosts[id.value()];

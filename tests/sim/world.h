@@ -44,7 +44,8 @@ struct Host {
   HostId id;
   Clock clock;
   LifePtr kernel;
-  bool off = false;  // power lost, for good
+  bool off = false;      // power lost, for good
+  bool blocked = false;  // cannot dial the supervisor, until all heals
   Term promise_on_disk;
   std::vector<std::unique_ptr<Worker>> workers;
 };

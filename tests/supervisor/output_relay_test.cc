@@ -80,6 +80,21 @@ TEST(OutputRelay, PassesOnWhatAHostSaysOfItsOwnRanksAlone) {
   EXPECT_EQ(r.relay->dropped_pieces(), 0U);
 }
 
+TEST(OutputRelay, HearsOfASlotFromTheHostThatHasItNow) {
+  Relayed r;
+  ASSERT_TRUE(r.relay->place({HostId(1), HostId(0)}).ok());
+  // Whether its thread takes the table or a piece first is open, until the first piece has come through.
+  ASSERT_TRUE(r.lab.until([&] {
+    if (r.seen.empty()) r.say({MeshId(0), Rank(2)}, "its own now");
+    return !r.seen.empty();
+  }));
+  r.say({MeshId(0), Rank(0)}, "its own before");
+  r.say({MeshId(0), Rank(3)}, "last");
+  ASSERT_TRUE(r.lab.until([&] { return decode_payload<Output>(r.seen.back().payload)->bytes == "last"; }));
+  for (const Frame& frame : r.seen) EXPECT_NE(decode_payload<Output>(frame.payload)->bytes, "its own before");
+  EXPECT_GE(r.relay->forged_pieces(), 1U);
+}
+
 TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {
   std::string folder = (std::filesystem::temp_directory_path() / "monarch-relay-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);

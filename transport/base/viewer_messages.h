@@ -57,6 +57,16 @@ struct FirstCause {
   std::uint32_t secondary = 0;  // later ends in the same gang
 };
 
+// A host that did not start, or was lost before the job ran.
+struct HostFailure {
+  std::string host;
+  std::string kind;   // "refused", "host key changed", …: the list is in launch_failure.cc of supervisor/core
+  std::string phase;  // "connect", "authenticate", "start", "call back", …
+  std::int64_t elapsed_milliseconds = 0;  // since its launch began
+  std::string message;
+  std::string again;  // a command that reproduces it; may be empty
+};
+
 enum class Outcome : std::uint8_t { kSucceeded, kFailed, kStopped, kInterrupted };
 constexpr Outcome monarch_enum_max(Outcome) { return Outcome::kInterrupted; }
 
@@ -67,7 +77,9 @@ struct Verdict {
   std::string reason;  // one sentence
   WallTime started;
   WallTime ended;
-  std::vector<std::string> left_behind;  // hosts of which it is not proven that nothing of the job lives there
+  std::vector<std::string> left_behind;   // hosts of which it is not proven that nothing of the job lives there
+  std::vector<HostFailure> failed_hosts;  // in the order of the pool, spares and replaced ones too
+  std::uint32_t failed_hosts_untold = 0;  // more than a record holds
 };
 
 struct RankStatus {

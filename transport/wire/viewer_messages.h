@@ -15,7 +15,9 @@ namespace monarch {
 MONARCH_FIELDS(JobEvent, number, time, severity, type, host, mesh, rank, generation, pid, message, details);
 MONARCH_FIELDS(FirstCause, kind, host, mesh, rank, gang, gang_rank, generation, pid, end, summary, rule, stderr_tail,
                secondary);
-MONARCH_FIELDS(Verdict, outcome, exit_code, cause, reason, started, ended, left_behind);
+MONARCH_FIELDS(HostFailure, host, kind, phase, elapsed_milliseconds, message, again);
+MONARCH_FIELDS(Verdict, outcome, exit_code, cause, reason, started, ended, left_behind, failed_hosts,
+               failed_hosts_untold);
 MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end, ready, progress, progress_age_milliseconds);
 MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar);
 MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds,

@@ -14,6 +14,14 @@ Verdict some_verdict() {
   verdict.started = {1'700'000'000'120'000'000};
   verdict.ended = {1'700'000'004'000'000'000};
   verdict.left_behind = {"v2"};
+  verdict.failed_hosts = {{.host = "v3",
+                           .kind = "refused",
+                           .phase = "connect",
+                           .elapsed_milliseconds = 120,
+                           .message = "connecting to 10.0.0.3 port 22: Connection refused",
+                           .again = "ssh -v 10.0.0.3"},
+                          {.host = "v4", .kind = "failed", .message = "no worker"}};
+  verdict.failed_hosts_untold = 3;
   verdict.cause.kind = CauseKind::kRank;
   verdict.cause.host = "v1";
   verdict.cause.mesh = "trainer";

@@ -30,8 +30,7 @@ inline JobSpec job_of(std::uint32_t hosts, std::uint32_t per_host) {
 
 class Driver {
  public:
-  explicit Driver(JobSpec spec)
-      : core(std::move(spec), virtual_hosts(16), {.job_id = "test-0001", .log_directory = "/logs"}) {}
+  explicit Driver(const JobSpec& spec) : core(spec, pool_of(spec), {.job_id = "test-0001", .log_directory = "/logs"}) {}
 
   std::vector<Action> step(const CoreEvent& event, Duration later = Duration::milliseconds(1)) {
     now = now + later;

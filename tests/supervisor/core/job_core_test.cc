@@ -341,7 +341,7 @@ TEST(JobCore, StartsNoSpareButLaunchesIt) {
   Driver job(spec);
   job.run_all();
   EXPECT_EQ(job.actions_of<LaunchWorker>().size(), 2U);
-  EXPECT_TRUE(job.core.state().hosts[1].spare);
+  EXPECT_FALSE(job.core.placement().holds_ranks(HostId(1)));
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
 }
 

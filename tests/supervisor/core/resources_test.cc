@@ -80,11 +80,11 @@ TEST(Resources, SayWhatAHostLacks) {
   const JobSpec spec = shared();
   const Placement placement(spec);
   const Resources resources(spec, placement);
-  EXPECT_EQ(resources.lacking(HostId(1), MeshId(0), machine(9, 6)), "");
-  EXPECT_EQ(resources.lacking(HostId(0), MeshId(0), machine(9, 1)), "needs 2 GPUs, and there are 1");
-  EXPECT_EQ(resources.lacking(HostId(1), MeshId(0), machine(9, 5)),
+  EXPECT_EQ(resources.lacking({MeshId(0), Rank(2)}, machine(9, 6)), "");
+  EXPECT_EQ(resources.lacking({MeshId(0), Rank(0)}, machine(9, 1)), "needs 2 GPUs, and there are 1");
+  EXPECT_EQ(resources.lacking({MeshId(0), Rank(2)}, machine(9, 5)),
             "needs 2 GPUs besides the 4 that other meshes and virtual hosts of its machine have, and there are 5");
-  EXPECT_EQ(resources.lacking(HostId(0), MeshId(0), machine(3, 6)), "needs 4 cores, and there are 3");
+  EXPECT_EQ(resources.lacking({MeshId(0), Rank(0)}, machine(3, 6)), "needs 4 cores, and there are 3");
 }
 
 TEST(Resources, ShowARankTheGpusOfItsGangOrItsOwn) {
