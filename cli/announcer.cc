@@ -55,7 +55,10 @@ Announcer::Announcer(const JobSpec& spec, const Terminal& terminal) : terminal_(
 
 std::string Announcer::on_event(const JobEvent& event) {
   if (event.type == "host.ready") ready_.insert(event.host);
-  if (event.type == "host.lost") ready_.insert(event.host);  // it is no longer waited for
+  if (event.type == "host.lost" || event.type == "host.failed") std::erase(hosts_, event.host);  // nobody waits for it
+  if (event.type == "host.replaced" && std::find(hosts_.begin(), hosts_.end(), event.host) == hosts_.end()) {
+    hosts_.push_back(event.host);
+  }
   if (event.type == "gang.running") ++gangs_running_[event.mesh];
   if (event.type == "job.running") phase_ = Phase::kRunning;
   if (event.type == "job.stopping") phase_ = Phase::kStopping;

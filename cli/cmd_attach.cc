@@ -43,7 +43,8 @@ int run_attach(const Arguments& arguments, Context& context) {
   options.viewer = "attach";
   options.output = options.events = options.result = true;
   options.json = arguments.has("json");
-  options.wanted = wanted_streams(arguments, job.spec, std::move(*selector));
+  options.hosts = rank_hosts_of(job);
+  options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));
   options.lines = *lines;
   return leave_reports(*reports, job.view, job.spec, follow_job(job, context, std::move(options)), context);
 }

@@ -40,7 +40,8 @@ int run_logs(const Arguments& arguments, Context& context) {
   const OpenedJob& job = *argument.job;
   auto selector = take_selector(arguments, job.spec, context);
   if (!selector) return kExitUsage;
-  auto wanted = wanted_streams(arguments, job.spec, std::move(*selector));
+  const auto hosts = rank_hosts_of(job);
+  auto wanted = wanted_streams(arguments, hosts, std::move(*selector));
   const auto verdict = job.view.verdict();
   const bool ended = verdict.ok() && verdict->has_value();
   if (!arguments.has("follow") || ended) {
@@ -48,13 +49,15 @@ int run_logs(const Arguments& arguments, Context& context) {
                       {.lines = std::move(*lines),
                        .job_id = job.view.id(),
                        .log_directory = job.view.log_directory(),
-                       .wanted = std::move(wanted)},
+                       .wanted = std::move(wanted),
+                       .hosts = hosts},
                       past->start);
   }
   SessionOptions options;
   options.viewer = "logs";
   options.output = options.from_the_start = options.reader_decides = true;
   options.wanted = std::move(wanted);
+  options.hosts = hosts;
   options.lines = std::move(*lines);
   options.start = past->start;
   const SessionEnd end = follow_job(job, context, std::move(options));

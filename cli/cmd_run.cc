@@ -28,7 +28,8 @@ int run_run(const Arguments& arguments, Context& context) {
   options.viewer = "run";
   options.output = options.from_the_start = options.events = options.result = true;
   options.json = arguments.has("json");
-  options.wanted = wanted_streams(arguments, input->spec, std::move(*selector));
+  options.hosts = std::make_shared<RankHosts>(input->spec);
+  options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));
   options.lines = *lines;
   options.stop_after = *timeout;
   options.spec_name = input->name;

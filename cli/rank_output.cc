@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "supervisor/core/placement.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -38,19 +37,6 @@ std::vector<std::string> names_of(const JobSpec& spec) {
   return names;
 }
 
-std::map<RankId, std::string> hosts_of(const JobSpec& spec) {
-  const Placement placement(spec);
-  const std::vector<PoolHost> pool = pool_of(spec);
-  std::map<RankId, std::string> hosts;
-  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
-    for (std::uint32_t r = 0; r < spec.meshes[m].size(); ++r) {
-      const RankId rank{MeshId(m), Rank(r)};
-      hosts.emplace(rank, pool[placement.host_of(rank).value()].name);
-    }
-  }
-  return hosts;
-}
-
 }  // namespace
 
 RankOutput::RankOutput(EventLoop& loop, Screen& screen, const JobSpec& spec, RankOutputOptions options)
@@ -61,7 +47,7 @@ RankOutput::RankOutput(EventLoop& loop, Screen& screen, const JobSpec& spec, Ran
       job_id_(std::move(options.job_id)),
       spec_(spec),
       mesh_names_(names_of(spec)),
-      hosts_(hosts_of(spec)),
+      hosts_(std::move(options.hosts)),
       out_printer_(printer_options(options.lines, screen.terminal(), OutputStream::kStdout)),
       err_printer_(printer_options(options.lines, screen.terminal(), OutputStream::kStderr)),
       follower_({.log_directory = std::move(options.log_directory),
@@ -86,7 +72,6 @@ OutputWriter& RankOutput::writer(OutputStream stream) {
 const RankOutput::Known& RankOutput::known(const StreamId& stream) {
   const auto [entry, fresh] = streams_.try_emplace(stream);
   if (fresh) {
-    const auto host = hosts_.find(stream.rank);
     const MeshSpec& mesh = spec_.meshes[stream.rank.mesh.value()];
     const std::uint32_t rank = stream.rank.rank.value();
     const bool known_rank = rank < mesh.size();  // a file of that name may be anybody's
@@ -96,7 +81,7 @@ const RankOutput::Known& RankOutput::known(const StreamId& stream) {
                                 .mesh = mesh.name,
                                 .rank = rank,
                                 .generation = stream.generation,
-                                .host = host == hosts_.end() ? "?" : host->second,
+                                .host = hosts_->host_of(stream.rank),
                                 .stream = stream.stream,
                                 .gang = known_rank ? mesh.gang_of(stream.rank.rank).value() : 0,
                                 .local_rank = rank - std::max(rank / mesh.per_host() * mesh.per_host(),

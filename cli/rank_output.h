@@ -11,6 +11,7 @@
 #include <string>
 
 #include "cli/line_printer.h"
+#include "cli/rank_hosts.h"
 #include "cli/screen.h"
 #include "supervisor/client/output_follower.h"
 #include "supervisor/client/supervisor_client.h"
@@ -24,6 +25,7 @@ struct RankOutputOptions {
   std::string job_id = {};
   std::string log_directory;
   std::function<bool(const StreamId&)> wanted = {};  // empty: all
+  std::shared_ptr<const RankHosts> hosts;            // also the session's, which tells it of events, or nobody's
 };
 
 class RankOutput final : public OutputSink {
@@ -78,7 +80,7 @@ class RankOutput final : public OutputSink {
   std::string job_id_;
   const JobSpec& spec_;
   std::vector<std::string> mesh_names_;
-  std::map<RankId, std::string> hosts_;
+  std::shared_ptr<const RankHosts> hosts_;
   LinePrinter out_printer_;
   LinePrinter err_printer_;
   OutputFollower follower_;

@@ -1,5 +1,9 @@
 #include "cli/result_text.h"
 
+#include <set>
+#include <string>
+
+#include "cli/table.h"
 #include "cli/terminal.h"
 #include "supervisor/client/output_follower.h"
 #include "supervisor/client/viewer_json.h"
@@ -29,6 +33,29 @@ std::string tail_text(const std::string& raw) {
   const std::size_t first = lines.size() > kMostTailLines ? lines.size() - kMostTailLines : 0;
   for (std::size_t i = first; i < lines.size(); ++i) out += text("   │ ", printable(lines[i]), "\n");
   return out;
+}
+
+// One line for each, and for each kind of failure a command that shows it again.
+std::string failed_hosts_text(const Verdict& verdict, bool colour) {
+  const std::size_t failed = verdict.failed_hosts.size() + verdict.failed_hosts_untold;
+  Table table({"   │ HOST", "WHAT", "WHILE", "AFTER", "SAYS"});
+  std::string again;
+  std::set<std::string> kinds;
+  for (const HostFailure& host : verdict.failed_hosts) {
+    table.add({{"   │ " + host.host},
+               {host.kind},
+               {host.phase},
+               {to_text(Duration::milliseconds(host.elapsed_milliseconds))},
+               {host.message}});
+    if (!host.again.empty() && kinds.insert(host.kind).second) {
+      again += row("to see", Colour::kNone, false, printable(host.again));
+    }
+  }
+  const std::string more = verdict.failed_hosts_untold > 0
+                               ? text("   │ and ", verdict.failed_hosts_untold, " more: monarch events tells of each\n")
+                               : std::string();
+  return text(row("hosts", Colour::kRed, colour, text(failed, failed == 1 ? " has" : " have", " failed to start:")),
+              table.render(colour, 0), more, again);
 }
 
 std::string log_path(const FirstCause& cause, const ResultPlace& place) {
@@ -79,6 +106,8 @@ std::string result_text(const Verdict& verdict, const ResultPlace& place) {
     out += row("root cause", Colour::kBold, place.colour, cause_text(cause));
     if (!cause.rule.empty()) out += row("rule", Colour::kNone, false, printable(cause.rule));
     out += tail_text(cause.stderr_tail);
+    const bool at_start = cause.kind == CauseKind::kStart || cause.kind == CauseKind::kHost;
+    if (at_start && !verdict.failed_hosts.empty()) out += failed_hosts_text(verdict, place.colour);
     if (cause.secondary > 0) {
       out += row("", Colour::kNone, false,
                  text("the first of ", cause.secondary + 1, ": ", cause.secondary,

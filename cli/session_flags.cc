@@ -3,7 +3,6 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/values.h"
-#include "supervisor/core/placement.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -105,17 +104,22 @@ std::vector<Flag> stream_flags() {
           {.name = "stderr", .value = "", .help = "what they wrote to stderr only"}};
 }
 
-std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, const JobSpec& spec,
+std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, std::shared_ptr<const RankHosts> hosts,
                                                     Selector selector) {
   const bool out = arguments.has("stdout") || !arguments.has("stderr");
   const bool err = arguments.has("stderr") || !arguments.has("stdout");
-  const auto wanted = [selector = std::move(selector), placement = Placement(spec), pool = pool_of(spec), out,
-                       err](const StreamId& stream) {
+  const auto wanted = [selector = std::move(selector), hosts = std::move(hosts), out, err](const StreamId& stream) {
     if (!(stream.stream == OutputStream::kStdout ? out : err)) return false;
-    return selector.selects_all() ||
-           selector.has(stream.rank, pool[placement.host_of(stream.rank).value()].name, stream.generation);
+    return selector.selects_all() || selector.has(stream.rank, hosts->host_of(stream.rank), stream.generation);
   };
   return wanted;
+}
+
+std::shared_ptr<RankHosts> rank_hosts_of(const OpenedJob& job) {
+  auto hosts = std::make_shared<RankHosts>(job.spec);
+  // A journal that cannot be read is told of by who needs more of it than names.
+  if (const auto told = job.view.events(); told.ok()) hosts->on_events(told->events);
+  return hosts;
 }
 
 std::optional<std::optional<Duration>> timeout_flag(const Arguments& arguments, const Context& context) {

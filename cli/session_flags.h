@@ -5,6 +5,7 @@
 // Thread: the command's.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "cli/command.h"
 #include "cli/job_argument.h"
+#include "cli/rank_hosts.h"
 #include "cli/selector.h"
 #include "cli/viewer_session.h"
 
@@ -41,7 +43,11 @@ std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec&
 // --stdout and --stderr.
 std::vector<Flag> stream_flags();
 // Which output is meant by both.
-std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, const JobSpec& spec, Selector selector);
+std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, std::shared_ptr<const RankHosts> hosts,
+                                                    Selector selector);
+
+// What the journal of the job tells of its hosts by now. Owners: the selection of output, and the session or output that shows it.
+std::shared_ptr<RankHosts> rank_hosts_of(const OpenedJob& job);
 
 // Nothing: its value is wrong, and stderr says so.
 std::optional<std::optional<Duration>> timeout_flag(const Arguments& arguments, const Context& context);

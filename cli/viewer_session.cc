@@ -43,7 +43,8 @@ ViewerSession::ViewerSession(std::unique_ptr<EventLoop> loop, const JobView& job
                                            RankOutputOptions{.lines = options_.lines,
                                                              .job_id = job_.id(),
                                                              .log_directory = job_.log_directory(),
-                                                             .wanted = options_.wanted});
+                                                             .wanted = options_.wanted,
+                                                             .hosts = options_.hosts});
     output_->start_at(options_.start);
     if (!options_.from_the_start) output_->skip_what_is_there();
     if (options_.reader_decides) output_->on_reader_gone([this] { leave(kExitOk); });

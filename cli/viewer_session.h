@@ -13,6 +13,7 @@
 
 #include "cli/announcer.h"
 #include "cli/command.h"
+#include "cli/rank_hosts.h"
 #include "cli/rank_output.h"
 #include "cli/screen.h"
 #include "cli/signal_policy.h"
@@ -34,9 +35,10 @@ struct SessionOptions {
   bool output = false;          // shows what ranks write
   bool from_the_start = false;  // of it all, instead of what is written from now on
   std::function<bool(const StreamId&)> wanted = {};
-  bool events = false;  // says what happens
-  bool result = false;  // says how the job ended
-  bool json = false;    // on stdout, each as its line
+  std::shared_ptr<RankHosts> hosts = {};  // with `output`; shared with `wanted`, which asks it
+  bool events = false;                    // says what happens
+  bool result = false;                    // says how the job ended
+  bool json = false;                      // on stdout, each as its line
   LineOptions lines = {};
   OutputStart start = {};  // with from_the_start: of what is written already
 

@@ -35,6 +35,7 @@ void ViewerSession::close_group() {
 void ViewerSession::on_event(const JobEvent& event) {
   if (event.number != 0 && event.number <= last_event_) return;
   if (event.number != 0) last_event_ = event.number;  // without a number: it is in no journal, and not sent again
+  if (options_.hosts != nullptr) options_.hosts->on_event(event);
   const std::string words = announcer_.on_event(event);
   if (options_.events && !words.empty()) screen_.say(words);
   if (options_.json) write_json(event_json(event));

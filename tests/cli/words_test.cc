@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/announcer.h"
+#include "cli/rank_hosts.h"
 #include "cli/result_text.h"
 #include "cli/status_text.h"
 #include "cli/values.h"
@@ -180,6 +181,68 @@ TEST(ResultText, OfASuccessIsOneLineAndNothingIfQuiet) {
   EXPECT_EQ(result_text(verdict, place), "");
   verdict.left_behind = {"v2"};
   EXPECT_NE(result_text(verdict, place), "") << "what may be left behind is never kept quiet";
+}
+
+TEST(ResultText, HasALineForEachHostThatDidNotStartAndACommandForEachKindOfFailure) {
+  Verdict verdict;
+  verdict.exit_code = 69;
+  verdict.cause.kind = CauseKind::kStart;
+  verdict.cause.host = "n1";
+  verdict.cause.summary = "2 hosts did not start (n1, n22); n1: timeout (connect, after 10s): no answer";
+  verdict.cause.rule = "host does not start: a spare or a cold host; none is left: fail";
+  const auto refused = [](std::string host) {
+    return HostFailure{.host = std::move(host),
+                       .kind = "refused",
+                       .phase = "connect",
+                       .elapsed_milliseconds = 120,
+                       .message = "connecting to 10.0.0.7 port 22: \x1b[31mno",
+                       .again = "ssh -v 10.0.0.7"};
+  };
+  verdict.failed_hosts = {{.host = "n1",
+                           .kind = "timeout",
+                           .phase = "connect",
+                           .elapsed_milliseconds = 10'000,
+                           .message = "no answer",
+                           .again = ""},
+                          refused("n22"),
+                          refused("n23")};
+  verdict.failed_hosts_untold = 4;
+  EXPECT_EQ(result_text(verdict, {.job_id = "a-0001", .log_directory = "/l", .spec = ""}),
+            " result     failed (exit 69)   \n"
+            " root cause 2 hosts did not start (n1, n22); n1: timeout (connect, after 10s): no answer\n"
+            " rule       host does not start: a spare or a cold host; none is left: fail\n"
+            " hosts      7 have failed to start:\n"
+            "   │ HOST  WHAT     WHILE    AFTER  SAYS\n"
+            "   │ n1    timeout  connect  10s    no answer\n"
+            "   │ n22   refused  connect  120ms  connecting to 10.0.0.7 port 22: \\x1b[31mno\n"
+            "   │ n23   refused  connect  120ms  connecting to 10.0.0.7 port 22: \\x1b[31mno\n"
+            "   │ and 4 more: monarch events tells of each\n"
+            " to see     ssh -v 10.0.0.7\n"
+            " log        /l\n"
+            " try        monarch events a-0001   |   monarch status a-0001\n");
+  verdict.cause.kind = CauseKind::kRank;
+  EXPECT_EQ(result_text(verdict, {.job_id = "a-0001", .log_directory = "/l", .spec = ""}).find("hosts"),
+            std::string::npos)
+      << "another cause is not theirs";
+}
+
+TEST(RankHosts, FollowWhatEventsSayOfReplacedHosts) {
+  JobSpec spec;
+  spec.launch = LaunchLocal{.hosts = 4};
+  spec.meshes.emplace_back();
+  spec.meshes[0].name = "m";
+  spec.meshes[0].dims = {{"host", 2}, {"gpu", 2}};
+  spec.meshes[0].per_host_dims = 1;
+  RankHosts hosts(spec);
+  EXPECT_EQ(hosts.host_of({MeshId(0), Rank(3)}), "v2");
+  JobEvent first = event("host.replaced", "v3 takes the place of v2", Severity::kWarning, "v3");
+  first.details = {{"replaces", "v2"}, {"slot", "1"}};
+  JobEvent second = event("host.replaced", "v4 takes the place of v3", Severity::kWarning, "v4");
+  second.details = {{"replaces", "v3"}, {"slot", "1"}};
+  for (int twice = 0; twice < 2; ++twice) hosts.on_events({first, second});
+  EXPECT_EQ(hosts.host_of({MeshId(0), Rank(2)}), "v4");
+  EXPECT_EQ(hosts.host_of({MeshId(0), Rank(1)}), "v1");
+  EXPECT_EQ(hosts.host_of({MeshId(0), Rank(9)}), "?");
 }
 
 TEST(StatusText, SaysWhereItsFactsComeFrom) {
