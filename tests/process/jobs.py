@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import signal
 
 import harness
@@ -28,6 +29,13 @@ class JobTest(harness.MonarchTest):
     def program_job(self, program, hosts=2, slots=2, name="demo", mesh=None, **keys):
         one = {"dims": {"host": hosts, "slot": slots}, "program": program, **(mesh or {})}
         return self.spec(json.dumps({"version": 1, "job": name, "meshes": {"m": one}, **keys}, indent=1), f"{name}.yaml")
+
+    def planting(self, script):
+        """A MONARCH_WORKER whose guard runs `script` first, with JOB naming the job's folder."""
+        real = shlex.quote(harness.WORKER)
+        return self.write("worker", "#!/bin/sh\n[ $# = 0 ] || [ \"$1\" != keep ] && exec " + real + ' "$@"\n'
+                          "for word; do [ \"$last\" = --job-dir ] && JOB=$word; last=$word; done\n"
+                          + script + "\nexec " + real + ' "$@"\n', mode=0o755)
 
     def wait_for_marks(self, name, ranks, timeout=harness.DEADLINE_S):
         """Until each of the ranks (a number of them, or a list) made its mark; what they wrote: their pid in the shell."""

@@ -6,7 +6,6 @@ each file of a job, of which a real attacker knows the names as well as we do.
 
 import json
 import os
-import shlex
 import stat
 
 import harness
@@ -43,13 +42,6 @@ class Planted(jobs.JobTest):
     def assert_unharmed(self, path):
         self.assertEqual(self.read(path), VICTIM)
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o644)
-
-    def planting(self, script):
-        """A MONARCH_WORKER whose guard runs `script` first, with JOB naming the job's folder."""
-        real = shlex.quote(harness.WORKER)
-        return self.write("worker", "#!/bin/sh\n[ $# = 0 ] || [ \"$1\" != keep ] && exec " + real + ' "$@"\n'
-                          "for word; do [ \"$last\" = --job-dir ] && JOB=$word; last=$word; done\n"
-                          + script + "\nexec " + real + ' "$@"\n', mode=0o755)
 
     def run_with(self, script):
         return self.monarch("run", self.job("exit 0", hosts=1, slots=1), env={"MONARCH_WORKER": self.planting(script)})
