@@ -27,7 +27,8 @@ namespace monarch {
 struct JobCoreOptions {
   std::string job_id;
   std::map<std::string, std::string> shell = {};  // of the submitting shell, what $(env.NAME) names; in no journal
-  std::string log_directory;  // where a rank's error file goes: <log_directory>/<mesh>/<rank>.<generation>.error.json
+  std::string
+      log_directory;  // of hosts that tell none: error files go to <log_directory>/<mesh>/<rank>.<generation>.error.json
 };
 
 class JobCore {

@@ -28,6 +28,7 @@ void JobCore::on(const WorkerLaunched& event) {
   state.keeper_pid = event.reply.keeper_pid;
   state.inventory = event.reply.inventory;
   state.address = event.reply.host_address;
+  state.log_directory = event.reply.log_directory;
   learn_address(event.host);
   state.control_endpoint = event.control_endpoint;
   state.call_back_again = event.again;

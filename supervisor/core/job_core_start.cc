@@ -148,21 +148,23 @@ RankStart JobCore::rank_start(RankId id) const {
   const MeshSpec& spec = mesh_spec(id.mesh);
   const GangState& state = gang(id.mesh, spec.gang_of(id.rank));
   const MeshTexts& texts = texts_[id.mesh.value()];
-  const HostInventory& inventory = state_.hosts[placement_.host_of(id).value()].inventory;
+  const HostState& where = state_.hosts[placement_.host_of(id).value()];
+  const HostInventory& inventory = where.inventory;
+  const std::string& logs = where.log_directory.empty() ? options_.log_directory : where.log_directory;
   const auto port = [this](RankId whose, std::size_t index) { return port_of_rank(whose, index); };
-  const RankEnvInput input{.spec = spec_,
-                           .placement = placement_,
-                           .hosts = hosts_,
-                           .job_id = options_.job_id,
-                           .generation = state.generation,
-                           .master_port = master_port(state),
-                           .error_file = text(options_.log_directory, "/", spec.name, "/", id.rank.value(), ".",
-                                              state.generation.counter, ".error.json"),
-                           .shell = options_.shell,
-                           .port = port,
-                           .texts = &texts,
-                           .resources = &resources_,
-                           .inventory = &inventory};
+  const RankEnvInput input{
+      .spec = spec_,
+      .placement = placement_,
+      .hosts = hosts_,
+      .job_id = options_.job_id,
+      .generation = state.generation,
+      .master_port = master_port(state),
+      .error_file = text(logs, "/", spec.name, "/", id.rank.value(), ".", state.generation.counter, ".error.json"),
+      .shell = options_.shell,
+      .port = port,
+      .texts = &texts,
+      .resources = &resources_,
+      .inventory = &inventory};
   const ReferenceSources sources{
       .spec = spec_, .placement = placement_, .hosts = hosts_, .port = port, .shell = options_.shell};
   RankStart start{.rank = id};

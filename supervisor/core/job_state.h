@@ -46,7 +46,8 @@ struct HostState {
   std::int32_t keeper_pid = 0;
   std::uint64_t incarnation = 0;
   HostInventory inventory;
-  std::string address;  // numeric, as its worker told it; for a host of which the pool knows none
+  std::string address;        // numeric, as its worker told it; for a host of which the pool knows none
+  std::string log_directory;  // on that host: where its ranks' output and error files lie
   Instant launched_at;
   std::string control_endpoint;          // where its worker was told to call back
   std::string call_back_again;           // a command that tries it by hand; may be empty

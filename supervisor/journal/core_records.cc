@@ -31,8 +31,8 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
   return codec::read(reader, unused);
 }
 
-MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, launched_at, control_endpoint,
-               call_back_again, failure, wedged, shutdown_told, lost_because, deadline);
+MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
+               control_endpoint, call_back_again, failure, wedged, shutdown_told, lost_because, deadline);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes);
 MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty);
 MONARCH_FIELDS(HostPorts, held, ports);

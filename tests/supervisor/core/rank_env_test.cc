@@ -111,7 +111,9 @@ TEST(RankEnvironment, KnowsTheAddressOfARealHostOnlyAtTheStart) {
   const JobSpec spec = on_two_machines();
   for (const EnvVariable& variable : variables_of(spec, {MeshId(0), Rank(3)})) {
     EXPECT_EQ(variable.at_start, variable.name == "MASTER_ADDR") << variable.name;
-    if (variable.name == "MONARCH_HOST") EXPECT_EQ(variable.value, "gpu2");
+    if (variable.name == "MONARCH_HOST") {
+      EXPECT_EQ(variable.value, "gpu2");
+    }
   }
 }
 
