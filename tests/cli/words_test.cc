@@ -221,7 +221,7 @@ TEST(ResultText, HasALineForEachHostThatDidNotStartAndACommandForEachKindOfFailu
             " log        /l\n"
             " try        monarch events a-0001   |   monarch status a-0001\n");
   verdict.cause.kind = CauseKind::kRank;
-  EXPECT_EQ(result_text(verdict, {.job_id = "a-0001", .log_directory = "/l", .spec = ""}).find("hosts"),
+  EXPECT_EQ(result_text(verdict, {.job_id = "a-0001", .log_directory = "/l", .spec = ""}).find(" hosts  "),
             std::string::npos)
       << "another cause is not theirs";
 }
