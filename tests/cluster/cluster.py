@@ -25,7 +25,7 @@ from host import HOME
 # What a host may keep of a job: the worker for the next one, and logs.
 KEPT = (HOME + "/.cache/monarch/worker/", HOME + "/.local/state/monarch/hosts/")
 # Where nothing of a job may stay, and what is there without one.
-WATCHED, BELONGS = ("/tmp", "/run", "/dev/shm", "/var/tmp", HOME), ("/run/sshd.pid", HOME + "/.ssh/")
+WATCHED, BELONGS = ("/tmp", "/run", "/dev/shm", "/var/tmp", HOME), ("/run/sshd.pid", HOME + "/.ssh/", HOME + "/.bashrc")
 
 
 class _OnHost(harness.Running):

@@ -29,6 +29,7 @@ def change_key(host):
         path = os.path.join(folder, "key")
         subprocess.run(["/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
         host.write("/etc/ssh/ssh_host_ed25519_key", read(path), 0o600)
+        host.write("/etc/ssh/ssh_host_ed25519_key.pub", read(path + ".pub"))
     host.restart_sshd()
 
 

@@ -171,6 +171,7 @@ def _files(host):
             lines = ["root:*:19000:0:99999:7:::\n" if line.startswith("root:") else line for line in file]
         _write("/etc/shadow", "".join(lines), 0o640)
         _write("/etc/ssh/ssh_host_ed25519_key", host["host_key"], 0o600)
+        _write("/etc/ssh/ssh_host_ed25519_key.pub", host["public_key"])
         _write("/etc/ssh/sshd_config", _SSHD + host["sshd_config"])
 
 

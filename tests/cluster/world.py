@@ -181,6 +181,7 @@ class World:
                          "known_hosts": self.known_hosts()}
         return {"name": host.name, "address": host.address, "mac": host.mac, "cgroup": host.cgroup,
                 "hosts_file": "127.0.0.1 localhost\n" + names, "ssh_files": ssh_files, "host_key": self._keys[host.name][0],
+                "public_key": self._keys[host.name][1],
                 "read_only": [ROOT, BUILD] if login else [ROOT], "hidden": [] if login else [BUILD],
                 "shared": self._shared if login else [], **dataclasses.asdict(host.options)}
 
