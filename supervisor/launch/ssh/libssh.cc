@@ -91,7 +91,6 @@ MONARCH_FORWARD(int, ssh_options_set, (ssh_session session, ssh_options_e option
                 (session, option, value))
 MONARCH_FORWARD(void, ssh_set_blocking, (ssh_session session, int blocking), (session, blocking))
 MONARCH_FORWARD(int, ssh_connect, (ssh_session session), (session))
-MONARCH_FORWARD(void, ssh_disconnect, (ssh_session session), (session))
 MONARCH_FORWARD(const char*, ssh_get_error, (void* of), (of))
 MONARCH_FORWARD(int, ssh_get_poll_flags, (ssh_session session), (session))
 MONARCH_FORWARD(const char*, ssh_get_serverbanner, (ssh_session session), (session))

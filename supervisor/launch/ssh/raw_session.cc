@@ -89,10 +89,9 @@ std::string wait_end_text(WaitEnd end, Duration limit) {
   return "";
 }
 
-RawSession::~RawSession() {
-  if (ssh_is_connected(handle_) != 0) ssh_disconnect(handle_);
-  ssh_free(handle_);
-}
+// WARNING: ssh_disconnect() forgets a socket that was given by SSH_OPTIONS_FD and does not close it, so that the connection and the
+// server's session outlive this one (libssh 0.10.6, client.c). ssh_free() closes it, and the server takes that for what it is.
+RawSession::~RawSession() { ssh_free(handle_); }
 
 std::string RawSession::error() const { return printable(ssh_get_error(handle_)); }
 

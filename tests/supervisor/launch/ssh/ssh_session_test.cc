@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -72,6 +74,17 @@ TEST_F(SshSessionTest, LogsInByAKeyFileAndTellsTheAddressThatReachedTheHost) {
   const auto address = std::get<std::unique_ptr<SshSession>>(opened)->local_address();
   ASSERT_TRUE(address.ok());
   EXPECT_EQ(*address, "127.0.0.1");
+}
+
+TEST_F(SshSessionTest, ClosesItsConnectionWhenItEnds) {
+  const auto descriptors = [] {
+    const auto all = std::filesystem::directory_iterator("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  let_in(target_);  // what libraries open once is open from here on
+  const auto before = descriptors();
+  let_in(target_);
+  EXPECT_EQ(descriptors(), before);
 }
 
 TEST_F(SshSessionTest, LogsInByTheKeyOfAnAgent) {
