@@ -46,7 +46,13 @@ void Forward::watch(std::vector<pollfd>& watched) const {
 
 void Forward::carry() {
   raw().carry();
-  while (near_.valid() && (carry_out() || carry_in())) continue;
+  for (;;) {
+    const std::uint64_t read = raw().bytes_read();
+    const bool went_out = near_.valid() && carry_out();
+    const bool came_in = near_.valid() && carry_in();
+    // One of the two may have read what lets the other go on: a window that grew, bytes of the channel.
+    if (!went_out && !came_in && raw().bytes_read() == read) return;
+  }
 }
 
 // Whether anything moved.

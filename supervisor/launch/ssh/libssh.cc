@@ -94,6 +94,8 @@ MONARCH_FORWARD(int, ssh_connect, (ssh_session session), (session))
 MONARCH_FORWARD(const char*, ssh_get_error, (void* of), (of))
 MONARCH_FORWARD(int, ssh_get_poll_flags, (ssh_session session), (session))
 MONARCH_FORWARD(const char*, ssh_get_serverbanner, (ssh_session session), (session))
+MONARCH_FORWARD(void, ssh_set_counters, (ssh_session session, ssh_counter socket, ssh_counter packets),
+                (session, socket, packets))
 MONARCH_FORWARD(int, ssh_is_connected, (ssh_session session), (session))
 
 MONARCH_FORWARD(int, ssh_get_server_publickey, (ssh_session session, ssh_key* key), (session, key))

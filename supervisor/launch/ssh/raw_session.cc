@@ -89,6 +89,15 @@ std::string wait_end_text(WaitEnd end, Duration limit) {
   return "";
 }
 
+struct RawSession::Counters {
+  ssh_counter_struct socket{};
+};
+
+RawSession::RawSession(ssh_session_struct* handle, int socket, std::unique_ptr<Forward> below)
+    : counters_(std::make_unique<Counters>()), handle_(handle), socket_(socket), below_(std::move(below)) {
+  ssh_set_counters(handle_, &counters_->socket, nullptr);
+}
+
 // WARNING: ssh_disconnect() forgets a socket that was given by SSH_OPTIONS_FD and does not close it, so that the connection and the
 // server's session outlive this one (libssh 0.10.6, client.c). ssh_free() closes it, and the server takes that for what it is.
 RawSession::~RawSession() { ssh_free(handle_); }
@@ -96,6 +105,8 @@ RawSession::~RawSession() { ssh_free(handle_); }
 std::string RawSession::error() const { return printable(ssh_get_error(handle_)); }
 
 bool RawSession::connected() const { return ssh_is_connected(handle_) != 0; }
+
+std::uint64_t RawSession::bytes_read() const { return counters_->socket.in_bytes; }
 
 void RawSession::watch(std::vector<pollfd>& watched, bool reads) const {
   const bool writes = (ssh_get_poll_flags(handle_) & SSH_WRITE_PENDING) != 0;

@@ -9,6 +9,7 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -40,6 +41,10 @@ class RawSession {
   std::string error() const;  // libssh's last words
   bool connected() const;
 
+  // How much was read from the socket so far. Any call of libssh's may read, and what it read may be for another: who would wait because
+  // nothing moved looks again first if this has changed since it began to look.
+  std::uint64_t bytes_read() const;
+
   // Until libssh has something to do; meanwhile what lies below is carried.
   WaitEnd wait(const Patience& patience);
   // The same by somebody else's poll(2): what to look at, and what to do after it.
@@ -58,8 +63,9 @@ class RawSession {
   }
 
  private:
-  RawSession(ssh_session_struct* handle, int socket, std::unique_ptr<Forward> below)
-      : handle_(handle), socket_(socket), below_(std::move(below)) {}
+  struct Counters;
+  RawSession(ssh_session_struct* handle, int socket, std::unique_ptr<Forward> below);
+  std::unique_ptr<Counters> counters_;  // libssh writes to them
   ssh_session_struct* handle_;
   int socket_;                      // libssh's, from the start of the exchange
   std::unique_ptr<Forward> below_;  // where the host is reached through another

@@ -97,10 +97,18 @@ Result<SshOutput> SshChannel::read_some() {
   return output;
 }
 
-Status SshChannel::wait(const Patience& patience) { return waited(session_.wait(patience), "waiting for the host"); }
+// WARNING: each call of libssh's handles whatever packets have come: reading standard output may take in a window that grew, or bytes of
+// standard error, and no further event on the socket tells of them.
+Status SshChannel::wait(const Patience& patience) {
+  const bool read_since = session_.bytes_read() != looked_at_;
+  looked_at_ = session_.bytes_read();
+  if (read_since) return {};
+  return waited(session_.wait(patience), "waiting for the host");
+}
 
 Status SshChannel::send_eof() {
-  if (ssh_channel_send_eof(channel_) != SSH_OK) return gone("ending a command's input");
+  // SSH_AGAIN: it is queued behind what the socket has not taken yet.
+  if (ssh_channel_send_eof(channel_) == SSH_ERROR) return gone("ending a command's input");
   return {};
 }
 

@@ -5,6 +5,7 @@
 //
 // Thread: the session's. Lifetime: ends before the session that made it.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +42,7 @@ class SshChannel {
   // How many of the bytes are on their way; less than all: more goes after a wait().
   Result<std::size_t> write_some(std::string_view bytes);
   Result<SshOutput> read_some();
-  // Until one of the two may get further.
+  // Until one of the two may get further; at once if either read something from the connection since the last wait().
   Status wait(const Patience& patience);
 
   // The far side reads the end of its input.
@@ -57,6 +58,7 @@ class SshChannel {
 
   RawSession& session_;
   ssh_channel_struct* channel_;
+  std::uint64_t looked_at_ = 0;  // RawSession::bytes_read() as of the last wait()
 };
 
 }  // namespace monarch
