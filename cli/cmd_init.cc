@@ -63,7 +63,7 @@ void keep_folder(Translation& translation, const std::string& path) {
 std::string in_path(std::string_view search_path, const std::string& name) {
   for (bool more = true; more;) {
     const std::size_t colon = search_path.find(':');
-    const std::string file = text(search_path.substr(0, colon), "/", name);
+    std::string file = text(search_path.substr(0, colon), "/", name);
     const UniqueFd there(::open(file.c_str(), O_PATH | O_CLOEXEC));
     struct stat status {};
     if (there.valid() && ::fstat(there.get(), &status) == 0 && S_ISREG(status.st_mode)) return file;

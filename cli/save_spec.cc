@@ -36,7 +36,7 @@ Status save_spec(const std::string& path, const WholeSpec& spec) {
   const std::string words = moved_spec(spec.text, {.from = spec.directory, .to = folder});
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666));
   if (fd.valid()) {
-    const Status written = write_all(fd.get(), words, what);
+    Status written = write_all(fd.get(), words, what);
     if (!written.ok()) (void)::unlink(path.c_str());  // half a spec is worse than none; what failed is said
     return written;
   }

@@ -33,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& [name, value] : mesh.env) {
     bool asked = false;
     for (const auto& [wanted, word] : translation.env) asked = asked || (wanted == name && word.text == value);
+    for (const auto& [wanted, place] : translation.place) asked = asked || (wanted == name && place == value);
     MONARCH_ASSERT(asked);
   }
   return 0;

@@ -79,7 +79,7 @@ class Forks(users.UserTest):
         # Of the user's processes all count, whoever started them: the limit leaves room for others that run meanwhile.
         run = self.start_program(*self.prefix, "/bin/bash", "-c", f"ulimit -Su 600; exec {self.program} run {spec}")
         self.wait_for_marks("there", 1, timeout=60)
-        self.assertIn("Resource temporarily unavailable", run.out)
+        run.wait_for_out("Resource temporarily unavailable")
         self.assertEqual([(h["phase"], h["daemon_starts"]) for h in self.status()["hosts"]], [("ready", 1)])
         self.write("go", "")
         self.end_of(run, 7, timeout=60)

@@ -165,6 +165,7 @@ class KeeperTest : public ProcessTest {
   std::map<Incarnation, std::size_t> reports_heard_;
   std::map<Incarnation, std::vector<UniqueFd>> pipes_;
   std::optional<Reserved> reserved_;
+  std::optional<std::uint32_t> left_;  // told that all it kept has ended
 
  private:
   UniqueFd receive_descriptor() {
@@ -205,6 +206,7 @@ class KeeperTest : public ProcessTest {
         return;
       case MessageType::kKeeperPipes: pipes_[about] = std::move(fds); return;
       case MessageType::kReserved: reserved_ = decode_payload<Reserved>(frame.payload).value(); return;
+      case MessageType::kKeeperEnded: left_ = decode_payload<KeeperEnded>(frame.payload).value().left; return;
       default: ADD_FAILURE() << "a keeper sends no message of type " << frame.header.type;
     }
   }

@@ -191,8 +191,11 @@ TEST_P(KeeperOf, KillsWhatIsLeftAtAShutdownAndExitsAsItWasTold) {
   begin();
   run(start_order({"trap '' TERM; touch " + path("up") + "; while :; do sleep 0.01; done"}));
   ASSERT_TRUE(await_file("up"));
+  EXPECT_FALSE(left_);
   send(MessageType::kKeeperShutdown, encode_payload(KeeperShutdown{0}));
   ASSERT_TRUE(await_phase(0, RankPhase::kEnded));
+  ASSERT_TRUE(until([this] { return left_.has_value(); }));
+  EXPECT_EQ(*left_, 0U);
   exit_door(0);
   EXPECT_EQ(end_of(keeper_).value, 0);
 }
