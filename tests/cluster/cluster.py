@@ -11,10 +11,12 @@ The test's folder is login's too, at the same path, so that its files (state, wo
 have it: ranks run in /tmp there, and their marks are looked for on every host. Binaries of the build are on login alone.
 """
 
+import functools
 import glob
 import os
 import subprocess
 import sys
+import tempfile
 
 import harness
 import jobs
@@ -26,6 +28,18 @@ from host import HOME
 KEPT = (HOME + "/.cache/monarch/worker/", HOME + "/.local/state/monarch/hosts/")
 # Where nothing of a job may stay, and what is there without one.
 WATCHED, BELONGS = ("/tmp", "/run", "/dev/shm", "/var/tmp", HOME), ("/run/sshd.pid", HOME + "/.ssh/", HOME + "/.bashrc")
+
+
+@functools.cache
+def ssh_is_built():
+    """Whether the build takes a spec with `launch: ssh`."""
+    spec = "version: 1\njob: a\nlaunch: {ssh: {hosts: [h1]}}\nmeshes: {m: {dims: {slot: 1}, program: [/bin/true]}}\n"
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(spec)
+        file.flush()
+        asked = subprocess.run([harness.MONARCH, "validate", file.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               check=False, timeout=harness.DEADLINE_S)
+    return b"cannot do that yet" not in asked.stdout
 
 
 class _OnHost(harness.Running):
@@ -72,8 +86,13 @@ class ClusterTest(jobs.JobTest):
 
     # Specs.
 
+    def needs_ssh(self):
+        if not ssh_is_built():
+            self.skipTest("this build does not know launch.ssh")
+
     def ssh_job(self, script, hosts=2, slots=2, pool=None, ssh=None, **keys):
         """Path of a spec as of JobTest.job(), on h1 and up; `pool` names the hosts instead, `ssh` adds to launch.ssh."""
+        self.needs_ssh()
         pool = pool or [host.name for host in self.w.hosts]
         mesh = {"workdir": "/tmp", **keys.pop("mesh", {})}
         return self.job(script, hosts, slots, mesh=mesh, launch={"ssh": {"hosts": pool, **(ssh or {})}}, **keys)
