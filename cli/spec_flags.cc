@@ -94,7 +94,9 @@ std::vector<Flag> overlay_flags() {
            .value = "PATH=VALUE",
            .help = "set one key, such as supervision.lease=8s, after all files",
            .repeatable = true},
-          {.name = "launch", .value = "WHERE", .help = "instead of `launch`: local, or local:N for N virtual hosts"}};
+          {.name = "launch",
+           .value = "WHERE",
+           .help = "instead of `launch`: local, local:N for N virtual hosts, or ssh:HOSTS"}};
 }
 
 Flag mesh_flag() { return {.name = "mesh", .value = "MESH", .help = "whose program gets what follows `--`"}; }

@@ -74,7 +74,7 @@ std::vector<std::string_view> keys_below(std::string_view path) {
 }
 
 bool is_taken(std::string_view path, UnbuiltKeys unbuilt) {
-  constexpr std::string_view kRead = "launch.ssh|control.address|control.ports|network.interface|network.ports";
+  constexpr std::string_view kRead = "network.interface|network.ports";
   const KeyRow* row = find_row(path);
   return row != nullptr && (row->unbuilt.empty() || (unbuilt == UnbuiltKeys::kTake && word_in(kRead, path)));
 }

@@ -159,17 +159,6 @@ TEST(HostsFile, ShowsItsOwnLines) {
       << "shown where it is named";
 }
 
-TEST(HostsFile, IsNotReadForASpecThatIsRefused) {
-  SpecSurroundings refusing = around();
-  refusing.unbuilt = UnbuiltKeys::kRefuse;
-  refusing.read_hosts = [](const std::string&) -> Result<std::string> {
-    ADD_FAILURE() << "was read";
-    return std::string();
-  };
-  const std::string yaml = around_top("launch: {ssh: {hosts_file: hosts.txt}}\n");
-  EXPECT_EQ(ids(load_spec({.name = "s", .text = yaml, .directory = "/"}, refusing)), std::vector<std::string>{"E0401"});
-}
-
 TEST(MovedSpec, FindsTheFilesOfSshAgain) {
   const std::string moved =
       moved_spec("launch: {ssh: {identity: id, known_hosts: ../k, config: none}}\n", {.from = "/a/c", .to = "/b"});

@@ -60,18 +60,6 @@ TEST(ProgramSpec, RefusesWhatDoesNotSpread) {
   EXPECT_EQ(shape(line("", "n[1-2000]", true)), "E0307 1:4");
 }
 
-TEST(ProgramSpec, ReachesNoOtherMachineYet) {
-  const auto made = spec_of_program(line("8", "a,b"));
-  ASSERT_TRUE(std::holds_alternative<SpecOutcome>(made));
-  EXPECT_EQ(render(std::get<SpecOutcome>(made)),
-            "error[E0401]: this build cannot do that yet: ranks on other machines\n"
-            " --> command line:1:4\n"
-            "  |\n"
-            "1 | -H a,b\n"
-            "  |    ^^^ needs SSH, which is not built\n"
-            "  = help: `--launch local` runs them on virtual hosts of this machine\n");
-}
-
 TEST(ProgramSpec, ReachesOtherMachinesBySsh) {
   ProgramLine wanted = line("8", "node[01-02],a");
   wanted.size = FlagText{.text = "-n 6", .begin = 3};
