@@ -54,8 +54,8 @@ TEST(Resources, StartAnewOnEachMachine) {
   const Resources resources(spec, placement);
   EXPECT_EQ(resources.gpus_of({MeshId(1), Rank(0)}).first, 2U) << "two meshes on one machine share it";
   EXPECT_EQ(resources.gpus_of({MeshId(0), Rank(2)}).first, 0U);
-  EXPECT_EQ(resources.lacking(HostId(1), MeshId(0), machine(4, 2)), "");
-  EXPECT_NE(resources.lacking(HostId(0), MeshId(1), machine(4, 2)), "");
+  EXPECT_EQ(resources.lacking({MeshId(0), Rank(2)}, machine(4, 2)), "");
+  EXPECT_NE(resources.lacking({MeshId(1), Rank(0)}, machine(4, 2)), "");
   EXPECT_EQ(resources.binding_of({MeshId(0), Rank(3)}, machine(8, 2)).first_cpu, 4U) << "the second of two there";
   EXPECT_EQ(resources.binding_of({MeshId(0), Rank(1)}, machine(9, 4)).first_cpu, 3U) << "the second of three there";
 }
