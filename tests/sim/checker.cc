@@ -55,8 +55,7 @@ void Checker::forked(RankProcess& process) {
         text("a second process of ", name_of(key), " on host ", process.host.value()));
   highest_[key.rank] = key.generation;
   check(started_.contains(key), "I5", text(name_of(key), " was forked and never journalled"));
-  const auto slot = slot_hosts_.find(slot_of(key.rank));
-  check(slot != slot_hosts_.end() && slot->second == process.host, "slots",
+  check(started_.at(key) == process.host, "slots",
         text(name_of(key), " was forked on host ", process.host.value(), ", which does not have its slot"));
   check_order_of_start(key.rank);
   processes_[key.rank].push_back(&process);

@@ -92,7 +92,7 @@ class Checker {
     std::uint64_t unread = 0;
     bool joined = false;
     bool heard = false;                     // its hello was read
-    bool out = false;                       // it failed, was lost or has ended
+    std::optional<Ticket> out;              // the record with which it failed, was lost or ended
     std::optional<Ticket> named;            // the record with which it failed to start: the verdict has to name it
     std::optional<Instant> last_good_beat;  // read, on the supervisor's clock
     std::uint32_t launches = 0;
@@ -112,7 +112,8 @@ class Checker {
   // checker_slots.cc
   std::uint32_t slot_of(RankId rank) const;
   void learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions);
-  void check_starts(const std::vector<Action>& actions, const JobCore& core);
+  bool is_out(const HostAccount& host, Term term) const;
+  void check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core);
   void check_slot(const SendStart& start);
   void check_failed_hosts(const Verdict& verdict, const JobCore& core) const;
   void watch_lease(RankProcess& process);
@@ -138,13 +139,13 @@ class Checker {
   std::set<RankId> ready_;                      // some process of it was
   Placement slots_;                             // of the scenario, before anything is replaced
   std::map<std::uint32_t, HostId> slot_hosts_;  // as START has said
-  std::map<std::pair<MeshId, GangId>, Generation> started_gangs_;
+  std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> started_gangs_;
   Stages stages_;  // of the scenario, whatever the core was fed with
   Term highest_term_;
   std::map<Term, std::uint64_t> durable_;
   std::map<Command, Ticket> commands_;
   std::map<Incarnation, Ticket> recorded_ends_;
-  std::set<Incarnation> started_;
+  std::map<Incarnation, HostId> started_;  // where START said
   std::optional<Ticket> finished_;
   std::string
       decided_;  // the reason of the verdict that was judged last; another may follow where that was not durable

@@ -70,7 +70,7 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     if (const auto command = command_of(core, action)) commands_.try_emplace(*command, here);
     if (std::holds_alternative<FinishJob>(action)) finished_ = here;
     if (const auto* start = std::get_if<SendStart>(&action)) {
-      for (const RankStart& rank : start->message.ranks) started_.insert({rank.rank, start->message.generation});
+      for (const RankStart& rank : start->message.ranks) started_[{rank.rank, start->message.generation}] = start->host;
     }
   }
   if (core.state().verdict && core.state().verdict->reason != decided_) {
@@ -78,7 +78,7 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     check_decision(*core.state().verdict, core);
   }
   learn_of_hosts(here, event, actions);
-  check_starts(actions, core);
+  check_starts(here, actions, core);
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
     // Said again after a late beat that still knew it alive: what was durable stays so.

@@ -19,34 +19,46 @@ void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const s
     });
   };
   if (const auto* joined = std::get_if<WorkerJoined>(&event)) account(joined->host).joined = true;
-  if (const auto* ended = std::get_if<WorkerEnded>(&event)) account(ended->host).out = true;
+  const auto is_out_from_here = [&](HostId host) {
+    if (!is_out(account(host), here.first)) account(host).out = here;
+  };
+  if (const auto* ended = std::get_if<WorkerEnded>(&event)) is_out_from_here(ended->host);
   for (const Action& action : actions) {
-    if (const auto* destroy = std::get_if<DestroyWorker>(&action)) account(destroy->host).out = true;
+    if (const auto* destroy = std::get_if<DestroyWorker>(&action)) is_out_from_here(destroy->host);
   }
   // One that was destroyed meanwhile has not failed by itself.
   const auto* failed = std::get_if<WorkerLaunchFailed>(&event);
   if (failed != nullptr && destroyed(failed->host)) account(failed->host).named = here;
 }
 
+// What a supervisor decided and never made durable is as if it had not been, for the next one.
+bool Checker::is_out(const HostAccount& host, Term term) const {
+  return host.out && (host.out->first == term || is_durable(*host.out));
+}
+
 // A gang starts as a whole, on hosts that have all said hello and are not out.
-void Checker::check_starts(const std::vector<Action>& actions, const JobCore& core) {
+void Checker::check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core) {
   std::map<std::pair<MeshId, GangId>, std::size_t> ranks;
   for (const Action& action : actions) {
     const auto* start = std::get_if<SendStart>(&action);
     if (start == nullptr) continue;
     ranks[{start->message.mesh, start->message.gang}] += start->message.ranks.size();
     const HostAccount& where = account(start->host);
-    check(where.heard && !where.out, "slots",
+    const bool out = is_out(where, here.first);
+    check(where.heard && !out, "slots",
           text("mesh ", start->message.mesh.value(), " starts on host ", start->host.value(), ", which ",
-               where.out ? "is out" : "has not joined"));
+               out ? "is out" : "has not joined"));
   }
   for (const auto& [gang, count] : ranks) {
     check(count == slots_.range_of(gang.first, gang.second).count, "slots",
           text("gang ", gang.second.value(), " of mesh ", gang.first.value(), " starts with ", count, " ranks"));
     const Generation generation = core.state().meshes[gang.first.value()].gangs[gang.second.value()].generation;
-    const auto [before, first] = started_gangs_.try_emplace(gang, generation);
-    check(first || before->second == generation, "slots",
+    const auto [before, first] = started_gangs_.try_emplace(gang, generation, here);
+    const auto& [started, when] = before->second;
+    const bool lost = when.first != here.first && !is_durable(when);
+    check(first || lost || started == generation, "slots",
           text("gang ", gang.second.value(), " of mesh ", gang.first.value(), " is started a second time"));
+    if (lost) before->second = {generation, here};
   }
 }
 

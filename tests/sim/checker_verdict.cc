@@ -36,7 +36,7 @@ void Checker::check_decision(const Verdict& verdict, const JobCore& core) const 
   // It may not come up: then nothing that waits for it, which is all that is no sidecar, can have begun.
   check(verdict.cause.kind == CauseKind::kStart, "sidecar",
         text("sidecar ", mesh->name, " decides while others are undecided: ", verdict.reason));
-  for (const Incarnation& key : started_) {
+  for (const auto& [key, host] : started_) {
     check(meshes[key.rank.mesh.value()].sidecar, "sidecar",
           text("mesh ", key.rank.mesh.value(), " had begun when sidecar ", mesh->name, " failed the start"));
   }
