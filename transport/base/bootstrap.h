@@ -28,7 +28,10 @@ struct Bootstrap {
   Duration heartbeat = Duration::seconds(1);
   Duration suspect_after = Duration::seconds(3);
   Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
-  std::string host_address;        // numeric, of this host; empty: that from which it reaches the control endpoint
+  // Numeric, of this host; empty: that from which it reaches the control endpoint. If that is its own loopback, a tunnel's, the address
+  // at which its user logged in counts before.
+  std::string host_address;
+  std::string interface;           // of this host, whose address counts before those; empty: none is asked for
   std::string socket_directory;    // 0700: the doors of its ranks; short (107 bytes a path)
   bool copied = false;             // the supervisor keeps a copy of all output: nothing of it is skipped
   bool login_environment = false;  // ranks begin with what a login has, not with all that the launcher's shell had
@@ -47,6 +50,13 @@ struct HostInventory {
   bool operator==(const HostInventory&) const = default;
 };
 
+// Why it could not start, where more than its words is to be known of that.
+enum class BootstrapRefusal : std::uint8_t {
+  kOther,
+  kInterface,  // this host has no such interface as the bootstrap names
+};
+constexpr BootstrapRefusal monarch_enum_max(BootstrapRefusal) { return BootstrapRefusal::kInterface; }
+
 // What it answers on its standard output, one frame, before it closes it.
 struct BootstrapReply {
   std::string public_key;  // z85
@@ -55,9 +65,10 @@ struct BootstrapReply {
   std::string version;
   std::string error;  // not empty: it could not start, and this is why
   HostInventory inventory;
-  std::string host_address;   // numeric; empty: none is known
-  std::string log_directory;  // where the output of its ranks lies
-  std::string architecture;   // as `uname -m` says it
+  std::string host_address;                             // numeric; empty: none is known
+  std::string log_directory;                            // where the output of its ranks lies
+  std::string architecture;                             // as `uname -m` says it
+  BootstrapRefusal refusal = BootstrapRefusal::kOther;  // meaningful with an error
 };
 
 // What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper makes the first

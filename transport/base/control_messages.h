@@ -36,9 +36,12 @@ enum class MessageType : std::uint16_t {
   kSignal = 20,
   kShutdown = 21,
   kTell = 22,
+  kTakeStacks = 26,  // see stack_messages.h
+  kCommitAnswer = 28,
   // worker → supervisor, bulk port
   kOutput = 32,
   kOutputGone = 33,
+  kStacks = 36,  // and keeper → daemon
   // supervisor → worker, bulk port
   kOutputFrom = 40,
   // keeper → guarded process
@@ -47,7 +50,7 @@ enum class MessageType : std::uint16_t {
   kKeeperPing = 50,
   kKeeperChanged = 51,
   kKeeperEnded = 52,
-  // guarded process → keeper (and kReserve, kStart, kStop, kSignal, kTell as above; the keeper answers kReserved)
+  // guarded process → keeper (and kReserve, kStart, kStop, kSignal, kTell, kCommitAnswer as above; the keeper answers kReserved)
   kKeeperPong = 64,
   kKeeperStash = 65,
   kKeeperLease = 66,
@@ -60,6 +63,9 @@ enum class MessageType : std::uint16_t {
   kStatusRequest = 81,
   kStopRequest = 82,
   kSignalRequest = 83,
+  kOperatorRequest = 84,
+  kStacksRequest = 90,
+  kHoldRequest = 92,
   // supervisor → viewer
   kEvent = 96,
   kViewerOutput = 97,
@@ -67,6 +73,19 @@ enum class MessageType : std::uint16_t {
   kVerdict = 99,
   kAccepted = 100,
   kRefused = 101,
+  kRankStacks = 106,
+  // who launches the hosts of a supervisor elsewhere; see launch_messages.h
+  kStartThere = 112,
+  kStartedThere = 113,
+  kLauncherHello = 114,
+  kHostLaunched = 115,
+  kHostNotLaunched = 116,
+  kHostEnded = 117,
+  kLauncherWelcome = 120,
+  kLaunchHost = 121,
+  kEndHost = 122,
+  kHostSaidGoodbye = 123,
+  kLeaveLauncher = 124,
 };
 
 // How a rank's process stands on its host. States only move down this list within one generation.
@@ -122,12 +141,33 @@ struct TalkDrops {
   bool operator==(const TalkDrops&) const = default;
 };
 
+// Why a rank that should run does not, though nobody here wants that.
+enum class Standstill : std::uint8_t {
+  kNone,
+  kStopped,  // by a signal
+  kTraced,   // a debugger holds it
+  kFrozen,   // with its cgroup
+  kWaiting,  // in one uninterruptible wait for long: a disk or a network file system
+};
+constexpr Standstill monarch_enum_max(Standstill) { return Standstill::kWaiting; }
+
+inline constexpr std::size_t kCommitWhatBytes = 128;  // a longer one is refused
+
+// A rank has written a checkpoint and asks that it count. It goes with the beats until it is answered.
+struct CommitRequest {
+  std::uint64_t number = 0;  // of the incarnation's questions
+  std::uint64_t step = 0;
+  std::string what = {};  // a digest or a name, as the rank said it; printable ASCII
+  bool whole = false;     // it speaks for all ranks of its gang
+  bool operator==(const CommitRequest&) const = default;
+};
+
 struct RankReport {
   RankId rank;
   Generation generation;
   RankPhase phase = RankPhase::kGated;
   std::int32_t pid = 0;
-  bool held = false;   // frozen at the end of its lease (orphan: hold), or stopped by a signal
+  bool held = false;   // frozen at the end of its lease (orphan: hold)
   Instant started_at;  // the host's boot clock; of the fork
   Instant ended_at;    // of the reaping; meaningful once end.kind is set
   RankEnd end;
@@ -138,6 +178,8 @@ struct RankReport {
   RankProgress progress;
   TalkDrops talk_drops;
   std::uint32_t error_bytes = 0;  // of its error file, once the output is complete; Bootstrap::copied hosts alone
+  Standstill standstill = Standstill::kNone;
+  std::optional<CommitRequest> commit;  // that is not answered
 };
 
 // First message of every new link, and the answer to a resync. Names what the worker is.
@@ -183,6 +225,9 @@ struct Reserve {
   std::uint32_t count = 1;           // ports of the keeper's choice
   std::vector<std::uint16_t> fixed;  // and these
   std::vector<std::string> gpus;     // their UUIDs
+  std::uint16_t first_port = 0;      // the keeper's choice is among these; 0: any
+  std::uint16_t last_port = 0;
+  std::vector<std::uint16_t> spared;  // but none of these
 };
 
 struct Reserved {
@@ -227,7 +272,7 @@ struct RankStart {
   RankId rank;
   std::map<std::string, std::string> env;  // of this rank alone; wins over Start::env
   std::vector<std::string> program;        // argv of this rank alone; empty: Start's
-  std::string workdir;                     // empty: Start's
+  std::string workdir;                     // empty: Start's; relative: below this host's tree of the workspace
   std::vector<std::uint16_t> ports;        // reserved ones that are its own: released when it is executed
   std::uint16_t ready_port = 0;            // Start::ready kTcp: one of them
   RankBinding binding;
@@ -274,6 +319,16 @@ struct Tell {
   std::vector<RankId> ranks;
   Generation generation;
   std::string json;  // one object
+};
+
+// What became of a rank's CommitRequest: it is durable, or it does not count. Said again for as long as beats ask.
+struct CommitAnswer {
+  RankId rank;
+  Generation generation;
+  std::uint64_t number = 0;
+  bool committed = false;
+  std::string why = {};               // where it is not
+  std::optional<std::uint64_t> gang;  // where it is: the newest step that all ranks of its gang have committed
 };
 
 // Kill what is left, remove the worker's state but for logs, exit 0.

@@ -11,11 +11,11 @@
 
 namespace monarch {
 
-// Makes what is missing of an absolute path, each 0700. What is there stays as it is.
+// Makes what is missing of an absolute path, each 0700. What is there stays as it is. errno is left for whoever tells a full disk apart.
 Status make_directories(const std::string& path);
 
-// Whether each of the last `levels` folders of an absolute path is ours, no link, and closed to the writing of others. kInvalid names
-// the one that is not.
-Status check_directories(const std::string& path, std::size_t levels);
+// The same, and each of the last `levels` folders has to be ours, no link, and closed to the writing of others, before anything is made in
+// it: nothing comes to lie in a folder of somebody else's. kInvalid names the one that is not.
+Status make_own_directories(const std::string& path, std::size_t levels);
 
 }  // namespace monarch

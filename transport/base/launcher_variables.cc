@@ -21,6 +21,8 @@ bool is_talking_variable(std::string_view name) {
   return std::find(kTalkingNames.begin(), kTalkingNames.end(), name) != kTalkingNames.end();
 }
 
+bool is_committed_variable(std::string_view name) { return name.starts_with("MONARCH_COMMITTED_"); }
+
 bool is_foreign_launcher_variable(std::string_view name) {
   return std::find(kForeignNames.begin(), kForeignNames.end(), name) != kForeignNames.end() ||
          std::any_of(kForeignPrefixes.begin(), kForeignPrefixes.end(),

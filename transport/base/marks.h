@@ -9,9 +9,11 @@
 
 namespace monarch {
 
-// monarch-worker [daemon] --job UUID --host NAME
+// monarch-worker [daemon] --job UUID --host NAME, monarch-worker workspace --job UUID --host NAME --job-id ID
 inline constexpr std::string_view kDaemonArgument = "daemon";
+inline constexpr std::string_view kWorkspaceArgument = "workspace";
 inline constexpr std::string_view kJobArgument = "--job";
 inline constexpr std::string_view kHostArgument = "--host";
+inline constexpr std::string_view kJobIdArgument = "--job-id";
 
 }  // namespace monarch

@@ -1,5 +1,6 @@
 #include "transport/base/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace monarch {
@@ -53,6 +54,10 @@ std::size_t safe_sequence(std::string_view rest) {
 }
 
 }  // namespace
+
+bool is_printable_ascii(std::string_view raw) {
+  return std::all_of(raw.begin(), raw.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
 
 std::string printable(std::string_view raw) {
   std::string out;

@@ -41,6 +41,8 @@ template <class... Parts>
 
 // Bytes that could steer a terminal or forge a line are written as \xNN; tab stays, and UTF-8 above U+009F stays.
 [[nodiscard]] std::string printable(std::string_view raw);
+// Nothing but the characters from ' ' to '~'.
+[[nodiscard]] bool is_printable_ascii(std::string_view raw);
 
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 

@@ -84,7 +84,7 @@ struct Verdict {
 
 struct RankStatus {
   std::uint32_t rank = 0;
-  std::string phase;  // pending starting running suspended stopping done failed lost
+  std::string phase;  // pending starting running suspended stopping done failed lost restarting waiting parked
   std::string host;
   std::uint64_t generation = 0;
   std::int32_t pid = 0;
@@ -92,14 +92,39 @@ struct RankStatus {
   bool ready = false;
   RankProgress progress;
   std::int64_t progress_age_milliseconds = -1;  // since the rank's last word; -1: it never spoke
+  std::string standstill;  // stopped traced frozen waiting; empty: it stands still by nothing of these
+  bool watched = true;     // false: somebody holds it, and it is not watched for hangs
+};
+
+struct GangStatus {
+  std::string phase;             // as a mesh's
+  std::uint64_t generation = 0;  // 0: it was never started
+  std::uint64_t restarts = 0;    // in all: after failures, and as it was asked
+  std::uint64_t failures = 0;    // that count against supervision.restart
+};
+
+// supervision.restart, of a mesh's gangs.
+struct RestartBudget {
+  std::optional<std::uint32_t> max = {};  // nothing: unlimited
+  std::int64_t window_milliseconds = 0;
+};
+
+// The newest checkpoint that all ranks of a gang have committed.
+struct CommittedStatus {
+  std::uint32_t gang = 0;
+  std::uint64_t step = 0;
+  std::uint64_t generation = 0;
 };
 
 struct MeshStatus {
   std::string name;
   std::vector<std::pair<std::string, std::uint32_t>> dims;
-  std::string phase;  // waiting starting running stopping done failed
+  std::string phase;  // waiting starting running stopping done failed restarting parked
   std::vector<RankStatus> ranks;
   bool sidecar = false;
+  std::vector<GangStatus> gangs = {};
+  RestartBudget restart = {};                   // of each of them
+  std::vector<CommittedStatus> committed = {};  // gangs that have one
 };
 
 struct HostStatus {
@@ -110,7 +135,11 @@ struct HostStatus {
   std::uint32_t daemon_starts = 0;
   std::int64_t silent_milliseconds = 0;
   std::int64_t round_trip_microseconds = 0;
-  TalkDrops talk_drops;  // of all its ranks
+  TalkDrops talk_drops;                    // of all its ranks
+  std::string standing = {};               // empty: good | drained | quarantined
+  std::string standing_because = {};       // "asked by monarch drain, pid 4711"
+  std::int64_t returns_milliseconds = -1;  // until it may be launched again; below 0: not by itself
+  std::int64_t held_milliseconds = -1;     // it is silent with many others, and is not given up before; below 0: no
 };
 
 struct JobStatus {
@@ -151,6 +180,25 @@ struct StopRequest {
 struct SignalRequest {
   std::vector<RankId> ranks;  // empty: all
   std::int32_t number = 0;
+};
+
+enum class OperatorWish : std::uint8_t { kRestart, kDrain, kUndrain, kRetry };
+constexpr OperatorWish monarch_enum_max(OperatorWish) { return OperatorWish::kRetry; }
+
+// What an operator wants of a job's recovery: `monarch restart`, `drain`, `undrain` and `retry`.
+struct OperatorRequest {
+  OperatorWish wish = OperatorWish::kRestart;
+  std::vector<RankId> ranks;       // kRestart, kRetry: the gangs of these; one rank of each is enough
+  std::vector<std::string> hosts;  // kDrain, kUndrain: by what the job calls them
+  bool now = false;                // kDrain: what runs there is moved, too
+  std::string who;                 // "monarch restart, pid 4711"
+};
+
+// `monarch hold`: these ranks are not watched for hangs until they are released.
+struct HoldRequest {
+  std::vector<RankId> ranks;
+  bool release = false;
+  std::string who;  // "monarch hold, pid 4711"
 };
 
 // ---- supervisor → viewer ----

@@ -156,6 +156,8 @@ Status CgroupFolder::freeze(bool frozen) const { return write("cgroup.freeze", f
 
 bool CgroupFolder::populated() const { return value_of(read("cgroup.events"), "populated").value_or(1) != 0; }
 
+bool CgroupFolder::frozen() const { return value_of(read("cgroup.events"), "frozen").value_or(0) != 0; }
+
 std::optional<long long> CgroupFolder::oom_kills() const { return value_of(read("memory.events"), "oom_kill"); }
 
 std::vector<std::string> CgroupFolder::names() const {
@@ -194,6 +196,17 @@ std::optional<long long> own_oom_kills() {
     return value_of(read_file(*v1 + "/memory.oom_control"), "oom_kill");
   }
   return std::nullopt;
+}
+
+std::optional<std::string> no_group_because() {
+  const auto own = CgroupFolder::own();
+  if (!own.ok()) return own.error().message;
+  const std::string name = text("monarch-try-", ::getpid());
+  const auto made = (*own)->make(name);
+  if (!made.ok()) return made.error().message;
+  const bool joined = (*made)->can_be_joined();
+  (*own)->remove(name);
+  return joined ? std::nullopt : std::optional<std::string>("a child cannot be moved into a group of its own");
 }
 
 }  // namespace monarch

@@ -38,6 +38,8 @@ class CgroupFolder {
   Status freeze(bool frozen) const;
   // Whether a live process is in it or below. True when that cannot be read.
   bool populated() const;
+  // Whether all that is in it stands still. False when that cannot be read.
+  bool frozen() const;
   // Of memory.events, where that controller is on.
   std::optional<long long> oom_kills() const;
   std::vector<std::string> names() const;
@@ -53,5 +55,8 @@ class CgroupFolder {
 
 // How many processes the kernel's OOM killer has taken in this process's own memory cgroup, v2 or v1; nothing if unknown.
 std::optional<long long> own_oom_kills();
+
+// Why this process cannot give what it starts groups of their own; nothing: one was made, joined and removed.
+std::optional<std::string> no_group_because();
 
 }  // namespace monarch

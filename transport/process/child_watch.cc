@@ -35,6 +35,11 @@ std::optional<ExitStatus> peek_exit(int pidfd) {
   return status;
 }
 
+bool was_stopped_or_continued(int pidfd) {
+  siginfo_t info{};
+  return ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid != 0;
+}
+
 ChildWatch::~ChildWatch() {
   for (const auto& [pid, child] : watched_) loop_.forget(child.watch);
 }

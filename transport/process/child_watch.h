@@ -54,6 +54,9 @@ class ChildWatch {
   std::map<pid_t, Watched> watched_;
 };
 
+// Whether a signal has stopped this child, or let it go on, since the last such question.
+bool was_stopped_or_continued(int pidfd);
+
 // The status of an ended child, which stays a zombie; nothing while it lives.
 std::optional<ExitStatus> peek_exit(int pidfd);
 

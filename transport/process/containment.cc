@@ -126,16 +126,18 @@ void Containment::kill(const std::string& key) {
   signal_members(key, SIGKILL);
 }
 
-void Containment::freeze(const std::string& key) {
+bool Containment::freeze(const std::string& key) {
   const auto tree = trees_.find(key);
-  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(true).ok()) return;
+  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(true).ok()) return false;
   signal_members(key, SIGSTOP);
+  return true;
 }
 
-void Containment::thaw(const std::string& key) {
+bool Containment::thaw(const std::string& key) {
   const auto tree = trees_.find(key);
-  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(false).ok()) return;
+  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(false).ok()) return false;
   signal_members(key, SIGCONT);
+  return true;
 }
 
 bool Containment::empty(const std::string& key) {
@@ -143,6 +145,11 @@ bool Containment::empty(const std::string& key) {
   if (tree == trees_.end()) return true;
   if (tree->second.folder) return !tree->second.folder->populated();
   return members(key).empty();
+}
+
+bool Containment::frozen(const std::string& key) const {
+  const auto tree = trees_.find(key);
+  return tree != trees_.end() && tree->second.folder && tree->second.folder->frozen();
 }
 
 void Containment::remove(const std::string& key) {

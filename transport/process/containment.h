@@ -52,9 +52,12 @@ class Containment {
   void set_leader(const std::string& key, pid_t leader);
 
   void kill(const std::string& key);
-  void freeze(const std::string& key);
-  void thaw(const std::string& key);
+  // True where it was done by SIGSTOP, which any SIGCONT undoes.
+  bool freeze(const std::string& key);
+  bool thaw(const std::string& key);  // true where it was done by SIGCONT
   bool empty(const std::string& key);
+  // With its cgroup, by whomever; false without one.
+  bool frozen(const std::string& key) const;
   // The tree is empty: removes what was prepared.
   void remove(const std::string& key);
   // The OOM killer has taken something of it since the last such question (without a memory controller of its own: of

@@ -51,6 +51,7 @@ struct SpawnOptions {
   mode_t umask = 022;
   std::optional<rlimit> descriptor_limit;  // RLIMIT_NOFILE, where it is not to be this process's own
   OnParentDeath on_parent_death = OnParentDeath::kDie;
+  bool traceable = false;  // this process and what it starts may trace it, also under Yama (PR_SET_PTRACER, prctl(2))
   // The last step in the child, past its gate and in its working directory. It may take its time, and change the
   // environment with which the program is searched for and executed.
   std::function<std::optional<StepFailure>(std::vector<std::string>& environment)> prepare;

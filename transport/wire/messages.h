@@ -14,12 +14,13 @@ namespace monarch {
 MONARCH_FIELDS(RankEnd, kind, value, detail, after_our_signal, out_of_memory, core_dumped);
 MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at);
 MONARCH_FIELDS(TalkDrops, bad_values, too_long, foreign, connections, slow_readers);
+MONARCH_FIELDS(CommitRequest, number, step, what, whole);
 MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
-               output_complete, ready, progress, talk_drops, error_bytes);
+               output_complete, ready, progress, talk_drops, error_bytes, standstill, commit);
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
-MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus);
+MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus, first_port, last_port, spared);
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
 MONARCH_FIELDS(Goodbye, incarnation, orderly);
 MONARCH_FIELDS(RankBinding, kind, first_cpu, cpus, gpus);
@@ -29,6 +30,7 @@ MONARCH_FIELDS(Start, mesh, mesh_name, gang, generation, program, env, workdir, 
 MONARCH_FIELDS(Stop, ranks, generation, signal, grace);
 MONARCH_FIELDS(Signal, ranks, generation, number);
 MONARCH_FIELDS(Tell, ranks, generation, json);
+MONARCH_FIELDS(CommitAnswer, rank, generation, number, committed, why, gang);
 MONARCH_FIELDS(Shutdown, reason);
 MONARCH_FIELDS(Output, stream, offset, bytes);
 MONARCH_FIELDS(OutputFrom, stream, offset);
@@ -46,12 +48,12 @@ MONARCH_FIELDS(KeeperSpawn, program, env, workdir);
 MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(KeeperReady, rank, generation);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
-               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, socket_directory,
-               copied, login_environment);
+               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, interface,
+               socket_directory, copied, login_environment);
 MONARCH_FIELDS(Gpu, index, uuid);
 MONARCH_FIELDS(HostInventory, cpus, gpus);
 MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory, host_address, log_directory,
-               architecture);
+               architecture, refusal);
 MONARCH_FIELDS(DaemonStash, job, bootstrap, public_key, secret_key, promised);
 
 }  // namespace monarch

@@ -22,7 +22,9 @@ std::string runtime_directory(const RuntimeUser& user) {
   if (const std::string login = text(user.logins, '/', user.uid); is_own_directory(login, user.uid)) {
     return login + "/monarch";
   }
-  return text("/tmp/monarch-", user.uid);
+  return lasting_directory(user.uid);
 }
+
+std::string lasting_directory(std::uint32_t uid) { return text("/tmp/monarch-", uid); }
 
 }  // namespace monarch

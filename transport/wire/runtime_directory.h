@@ -21,4 +21,8 @@ struct RuntimeUser {
 // this user's. It need not exist.
 std::string runtime_directory(const RuntimeUser& user);
 
+// /tmp/monarch-<uid>: for what must outlive the login that started it. systemd-logind removes /run/user/<uid> with the user's last
+// session, which for a worker that was started over SSH is the one that started it.
+std::string lasting_directory(std::uint32_t uid);
+
 }  // namespace monarch

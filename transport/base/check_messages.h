@@ -1,0 +1,165 @@
+#pragma once
+
+// What `monarch doctor` asks of a host, and what `monarch-worker check` there answers: facts, never judgements, so that an older worker
+// need not know what a newer doctor thinks of them. A talk is one request and one answer at a time, as often as the doctor likes.
+// How they are written is wire/check_messages.h's.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/base/bootstrap.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+// Whoever says `word` at a door is answered `answer`: both are drawn for one run of the doctor, so that nobody else's door is taken
+// for it.
+struct DoorWords {
+  std::string word;
+  std::string answer;
+};
+
+// A door to knock at.
+struct DoorCall {
+  std::string name;     // whose it is
+  std::string address;  // numeric
+  std::uint16_t port = 0;
+};
+
+struct DoorReached {
+  DoorCall call;
+  std::string error;  // empty: it was reached, and was the right one
+};
+
+// A program as a mesh names it, to be looked for as its ranks would.
+struct ProgramNeed {
+  std::string mesh;
+  std::string program;
+  std::string workdir;
+  std::string path;  // PATH of the mesh; empty: of the login
+};
+
+struct FolderNeed {
+  std::string name;  // "storage", "workdir of mesh m"
+  std::string path;
+  bool written = false;  // whether it has to be possible to write there
+};
+
+struct TokenOrder {
+  std::string folder;
+  std::string name;
+  std::string content;  // to write; nothing to read
+};
+
+struct TokenFound {
+  std::string folder;
+  std::string content;  // of the file; after writing what was written
+  std::string error;    // empty: written, or read
+};
+
+struct CheckRequest {
+  DoorWords words;
+  Duration life = Duration::seconds(60);         // after which the check takes its things away and ends, whatever comes
+  Duration patience = Duration::seconds(4);      // with one door, or one folder
+  bool look = false;                             // answer with facts
+  bool wake_gpus = false;                        // takes seconds for each that nobody has opened yet
+  std::optional<std::uint16_t> first_door = {};  // open a door at one of these ports; 0 to 0: any
+  std::uint16_t last_door = 0;
+  std::vector<DoorCall> calls;
+  std::vector<FolderNeed> folders;
+  std::vector<ProgramNeed> programs;
+  std::vector<TokenOrder> write;  // taken away again at the end
+  std::vector<TokenOrder> read;
+};
+
+inline constexpr std::uint64_t kUnlimited = UINT64_MAX;
+
+struct LimitFacts {
+  std::uint64_t soft = kUnlimited;
+  std::uint64_t hard = kUnlimited;
+  bool operator==(const LimitFacts&) const = default;
+};
+
+struct FolderFacts {
+  std::string name;
+  std::string path;
+  std::string error;  // of entering it, or of writing there; empty: neither failed
+  bool there = false;
+  bool no_exec = false;
+  bool read_only = false;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t total_bytes = 0;
+  std::uint64_t free_files = kUnlimited;
+};
+
+struct ProgramFacts {
+  std::string mesh;
+  std::string program;
+  std::string found;  // the file
+  std::string error;  // why there is none
+};
+
+struct RdmaPortFacts {
+  std::string name;  // "mlx5_0:1"
+  std::string state;
+  std::string link_layer;
+  std::string rate;
+};
+
+struct InterfaceFacts {
+  std::string name;
+  std::string address;  // numeric
+  std::uint32_t mtu = 0;
+};
+
+// Processes with the mark of a job whose keeper is not there any more.
+struct OrphanFacts {
+  std::string job_uuid;
+  std::string host;  // as the job called it; empty: unknown
+  std::vector<std::int32_t> pids;
+  std::string program;  // of the first
+};
+
+struct HostFacts {
+  std::string version;  // of the worker
+  std::string kernel;
+  std::string machine;
+  std::string user;
+  LimitFacts files;
+  LimitFacts locked;
+  LimitFacts processes;
+  std::string no_cgroup_because;  // empty: one was made, joined and removed
+  std::optional<std::uint64_t> ptrace_scope;
+  std::vector<FolderFacts> places;  // "cache", "state", "shared memory"
+  HostInventory inventory;
+  bool gpu_driver = false;
+  bool gpus_can_be_opened = true;
+  std::vector<RdmaPortFacts> rdma;
+  std::vector<InterfaceFacts> interfaces;
+  std::vector<OrphanFacts> orphans;
+  std::vector<std::string> stale_sockets;  // folders of jobs of which nothing runs
+  bool kills_at_logout = false;            // logind ends what a session leaves, and this user's sessions are not exempt
+  std::string address;  // from which it reaches the first door of `calls`; without any, by which it was logged in to
+};
+
+struct CheckAnswer {
+  WallTime received;  // the request, by the host's clock
+  WallTime answered;
+  std::string error;  // of the request as a whole; empty: none
+  std::optional<HostFacts> facts = {};
+  std::uint16_t door = 0;  // the port of the open one; 0: none
+  std::vector<DoorReached> calls = {};
+  std::vector<FolderFacts> folders = {};
+  std::vector<ProgramFacts> programs = {};
+  std::vector<TokenFound> written = {};
+  std::vector<TokenFound> read = {};
+};
+
+// How the names of token files begin; a time and the run's word follow, so that a later doctor knows those of a killed one.
+inline constexpr char kTokenPrefix[] = ".monarch-doctor-";
+
+}  // namespace monarch
