@@ -11,8 +11,8 @@ namespace {
 
 bool tells_progress_alone(const RankReport& before, const RankReport& after) {
   return after.phase == before.phase && after.pid == before.pid && after.held == before.held &&
-         after.ready == before.ready && after.ended_at == before.ended_at &&
-         !(after.progress == before.progress && after.talk_drops == before.talk_drops);
+         after.standstill == before.standstill && after.ready == before.ready && after.ended_at == before.ended_at &&
+         after.commit == before.commit && !(after.progress == before.progress && after.talk_drops == before.talk_drops);
 }
 
 }  // namespace
@@ -102,7 +102,9 @@ void DaemonCore::on(const Tick&, Instant now, Actions& actions) {
 
 Instant DaemonCore::next_due() const {
   if (shut_down_ || any_live()) return Instant::never();
-  return std::max(last_heard_ + last_lease_, last_end_) + options_.orphan_ttl;
+  // What was waited under a lease counts: ranks are killed by then as well.
+  const Instant orphaned = last_heard_ + std::max(last_lease_, options_.orphan_ttl);
+  return std::max(orphaned, last_end_ + std::min(options_.hearing, options_.orphan_ttl));
 }
 
 std::vector<RankReport> DaemonCore::reports() const {
@@ -151,6 +153,14 @@ void DaemonCore::obey(const Signal& order, const FrameHeard&, Instant, Actions& 
 
 void DaemonCore::obey(const Tell& order, const FrameHeard&, Instant, Actions& actions) {
   actions.emplace_back(TellKeeper{order});
+}
+
+void DaemonCore::obey(const TakeStacks& order, const FrameHeard&, Instant, Actions& actions) {
+  actions.emplace_back(TellKeeper{order});
+}
+
+void DaemonCore::obey(const CommitAnswer& answer, const FrameHeard&, Instant, Actions& actions) {
+  actions.emplace_back(TellKeeper{answer});
 }
 
 void DaemonCore::obey(const Shutdown&, const FrameHeard&, Instant, Actions& actions) { shut_down(actions); }

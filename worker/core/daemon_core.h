@@ -23,6 +23,7 @@
 
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
+#include "transport/base/stack_messages.h"
 #include "transport/base/time.h"
 #include "worker/core/keeper_actions.h"
 
@@ -40,7 +41,7 @@ struct FrameHeard {
   JobUuid job;
   Term term;
   std::optional<Instant> sent_at;  // of the beat that an Ack answers; nothing: that beat is unknown or too long ago
-  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown> message;
+  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer> message;
 };
 
 struct PromisePersisted {
@@ -79,7 +80,8 @@ struct PersistPromise {
 
 // Tell the keeper. It fences generations, so that a repeated order changes nothing.
 struct TellKeeper {
-  std::variant<Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget, KeeperShutdown> message;
+  std::variant<Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget, KeeperShutdown, TakeStacks, CommitAnswer>
+      message;
 };
 
 // Hello goes before the next beat.
@@ -96,6 +98,9 @@ struct CoreOptions {
   JobUuid job;
   Term promised;  // as found on disk and in the stash; 0 is none
   Duration orphan_ttl;
+  // How long it stays after the last end of a rank without a supervisor, for one that comes back to hear of it. It is no longer than
+  // orphan_ttl, and a spec's suspect_after is shorter than its lease: so nothing is left after lease and orphan_ttl.
+  Duration hearing;
 };
 
 // What was heard and not acted upon.
@@ -147,7 +152,9 @@ class DaemonCore {
   void obey(const Stop& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Signal& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Tell& order, const FrameHeard& frame, Instant now, Actions& actions);
+  void obey(const CommitAnswer& answer, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Shutdown& order, const FrameHeard& frame, Instant now, Actions& actions);
+  void obey(const TakeStacks& order, const FrameHeard& frame, Instant now, Actions& actions);
   void forget(const Ack& ack, Actions& actions);
   void renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions);
   void shut_down(Actions& actions);

@@ -89,7 +89,9 @@ Environment without_loader_variables(const Environment& environment) {
 Environment rank_base(const Environment& keepers) {
   Environment environment;
   for (const auto& [name, value] : keepers) {
-    if (is_foreign_launcher_variable(name) || is_talking_variable(name) || name == kKeeperFdVariable) continue;
+    if (is_foreign_launcher_variable(name) || is_talking_variable(name) || is_committed_variable(name) ||
+        name == kKeeperFdVariable)
+      continue;
     environment.emplace(name, value);
   }
   return environment;

@@ -27,7 +27,7 @@ namespace keeper_event {
 
 struct Tick {};  // time has passed: next_due() is here
 
-// Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget,
+// Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, Tell, CommitAnswer, KeeperLease, KeeperForget,
 // KeeperReady, KeeperShutdown; and this one, whose key travels in the frame's header.
 struct Spawn {
   Incarnation key;
@@ -70,12 +70,21 @@ struct Spoke {  // what it has said of itself so far
   TalkDrops drops = {};
 };
 
+struct Committing {  // it has written a checkpoint; at most one of a rank is under way
+  Incarnation key;
+  CommitRequest commit;
+};
+
 // The guarded process.
 struct GuardedForked {
   std::int32_t pid = 0;
 };
 struct GuardedForkFailed {
   std::int32_t error = 0;
+};
+struct Stood {  // its process begins or ceases to stand still
+  Incarnation key;
+  Standstill standstill = Standstill::kNone;
 };
 struct GuardedSpoke {};  // any frame of it
 struct GuardedPong {
@@ -93,12 +102,13 @@ struct Terminated {  // the keeper itself was sent TERM, INT or HUP
 }  // namespace keeper_event
 
 using KeeperEvent =
-    std::variant<keeper_event::Tick, Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget, KeeperReady,
-                 KeeperShutdown, keeper_event::Spawn, keeper_event::Forked, keeper_event::ForkFailed,
+    std::variant<keeper_event::Tick, Reserve, Start, Stop, Signal, Tell, CommitAnswer, KeeperLease, KeeperForget,
+                 KeeperReady, KeeperShutdown, keeper_event::Spawn, keeper_event::Forked, keeper_event::ForkFailed,
                  keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited, keeper_event::TreeEmpty,
-                 keeper_event::TreeBusy, keeper_event::Spoke, keeper_event::GuardedForked,
-                 keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke, keeper_event::GuardedPong,
-                 keeper_event::GuardedExited, keeper_event::GuardedHungUp, keeper_event::Terminated>;
+                 keeper_event::TreeBusy, keeper_event::Spoke, keeper_event::Stood, keeper_event::Committing,
+                 keeper_event::GuardedForked, keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke,
+                 keeper_event::GuardedPong, keeper_event::GuardedExited, keeper_event::GuardedHungUp,
+                 keeper_event::Terminated>;
 
 namespace keeper_action {
 
@@ -130,6 +140,10 @@ struct SignalGroup {  // the leader's process group; nothing once the leader was
 struct TellRank {  // an event for who listens there
   Incarnation key;
   std::string json;
+};
+struct AnswerCommit {  // to who asked
+  Incarnation key;
+  CommitAnswer answer;
 };
 struct FreezeTree {
   Incarnation key;
@@ -200,13 +214,13 @@ struct Exit {
 
 using KeeperAction =
     std::variant<keeper_action::ForkRank, keeper_action::ForkSpawned, keeper_action::OpenGate,
-                 keeper_action::SignalGroup, keeper_action::TellRank, keeper_action::FreezeTree,
-                 keeper_action::ThawTree, keeper_action::KillTree, keeper_action::CheckTree, keeper_action::Reap,
-                 keeper_action::Drop, keeper_action::Report, keeper_action::Pipes, keeper_action::HoldReservation,
-                 keeper_action::RefuseReservation, keeper_action::ReleaseReservation, keeper_action::Refused,
-                 keeper_action::ForkGuarded, keeper_action::SignalGuarded, keeper_action::KillGuarded,
-                 keeper_action::SayHello, keeper_action::Ping, keeper_action::TellEnded, keeper_action::KillDescendants,
-                 keeper_action::Exit>;
+                 keeper_action::SignalGroup, keeper_action::TellRank, keeper_action::AnswerCommit,
+                 keeper_action::FreezeTree, keeper_action::ThawTree, keeper_action::KillTree, keeper_action::CheckTree,
+                 keeper_action::Reap, keeper_action::Drop, keeper_action::Report, keeper_action::Pipes,
+                 keeper_action::HoldReservation, keeper_action::RefuseReservation, keeper_action::ReleaseReservation,
+                 keeper_action::Refused, keeper_action::ForkGuarded, keeper_action::SignalGuarded,
+                 keeper_action::KillGuarded, keeper_action::SayHello, keeper_action::Ping, keeper_action::TellEnded,
+                 keeper_action::KillDescendants, keeper_action::Exit>;
 
 using KeeperActions = std::vector<KeeperAction>;
 

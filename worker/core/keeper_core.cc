@@ -96,14 +96,15 @@ bool KeeperCore::admit(const Incarnation& key, KeeperActions& actions) {
 
 void KeeperCore::on(const Reserve& order, Instant /*now*/, KeeperActions& actions) {
   if (order.count > kPortsPerReservation || order.fixed.size() > kPortsPerReservation - order.count ||
-      order.gpus.size() > kGpusPerReservation) {
+      order.spared.size() > kPortsPerReservation || order.gpus.size() > kGpusPerReservation) {
     actions.emplace_back(action::RefuseReservation{order, "no more than 1024 ports and GPUs can be reserved at once"});
     return;
   }
+  if (exit_code_)
+    return;  // a refusal would say that the host lacks something; what is to be known is its end, which is told soon
   Reservations& ports = ports_[Gang{order.mesh, order.gang}];
-  if (order.generation < ports.newest || exit_code_) {
-    actions.emplace_back(
-        action::RefuseReservation{order, exit_code_ ? "the keeper is ending" : "a later generation came"});
+  if (order.generation < ports.newest) {
+    actions.emplace_back(action::RefuseReservation{order, "a later generation came"});
     return;
   }
   if (order.generation == ports.newest && !ports.held.contains(order.generation)) {
@@ -211,6 +212,10 @@ void KeeperCore::on(const KeeperReady& event, Instant /*now*/, KeeperActions& ac
 
 void KeeperCore::on(const event::Spoke& event, Instant /*now*/, KeeperActions& actions) {
   if (SlotState* slot = find(event.key)) slot->spoke(event, actions);
+}
+
+void KeeperCore::on(const event::Stood& event, Instant /*now*/, KeeperActions& actions) {
+  if (SlotState* slot = find(event.key)) slot->stood(event.standstill, actions);
 }
 
 void KeeperCore::on(const KeeperLease& lease, Instant now, KeeperActions& actions) {

@@ -62,6 +62,7 @@ class KeeperCore {
   void on(const Stop& order, Instant now, KeeperActions& actions);
   void on(const Signal& order, Instant now, KeeperActions& actions);
   void on(const Tell& order, Instant now, KeeperActions& actions);
+  void on(const CommitAnswer& answer, Instant now, KeeperActions& actions);
   void on(const KeeperReady& event, Instant now, KeeperActions& actions);
   void on(const KeeperLease& lease, Instant now, KeeperActions& actions);
   void on(const KeeperForget& order, Instant now, KeeperActions& actions);
@@ -75,6 +76,8 @@ class KeeperCore {
   void on(const keeper_event::TreeEmpty& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::TreeBusy& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Spoke& event, Instant now, KeeperActions& actions);
+  void on(const keeper_event::Stood& event, Instant now, KeeperActions& actions);
+  void on(const keeper_event::Committing& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedForked& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedForkFailed& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedSpoke& event, Instant now, KeeperActions& actions);

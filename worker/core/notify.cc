@@ -131,11 +131,15 @@ RankQuestion parse_question(std::string_view message) {
   RankQuestion question = RankQuestion::kNone;
   if (message.size() > kNotifyBytes) return RankQuestion::kUnknown;
   each_line(message, [&question](std::string_view key, std::string_view value, std::string_view /*line*/) {
-    if (key != "ASK" || question != RankQuestion::kNone) return;  // the first one counts
+    if (question != RankQuestion::kNone) return;  // the first one counts
+    if (key == "COMMIT") question = RankQuestion::kCommit;
+    if (key != "ASK") return;
     if (value == "who") {
       question = RankQuestion::kWho;
     } else if (value == "events") {
       question = RankQuestion::kEvents;
+    } else if (value == "committed") {
+      question = RankQuestion::kCommitted;
     } else {
       question = RankQuestion::kUnknown;
     }
@@ -150,7 +154,9 @@ std::string who_answer(const RankIdentity& who) {
 
 std::string events_answer() { return "{\"v\":1,\"ok\":true}"; }
 
-std::string unknown_answer() { return "{\"v\":1,\"error\":\"ASK=who or ASK=events is what can be asked\"}"; }
+std::string unknown_answer() {
+  return "{\"v\":1,\"error\":\"ASK=who, ASK=events, ASK=committed or COMMIT=step is what can be asked\"}";
+}
 
 std::string stopping_event(std::int32_t signal, Duration grace) {
   return text("{\"v\":1,\"event\":\"stopping\",\"signal\":", signal,

@@ -46,9 +46,9 @@ struct Notice {
 
 Notice parse_notice(std::string_view datagram);
 
-enum class RankQuestion : std::uint8_t { kNone, kWho, kEvents, kUnknown };
+enum class RankQuestion : std::uint8_t { kNone, kWho, kEvents, kCommitted, kCommit, kUnknown };
 
-// `ASK=who` or `ASK=events`; kNone where nothing is asked.
+// `ASK=who`, `ASK=events`, `ASK=committed` or `COMMIT=step`, which commit_question.h reads; kNone where nothing is asked.
 RankQuestion parse_question(std::string_view message);
 
 // Whom a rank is, for ASK=who.

@@ -53,6 +53,11 @@ RankReport SlotState::report() const {
   report.ready = ready_;
   report.progress = progress_;
   report.talk_drops = talk_drops_;
+  // One that is held stands still because we want it.
+  const bool should_run =
+      phase_ == SlotPhase::kStarting || phase_ == SlotPhase::kRunning || phase_ == SlotPhase::kGrace;
+  if (should_run) report.standstill = standstill_;
+  if (phase_ != SlotPhase::kEnded) report.commit = commit_;
   if (leader_exited()) {
     report.ended_at = *ended_at_;
     report.end = end_;
@@ -159,6 +164,7 @@ void SlotState::lease(Instant until, Instant now, KeeperActions& actions) {
     case SlotPhase::kHeld:
       if (!lease_.renew(until, now)) return;
       renewed(until, now);
+      standstill_ = Standstill::kNone;  // what was seen of it meanwhile was our doing; what is left of it is told anew
       actions.emplace_back(ThawTree{options_.key});
       return enter(executed_ ? SlotPhase::kRunning : SlotPhase::kStarting, actions);
     case SlotPhase::kKilling:  // no lease brings it back
@@ -304,6 +310,8 @@ void SlotState::exited(const RankEnd& end, Instant now, KeeperActions& actions) 
   if (end_.kind == EndKind::kNone) {
     end_ = end;
     end_.after_our_signal = signalled_;
+    // The kernel only counts what its OOM killer takes: after our own SIGKILL the count is about somebody else.
+    if (phase_ == SlotPhase::kKilling || phase_ == SlotPhase::kWedged) end_.out_of_memory = false;
   }
   switch (phase_) {
     case SlotPhase::kGated:

@@ -86,7 +86,10 @@ class SlotState {
   void exec_failed(const keeper_event::ExecFailed& failure);
   void exited(const RankEnd& end, Instant now, KeeperActions& actions);
   void spoke(const keeper_event::Spoke& word, KeeperActions& actions);
+  void stood(Standstill standstill, KeeperActions& actions);
   void accepts_connections(KeeperActions& actions);
+  void commits(const keeper_event::Committing& event, KeeperActions& actions);
+  void commit_answered(const CommitAnswer& answer, KeeperActions& actions);
   void tree_empty(KeeperActions& actions);
   void tree_busy(Instant now, KeeperActions& actions);
 
@@ -109,9 +112,11 @@ class SlotState {
   bool signalled_ = false;
   bool stop_when_forked_ = false;
   bool never_started_ = false;
-  bool ready_ = false;                       // as options_.ready says; never taken back
-  RankProgress progress_;                    // what it said of itself
+  bool ready_ = false;     // as options_.ready says; never taken back
+  RankProgress progress_;  // what it said of itself
+  Standstill standstill_ = Standstill::kNone;
   TalkDrops talk_drops_;                     // what was not taken of it
+  std::optional<CommitRequest> commit_;      // that is not answered
   bool told_stopping_ = false;               // it knows that it is being stopped
   Instant deadline_ = Instant::never();      // of the grace, of the killing
   Instant next_check_ = Instant::never();    // of the tree, once the leader has exited

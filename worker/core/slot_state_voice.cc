@@ -3,6 +3,7 @@
 
 namespace monarch {
 
+using keeper_action::AnswerCommit;
 using keeper_action::Report;
 using keeper_action::TellRank;
 
@@ -51,6 +52,49 @@ void SlotState::spoke(const keeper_event::Spoke& word, KeeperActions& actions) {
     case SlotPhase::kGated:
     case SlotPhase::kEnded: return;  // its end is what is known of it
   }
+}
+
+void SlotState::stood(Standstill standstill, KeeperActions& actions) {
+  if (standstill == standstill_) return;
+  switch (phase_) {
+    case SlotPhase::kStarting:  // a setup, or its word overtook the kernel's
+    case SlotPhase::kRunning:
+    case SlotPhase::kGrace:
+      standstill_ = standstill;
+      actions.emplace_back(Report{report()});
+      return;
+    case SlotPhase::kHeld:  // frozen by us
+    case SlotPhase::kForking:
+    case SlotPhase::kGated:
+    case SlotPhase::kKilling:  // it is going
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+void SlotState::commits(const keeper_event::Committing& event, KeeperActions& actions) {
+  switch (phase_) {
+    case SlotPhase::kStarting:  // it was executed, and its word overtook the kernel's
+    case SlotPhase::kRunning:
+    case SlotPhase::kHeld:  // it asked before it was frozen: whether that counts is the supervisor's to say
+    case SlotPhase::kGrace:
+      commit_ = event.commit;
+      actions.emplace_back(Report{report()});
+      return;
+    case SlotPhase::kForking:  // there is no program yet
+    case SlotPhase::kGated:
+    case SlotPhase::kKilling:  // nobody is left to be told
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
+}
+
+// In every phase: what was asked is over.
+void SlotState::commit_answered(const CommitAnswer& answer, KeeperActions& actions) {
+  if (!commit_ || commit_->number != answer.number) return;  // said again, or of an earlier question
+  commit_.reset();
+  actions.emplace_back(AnswerCommit{options_.key, answer});
+  actions.emplace_back(Report{report()});
 }
 
 void SlotState::accepts_connections(KeeperActions& actions) {

@@ -14,7 +14,6 @@
 #include "transport/base/clock.h"
 #include "transport/base/log.h"
 #include "transport/loop/event_loop.h"
-#include "transport/process/process_scan.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/zmq/context.h"
@@ -35,13 +34,6 @@ void raise_priority() {
   const sched_param lowest{.sched_priority = 1};
   if (::pthread_setschedparam(::pthread_self(), SCHED_RR, &lowest) == 0) return;
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceWithoutRealTime);
-}
-
-// Whether a signal has stopped it (SIGSTOP, or a terminal that it may not use). /proc is no disk: this waits for nothing.
-bool is_suspended(const RankReport& rank) {
-  if (rank.pid <= 0 || (rank.phase != RankPhase::kRunning && rank.phase != RankPhase::kStopping)) return false;
-  const auto process = read_process(rank.pid);
-  return process && process->state == 'T';
 }
 
 // The thread's own state; made, used and destroyed by it.
@@ -168,7 +160,6 @@ void Beating::beat_if_due() {
     beat.seq = schedule_.send(beat.sent_at, jitter);
     beat.loop_age = std::max(Duration::zero(), beat.sent_at.since_boot() - last_turn);
     beat.ranks = content_->ranks;
-    for (RankReport& rank : beat.ranks) rank.held = rank.held || is_suspended(rank);
     beat.output_dropped_bytes = content_->output_dropped_bytes;
     beat.output_disk_full = content_->output_disk_full;
     beat.round_trip = schedule_.round_trip();

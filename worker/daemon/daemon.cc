@@ -50,8 +50,10 @@ Daemon::Daemon(Setup& setup, const KeeperHello& hello, SignalFd& signals)
     : setup_(setup),
       signals_(signals),
       hello_(make_hello(setup, hello)),
-      core_(CoreOptions{
-          .job = setup.stash.job, .promised = setup.stash.promised, .orphan_ttl = setup.stash.bootstrap.orphan_ttl}),
+      core_(CoreOptions{.job = setup.stash.job,
+                        .promised = setup.stash.promised,
+                        .orphan_ttl = setup.stash.bootstrap.orphan_ttl,
+                        .hearing = setup.stash.bootstrap.suspect_after}),
       adopted_(hello.ranks) {}
 
 Daemon::~Daemon() = default;
@@ -153,6 +155,9 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
     if (const auto changed = decode_payload<KeeperChanged>(frame.payload)) on_report(changed->report);
   } else if (type == MessageType::kKeeperEnded) {
     if (const auto ended = decode_payload<KeeperEnded>(frame.payload)) on_keeper_ended(*ended);
+  } else if (type == MessageType::kStacks) {
+    // Lost where the log thread is stuck: who asked hears that nobody answered.
+    (void)log_->put(SayStacks{{frame.header.rank, frame.header.generation}, frame.payload});
   } else if (type == MessageType::kReserved) {
     FrameHeader header;
     header.type = frame.header.type;

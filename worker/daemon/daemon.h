@@ -46,6 +46,8 @@ class Daemon {
 
   // Until it has left; the exit code.
   int run();
+  // After it ran: its keeper was killed.
+  bool lost_keeper() const { return !orderly_; }
 
  private:
   enum class Phase : std::uint8_t {

@@ -102,15 +102,15 @@ void answer(const daemon::Setup& setup, const KeeperHello& hello) {
   }
 }
 
-Result<int> serve() {
+Result<int> serve(const TreeRemover& remove_trees) {
   UniqueFd keeper(kKeeperFd);
   if (::fcntl(keeper.get(), F_SETFD, FD_CLOEXEC) != 0) return errno_error("the keeper's channel", errno);
   // Before any thread: they inherit the mask.
   MONARCH_ASSIGN(auto signals, SignalFd::create({SIGTERM}));
   MONARCH_ASSIGN(FirstWord first, hear_keeper(keeper.get()));
-  auto setup = daemon::set_up(first.stash);
+  BootstrapReply reply;
+  auto setup = daemon::set_up(first.stash, reply.refusal);
   if (!setup.ok()) {
-    BootstrapReply reply;
     reply.error = setup.error().message;
     if (first.hello.starts <= 1) (void)daemon::answer_launcher(STDOUT_FILENO, JobUuid{}, reply);  // the log has it too
     return setup.error();
@@ -119,15 +119,21 @@ Result<int> serve() {
   MONARCH_ASSIGN(auto daemon, daemon::Daemon::start(*setup, first.hello, std::move(keeper), *signals));
   // Only now: whoever hears the key may count on this daemon.
   if (setup->first_start) answer(*setup, first.hello);
-  return daemon->run();
+  const int code = daemon->run();
+  // Else its keeper does it.
+  if (daemon->lost_keeper()) {
+    const Status removed = remove_trees(setup->stash.bootstrap.state_directory);
+    if (!removed.ok()) log_warn(removed.error().message);
+  }
+  return code;
 }
 
 }  // namespace
 
-int daemon_main() {
+int daemon_main(const TreeRemover& remove_trees) {
   prepare_process();
   log_start({.name = "daemon"});
-  const Result<int> code = serve();
+  const Result<int> code = serve(remove_trees);
   if (code.ok()) return *code;
   log_error("the daemon cannot serve: ", code.error().message);
   return kExitInternal;

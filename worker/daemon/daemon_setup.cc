@@ -60,7 +60,7 @@ Status claim_directories(DaemonStash& stash) {
 
 }  // namespace
 
-Result<Setup> set_up(const UniqueFd& stash) {
+Result<Setup> set_up(const UniqueFd& stash, BootstrapRefusal& refusal) {
   MONARCH_ASSIGN(DaemonStash found, read_stash(stash));
   const Bootstrap& bootstrap = found.bootstrap;
   if (bootstrap.heartbeat <= Duration::zero() || bootstrap.orphan_ttl <= Duration::zero()) {
@@ -70,6 +70,11 @@ Result<Setup> set_up(const UniqueFd& stash) {
   MONARCH_ASSIGN(const CurvePublicKey server_key, CurvePublicKey::parse(bootstrap.server_public_key));
   MONARCH_ASSIGN(ClientOptions control, link_to(bootstrap.control_endpoint, server_key));
   MONARCH_ASSIGN(ClientOptions bulk, link_to(bootstrap.bulk_endpoint, server_key));
+  if (first_start && !bootstrap.interface.empty()) {
+    refusal = BootstrapRefusal::kInterface;
+    MONARCH_ASSIGN(found.bootstrap.host_address, interface_address(bootstrap.interface));
+    refusal = BootstrapRefusal::kOther;
+  }
   if (found.bootstrap.host_address.empty()) {
     found.bootstrap.host_address = own_address(control.address, control.port);
   }

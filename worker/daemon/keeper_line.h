@@ -17,6 +17,7 @@
 #include "transport/loop/event_loop.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/stack_messages.h"
 
 namespace monarch::daemon {
 
@@ -25,12 +26,14 @@ constexpr MessageType type_of(const Start&) { return MessageType::kStart; }
 constexpr MessageType type_of(const Stop&) { return MessageType::kStop; }
 constexpr MessageType type_of(const Signal&) { return MessageType::kSignal; }
 constexpr MessageType type_of(const Tell&) { return MessageType::kTell; }
+constexpr MessageType type_of(const CommitAnswer&) { return MessageType::kCommitAnswer; }
 constexpr MessageType type_of(const KeeperPong&) { return MessageType::kKeeperPong; }
 constexpr MessageType type_of(const KeeperStash&) { return MessageType::kKeeperStash; }
 constexpr MessageType type_of(const KeeperLease&) { return MessageType::kKeeperLease; }
 constexpr MessageType type_of(const KeeperForget&) { return MessageType::kKeeperForget; }
 constexpr MessageType type_of(const KeeperShutdown&) { return MessageType::kKeeperShutdown; }
 constexpr MessageType type_of(const KeeperReady&) { return MessageType::kKeeperReady; }
+constexpr MessageType type_of(const TakeStacks&) { return MessageType::kTakeStacks; }
 
 class KeeperLine {
  public:

@@ -6,6 +6,7 @@
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/stack_messages.h"
 
 namespace monarch::daemon {
 namespace {
@@ -43,6 +44,8 @@ Result<FrameHeard> heard_from_link(const std::vector<ZmqFrame>& frames,
     case MessageType::kStop: return heard<Stop>(std::move(frame), payload);
     case MessageType::kSignal: return heard<Signal>(std::move(frame), payload);
     case MessageType::kTell: return heard<Tell>(std::move(frame), payload);
+    case MessageType::kTakeStacks: return heard<TakeStacks>(std::move(frame), payload);
+    case MessageType::kCommitAnswer: return heard<CommitAnswer>(std::move(frame), payload);
     case MessageType::kShutdown: return heard<Shutdown>(std::move(frame), payload);
     default:
       return Error{ErrorCode::kInvalid, text("a message of type ", header.type)};  // of another direction or build

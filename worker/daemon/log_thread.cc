@@ -26,6 +26,7 @@ namespace {
 
 constexpr Duration kTellAgain = Duration::milliseconds(100);
 constexpr Duration kTrimPeriod = Duration::seconds(2);
+constexpr std::size_t kWaitingStacks = 64;  // answers; the oldest is dropped, and who asked for it has its deadline
 
 // The thread's own state; made, used and destroyed by it.
 class Logging final : public OutputSink {
@@ -51,6 +52,8 @@ class Logging final : public OutputSink {
   void on(RankForgotten&& order) { writer_->forget(order.incarnation); }
   void on(MakePromise&& order);
   void on(RemoveState&& order);
+  void on(SayStacks&& order);
+  void flush_stacks();
   // For answers that must arrive: kept until the main loop has room.
   void answer(FromLog value);
   void flush_answers();
@@ -69,6 +72,7 @@ class Logging final : public OutputSink {
   std::uint64_t sent_frames_ = 0;
   bool trim_armed_ = false;
   std::deque<FromLog> answers_;  // at most one for each order
+  std::deque<SayStacks> stacks_;
 };
 
 Status Logging::run() {
@@ -134,6 +138,7 @@ bool Logging::say(MessageType type, const Incarnation& incarnation, std::string 
 
 void Logging::unblock() {
   blocked_ = false;
+  flush_stacks();
   if (writer_) writer_->sink_ready();
 }
 
@@ -167,6 +172,20 @@ void Logging::on(MakePromise&& order) {
 void Logging::on(RemoveState&& /*order*/) {
   remove_promise(options_.state_directory);
   answer(StateRemoved{});
+}
+
+void Logging::on(SayStacks&& order) {
+  if (stacks_.size() == kWaitingStacks) stacks_.pop_front();
+  stacks_.push_back(std::move(order));
+  flush_stacks();
+}
+
+// Before more output: somebody waits for them.
+void Logging::flush_stacks() {
+  while (!stacks_.empty() && wanted()) {
+    if (!say(MessageType::kStacks, stacks_.front().incarnation, stacks_.front().payload)) return;
+    stacks_.pop_front();
+  }
 }
 
 void Logging::answer(FromLog value) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // LogThread: everything of the daemon that waits for a disk, and the bulk port. It runs the LogWriter, streams output to
-// the supervisor as far as the link takes it, and makes promises durable for the main loop, which never waits for a file.
+// the supervisor as far as the link takes it, passes stacks on, and makes promises durable for the main loop, which never waits for a file.
 //
 // Thread: start(), put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys'
 // and the inbox's.
@@ -35,7 +35,12 @@ struct MakePromise {
 };
 // The worker's end: nothing of its state stays but logs. Answered by StateRemoved.
 struct RemoveState {};
-using ToLog = std::variant<LogSource, RankEnded, RankForgotten, MakePromise, RemoveState>;
+// An answer of the keeper's, for the supervisor: as it is, as soon as the link takes it.
+struct SayStacks {
+  Incarnation incarnation;
+  std::string payload;
+};
+using ToLog = std::variant<LogSource, RankEnded, RankForgotten, MakePromise, RemoveState, SayStacks>;
 
 // ---- from the log thread ----
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <set>
 
 #include "transport/base/marks.h"
 #include "transport/base/text.h"
@@ -13,6 +12,8 @@
 #include "transport/wire/socket_directory.h"
 #include "worker/core/environment.h"
 #include "worker/core/host_places.h"
+#include "worker/keeper/blob_cache.h"
+#include "worker/keeper/tree_builder.h"
 
 extern char** environ;
 
@@ -24,7 +25,6 @@ constexpr Duration kPatience = Duration::seconds(10);  // of what got KILL
 constexpr Duration kGroupPatience = Duration::seconds(2);
 constexpr int kExitStill = 1;
 constexpr int kExitUsage = 2;
-constexpr std::string_view kJobIdArgument = "--job-id";
 
 struct Wanted {
   MarkedBy marks;
@@ -52,18 +52,9 @@ void print(int fd, const std::string& line) {
   (void)!::write(fd, line.data(), line.size());  // who does not read it sees the exit code
 }
 
-// A session may have another XDG_RUNTIME_DIR than the one in which the worker was started, or none.
-void remove_sockets(const Environment& environment, const MarkedBy& marks) {
-  const auto named = environment.find("XDG_RUNTIME_DIR");
-  const uid_t uid = ::geteuid();
-  const std::string session = named == environment.end() ? "" : named->second;
-  const std::set<std::string> folders = {runtime_directory({.xdg_runtime_dir = session, .uid = uid}),
-                                         runtime_directory({.xdg_runtime_dir = "", .uid = uid}),
-                                         text("/tmp/monarch-", uid)};
-  for (const std::string& folder : folders) {
-    const std::string sockets = host_socket_directory(folder, marks.uuid, marks.host);
-    if (!remove_socket_directory(sockets)) print(STDERR_FILENO, text(sockets, " could not be removed\n"));
-  }
+void remove_sockets(const MarkedBy& marks) {
+  const std::string sockets = host_socket_directory(lasting_directory(::geteuid()), marks.uuid, marks.host);
+  if (!remove_socket_directory(sockets)) print(STDERR_FILENO, text(sockets, " could not be removed\n"));
 }
 
 }  // namespace
@@ -86,12 +77,16 @@ int end_main(const std::vector<std::string>& arguments, void (*remove_state)(con
     print(STDOUT_FILENO, line + '\n');
     return kExitStill;
   }
-  const Environment environment = environment_from(environ);
-  remove_sockets(environment, wanted->marks);
+  remove_sockets(wanted->marks);
   if (!wanted->job_id.empty()) {
-    const auto places = host_places(environment, wanted->job_id, wanted->marks.host);
-    if (places.ok()) remove_state(places->state_directory);
+    const auto places = host_places(environment_from(environ), wanted->job_id, wanted->marks.host);
+    if (places.ok()) {
+      const Status removed = remove_trees(places->state_directory);
+      if (!removed.ok()) print(STDERR_FILENO, removed.error().message + '\n');
+      remove_state(places->state_directory);
+    }
   }
+  BlobCache::sweep(environment_from(environ));  // of a workspace that was on its way
   print(STDOUT_FILENO, text("ended ", ended.ended, '\n'));
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "worker/core/commit_question.h"
 #include "worker/core/notify.h"
 
 namespace monarch {
@@ -76,7 +78,32 @@ void EventDoor::answer(std::uint64_t id, std::string_view message) {
     case RankQuestion::kEvents:
       if (say(id, events_answer())) begin_events(id);
       return;
+    case RankQuestion::kCommitted: (void)say(id, options_.committed); return;
+    case RankQuestion::kCommit: return commit(id, message);
     case RankQuestion::kUnknown: (void)say(id, unknown_answer()); return;
+  }
+}
+
+void EventDoor::commit(std::uint64_t id, std::string_view message) {
+  auto parsed = parse_commit(message);
+  if (!parsed) return (void)say(id, commit_error(parsed.error().message));
+  CommitRequest asked = std::move(parsed).value();
+  // Who gave up waiting may ask again.
+  asked.number = asked_ ? asked_->number : ++commits_;
+  if (asked_ && *asked_ != asked) {
+    return (void)say(id, commit_error(text("step ", asked_->step, " is being committed: one at a time")));
+  }
+  if (std::find(waiting_.begin(), waiting_.end(), id) == waiting_.end()) waiting_.push_back(id);
+  if (asked_) return;
+  asked_ = std::move(asked);
+  options_.on_commit(*asked_);
+}
+
+void EventDoor::answer_commit(const CommitAnswer& answer) {
+  if (!asked_ || asked_->number != answer.number) return;
+  const std::string line = commit_answer(*std::exchange(asked_, std::nullopt), answer);
+  for (const std::uint64_t id : std::exchange(waiting_, {})) {
+    if (connections_.contains(id)) (void)say(id, line);
   }
 }
 
@@ -118,6 +145,7 @@ void EventDoor::drop(std::uint64_t id) {
   const auto found = connections_.find(id);
   loop_.forget(found->second.watch);
   connections_.erase(found);
+  std::erase(waiting_, id);
 }
 
 }  // namespace monarch

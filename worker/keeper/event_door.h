@@ -1,6 +1,7 @@
 #pragma once
 
-// EventDoor: the two SEQPACKET sockets of one rank. At the first (MONARCH_SOCKET) it asks and is answered; who connects to the
+// EventDoor: the two SEQPACKET sockets of one rank. At the first (MONARCH_SOCKET) it asks and is answered, at once but for a
+// checkpoint that it commits, of which there is one at a time; who connects to the
 // second (MONARCH_EVENTS) is told events, first those of late that it missed. What a reader leaves unread waits in the
 // kernel's queue; when that is full the reader is dropped, for nothing here waits.
 //
@@ -8,10 +9,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
@@ -22,7 +27,10 @@ namespace monarch {
 struct EventDoorOptions {
   std::string question_path;
   std::string events_path;
-  std::string who;  // the answer to ASK=who
+  std::string who;        // the answer to ASK=who
+  std::string committed;  // the answer to ASK=committed
+  // A checkpoint, to be answered by answer_commit(). It must not close the door.
+  std::function<void(const CommitRequest&)> on_commit;
 };
 
 struct EventDoorDrops {
@@ -44,6 +52,8 @@ class EventDoor {
   ~EventDoor();
 
   void tell(const std::string& json);
+  // Of the commit with this number; of another one it is nothing.
+  void answer_commit(const CommitAnswer& answer);
   EventDoorDrops drops() const;
 
  private:
@@ -57,6 +67,7 @@ class EventDoor {
   void accept(UniqueFd socket, bool hears_events);
   void on_readable(std::uint64_t id);
   void answer(std::uint64_t id, std::string_view message);
+  void commit(std::uint64_t id, std::string_view message);
   void begin_events(std::uint64_t id);
   // False where the reader was dropped.
   bool say(std::uint64_t id, const std::string& line);
@@ -68,6 +79,9 @@ class EventDoor {
   std::unique_ptr<SeqpacketListener> events_;
   std::map<std::uint64_t, Connection> connections_;
   std::uint64_t next_id_ = 1;
+  std::uint64_t commits_ = 0;
+  std::optional<CommitRequest> asked_;  // the one that is under way
+  std::vector<std::uint64_t> waiting_;  // connections that asked for it
   std::deque<std::string> kept_;
   std::size_t kept_bytes_ = 0;
   EventDoorDrops drops_;

@@ -25,11 +25,15 @@ constexpr int kExitUsage = 2;
 constexpr int kExitJournal = 74;  // the supervisor could not write or read the journal
 constexpr int kExitBusy = 75;     // another one holds the job
 constexpr std::string_view kUsage =
-    "usage: monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…\n";
+    "usage: monarch-worker keep [--ready-fd N] [--lock-fd N] [--restarts N] [--window SECONDS] [--once WORD] -- "
+    "COMMAND…\n";
 
 struct GuardArguments {
   std::optional<int> ready_fd;
+  std::optional<int>
+      lock_fd;  // open for as long as the guard lives, and nobody else's: see supervisor/journal/job_lock.h
   GuardedOptions guarded{.ping_deadline = limits::kSupervisorPingDeadline, .final_codes = {kExitJournal, kExitBusy}};
+  std::vector<std::string> once;  // words behind the command, at its first start
   std::vector<std::string> command;
 };
 
@@ -45,13 +49,17 @@ Result<GuardArguments> parse(const std::vector<std::string>& arguments) {
   std::size_t i = 0;
   for (; i < arguments.size() && arguments[i] != "--"; i += 2) {
     const std::string& flag = arguments[i];
+    if (flag == "--once" && i + 1 < arguments.size()) {
+      parsed.once.push_back(arguments[i + 1]);
+      continue;
+    }
     const auto value = i + 1 < arguments.size() ? number_from(arguments[i + 1]) : std::nullopt;
     if (!value) return Error{ErrorCode::kInvalid, text("`", flag, "` needs a number")};
-    if (flag == "--ready-fd") {
+    if (flag == "--ready-fd" || flag == "--lock-fd") {
       if (*value <= kGuardedChannelDescriptor) {
-        return Error{ErrorCode::kInvalid, "--ready-fd must be above 3, which is the channel to the keeper"};
+        return Error{ErrorCode::kInvalid, text(flag, " must be above 3, which is the channel to the keeper")};
       }
-      parsed.ready_fd = *value;
+      (flag == "--ready-fd" ? parsed.ready_fd : parsed.lock_fd) = *value;
     } else if (flag == "--restarts") {
       parsed.guarded.restarts = static_cast<std::uint32_t>(*value);
     } else if (flag == "--window") {
@@ -85,6 +93,7 @@ int guard_main(const std::vector<std::string>& arguments) {
   setup.umask = ::umask(022);
   (void)::umask(setup.umask);  // there is no other way to learn it
   setup.guarded.program = std::move(parsed.value().command);
+  setup.guarded.first_words = std::move(parsed.value().once);
   Environment supervisor = spawned_environment(setup.environment, {});
   // It finds its libraries as the command did that started it, and knows the job's key: nobody's code comes in with them.
   for (const char* name : {"LD_PRELOAD", "LD_AUDIT"}) supervisor.erase(name);
@@ -98,6 +107,9 @@ int guard_main(const std::vector<std::string>& arguments) {
       return fail(errno_error(text("--ready-fd ", *ready), errno), kExitUsage);
     }
     setup.guarded.first_start.emplace_back(UniqueFd(*ready), *ready);
+  }
+  if (const auto lock = parsed.value().lock_fd; lock && ::fcntl(*lock, F_SETFD, FD_CLOEXEC) != 0) {
+    return fail(errno_error(text("--lock-fd ", *lock), errno), kExitUsage);
   }
   auto keeper = Keeper::create(std::move(setup));
   if (!keeper) return fail(keeper.error(), kExitInternal);

@@ -34,6 +34,7 @@ std::variant<pid_t, StepFailure> GuardedProcess::start() {
   SpawnOptions options;
   options.executable = command_.executable;
   options.program = command_.program;
+  for (std::string& word : std::exchange(command_.first_words, {})) options.program.push_back(std::move(word));
   options.environment = command_.environment;
   options.environment.push_back(text(kKeeperFdVariable, '=', kGuardedChannelDescriptor));
   options.descriptors = {{pair.value().second.get(), kGuardedChannelDescriptor}};

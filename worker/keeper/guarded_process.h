@@ -25,6 +25,7 @@ struct GuardedCommand {
   std::vector<std::string> program;
   std::vector<std::string> environment;               // NAME=value; the keeper's door is added
   std::vector<ChildDescriptor> descriptors;           // of every start
+  std::vector<std::string> first_words;               // behind `program`, of the first start alone
   std::vector<std::pair<UniqueFd, int>> first_start;  // source and target, of the first start alone; they win
   mode_t umask = 022;
   std::optional<rlimit> descriptor_limit;

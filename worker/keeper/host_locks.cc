@@ -84,14 +84,30 @@ Result<HostLocks::Held> HostLocks::make_file(const std::string& thing) const {
 }
 
 Result<std::optional<LockHolder>> HostLocks::other_holder(const std::string& thing, LockSharing sharing) const {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(directory_.c_str()), ::closedir);
-  if (!folder) return errno_error(text("opening ", directory_), errno);
+  for (const std::string& directory : looked_at_) {
+    auto other = other_holder_in(directory, thing, sharing);
+    if (!other || *other) return other;
+  }
+  return std::optional<LockHolder>();
+}
+
+Result<std::optional<LockHolder>> HostLocks::other_holder_in(const std::string& directory, const std::string& thing,
+                                                             LockSharing sharing) const {
+  // What another user put in the place of a folder of ours would name holders that are none.
+  const UniqueFd opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  const bool own = directory == directory_;
+  if (!own && (!opened.valid() || ::fstat(opened.get(), &status) != 0 || status.st_uid != ::geteuid())) {
+    return std::optional<LockHolder>();  // nobody of ours was ever there
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(directory.c_str()), ::closedir);
+  if (!folder) return errno_error(text("opening ", directory), errno);
   while (const dirent* entry = ::readdir(folder.get())) {
     auto holder = holder_named(entry->d_name, thing);
     if (!holder) continue;
-    const bool own = holder->job == job_ && holder->pid == ::getpid();
+    const bool mine = holder->job == job_ && holder->pid == ::getpid();
     const bool shared = sharing == LockSharing::kJob && holder->job == job_;
-    if (!own && !shared && is_live(text(directory_, '/', entry->d_name))) return holder;
+    if (!mine && !shared && is_live(text(directory, '/', entry->d_name))) return holder;
   }
   return std::optional<LockHolder>();
 }

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -33,8 +34,12 @@ struct LockHolder {
 
 class HostLocks {
  public:
-  // `directory`: the user's runtime_directory(). It may be missing: it is made, 0700, when something is to be held.
-  HostLocks(std::string directory, std::string job) : directory_(std::move(directory)), job_(std::move(job)) {}
+  // The first directory has its own files. It may be missing: it is made, 0700, when something is to be held. Others, where keepers
+  // that were started in another way have theirs, are only looked at. Without any, a guard's, nothing can be held.
+  HostLocks(std::vector<std::string> directories, std::string job)
+      : directory_(directories.empty() ? std::string() : directories.front()),
+        looked_at_(std::move(directories)),
+        job_(std::move(job)) {}
   ~HostLocks();
   HostLocks(const HostLocks&) = delete;
   HostLocks& operator=(const HostLocks&) = delete;
@@ -52,8 +57,11 @@ class HostLocks {
   Status ensure_directory() const;
   Result<Held> make_file(const std::string& thing) const;
   Result<std::optional<LockHolder>> other_holder(const std::string& thing, LockSharing sharing) const;
+  Result<std::optional<LockHolder>> other_holder_in(const std::string& directory, const std::string& thing,
+                                                    LockSharing sharing) const;
 
   std::string directory_;
+  std::vector<std::string> looked_at_;  // with it
   std::string job_;
   std::map<std::string, Held> held_;
 };

@@ -15,6 +15,7 @@
 #include "transport/base/text.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
+#include "transport/wire/stack_messages.h"
 
 namespace monarch {
 
@@ -100,12 +101,14 @@ Keeper::Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_p
       containment_(containment_of(setup_),
                    setup_.options.kind == KeeperKind::kGuard ? CgroupUse::kNever : setup_.cgroups),
       core_(setup_.options),
-      reservations_({setup_.host_name, setup_.job_id, setup_.lock_directory, ""}),
+      reservations_({setup_.host_name, setup_.job_id, setup_.lock_directories, ""}),
       doors_(*loop_, std::move(setup_.doors), [this](KeeperEvent happened) { handle(std::move(happened)); }),
       ranks_(*loop_, watch_, containment_, reservations_, doors_,
              RankProcessesOptions{setup_.environment, setup_.job.to_text(), setup_.host_name, setup_.umask,
-                                  setup_.guarded.descriptor_limit},
+                                  setup_.guarded.descriptor_limit, setup_.tree,
+                                  [this](pid_t tracer) { return stacks_.is_ours(tracer); }},
              [this](KeeperEvent happened) { handle(std::move(happened)); }),
+      stacks_(*loop_, watch_, setup_.environment, stack_handlers()),
       guarded_(*loop_, watch_, std::move(setup_.guarded), guarded_handlers()),
       incarnation_(random_number()) {
   if (setup_.options.kind == KeeperKind::kWorker && !containment_.uses_cgroup()) {
@@ -129,6 +132,12 @@ GuardedHandlers Keeper::guarded_handlers() {
                 not_executed_->value = failure.error;
                 not_executed_->detail = failure.detail;
               }};
+}
+
+StackTakerHandlers Keeper::stack_handlers() {
+  return {.leader = [this](const Incarnation& key) { return ranks_.leader(key); },
+          .answer = [this](const Incarnation& key,
+                           const Stacks& stacks) { send(MessageType::kStacks, encode_payload(stacks), key); }};
 }
 
 int Keeper::run() {
@@ -172,6 +181,7 @@ void Keeper::on_signals() {
   while (const auto received = signals_->next()) {
     if (received->number == SIGCHLD) {
       watch_.reap_adopted();
+      ranks_.look_at_stopped();
       continue;
     }
     log_info("received ", signal_name(received->number), " from pid ", received->sender_pid);
@@ -193,18 +203,28 @@ Status Keeper::pass(const Frame& frame) {
   return {};
 }
 
+// Who sends a signal may have seen the output of a program whose start this loop has not come to yet.
+Status Keeper::take_signal(const Frame& frame) {
+  MONARCH_ASSIGN(Signal order, decode_payload<Signal>(frame.payload));
+  for (const RankId& rank : order.ranks) ranks_.ask_whether_executed({rank, order.generation});
+  handle(std::move(order));
+  return {};
+}
+
 Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::kReserve: return pass<Reserve>(frame);
     case MessageType::kStart: return pass<Start>(frame);
     case MessageType::kStop: return pass<Stop>(frame);
-    case MessageType::kSignal: return pass<Signal>(frame);
+    case MessageType::kSignal: return take_signal(frame);
     case MessageType::kTell: return pass<Tell>(frame);
+    case MessageType::kCommitAnswer: return pass<CommitAnswer>(frame);
     case MessageType::kKeeperLease: return pass<KeeperLease>(frame);
     case MessageType::kKeeperForget: return pass<KeeperForget>(frame);
     case MessageType::kKeeperReady: return pass<KeeperReady>(frame);
     case MessageType::kKeeperShutdown: return pass<KeeperShutdown>(frame);
     case MessageType::kKeeperStash: return take_stash(frame);
+    case MessageType::kTakeStacks: return take_stacks(frame);
     case MessageType::kKeeperPong: {
       MONARCH_ASSIGN(const KeeperPong pong, decode_payload<KeeperPong>(frame.payload));
       handle(event::GuardedPong{pong.number});
@@ -231,6 +251,14 @@ Status Keeper::take_stash(const Frame& frame) {
   return {};
 }
 
+Status Keeper::take_stacks(const Frame& frame) {
+  // What a guard keeps is ours, and holds keys.
+  if (setup_.options.kind == KeeperKind::kGuard) return Error{ErrorCode::kInvalid, "a guard shows nobody's stacks"};
+  MONARCH_ASSIGN(const TakeStacks order, decode_payload<TakeStacks>(frame.payload));
+  stacks_.take(order);
+  return {};
+}
+
 void Keeper::send(MessageType type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors) {
   Frame frame;
   frame.header.type = static_cast<std::uint16_t>(type);
@@ -240,6 +268,25 @@ void Keeper::send(MessageType type, std::string payload, const Incarnation& key,
   frame.header.seq = ++sent_;
   frame.payload = std::move(payload);
   guarded_.send(frame, std::move(descriptors));
+}
+
+void Keeper::perform(const action::SignalGroup& ordered) {
+  if (ordered.number == SIGSTOP || ordered.number == SIGTSTP) stacks_.leave(ordered.key, true);
+  if (ordered.number == SIGCONT) stacks_.leave(ordered.key, false);
+  ranks_.signal_group(ordered.key, ordered.number);
+}
+
+void Keeper::perform(const action::FreezeTree& ordered) {
+  if (ranks_.freeze(ordered.key)) stacks_.leave(ordered.key, true);
+}
+
+void Keeper::perform(const action::ThawTree& ordered) {
+  if (ranks_.thaw(ordered.key)) stacks_.leave(ordered.key, false);
+}
+
+void Keeper::perform(const action::KillTree& ordered) {
+  stacks_.abandon(ordered.key);
+  ranks_.kill(ordered.key);
 }
 
 void Keeper::perform(const action::ForkSpawned& ordered) {

@@ -22,6 +22,7 @@
 #include "worker/keeper/rank_doors.h"
 #include "worker/keeper/rank_processes.h"
 #include "worker/keeper/reservations.h"
+#include "worker/keeper/stack_taker.h"
 
 namespace monarch {
 
@@ -30,13 +31,14 @@ struct KeeperSetup {
   JobUuid job;
   std::string job_id;
   std::string host_name;
-  std::string lock_directory;  // what several jobs of this user lock; see host_locks.h
+  std::vector<std::string> lock_directories;  // what several jobs of this user lock; see host_locks.h
   Environment environment;
   mode_t umask = 022;
   CgroupUse cgroups = CgroupUse::kIfWritable;
   GuardedCommand guarded;
   std::optional<std::string> stash;  // what the first guarded process is given
   RankDoorsOptions doors = {};       // of a worker
+  std::string tree = {};             // of a worker: its job's workspace
 };
 
 class Keeper {
@@ -52,6 +54,7 @@ class Keeper {
   Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_ptr<SignalFd> signals);
 
   GuardedHandlers guarded_handlers();
+  StackTakerHandlers stack_handlers();
   void tell(KeeperEvent event) { events_.push_back(std::move(event)); }
   void handle(KeeperEvent event);
   void handle_waiting();
@@ -61,17 +64,20 @@ class Keeper {
   Status take(const Frame& frame, std::vector<UniqueFd> descriptors);
   template <class Message>
   Status pass(const Frame& frame);
+  Status take_signal(const Frame& frame);
   Status take_stash(const Frame& frame);
+  Status take_stacks(const Frame& frame);
   void send(MessageType type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors = {});
 
   void perform(const keeper_action::ForkRank& action) { ranks_.fork_rank(action); }
   void perform(const keeper_action::ForkSpawned& action);
   void perform(const keeper_action::OpenGate& action) { ranks_.open_gate(action.key); }
-  void perform(const keeper_action::SignalGroup& action) { ranks_.signal_group(action.key, action.number); }
+  void perform(const keeper_action::SignalGroup& action);
   void perform(const keeper_action::TellRank& action) { doors_.tell(action.key, action.json); }
-  void perform(const keeper_action::FreezeTree& action) { ranks_.freeze(action.key); }
-  void perform(const keeper_action::ThawTree& action) { ranks_.thaw(action.key); }
-  void perform(const keeper_action::KillTree& action) { ranks_.kill(action.key); }
+  void perform(const keeper_action::AnswerCommit& action) { doors_.answer(action.key, action.answer); }
+  void perform(const keeper_action::FreezeTree& action);
+  void perform(const keeper_action::ThawTree& action);
+  void perform(const keeper_action::KillTree& action);
   void perform(const keeper_action::CheckTree& action) { ranks_.check(action.key); }
   void perform(const keeper_action::Reap& action) { ranks_.reap(action.key); }
   void perform(const keeper_action::Drop& action) { ranks_.drop(action.key); }
@@ -99,6 +105,7 @@ class Keeper {
   Reservations reservations_;
   RankDoors doors_;
   RankProcesses ranks_;
+  StackTaker stacks_;
   GuardedProcess guarded_;
   std::uint64_t incarnation_;
   std::deque<KeeperEvent> events_;

@@ -26,7 +26,9 @@
 #include "transport/wire/seqpacket_socket.h"
 #include "transport/wire/socket_directory.h"
 #include "worker/core/host_places.h"
+#include "worker/core/login_address.h"
 #include "worker/keeper/keeper.h"
+#include "worker/keeper/tree_builder.h"
 
 extern char** environ;
 
@@ -36,20 +38,20 @@ namespace {
 
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 constexpr std::size_t kBootstrapBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
-constexpr std::int64_t kWordsPerHeartbeat = 4;                      // of one rank, at most
-constexpr std::size_t kSocketDirectoryBytes = kUnixPathBytes - 12;  // and a door's name (rank_doors.h) make an address
-constexpr std::size_t kOwnFolders = 5;                              // monarch/hosts/<job>/<host>/logs
+constexpr std::int64_t kWordsPerHeartbeat = 4;  // of one rank, at most
+constexpr std::size_t kOwnFolders = 5;          // monarch/hosts/<job>/<host>/logs
 constexpr const char* kNoCgroupVariable = "MONARCH_NO_CGROUP";
 
 struct Order {
   JobUuid job;
   Bootstrap bootstrap;
+  bool own_place = false;  // its folders are this host's own
 };
 
 Result<Order> decode_order(const std::string& bytes) {
   MONARCH_ASSIGN(const Frame frame, decode_frame(bytes, limits::kControlPayloadBytes));
   MONARCH_ASSIGN(Bootstrap bootstrap, decode_payload<Bootstrap>(frame.payload));
-  return Order{frame.header.job, std::move(bootstrap)};
+  return Order{.job = frame.header.job, .bootstrap = std::move(bootstrap)};
 }
 
 // A stream has no frames' ends: what is there is an order when it decodes as a whole. Whoever closes the stream earlier
@@ -106,6 +108,14 @@ std::string runtime_directory_of(const Environment& environment) {
   return runtime_directory({.xdg_runtime_dir = named == environment.end() ? "" : named->second, .uid = ::geteuid()});
 }
 
+// A worker with a place of its own has its sockets and locks where no logout removes them. What is locked by the others, those of this
+// machine's own jobs, is looked at as well, and they look here.
+std::vector<std::string> lock_directories(bool own_place, const Environment& environment) {
+  std::vector<std::string> directories = {runtime_directory_of(environment), lasting_directory(::geteuid())};
+  if (own_place) std::swap(directories.front(), directories.back());
+  return directories;
+}
+
 KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   const Environment whole = release_loader_variables(environment_from(environ));
   KeeperSetup setup;
@@ -114,7 +124,7 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   setup.job_id = order.bootstrap.job_id;
   setup.host_name = order.bootstrap.host_name;
   setup.environment = order.bootstrap.login_environment ? login_environment(whole) : whole;
-  setup.lock_directory = runtime_directory_of(whole);
+  setup.lock_directories = lock_directories(order.own_place, whole);
   setup.umask = umask;
   setup.cgroups = cgroup_use();
   setup.guarded.executable = "/proc/self/exe";
@@ -128,6 +138,7 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
                  .job_id = order.bootstrap.job_id,
                  .host_name = order.bootstrap.host_name,
                  .period = order.bootstrap.heartbeat / kWordsPerHeartbeat};
+  setup.tree = text(order.bootstrap.state_directory, '/', kTreeName);
   DaemonStash stash;
   stash.job = setup.job;
   stash.bootstrap = std::move(order.bootstrap);
@@ -146,16 +157,14 @@ Status prepare_sockets(const std::string& directory) {
 // not end before the worker does.
 Status take_own_place(Order& order) {
   if (!order.bootstrap.state_directory.empty()) return {};
+  order.own_place = true;
+  const std::string lasting = lasting_directory(::geteuid());
+  const std::string sockets = host_socket_directory(lasting, order.job.to_text(), order.bootstrap.host_name);
   const Environment environment = environment_from(environ);
-  const auto sockets_in = [&order](const std::string& folder) {
-    return host_socket_directory(folder, order.job.to_text(), order.bootstrap.host_name);
-  };
-  std::string runtime = runtime_directory_of(environment);
-  if (sockets_in(runtime).size() > kSocketDirectoryBytes) runtime = text("/tmp/monarch-", ::geteuid());
-  MONARCH_TRY(settle_places(order.bootstrap, environment, sockets_in(runtime)));
-  MONARCH_TRY(make_socket_directory(runtime));  // the folder above: no less ours
-  MONARCH_TRY(make_directories(order.bootstrap.log_directory));
-  MONARCH_TRY(check_directories(order.bootstrap.log_directory, kOwnFolders));
+  MONARCH_TRY(settle_places(order.bootstrap, environment, sockets));
+  settle_address(order.bootstrap, environment);
+  MONARCH_TRY(make_socket_directory(lasting));  // the folder above: no less ours
+  MONARCH_TRY(make_own_directories(order.bootstrap.log_directory, kOwnFolders));
   const std::string path = order.bootstrap.log_directory + "/worker.log";
   const UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log.valid() || ::dup2(log.get(), STDERR_FILENO) < 0)
@@ -191,7 +200,10 @@ int keeper_main() {
   const std::string sockets = order.value().bootstrap.socket_directory;
   if (const Status prepared = prepare_sockets(sockets); !prepared) return refuse(prepared.error());
   wake_nvidia_gpus();  // before there is anything here that cannot wait
+  const std::string state = order.value().bootstrap.state_directory;
   const int code = keep(std::move(order).value(), umask);
+  // Nobody waits for it any more: the ranks have ended, and the supervisor was told.
+  if (const Status removed = remove_trees(state); !removed.ok()) log_warn(removed.error().message);
   if (!sockets.empty() && !remove_socket_directory(sockets)) log_warn(printable(sockets), " could not be removed");
   return code;
 }

@@ -4,6 +4,7 @@
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "worker/core/commit_question.h"
 
 namespace monarch {
 
@@ -11,23 +12,31 @@ RankDoors::~RankDoors() {
   for (const auto& [key, door] : doors_) loop_.cancel(door.timer);
 }
 
-Result<RankDoorPaths> RankDoors::open(const Incarnation& key, const std::string& mesh_name) {
+Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
+  const Incarnation key = order.key;
   if (options_.directory.empty()) return RankDoorPaths{};
   // Of a rank there is one live generation at a time (I21), so the paths need none.
   const std::string stem = text(options_.directory, '/', key.rank.mesh.value(), '.', key.rank.rank.value());
   RankDoorPaths paths{.notify = stem + ".n", .questions = stem + ".s", .events = stem + ".e"};
   const RankIdentity who{.job = options_.job_id,
-                         .mesh = mesh_name,
+                         .mesh = order.mesh_name,
                          .rank = key.rank.rank.value(),
                          .generation = key.generation.counter,
                          .host = options_.host_name};
-  Door door{.name = text(printable(mesh_name), '/', key.rank.rank.value()), .voice = RankVoice(options_.period)};
+  Door door{.name = text(printable(order.mesh_name), '/', key.rank.rank.value()), .voice = RankVoice(options_.period)};
   MONARCH_ASSIGN(door.notify, NotifySocket::open(
                                   loop_, paths.notify, [this, key](std::string_view datagram) { heard(key, datagram); },
                                   [this, key] { dropped(key); }));
   MONARCH_ASSIGN(
       door.events,
-      EventDoor::open(loop_, {.question_path = paths.questions, .events_path = paths.events, .who = who_answer(who)}));
+      EventDoor::open(loop_, {.question_path = paths.questions,
+                              .events_path = paths.events,
+                              .who = who_answer(who),
+                              .committed = committed_answer(order.gang_env, order.own_env),
+                              // Later: what follows from it may close the door, which is being read from here.
+                              .on_commit = [this, key](const CommitRequest& asked) {
+                                loop_.defer([tell = tell_, key, asked] { tell(keeper_event::Committing{key, asked}); });
+                              }}));
   doors_.insert_or_assign(key, std::move(door));
   return paths;
 }
@@ -87,6 +96,10 @@ void RankDoors::pass_on(const Incarnation& key) {
 
 void RankDoors::tell(const Incarnation& key, const std::string& json) {
   if (const auto found = doors_.find(key); found != doors_.end()) found->second.events->tell(json);
+}
+
+void RankDoors::answer(const Incarnation& key, const CommitAnswer& answer) {
+  if (const auto found = doors_.find(key); found != doors_.end()) found->second.events->answer_commit(answer);
 }
 
 void RankDoors::hear_last_words(const Incarnation& key) {

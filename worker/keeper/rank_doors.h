@@ -38,9 +38,11 @@ class RankDoors {
   RankDoors& operator=(const RankDoors&) = delete;
 
   // The paths for its environment; empty ones where ranks have no doors.
-  Result<RankDoorPaths> open(const Incarnation& key, const std::string& mesh_name);
+  Result<RankDoorPaths> open(const keeper_action::ForkRank& order);
   // An event for who listens there.
   void tell(const Incarnation& key, const std::string& json);
+  // To who asked for a commit.
+  void answer(const Incarnation& key, const CommitAnswer& answer);
   // It has exited: what it had said before is passed on first.
   void hear_last_words(const Incarnation& key);
   void close(const Incarnation& key);

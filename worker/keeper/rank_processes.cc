@@ -19,6 +19,12 @@ namespace monarch {
 
 namespace {
 
+// What is relative lies in the workspace, whose place on this host the supervisor does not know.
+std::string workdir_in(const std::string& tree, const std::string& workdir) {
+  if (workdir.empty() || workdir.front() == '/') return workdir;
+  return workdir == "." ? tree : text(tree, '/', workdir);
+}
+
 namespace event = keeper_event;
 
 struct PipeEnds {
@@ -51,6 +57,7 @@ RankProcesses::RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& co
       usable_cpus_(usable_cpus()) {}
 
 RankProcesses::~RankProcesses() {
+  loop_.cancel(look_timer_);
   for (auto& [key, process] : processes_) {
     loop_.forget(process.exec_watch);
     if (process.child) watch_.reap(process.child->pid());
@@ -109,7 +116,7 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   process.pipes.error = process.error.get();
   auto procs = containment_.prepare(process.name);
   if (!procs) return tell_(event::ForkFailed{order.key, EIO, procs.error().message});
-  auto doors = doors_.open(order.key, order.mesh_name);
+  auto doors = doors_.open(order);
   if (!doors) {
     containment_.remove(process.name);
     return tell_(event::ForkFailed{order.key, EIO, doors.error().message});
@@ -129,11 +136,12 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   options.prepare = [preparation = std::move(preparation).value()](std::vector<std::string>& environment) {
     return prepare_rank(preparation, environment);
   };
-  options.workdir = order.workdir;
+  options.workdir = workdir_in(options_.tree, order.workdir);
   options.descriptors = {{output.write.get(), STDOUT_FILENO}, {error.write.get(), STDERR_FILENO}};
   options.cgroup_procs = procs.value().get();
   options.umask = options_.umask;
   options.descriptor_limit = options_.descriptor_limit;
+  options.traceable = true;
   forked(order.key, std::move(process), options);
 }
 
@@ -172,6 +180,7 @@ void RankProcesses::forked(const Incarnation& key, Process process, const SpawnO
   MONARCH_ASSERT(exec_watch.ok() && watched.ok());  // epoll refuses only what the kernel has no memory for
   process.exec_watch = exec_watch.value();
   processes_.insert_or_assign(key, std::move(process));
+  look_every_second();
 }
 
 void RankProcesses::exec_told(const Incarnation& key) {
@@ -189,6 +198,11 @@ void RankProcesses::exec_told(const Incarnation& key) {
     }
   }
   loop_.forget(std::exchange(process->exec_watch, 0));
+}
+
+void RankProcesses::ask_whether_executed(const Incarnation& key) {
+  const Process* process = find(key);
+  if (process != nullptr && process->exec_watch != 0) exec_told(key);
 }
 
 void RankProcesses::exited(const Incarnation& key, const ExitStatus& status) {
@@ -235,12 +249,14 @@ void RankProcesses::signal_group(const Incarnation& key, int number) {
   (void)send_group_signal(process->child->pidfd(), process->child->pid(), number);
 }
 
-void RankProcesses::freeze(const Incarnation& key) {
-  if (const Process* process = find(key)) containment_.freeze(process->name);
+bool RankProcesses::freeze(const Incarnation& key) {
+  const Process* process = find(key);
+  return process != nullptr && containment_.freeze(process->name);
 }
 
-void RankProcesses::thaw(const Incarnation& key) {
-  if (const Process* process = find(key)) containment_.thaw(process->name);
+bool RankProcesses::thaw(const Incarnation& key) {
+  const Process* process = find(key);
+  return process != nullptr && containment_.thaw(process->name);
 }
 
 void RankProcesses::kill(const Incarnation& key) {
@@ -275,6 +291,13 @@ void RankProcesses::reap(const Incarnation& key) {
 void RankProcesses::drop(const Incarnation& key) {
   reap(key);
   processes_.erase(key);
+}
+
+std::variant<pid_t, StacksEnd> RankProcesses::leader(const Incarnation& key) const {
+  const auto found = processes_.find(key);
+  if (found == processes_.end() || !found->second.child || !found->second.contained) return StacksEnd::kEnded;
+  if (found->second.exec_watch != 0) return StacksEnd::kNotExecuted;
+  return found->second.child->pid();
 }
 
 const RankPipes* RankProcesses::pipes(const Incarnation& key) const {

@@ -10,8 +10,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "transport/base/stack_messages.h"
 #include "transport/loop/event_loop.h"
 #include "transport/process/child_watch.h"
 #include "transport/process/containment.h"
@@ -23,6 +25,7 @@
 #include "worker/keeper/rank_doors.h"
 #include "worker/keeper/rank_preparation.h"
 #include "worker/keeper/reservations.h"
+#include "worker/keeper/standstill.h"
 
 namespace monarch {
 
@@ -30,8 +33,10 @@ struct RankProcessesOptions {
   Environment base;  // the keeper's own
   std::string job_uuid;
   std::string host_name;
-  mode_t umask = 022;                      // as it was before the keeper set its own
-  std::optional<rlimit> descriptor_limit;  // likewise
+  mode_t umask = 022;                                                // as it was before the keeper set its own
+  std::optional<rlimit> descriptor_limit;                            // likewise
+  std::string tree = {};                                             // where the job's workspace lies; empty: nowhere
+  std::function<bool(pid_t)> is_dump = [](pid_t) { return false; };  // whether this tracer takes stacks for us
 };
 
 // The read ends, as they are handed to the guarded process.
@@ -55,13 +60,20 @@ class RankProcesses {
   // `descriptors` are its stdin, stdout and stderr.
   void fork_spawned(const keeper_action::ForkSpawned& order, const std::vector<UniqueFd>& descriptors);
   void open_gate(const Incarnation& key);
+  // Tells Executed of a rank whose program runs by now, if that was not noticed yet.
+  void ask_whether_executed(const Incarnation& key);
   void signal_group(const Incarnation& key, int number);
-  void freeze(const Incarnation& key);
-  void thaw(const Incarnation& key);
+  // True where it was done by SIGSTOP, which any SIGCONT undoes.
+  bool freeze(const Incarnation& key);
+  bool thaw(const Incarnation& key);  // true where it was done by SIGCONT
   void kill(const Incarnation& key);
   void check(const Incarnation& key);
   void reap(const Incarnation& key);
   void drop(const Incarnation& key);
+  // Its leader, alive or not reaped yet, once its program was executed; else why it is not to be looked at.
+  std::variant<pid_t, StacksEnd> leader(const Incarnation& key) const;
+  // On SIGCHLD: the kernel has something to say of a child; which, and what, is looked for.
+  void look_at_stopped();
   // Nothing for a spawned process, or once dropped.
   const RankPipes* pipes(const Incarnation& key) const;
 
@@ -78,6 +90,8 @@ class RankProcesses {
     bool gate_wanted = false;
     Reservations::Key reservation;
     std::vector<std::uint16_t> ports;  // of the reservation: its own
+    StandstillWatch standstill;
+    Standstill stands = Standstill::kNone;
   };
 
   // What its child does before its program; or why it cannot.
@@ -89,6 +103,9 @@ class RankProcesses {
   void open_wanted_gates();
   void exited(const Incarnation& key, const ExitStatus& status);
   Process* find(const Incarnation& key);
+  // rank_standstill.cc
+  void look_every_second();
+  void look(const std::function<bool(const Process&)>& at);
 
   EventLoop& loop_;
   ChildWatch& watch_;
@@ -101,6 +118,7 @@ class RankProcesses {
   std::optional<HostTopology> topology_;  // once it was needed
   std::map<MeshId, std::unique_ptr<MeshSetup>> setups_;
   std::map<Incarnation, Process> processes_;
+  TimerId look_timer_ = 0;
 };
 
 }  // namespace monarch

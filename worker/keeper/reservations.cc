@@ -44,11 +44,42 @@ Result<std::vector<std::uint16_t>> Reservations::hold(const Reserve& order) {
 Status Reservations::take(const Reserve& order, Held& held) {
   for (const std::string& uuid : order.gpus) MONARCH_TRY(take_gpu(uuid, held));
   for (std::uint32_t i = 0; i < order.count; ++i) {
-    MONARCH_ASSIGN(BoundPort port, bind_port(0));
-    held.ports.push_back(std::move(port));
+    MONARCH_TRY(take_any(order, held));
   }
   for (const std::uint16_t number : order.fixed) MONARCH_TRY(take_port(number, held));
   return {};
+}
+
+// Of a range each port has its turn, so that one is not given again as long as there are others: somebody may still speak to whoever had
+// it.
+Status Reservations::take_any(const Reserve& order, Held& held) {
+  if (order.first_port == 0) {
+    MONARCH_ASSIGN(BoundPort port, bind_port(0));
+    held.ports.push_back(std::move(port));
+    return {};
+  }
+  const std::string range = text(order.first_port, '-', order.last_port);
+  if (order.last_port < order.first_port) return Error{ErrorCode::kInvalid, text(range, " is no range of ports")};
+  const std::uint32_t size = order.last_port - order.first_port + 1U;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const auto number = static_cast<std::uint16_t>(order.first_port + looked_at_++ % size);
+    const bool spared = std::find(order.spared.begin(), order.spared.end(), number) != order.spared.end();
+    const bool ours = holds(number) || std::any_of(held.ports.begin(), held.ports.end(),
+                                                   [number](const BoundPort& port) { return port.number == number; });
+    if (spared || ours) continue;
+    const std::size_t locked = held.locks.size();
+    if (take_port(number, held).ok()) return {};
+    for (; held.locks.size() > locked; held.locks.pop_back()) locks_.release(held.locks.back());
+  }
+  return Error{ErrorCode::kBusy, text("host ", options_.host_name, " has no free port left of ", range,
+                                      " (network.ports), of which this job holds what its other gangs have")};
+}
+
+bool Reservations::holds(std::uint16_t number) const {
+  return std::any_of(held_.begin(), held_.end(), [number](const auto& held) {
+    return std::any_of(held.second.ports.begin(), held.second.ports.end(),
+                       [number](const BoundPort& port) { return port.number == number; });
+  });
 }
 
 // WARNING: two sockets with SO_REUSEADDR that do not listen may have the same port (socket(7)), so another keeper's

@@ -21,9 +21,9 @@ namespace monarch {
 
 struct ReservationsOptions {
   std::string host_name;
-  std::string job;  // its id
-  std::string lock_directory;
-  std::string root;  // before /proc, where the numbers of GPUs are read for a message
+  std::string job;                            // its id
+  std::vector<std::string> lock_directories;  // the first is for its own, see host_locks.h
+  std::string root;                           // before /proc, where the numbers of GPUs are read for a message
 };
 
 class Reservations {
@@ -36,7 +36,7 @@ class Reservations {
   };
 
   explicit Reservations(ReservationsOptions options)
-      : options_(std::move(options)), locks_(options_.lock_directory, options_.job) {}
+      : options_(std::move(options)), locks_(options_.lock_directories, options_.job) {}
 
   // All of it or nothing. The ports: `count` of them, then those of `fixed`. Asked again, it answers the same, whatever
   // is asked for.
@@ -53,6 +53,8 @@ class Reservations {
     std::vector<std::string> locks;
   };
   Status take(const Reserve& order, Held& held);
+  Status take_any(const Reserve& order, Held& held);
+  bool holds(std::uint16_t number) const;
   Status take_port(std::uint16_t number, Held& held);
   Status take_gpu(const std::string& uuid, Held& held);
   Status lock(const std::string& thing, const std::string& words, LockSharing sharing, Held& held);
@@ -61,6 +63,7 @@ class Reservations {
   ReservationsOptions options_;
   HostLocks locks_;
   std::map<Key, Held> held_;
+  std::uint32_t looked_at_ = 0;  // of a range of ports, so far
 };
 
 }  // namespace monarch

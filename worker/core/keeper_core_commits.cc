@@ -1,0 +1,15 @@
+// Checkpoints: what ranks say that they have written, and what the supervisor answers. The keeper only carries it.
+
+#include "worker/core/keeper_core.h"
+
+namespace monarch {
+
+void KeeperCore::on(const keeper_event::Committing& event, Instant /*now*/, KeeperActions& actions) {
+  if (SlotState* slot = find(event.key)) slot->commits(event, actions);
+}
+
+void KeeperCore::on(const CommitAnswer& answer, Instant /*now*/, KeeperActions& actions) {
+  if (SlotState* slot = find({answer.rank, answer.generation})) slot->commit_answered(answer, actions);
+}
+
+}  // namespace monarch
