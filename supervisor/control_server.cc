@@ -9,6 +9,8 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
+#include "transport/wire/launch_messages.h"
+#include "transport/wire/stack_messages.h"
 #include "transport/wire/viewer_messages.h"
 
 namespace monarch {
@@ -20,6 +22,10 @@ constexpr std::size_t kRememberedEvents = 10'000;
 // Of them so many wait in a viewer's queue; the next come when it has read these. An event fits a record of the journal, so that they
 // are well within the queue's bytes.
 constexpr std::size_t kEventsInQueue = 32;
+// As long as so many frames wait, answers about stacks stay where they are: one may have hundreds of kilobytes, and those of a whole job
+// come at once. A viewer that lets more than this wait does not read.
+constexpr std::size_t kAnswersInQueue = 8;
+constexpr std::size_t kAnswersBytes = 256U << 20U;
 constexpr std::size_t kViewers = 256;
 constexpr std::size_t kNameBytes = 256;  // of who asks; a longer name is cut to fit a record of the journal
 
@@ -48,6 +54,7 @@ void ControlServer::accept(UniqueFd socket) {
   }
   viewers_.emplace_back();
   const auto viewer = std::prev(viewers_.end());
+  viewer->number = next_viewer_++;
   auto channel = SeqpacketChannel::create(
       loop_, std::move(socket),
       {.on_frame = [this, viewer](Frame frame, std::vector<UniqueFd>) { on_frame(viewer, frame); },
@@ -56,7 +63,11 @@ void ControlServer::accept(UniqueFd socket) {
              viewers_.erase(viewer);
              tell_use();
            },
-       .on_drained = [this, viewer] { feed(*viewer); }},
+       .on_drained =
+           [this, viewer] {
+             feed_answers(*viewer);
+             feed(*viewer);
+           }},
       {.payload_bytes = limits::kControlPayloadBytes});
   if (!channel.ok()) {
     log_warn("a viewer: ", channel.error().message);
@@ -67,19 +78,31 @@ void ControlServer::accept(UniqueFd socket) {
 }
 
 template <class Message>
-void ControlServer::send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call) {
+Frame ControlServer::frame_of(MessageType type, const Message& message, std::uint64_t call) const {
   FrameHeader header;
   header.type = static_cast<std::uint16_t>(type);
   header.job = job_;
   header.call = call;
-  const Status sent = viewer.channel->send({header, encode_payload(message)});
+  return {header, encode_payload(message)};
+}
+
+template <class Message>
+void ControlServer::send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call) {
+  const Status sent = viewer.channel->send(frame_of(type, message, call));
   if (sent.ok() || sent.error().code != ErrorCode::kBusy) return;
   drop(viewer);
+}
+
+void ControlServer::answer(Viewer& viewer, Result<std::string> with, std::uint64_t call) {
+  if (with.ok()) return send(viewer, MessageType::kAccepted, Accepted{.message = std::move(*with)}, call);
+  send(viewer, MessageType::kRefused, Refused{.message = with.error().message}, call);
 }
 
 void ControlServer::drop(Viewer& viewer) {
   log_warn("viewer ", printable(viewer.name), " does not read: dropped");
   viewer.channel->close();
+  viewer.answers.clear();  // it may take its time to go
+  viewer.answers_bytes = 0;
 }
 
 void ControlServer::feed(Viewer& viewer) {
@@ -98,12 +121,27 @@ void ControlServer::feed(Viewer& viewer) {
   send(viewer, MessageType::kVerdict, *verdict_);
 }
 
+void ControlServer::feed_answers(Viewer& viewer) {
+  while (!viewer.answers.empty() && viewer.channel->open() && viewer.channel->pending_frames() < kAnswersInQueue) {
+    const Frame frame = std::move(viewer.answers.front());
+    viewer.answers.pop_front();
+    viewer.answers_bytes -= frame.payload.size();
+    const Status sent = viewer.channel->send(frame);
+    if (!sent.ok() && sent.error().code == ErrorCode::kBusy) return drop(viewer);
+  }
+}
+
 void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
   const std::uint64_t call = frame.header.call;
   tell_use();
   switch (static_cast<MessageType>(frame.header.type)) {
     case MessageType::kAttach:
       if (const auto attach = decode_payload<Attach>(frame.payload); attach.ok()) return on_attach(viewer, *attach);
+      break;
+    case MessageType::kLauncherHello:
+      if (const auto hello = decode_payload<LauncherHello>(frame.payload); hello.ok()) {
+        return on_launcher(viewer, *hello);
+      }
       break;
     case MessageType::kStatusRequest: return send(*viewer, MessageType::kStatus, handlers_.status(), call);
     case MessageType::kStopRequest:
@@ -115,9 +153,24 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
       break;
     case MessageType::kSignalRequest:
       if (const auto signal = decode_payload<SignalRequest>(frame.payload); signal.ok()) {
-        Result<std::string> sent = handlers_.signal(*signal);
-        if (sent.ok()) return send(*viewer, MessageType::kAccepted, Accepted{.message = std::move(*sent)}, call);
-        return send(*viewer, MessageType::kRefused, Refused{.message = sent.error().message}, call);
+        return answer(*viewer, handlers_.signal(*signal), call);
+      }
+      break;
+    case MessageType::kOperatorRequest:
+      if (auto wish = decode_payload<OperatorRequest>(frame.payload); wish.ok()) {
+        wish->who.resize(std::min(wish->who.size(), kNameBytes));
+        return answer(*viewer, handlers_.operate(*wish), call);
+      }
+      break;
+    case MessageType::kHoldRequest:
+      if (auto hold = decode_payload<HoldRequest>(frame.payload); hold.ok() && handlers_.hold) {
+        hold->who.resize(std::min(hold->who.size(), kNameBytes));
+        return answer(*viewer, handlers_.hold(*hold), call);
+      }
+      break;
+    case MessageType::kStacksRequest:
+      if (const auto request = decode_payload<StacksRequest>(frame.payload); request.ok()) {
+        return on_stacks(viewer, *request, call);
       }
       break;
     default: break;
@@ -153,6 +206,37 @@ void ControlServer::on_attach(Viewers::iterator viewer, const Attach& attach) {
   viewer->attached_at = first_place_ + events_.size();
   viewer->has_verdict = false;
   feed(*viewer);
+}
+
+// By its number: when an answer comes, the viewer may have gone.
+void ControlServer::on_stacks(Viewers::iterator viewer, const StacksRequest& request, std::uint64_t call) {
+  const auto answer = [this, number = viewer->number, call](const RankStacks& stacks) {
+    const auto asked =
+        std::find_if(viewers_.begin(), viewers_.end(), [number](const Viewer& one) { return one.number == number; });
+    if (asked == viewers_.end() || !asked->channel || !asked->channel->open()) return;
+    asked->answers.push_back(frame_of(MessageType::kRankStacks, stacks, call));
+    asked->answers_bytes += asked->answers.back().payload.size();
+    if (asked->answers_bytes > kAnswersBytes) return drop(*asked);
+    feed_answers(*asked);
+  };
+  const Status begun = handlers_.stacks ? handlers_.stacks(request, answer)
+                                        : Status(Error{ErrorCode::kUnsupported, "this supervisor shows no stacks"});
+  if (!begun.ok()) send(*viewer, MessageType::kRefused, Refused{.message = begun.error().message}, call);
+}
+
+void ControlServer::on_launcher(Viewers::iterator viewer, const LauncherHello& hello) {
+  viewer->name = hello.name;
+  UniqueFd socket(::fcntl(viewer->channel->descriptor(), F_DUPFD_CLOEXEC, 3));
+  Status taken = socket.valid() ? Status() : Status(errno_error("duplicating its socket", errno));
+  if (taken.ok()) {
+    taken = handlers_.launcher ? handlers_.launcher(std::move(socket))
+                               : Status(Error{ErrorCode::kUnsupported, "this supervisor launches its hosts itself"});
+  }
+  if (!taken.ok()) {
+    log_warn(printable(hello.name), " would launch the hosts: ", taken.error().message);
+    return send(*viewer, MessageType::kRefused, Refused{.message = taken.error().message});
+  }
+  viewers_.erase(viewer);  // the connection lives on in the duplicate
 }
 
 void ControlServer::remember(JobEvent event) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // ControlServer: the door for viewers on this machine. Each connection says first what it wants: events and requests, which stay here,
-// or output, whose socket is handed on. Events go to a viewer as fast as it reads them, the verdict last. One that falls behind all
+// or output, whose socket is handed on; or that it is who launches the hosts, which is handed on as well. Events go to a viewer as fast as it reads them, the verdict last. One that falls behind all
 // that is remembered, or that asks and does not read the answers, is dropped; the job goes on.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
@@ -14,7 +14,9 @@
 #include <string>
 
 #include "transport/base/ids.h"
+#include "transport/base/launch_messages.h"
 #include "transport/base/result.h"
+#include "transport/base/stack_messages.h"
 #include "transport/base/viewer_messages.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/frame.h"
@@ -26,8 +28,14 @@ namespace monarch {
 struct ControlHandlers {
   std::function<JobStatus()> status;
   std::function<void(const StopRequest&)> stop;
-  std::function<Result<std::string>(const SignalRequest&)> signal;  // how many got it, in words
+  std::function<Result<std::string>(const SignalRequest&)> signal;   // how many got it, in words
+  std::function<Result<std::string>(const HoldRequest&)> hold = {};  // likewise
+  // Calls `answer` once for each rank of it, sooner or later; or says why it cannot.
+  std::function<Status(const StacksRequest&, std::function<void(const RankStacks&)> answer)> stacks = {};
+  std::function<Result<std::string>(const OperatorRequest&)> operate = {};  // what follows from it, in words
   std::function<void(UniqueFd)> output_viewer;
+  // Who launches the hosts of a supervisor that is on one of them; why it is not taken is told to it. Empty: none is wanted.
+  std::function<Status(UniqueFd)> launcher = {};
   // Somebody looks on, no longer does, or asked for something: how many look on now.
   std::function<void(std::size_t attached)> on_use = {};
 };
@@ -50,12 +58,15 @@ class ControlServer {
 
  private:
   struct Viewer {
+    std::uint64_t number = 0;  // never used again
     std::unique_ptr<SeqpacketChannel> channel;
     bool wants_events = false;
     std::uint64_t after_event = 0;
     std::uint64_t next_place = 0;   // of the first event that it was not sent
     std::uint64_t attached_at = 0;  // the place after the last event that was there when it came
     bool has_verdict = false;
+    std::deque<Frame> answers;      // stacks that wait until the queue has room for them
+    std::size_t answers_bytes = 0;  // of these
     std::string name;
   };
   using Viewers = std::list<Viewer>;
@@ -64,9 +75,15 @@ class ControlServer {
   void accept(UniqueFd socket);
   void on_frame(Viewers::iterator viewer, const Frame& frame);
   void on_attach(Viewers::iterator viewer, const Attach& attach);
+  void on_launcher(Viewers::iterator viewer, const LauncherHello& hello);
+  void on_stacks(Viewers::iterator viewer, const StacksRequest& request, std::uint64_t call);
   void tell_use() const;
   void feed(Viewer& viewer);
+  static void feed_answers(Viewer& viewer);
+  template <class Message>
+  Frame frame_of(MessageType type, const Message& message, std::uint64_t call) const;
   static void drop(Viewer& viewer);
+  void answer(Viewer& viewer, Result<std::string> with, std::uint64_t call);
   template <class Message>
   void send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call = 0);
 
@@ -75,6 +92,7 @@ class ControlServer {
   ControlHandlers handlers_;
   std::unique_ptr<SeqpacketListener> listener_;
   Viewers viewers_;
+  std::uint64_t next_viewer_ = 1;
   std::deque<JobEvent> events_;
   std::uint64_t first_place_ = 0;  // of events_.front(), counted over all that were remembered
   std::unique_ptr<Verdict> verdict_;

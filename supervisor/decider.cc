@@ -56,9 +56,9 @@ std::uint64_t Decider::append(RecordType type, std::string payload, std::functio
   return last_ticket_;
 }
 
-std::uint64_t Decider::write_file(std::string name, std::string bytes, std::function<void()> when_written) {
-  if (abandoned_) return ++last_ticket_;
-  WriteFileRequest request{.ticket = ++last_ticket_, .name = std::move(name), .bytes = std::move(bytes)};
+std::uint64_t Decider::write_file(WriteFileRequest request, std::function<void()> when_written) {
+  request.ticket = ++last_ticket_;
+  if (abandoned_) return last_ticket_;
   waiting_.push_back({.ticket = request.ticket, .record = false, .actions = {}, .then = std::move(when_written)});
   submit(std::move(request));
   return last_ticket_;

@@ -33,7 +33,7 @@ class Decider {
   std::uint64_t decide(const CoreEvent& event);
   // For a record of the caller's own (kVerdict, kClean), and for a file of the state directory.
   std::uint64_t append(RecordType type, std::string payload, std::function<void()> when_durable = {});
-  std::uint64_t write_file(std::string name, std::string bytes, std::function<void()> when_written = {});
+  std::uint64_t write_file(WriteFileRequest request, std::function<void()> when_written);  // its ticket is ours
   // From the owner of the journal's reports.
   void on_durable(const RecordsDurable& report);
   void on_answered(std::uint64_t ticket);

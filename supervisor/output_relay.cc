@@ -14,6 +14,7 @@
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/stack_messages.h"
 #include "transport/wire/viewer_messages.h"
 #include "transport/zmq/zmq_loop.h"
 
@@ -37,7 +38,8 @@ class OutputRelay::Worker {
         job_(options.job),
         spec_(std::move(options.spec)),
         placement_(spec_),
-        counters_(counters) {
+        counters_(counters),
+        stacks_(options.stacks) {
     if (!options.copy) return;
     OutputCopy::Handlers handlers;
     handlers.ask = [this](RankId rank, Generation generation, const OutputFrom& from) { ask(rank, generation, from); };
@@ -134,9 +136,11 @@ class OutputRelay::Worker {
     if (!header.ok()) return count(counters_.malformed);
     if (header->job != job_) return count(counters_.foreign_job);
     const auto type = static_cast<MessageType>(header->type);
-    const bool known = type == MessageType::kOutput || (copy_ && type == MessageType::kOutputGone);
+    const bool known = type == MessageType::kOutput || (copy_ && type == MessageType::kOutputGone) ||
+                       (stacks_ != nullptr && type == MessageType::kStacks);
     if (!known) return count(counters_.malformed);
     if (!runs_on(header->rank, *host)) return count(counters_.forged);
+    if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
     if (copy_ && !keep(*header, *host, message)) return;
     if (viewers_.empty()) return;
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
@@ -145,6 +149,14 @@ class OutputRelay::Worker {
     for (const auto& viewer : viewers_) {
       if (!viewer->send(frame).ok()) count(counters_.dropped);
     }
+  }
+
+  void pass_stacks_on(const FrameHeader& header, std::string_view payload) {
+    auto stacks = decode_payload<Stacks>(payload, limits::kStacksPayloadBytes);
+    if (!stacks.ok()) return count(counters_.malformed);
+    const bool taken =
+        stacks_->put({.rank = header.rank, .generation = header.generation, .stacks = std::move(*stacks)});
+    if (!taken) count(counters_.dropped);
   }
 
   // False: it is nothing for viewers.
@@ -181,6 +193,7 @@ class OutputRelay::Worker {
   const JobSpec spec_;
   Placement placement_;
   Counters& counters_;
+  Inbox<StacksCame>* stacks_;
   std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
   std::optional<OutputCopy> copy_;
   std::map<HostId, LinkId> bulk_links_;  // the newest of each host

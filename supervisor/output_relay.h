@@ -6,6 +6,8 @@
 //
 // Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that.
 //
+// The stacks that workers were asked for come here too; they go to the supervisor's loop.
+//
 // Thread: start(), add_viewer(), written() and counters() from the supervisor's loop; it runs a thread of its own, so that a flood of
 // output, or a slow disk under a copy, never delays a beat. Lifetime: within the context's and the inbox's.
 
@@ -20,16 +22,24 @@
 #include "supervisor/output_copy.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
+#include "transport/base/stack_messages.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/inbox.h"
 #include "transport/zmq/server_link.h"
 
 namespace monarch {
 
+struct StacksCame {
+  RankId rank;
+  Generation generation;
+  Stacks stacks;
+};
+
 struct OutputRelayOptions {
   JobUuid job;
   JobSpec spec;
   std::optional<OutputCopyOptions> copy = {};  // nothing: the hosts' files are ours
+  Inbox<StacksCame>* stacks = nullptr;         // what does not fit is as good as never said
   Inbox<OutputCopied>* copied = nullptr;       // of a copy; what does not fit is told again when it is asked for again
 };
 

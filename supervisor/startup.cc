@@ -12,8 +12,9 @@
 
 #include "supervisor/client/endpoint.h"
 #include "supervisor/client/job_secrets.h"
+#include "supervisor/client/shell_values.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/core/expansion.h"
+#include "supervisor/journal/job_home.h"
 #include "transport/base/clock.h"
 #include "transport/base/json.h"
 #include "transport/base/limits.h"
@@ -33,6 +34,8 @@ constexpr int kExitBusy = 75;
 
 Started<JobFiles> failed(int exit_code, std::string message) { return {nullptr, {exit_code, std::move(message)}}; }
 
+}  // namespace
+
 Result<LoadedSpec> load_job_spec(const SecureDirectory& directory) {
   MONARCH_ASSIGN(std::string spec, directory.read_file(kSpecFile, limits::kSpecBytes));
   MONARCH_ASSIGN(std::string folder, directory.read_file(kSpecDirectoryFile, limits::kSpecBytes));
@@ -45,38 +48,20 @@ Result<LoadedSpec> load_job_spec(const SecureDirectory& directory) {
   return std::move(*outcome.loaded);
 }
 
-// `run` and `up` gave us their own environment. Its values go to ranks, and into no file.
-Result<std::map<std::string, std::string>> variables_of_shell(const JobSpec& spec) {
-  std::map<std::string, std::string> shell;
-  for (const std::string& name : shell_variables(spec)) {
-    const char* value = ::getenv(name.c_str());
-    if (value == nullptr) {
-      return Error{ErrorCode::kInvalid,
-                   text("the spec uses $(env.", name, "), which is not set in the shell that starts the job")};
-    }
-    shell.emplace(name, value);
-  }
-  for (char** line = environ; *line != nullptr; ++line) {
-    const std::string_view variable(*line);
-    const std::string_view name = variable.substr(0, variable.find('='));
-    if (name.size() == variable.size() || !is_passed(spec, name)) continue;
-    shell.emplace(name, variable.substr(name.size() + 1));
-  }
-  return shell;
-}
-
-}  // namespace
-
-Started<JobFiles> open_job_files(const std::string& job_directory) {
+Started<JobFiles> open_job_files(const std::string& job_directory, bool force_takeover) {
   auto directory = SecureDirectory::open(job_directory);
   if (!directory.ok()) return failed(kExitInternal, directory.error().message);
   auto lock = JobLock::take(*directory, this_process_as_holder(wall_now()));
   if (!lock.ok()) {
     return failed(lock.error().code == ErrorCode::kBusy ? kExitBusy : kExitInternal, lock.error().message);
   }
+  if (const Status home = check_home(*directory, force_takeover); !home.ok()) {
+    return failed(home.error().code == ErrorCode::kBusy ? kExitBusy : kExitInternal, home.error().message);
+  }
   auto spec = load_job_spec(*directory);
   if (!spec.ok()) return failed(kExitSpec, text(job_directory, "/", kSpecFile, ": ", spec.error().message));
-  auto shell = variables_of_shell(spec->spec);
+  const bool elsewhere = spec->spec.supervised_elsewhere();
+  auto shell = shell_values(spec->spec, environ, elsewhere ? kShellPrefix : "");
   if (!shell.ok()) return failed(kExitSpec, shell.error().message);
   auto logs = directory->child_or_create(kLogDirectory);
   if (!logs.ok()) return failed(kExitInternal, logs.error().message);
@@ -110,7 +95,7 @@ Result<CurveKeyPair> job_keys(const SecureDirectory& directory) {
   }
   if (kept.error().code != ErrorCode::kNotFound) return kept.error();
   MONARCH_ASSIGN(CurveKeyPair pair, make_curve_key_pair());
-  MONARCH_TRY(directory.write_file(kKeyFile, pair.secret_key.bytes()));
+  MONARCH_TRY(directory.write_file(kKeyFile, pair.secret_key.bytes(), Durability::kLater));
   return pair;
 }
 
@@ -128,8 +113,9 @@ KnownPorts known_ports(const SecureDirectory& directory) {
 }
 
 Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports) {
-  return directory.write_file(
-      kPortsFile, to_json(Json::object({{"v", 1}, {"control", ports.control}, {"bulk", ports.bulk}})) + "\n");
+  const Json json = Json::object({{"v", 1}, {"control", ports.control}, {"bulk", ports.bulk}});
+  MONARCH_TRY(directory.write_file(kPortsFile, to_json(json) + "\n", Durability::kLater));
+  return directory.sync_files({kKeyFile, kPortsFile});
 }
 
 JobUuid make_job_uuid() {

@@ -43,9 +43,13 @@ struct JobFiles {
   std::string log_directory() const { return directory.path() + "/logs"; }
 };
 
-Started<JobFiles> open_job_files(const std::string& job_directory);
+// As the job's folder has it.
+Result<LoadedSpec> load_job_spec(const SecureDirectory& directory);
 
-// The job's server pair: made by its first supervisor, found by later ones. Mode 0600, removed when the job has ended.
+Started<JobFiles> open_job_files(const std::string& job_directory, bool force_takeover = false);
+
+// The job's server pair: made by its first supervisor, found by later ones. Mode 0600, removed when the job has ended. keep_ports()
+// makes it durable, too: no worker knows either of them before.
 Result<CurveKeyPair> job_keys(const SecureDirectory& directory);
 
 // A supervisor that comes back binds the ports that its workers know.

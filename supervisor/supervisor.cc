@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "supervisor/client/endpoint.h"
 #include "supervisor/client/job_secrets.h"
 #include "supervisor/client/start_supervisor.h"
+#include "supervisor/core/operator_request.h"
 #include "supervisor/core/status.h"
 #include "supervisor/journal/core_records.h"
 #include "supervisor/journal/runtime_dir.h"
@@ -26,6 +28,8 @@ namespace monarch {
 
 namespace {
 
+constexpr int kExitSpec = 2;
+constexpr int kExitUnavailable = 69;
 constexpr int kExitSuperseded = 75;
 
 // Of one worker on the control port. More are dropped and counted: the next beat says again what it must. Beats keep 1 ms
@@ -34,17 +38,15 @@ constexpr std::uint32_t kMessagesPerSecond = 2'000;
 constexpr std::uint32_t kMessageBurst = 4'000;
 
 constexpr std::size_t kJournalReports = 65'536;
-// How long a supervisor that comes back waits for its guard to describe the workers that it kept.
-constexpr Duration kInventoryDeadline = Duration::seconds(5);
 
-void write_ready(int fd, const Json& line) {
-  if (fd < 0) return;
-  const std::string bytes = to_json(line) + "\n";
-  (void)!::write(fd, bytes.data(), bytes.size());  // whoever waited has gone: nobody to tell
-  (void)::close(fd);
-}
+std::string own_boot_id() { return this_process_as_holder(wall_now()).boot_id; }
 
 }  // namespace
+
+int Supervisor::exit_code_for(const Error& why) const {
+  if (ports_taken_) return kExitUnavailable;
+  return why.code == ErrorCode::kInvalid ? kExitSpec : kExitInternal;
+}
 
 Status Supervisor::open() {
   // Threads made from here on inherit the mask.
@@ -87,41 +89,64 @@ Status Supervisor::open_ports() {
   ports_ = known_ports(files_.directory);
   ServerOptions control = port_options(ports_.control);
   control.peer = {.per_second = kMessagesPerSecond, .burst = kMessageBurst};
-  MONARCH_ASSIGN(control_link_, ServerLink::bind(*context_, control, *keys_));
+  auto control_link = ServerLink::bind(*context_, control, *keys_);
+  if (!control_link.ok()) return port_error(control_link.error());
+  control_link_ = std::move(*control_link);
   ServerOptions bulk = port_options(ports_.bulk);
   bulk.link.io_thread = 1;
   bulk.link.high_water_mark = limits::kBulkHighWaterMark;
   bulk.link.message_bytes = limits::kBulkPayloadBytes;
-  MONARCH_ASSIGN(auto bulk_link, ServerLink::bind(*context_, bulk, *keys_));
-  ports_ = {.control = control_link_->port(), .bulk = bulk_link->port()};
+  auto bulk_link = ServerLink::bind(*context_, bulk, *keys_);
+  if (!bulk_link.ok()) return port_error(bulk_link.error());
+  ports_ = {.control = control_link_->port(), .bulk = (*bulk_link)->port()};
   MONARCH_TRY(keep_ports(files_.directory, ports_));
-  MONARCH_TRY(open_relay(std::move(bulk_link)));
+  MONARCH_TRY(open_stacks());
+  MONARCH_TRY(open_relay(std::move(*bulk_link)));
 
+  hangs_ = std::make_unique<HangWatch>(
+      core_,
+      HangWatchHandlers{
+          .decide = [this](const CoreEvent& event) { (void)decide(event); },
+          .dump = [this](RankId rank, const std::function<void(std::string)>& then) { dump_stacks(rank, then); }});
   links_ = std::make_unique<WorkerLinks>(
-      *loop_, *control_link_, core_, files_.journal.term, this_process_as_holder(wall_now()).boot_id,
-      WorkerLinksHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
-                          .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
-                          .all_durable = [this] { return decider_->all_durable(); },
-                          .on_health =
-                              [this](HostId host, HostHealth health, Duration silence) {
-                                if (health == HostHealth::kSilent) return;  // the core is told of it by itself
-                                (void)decide(HostDoubted{
-                                    .host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
-                              },
-                          .on_output = [this] { idle_->used(); },
-                          .on_written = written_handler(),
-                          .on_goodbye =
-                              [this](HostId host, const Goodbye& goodbye) {
-                                if (ssh_launcher_ != nullptr) ssh_launcher_->on_goodbye(host, goodbye.orderly);
-                              },
-                          .on_superseded =
-                              [this](Term term) {
-                                log_error("a worker has promised term ", term.value(), ", this is term ",
-                                          files_.journal.term.value(), ": another supervisor holds the job");
-                                leave(kExitSuperseded);
-                              }});
+      *loop_, *control_link_, core_, files_.journal.term, own_boot_id(),
+      WorkerLinksHandlers{
+          .decide = [this](const CoreEvent& event) { return decide(event); },
+          .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
+          .all_durable = [this] { return decider_->all_durable(); },
+          .on_health =
+              [this](HostId host, HostHealth health, Duration silence) {
+                if (health == HostHealth::kSilent) return;  // the core is told of it by itself
+                (void)decide(
+                    HostDoubted{.host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
+              },
+          .on_output = [this] { idle_->used(); },
+          .on_written = written_handler(),
+          .on_commit = commit_handler(),
+          .on_report = [this](HostId host, const RankReport& report,
+                              Instant sent_at) { hangs_->on_report(host, report, sent_at, loop_->now()); },
+          .on_goodbye =
+              [this](HostId host, const Goodbye& goodbye) {
+                if (ssh_launcher_ != nullptr) ssh_launcher_->on_goodbye(host, goodbye.orderly);
+                if (relayed_launcher_ != nullptr) relayed_launcher_->on_goodbye(host, goodbye.orderly);
+              },
+          .on_superseded =
+              [this](Term term) {
+                log_error("a worker has promised term ", term.value(), ", this is term ", files_.journal.term.value(),
+                          ": another supervisor holds the job");
+                leave(kExitSuperseded);
+              }});
   control_link_->attach(*zmq_loop_, [this](InboundMessage&& message) { links_->on_message(std::move(message)); });
   return {};
+}
+
+std::function<void(HostId, const RankReport&)> Supervisor::commit_handler() {
+  commits_ = std::make_unique<CommitDesk>(
+      core_,
+      CommitDeskHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
+                         .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
+                         .answer = [this](HostId host, const CommitAnswer& answer) { links_->answer(host, answer); }});
+  return [this](HostId host, const RankReport& report) { commits_->hear(host, report, loop_->now()); };
 }
 
 Status Supervisor::open_doors() {
@@ -151,11 +176,19 @@ Status Supervisor::open_doors() {
                      {.status = [this] { return status(); },
                       .stop = [this](const StopRequest& request) { (void)decide(StopOrdered{.request = request}); },
                       .signal = [this](const SignalRequest& request) { return signal_ranks(request); },
+                      .hold = [this](const HoldRequest& request) { return hold_ranks(request); },
+                      .stacks = [this](const StacksRequest& request,
+                                       const StackDumps::Answer& answer) { return stacks_->ask_all(request, answer); },
+                      .operate = [this](const OperatorRequest& request) { return operate(request); },
                       .output_viewer =
                           [this](UniqueFd socket) {
                             const Status added = relay_->add_viewer(std::move(socket));
                             if (!added.ok()) log_warn("a viewer of output: ", added.error().message);
                           },
+                      .launcher = [this](UniqueFd socket) -> Status {
+                        if (relayed_launcher_ != nullptr) return relayed_launcher_->take(std::move(socket));
+                        return Error{ErrorCode::kUnsupported, "this supervisor launches its hosts itself"};
+                      },
                       .on_use =
                           [this](std::size_t attached) {
                             idle_->used();
@@ -165,7 +198,8 @@ Status Supervisor::open_doors() {
                           .pid = static_cast<std::int32_t>(::getpid()),
                           .term = files_.journal.term,
                           .socket = path};
-  return files_.directory.write_file(kEndpointFile, write_endpoint(endpoint));
+  return files_.directory.write_file(kEndpointFile, write_endpoint(endpoint),
+                                     Durability::kLater);  // each supervisor's own
 }
 
 void Supervisor::begin() {
@@ -177,7 +211,7 @@ void Supervisor::begin() {
     }
   }
   if (!returned_) {
-    (void)decide(JobBegun{.term = files_.journal.term, .job = job_});
+    (void)decide(JobBegun{.term = files_.journal.term, .job = job_, .boot_id = own_boot_id()});
     return;
   }
   log_warn("this is term ", files_.journal.term.value(), ": the supervisor before it ended unexpectedly");
@@ -187,17 +221,25 @@ void Supervisor::begin() {
     return;
   }
   for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
-    const HostPhase phase = core_.state().hosts[i].phase;
-    if (phase == HostPhase::kJoined) links_->expect(HostId(i));
+    const HostState& host = core_.state().hosts[i];
+    const bool gone =
+        host.phase == HostPhase::kCold || host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
+    if (local_launcher_ != nullptr && !gone) local_launcher_->adopt(HostId(i));
+    if (host.phase == HostPhase::kJoined) links_->expect_again(HostId(i));
+    const bool runs = host.phase == HostPhase::kJoined || host.phase == HostPhase::kLaunched;
+    if (runs && ssh_launcher_ != nullptr) {
+      ssh_launcher_->reach_again(HostId(i), host.control_endpoint, host.bulk_endpoint);
+    }
   }
   tell_slots();
-  // The guard tells first which workers live and which have ended meanwhile. Without a guard there is nobody to tell.
-  (void)loop_->at(loop_->now() + kInventoryDeadline, [this] { return_to_job(); });
-}
-
-void Supervisor::return_to_job() {
-  if (!returned_ || std::exchange(return_told_, true)) return;
-  (void)decide(SupervisorReturned{.term = files_.journal.term});
+  SupervisorReturned returned{.term = files_.journal.term, .boot_id = own_boot_id()};
+  const JournalContents& contents = files_.journal.contents;
+  if (const auto& records = contents.records.empty() ? contents.history : contents.records; !records.empty()) {
+    returned.last_seen = records.back().now;
+    const std::int64_t away = wall_now().nanoseconds_since_epoch - records.back().wall.nanoseconds_since_epoch;
+    returned.away = std::max(Duration::nanoseconds(away), Duration::zero());
+  }
+  (void)decide(returned);
 }
 
 int Supervisor::run() {
@@ -210,6 +252,7 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   const std::uint64_t ticket = decider_->decide(event);
   if (core_.state().phase == JobPhase::kRunning) idle_->begin();
   tell_slots();
+  release_launcher();
   return ticket;
 }
 
@@ -225,6 +268,8 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<SendStart>(&action)) return links_->send(*a);
   if (const auto* a = std::get_if<SendStop>(&action)) return links_->send(*a);
   if (const auto* a = std::get_if<SendTell>(&action)) return links_->send(*a);
+  if (const auto* a = std::get_if<SendSignal>(&action)) return links_->send(*a);
+  if (const auto* a = std::get_if<SendCommitAnswer>(&action)) return links_->answer(a->host, a->message);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
     links_->stop_expecting(a->host);
     return links_->send(*a);
@@ -264,16 +309,25 @@ void Supervisor::on_signal() {
 }
 
 JobStatus Supervisor::status() const {
-  JobStatus status = status_of(core_, files_.job_id);
+  JobStatus status = status_of(core_, files_.job_id, loop_->now());
   status.supervisor_pid = static_cast<std::int32_t>(::getpid());
   status.started = started_;
   links_->add_progress(status);
+  for (std::uint32_t m = 0; m < status.meshes.size(); ++m) {
+    for (RankStatus& rank : status.meshes[m].ranks) rank.watched = !core_.is_left_alone({MeshId(m), Rank(rank.rank)});
+  }
   for (std::size_t i = 0; i < status.hosts.size(); ++i) {
     const HostId host(static_cast<std::uint32_t>(i));
     HostStatus& shown = status.hosts[i];
-    if (links_->liveness().health(host) == HostHealth::kSuspect) shown.phase = "suspect";
+    if (links_->liveness().health(host) == HostHealth::kSuspect) {
+      shown.phase = "suspect";
+      if (const auto& hold = links_->liveness().hold()) {
+        shown.held_milliseconds = std::max(hold->until - loop_->now(), Duration::zero()).count_milliseconds();
+      }
+    }
     shown.daemon_starts = links_->daemon_starts(host);
-    shown.silent_milliseconds = links_->liveness().silence(host, loop_->now()).count_milliseconds();
+    const Duration silence = links_->liveness().silence(host, loop_->now());
+    shown.silent_milliseconds = std::max(silence, Duration::zero()).count_milliseconds();
     shown.round_trip_microseconds = links_->liveness().round_trip(host).count_nanoseconds() / 1'000;
   }
   LinkCounters control = control_link_->counters();
@@ -283,44 +337,23 @@ JobStatus Supervisor::status() const {
   const auto add = [&](const char* name, std::uint64_t count) { status.counters.emplace_back(name, count); };
   add("control.forged", drops.forged);
   add("control.foreign_job", drops.foreign_job);
+  add("control.foreign_worker", drops.foreign_worker);
   add("control.stale_link", drops.stale_link);
   const auto bulk = relay_->link_counters().named("bulk");
   status.counters.insert(status.counters.end(), bulk.begin(), bulk.end());
+  add("supervisor.local_health", links_->liveness().local_health());
   add("bulk.foreign_job", relay_->foreign_job());
+  add("commits.refused", commits_->refused());
   add("viewers.refused", viewers_->refused_peers());
   add("output.dropped_pieces", relay_->dropped_pieces());
   add("output.forged_pieces", relay_->forged_pieces());
   return status;
 }
 
-Result<std::string> Supervisor::signal_ranks(const SignalRequest& request) {
-  if (request.number <= 0 || request.number >= NSIG) {
-    return Error{ErrorCode::kInvalid, text("no signal has the number ", request.number)};
-  }
-  std::vector<RankId> ranks = request.ranks;
-  for (const RankId& rank : ranks) {
-    const bool known = rank.mesh.value() < core_.spec().meshes.size() &&
-                       rank.rank.value() < core_.spec().meshes[rank.mesh.value()].size();
-    if (!known) return Error{ErrorCode::kInvalid, "no such rank"};
-  }
-  if (ranks.empty()) {
-    for (std::uint32_t m = 0; m < core_.spec().meshes.size(); ++m) {
-      for (std::uint32_t r = 0; r < core_.spec().meshes[m].size(); ++r) ranks.push_back({MeshId(m), Rank(r)});
-    }
-  }
-  // A process that has not started yet could not have asked for it, and one that has ended is not there.
-  std::erase_if(ranks, [this](const RankId& rank) {
-    const RankStage stage = core_.state().meshes[rank.mesh.value()].ranks[rank.rank.value()].stage;
-    return stage != RankStage::kRunning && stage != RankStage::kStopping;
-  });
-  const std::string name = signal_name(request.number);
-  if (ranks.empty())
-    return Error{ErrorCode::kNotFound, text("no rank that is meant is running, so ", name, " went to none")};
-  const std::size_t reached = links_->signal(ranks, request.number);
-  const std::string_view noun = ranks.size() == 1 ? " rank" : " ranks";
-  if (reached == ranks.size()) return text(name, " was sent to ", reached, noun);
-  return text(name, " was sent to ", reached, " of ", ranks.size(), noun,
-              ": the hosts of the others are not connected");
+Result<std::string> Supervisor::operate(const OperatorRequest& request) {
+  MONARCH_ASSIGN(OperatorPlan plan, operator_plan(core_, request));
+  (void)decide(plan.event);
+  return std::move(plan.words);
 }
 
 int supervise(const SuperviseOptions& options) {
@@ -335,18 +368,19 @@ int supervise(const SuperviseOptions& options) {
   }
   const auto refuse = [&](int exit_code, const std::string& why) {
     log_error(why);
-    write_ready(options.ready_fd, Json::object({{"error", why}, {"exit_code", exit_code}}));
+    write_ready(options.ready_fd, {.exit_code = exit_code, .message = why});
     return exit_code;
   };
-  Started<JobFiles> job = open_job_files(options.job_directory);
+  Started<JobFiles> job = open_job_files(options.job_directory, options.force_takeover);
   if (!job.value) return refuse(job.error.exit_code, job.error.message);
   Supervisor supervisor(*job.value, options);
   if (const Status opened = supervisor.open(); !opened.ok()) {
     // At the first start no worker knows the key: nobody will ask for it again.
-    if (job.value->journal.term == Term(1)) remove_secrets(job.value->directory);
-    return refuse(kExitInternal, opened.error().message);
+    const bool first = job.value->journal.term == Term(1);
+    if (first) remove_secrets(job.value->directory);
+    return refuse(first ? supervisor.exit_code_for(opened.error()) : kExitInternal, opened.error().message);
   }
-  write_ready(options.ready_fd, Json::object({{"ready", true}}));
+  write_ready(options.ready_fd, {});
   supervisor.begin();
   return supervisor.run();
 }

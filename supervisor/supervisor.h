@@ -15,6 +15,7 @@ struct SuperviseOptions {
   int ready_fd = -1;        // one line is written to it; see client/start_supervisor.h
   int keeper_fd = -1;       // the channel to the guard
   bool accept_new_host_keys = false;
+  bool force_takeover = false;  // also in another directory, or on another machine, than the job began on
 };
 
 // The process's exit code: the job's, or what kept it from starting.

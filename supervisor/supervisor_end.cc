@@ -30,12 +30,15 @@ void Supervisor::finish(const FinishJob& finish) {
   add_last_words(files_.log_directory(), verdict.cause);
   exit_code_ = verdict.exit_code;
   (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
-  (void)decider_->write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
-  (void)decider_->append(RecordType::kClean, {}, [this, verdict] {
+  const std::string file = to_json(verdict_json(verdict)) + "\n";
+  // The journal has it for good: who waits need not wait for the file's own sync, but finds the file.
+  (void)decider_->write_file({.name = kVerdictFile, .bytes = file, .durability = Durability::kLater}, [this, verdict] {
     remove_secrets(files_.directory);
+    WorkspacePack::remove(files_.directory.fd());
     viewers_->publish(verdict);
-    leave(exit_code_);
   });
+  (void)decider_->write_file({.name = kVerdictFile, .bytes = file}, {});
+  (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
 }
 
 void Supervisor::watch_idleness() {
@@ -69,6 +72,7 @@ void Supervisor::farewell() {
 void Supervisor::on_journal() {
   for (JournalReport& report : reports_->take_all()) {
     if (const auto* r = std::get_if<RecordsDurable>(&report)) {
+      links_->note_disk(r->took);
       decider_->on_durable(*r);
     } else if (const auto* written = std::get_if<FileWritten>(&report)) {
       decider_->on_answered(written->ticket);
@@ -116,7 +120,11 @@ void Supervisor::announce(const char* type, Severity severity, std::string messa
   event.type = type;
   event.severity = severity;
   event.message = std::move(message);
-  severity == Severity::kInfo ? log_info(event.message) : log_error(event.message);
+  switch (severity) {
+    case Severity::kInfo: log_info(event.message); break;
+    case Severity::kWarning: log_warn(event.message); break;
+    case Severity::kError: log_error(event.message); break;
+  }
   viewers_->publish(event);
 }
 

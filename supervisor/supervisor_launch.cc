@@ -1,22 +1,20 @@
 // How a supervisor reaches its hosts: which launcher, where workers call back, what each of them is told.
 
-#include <fcntl.h>
-#include <pwd.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <utility>
 
 #include "supervisor/journal/runtime_dir.h"
 #include "supervisor/launch/ssh/libssh.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
+#include "supervisor/launch/ssh/worker_image.h"
 #include "supervisor/supervisor_loop.h"
+#include "supervisor/workspace/scan.h"
 #include "transport/base/log.h"
-#include "transport/base/sha256.h"
 #include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
 
 namespace monarch {
 
@@ -24,62 +22,43 @@ namespace {
 
 constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kEverywhere[] = "0.0.0.0";
-constexpr std::size_t kWorkerBytes = 256U << 20U;  // a larger file is no worker
+constexpr char kEverywhereOfBoth[] = "::";
 constexpr std::size_t kCopiedReports = 65'536;
+// How long who launches the hosts may take to connect: it has started us, and is told at once that we are ready.
+constexpr Duration kLauncherAwaited = Duration::seconds(30);
+
+// Of IPv4 alone where the kernel has no IPv6; else one socket hears both.
+const char* every_address() {
+  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int off = 0;
+  const bool both = socket.valid() && ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0;
+  return both ? kEverywhereOfBoth : kEverywhere;
+}
 
 const LaunchSsh* ssh_of(const JobSpec& spec) { return std::get_if<LaunchSsh>(&spec.launch); }
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-SshUser user_of_this_process() {
-  SshUser user{.home = variable("HOME"), .agent_socket = variable("SSH_AUTH_SOCK")};
-  const passwd* entry = ::getpwuid(::geteuid());
-  if (entry == nullptr) return user;
-  user.name = entry->pw_name;
-  if (user.home.empty()) user.home = entry->pw_dir;
-  return user;
-}
-
-Result<std::shared_ptr<const WorkerImage>> worker_image(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) return errno_error(text("reading ", path), errno);
-  auto image = std::make_shared<WorkerImage>();
-  image->bytes.resize(static_cast<std::size_t>(status.st_size));
-  if (image->bytes.empty() || image->bytes.size() > kWorkerBytes) {
-    return Error{ErrorCode::kInvalid, text(path, " is no monarch-worker: it has ", image->bytes.size(), " bytes")};
-  }
-  for (std::size_t done = 0; done < image->bytes.size();) {
-    const ssize_t got = ::read(file.get(), image->bytes.data() + done, image->bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(text("reading ", path), errno);
-    if (got == 0) return Error{ErrorCode::kGone, text(path, " became shorter while it was read")};
-    done += static_cast<std::size_t>(got);
-  }
-  image->file = {.sha256 = sha256(image->bytes), .size = image->bytes.size()};
-  utsname machine{};
-  if (::uname(&machine) != 0) return errno_error("uname", errno);
-  image->machine = machine.machine;
-  return std::shared_ptr<const WorkerImage>(std::move(image));
-}
 
 }  // namespace
 
 ServerOptions Supervisor::port_options(std::uint16_t known) const {
   ServerOptions options;
-  options.address = ssh_of(core_.spec()) == nullptr ? kLoopback : kEverywhere;
+  const bool dialled = ssh_of(core_.spec()) != nullptr && core_.spec().control.via == ControlVia::kDirect;
+  options.address = dialled ? every_address() : kLoopback;
   options.ports = {known, known};  // a supervisor that comes back has those that its workers know
   const auto& wanted = core_.spec().control.ports;
   if (known == 0 && wanted) options.ports = {wanted->first, wanted->last};
   return options;
 }
 
+// Ports that the spec names are its author's to mend, unless somebody else has them for now.
+Error Supervisor::port_error(const Error& error) {
+  if (!core_.spec().control.ports) return error;
+  ports_taken_ = error.code == ErrorCode::kBusy;
+  return {ports_taken_ ? ErrorCode::kBusy : ErrorCode::kInvalid, text("control.ports: ", error.message)};
+}
+
 // Hosts of their own have disks of their own: what ranks write there is copied to the job's folder.
 Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
-  OutputRelayOptions options{.job = job_, .spec = core_.spec()};
+  OutputRelayOptions options{.job = job_, .spec = core_.spec(), .stacks = stacks_came_.get()};
   if (ssh_of(core_.spec()) != nullptr) {
     OutputCopyOptions copy{.log_directory = files_.log_directory(), .max_bytes = core_.spec().logs.max_bytes};
     for (const MeshSpec& mesh : core_.spec().meshes) copy.mesh_names.push_back(mesh.name);
@@ -110,27 +89,34 @@ std::function<void(const RankReport&)> Supervisor::written_handler() {
 }
 
 LauncherHandlers Supervisor::launcher_handlers() {
-  return {.on_launched =
-              [this](HostId host, LaunchedWorker worker) {
-                (void)decide(WorkerLaunched{.host = host,
-                                            .reply = std::move(worker.reply),
-                                            .control_endpoint = std::move(worker.control_endpoint),
-                                            .again = std::move(worker.again)});
-                publish_keys();
-              },
-          .on_failed =
-              [this](HostId host, LaunchFailure failure) {
-                (void)decide(WorkerLaunchFailed{.host = host, .failure = bounded(std::move(failure))});
-              },
-          .on_ended =
-              [this](HostId host, std::string how, bool orderly) {
-                links_->stop_expecting(host);
-                (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
-              },
-          .on_inventory = [this] { return_to_job(); }};
+  return {
+      .on_launched =
+          [this](HostId host, LaunchedWorker worker) {
+            (void)decide(WorkerLaunched{.host = host,
+                                        .reply = std::move(worker.reply),
+                                        .control_endpoint = std::move(worker.control_endpoint),
+                                        .bulk_endpoint = std::move(worker.bulk_endpoint),
+                                        .again = std::move(worker.again),
+                                        .times = worker.times});
+            publish_keys();
+          },
+      .on_failed =
+          [this](HostId host, LaunchFailure failure) {
+            (void)decide(WorkerLaunchFailed{.host = host, .failure = bounded(std::move(failure))});
+          },
+      .on_ended =
+          [this](HostId host, std::string how, bool orderly) {
+            links_->stop_expecting(host);
+            (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
+          },
+      .on_sending = [this](std::string words) { announce("workspace.sending", Severity::kInfo, std::move(words)); }};
 }
 
 Status Supervisor::open_launcher() {
+  if (core_.spec().supervised_elsewhere()) {
+    open_relayed_launcher();
+    return {};
+  }
   if (ssh_of(core_.spec()) != nullptr) return open_ssh_launcher(*ssh_of(core_.spec()));
   // The longest name in it must be an address, too.
   const std::string sockets = local_socket_directory(runtime_->path(), job_, HostId(limits::kHostsPerJob));
@@ -152,24 +138,78 @@ Status Supervisor::open_launcher() {
 
 Status Supervisor::open_ssh_launcher(const LaunchSsh& ssh) {
   MONARCH_TRY(load_libssh());
-  if (const std::string concern = libssh_concern(libssh_version()); !concern.empty()) log_warn(concern);
+  if (const std::string concern = libssh_concern(libssh_version()); !concern.empty()) {
+    // Viewers can be told when this is done.
+    loop_->defer([this, concern] { announce("library.old", Severity::kWarning, concern); });
+  }
   SshLauncherOptions options{.job = job_,
                              .job_id = files_.job_id,
                              .term = files_.journal.term,
-                             .control_address = core_.spec().control.address,
+                             .way_back = {.address = core_.spec().control.address},
                              .installed = ssh.worker.value_or("")};
-  SshUser user = user_of_this_process();
+  SshUser user = SshUser::of_this_process();
   user.accept_new_host_keys = options_.accept_new_host_keys;
   MONARCH_ASSIGN(options.hosts, ssh_routes(ssh, user));
   if (!ssh.worker) {
-    MONARCH_ASSIGN(options.image, worker_image(options_.worker_path));
+    MONARCH_ASSIGN(options.image, read_worker_image(options_.worker_path));
+  }
+  if (core_.spec().control.via == ControlVia::kSsh) {
+    options.way_back.tunnel = {ports_.control, ports_.bulk};
+    // What ends without a word is to be known, and mended, before a host counts as lost.
+    const Duration lost = core_.spec().supervision.lost_after;
+    options.way_back.silence = {.ask_after = lost / 5, .dead_after = lost * 3 / 5};
   }
   options.pool.parallel = ssh.parallel;
   options.pool.seed =
       static_cast<std::uint64_t>(::getpid()) ^ static_cast<std::uint64_t>(started_.nanoseconds_since_epoch);
+  options.workspace = core_.spec().workspace.has_value();
   MONARCH_ASSIGN(auto launcher, SshLauncher::create(*loop_, std::move(options), launcher_handlers()));
   ssh_launcher_ = launcher.get();
   launcher_ = std::move(launcher);
+  return core_.spec().workspace ? pack_workspace() : Status();
+}
+
+// The keys, and the files that the spec names for SSH, are on the machine that started the job.
+void Supervisor::open_relayed_launcher() {
+  auto launcher = std::make_unique<RelayedLauncher>(
+      *loop_,
+      RelayedLauncherOptions{
+          .job = job_,
+          .term = files_.journal.term,
+          .hosts = core_.hosts().size(),
+          .awaited = returned_ ? Duration::zero() : kLauncherAwaited,
+          .on_out_of_reach =
+              [this](HostId host) {
+                announce("host.out_of_reach", Severity::kWarning,
+                         text(core_.hosts()[host.value()].name,
+                              ": its worker cannot be ended from here, now that the machine that launched it has gone; "
+                              "without us it ends by itself within ",
+                              to_text(core_.spec().supervision.lease + core_.spec().supervision.orphan_ttl)));
+              }},
+      launcher_handlers());
+  relayed_launcher_ = launcher.get();
+  launcher_ = std::move(launcher);
+}
+
+// Who launched the hosts may go once all that were wanted are there or out for good, and the job runs.
+void Supervisor::release_launcher() {
+  if (relayed_launcher_ == nullptr || core_.state().phase != JobPhase::kRunning || !relayed_launcher_->idle()) return;
+  for (const HostState& host : core_.state().hosts) {
+    if (host.phase == HostPhase::kLaunching || host.phase == HostPhase::kLaunched) return;
+  }
+  relayed_launcher_->release("the job runs");
+}
+
+Status Supervisor::pack_workspace() {
+  MONARCH_ASSIGN(UniqueFd folder, files_.directory.duplicate());
+  const auto on_made = [this](MadePack pack) {
+    if (pack.ok()) {
+      log_info("workspace: ", (*pack)->files(), " files, ", amount_text((*pack)->bytes()));
+      for (const std::string& left_out : (*pack)->left_out()) log_warn("workspace: left out: ", left_out);
+    }
+    ssh_launcher_->on_workspace(std::move(pack));
+  };
+  MONARCH_ASSIGN(packer_, PackThread::start(*loop_, std::move(folder), *core_.spec().workspace, on_made));
   return {};
 }
 
@@ -186,10 +226,11 @@ void Supervisor::launch(HostId host) {
                       .heartbeat = supervision.heartbeat,
                       .suspect_after = supervision.suspect_after,
                       .orphan_ttl = supervision.orphan_ttl};
-  if (ssh_launcher_ != nullptr) {
+  if (local_launcher_ == nullptr) {
     // Where it keeps its things and who it is, a machine of its own knows by itself.
     bootstrap.copied = true;
     bootstrap.login_environment = true;
+    bootstrap.interface = core_.spec().network.interface;
   } else {
     bootstrap.state_directory = text(files_.root, "/hosts/", files_.job_id, "/", where.name);
     bootstrap.log_directory = files_.log_directory();

@@ -13,17 +13,22 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/commit_desk.h"
 #include "supervisor/control_server.h"
 #include "supervisor/decider.h"
+#include "supervisor/hang_watch.h"
 #include "supervisor/idle_timer.h"
 #include "supervisor/journal/secure_directory.h"
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
+#include "supervisor/launch/relayed_launcher.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
+#include "supervisor/stack_dumps.h"
 #include "supervisor/startup.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/worker_links.h"
+#include "supervisor/workspace/pack_thread.h"
 #include "transport/loop/signals.h"
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
@@ -42,6 +47,8 @@ class Supervisor {
               {.job_id = files.job_id, .shell = files.shell, .log_directory = files.log_directory()}) {}
 
   Status open();
+  // Why open() failed, to whoever waits for the start.
+  int exit_code_for(const Error& why) const;
   void begin();
   int run();
 
@@ -49,14 +56,20 @@ class Supervisor {
   Status open_ports();
   Status open_doors();
   ServerOptions port_options(std::uint16_t known) const;
+  Error port_error(const Error& error);
   Status open_relay(std::unique_ptr<ServerLink> bulk_link);
+  Status open_stacks();
+  void dump_stacks(RankId rank, const std::function<void(std::string)>& then);
   Status open_launcher();
   Status open_ssh_launcher(const LaunchSsh& ssh);
+  void open_relayed_launcher();
+  void release_launcher();
+  Status pack_workspace();
   LauncherHandlers launcher_handlers();
   std::function<void(const RankReport&)> written_handler();
+  std::function<void(HostId, const RankReport&)> commit_handler();
   void perform(const Action& action);
   void launch(HostId host);
-  void return_to_job();
   void finish(const FinishJob& finish);
   void farewell();
   void leave(int exit_code);
@@ -69,14 +82,17 @@ class Supervisor {
   void tell_slots();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
+  // supervisor_requests.cc
   Result<std::string> signal_ranks(const SignalRequest& request);
+  Result<std::string> operate(const OperatorRequest& request);
+  Result<std::string> hold_ranks(HoldRequest request);
 
   JobFiles& files_;
   SuperviseOptions options_;
   JobCore core_;
   JobUuid job_;
   bool returned_ = false;
-  bool return_told_ = false;
+  bool ports_taken_ = false;  // those that the spec names, by somebody else
   WallTime started_;
   KnownPorts ports_;
   std::vector<HostId> told_slots_;          // to the relay of output
@@ -92,13 +108,19 @@ class Supervisor {
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZapHandler> zap_;
   std::unique_ptr<ServerLink> control_link_;
+  std::unique_ptr<HangWatch> hangs_;
+  std::unique_ptr<CommitDesk> commits_;
   std::unique_ptr<WorkerLinks> links_;
+  std::unique_ptr<Inbox<StacksCame>> stacks_came_;  // of the relay's thread
+  std::unique_ptr<StackDumps> stacks_;
   std::unique_ptr<Inbox<OutputCopied>> copied_;  // of the relay's thread; nothing: no copy is kept
   std::unique_ptr<OutputRelay> relay_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Launcher> launcher_;
-  LocalLauncher* local_launcher_ = nullptr;  // one of the two is launcher_
+  std::unique_ptr<PackThread> packer_;
+  LocalLauncher* local_launcher_ = nullptr;  // one of the three is launcher_
   SshLauncher* ssh_launcher_ = nullptr;
+  RelayedLauncher* relayed_launcher_ = nullptr;
   std::unique_ptr<ControlServer> viewers_;
   int exit_code_ = kExitInternal;
   bool leaving_ = false;

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <utility>
 
+#include "supervisor/core/fence.h"
+#include "supervisor/core/held_ports.h"
+#include "supervisor/core/progress_watch.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
@@ -71,6 +74,15 @@ void WorkerLinks::expect(HostId host) {
   watch_health();
 }
 
+void WorkerLinks::expect_again(HostId host) {
+  const Supervision& supervision = core_.spec().supervision;
+  // J3: whatever the one before us granted, it may have granted a moment ago.
+  peers_[host.value()].grants_until = fence_of(loop_.now(), std::max(supervision.lease, supervision.orphan_ttl));
+  const Duration patience = supervision.lease * 2 - supervision.lost_after;
+  liveness_.expect(host, loop_.now() + std::max(patience, Duration::zero()));
+  watch_health();
+}
+
 void WorkerLinks::stop_expecting(HostId host) { liveness_.stop_expecting(host); }
 
 void WorkerLinks::on_message(InboundMessage&& message) {
@@ -119,6 +131,10 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     case MessageType::kGoodbye: {
       const auto goodbye = decode_payload<Goodbye>(payload);
       if (!goodbye.ok()) break;
+      if (goodbye->incarnation != core_.state().hosts[host->value()].incarnation) {
+        ++drops_.foreign_worker;
+        return;
+      }
       if (handlers_.on_goodbye) handlers_.on_goodbye(*host, *goodbye);
       return;
     }
@@ -126,6 +142,7 @@ void WorkerLinks::on_message(InboundMessage&& message) {
       auto reserved = decode_payload<Reserved>(payload);
       if (!reserved.ok()) break;
       if (!core_.awaits(*host, *reserved)) return;
+      cut_ports(*host, *reserved);
       reserved->error = cut(std::move(reserved->error));
       (void)handlers_.decide(PortsReserved{.host = *host, .reserved = std::move(*reserved)});
       return;
@@ -135,10 +152,26 @@ void WorkerLinks::on_message(InboundMessage&& message) {
   ++drops_.malformed;
 }
 
+// Who answers with another number of ports than was asked for is refused by the core, which needs no more than one too many for
+// that: all of them may be more than a record of the journal holds (I23).
+void WorkerLinks::cut_ports(HostId host, Reserved& reserved) const {
+  const HeldPortsInput input{.mesh = core_.spec().meshes[reserved.mesh.value()],
+                             .placement = core_.placement(),
+                             .gang = core_.state().meshes[reserved.mesh.value()].gangs[reserved.gang.value()]};
+  const Reserve asked = ports_to_hold(input, reserved.mesh, reserved.gang, host);
+  const std::size_t enough = asked.count + asked.fixed.size() + 1;
+  reserved.ports.resize(std::min(reserved.ports.size(), enough));
+}
+
 void WorkerLinks::on_hello(HostId host, std::string_view payload) {
   const auto hello = decode_payload<Hello>(payload);
   if (!hello.ok()) {
     ++drops_.malformed;
+    return;
+  }
+  // One that was given up may live on, and hold the link that it had: it neither joins nor ends in the new one's place.
+  if (hello->keeper_pid != core_.state().hosts[host.value()].keeper_pid) {
+    ++drops_.foreign_worker;
     return;
   }
   Peer& peer = peers_[host.value()];
@@ -166,22 +199,40 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
   if (const auto back = liveness_.heard(host, *beat, loop_.now())) {
     handlers_.on_health(back->host, back->health, back->silence);
   }
-  for (const RankReport& report : beat->ranks) note_rank(host, report);
-  send(host, MessageType::kAck, encode_payload(ack_of(host, *beat)));
+  for (const RankReport& report : beat->ranks) {
+    // First: a rank that has ended meanwhile had written what it says.
+    if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);
+    note_rank(host, report);
+    if (handlers_.on_report && core_.concerns(host, report)) handlers_.on_report(host, report, beat->sent_at);
+  }
+  const HostState& known = core_.state().hosts[host.value()];
+  if (known.awaited && known.phase == HostPhase::kJoined) {
+    (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
+  }
+  const Ack ack = ack_of(host, *beat);
+  if (!ack.ranks.empty()) {
+    Instant& until = peers_[host.value()].grants_until;
+    until = std::max(until, fence_of(loop_.now(), ack.lease));
+  }
+  send(host, MessageType::kAck, encode_payload(ack));
   resend_lost(host, *beat);
 }
 
 void WorkerLinks::note_rank(HostId host, const RankReport& report) {
   // The core would drop it, and it would cost a record (I23).
-  if (!core_.concerns(host, report)) return;
+  if (!core_.concerns(host, report)) {
+    // Of an earlier generation nothing is left to learn but the rest of its output.
+    const bool copies = handlers_.on_written && core_.is_superseded(report);
+    if (copies && !copied_.contains({report.rank, report.generation})) handlers_.on_written(report);
+    return;
+  }
   handlers_.on_written ? note_change(host, as_copied(host, report)) : note_change(host, report);
 }
 
 // A copy is behind its host: what the host says of the end of a rank's output is held back until the copy has it.
 RankReport WorkerLinks::as_copied(HostId host, const RankReport& report) {
   Peer& peer = peers_[host.value()];
-  const auto copied = copied_.find(report.rank);
-  const bool done = copied != copied_.end() && copied->second == report.generation;
+  const bool done = copied_.contains({report.rank, report.generation});
   if (!done) handlers_.on_written(report);
   if (!report.output_complete || done) {
     peer.not_copied.erase(report.rank);
@@ -194,20 +245,12 @@ RankReport WorkerLinks::as_copied(HostId host, const RankReport& report) {
 }
 
 void WorkerLinks::on_copied(RankId rank, Generation generation) {
-  copied_[rank] = generation;
+  copied_.emplace(rank, generation);
   const HostId host = core_.placement().host_of(rank);
   const auto held = peers_[host.value()].not_copied.find(rank);
   if (held == peers_[host.value()].not_copied.end() || held->second.generation != generation) return;
   const RankReport report = held->second;
   note_rank(host, report);
-}
-
-std::vector<RankReport> WorkerLinks::not_copied() const {
-  std::vector<RankReport> reports;
-  for (const Peer& peer : peers_) {
-    for (const auto& [rank, report] : peer.not_copied) reports.push_back(report);
-  }
-  return reports;
 }
 
 void WorkerLinks::note_change(HostId host, const RankReport& report) {
@@ -220,8 +263,10 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
     if (report.progress != RankProgress{}) last.progress = report.progress;
     last.talk_drops = report.talk_drops;
     last.held = report.held;
+    last.standstill = report.standstill;
     last.stdout_bytes = report.stdout_bytes;
     last.stderr_bytes = report.stderr_bytes;
+    note_step(report);
     if (last.stdout_bytes + last.stderr_bytes > written && handlers_.on_output) handlers_.on_output();
     return;
   }
@@ -229,12 +274,31 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
                      .report = report,
                      .ended_at = liveness_.to_ours(host, report.ended_at),
                      .uncertainty = liveness_.uncertainty(host)};
+  if (report.end.kind != EndKind::kNone) {
+    change.step = report.progress.step;
+    if (!change.step && known != peer.ranks.end() && known->second.report.generation == report.generation) {
+      change.step = known->second.report.progress.step;
+    }
+  }
+  if (report.phase == RankPhase::kWedged) change.grants_until = peer.grants_until;
   change.report.end.detail = cut(std::move(change.report.end.detail));
   // What a rank says of itself, and whether it stands still, is for status and not for the journal.
   change.report.progress = {};
   change.report.talk_drops = {};
   change.report.held = false;
+  change.report.standstill = Standstill::kNone;
+  change.report.commit.reset();
   peer.ranks[report.rank] = {.report = report, .ticket = handlers_.decide(change)};
+}
+
+// Only one that goes beyond every failure's, and of a gang that has something to be forgiven.
+void WorkerLinks::note_step(const RankReport& report) {
+  if (!report.progress.step || report.phase != RankPhase::kRunning) return;
+  const GangId gang = core_.spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
+  const GangState& state = core_.state().meshes[report.rank.mesh.value()].gangs[gang.value()];
+  if (state.phase != GangPhase::kRunning || !state.furthest || *report.progress.step <= *state.furthest) return;
+  if (state.failures.empty() && !state.crash && !state.out_of_memory) return;
+  (void)handlers_.decide(GangProgressed{.mesh = report.rank.mesh, .gang = gang, .generation = report.generation});
 }
 
 void WorkerLinks::add_progress(JobStatus& status) const {
@@ -246,7 +310,10 @@ void WorkerLinks::add_progress(JobStatus& status) const {
       if (known == peers_[host.value()].ranks.end()) continue;
       const RankReport& report = known->second.report;
       if (report.generation.counter != shown.generation) continue;
-      if (report.held && shown.phase == "running") shown.phase = "suspended";
+      const bool suspended =
+          report.held || report.standstill == Standstill::kStopped || report.standstill == Standstill::kFrozen;
+      if (suspended && shown.phase == "running") shown.phase = "suspended";
+      shown.standstill = name_of(report.standstill);
       add(status.hosts[host.value()].talk_drops, report.talk_drops);
       if (report.progress == RankProgress{}) continue;
       shown.progress = report.progress;
@@ -269,7 +336,10 @@ Ack WorkerLinks::ack_of(HostId host, const Beat& beat) const {
     const bool recorded = known != peer.ranks.end() && known->second.report.generation == report.generation &&
                           known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
                           handlers_.is_durable(known->second.ticket);
-    if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
+    // Another generation was decided; until that is durable, who comes back may have to learn of this end (J1).
+    const bool old = core_.is_superseded(report) && handlers_.all_durable() &&
+                     (!handlers_.on_written || copied_.contains({report.rank, report.generation}));
+    if ((recorded || old) && report.phase == RankPhase::kEnded && report.output_complete) {
       ack.forget.push_back(report.rank);
       ack.forget_generations.push_back(report.generation);
     }
@@ -307,6 +377,13 @@ void WorkerLinks::send(const SendStop& action) {
 void WorkerLinks::send(const SendTell& action) {
   send(action.host, MessageType::kTell, encode_payload(action.message));
 }
+void WorkerLinks::send(const SendSignal& action) {
+  (void)send(action.host, MessageType::kSignal, encode_payload(action.message));
+}
+void WorkerLinks::answer(HostId host, const CommitAnswer& answer) {
+  (void)send(host, MessageType::kCommitAnswer, encode_payload(answer));  // lost: the next beat asks again
+}
+
 void WorkerLinks::send(const SendShutdown& action) {
   (void)send(action.host, MessageType::kShutdown, encode_payload(action.message));
 }
@@ -352,6 +429,16 @@ bool WorkerLinks::send(HostId host, MessageType type, std::string payload) {
   return false;
 }
 
+// Of verdicts that are held, once.
+void WorkerLinks::tell_hold() {
+  const auto& hold = liveness_.hold();
+  if (!hold || hold->until == hold_told_) return;
+  hold_told_ = hold->until;
+  (void)handlers_.decide(HostsHeld{.silent = static_cast<std::uint32_t>(hold->silent),
+                                   .of = static_cast<std::uint32_t>(hold->of),
+                                   .until = hold->until});
+}
+
 void WorkerLinks::watch_health() {
   loop_.cancel(health_timer_);
   const Instant due = liveness_.next_deadline();
@@ -359,13 +446,16 @@ void WorkerLinks::watch_health() {
     health_timer_ = 0;
     return;
   }
-  health_timer_ = loop_.at(due, [this] {
+  health_timer_ = loop_.at(due, [this, due] {
+    liveness_.ran_late(loop_.now() - due, loop_.now());
     for (const HostVerdict& verdict : liveness_.turn(loop_.now())) {
       handlers_.on_health(verdict.host, verdict.health, verdict.silence);
       if (verdict.health == HostHealth::kSilent) {
-        (void)handlers_.decide(HostSilent{.host = verdict.host, .silence = verdict.silence});
+        (void)handlers_.decide(
+            HostSilent{.host = verdict.host, .silence = verdict.silence, .grants_until = grants_until(verdict.host)});
       }
     }
+    tell_hold();
     watch_health();
   });
 }

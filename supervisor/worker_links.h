@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,10 @@ struct WorkerLinksHandlers {
   std::function<void()> on_output = {};  // a rank has written something
   // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
   std::function<void(const RankReport&)> on_written = {};
+  // A rank asks that a checkpoint count.
+  std::function<void(HostId, const RankReport&)> on_commit = {};
+  // A rank that is where it should be, as a beat tells of it that was sent then on the host's clock.
+  std::function<void(HostId, const RankReport&, Instant sent_at)> on_report = {};
   // A worker's last word, which may be lost: for launchers that do not see its end themselves.
   std::function<void(HostId, const Goodbye&)> on_goodbye = {};
   std::function<void(Term)> on_superseded;  // a worker has promised a higher term: we are the old supervisor
@@ -42,6 +47,7 @@ struct WorkerLinksHandlers {
 
 struct LinkDrops {
   std::uint64_t foreign_job = 0;
+  std::uint64_t foreign_worker = 0;  // of one that was launched before, and is not proven to have ended
   std::uint64_t malformed = 0;
   std::uint64_t forged = 0;
   std::uint64_t stale_link = 0;
@@ -62,18 +68,26 @@ class WorkerLinks {
   void send(const SendStart& action);
   void send(const SendStop& action);
   void send(const SendTell& action);
+  void send(const SendSignal& action);
   void send(const SendShutdown& action);
+  void answer(HostId host, const CommitAnswer& answer);
   // How many of them are on hosts that took it; for the others it is not kept.
   std::size_t signal(const std::vector<RankId>& ranks, int number);
 
   // All output of this rank is copied.
   void on_copied(RankId rank, Generation generation);
-  // Ranks whose output is complete on their hosts, and not copied.
-  std::vector<RankReport> not_copied() const;
+
+  // The latest end of a lease that this host may hold from us, with the margin for its clock.
+  Instant grants_until(HostId host) const { return peers_[host.value()].grants_until; }
 
   // A host is expected to beat from now on, or no longer.
   void expect(HostId host);
+  // By a supervisor that has just come back: until it has had the time to dial again and be let in, its silence means nothing.
+  void expect_again(HostId host);
   void stop_expecting(HostId host);
+
+  // A record of the journal took so long to be on the disk: a sign of this supervisor's own health.
+  void note_disk(Duration took) { liveness_.wrote(took, loop_.now()); }
 
   // What ranks said of themselves last, for status.
   void add_progress(JobStatus& status) const;
@@ -95,17 +109,21 @@ class WorkerLinks {
     std::map<RankId, KnownRank> ranks;
     std::map<RankId, RankReport> not_copied;  // as the host said it last
     Instant resent_at;
+    Instant grants_until;
     std::uint64_t next_seq = 1;
   };
 
+  void cut_ports(HostId host, Reserved& reserved) const;
   void on_hello(HostId host, std::string_view payload);
   void on_beat(HostId host, std::string_view payload);
   void note_rank(HostId host, const RankReport& report);
   RankReport as_copied(HostId host, const RankReport& report);
   void note_change(HostId host, const RankReport& report);
+  void note_step(const RankReport& report);
   Ack ack_of(HostId host, const Beat& beat) const;
   void resend_lost(HostId host, const Beat& beat);
   void perform(const Action& action);
+  void tell_hold();
   void watch_health();
 
   EventLoop& loop_;
@@ -118,8 +136,9 @@ class WorkerLinks {
   Liveness liveness_;
   LinkDrops drops_;
   std::vector<Peer> peers_;
-  std::map<RankId, Generation> copied_;  // the newest of each rank
+  std::set<std::pair<RankId, Generation>> copied_;
   TimerId health_timer_ = 0;
+  Instant hold_told_;  // the end of the last hold that people were told of
 };
 
 }  // namespace monarch

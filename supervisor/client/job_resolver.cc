@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "supervisor/client/elsewhere.h"
+#include "supervisor/client/job_glance.h"
 #include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_lock.h"
@@ -61,10 +63,19 @@ WallTime created_at(const JobDirectory& job) {
   return {static_cast<std::int64_t>(what.st_mtim.tv_sec) * 1'000'000'000 + what.st_mtim.tv_nsec};
 }
 
+// As it was when somebody last spoke with it: nobody is asked here.
+JobLife life_elsewhere(const JobDirectory& job) {
+  const auto seen = read_glance(job.directory);
+  if (seen && seen->glance.life == "ended") return JobLife::kEnded;
+  if (seen && seen->glance.life == "abandoned") return JobLife::kAbandoned;
+  return JobLife::kLive;
+}
+
 JobLife life_of(const StateDir& state, const JobDirectory& job) {
   struct stat what {};
   const bool verdict = ::fstatat(job.directory.fd(), kVerdictFile, &what, AT_SYMLINK_NOFOLLOW) == 0;
   if (verdict) return JobLife::kEnded;
+  if (::fstatat(job.directory.fd(), kElsewhereFile, &what, AT_SYMLINK_NOFOLLOW) == 0) return life_elsewhere(job);
   const auto locked = is_locked(job.directory);
   if (locked.ok() && *locked) return JobLife::kLive;
   // A supervisor that crashed after the journal had the verdict never wrote the file.

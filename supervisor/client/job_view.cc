@@ -81,7 +81,8 @@ Result<JobStatus> JobView::status_from_journal(const JobSpec& spec) const {
   MONARCH_ASSIGN(const JournalContents contents, read_journal_contents());
   JobCore core(spec, pool_of(spec), {.job_id = job_.id, .log_directory = log_directory()});
   MONARCH_TRY(replay(contents, core));
-  JobStatus status = status_of(core, job_.id);
+  const std::vector<Record>& last = contents.records.empty() ? contents.history : contents.records;
+  JobStatus status = status_of(core, job_.id, last.empty() ? Instant() : last.back().now);
   const std::vector<Record>& first = contents.history.empty() ? contents.records : contents.history;
   if (!first.empty()) status.started = first.front().wall;
   MONARCH_ASSIGN(const std::optional<Verdict> said, verdict());

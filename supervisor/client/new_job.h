@@ -12,16 +12,24 @@
 
 namespace monarch {
 
+struct NewJobFiles {
+  std::string_view spec;            // spec.yaml
+  std::string_view spec_directory;  // spec.dir
+  std::string_view origin = {};     // spec.from; none if it is empty
+};
+
 struct NewJob {
   StateDir state;
   JobDirectory job;
 };
 
 // kInvalid: a place is not ours, or its path is too long; others: it cannot be written to.
-Result<NewJob> make_job(std::string_view name, std::string_view spec, std::string_view spec_directory);
+Result<NewJob> make_job(std::string_view name, const NewJobFiles& files);
+// Under an id that another machine has given it. kBusy: there is one of that id.
+Result<NewJob> make_job_of_id(const std::string& id, const NewJobFiles& files);
 
-// Writes spec.yaml and spec.dir.
-Status write_job_files(const JobDirectory& job, std::string_view spec, std::string_view spec_directory);
+// All of them, durably.
+Status write_job_files(const JobDirectory& job, const NewJobFiles& files);
 
 // The state directory for a command that reads; kNotFound if no job was ever started here.
 Result<StateDir> open_state();

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "supervisor/client/job_secrets.h"
+#include "supervisor/client/viewer_json.h"
+#include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/runtime_dir.h"
 #include "transport/base/clock.h"
 #include "transport/base/json.h"
@@ -25,6 +27,8 @@ namespace monarch {
 namespace {
 
 constexpr int kInternal = 70;
+constexpr int kBusy = 75;
+constexpr int kInterrupted = 130;
 constexpr Duration kEndsAfterTerm = Duration::seconds(5);
 constexpr std::size_t kReadyLineBytes = 64U << 10U;  // more is not a line of ours
 constexpr std::size_t kLogTailBytes = 4U << 10U;
@@ -47,6 +51,7 @@ struct Child {
   int log = -1;
   int null = -1;
   int ready = -1;
+  int lock = -1;  // of the guard; -1: there is no guard
 };
 
 [[noreturn]] void child_failed(const Child& child, const char* what) {
@@ -65,7 +70,9 @@ struct Child {
   }
   // What our caller left open is not the job's to hold: a lock, or the pipe of a shell that waits for its end.
   if (::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0) child_failed(child, "close_range");
-  if (::fcntl(child.ready, F_SETFD, 0) != 0) child_failed(child, "fcntl");
+  for (const int kept : {child.ready, child.lock}) {
+    if (kept >= 0 && ::fcntl(kept, F_SETFD, 0) != 0) child_failed(child, "fcntl");
+  }
   std::vector<char*> argv;
   for (const std::string& word : child.argv) argv.push_back(const_cast<char*>(word.c_str()));  // execv takes no const
   argv.push_back(nullptr);
@@ -103,16 +110,21 @@ struct ReadyLine {
   std::string line;
   bool complete = false;
   bool timed_out = false;
+  bool interrupted = false;
 };
 
-ReadyLine read_ready_line(int fd, Instant until) {
+ReadyLine read_ready_line(int fd, Instant until, int interrupt = -1) {
   ReadyLine ready;
   std::array<char, 4096> buffer{};
   while (ready.line.size() < kReadyLineBytes) {
-    pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+    std::array<pollfd, 2> wait = {{{fd, POLLIN, 0}, {interrupt, POLLIN, 0}}};
     const Instant now = boot_now();
-    const int count = now >= until ? 0 : ::poll(&wait, 1, EventLoop::wait_milliseconds(now, until));
+    const int count = now >= until ? 0 : ::poll(wait.data(), wait.size(), EventLoop::wait_milliseconds(now, until));
     if (count < 0 && errno == EINTR) continue;
+    if (count > 0 && wait[0].revents == 0) {
+      ready.interrupted = true;
+      return ready;
+    }
     if (count == 0) {
       ready.timed_out = true;
       return ready;
@@ -144,16 +156,37 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   MONARCH_ASSIGN(Pipe ready, make_pipe());
   MONARCH_ASSIGN(ready.write_end, above_taken(std::move(ready.write_end)));
 
+  // Taken here, so that of two who start one at the same time only one does.
+  UniqueFd lock;
+  if (!options.elsewhere) {
+    MONARCH_ASSIGN(lock, take_guard_lock(job.directory));
+    MONARCH_ASSIGN(lock, above_taken(std::move(lock)));
+  }
+
   const std::string number = text(ready.write_end.get());
-  std::vector<std::string> argv = {
-      binaries.worker, "keep",      "--ready-fd",         number,       "--",  binaries.monarch,
-      "supervise",     "--job-dir", job.directory.path(), "--ready-fd", number};
+  std::vector<std::string> argv = {binaries.monarch, options.elsewhere ? "launch-for" : "supervise",
+                                   "--job-dir",      job.directory.path(),
+                                   "--ready-fd",     number};
+  if (!options.elsewhere) {
+    std::vector<std::string> guard = {binaries.worker, "keep", "--ready-fd", number, "--lock-fd", text(lock.get())};
+    // Of the first supervisor alone: of those after it nobody has said that no other holds the job by then.
+    if (options.force_takeover) guard.insert(guard.end(), {"--once", "--force-takeover"});
+    guard.emplace_back("--");
+    argv.insert(argv.begin(), guard.begin(), guard.end());
+  }
   if (options.accept_new_host_keys) argv.emplace_back("--accept-new");
-  const Child child{
-      .argv = std::move(argv), .log = log.get(), .null = null_device.get(), .ready = ready.write_end.get()};
+  const Child child{.argv = std::move(argv),
+                    .log = log.get(),
+                    .null = null_device.get(),
+                    .ready = ready.write_end.get(),
+                    .lock = lock.get()};
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork", errno);
   if (pid == 0) become_guard(child);
+  LockHolder guard = this_process_as_holder(wall_now());
+  guard.pid = pid;
+  guard.start_ticks = 0;                                           // not known here
+  if (lock.valid()) (void)name_guard(lock, job.directory, guard);  // a full disk: then who is refused hears no name
   return Guard{.pid = pid, .ready = std::move(ready.read_end)};
 }
 
@@ -195,34 +228,59 @@ Result<StartFailure> parse_ready_line(const std::string& line) {
   const std::optional<std::string> error = parsed.ok() ? parsed->get_string("error") : std::nullopt;
   if (!error) return Error{ErrorCode::kInvalid, text("a supervisor said neither ready nor why not: ", printable(line))};
   const std::int64_t code = parsed->get_int64("exit_code").value_or(kInternal);
-  return StartFailure{
+  StartFailure failure{
       .exit_code = code > 0 && code < 256 ? static_cast<int>(code) : kInternal, .message = *error, .log_tail = ""};
+  if (const Json* host = parsed->find("host"); host != nullptr) failure.host = parse_host_failure(*host);
+  return failure;
+}
+
+void write_ready(int fd, const StartFailure& said) {
+  if (fd < 0) return;
+  Json line = Json::object({{"ready", true}});
+  if (said.exit_code != 0) line = Json::object({{"error", said.message}, {"exit_code", said.exit_code}});
+  if (said.host) line.set("host", host_failure_json(*said.host));
+  const std::string bytes = to_json(line) + "\n";
+  (void)!::write(fd, bytes.data(), bytes.size());  // whoever waited has gone: nobody to tell
+  (void)::close(fd);
 }
 
 StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries,
                               const StartOptions& options) {
   const Instant until = boot_now() + options.deadline;
+  const std::string_view what = options.elsewhere ? "who starts the supervisor elsewhere" : "the supervisor";
   const auto guard = spawn_guard(job, binaries, options);
+  if (!guard.ok() && guard.error().code == ErrorCode::kBusy)
+    return {.exit_code = kBusy, .message = guard.error().message};
   if (!guard.ok()) {
     return {.exit_code = kInternal, .message = text("starting a supervisor: ", guard.error().message), .log_tail = ""};
   }
-  const ReadyLine ready = read_ready_line(guard->ready.get(), until);
+  const ReadyLine ready = read_ready_line(guard->ready.get(), until, options.interrupt);
   if (ready.complete) {
     auto said = parse_ready_line(ready.line);
     if (said.ok()) return *said;
     return {.exit_code = kInternal, .message = said.error().message, .log_tail = log_tail(job)};
   }
+  // A job that goes on is not ended because its supervisor is slow: a word to end would be taken for one to stop the job.
+  if (ready.timed_out && options.resume) {
+    return {.exit_code = kInternal,
+            .message = text(what, " of ", job.id, " has not said within ", to_text(options.deadline),
+                            " that it is ready; it goes on with that"),
+            .log_tail = log_tail(job)};
+  }
   // It must not start the job behind the back of somebody who was told that it failed. It is our child, not yet reaped.
-  bool ended = !ready.timed_out;
-  if (ready.timed_out) {
+  bool ended = !ready.timed_out && !ready.interrupted;
+  if (!ended) {
     (void)::kill(guard->pid, SIGTERM);
     ended = !read_ready_line(guard->ready.get(), boot_now() + kEndsAfterTerm).timed_out;
   }
-  if (ended) remove_beginnings(job);
+  if (ended && !options.resume) remove_beginnings(job);
+  if (ready.interrupted) {
+    return {.exit_code = kInterrupted, .message = text("interrupted before the supervisor of ", job.id, " was ready")};
+  }
   return {.exit_code = kInternal,
-          .message = ready.timed_out ? text("the supervisor of ", job.id, " did not say that it is ready within ",
+          .message = ready.timed_out ? text(what, " of ", job.id, " did not say that it is ready within ",
                                             to_text(options.deadline), " and was told to end")
-                                     : text("the supervisor of ", job.id, " ended before it was ready"),
+                                     : text(what, " of ", job.id, " ended before it was ready"),
           .log_tail = log_tail(job)};
 }
 

@@ -104,6 +104,19 @@ void SupervisorClient::request_signal(const SignalRequest& request, std::functio
   });
 }
 
+void SupervisorClient::request_operator(const OperatorRequest& request,
+                                        std::function<void(Result<Accepted>)> answer_with) {
+  ask(MessageType::kOperatorRequest, encode_payload(request), [answer_with](Result<Frame> frame) {
+    answer_with(answer_as<Accepted>(std::move(frame), MessageType::kAccepted));
+  });
+}
+
+void SupervisorClient::request_hold(const HoldRequest& request, std::function<void(Result<Accepted>)> answer_with) {
+  ask(MessageType::kHoldRequest, encode_payload(request), [answer_with](Result<Frame> frame) {
+    answer_with(answer_as<Accepted>(std::move(frame), MessageType::kAccepted));
+  });
+}
+
 void SupervisorClient::on_frame(Frame frame) {
   if (is(frame, MessageType::kEvent)) {
     auto event = decode_payload<JobEvent>(frame.payload);
@@ -155,6 +168,16 @@ Result<JobStatus> ask_status(const std::string& socket, Duration deadline) {
 Result<Accepted> ask_signal(const std::string& socket, const SignalRequest& request, Duration deadline) {
   return ask_and_wait<Accepted>(
       socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_signal(request, done); });
+}
+
+Result<Accepted> ask_operator(const std::string& socket, const OperatorRequest& request, Duration deadline) {
+  return ask_and_wait<Accepted>(
+      socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_operator(request, done); });
+}
+
+Result<Accepted> ask_hold(const std::string& socket, const HoldRequest& request, Duration deadline) {
+  return ask_and_wait<Accepted>(
+      socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_hold(request, done); });
 }
 
 Result<Accepted> ask_stop(const std::string& socket, const StopRequest& request, Duration deadline) {

@@ -43,6 +43,8 @@ class SupervisorClient {
   void request_status(std::function<void(Result<JobStatus>)> answer);
   void request_stop(const StopRequest& request, std::function<void(Result<Accepted>)> answer);
   void request_signal(const SignalRequest& request, std::function<void(Result<Accepted>)> answer);
+  void request_operator(const OperatorRequest& request, std::function<void(Result<Accepted>)> answer);
+  void request_hold(const HoldRequest& request, std::function<void(Result<Accepted>)> answer);
 
  private:
   struct Pending {
@@ -68,6 +70,9 @@ class SupervisorClient {
 Result<JobStatus> ask_status(const std::string& socket, Duration deadline = kAnswerDeadline);
 Result<Accepted> ask_signal(const std::string& socket, const SignalRequest& request,
                             Duration deadline = kAnswerDeadline);
+Result<Accepted> ask_operator(const std::string& socket, const OperatorRequest& request,
+                              Duration deadline = kAnswerDeadline);
+Result<Accepted> ask_hold(const std::string& socket, const HoldRequest& request, Duration deadline = kAnswerDeadline);
 Result<Accepted> ask_stop(const std::string& socket, const StopRequest& request, Duration deadline = kAnswerDeadline);
 
 struct OutputPiece {

@@ -78,14 +78,7 @@ Json names_json(const std::vector<std::string>& names) {
 
 Json failed_hosts_json(const Verdict& verdict) {
   Json list = Json::array();
-  for (const HostFailure& failed : verdict.failed_hosts) {
-    list.append(Json::object({{"host", failed.host},
-                              {"kind", failed.kind},
-                              {"phase", failed.phase},
-                              {"elapsed_milliseconds", failed.elapsed_milliseconds},
-                              {"message", failed.message},
-                              {"again", text_or_null(failed.again)}}));
-  }
+  for (const HostFailure& failed : verdict.failed_hosts) list.append(host_failure_json(failed));
   return list;
 }
 
@@ -121,10 +114,30 @@ Json mesh_json(const MeshStatus& mesh) {
                                {"pid", rank.pid},
                                {"end", text_or_null(rank.end)},
                                {"ready", rank.ready},
-                               {"progress", progress_json(rank)}}));
+                               {"progress", progress_json(rank)},
+                               {"standstill", text_or_null(rank.standstill)},
+                               {"watched", rank.watched}}));
   }
-  return Json::object(
-      {{"name", mesh.name}, {"dims", std::move(dims)}, {"phase", mesh.phase}, {"ranks", std::move(ranks)}});
+  Json committed = Json::array();
+  for (const CommittedStatus& one : mesh.committed) {
+    committed.append(Json::object({{"gang", one.gang}, {"step", one.step}, {"generation", one.generation}}));
+  }
+  Json gangs = Json::array();
+  for (const GangStatus& gang : mesh.gangs) {
+    gangs.append(Json::object({{"phase", gang.phase},
+                               {"generation", gang.generation},
+                               {"restarts", gang.restarts},
+                               {"failures", gang.failures}}));
+  }
+  const RestartBudget& budget = mesh.restart;
+  return Json::object({{"name", mesh.name},
+                       {"dims", std::move(dims)},
+                       {"phase", mesh.phase},
+                       {"restart", Json::object({{"max", budget.max ? Json(*budget.max) : Json()},
+                                                 {"window_milliseconds", budget.window_milliseconds}})},
+                       {"gangs", std::move(gangs)},
+                       {"ranks", std::move(ranks)},
+                       {"committed", std::move(committed)}});
 }
 
 Json drops_json(const TalkDrops& drops) {
@@ -135,6 +148,8 @@ Json drops_json(const TalkDrops& drops) {
                        {"slow_readers", drops.slow_readers}});
 }
 
+Json time_or_null(std::int64_t milliseconds) { return milliseconds < 0 ? Json() : Json(milliseconds); }
+
 Json host_json(const HostStatus& host) {
   return Json::object({{"name", host.name},
                        {"phase", host.phase},
@@ -143,7 +158,11 @@ Json host_json(const HostStatus& host) {
                        {"daemon_starts", host.daemon_starts},
                        {"silent_milliseconds", host.silent_milliseconds},
                        {"round_trip_microseconds", host.round_trip_microseconds},
-                       {"talk_drops", drops_json(host.talk_drops)}});
+                       {"talk_drops", drops_json(host.talk_drops)},
+                       {"standing", host.standing.empty() ? "good" : host.standing},
+                       {"standing_because", text_or_null(host.standing_because)},
+                       {"returns_milliseconds", time_or_null(host.returns_milliseconds)},
+                       {"held_milliseconds", time_or_null(host.held_milliseconds)}});
 }
 
 // What to_text(WallTime) writes: "2026-11-20T12:04:41.120Z".
@@ -257,9 +276,16 @@ Json status_json(const JobStatus& status) {
                        {"verdict", status.verdict ? verdict_json(*status.verdict) : Json()}});
 }
 
-namespace {
+Json host_failure_json(const HostFailure& failed) {
+  return Json::object({{"host", failed.host},
+                       {"kind", failed.kind},
+                       {"phase", failed.phase},
+                       {"elapsed_milliseconds", failed.elapsed_milliseconds},
+                       {"message", failed.message},
+                       {"again", text_or_null(failed.again)}});
+}
 
-HostFailure parse_failed_host(const Json& json) {
+HostFailure parse_host_failure(const Json& json) {
   return {.host = json.get_string("host").value_or(""),
           .kind = json.get_string("kind").value_or(""),
           .phase = json.get_string("phase").value_or(""),
@@ -267,8 +293,6 @@ HostFailure parse_failed_host(const Json& json) {
           .message = json.get_string("message").value_or(""),
           .again = json.get_string("again").value_or("")};
 }
-
-}  // namespace
 
 Result<Verdict> parse_verdict(const std::string& json) {
   auto parsed = parse_json(json);
@@ -288,7 +312,7 @@ Result<Verdict> parse_verdict(const std::string& json) {
     for (const Json& host : hosts->items()) verdict.left_behind.push_back(host.as_string().value_or(""));
   }
   if (const Json* hosts = parsed->find("failed_hosts")) {
-    for (const Json& host : hosts->items()) verdict.failed_hosts.push_back(parse_failed_host(host));
+    for (const Json& host : hosts->items()) verdict.failed_hosts.push_back(parse_host_failure(host));
   }
   verdict.failed_hosts_untold = small(*parsed, "failed_hosts_untold").value_or(0);
   return verdict;

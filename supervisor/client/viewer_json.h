@@ -14,6 +14,9 @@ Json event_json(const JobEvent& event);     // {"v":1,"type":"event","event":"ho
 Json verdict_json(const Verdict& verdict);  // {"v":1,"type":"result",…}
 Json status_json(const JobStatus& status);  // {"v":1,"type":"status",…}
 
+Json host_failure_json(const HostFailure& failed);  // one of `failed_hosts` of a result
+HostFailure parse_host_failure(const Json& json);
+
 // Of verdict_json's text; kInvalid for anything else.
 Result<Verdict> parse_verdict(const std::string& json);
 

@@ -39,6 +39,17 @@ struct SendTell {
   Tell message;
 };
 
+// Best effort, too.
+struct SendSignal {
+  HostId host;
+  Signal message;
+};
+
+struct SendCommitAnswer {
+  HostId host;
+  CommitAnswer message;
+};
+
 struct SendShutdown {
   HostId host;
   Shutdown message;
@@ -59,6 +70,6 @@ struct FinishJob {
 };
 
 using Action = std::variant<LaunchWorker, SendReserve, SendStart, SendStop, SendTell, SendShutdown, DestroyWorker,
-                            EmitEvent, FinishJob>;
+                            EmitEvent, FinishJob, SendSignal, SendCommitAnswer>;
 
 }  // namespace monarch

@@ -5,18 +5,25 @@
 //
 // The types of JobEvent that the core emits, for people and programs:
 //   job.starting job.running job.expiring job.stopping job.ended   host.ready host.failed host.replaced host.suspect host.heard
-//   host.lost host.wedged
-//   gang.starting gang.running gang.ready gang.done gang.failed gang.stopped   supervisor.returned
+//   host.lost host.wedged host.quarantined host.doubtful host.drained host.undrained
+//   gang.starting gang.running gang.ready gang.done gang.failed gang.waiting gang.parked gang.returning gang.stopping
+//   gang.stopped
+//   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
+//   output.incomplete
 // Its driver adds some that have no number and are in no journal: journal.stuck journal.mended guard.lost
+//   library.old
 //
 // Thread: values.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "supervisor/core/job_spec.h"
 #include "supervisor/core/launch_failure.h"
+#include "supervisor/core/launch_times.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -28,11 +35,16 @@ namespace monarch {
 struct JobBegun {
   Term term;
   JobUuid job;
+  std::string boot_id = {};  // of its machine
 };
 
 // A later term begins: the supervisor of the one before it ended without a verdict.
 struct SupervisorReturned {
   Term term;
+  std::string boot_id = {};  // of its machine
+  // Where that is another than before: what the clock of the boot before showed last, and how long ago, by the wall clock, that was.
+  Instant last_seen = {};
+  Duration away = {};
 };
 
 // The launcher: the worker on this host runs and has told its key.
@@ -40,7 +52,9 @@ struct WorkerLaunched {
   HostId host;
   BootstrapReply reply;
   std::string control_endpoint;  // where it was told to call back
-  std::string again;             // a command that tries by hand whether it can; may be empty
+  std::string bulk_endpoint;
+  std::string again;  // a command that tries by hand whether it can; may be empty
+  LaunchTimes times = {};
 };
 
 // The launcher: this host does not start. It has tried what is worth a try.
@@ -66,6 +80,7 @@ struct WorkerEnded {
 struct HostSilent {
   HostId host;
   Duration silence;
+  Instant grants_until = {};  // the latest end of a lease that it may hold, with the margin for its clock
 };
 
 // For people alone: a host is suspected, or was heard again. Nothing follows from it.
@@ -89,8 +104,69 @@ struct PortsReserved {
 struct RankChanged {
   HostId host;
   RankReport report;
-  Instant ended_at;      // on the supervisor's clock; meaningful once report.end.kind is set
-  Duration uncertainty;  // of ended_at, to either side
+  Instant ended_at;                        // on the supervisor's clock; meaningful once report.end.kind is set
+  Duration uncertainty;                    // of ended_at, to either side
+  std::optional<std::uint64_t> step = {};  // that the rank named last; told with its end
+  Instant grants_until = {};               // as in HostSilent; told with kWedged
+};
+
+// A rank of this gang named a step beyond all that its generations before had reached.
+struct GangProgressed {
+  MeshId mesh;
+  GangId gang;
+  Generation generation;
+};
+
+// A rank makes no progress: it stands still, or its phase has lasted longer than it may.
+struct RankHung {
+  HostId host;
+  RankId rank;
+  Generation generation;
+  std::string why;    // one line for people
+  std::string phase;  // that it named last; may be empty
+  Duration waited;
+  Duration limit;
+  HangAction action = HangAction::kReport;
+  std::string stacks = {};  // of it, taken before anything was done; may be empty
+};
+
+// For people alone: so many hosts fell silent together that none of them is given up before `until`. Nothing follows from it.
+struct HostsHeld {
+  std::uint32_t silent = 0;
+  std::uint32_t of = 0;
+  Instant until;
+};
+
+// `monarch restart | drain | undrain | retry`. Who asked has checked that these are there.
+struct OperatorAsked {
+  OperatorWish wish = OperatorWish::kRestart;
+  std::vector<RankId> ranks;  // kRestart, kRetry: their gangs
+  std::vector<HostId> hosts;  // kDrain, kUndrain
+  std::string who;            // "monarch restart, pid 4711"
+};
+
+enum class HoldWish : std::uint8_t { kHold, kRelease, kStop, kContinue };
+constexpr HoldWish monarch_enum_max(HoldWish) { return HoldWish::kContinue; }
+
+// `monarch hold` and its --release, and a `monarch signal` that stops processes or lets them go on: whose gangs are watched for
+// hangs, and whose are not. The ranks are there.
+struct HoldAsked {
+  HoldWish wish = HoldWish::kHold;
+  std::vector<RankId> ranks;
+  std::string who;  // "monarch hold, pid 4711"
+};
+
+// A rank has written a checkpoint, which counts from here on (I20). Who tells it has asked rule_on().
+struct CheckpointCommitted {
+  HostId host;
+  RankId rank;
+  Generation generation;
+  CommitRequest commit;
+};
+
+// For people alone: what a driver has seen. The core numbers it. Nothing follows from it.
+struct PeopleTold {
+  JobEvent event;
 };
 
 struct StopOrdered {
@@ -102,6 +178,7 @@ struct DeadlinePassed {};
 
 using CoreEvent =
     std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
-                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted>;
+                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
+                 GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked>;
 
 }  // namespace monarch

@@ -68,11 +68,12 @@ ReadReference read_self(const Reference& reference, const MeshSpec& mesh) {
   const std::string field = rest_of(reference.path, 1);
   if (field == "rank") return found({.kind = Kind::kRank});
   if (field == "local_rank") return found({.kind = Kind::kLocalRank});
+  if (field == "node_rank") return found({.kind = Kind::kNodeRank});
   if (field == "host") return found({.kind = Kind::kHost});
   if (field == "host_name") return found({.kind = Kind::kHostName});
   if (field.starts_with("port.")) return read_port(reference.path, 2, mesh, {.kind = Kind::kPort});
   return fault(ReferenceFault::Kind::kUnknownField, field, {},
-               {"rank", "local_rank", "host", "host_name", "port.NAME"});
+               {"rank", "local_rank", "node_rank", "host", "host_name", "port.NAME"});
 }
 
 ReadReference read_mesh(const Reference& reference, const JobSpec& spec, MeshId reader) {

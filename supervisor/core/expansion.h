@@ -1,7 +1,7 @@
 #pragma once
 
-// Expansion: $(self.rank), $(self.local_rank), $(self.host), $(self.host_name), $(self.port.NAME), $(mesh.MESH.host),
-// $(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) in a text of a spec. A text is parsed once and expanded for
+// Expansion: $(self.rank), $(self.local_rank), $(self.node_rank), $(self.host), $(self.host_name), $(self.port.NAME),
+// $(mesh.MESH.host), $(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) in a text of a spec. A text is parsed once and expanded for
 // each rank. Only these prefixes are meant: a shell's `$(hostname)`, and `$(` alone, stay as they are. There is no way to escape
 // one, because nothing else starts so.
 //
@@ -42,7 +42,7 @@ bool has_references(std::string_view text);
 
 // What a reference stands for, once it is known to be right.
 struct ReferenceMeaning {
-  enum class Kind : std::uint8_t { kRank, kLocalRank, kHost, kHostName, kPort, kVariable };
+  enum class Kind : std::uint8_t { kRank, kLocalRank, kNodeRank, kHost, kHostName, kPort, kVariable };
   Kind kind = Kind::kRank;
   std::optional<MeshId> mesh;  // rank 0 of it; nothing: the rank itself
   std::size_t port = 0;        // kPort: index into the mesh's ports

@@ -36,6 +36,12 @@ bool is_failure(const RankEnd& end) {
   return true;
 }
 
+bool is_lack_of_host(const RankEnd& end) {
+  if (end.kind != EndKind::kNotExecuted) return false;
+  const auto lacks = {EMFILE, ENFILE, ENOSPC, EDQUOT, EIO, ENOMEM, EAGAIN};
+  return std::find(lacks.begin(), lacks.end(), end.value) != lacks.end();
+}
+
 std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends) {
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < ends.size(); ++i) {

@@ -31,6 +31,10 @@ struct EndedRank {
 // Exit code 0 is no failure; everything else is.
 bool is_failure(const RankEnd& end);
 
+// Not executed for what its host has run out of (descriptors, processes, memory, disk), or because its disk fails: none of the program's
+// doing.
+bool is_lack_of_host(const RankEnd& end);
+
 // Index of the first cause among `ends`; nothing if none of them can be one.
 std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends);
 

@@ -13,7 +13,6 @@ namespace monarch {
 namespace {
 
 constexpr int kExitUnreachable = 69;
-constexpr int kExitInternal = 70;
 constexpr int kExitRequeue = 92;
 constexpr int kExitInterrupted = 130;
 constexpr int kExitStopped = 143;
@@ -60,8 +59,11 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   now_ = now;
   actions_.clear();
   std::visit([this](const auto& e) { on(e); }, event);
-  if (std::exchange(slots_due_, false)) fill_slots();
-  if (std::exchange(starts_due_, false)) start_waiting_gangs();
+  while (slots_due_ || starts_due_) {  // who begins a gang may find that a host lacks what it needs, which is out then
+    if (std::exchange(slots_due_, false)) fill_slots();
+    if (std::exchange(starts_due_, false)) start_waiting_gangs();
+  }
+  if (state_.adopting) check_adopted();
   check_running();
   check_ended();
   return std::move(actions_);
@@ -72,9 +74,15 @@ Instant JobCore::next_deadline() const {
   if (state_.phase == JobPhase::kEnded) return next;
   next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
                    state_.lifetime_warning});
-  for (const HostState& host : state_.hosts) next = std::min(next, host.deadline);
+  for (const HostState& host : state_.hosts) {
+    next = std::min({next, host.deadline, host.cold_at});
+    if (host.fence > now_) next = std::min(next, host.fence);
+  }
   for (const MeshState& mesh : state_.meshes) {
-    for (const GangState& gang : mesh.gangs) next = std::min({next, gang.cause_deadline, gang.stop_deadline});
+    for (const GangState& gang : mesh.gangs) {
+      next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline});
+      if (gang.phase == GangPhase::kWaiting && gang.not_before > now_) next = std::min(next, gang.not_before);
+    }
   }
   return next;
 }
@@ -84,37 +92,14 @@ void JobCore::on(const JobBegun& event) {
   state_.phase = JobPhase::kStarting;
   state_.job = event.job;
   state_.term = event.term;
+  state_.boot_id = event.boot_id;
   state_.start_deadline = now_ + spec_.start_timeout;
   state_.time_deadline = now_ + spec_.time_limit;
-  emit(event_of("job.starting", Severity::kInfo,
-                text(options_.job_id, ": starting on ", hosts_.size(), hosts_.size() == 1 ? " host" : " hosts")));
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
+  const std::string pool = wanted < hosts_.size() ? text(" of ", hosts_.size()) : "";
+  emit(event_of("job.starting", Severity::kInfo,
+                text(options_.job_id, ": starting on ", wanted, pool, hosts_.size() == 1 ? " host" : " hosts")));
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
-}
-
-void JobCore::on(const SupervisorReturned& event) {
-  MONARCH_ASSERT_BECAUSE(event.term > state_.term, "I7: terms only grow");
-  state_.term = event.term;
-  if (state_.phase == JobPhase::kEnded) return;
-  emit(event_of("supervisor.returned", Severity::kError,
-                text("the supervisor ended unexpectedly and was started again as term ", event.term.value())));
-  forget_deadlines();
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    HostState& host = state_.hosts[i];
-    // Its key was on the way to the supervisor that is gone: it can never be let in.
-    if (host.phase == HostPhase::kLaunching || host.phase == HostPhase::kDestroying) destroy(HostId(i));
-    host.shutdown_told = false;
-  }
-  Verdict verdict;
-  verdict.exit_code = kExitInternal;
-  verdict.cause.kind = CauseKind::kInternal;
-  verdict.cause.summary = "the supervisor ended unexpectedly";
-  verdict.reason =
-      "the supervisor ended unexpectedly; this build does not take its ranks over again, so the job was stopped";
-  const bool was_shutting_down = state_.phase == JobPhase::kShuttingDown;
-  fail_job(std::move(verdict));
-  stop_gangs();
-  if (was_shutting_down) shut_down_hosts();
 }
 
 void JobCore::on(const StopOrdered& event) {
@@ -143,9 +128,10 @@ void JobCore::on(const DeadlinePassed&) {
     Verdict verdict;
     verdict.exit_code = kExitUnreachable;
     verdict.cause.kind = CauseKind::kStart;
-    verdict.cause.summary = text("not started within start_timeout (", to_text(spec_.start_timeout), ")");
+    verdict.cause.summary =
+        text("not started within start_timeout (", to_text(spec_.start_timeout), "): ", missing_at_start());
     verdict.cause.rule = "start_timeout: fail";
-    verdict.reason = text(verdict.cause.summary, ": ", missing_at_start());
+    verdict.reason = verdict.cause.summary;
     fail_job(std::move(verdict));
   }
   if (state_.time_deadline <= now_) time_is_up("time_limit", spec_.time_limit);
@@ -159,10 +145,12 @@ void JobCore::on(const DeadlinePassed&) {
   each_gang([this](MeshId m, GangId g) {
     if (gang(m, g).cause_deadline <= now_) decide_cause(m, g);
     GangState& state = gang(m, g);
+    if (state.progress_deadline <= now_) progress_is_due(m, g);
+    starts_due_ = starts_due_ || (state.phase == GangPhase::kWaiting && recovers(state));
     if (state.stop_deadline > now_) return;
     state.stop_deadline = Instant::never();
     for (const RankId& id : placement_.ranks_of(m, g)) {
-      if (lives(rank(id).stage)) destroy(placement_.host_of(id));
+      if (lives(rank(id).stage)) give_up_host(placement_.host_of(id));
     }
   });
   host_deadlines();
@@ -213,15 +201,21 @@ std::string JobCore::missing_at_start() const {
       const RankState& slot = rank(id);
       if (slot.ready || (slot.reaped && !spec_.meshes[m].sidecar)) continue;
       if (++missing > kMostNamed) continue;
-      const bool started = slot.stage != RankStage::kPending && slot.stage != RankStage::kStarting;
-      ranks.push_back(text(spec_.meshes[m].name, "/", r, "@", hosts_[placement_.host_of(id).value()].name,
-                           started ? not_ready_text(spec_.meshes[m]) : std::string()));
+      ranks.push_back(unready_text(id));
     }
   }
   std::string out = text("waiting for ranks ", join(ranks, ", "));
   if (missing > kMostNamed) out += text(" and ", missing - kMostNamed, " more");
   if (!meshes.empty()) out += text("; not started: ", join(meshes, ", "));
   return out;
+}
+
+// "trainer/3@v2 (has not said READY=1)"
+std::string JobCore::unready_text(RankId id) const {
+  const RankStage stage = rank(id).stage;
+  const bool started = stage != RankStage::kPending && stage != RankStage::kStarting;
+  return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name,
+              started ? not_ready_text(mesh_spec(id.mesh)) : std::string());
 }
 
 bool JobCore::grants(RankId id, Generation generation) const {
@@ -243,6 +237,14 @@ bool JobCore::concerns(HostId where, const RankReport& report) const {
   return mesh.gangs[mesh_spec(id.mesh).gang_of(id.rank).value()].generation == report.generation;
 }
 
+bool JobCore::is_superseded(const RankReport& report) const {
+  const RankId id = report.rank;
+  if (id.mesh.value() >= state_.meshes.size()) return false;
+  const MeshState& mesh = state_.meshes[id.mesh.value()];
+  if (id.rank.value() >= mesh.ranks.size()) return false;
+  return report.generation < mesh.gangs[mesh_spec(id.mesh).gang_of(id.rank).value()].generation;
+}
+
 bool JobCore::awaits(HostId where, const Reserved& reserved) const {
   if (reserved.mesh.value() >= state_.meshes.size()) return false;
   if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
@@ -252,7 +254,10 @@ bool JobCore::awaits(HostId where, const Reserved& reserved) const {
   return index && !waiting.ports[*index].held;
 }
 
-Duration JobCore::lease_length() const { return std::max(spec_.supervision.lease, spec_.supervision.orphan_ttl); }
+Duration JobCore::lease_length() const {
+  if (may_reallocate() && hosts_left({}) > 0) return spec_.supervision.lease;
+  return std::max(spec_.supervision.lease, spec_.supervision.orphan_ttl);
+}
 
 GangState& JobCore::gang(MeshId mesh, GangId gang) { return state_.meshes[mesh.value()].gangs[gang.value()]; }
 

@@ -3,7 +3,8 @@
 // JobCore: decides what becomes of a job. step(event, now) changes the state and returns what is to be done. It reads no clock,
 // touches nothing outside itself, and the same events give the same state and actions (I6, I24).
 //
-// Its first policy is fail-fast: a failed gang fails the job. The ladder of restarts and replacements takes that place later.
+// A gang that fails is started again as its next generation, on the same hosts or on others, within budgets (recovery.h); where
+// these are spent, or nothing can be mended, it fails the job. Other gangs go on.
 //
 // Thread: one; no locks. Lifetime: the job's.
 
@@ -18,6 +19,7 @@
 #include "supervisor/core/job_state.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/rank_texts.h"
+#include "supervisor/core/recovery.h"
 #include "supervisor/core/resources.h"
 #include "supervisor/core/stages.h"
 #include "transport/base/json.h"
@@ -51,10 +53,20 @@ class JobCore {
   bool grants(RankId rank, Generation generation) const;
   // Is this report about a rank that the journal has on that host, at its gang's generation? Others change nothing.
   bool concerns(HostId host, const RankReport& report) const;
+  // Is this report about a rank at a generation that another has followed?
+  bool is_superseded(const RankReport& report) const;
+  // Does somebody stop this rank on purpose, so that it must not be called hung? By `monarch hold`, and in any way.
+  bool is_held(RankId rank) const;
+  bool is_left_alone(RankId rank) const { return is_held(rank) || this->rank(rank).suspended; }
   // Would this answer move a gang on?
   bool awaits(HostId host, const Reserved& reserved) const;
-  // How long a lease is: nothing can replace a rank without proof of its death in this build, so an outage of the supervisor up
-  // to orphan_ttl freezes nothing.
+  bool has_rank(RankId rank) const;
+  // The newest that all ranks of its gang have committed.
+  std::optional<std::uint64_t> committed_step(RankId rank) const;
+  // Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
+  CommitDecision rule_on(HostId host, RankId rank, Generation generation, const CommitRequest& asked) const;
+  // How long a lease is: where no host could replace a rank without proof of its death, an outage of the supervisor up to
+  // orphan_ttl freezes nothing.
   Duration lease_length() const;
   // The commands that this host should have obeyed by now, for a driver that sees in a beat that one was lost.
   std::vector<Action> outstanding(HostId host, const std::vector<RankReport>& reported) const;
@@ -62,20 +74,31 @@ class JobCore {
  private:
   // job_core.cc
   void on(const JobBegun& event);
-  void on(const SupervisorReturned& event);
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
   void on(const IdleNoted& event);
   void time_is_up(const std::string& key, Duration limit);
   std::string missing_at_start() const;
+  std::string unready_text(RankId id) const;
+
+  // job_core_return.cc
+  void on(const SupervisorReturned& event);
+  void extend_deadlines();
+  void return_to_hosts();
+  void change_clock(const SupervisorReturned& event);
+  void check_adopted();
+  Duration cause_window() const;
+  void not_launched_again(HostId host);
 
   // job_core_start.cc
   void on(const PortsReserved& event);
   bool is_ready(MeshId mesh) const;  // or done, which a sidecar must not be before it was ready
   void start_waiting_gangs();
   void reserve_for(MeshId mesh, GangId gang);
+  void lacks(MeshId mesh, HostId where, const std::string& what);
   void fail_start(MeshId mesh, HostId where, const std::string& what);
   Reserve reserve_message(MeshId mesh, GangId gang, HostId host) const;
+  void choose_from(const PortSpan& ports, Reserve& message) const;
   void start_gang(MeshId mesh, GangId gang);
   std::uint16_t port_of_rank(RankId id, std::size_t index) const;
   RankStart rank_start(RankId id) const;
@@ -91,7 +114,34 @@ class JobCore {
   void decide_cause(MeshId mesh, GangId gang);
   Verdict blame_host(const GangState& gang) const;
   Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;
+  Verdict blame_hung(MeshId mesh, GangId gang) const;
   void sidecar_never_ready(MeshId mesh, GangId gang, FirstCause how);
+
+  // job_core_notes.cc
+  void on(const PeopleTold& event);
+  void on(const HostsHeld& event);
+  void on(const RankHung& event);
+  void on(const HoldAsked& event);
+
+  // job_core_recovery.cc
+  void on(const GangProgressed& event);
+  Recovery recovery_of(MeshId mesh, GangId gang, const Verdict& verdict, std::optional<std::size_t> first);
+  void note_crash(GangState& gang, RankId who);
+  void note_failure(MeshId mesh, GangId gang, Verdict verdict, const Recovery& next);
+  void note_ready(GangState& gang);
+  void await_next(MeshId mesh, GangId gang);
+  void tell_fence(MeshId mesh, GangId gang);
+  void tell_return(MeshId mesh, GangId gang);
+  bool fence_done(MeshId mesh, GangId gang) const;
+  void begin_generation(GangState& gang);
+  void progress_is_due(MeshId mesh, GangId gang);
+  std::vector<std::string> not_ready(MeshId mesh, GangId gang);
+  void forget_failures(GangState& gang);
+  std::string since_failure(const GangState& gang) const;
+
+  // job_core_commits.cc
+  void on(const CheckpointCommitted& event);
+  Committer committer(RankId rank) const;
 
   // job_core_stop.cc
   void fail_job(Verdict verdict);
@@ -101,12 +151,16 @@ class JobCore {
   void check_stopping();
   void check_running();
   void check_ended();
+  Duration drain_patience() const;
+  std::vector<RankId> ranks_with_output_on_its_way() const;
+  void tell_incomplete_output(const std::vector<RankId>& ranks);
   void finish();
   void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
   Stop stop_message(MeshId mesh, GangId gang, HostId host) const;
   void tell(MeshId mesh, GangId gang, const Json& event);
   void tell_stopping(MeshId mesh, GangId gang);
-  void tell_peers_of(MeshId mesh, GangId gang);
+  void tell_peers_of(MeshId mesh, GangId gang, const char* event);
+  void signal_peer(MeshId mesh, GangId gang);
 
   // job_core_slots.cc
   void on(const WorkerLaunchFailed& event);
@@ -117,13 +171,52 @@ class JobCore {
   void host_failed(HostId host, LaunchFailure failure);
   bool has_started(std::uint32_t slot) const;
   std::optional<HostId> replacement() const;
-  void move_slot(std::uint32_t slot, HostId to);
+  void move_slot(std::uint32_t slot, HostId to, const std::string& rule = {});
   void give_up_reservations(std::uint32_t slot);
+  void check_inventory(std::uint32_t slot);
+  LaunchFailure lack_of(HostId host, const std::string& what) const;
+  void host_lacks(HostId host, const std::string& what);
   void fill_slots();
   std::vector<std::uint32_t> empty_slots() const;
   void check_slots();
   Verdict blame_hosts() const;
   void tell_failed_hosts(Verdict& verdict) const;
+
+  // job_core_operator.cc
+  void on(const OperatorAsked& event);
+  void restart_as_asked(MeshId mesh, GangId gang, const std::string& who);
+  void start_as_asked(MeshId mesh, GangId gang);
+  void retry(MeshId mesh, GangId gang);
+  void drain(HostId host, const std::string& who);
+  void undrain(HostId host, const std::string& who);
+  void end_drained();
+
+  // job_core_quarantine.cc
+  void suspect_host(MeshId mesh, GangId gang);
+  bool lives_alone(MeshId mesh, GangId gang, HostId host) const;
+
+  // job_core_shrink.cc
+  bool may_park(MeshId mesh) const;
+  void park(MeshId mesh, GangId gang, HostId where, const std::string& rule);
+  void regrow();
+  bool find_hosts(MeshId mesh, GangId gang);
+  std::string parked_text() const;
+
+  // job_core_refill.cc
+  void evict(std::uint32_t slot);
+  bool may_leave(std::uint32_t slot, MeshId mesh) const;
+  bool may_reallocate() const;
+  std::uint32_t hosts_left(const std::vector<HostId>& own) const;
+  bool is_free_to_launch(HostId host) const;
+  bool may_take(HostId host) const;
+  FailureFacts facts_of_lost_host(MeshId mesh, const std::vector<HostId>& hosts) const;
+  std::vector<Duration> returns(const std::vector<HostId>& own) const;
+  void refill_slot(std::uint32_t slot);
+  void launch_again(HostId host, const std::string& rule);
+  void give_up(MeshId mesh, GangId gang, HostId where, const Recovery& why);
+  void let_return(HostId host, bool at_once);
+  void become_cold(HostId host);
+  void keep_spares();
 
   // job_core_hosts.cc
   void on(const WorkerLaunched& event);
@@ -134,6 +227,7 @@ class JobCore {
   void learn_address(HostId host);
   void lose_host(HostId host, const std::string& why);
   void mark_ranks_lost(HostId host);
+  void give_up_host(HostId host);
   void destroy(HostId host);
   void shut_down_hosts();
   void host_deadlines();

@@ -1,6 +1,9 @@
 // Gangs: from their START to their last rank's end, and what their failure means.
 
 #include <algorithm>
+#include <cerrno>
+#include <string>
+#include <variant>
 
 #include "supervisor/core/job_core.h"
 #include "transport/base/assert.h"
@@ -10,9 +13,6 @@ namespace monarch {
 
 namespace {
 
-// How long ends of a failed gang are collected before the first cause is named: those of other hosts arrive later.
-constexpr Duration kCauseWindow = Duration::milliseconds(200);
-
 constexpr int kExitUnreachable = 69;
 constexpr int kExitHost = 92;
 
@@ -20,6 +20,18 @@ constexpr int kExitHost = 92;
 bool says_ready(const MeshSpec& mesh, const RankReport& report) {
   if (report.ready || mesh.ready.kind != ReadyKind::kExec) return report.ready;
   return report.phase == RankPhase::kRunning || report.end.kind == EndKind::kExited;
+}
+
+// What to do where a rank's folder is one of this machine, which its host lacks.
+std::string folder_advice(const JobSpec& job, const MeshSpec& mesh, const RankEnd& end) {
+  if (end.kind != EndKind::kNotExecuted || end.value != ENOENT) return "";
+  if (!std::holds_alternative<LaunchSsh>(job.launch) || job.workspace) return "";
+  if (mesh.workdir && mesh.workdir->starts_with('/')) return "";
+  const std::string base = base_directory(job);
+  // As child_steps.cc tells of a folder that cannot be entered.
+  if (end.detail != text("chdir ", mesh.workdir ? text(base, "/", *mesh.workdir) : base)) return "";
+  return "; it is a folder of the machine that started the job: `workspace: {path: .}` gives each host a copy, or "
+         "`workdir` names a folder of the hosts";
 }
 
 }  // namespace
@@ -48,6 +60,9 @@ void JobCore::on(const RankChanged& event) {
       break;
     case RankPhase::kStopping: slot.stage = RankStage::kStopping; break;
     case RankPhase::kWedged:
+      host(event.host).fence = std::max(host(event.host).fence, event.grants_until);
+      fence_by(state, event.host);
+      slots_due_ = true;
       if (!host(event.host).wedged) {
         host(event.host).wedged = true;
         JobEvent wedged = event_of("host.wedged", Severity::kError,
@@ -85,14 +100,16 @@ void JobCore::record_end(const RankChanged& event, GangState& state, RankState& 
                         .end = event.report.end,
                         .ended_at = event.ended_at,
                         .uncertainty = event.uncertainty});
+  slot.step = event.step;
+  if (event.step) state.furthest = std::max(state.furthest.value_or(0), *event.step);
 }
 
 void JobCore::gang_failed(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
   state.phase = GangPhase::kFailing;
-  state.cause_deadline = now_ + kCauseWindow;
-  tell_peers_of(mesh, g);
+  state.cause_deadline = now_ + cause_window();
+  tell_peers_of(mesh, g, "peer_lost");
   const StopPolicy& policy = mesh_spec(mesh).stop;
   stop_gang(mesh, g, policy.signal, policy.after_failure);
 }
@@ -113,31 +130,36 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
   if (state.phase == GangPhase::kStarting && started) {
     state.phase = GangPhase::kRunning;
-    say_of_gang(mesh, g, "gang.running", Severity::kInfo, "is running");
+    say_of_gang(mesh, g, "gang.running", Severity::kInfo, text("is running", since_failure(state)));
+    if (recovers(state)) tell_peers_of(mesh, g, "peer_back");
+    state.failure.reset();
   }
   if (state.phase == GangPhase::kRunning && ready && !state.was_ready) {
-    state.was_ready = true;
+    note_ready(state);
     starts_due_ = true;
     if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, "gang.ready", Severity::kInfo, "is ready");
   }
   if (!ended) {
     const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
-    if (quit && !state.was_ready) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
+    if (quit && !state.ever_ready) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
     return;
   }
   state.stop_deadline = Instant::never();
+  slots_due_ = true;  // others may have waited until nothing lives on a host of it
   switch (state.phase) {
     case GangPhase::kRunning:
       state.phase = GangPhase::kDone;
       starts_due_ = true;
       say_of_gang(mesh, g, "gang.done", Severity::kInfo, "is done");
-      if (spec.sidecar && !state.was_ready) sidecar_never_ready(mesh, g, {});
+      if (spec.sidecar && !state.ever_ready) sidecar_never_ready(mesh, g, {});
       return;
     case GangPhase::kFailing:
       decide_cause(mesh, g);
+      if (recovers(state) && state_.phase < JobPhase::kStopping) return await_next(mesh, g);
       state.phase = GangPhase::kFailed;
       return;
     case GangPhase::kStopping:
+      if (!state.asked.empty() && state_.phase < JobPhase::kStopping) return start_as_asked(mesh, g);
       state.phase = GangPhase::kStopped;
       say_of_gang(mesh, g, "gang.stopped", Severity::kInfo, "has stopped");
       return;
@@ -146,7 +168,8 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     case GangPhase::kStarting:
     case GangPhase::kDone:
     case GangPhase::kFailed:
-    case GangPhase::kStopped: return;  // left above, or moved on already
+    case GangPhase::kStopped:
+    case GangPhase::kParked: return;  // left above, or moved on already
   }
 }
 
@@ -174,13 +197,20 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   const MeshSpec& spec = mesh_spec(mesh);
   const std::optional<std::size_t> first = first_cause(state.ends);
   // Nobody wants another try of what cannot be executed.
-  const bool never_ran = first && (state.ends[*first].end.kind == EndKind::kNotExecuted ||
-                                   state.ends[*first].end.kind == EndKind::kSetupFailed);
-  Verdict verdict = (state.host_lost && !never_ran) || !first ? blame_host(state) : blame_rank(mesh, g, *first);
+  const bool never_ran =
+      first && !is_lack_of_host(state.ends[*first].end) &&
+      (state.ends[*first].end.kind == EndKind::kNotExecuted || state.ends[*first].end.kind == EndKind::kSetupFailed);
+  const bool hung = state.hung && !state.host_lost && !never_ran;
+  Verdict verdict = hung                                        ? blame_hung(mesh, g)
+                    : (state.host_lost && !never_ran) || !first ? blame_host(state)
+                                                                : blame_rank(mesh, g, *first);
   verdict.cause.mesh = spec.name;
   verdict.cause.generation = state.generation.counter;
-  if (spec.sidecar) verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
-  JobEvent event = event_of("gang.failed", spec.sidecar ? Severity::kWarning : Severity::kError,
+  const Recovery next = recovery_of(mesh, g, verdict, first);
+  verdict.cause.rule = next.rule;
+  const bool goes_on = next.remedy != Remedy::kFail;
+  if (spec.sidecar && !goes_on) verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
+  JobEvent event = event_of("gang.failed", spec.sidecar || goes_on ? Severity::kWarning : Severity::kError,
                             text(verdict.reason, " [", verdict.cause.rule, "]"));
   event.host = verdict.cause.host;
   event.mesh = verdict.cause.mesh;
@@ -188,8 +218,10 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   event.generation = verdict.cause.generation;
   event.pid = verdict.cause.pid;
   emit(std::move(event));
+  if (goes_on) return note_failure(mesh, g, std::move(verdict), next);
+  state.failure.reset();
   if (!spec.sidecar) return fail_job(std::move(verdict));
-  if (!state.was_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
+  if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
 }
 
 // Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came after a
@@ -205,7 +237,6 @@ Verdict JobCore::blame_host(const GangState& state) const {
                   : lost != nullptr ? text("host ", cause.host, " was lost: ", lost->lost_because)
                                     : text("the worker on ", cause.host,
                                            " ended its ranks: it had no lease from the supervisor, or was told to end");
-  cause.rule = "host lost: no replacement in this build: fail";
   cause.secondary = static_cast<std::uint32_t>(state.ends.size());
   verdict.exit_code = kExitHost;
   verdict.reason = cause.summary;
@@ -227,15 +258,8 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
   }
   cause.pid = end.pid;
   cause.end = end.end;
-  cause.summary = describe_end(end.end);
+  cause.summary = text(describe_end(end.end), folder_advice(spec_, spec, end.end));
   cause.secondary = static_cast<std::uint32_t>(state.ends.size() - 1);
-  const auto& fatal = spec.supervision.fatal_exit_codes;
-  const bool is_fatal =
-      end.end.kind == EndKind::kExited && std::find(fatal.begin(), fatal.end(), end.end.value) != fatal.end();
-  cause.rule = end.end.kind == EndKind::kNotExecuted   ? "exec error: fail, no retry"
-               : end.end.kind == EndKind::kSetupFailed ? "setup failed: fail, no retry"
-               : is_fatal                              ? text("fatal_exit_codes has ", end.end.value, ": fail")
-                                                       : std::string("restart: acts as max 0 in this build: fail");
   verdict.exit_code = exit_code_of(end.end);
   verdict.reason = end.end.kind == EndKind::kSetupFailed ? text(spec.name, ": ", cause.summary, " on host ", cause.host)
                                                          : text(spec.name, "/", end.rank.rank.value(), " on ",

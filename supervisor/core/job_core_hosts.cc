@@ -1,7 +1,9 @@
 // Hosts: from the launch of a worker to its proven end; and what a beat shows to be missing.
 
 #include <algorithm>
+#include <utility>
 
+#include "supervisor/core/fence.h"
 #include "supervisor/core/job_core.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
@@ -13,8 +15,6 @@ namespace {
 // From SHUTDOWN to the worker's end, before it is destroyed; and from that order until the host is given up.
 constexpr Duration kShutdownDeadline = Duration::seconds(10);
 constexpr Duration kDestroyDeadline = Duration::seconds(10);
-
-constexpr int kExitUnreachable = 69;
 
 bool can_report(HostPhase phase) { return phase == HostPhase::kLaunched || phase == HostPhase::kJoined; }
 
@@ -31,7 +31,10 @@ void JobCore::on(const WorkerLaunched& event) {
   state.log_directory = event.reply.log_directory;
   learn_address(event.host);
   state.control_endpoint = event.control_endpoint;
+  state.bulk_endpoint = event.bulk_endpoint;
   state.call_back_again = event.again;
+  state.answered_at = now_;
+  state.times = event.times;
   state.deadline = now_ + call_back_deadline();
   if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
 }
@@ -54,11 +57,15 @@ void JobCore::on(const WorkerJoined& event) {
     state.deadline = Instant::never();
     slots_due_ = true;
     const std::string& name = hosts_[event.host.value()].name;
-    JobEvent ready = event_of("host.ready", Severity::kInfo, text(name, ": worker is connected"));
+    JobEvent ready =
+        event_of("host.ready", Severity::kInfo,
+                 text(name, ": worker is connected", where_time_went(state.times, now_ - state.answered_at)));
     ready.host = name;
+    ready.details = launch_details(state.times, now_ - state.answered_at);
     ready.pid = state.keeper_pid;
     emit(std::move(ready));
   }
+  state.awaited = false;
   if (state_.phase == JobPhase::kShuttingDown) shut_down_hosts();
   starts_due_ = true;
 }
@@ -67,6 +74,8 @@ void JobCore::on(const WorkerEnded& event) {
   HostState& state = host(event.host);
   switch (state.phase) {
     case HostPhase::kCold:
+      state.unproven = false;  // given up before, and free to be launched again
+      return;
     case HostPhase::kEnded: return;  // reported before; the launcher may say it again to a supervisor that came back
     case HostPhase::kDestroying:
     case HostPhase::kLost: break;
@@ -79,20 +88,30 @@ void JobCore::on(const WorkerEnded& event) {
                                .words = {},
                                .again = {}});
       break;
-    case HostPhase::kJoined:
-      if (!state.shutdown_told) lose_host(event.host, text("its worker ended unexpectedly: ", event.how));
-      break;
+    case HostPhase::kJoined: break;
   }
+  const bool by_itself = state.phase == HostPhase::kJoined && !state.shutdown_told;
   state.phase = HostPhase::kEnded;
   state.deadline = Instant::never();
+  state.fence = Instant{};  // proof: nothing of it acts any longer
+  state.unproven = false;
+  starts_due_ = true;
+  if (std::exchange(state.launch_again, false) && state_.phase < JobPhase::kStopping) {
+    state.phase = HostPhase::kCold;
+    return launch(event.host);
+  }
+  if (by_itself) lose_host(event.host, text("its worker ended unexpectedly: ", event.how));
+  let_return(event.host, by_itself);
   mark_ranks_lost(event.host);
 }
 
 void JobCore::on(const HostSilent& event) {
   // Before it has joined nothing is expected of it but its hello, which has a deadline of its own.
   if (host(event.host).phase != HostPhase::kJoined) return;
+  host(event.host).fence = std::max(host(event.host).fence, event.grants_until);
   lose_host(event.host, text("silent for ", to_text(event.silence)));
   destroy(event.host);
+  mark_ranks_lost(event.host);
 }
 
 void JobCore::on(const HostDoubted& event) {
@@ -122,9 +141,10 @@ void JobCore::lose_host(HostId id, const std::string& why) {
                                      .message = why,
                                      .words = {},
                                      .again = {}};
-    slots_due_ = true;
   }
+  slots_due_ = true;
   if (!slot) return;
+  give_up_reservations(*slot);
   each_gang([&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning ||
@@ -137,23 +157,6 @@ void JobCore::lose_host(HostId id, const std::string& why) {
     state.lost_host = id;
     gang_failed(m, g);
   });
-  if (state_.phase != JobPhase::kStarting || !has_started(*slot)) return;
-  // Gangs that wait for ranks to be ready that were on it, or for a place beside them, can never start.
-  bool waiting = false;
-  each_gang([&](MeshId m, GangId g) {
-    const GangPhase phase = gang(m, g).phase;
-    waiting = waiting || ((phase == GangPhase::kWaiting || phase == GangPhase::kReserving) &&
-                          placement_.range_of(m, g, id).count > 0);
-  });
-  if (!waiting) return;
-  Verdict verdict;
-  verdict.exit_code = kExitUnreachable;
-  verdict.cause.kind = CauseKind::kHost;
-  verdict.cause.host = name;
-  verdict.cause.summary = text("host ", name, " was lost while starting: ", why);
-  verdict.cause.rule = "host lost: no replacement in this build: fail";
-  verdict.reason = verdict.cause.summary;
-  fail_job(std::move(verdict));
 }
 
 // The host has ended, or is given up: nothing more will be heard of its ranks.
@@ -165,8 +168,20 @@ void JobCore::mark_ranks_lost(HostId id) {
       rank(r).stage = RankStage::kLost;
       changed = true;
     }
+    if (changed && host(id).fence > now_) fence_by(gang(m, g), id);
     if (changed) check_gang(m, g);
   });
+}
+
+// It beats, and does not end what it was told to end. What else lives there ends with it: those gangs lose their host.
+void JobCore::give_up_host(HostId id) {
+  if (state_.phase <= JobPhase::kRunning && host(id).phase == HostPhase::kJoined) {
+    const Supervision& supervision = spec_.supervision;
+    const Duration longest = std::max(supervision.lease, supervision.orphan_ttl);
+    host(id).fence = std::max(host(id).fence, fence_of(now_, longest));
+    lose_host(id, "it does not end ranks that it was told to end");
+  }
+  destroy(id);
 }
 
 void JobCore::destroy(HostId id) {
@@ -181,6 +196,7 @@ void JobCore::destroy(HostId id) {
     case HostPhase::kDestroying: break;
   }
   state.phase = HostPhase::kDestroying;
+  state.launch_again = false;
   state.deadline = now_ + kDestroyDeadline;
   actions_.emplace_back(DestroyWorker{id});
 }
@@ -212,10 +228,15 @@ void JobCore::shut_down_hosts() {
 void JobCore::host_deadlines() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& state = state_.hosts[i];
+    const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
+    if (out && state.cold_at <= now_) become_cold(HostId(i));
     if (state.deadline > now_) continue;
     if (state.phase == HostPhase::kDestroying) {
       state.phase = HostPhase::kLost;
       state.deadline = Instant::never();
+      state.unproven = true;
+      not_launched_again(HostId(i));
+      let_return(HostId(i), false);
       mark_ranks_lost(HostId(i));
     } else if (state.phase == HostPhase::kLaunched) {
       not_called_back(HostId(i));
@@ -228,7 +249,7 @@ void JobCore::host_deadlines() {
 std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {
   std::vector<Action> missing;
   const HostState& state = state_.hosts[id.value()];
-  if (state.phase == HostPhase::kDestroying) {
+  if (state.phase == HostPhase::kDestroying || state.phase == HostPhase::kLost) {
     // The launcher's order has not reached it, and it is heard again: it is told itself.
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
     return missing;

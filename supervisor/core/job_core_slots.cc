@@ -1,9 +1,10 @@
 // Slots: which host each is on. Until a gang of it has started, a slot whose host is out goes to a spare, or to a cold host of the
-// pool; with none left the job fails, as soon as it is known of every other host whether it starts, so that all are named.
+// pool, and no budget is spent; with none left the job fails, as soon as it is known of every other host whether it starts, so that all are named.
 
 #include <algorithm>
 
 #include "supervisor/core/job_core.h"
+#include "supervisor/core/occupants.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -21,24 +22,34 @@ constexpr std::size_t kMostNamed = 8;
 // Of a verdict, which has to fit into a record of the journal with the last lines of a rank; more are counted.
 constexpr std::size_t kFailuresBytes = 20U << 10U;
 
-bool is_coming(HostPhase phase) { return phase == HostPhase::kLaunching || phase == HostPhase::kLaunched; }
+bool is_coming(const HostState& host) {
+  return host.phase == HostPhase::kLaunching || host.phase == HostPhase::kLaunched || host.launch_again;
+}
 
-std::string what_failed(const LaunchFailure& failure) {
-  const std::string when =
-      failure.phase.empty() ? std::string() : text(" (", failure.phase, ", after ", to_text(failure.elapsed), ")");
-  return text(name_of(failure.kind), when, ": ", printable(failure.message));
+// It did not fail: somebody wanted nothing there.
+Verdict blame_left_host(const std::string& name, const std::string& why) {
+  Verdict verdict;
+  verdict.exit_code = kExitUnreachable;
+  FirstCause& cause = verdict.cause;
+  cause.kind = CauseKind::kStart;
+  cause.host = name;
+  cause.summary = text("host ", name, " is ", why.empty() ? "out" : why, ", and no other host is left");
+  cause.rule = "host does not serve: a spare or a cold host; none is left: fail";
+  verdict.reason = cause.summary;
+  return verdict;
 }
 
 }  // namespace
 
 bool JobCore::may_serve(HostId id) const {
   const HostState& state = state_.hosts[id.value()];
-  return is_coming(state.phase) || (state.phase == HostPhase::kJoined && !state.wedged && !state.shutdown_told);
+  if (state.standing != HostStanding::kGood) return false;
+  return is_coming(state) || (state.phase == HostPhase::kJoined && !state.wedged && !state.shutdown_told);
 }
 
 void JobCore::launch(HostId id) {
   HostState& state = host(id);
-  MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kCold, "I19: a host is launched once");
+  MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kCold, "I19: a host has one worker at a time");
   state.phase = HostPhase::kLaunching;
   state.launched_at = now_;
   actions_.emplace_back(LaunchWorker{id});
@@ -56,13 +67,19 @@ void JobCore::on(const WorkerLaunchFailed& event) {
 void JobCore::not_called_back(HostId id) {
   const HostState& state = host(id);
   const std::string where = state.control_endpoint.empty() ? std::string("the supervisor") : state.control_endpoint;
-  host_failed(
-      id, {.kind = LaunchFailureKind::kCallBack,
-           .phase = "call back",
-           .elapsed = now_ - state.launched_at,
-           .message = text("its worker runs, and has not reached ", where, " within ", to_text(call_back_deadline())),
-           .words = {},
-           .again = state.call_back_again});
+  const bool dialled = std::holds_alternative<LaunchSsh>(spec_.launch) && spec_.control.via == ControlVia::kDirect;
+  const std::string_view hint =
+      spec_.supervised_elsewhere()
+          ? "; the supervisor is on the first host: may it be called there (control.address, control.ports)?"
+      : dialled ? "; where hosts cannot call back, `control: {via: ssh}` takes the way of the SSH session"
+                : "";
+  host_failed(id, {.kind = LaunchFailureKind::kCallBack,
+                   .phase = "call back",
+                   .elapsed = now_ - state.launched_at,
+                   .message = text("its worker runs, and has not reached ", where, " within ",
+                                   to_text(call_back_deadline()), hint),
+                   .words = {},
+                   .again = state.call_back_again});
   destroy(id);
 }
 
@@ -87,8 +104,9 @@ bool JobCore::has_started(std::uint32_t slot) const {
   const HostId where = state_.slots[slot];
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
     for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
-      const GangPhase phase = state_.meshes[m].gangs[g].phase;
-      if (phase == GangPhase::kWaiting || phase == GangPhase::kReserving) continue;
+      const GangState& gang = state_.meshes[m].gangs[g];
+      const bool waits = gang.phase == GangPhase::kWaiting || gang.phase == GangPhase::kReserving;
+      if (waits && !recovers(gang)) continue;
       if (placement_.range_of(MeshId(m), GangId(g), where).count > 0) return true;
     }
   }
@@ -104,7 +122,7 @@ std::optional<HostId> JobCore::replacement() const {
       case HostPhase::kLaunched: return 1;
       case HostPhase::kLaunching: return 2;
       case HostPhase::kCold: return 3;
-      case HostPhase::kDestroying:
+      case HostPhase::kDestroying: return 2;  // it is launched again
       case HostPhase::kEnded:
       case HostPhase::kLost: break;
     }
@@ -112,21 +130,23 @@ std::optional<HostId> JobCore::replacement() const {
   };
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
-    const bool fit = may_serve(id) || state_.hosts[i].phase == HostPhase::kCold;
-    if (!fit || placement_.holds_ranks(id)) continue;
+    if (!may_take(id) || placement_.holds_ranks(id)) continue;
     if (!best || place(id) < place(*best)) best = id;
   }
   return best;
 }
 
-void JobCore::move_slot(std::uint32_t slot, HostId to) {
+void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) {
   const HostId from = state_.slots[slot];
+  MONARCH_ASSERT_BECAUSE(!somebody_lives_on(state_, placement_, from),
+                         "I3: whose host is taken away gets no lease and is not heard any longer");
   state_.slots[slot] = to;
   placement_.put(state_.slots);
   const bool cold = state_.hosts[to.value()].phase == HostPhase::kCold;
-  JobEvent moved = event_of("host.replaced", Severity::kWarning,
-                            text(hosts_[to.value()].name, " takes the place of ", hosts_[from.value()].name,
-                                 cold ? "; its worker is launched now" : ""));
+  JobEvent moved =
+      event_of("host.replaced", Severity::kWarning,
+               text(hosts_[to.value()].name, " takes the place of ", hosts_[from.value()].name,
+                    cold ? "; its worker is launched now" : "", rule.empty() ? std::string() : text(" [", rule, "]")));
   moved.host = hosts_[to.value()].name;
   moved.details = {{"replaces", hosts_[from.value()].name}, {"slot", text(slot)}};
   emit(std::move(moved));
@@ -145,27 +165,66 @@ void JobCore::give_up_reservations(std::uint32_t slot) {
   });
 }
 
-// Every slot on a host that serves, and as many spares as the spec asks for, while the pool has hosts.
-void JobCore::fill_slots() {
-  if (state_.phase != JobPhase::kStarting) return;
-  for (std::uint32_t slot = 0; slot < state_.slots.size(); ++slot) {
-    if (may_serve(state_.slots[slot]) || has_started(slot)) continue;
-    give_up_reservations(slot);
-    if (const auto next = replacement()) move_slot(slot, *next);
-  }
-  if (!empty_slots().empty()) return check_slots();
-  std::uint32_t spares = 0;
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    spares += may_serve(HostId(i)) && !placement_.holds_ranks(HostId(i)) ? 1U : 0U;
-  }
-  for (std::uint32_t i = 0; i < state_.hosts.size() && spares < spec_.spares(); ++i) {
-    if (state_.hosts[i].phase != HostPhase::kCold) continue;
-    launch(HostId(i));
-    ++spares;
-  }
+// A connected host that has fewer GPUs or cores than its ranks need is out, before anybody waits for it. What each has is known by
+// then, so that all that lack something are named, whatever the others of their gang do.
+void JobCore::check_inventory(std::uint32_t slot) {
+  const HostId id = state_.slots[slot];
+  if (host(id).phase != HostPhase::kJoined || !may_serve(id)) return;
+  std::string lacking;
+  each_gang([&](MeshId m, GangId g) {
+    const RankRange here = placement_.range_of(m, g, id);
+    if (!lacking.empty() || here.count == 0) return;
+    const std::string what = resources_.lacking({m, Rank(here.first)}, host(id).inventory);
+    if (!what.empty()) lacking = text("mesh ", mesh_spec(m).name, " ", what);
+  });
+  if (!lacking.empty()) host_lacks(id, lacking);
 }
 
-// Slots that no host is left for. Once there is one there always will be: hosts that are out do not come back.
+LaunchFailure JobCore::lack_of(HostId id, const std::string& what) const {
+  return {.kind = LaunchFailureKind::kResources,
+          .phase = "reserve",
+          .elapsed = now_ - state_.hosts[id.value()].launched_at,
+          .message = what,
+          .words = {},
+          .again = {}};
+}
+
+// Its worker runs, and ends before anything of the job starts there.
+void JobCore::host_lacks(HostId id, const std::string& what) {
+  host_failed(id, lack_of(id, what));
+  destroy(id);
+}
+
+// Every slot on a host that serves, and as many spares as the spec asks for, while the pool has hosts.
+void JobCore::fill_slots() {
+  if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
+  for (std::uint32_t slot = 0; slot < state_.slots.size(); ++slot) {
+    if (has_started(slot)) {
+      refill_slot(slot);
+      if (state_.phase > JobPhase::kRunning) return;  // nobody was left for it
+      continue;
+    }
+    check_inventory(slot);
+    while (!may_serve(state_.slots[slot])) {
+      const auto next = replacement();
+      // Its own host, which ended while an operator wanted nothing there.
+      if (is_free_to_launch(state_.slots[slot]) && !(next && may_serve(*next))) {
+        launch(state_.slots[slot]);
+        break;
+      }
+      if (!next) break;  // its gang's other hosts still answer whether they hold what it needs there
+      give_up_reservations(slot);
+      move_slot(slot, *next);
+      check_inventory(slot);
+    }
+  }
+  if (state_.phase == JobPhase::kStarting && !empty_slots().empty()) return check_slots();
+  regrow();
+  end_drained();
+  if (state_.phase == JobPhase::kStarting || may_reallocate()) keep_spares();
+}
+
+// Slots that no host is left for. Once there is one there will be for long: only an operator brings hosts back that are out.
 std::vector<std::uint32_t> JobCore::empty_slots() const {
   std::vector<std::uint32_t> empty;
   for (std::uint32_t slot = 0; slot < state_.slots.size(); ++slot) {
@@ -175,8 +234,14 @@ std::vector<std::uint32_t> JobCore::empty_slots() const {
 }
 
 void JobCore::check_slots() {
-  const bool open = std::any_of(state_.hosts.begin(), state_.hosts.end(),
-                                [](const HostState& state) { return is_coming(state.phase); });
+  bool open =
+      std::any_of(state_.hosts.begin(), state_.hosts.end(), [](const HostState& state) { return is_coming(state); });
+  each_gang([&](MeshId m, GangId g) {
+    if (gang(m, g).phase != GangPhase::kReserving) return;
+    for (const HostId id : placement_.hosts_of(m, g)) {
+      open = open || (may_serve(id) && !gang(m, g).ports[*placement_.index_in_gang(m, g, id)].held);
+    }
+  });
   if (!open) fail_job(blame_hosts());
 }
 
@@ -184,27 +249,40 @@ Verdict JobCore::blame_hosts() const {
   const std::vector<std::uint32_t> empty = empty_slots();
   MONARCH_ASSERT(!empty.empty());
   const HostId first = state_.slots[empty.front()];
-  std::vector<std::string> names;
+  const auto& failure = state_.hosts[first.value()].failure;
+  if (!failure) return blame_left_host(hosts_[first.value()].name, state_.hosts[first.value()].lost_because);
+  std::vector<std::string> names, kinds;
   std::size_t failed = 0;
   bool only_keys = true;
+  bool only_lack = true;
+  bool alike = true;
   for (std::size_t i = 0; i < state_.hosts.size(); ++i) {
-    const auto& failure = state_.hosts[i].failure;
-    if (!failure) continue;
-    only_keys = only_keys && is_host_key(failure->kind);
-    if (++failed <= kMostNamed) names.push_back(hosts_[i].name);
+    const auto& other = state_.hosts[i].failure;
+    if (!other) continue;
+    only_keys = only_keys && is_host_key(other->kind);
+    only_lack = only_lack && other->kind == LaunchFailureKind::kResources;
+    alike = alike && other->kind == failure->kind && other->message == failure->message;
+    if (++failed > kMostNamed) continue;
+    names.push_back(hosts_[i].name);
+    kinds.push_back(text(hosts_[i].name, " (", name_of(other->kind), ")"));
   }
   Verdict verdict;
   verdict.exit_code = only_keys ? kExitHostKey : kExitUnreachable;
   FirstCause& cause = verdict.cause;
   cause.kind = CauseKind::kStart;
   cause.host = hosts_[first.value()].name;
-  const auto& failure = state_.hosts[first.value()].failure;
-  MONARCH_ASSERT_BECAUSE(failure.has_value(), "a host that does not serve has failed");
-  const std::size_t unnamed = failed - names.size();
-  cause.summary = failed == 1 ? text("no worker on ", cause.host, ": ", what_failed(*failure))
-                              : text(failed, " hosts did not start (", join(names, ", "),
-                                     unnamed > 0 ? text(" and ", unnamed, " more") : "", "); ", cause.host, ": ",
-                                     what_failed(*failure));
+  const std::string more = failed > names.size() ? text(" and ", failed - names.size(), " more") : "";
+  if (failed == 1) {
+    cause.summary = only_lack ? text(cause.host, ": ", printable(failure->message))
+                              : text("no worker on ", cause.host, ": ", what_failed(*failure));
+  } else if (only_lack) {
+    cause.summary = text(failed, " hosts lack what they need (", join(names, ", "), more, "); ", cause.host, ": ",
+                         printable(failure->message));
+  } else if (alike) {
+    cause.summary = text(failed, " hosts did not start (", join(names, ", "), more, "): ", printable(failure->message));
+  } else {  // what each of them says is in the table of failed hosts, and in its event
+    cause.summary = text(failed, " hosts did not start: ", join(kinds, ", "), more);
+  }
   cause.rule = "host does not start: a spare or a cold host; none is left: fail";
   verdict.reason = cause.summary;
   return verdict;

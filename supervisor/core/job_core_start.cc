@@ -44,7 +44,9 @@ void share_program(Start& message) {
 bool JobCore::is_ready(MeshId mesh) const {
   const MeshState& state = state_.meshes[mesh.value()];
   return std::all_of(state.gangs.begin(), state.gangs.end(), [&](const GangState& gang) {
-    return gang.was_ready || (gang.phase == GangPhase::kDone && !mesh_spec(mesh).sidecar);
+    const bool over = gang.phase == GangPhase::kFailed || gang.phase == GangPhase::kDone;
+    return gang.was_ready || (gang.phase == GangPhase::kDone && !mesh_spec(mesh).sidecar) ||
+           (over && gang.ever_ready) || gang.phase == GangPhase::kParked;
   });
 }
 
@@ -62,19 +64,15 @@ void JobCore::start_waiting_gangs() {
 }
 
 void JobCore::reserve_for(MeshId mesh, GangId g) {
+  if (!fence_done(mesh, g)) return;
   const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
-  const bool joined =
-      std::all_of(hosts.begin(), hosts.end(), [this](HostId id) { return host(id).phase == HostPhase::kJoined; });
+  const bool joined = std::all_of(hosts.begin(), hosts.end(),
+                                  [this](HostId id) { return host(id).phase == HostPhase::kJoined && may_serve(id); });
   if (!joined) return;
-  for (const HostId id : hosts) {
-    const RankId any{mesh, Rank(placement_.range_of(mesh, g, id).first)};
-    const std::string lacking = resources_.lacking(any, host(id).inventory);
-    if (!lacking.empty()) return fail_start(mesh, id, text("mesh ", mesh_spec(mesh).name, " ", lacking));
-  }
   GangState& state = gang(mesh, g);
   state.phase = GangPhase::kReserving;
-  state.generation = Generation{state_.term, ++state_.last_counter};
-  state.was_ready = false;
+  state.generation = Generation{state_.term, state.generation.counter + 1};
+  begin_generation(state);
   state.ports.assign(hosts.size(), HostPorts{});
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     Reserve message = reserve_message(mesh, g, hosts[i]);
@@ -83,7 +81,32 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
   }
 }
 
+// What a host has not is its failure, as if it had not started. Where a gang has started, its ranks stay, and the job fails.
+void JobCore::lacks(MeshId mesh, HostId where, const std::string& what) {
+  const std::optional<std::uint32_t> slot = placement_.slot_on(where);
+  const bool free = slot && (state_.phase == JobPhase::kStarting ? !has_started(*slot) : may_leave(*slot, mesh));
+  if (free) return host_lacks(where, what);
+  const auto failed = [](const HostState& state) { return state.failure.has_value(); };
+  if (std::any_of(state_.hosts.begin(), state_.hosts.end(), failed)) host(where).failure = lack_of(where, what);
+  fail_start(mesh, where, what);
+}
+
 void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
+  bool given_up = false;
+  for (std::uint32_t g = 0; mesh_spec(mesh).sidecar && g < state_.meshes[mesh.value()].gangs.size(); ++g) {
+    GangState& state = gang(mesh, GangId(g));
+    // Others have begun once it was ready: it is not started again, and decides nothing.
+    const bool waits_here =
+        state.phase == GangPhase::kReserving && placement_.range_of(mesh, GangId(g), where).count > 0;
+    if (!waits_here || !state.ever_ready) continue;
+    state.phase = GangPhase::kFailed;
+    state.failure.reset();
+    say_of_gang(mesh, GangId(g), "gang.failed", Severity::kWarning,
+                text("is given up: ", hosts_[where.value()].name, ": ", what,
+                     " [a sidecar does not decide: the job goes on without it]"));
+    starts_due_ = given_up = true;
+  }
+  if (given_up) return;
   Verdict verdict;
   verdict.exit_code = kExitUnreachable;
   verdict.cause.kind = CauseKind::kStart;
@@ -95,6 +118,17 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
   fail_job(std::move(verdict));
 }
 
+// What a mesh fixes is not chosen for another.
+void JobCore::choose_from(const PortSpan& ports, Reserve& message) const {
+  message.first_port = ports.first;
+  message.last_port = ports.last;
+  for (const MeshSpec& mesh : spec_.meshes) {
+    for (const PortSpec& port : mesh.ports) {
+      if (port.fixed && *port.fixed >= ports.first && *port.fixed <= ports.last) message.spared.push_back(*port.fixed);
+    }
+  }
+}
+
 Reserve JobCore::reserve_message(MeshId mesh, GangId g, HostId where) const {
   Reserve message = ports_to_hold({mesh_spec(mesh), placement_, gang(mesh, g)}, mesh, g, where);
   const HostInventory& has = state_.hosts[where.value()].inventory;
@@ -102,6 +136,7 @@ Reserve JobCore::reserve_message(MeshId mesh, GangId g, HostId where) const {
   for (std::uint32_t i = share.first; i < share.first + share.count && i < has.gpus.size(); ++i) {
     message.gpus.push_back(has.gpus[i].uuid);
   }
+  if (spec_.network.ports) choose_from(*spec_.network.ports, message);
   return message;
 }
 
@@ -113,7 +148,7 @@ void JobCore::on(const PortsReserved& event) {
   const Reserve asked = reserve_message(reserved.mesh, reserved.gang, event.host);
   if (!reserved.error.empty() || reserved.ports.size() != asked.count + asked.fixed.size()) {
     const std::string what = reserved.error.empty() ? "it answered with another number of ports" : reserved.error;
-    return fail_start(
+    return lacks(
         reserved.mesh, event.host,
         text("could not reserve what mesh ", mesh_spec(reserved.mesh).name, " needs there: ", printable(what)));
   }
@@ -121,12 +156,17 @@ void JobCore::on(const PortsReserved& event) {
                                                                                       .ports = reserved.ports};
   const bool held =
       std::all_of(state.ports.begin(), state.ports.end(), [](const HostPorts& host) { return host.held; });
-  if (held && empty_slots().empty()) start_gang(reserved.mesh, reserved.gang);
+  if (!empty_slots().empty()) {
+    slots_due_ = true;  // this may be the last answer that was waited for
+  } else if (held) {
+    start_gang(reserved.mesh, reserved.gang);
+  }
 }
 
 void JobCore::start_gang(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   state.phase = GangPhase::kStarting;
+  state.commits.resumed = state.commits.newest;
   for (const RankId& id : placement_.ranks_of(mesh, g)) rank(id) = RankState{.stage = RankStage::kStarting};
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
@@ -158,13 +198,15 @@ RankStart JobCore::rank_start(RankId id) const {
       .hosts = hosts_,
       .job_id = options_.job_id,
       .generation = state.generation,
+      .restarts = state.restarts,
       .master_port = master_port(state),
       .error_file = text(logs, "/", spec.name, "/", id.rank.value(), ".", state.generation.counter, ".error.json"),
       .shell = options_.shell,
       .port = port,
       .texts = &texts,
       .resources = &resources_,
-      .inventory = &inventory};
+      .inventory = &inventory,
+      .checkpoint = state.commits.resumed ? &*state.commits.resumed : nullptr};
   const ReferenceSources sources{
       .spec = spec_, .placement = placement_, .hosts = hosts_, .port = port, .shell = options_.shell};
   RankStart start{.rank = id};

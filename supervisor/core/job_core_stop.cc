@@ -20,6 +20,30 @@ constexpr Duration kStopMargin = Duration::seconds(5);
 // Of a failed gang's ranks; their number is told besides.
 constexpr std::uint32_t kMostRanksTold = 256;
 
+// For the output of ranks that have ended on machines of their own to arrive.
+constexpr Duration kCopyDeadline = Duration::seconds(60);
+
+// Of ranks whose output did not; their number is told besides.
+constexpr std::size_t kMostNamed = 8;
+
+bool is_parked_whole(const MeshState& mesh) {
+  return std::all_of(mesh.gangs.begin(), mesh.gangs.end(),
+                     [](const GangState& gang) { return gang.phase == GangPhase::kParked; });
+}
+
+// Nothing of its work is done.
+Verdict blame_parked(const std::string& mesh) {
+  constexpr int kExitHost = 92;
+  Verdict verdict;
+  verdict.exit_code = kExitHost;
+  verdict.cause.kind = CauseKind::kHost;
+  verdict.cause.mesh = mesh;
+  verdict.cause.summary = text("no gang of ", mesh, " is left: all of them are parked");
+  verdict.cause.rule = "shrink.min: fail";
+  verdict.reason = verdict.cause.summary;
+  return verdict;
+}
+
 }  // namespace
 
 // The first verdict stands; what fails afterwards is its consequence.
@@ -47,7 +71,9 @@ void JobCore::forget_deadlines() {
 void JobCore::stop_gangs() {
   each_gang([this](MeshId m, GangId g) {
     const GangPhase phase = gang(m, g).phase;
-    if (phase == GangPhase::kWaiting || phase == GangPhase::kReserving) stop_gang(m, g, 0, Duration::zero());
+    const bool runs_nothing =
+        phase == GangPhase::kWaiting || phase == GangPhase::kReserving || phase == GangPhase::kParked;
+    if (runs_nothing) stop_gang(m, g, 0, Duration::zero());
   });
   const std::optional<std::uint32_t> stage = highest_stage();
   each_gang([&](MeshId m, GangId g) {
@@ -97,33 +123,68 @@ void JobCore::check_running() {
   emit(event_of("job.running", Severity::kInfo, text(options_.job_id, ": every mesh is ready")));
 }
 
+// Of hosts with a disk of their own the output travels; of virtual ones it is where it belongs.
+Duration JobCore::drain_patience() const {
+  return std::holds_alternative<LaunchSsh>(spec_.launch) ? kCopyDeadline : limits::kKillDeadline;
+}
+
+std::vector<RankId> JobCore::ranks_with_output_on_its_way() const {
+  std::vector<RankId> ranks;
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t r = 0; r < state_.meshes[m].ranks.size(); ++r) {
+      const RankState& rank = state_.meshes[m].ranks[r];
+      if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back({MeshId(m), Rank(r)});
+    }
+  }
+  return ranks;
+}
+
+void JobCore::tell_incomplete_output(const std::vector<RankId>& ranks) {
+  std::vector<std::string> names;
+  for (const RankId& id : ranks) {
+    if (names.size() == kMostNamed) break;
+    const HostId where = placement_.host_of(id);
+    const std::string& folder = host(where).log_directory;
+    names.push_back(text(mesh_spec(id.mesh).name, "/", id.rank.value(), " (", hosts_[where.value()].name,
+                         folder.empty() ? "" : ":", folder, ")"));
+  }
+  const std::size_t unnamed = ranks.size() - names.size();
+  emit(event_of("output.incomplete", Severity::kWarning,
+                text("what these ranks wrote last may be missing here; all of it is on their hosts: ",
+                     join(names, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "")));
+}
+
 void JobCore::check_ended() {
   if (state_.phase == JobPhase::kRunning) {
     bool all_done = true;
     each_gang([&](MeshId m, GangId g) {
-      all_done = all_done && (mesh_spec(m).sidecar || gang(m, g).phase == GangPhase::kDone);
+      const GangPhase phase = gang(m, g).phase;
+      all_done = all_done && (mesh_spec(m).sidecar || phase == GangPhase::kDone || phase == GangPhase::kParked);
     });
     if (!all_done) return;
     Verdict verdict;
     verdict.outcome = Outcome::kSucceeded;
     verdict.exit_code = 0;
-    verdict.reason = "every rank ended with exit code 0";
+    verdict.reason = "every rank ended with exit code 0" + parked_text();
+    for (std::size_t m = 0; m < state_.meshes.size(); ++m) {
+      if (!spec_.meshes[m].sidecar && is_parked_whole(state_.meshes[m])) verdict = blame_parked(spec_.meshes[m].name);
+    }
     fail_job(std::move(verdict));
   }
   if (state_.phase == JobPhase::kStopping) {
     check_stopping();
     if (highest_stage()) return;
     state_.phase = JobPhase::kDraining;
-    state_.drain_deadline = now_ + limits::kKillDeadline;
+    state_.drain_deadline = now_ + drain_patience();
   }
   if (state_.phase == JobPhase::kDraining) {
-    bool all_written = true;
-    for (const MeshState& mesh : state_.meshes) {
-      for (const RankState& rank : mesh.ranks) {
-        all_written = all_written && (rank.stage != RankStage::kEnded || rank.output_complete);
-      }
-    }
-    if (!all_written && now_ < state_.drain_deadline) return;
+    if (state_.kill_ordered) state_.drain_deadline = std::min(state_.drain_deadline, now_ + limits::kKillDeadline);
+    const std::vector<RankId> incomplete = ranks_with_output_on_its_way();
+    const bool coming = std::any_of(incomplete.begin(), incomplete.end(), [this](const RankId& id) {
+      return host(placement_.host_of(id)).phase == HostPhase::kJoined;
+    });
+    if (coming && now_ < state_.drain_deadline) return;
+    if (!incomplete.empty()) tell_incomplete_output(incomplete);
     state_.drain_deadline = Instant::never();
     state_.phase = JobPhase::kShuttingDown;
     shut_down_hosts();
@@ -137,7 +198,7 @@ void JobCore::finish() {
   }
   MONARCH_ASSERT(state_.verdict.has_value());
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (state_.hosts[i].phase == HostPhase::kLost || state_.hosts[i].wedged) {
+    if (state_.hosts[i].phase == HostPhase::kLost || state_.hosts[i].wedged || state_.hosts[i].unproven) {
       state_.verdict->left_behind.push_back(hosts_[i].name);
     }
   }
@@ -151,10 +212,12 @@ void JobCore::finish() {
 
 void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration grace) {
   GangState& state = gang(mesh, g);
+  state.progress_deadline = Instant::never();  // what is being stopped makes none
   bool begins = false;
   switch (state.phase) {
     case GangPhase::kWaiting:
-    case GangPhase::kReserving: state.phase = GangPhase::kStopped; return;  // no process was started
+    case GangPhase::kReserving:
+    case GangPhase::kParked: state.phase = GangPhase::kStopped; return;  // no process was started
     case GangPhase::kStarting:
     case GangPhase::kRunning:
       state.phase = GangPhase::kStopping;
@@ -210,12 +273,12 @@ void JobCore::tell_stopping(MeshId mesh, GangId g) {
 }
 
 // Ranks of other gangs go on; those that talk to the failed one may want to know before their connections say so.
-void JobCore::tell_peers_of(MeshId mesh, GangId g) {
+void JobCore::tell_peers_of(MeshId mesh, GangId g, const char* what) {
   const RankRange lost = placement_.range_of(mesh, g);
   Json ranks = Json::array();
   for (std::uint32_t i = 0; i < std::min(lost.count, kMostRanksTold); ++i) ranks.append(lost.first + i);
   const Json event = Json::object({{"v", 1},
-                                   {"event", "peer_lost"},
+                                   {"event", what},
                                    {"mesh", mesh_spec(mesh).name},
                                    {"gang", g.value()},
                                    {"generation", gang(mesh, g).generation.counter},
@@ -223,8 +286,23 @@ void JobCore::tell_peers_of(MeshId mesh, GangId g) {
                                    {"ranks", std::move(ranks)}});
   each_gang([&](MeshId other, GangId other_gang) {
     const bool itself = other == mesh && other_gang == g;
-    if (!itself && gang(other, other_gang).phase == GangPhase::kRunning) tell(other, other_gang, event);
+    if (itself || gang(other, other_gang).phase != GangPhase::kRunning) return;
+    tell(other, other_gang, event);
+    if (what == std::string_view("peer_lost")) signal_peer(other, other_gang);
   });
+}
+
+// supervision.on_peer_lost.
+void JobCore::signal_peer(MeshId mesh, GangId g) {
+  const int number = mesh_spec(mesh).supervision.on_peer_lost;
+  if (number == 0) return;
+  for (const HostId id : placement_.hosts_of(mesh, g)) {
+    Signal message{.ranks = {}, .generation = gang(mesh, g).generation, .number = number};
+    for (const RankId& r : placement_.ranks_of(mesh, g, id)) {
+      if (rank(r).stage == RankStage::kRunning) message.ranks.push_back(r);
+    }
+    if (!message.ranks.empty()) actions_.emplace_back(SendSignal{id, std::move(message)});
+  }
 }
 
 }  // namespace monarch

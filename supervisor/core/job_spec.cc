@@ -12,6 +12,11 @@ std::uint32_t product(const std::vector<Dimension>& dims, std::size_t begin, std
 
 }  // namespace
 
+std::string base_directory(const JobSpec& spec) {
+  if (!spec.workspace) return spec.directory;
+  return std::holds_alternative<LaunchLocal>(spec.launch) ? spec.workspace->path : ".";
+}
+
 std::uint32_t MeshSpec::size() const { return product(dims, 0, dims.size()); }
 
 std::uint32_t MeshSpec::per_host() const { return product(dims, dims.size() - per_host_dims, dims.size()); }
@@ -51,6 +56,10 @@ std::string_view launcher_name(const Launch& launch) {
 
 std::uint32_t JobSpec::spares() const {
   return std::visit([](const auto& launcher) { return launcher.spares; }, launch);
+}
+
+bool JobSpec::supervised_elsewhere() const {
+  return supervisor_on == SupervisorPlace::kFirst && std::holds_alternative<LaunchSsh>(launch);
 }
 
 std::uint32_t JobSpec::pool_size() const {

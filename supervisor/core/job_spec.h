@@ -50,14 +50,45 @@ struct ReallocatePolicy {
   bool operator==(const ReallocatePolicy&) const = default;
 };
 
+// Before a lost host fails the job: gangs without hosts are parked. Sizes never change.
+struct ShrinkPolicy {
+  std::string along;      // the dimension of the mesh's gangs
+  std::uint32_t min = 1;  // gangs that go on: never fewer
+  bool regrow = true;     // as hosts come back
+  bool operator==(const ShrinkPolicy&) const = default;
+};
+
+// What is done about a rank that makes no progress.
+enum class HangAction : std::uint8_t { kReport, kRestart };
+constexpr HangAction monarch_enum_max(HangAction) { return HangAction::kRestart; }
+
+// How long a phase of a program may last without a word of it.
+struct PhaseLimit {
+  std::optional<Duration> longest;  // nothing: auto, from what was seen
+  bool written = false;             // by the user: a restart may follow
+  // A default that is written out means what one means that is not.
+  bool operator==(const PhaseLimit& other) const { return longest == other.longest; }
+};
+
+struct HangPolicy {
+  HangAction action = HangAction::kReport;
+  std::map<std::string, PhaseLimit> phases = {{"init", {.longest = Duration::seconds(600)}},
+                                              {"step", {}},
+                                              {"checkpoint", {.longest = Duration::seconds(1'800)}}};
+  bool operator==(const HangPolicy&) const = default;
+};
+
 struct Supervision {
   Duration heartbeat = Duration::seconds(1);
   Duration suspect_after = Duration::seconds(3);
   Duration lost_after = Duration::seconds(5);
   Duration lease = Duration::seconds(6);
+  HangPolicy hang;
   RestartPolicy restart;
   ReallocatePolicy reallocate;
+  std::optional<ShrinkPolicy> shrink;  // of a mesh: only where its gangs are those of `along`
   std::vector<int> fatal_exit_codes = {2, 126, 127};
+  int on_peer_lost = 0;  // the signal that surviving ranks of other gangs get; 0: none
   OrphanPolicy orphan = OrphanPolicy::kHold;
   Duration orphan_ttl = Duration::seconds(60);
   bool operator==(const Supervision&) const = default;
@@ -104,7 +135,7 @@ struct MeshSpec {
   std::vector<std::string> program;
   std::map<std::string, std::string> env;
   std::vector<std::string> env_pass;   // names, or patterns with one `*` at the end
-  std::optional<std::string> workdir;  // absolute; nothing: the folder of the spec
+  std::optional<std::string> workdir;  // absolute, or below base_directory(); nothing: that
   std::string setup;                   // bash
   bool sidecar = false;
   std::vector<PortSpec> ports;
@@ -135,24 +166,47 @@ struct LogLimits {
   bool operator==(const LogLimits&) const = default;
 };
 
+// A folder that the job relies on.
+struct StorageSpec {
+  std::string path;     // absolute, on each host
+  bool shared = false;  // all hosts see the same files in it
+  bool operator==(const StorageSpec&) const = default;
+};
+
+// A folder that every host gets a copy of; of virtual hosts, it is used where it is.
+struct WorkspaceSpec {
+  std::string path;                  // absolute
+  std::vector<std::string> exclude;  // as lines of a .gitignore
+  std::uint64_t max_bytes = 1ULL << 30U;
+  bool operator==(const WorkspaceSpec&) const = default;
+};
+
 struct JobSpec {
   std::string name;
   Launch launch;
   ControlSpec control;
   NetworkSpec network;
+  SupervisorPlace supervisor_on = SupervisorPlace::kHere;
   std::vector<MeshSpec> meshes;
   Supervision supervision;
   Duration start_timeout = Duration::seconds(120);
   Duration time_limit = Duration::forever();
   Lifetime lifetime;
   LogLimits logs;
+  std::vector<StorageSpec> storage;
+  std::optional<WorkspaceSpec> workspace;
   std::string directory;  // absolute; of the spec's file
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other
   std::uint32_t spares() const;        // hosts that are kept connected without ranks
   std::uint32_t pool_size() const;     // all hosts that the job may use
+  bool supervised_elsewhere() const;   // the supervisor is on the first host, and that is another machine
 
   bool operator==(const JobSpec&) const = default;
 };
+
+// Where ranks start that name no other folder: the workspace, or the folder of the spec. "." is the tree that each host has of the
+// workspace, in a place that only the host knows; virtual hosts have the workspace itself.
+std::string base_directory(const JobSpec& spec);
 
 }  // namespace monarch

@@ -5,13 +5,16 @@
 //
 // Thread: a value.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "supervisor/core/first_cause.h"
+#include "supervisor/core/gang_commits.h"
 #include "supervisor/core/launch_failure.h"
+#include "supervisor/core/launch_times.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 #include "transport/base/viewer_messages.h"
@@ -40,6 +43,20 @@ enum class HostPhase : std::uint8_t {
 };
 constexpr HostPhase monarch_enum_max(HostPhase) { return HostPhase::kLost; }
 
+// May a host hold ranks?
+enum class HostStanding : std::uint8_t {
+  kGood,
+  kQuarantined,  // on evidence about the host alone: for good
+  kDrained,      // by an operator
+};
+constexpr HostStanding monarch_enum_max(HostStanding) { return HostStanding::kDrained; }
+
+// A rank's death, as the first cause of its gang's, that tells of the host rather than of the program.
+struct Suspicion {
+  RankId rank;
+  Instant at;
+};
+
 struct HostState {
   HostPhase phase = HostPhase::kCold;
   std::string public_key;
@@ -49,14 +66,25 @@ struct HostState {
   std::string address;        // numeric, as its worker told it; for a host of which the pool knows none
   std::string log_directory;  // on that host: where its ranks' output and error files lie
   Instant launched_at;
-  std::string control_endpoint;          // where its worker was told to call back
+  Instant answered_at;           // its worker had told its key
+  LaunchTimes times;             // until then
+  std::string control_endpoint;  // where its worker was told to call back
+  std::string bulk_endpoint;
   std::string call_back_again;           // a command that tries it by hand; may be empty
   std::optional<LaunchFailure> failure;  // why it is out, if that was before the job ran
   bool wedged = false;
   bool shutdown_told = false;
+  bool awaited = false;       // since a supervisor came back it has not spoken
+  bool launch_again = false;  // kDestroying: it was being launched when the supervisor ended
   std::string lost_because;
   // kLaunched: when its hello must have come; kDestroying: when it is given up; after shutdown: when it is destroyed.
   Instant deadline = Instant::never();
+  HostStanding standing = HostStanding::kGood;
+  bool unproven = false;               // it was given up, and its worker may still live
+  std::uint32_t losses = 0;            // how often it was lost since it was last of use
+  Instant cold_at = Instant::never();  // kEnded, kLost: when it may be launched again
+  Instant fence;                       // a rank of it that is not proven to have ended may act until then
+  std::vector<Suspicion> suspicions;
 };
 
 enum class RankStage : std::uint8_t {
@@ -79,6 +107,8 @@ struct RankState {
   bool output_complete = false;
   std::uint64_t stdout_bytes = 0;  // final, once output_complete
   std::uint64_t stderr_bytes = 0;
+  std::optional<std::uint64_t> step;  // that it named last, at its end
+  bool suspended = false;             // by `monarch signal`; until the same lets it go on
 };
 
 enum class GangPhase : std::uint8_t {
@@ -91,8 +121,9 @@ enum class GangPhase : std::uint8_t {
   kDone,
   kFailed,
   kStopped,
+  kParked,  // no host is left for it and the job goes on without it; it may return
 };
-constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kStopped; }
+constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kParked; }
 
 // What one host of a gang holds for it.
 struct HostPorts {
@@ -100,9 +131,16 @@ struct HostPorts {
   std::vector<std::uint16_t> ports;  // as Reserved has them
 };
 
+// The same rank, at the same step, again.
+struct Crash {
+  RankId rank;
+  std::uint64_t step = 0;
+  std::uint32_t count = 1;
+};
+
 struct GangState {
   GangPhase phase = GangPhase::kWaiting;
-  Generation generation;
+  Generation generation;                      // the newest that was decided
   std::vector<HostPorts> ports;               // of each of its hosts, from the first
   bool was_ready = false;                     // every rank of it, in this generation
   std::vector<EndedRank> ends;                // of this generation, in order of arrival
@@ -113,11 +151,28 @@ struct GangState {
   Instant stop_deadline = Instant::never();  // when hosts that still hold ranks of it are destroyed
   Duration stop_grace;                       // of the stop that was ordered
   std::int32_t stop_signal = 15;
+  bool ever_ready = false;         // every rank of it, in any generation
+  std::vector<HostId> fenced_by;   // kWaiting: hosts on which the generation before may still act
+  Instant not_before;              // kWaiting: back-off, and the fence of what may still act
+  std::optional<Verdict> failure;  // of the generation before: what the job fails with if no other can start
+  std::vector<Instant> failures;   // that count against supervision.restart
+  std::uint32_t restarts = 0;      // in all
+  Instant failed_at;               // the last time
+  bool out_of_memory = false;      // one such end was retried, and no progress came since
+  std::optional<Crash> crash;      // the last, where its program names steps
+  Instant progress_deadline = Instant::never();  // to be ready by; then: when being so for so long is progress
+  std::string asked;                             // kStopping: by whom, to be started again
+  std::optional<RankId> hung;                    // kFailing: because this one made no progress
+  std::string hung_because;
+  // The highest step that any rank of it had named at its end, in all generations; none: its program names no steps.
+  std::optional<std::uint64_t> furthest;
+  GangCommits commits;  // over all its generations
 };
 
 struct MeshState {
   std::vector<RankState> ranks;
   std::vector<GangState> gangs;
+  std::vector<Rank> held;  // by `monarch hold`, over generations; in order
 };
 
 struct JobState {
@@ -130,17 +185,30 @@ struct JobState {
   std::optional<Verdict> verdict;  // known before the job has ended
   bool kill_ordered = false;
   std::uint64_t next_event = 1;
-  std::uint64_t last_counter = 0;  // of generations, over the whole job
   Instant start_deadline = Instant::never();
   Instant time_deadline = Instant::never();
   Instant lifetime_deadline = Instant::never();
   Instant lifetime_warning = Instant::never();  // before it
   Instant drain_deadline = Instant::never();
+  std::vector<Instant> reallocations;  // that count against supervision.reallocate
+  Instant returned_at;                 // of the supervisor, the last time; in its first term: nothing
+  bool adopting = false;               // hosts of before are awaited; until it is told which have spoken
+  std::vector<HostId> unheard;         // of these: lost before they spoke
+  std::string boot_id;                 // of the machine whose boot clock all times here are of
 };
 
 // Wanted alive: the stages in which a lease is granted.
 inline bool lives(RankStage stage) {
   return stage == RankStage::kStarting || stage == RankStage::kRunning || stage == RankStage::kStopping;
+}
+
+// Of a gang that failed and is to be started again: until its next generation runs.
+inline bool recovers(const GangState& gang) { return gang.failure.has_value(); }
+
+// What ran there may still act: the gang's next generation waits for it.
+inline void fence_by(GangState& gang, HostId host) {
+  if (std::find(gang.fenced_by.begin(), gang.fenced_by.end(), host) == gang.fenced_by.end())
+    gang.fenced_by.push_back(host);
 }
 
 inline bool has_ended(GangPhase phase) {

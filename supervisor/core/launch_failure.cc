@@ -1,5 +1,7 @@
 #include "supervisor/core/launch_failure.h"
 
+#include "transport/base/text.h"
+
 namespace monarch {
 
 namespace {
@@ -34,8 +36,20 @@ std::string name_of(LaunchFailureKind kind) {
     case LaunchFailureKind::kExec: return "worker not started";
     case LaunchFailureKind::kCallBack: return "call-back blocked";
     case LaunchFailureKind::kVersion: return "version";
+    case LaunchFailureKind::kForwarding: return "forwarding refused";
+    case LaunchFailureKind::kNotWritable: return "not writable";
+    case LaunchFailureKind::kResources: return "lacks resources";
+    case LaunchFailureKind::kLibraries: return "system too old";
+    case LaunchFailureKind::kLauncherGone: return "launcher gone";
+    case LaunchFailureKind::kInterface: return "no such interface";
   }
   return "";
+}
+
+std::string what_failed(const LaunchFailure& failure) {
+  const std::string when =
+      failure.phase.empty() ? std::string() : text(" (", failure.phase, ", after ", to_text(failure.elapsed), ")");
+  return text(name_of(failure.kind), when, ": ", printable(failure.message));
 }
 
 LaunchFailure bounded(LaunchFailure failure) {

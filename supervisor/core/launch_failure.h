@@ -24,14 +24,20 @@ enum class LaunchFailureKind : std::uint8_t {
   kAuthentication,  // no key was accepted; message names the methods
   kClosed,          // the connection ended midway
   kShellNoise,      // the remote shell printed more than we read past, or something that is not ours
-  kDiskFull,        // nothing can be written to the cache or the state directory
+  kDiskFull,        // no room for the worker in the cache directory
   kNotExecutable,   // the cache lies on a noexec file system, or may not be entered
   kArchitecture,    // not a machine that monarch-worker was built for
   kExec,            // the worker did not start, for another reason
   kCallBack,        // the worker runs, and does not reach the supervisor's ports
   kVersion,         // an installed worker of another version
+  kForwarding,      // its sshd lets nothing be led back through the session
+  kNotWritable,     // the cache or the state directory may not be written to
+  kResources,       // its worker runs, and the host has not what a mesh needs: GPUs, cores, ports
+  kLibraries,       // its C library is too old for what is executed there
+  kLauncherGone,    // who launches hosts for a supervisor on another machine has left
+  kInterface,       // network.interface is not there; message names those that are
 };
-constexpr LaunchFailureKind monarch_enum_max(LaunchFailureKind) { return LaunchFailureKind::kVersion; }
+constexpr LaunchFailureKind monarch_enum_max(LaunchFailureKind) { return LaunchFailureKind::kInterface; }
 
 // The host's key was refused: an operator must decide, no retry helps.
 constexpr bool is_host_key(LaunchFailureKind kind) {
@@ -41,7 +47,7 @@ constexpr bool is_host_key(LaunchFailureKind kind) {
 
 struct LaunchFailure {
   LaunchFailureKind kind = LaunchFailureKind::kOther;
-  std::string phase;    // "connect", "host key", "authenticate", "copy", "start", "call back"
+  std::string phase;    // "connect", "host key", "authenticate", "tunnel", "copy", "start", "call back", "reserve"
   Duration elapsed;     // since the launch began
   std::string message;  // what was tried, on what, and what was answered
   std::string words;    // of the remote side, raw; may be empty
@@ -51,6 +57,9 @@ struct LaunchFailure {
 
 // For people, in a word or two: "refused", "host key changed".
 std::string name_of(LaunchFailureKind kind);
+
+// "refused (connect, after 1.2s): connecting to …".
+std::string what_failed(const LaunchFailure& failure);
 
 // With texts cut so that it fits into a record of the journal, and the failures of many hosts into a verdict.
 LaunchFailure bounded(LaunchFailure failure);

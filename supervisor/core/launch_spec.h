@@ -65,8 +65,14 @@ struct PortSpan {
   bool operator==(const PortSpan&) const = default;
 };
 
+enum class ControlVia : std::uint8_t { kDirect, kSsh };
+
+// Where the supervisor lives: on the machine that starts the job, or on the first host of the pool, which that machine launches.
+enum class SupervisorPlace : std::uint8_t { kHere, kFirst };
+
 // How workers reach the supervisor.
 struct ControlSpec {
+  ControlVia via = ControlVia::kDirect;
   std::string address;  // numeric, as the hosts see it; empty: of the connection that reached the first of them
   std::optional<PortSpan> ports;  // two or more; nothing: any
   bool operator==(const ControlSpec&) const = default;

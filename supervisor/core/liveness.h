@@ -4,14 +4,19 @@
 // after a restart every host counts as heard at that moment. Silence proves nothing but silence; what follows from it is the
 // core's to decide.
 //
-// A stall of our own is added to every deadline: what we did not read, nobody failed to send.
+// A stall of our own is added to every deadline: what we did not read, nobody failed to send. While we are not well ourselves, verdicts
+// take longer; when many hosts go silent together, they are held. Statistics of a host's beats may make it suspect sooner, and
+// nothing more: no host is ever declared before it was silent for lost_after.
 //
 // Thread: one.
 
 #include <optional>
 #include <vector>
 
+#include "supervisor/core/arrivals.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/core/local_health.h"
+#include "supervisor/core/mass_silence.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -39,6 +44,13 @@ class Liveness {
   std::vector<HostVerdict> turn(Instant now);
   Instant next_deadline() const;
 
+  // Signs of our own health: a timer of ours ran late, a record of ours took long to be on the disk.
+  void ran_late(Duration by, Instant now) { health_.ran_late(by, now); }
+  void wrote(Duration took, Instant now) { health_.wrote(took, now); }
+  std::uint32_t local_health() const { return health_.score(); }  // 0: well
+  // Verdicts are held: many are silent together.
+  const std::optional<MassSilence::Hold>& hold() const { return brake_.hold(); }
+
   // An instant of the host's clock on ours, with the uncertainty to either side. The estimate is the least delayed beat's.
   Instant to_ours(HostId host, Instant theirs) const;
   Duration uncertainty(HostId host) const;
@@ -52,16 +64,28 @@ class Liveness {
 
  private:
   struct Peer {
+    explicit Peer(Duration heartbeat) : arrivals(heartbeat) {}
+
     HostHealth health = HostHealth::kUnknown;
     Instant last_heard;
+    Arrivals arrivals;
+    bool held = false;               // there was a hold while it was silent
     std::optional<Duration> offset;  // ours − theirs, never below the truth: delay only adds
     Duration trip;
     bool same_clock = false;
   };
 
+  HostHealth judge(const Peer& peer, Instant now) const;
+  Duration suspect_after(const Peer& peer) const;
+  Instant declared_at(const Peer& peer) const;
+  void brake(Instant now);
+
   Supervision supervision_;
   std::vector<Peer> peers_;
+  LocalHealth health_;
+  MassSilence brake_;
   std::optional<Instant> last_turn_;
+  Instant judges_from_;  // after a stall of ours: what came meanwhile is read first (I13)
 };
 
 }  // namespace monarch

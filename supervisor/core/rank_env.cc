@@ -11,6 +11,9 @@ namespace monarch {
 
 namespace {
 
+// As programs that read a number there can take it.
+constexpr std::uint32_t kUnlimitedRestarts = 1'000'000;
+
 class Environment {
  public:
   void set(EnvOrigin origin, const std::string& name, std::string value) {
@@ -80,9 +83,8 @@ void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set({.name = "MASTER_ADDR", .value = address, .origin = origin, .at_start = address.empty()});
   env.set(
       {.name = "MASTER_PORT", .value = text(input.master_port), .origin = origin, .at_start = input.master_port == 0});
-  env.set(origin, "TORCHELASTIC_RESTART_COUNT", input.generation.counter - 1);
-  // What holds, not what is written: this build restarts nothing.
-  env.set(origin, "TORCHELASTIC_MAX_RESTARTS", std::uint64_t{0});
+  env.set(origin, "TORCHELASTIC_RESTART_COUNT", input.restarts);
+  env.set(origin, "TORCHELASTIC_MAX_RESTARTS", mesh.supervision.restart.max.value_or(kUnlimitedRestarts));
   env.set(origin, "TORCHELASTIC_RUN_ID", input.job_id);
   env.set(origin, "TORCHELASTIC_ERROR_FILE", input.error_file);
   env.set(origin, "TORCHELASTIC_USE_AGENT_STORE", std::string("False"));
@@ -103,6 +105,15 @@ void set_mesh_variables(Environment& env, const RankEnvInput& input, const MeshS
     env.set(origin, text("MONARCH_RANK_", upper(mesh.dims[i].name)), coordinates[i]);
     env.set(origin, text("MONARCH_SIZE_", upper(mesh.dims[i].name)), mesh.dims[i].size);
   }
+}
+
+// What its gang goes on from; fixed here, so that all ranks of a generation agree on it.
+void set_committed(Environment& env, const RankEnvInput& input, const GangPosition& at) {
+  if (input.checkpoint == nullptr) return;
+  const auto origin = EnvOrigin::kGang;
+  env.set(origin, "MONARCH_COMMITTED_STEP", input.checkpoint->step);
+  env.set(origin, "MONARCH_COMMITTED_GENERATION", input.checkpoint->generation.counter);
+  env.set(origin, "MONARCH_COMMITTED_WHAT", input.checkpoint->what[at.rank]);
 }
 
 void set_ports(Environment& env, const RankEnvInput& input, const MeshSpec& mesh, RankId rank) {
@@ -158,7 +169,7 @@ void set_spec_variables(Environment& env, const RankEnvInput& input, RankId rank
 // libraries look for one themselves unless the spec names it.
 void set_interface(Environment& env, const JobSpec& spec) {
   const bool is_virtual = std::holds_alternative<LaunchLocal>(spec.launch);
-  const std::string interface = spec.network.interface.empty() && is_virtual ? "lo" : spec.network.interface;
+  const std::string interface = is_virtual ? "lo" : spec.network.interface;
   if (interface.empty()) return;
   env.set_default(EnvOrigin::kNetwork, "GLOO_SOCKET_IFNAME", interface);
   env.set_default(EnvOrigin::kNetwork, "NCCL_SOCKET_IFNAME", interface);
@@ -171,7 +182,9 @@ std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank
   MONARCH_ASSERT_BECAUSE(input.generation.counter > 0, "I4: generations count from 1");
   const MeshSpec& mesh = input.spec.meshes[rank.mesh.value()];
   Environment env;
-  set_gang_variables(env, input, mesh, position_of(input.placement, mesh, rank));
+  const GangPosition at = position_of(input.placement, mesh, rank);
+  set_gang_variables(env, input, mesh, at);
+  set_committed(env, input, at);
   set_mesh_variables(env, input, mesh, rank);
   set_ports(env, input, mesh, rank);
   set_gpus(env, input, mesh, rank);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/gang_commits.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/rank_texts.h"
@@ -44,14 +45,16 @@ struct RankEnvInput {
   const std::vector<PoolHost>& hosts;
   std::string job_id;
   Generation generation;
+  std::uint32_t restarts = 0;  // of the rank's gang, in all
   std::uint16_t master_port = 0;
   std::string error_file;                      // TORCHELASTIC_ERROR_FILE
   std::map<std::string, std::string> shell{};  // of the submitting shell: what env_pass and $(env.NAME) name
   // Number `index` of a rank's ports; nothing, or 0: not known yet.
   std::function<std::uint16_t(RankId, std::size_t index)> port{};
-  const MeshTexts* texts = nullptr;          // of the rank's mesh, if they were compiled already
-  const Resources* resources = nullptr;      // with `inventory`: which GPUs a rank sees
-  const HostInventory* inventory = nullptr;  // of the rank's host
+  const MeshTexts* texts = nullptr;            // of the rank's mesh, if they were compiled already
+  const Resources* resources = nullptr;        // with `inventory`: which GPUs a rank sees
+  const HostInventory* inventory = nullptr;    // of the rank's host
+  const GangCheckpoint* checkpoint = nullptr;  // that the rank's gang goes on from
 };
 
 // Sorted by name, each name once.

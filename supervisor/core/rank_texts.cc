@@ -28,6 +28,11 @@ ExpandedText expand_for(const CompiledText& text_of, const ReferenceSources& sou
         const RankRange here = sources.placement.range_of(rank.mesh, gang, sources.placement.host_of(rank));
         return text(rank.rank.value() - here.first);
       }
+      case ReferenceMeaning::Kind::kNodeRank: {
+        const GangId gang = sources.spec.meshes[rank.mesh.value()].gang_of(rank.rank);
+        const RankId first{rank.mesh, Rank(sources.placement.range_of(rank.mesh, gang).first)};
+        return text(sources.placement.host_index(rank) - sources.placement.host_index(first));
+      }
       case ReferenceMeaning::Kind::kHost: out.open = out.open || host.address.empty(); return host.address;
       case ReferenceMeaning::Kind::kHostName: return host.name;
       case ReferenceMeaning::Kind::kPort: {
@@ -47,10 +52,11 @@ ExpandedText expand_for(const CompiledText& text_of, const ReferenceSources& sou
 }
 
 std::string workdir_of(const MeshTexts& texts, const ReferenceSources& sources, RankId rank) {
-  if (!texts.workdir) return sources.spec.directory;
+  const std::string base = base_directory(sources.spec);
+  if (!texts.workdir) return base;
   ExpandedText whole = expand_for(*texts.workdir, sources, rank);
-  if (whole.value.starts_with('/')) return std::move(whole.value);
-  return text(sources.spec.directory, "/", whole.value);
+  if (whole.value.starts_with('/') || base == ".") return std::move(whole.value);
+  return text(base, "/", whole.value);
 }
 
 }  // namespace monarch

@@ -44,7 +44,7 @@ struct ExpandedText {
 
 ExpandedText expand_for(const CompiledText& text, const ReferenceSources& sources, RankId rank);
 
-// Absolute: what is relative starts at the spec's folder.
+// Absolute, or below the tree of the workspace that the rank's host has: what is relative starts at base_directory().
 std::string workdir_of(const MeshTexts& texts, const ReferenceSources& sources, RankId rank);
 
 }  // namespace monarch

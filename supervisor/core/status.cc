@@ -1,8 +1,10 @@
 #include "supervisor/core/status.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "supervisor/core/first_cause.h"
+#include "supervisor/core/restart_budget.h"
 
 namespace monarch {
 
@@ -58,12 +60,39 @@ std::string phase_name(GangPhase phase) {
     case GangPhase::kDone: return "done";
     case GangPhase::kFailed: return "failed";
     case GangPhase::kStopped: return "stopped";
+    case GangPhase::kParked: return "parked";
   }
   return "";
 }
 
 std::string gang_phase_name(const GangState& gang) {
+  const bool waits = gang.phase == GangPhase::kWaiting || gang.phase == GangPhase::kReserving;
+  if (waits && recovers(gang)) return "restarting";
   return gang.phase == GangPhase::kRunning && gang.was_ready ? "ready" : phase_name(gang.phase);
+}
+
+// Of a rank without a process: the first time, between two generations, or while no host is there for it.
+std::string waiting_name(const JobCore& core, const GangState& gang, MeshId mesh, Rank rank) {
+  if (gang.phase == GangPhase::kParked) return "parked";
+  if (!recovers(gang)) return "pending";
+  const HostId where = core.placement().host_of({mesh, rank});
+  return core.state().hosts[where.value()].phase == HostPhase::kJoined ? "restarting" : "waiting";
+}
+
+std::string standing_name(HostStanding standing) {
+  switch (standing) {
+    case HostStanding::kGood: return "";
+    case HostStanding::kQuarantined: return "quarantined";
+    case HostStanding::kDrained: return "drained";
+  }
+  return "";
+}
+
+// Until a host that was lost may be launched again.
+std::int64_t returns_in(const HostState& host, Instant now) {
+  const bool out = host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
+  if (!out || host.cold_at == Instant::never()) return -1;
+  return std::max(host.cold_at - now, Duration::zero()).count_milliseconds();
 }
 
 // A mesh stands where the least advanced of its gangs stands; one that failed shows in any case.
@@ -79,7 +108,7 @@ std::string mesh_phase(const MeshState& mesh) {
 
 }  // namespace
 
-JobStatus status_of(const JobCore& core, const std::string& job_id) {
+JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now) {
   const JobState& state = core.state();
   JobStatus status;
   status.job_id = job_id;
@@ -88,29 +117,47 @@ JobStatus status_of(const JobCore& core, const std::string& job_id) {
   if (state.phase == JobPhase::kEnded) status.verdict = state.verdict;
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
     const HostState& host = state.hosts[i];
-    status.hosts.push_back({.name = core.hosts()[i].name,
-                            .phase = host.wedged    ? "wedged"
-                                     : host.failure ? "failed"
-                                                    : phase_name(host.phase),
-                            .role = core.placement().holds_ranks(HostId(static_cast<std::uint32_t>(i))) ? "rank"
-                                    : host.failure                                                      ? "none"
-                                                                                                        : "spare",
-                            .keeper_pid = host.keeper_pid});
+    status.hosts.push_back(
+        {.name = core.hosts()[i].name,
+         .phase = host.wedged    ? "wedged"
+                  : host.failure ? "failed"
+                                 : phase_name(host.phase),
+         .role = core.placement().holds_ranks(HostId(static_cast<std::uint32_t>(i))) ? "rank"
+                 : host.failure                                                      ? "none"
+                                                                                     : "spare",
+         .keeper_pid = host.keeper_pid,
+         .standing = standing_name(host.standing),
+         .standing_because = host.standing == HostStanding::kGood ? std::string() : host.lost_because,
+         .returns_milliseconds = returns_in(host, now)});
   }
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
     const MeshSpec& spec = core.spec().meshes[m];
     MeshStatus mesh{.name = spec.name, .phase = mesh_phase(state.meshes[m]), .sidecar = spec.sidecar};
     for (const Dimension& dim : spec.dims) mesh.dims.emplace_back(dim.name, dim.size);
+    const RestartPolicy& restart = spec.supervision.restart;
+    mesh.restart = {.max = restart.max, .window_milliseconds = restart.window.count_milliseconds()};
+    for (const GangState& gang : state.meshes[m].gangs) {
+      mesh.gangs.push_back({.phase = gang_phase_name(gang),
+                            .generation = gang.generation.counter,
+                            .restarts = gang.restarts,
+                            .failures = still_count(gang.failures, restart.window, now)});
+    }
     for (std::uint32_t r = 0; r < spec.size(); ++r) {
       const RankState& rank = state.meshes[m].ranks[r];
       const GangState& gang = state.meshes[m].gangs[spec.gang_of(Rank(r)).value()];
-      mesh.ranks.push_back({.rank = r,
-                            .phase = stage_name(rank),
-                            .host = core.hosts()[core.placement().host_of({MeshId(m), Rank(r)}).value()].name,
-                            .generation = gang.generation.counter,
-                            .pid = rank.pid,
-                            .end = rank.reaped ? describe_end(rank.end) : std::string(),
-                            .ready = rank.ready && lives(rank.stage)});
+      mesh.ranks.push_back(
+          {.rank = r,
+           .phase = rank.stage == RankStage::kPending ? waiting_name(core, gang, MeshId(m), Rank(r)) : stage_name(rank),
+           .host = core.hosts()[core.placement().host_of({MeshId(m), Rank(r)}).value()].name,
+           .generation = gang.generation.counter,
+           .pid = rank.pid,
+           .end = rank.reaped ? describe_end(rank.end) : std::string(),
+           .ready = rank.ready && lives(rank.stage)});
+    }
+    for (std::uint32_t g = 0; g < spec.gangs(); ++g) {
+      const std::optional<GangCheckpoint>& newest = state.meshes[m].gangs[g].commits.newest;
+      if (!newest) continue;
+      mesh.committed.push_back({.gang = g, .step = newest->step, .generation = newest->generation.counter});
     }
     status.meshes.push_back(std::move(mesh));
   }

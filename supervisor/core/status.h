@@ -12,6 +12,7 @@
 
 namespace monarch {
 
-JobStatus status_of(const JobCore& core, const std::string& job_id);
+// `now` is what times to come are counted from: of a journal alone, its last record's.
+JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now);
 
 }  // namespace monarch

@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "supervisor/doctor/read_small.h"
 #include "transport/base/text.h"
+#include "transport/process/read_small.h"
 
 namespace monarch::doctor {
 

@@ -8,9 +8,9 @@
 #include <array>
 #include <string_view>
 
-#include "supervisor/doctor/read_small.h"
 #include "transport/base/text.h"
 #include "transport/process/cgroup.h"
+#include "transport/process/read_small.h"
 
 namespace monarch::doctor {
 
@@ -21,18 +21,6 @@ constexpr std::uint64_t kSmallShm = 1U << 30U;  // containers get 64 MiB unless 
 
 std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : text(limit); }
 std::string bytes_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : size_text(limit); }
-
-// Why no group can be used; nothing: one was made, joined and removed.
-std::optional<std::string> no_group_because() {
-  const auto own = CgroupFolder::own();
-  if (!own.ok()) return own.error().message;
-  const std::string name = text("monarch-doctor-", ::getpid());
-  const auto made = (*own)->make(name);
-  if (!made.ok()) return made.error().message;
-  const bool joined = (*made)->can_be_joined();
-  (*own)->remove(name);
-  return joined ? std::nullopt : std::optional<std::string>("a child cannot be moved into a group of its own");
-}
 
 }  // namespace
 

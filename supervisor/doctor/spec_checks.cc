@@ -1,6 +1,7 @@
 #include "supervisor/doctor/spec_checks.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "supervisor/core/placement.h"
 #include "supervisor/doctor/need_checks.h"
 #include "supervisor/journal/runtime_dir.h"
+#include "supervisor/launch/ssh/ssh_routes.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -48,10 +50,12 @@ Finding check_program(const MeshSpec& mesh, const std::string& check, const std:
           .fix = "install it, make it executable, or name it by its path"};
 }
 
-// What lies on the hosts is looked at where the hosts are this machine.
+// What lies on other machines is looked at there: host_requests.h.
 Findings check_mesh(const MeshSpec& mesh, const JobSpec& spec, const Variables& environment) {
   const std::string check = text("mesh ", mesh.name);
-  const std::string workdir = mesh.workdir.value_or(spec.directory);
+  const std::string base = base_directory(spec);
+  const bool is_below = mesh.workdir && !mesh.workdir->starts_with('/');
+  const std::string workdir = is_below ? text(base, '/', *mesh.workdir) : mesh.workdir.value_or(base);
   const bool here = std::holds_alternative<LaunchLocal>(spec.launch);
   struct stat status {};
   Findings findings;
@@ -76,11 +80,6 @@ Findings check_mesh(const MeshSpec& mesh, const JobSpec& spec, const Variables& 
                         .means = "the ranks will not have it",
                         .fix = text("export ", printable(name), "=…")});
   }
-  if (!here) {
-    findings.push_back({.check = check,
-                        .health = Health::kNote,
-                        .found = "its program and folder lie on the hosts, and are looked for when it starts"});
-  }
   return findings;
 }
 
@@ -99,18 +98,37 @@ Findings check_ssh_files(const LaunchSsh& ssh) {
   const bool pinned =
       std::all_of(ssh.hosts.begin(), ssh.hosts.end(), [](const SshHost& h) { return !h.host_key.empty(); });
   Findings findings;
-  findings.push_back(check_file("identity", ssh.identity, Health::kWarning, "only keys of an agent can be tried"));
+  const std::string identity = identities_of(ssh).front();
+  findings.push_back(check_file("identity", identity, Health::kWarning, "only keys of an agent can be tried"));
   if (!pinned)
     findings.push_back(check_file("known_hosts", ssh.known_hosts, Health::kFailed, "no host can prove who it is"));
   if (ssh.config) findings.push_back(check_file("config", *ssh.config, Health::kFailed, "the job cannot start"));
   struct stat status {};
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
-  if (::stat(ssh.identity.c_str(), &status) == 0 && (status.st_mode & kOthers) != 0) {
+  if (::stat(identity.c_str(), &status) == 0 && (status.st_mode & kOthers) != 0) {
     findings.push_back({.check = "launch.ssh",
                         .health = Health::kWarning,
-                        .found = text("identity: ", printable(ssh.identity), " can be read by others"),
+                        .found = text("identity: ", printable(identity), " can be read by others"),
                         .means = "ssh itself refuses such a key",
-                        .fix = text("chmod 600 ", printable(ssh.identity))});
+                        .fix = text("chmod 600 ", printable(identity))});
+  }
+  return findings;
+}
+
+// Virtual hosts share all that this machine has.
+Findings check_storage(const std::vector<StorageSpec>& folders) {
+  Findings findings;
+  for (const StorageSpec& storage : folders) {
+    const UniqueFd folder(::open(storage.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const bool writable = folder.valid() && ::faccessat(folder.get(), ".", W_OK | X_OK, AT_EACCESS) == 0;
+    Finding finding{.check = "storage", .found = text(printable(storage.path), " can be written to")};
+    if (!writable) {
+      finding.health = Health::kFailed;
+      finding.found = errno_error(printable(storage.path), errno).message;
+      finding.means = "what the job keeps there is missing";
+      finding.fix = "make or mount it, or name another folder";
+    }
+    findings.push_back(std::move(finding));
   }
   return findings;
 }
@@ -189,6 +207,8 @@ std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment
                           locks);
                     }});
   checks.push_back({.name = "ports", .run = [spec, locks] { return check_ports(spec, locks); }});
+  if (!spec.storage.empty())
+    checks.push_back({.name = "storage", .run = [folders = spec.storage] { return check_storage(folders); }});
   checks.push_back({.name = "virtual hosts", .run = [spec] { return check_hosts(spec); }});
   return checks;
 }

@@ -11,13 +11,13 @@
 
 #include "supervisor/client/job_resolver.h"
 #include "supervisor/client/remove_job.h"
-#include "supervisor/doctor/read_small.h"
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/remove_tree.h"
 #include "supervisor/journal/runtime_dir.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/process/job_marks.h"
+#include "transport/process/read_small.h"
 
 namespace monarch::doctor {
 

@@ -18,6 +18,7 @@ namespace monarch {
 namespace {
 
 constexpr char kLockName[] = "lock";
+constexpr char kGuardLockName[] = "guard.lock";
 constexpr std::size_t kLockBytes = 4096;
 
 struct flock whole_file() {
@@ -62,16 +63,25 @@ LockHolder parse_holder(const std::string& bytes) {
   return holder;
 }
 
-LockHolder read_holder(const SecureDirectory& job) {
-  const auto bytes = job.read_file(kLockName, kLockBytes);
+LockHolder read_holder(const SecureDirectory& job, const char* name) {
+  const auto bytes = job.read_file(name, kLockBytes);
   return bytes.ok() ? parse_holder(*bytes) : LockHolder{};
 }
 
 Error held_error(const SecureDirectory& job) {
-  const LockHolder holder = read_holder(job);
+  const LockHolder holder = read_holder(job, kLockName);
   if (holder.pid == 0) return Error{ErrorCode::kBusy, text("another supervisor holds ", job.path())};
   return Error{ErrorCode::kBusy, text("another supervisor holds ", job.path(), ": pid ", holder.pid, " on ",
                                       printable(holder.host), ", since ", printable(holder.started))};
+}
+
+Error guarded_error(const SecureDirectory& job) {
+  const LockHolder guard = read_holder(job, kGuardLockName);
+  const std::string_view starts = ": it starts the job's supervisor again by itself";
+  if (guard.pid == 0) return Error{ErrorCode::kBusy, text("a guard holds ", job.path(), starts)};
+  return Error{ErrorCode::kBusy,
+               text("a guard holds ", job.path(), ", pid ", guard.pid, " on ", printable(guard.host), ", since ",
+                    printable(guard.started), starts, " (if somebody has stopped it: kill -CONT ", guard.pid, ")")};
 }
 
 Error no_locks_error(const SecureDirectory& job, std::string_view why) {
@@ -79,7 +89,7 @@ Error no_locks_error(const SecureDirectory& job, std::string_view why) {
                                              "): set MONARCH_STATE_DIR to a place on one that does")};
 }
 
-Status write_holder(int fd, const SecureDirectory& job, const LockHolder& self) {
+Status write_holder(int fd, const SecureDirectory& job, const char* name, const LockHolder& self) {
   const std::string line = to_json(Json::object({{"v", 1},
                                                  {"pid", self.pid},
                                                  {"host", self.host},
@@ -88,9 +98,25 @@ Status write_holder(int fd, const SecureDirectory& job, const LockHolder& self) 
                                                  {"boot_id", self.boot_id}})) +
                            "\n";
   if (::ftruncate(fd, 0) < 0 || ::pwrite(fd, line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
-    return errno_error(text("write ", job.path(), "/", kLockName), errno);
+    return errno_error(text("write ", job.path(), "/", name), errno);
   }
   return {};
+}
+
+// Nothing: somebody holds it.
+Result<std::optional<UniqueFd>> lock_file(const SecureDirectory& job, const char* name) {
+  MONARCH_ASSIGN(UniqueFd fd, job.open_file(name, O_RDWR | O_CREAT));
+  int failure = try_lock(fd.get());
+  if (failure == EAGAIN || failure == EACCES) return std::optional<UniqueFd>();
+  if (failure != 0) return no_locks_error(job, errno_error("F_OFD_SETLK", failure).message);
+  // S14: a second descriptor must be refused, or the lock proves nothing.
+  MONARCH_ASSIGN(const UniqueFd second, job.open_file(name, O_RDWR));
+  failure = try_lock(second.get());
+  if (failure == 0) return no_locks_error(job, "a second lock on the same file was granted");
+  if (failure != EAGAIN && failure != EACCES) {
+    return no_locks_error(job, errno_error("F_OFD_SETLK", failure).message);
+  }
+  return std::optional<UniqueFd>(std::move(fd));
 }
 
 }  // namespace
@@ -103,23 +129,25 @@ LockHolder this_process_as_holder(WallTime now) {
 
 Result<std::unique_ptr<JobLock>> JobLock::take(const SecureDirectory& job, const LockHolder& self) {
   MONARCH_ASSIGN(std::unique_ptr<JobLock> lock, take_silently(job));
-  MONARCH_TRY(write_holder(lock->fd_.get(), job, self));
+  MONARCH_TRY(write_holder(lock->fd_.get(), job, kLockName, self));
   return lock;
 }
 
 Result<std::unique_ptr<JobLock>> JobLock::take_silently(const SecureDirectory& job) {
-  MONARCH_ASSIGN(UniqueFd fd, job.open_file(kLockName, O_RDWR | O_CREAT));
-  int failure = try_lock(fd.get());
-  if (failure == EAGAIN || failure == EACCES) return held_error(job);
-  if (failure != 0) return no_locks_error(job, errno_error("F_OFD_SETLK", failure).message);
-  // S14: a second descriptor must be refused, or the lock proves nothing.
-  MONARCH_ASSIGN(const UniqueFd second, job.open_file(kLockName, O_RDWR));
-  failure = try_lock(second.get());
-  if (failure == 0) return no_locks_error(job, "a second lock on the same file was granted");
-  if (failure != EAGAIN && failure != EACCES) {
-    return no_locks_error(job, errno_error("F_OFD_SETLK", failure).message);
-  }
-  return std::unique_ptr<JobLock>(new JobLock(std::move(fd)));
+  MONARCH_ASSIGN(std::optional<UniqueFd> fd, lock_file(job, kLockName));
+  if (!fd) return held_error(job);
+  return std::unique_ptr<JobLock>(new JobLock(std::move(*fd)));
+}
+
+Result<UniqueFd> take_guard_lock(const SecureDirectory& job) {
+  MONARCH_ASSIGN(std::optional<UniqueFd> fd, lock_file(job, kGuardLockName));
+  if (fd) return std::move(*fd);
+  MONARCH_ASSIGN(const bool supervised, is_locked(job));
+  return supervised ? held_error(job) : guarded_error(job);
+}
+
+Status name_guard(const UniqueFd& lock, const SecureDirectory& job, const LockHolder& guard) {
+  return write_holder(lock.get(), job, kGuardLockName, guard);
 }
 
 Result<std::optional<LockHolder>> lock_holder(const SecureDirectory& job) {
@@ -129,7 +157,7 @@ Result<std::optional<LockHolder>> lock_holder(const SecureDirectory& job) {
   struct flock lock = whole_file();
   if (::fcntl(fd->get(), F_OFD_GETLK, &lock) < 0) return errno_error(text("F_OFD_GETLK of ", job.path()), errno);
   if (lock.l_type == F_UNLCK) return std::optional<LockHolder>();
-  return std::optional(read_holder(job));
+  return std::optional(read_holder(job, kLockName));
 }
 
 }  // namespace monarch

@@ -4,6 +4,9 @@
 // job's `lock` (F_OFD_SETLK): the kernel drops it when the last descriptor is gone, so holding it proves the previous
 // holder dead. The file says who holds it, for messages only.
 //
+// A job's guard has one of its own, `guard.lock`: between two supervisors the job's is free, and who took it then would have the guard's next
+// supervisor end the job as one that another holds.
+//
 // Thread: any. Lifetime: the lock is held as long as the object lives. WARNING: a child that forks without exec shares
 // the lock (fcntl(2)); the descriptor is close-on-exec.
 
@@ -15,6 +18,7 @@
 #include "supervisor/journal/secure_directory.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
 
 namespace monarch {
 
@@ -42,6 +46,12 @@ class JobLock {
   explicit JobLock(UniqueFd fd) : fd_(std::move(fd)) {}
   UniqueFd fd_;
 };
+
+// For a guard about to be started, which is given the descriptor: held until the last copy of it is closed. kBusy: this job has one, which
+// the message names, or else its supervisor; kUnsupported as above.
+Result<UniqueFd> take_guard_lock(const SecureDirectory& job);
+// Writes down who it is, for messages.
+Status name_guard(const UniqueFd& lock, const SecureDirectory& job, const LockHolder& guard);
 
 // Who holds the job's lock now; nothing if nobody does. What the holder wrote may be missing for an instant.
 Result<std::optional<LockHolder>> lock_holder(const SecureDirectory& job);

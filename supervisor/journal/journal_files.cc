@@ -108,21 +108,23 @@ std::unique_ptr<JournalFiles> posix_journal_files(UniqueFd directory) {
   return std::make_unique<PosixJournalFiles>(std::move(directory));
 }
 
-Errno write_file_atomically(JournalFiles& files, const std::string& name, std::string_view bytes) {
+Errno write_file_atomically(JournalFiles& files, const std::string& name, std::string_view bytes,
+                            Durability durability) {
+  const bool now = durability == Durability::kNow;
   const std::string temporary = name + ".tmp";
   (void)files.remove(temporary);  // ENOENT, or the rest of a crash
   std::unique_ptr<JournalFile> file;
   Errno failure = files.create(temporary, file);
   if (failure != 0) return failure;
   failure = file->write(bytes);
-  if (failure == 0) failure = file->sync();
+  if (failure == 0 && now) failure = file->sync();
   file.reset();
   if (failure == 0) failure = files.rename(temporary, name);
   if (failure != 0) {
     (void)files.remove(temporary);  // the first failure is the one to report
     return failure;
   }
-  return files.sync_directory();
+  return now ? files.sync_directory() : 0;
 }
 
 }  // namespace monarch

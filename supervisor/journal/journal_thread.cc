@@ -126,6 +126,7 @@ class JournalThread::Worker {
     if (failure_) return true;
     const bool was_stuck = stuck();
     if (batch_.empty() && !was_stuck) return true;
+    const Instant began = boot_now();
     switch (writer().flush()) {
       case JournalHealth::kGood: break;
       case JournalHealth::kStuck:
@@ -136,8 +137,9 @@ class JournalThread::Worker {
     }
     retry_at_ = Instant();
     if (was_stuck) report(JournalUnstuck{});
+    const Duration took = boot_now() - began;
     for (const std::uint64_t ticket : batch_) {
-      report(RecordsDurable{ticket, writer().durable_lsn(), writer().snapshot_due()});
+      report(RecordsDurable{ticket, writer().durable_lsn(), writer().snapshot_due(), took});
     }
     batch_.clear();
     batch_bytes_ = 0;
@@ -149,7 +151,7 @@ class JournalThread::Worker {
     if (!is_plain_name(request.name)) {
       return refuse(request, Error{ErrorCode::kInvalid, text("\"", printable(request.name), "\" is no file of a job")});
     }
-    const Errno failure = write_file_atomically(*options_.files, request.name, request.bytes);
+    const Errno failure = write_file_atomically(*options_.files, request.name, request.bytes, request.durability);
     if (failure != 0) return refuse(request, errno_error(text("write ", request.name), failure));
     report(FileWritten{request.ticket});
   }

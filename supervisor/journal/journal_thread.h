@@ -34,6 +34,7 @@ struct WriteFileRequest {
   std::uint64_t ticket = 0;
   std::string name;
   std::string bytes;
+  Durability durability = Durability::kNow;
 };
 // `state` is the core's after all records that were submitted before.
 struct SnapshotRequest {
@@ -47,6 +48,7 @@ struct RecordsDurable {
   std::uint64_t ticket = 0;
   std::uint64_t durable_lsn = 0;
   bool snapshot_due = false;
+  Duration took = {};  // its write and sync: how the disk is doing
 };
 struct FileWritten {
   std::uint64_t ticket = 0;

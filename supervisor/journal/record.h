@@ -37,9 +37,9 @@ enum class RecordType : std::uint16_t {
   kSnapshotTaken = 0x8002,  // the journal's own: a snapshot up to an LSN is on disk
 };
 
-// Of payloads: raised with any change to a type that supervisor/journal/core_records.cc writes, since a replay by another
+// Of payloads: raised with any change to a type that supervisor/journal/core_fields.h names, since a replay by another
 // version of them would be another history.
-inline constexpr std::uint16_t kRecordVersion = 2;
+inline constexpr std::uint16_t kRecordVersion = 8;
 
 struct Record {
   RecordType type = RecordType::kInput;

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "supervisor/journal/journal_files.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -149,11 +148,21 @@ Result<std::string> SecureDirectory::read_file(const std::string& name, std::siz
   }
 }
 
-Status SecureDirectory::write_file(const std::string& name, std::string_view bytes) const {
+Status SecureDirectory::write_file(const std::string& name, std::string_view bytes, Durability durability) const {
   MONARCH_ASSIGN(UniqueFd copy, duplicate());
   const auto files = posix_journal_files(std::move(copy));
-  const Errno failure = write_file_atomically(*files, name, bytes);
+  const Errno failure = write_file_atomically(*files, name, bytes, durability);
   if (failure != 0) return errno_error(text("write ", path_of(name)), failure);
+  return {};
+}
+
+// One commit of a file system's own journal takes the others' names along: the first sync waits for it, the rest find little to do.
+Status SecureDirectory::sync_files(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) {
+    MONARCH_ASSIGN(const UniqueFd fd, open_file(name, O_RDONLY));
+    if (::fdatasync(fd.get()) != 0) return errno_error(text("write ", path_of(name)), errno);
+  }
+  if (::fsync(fd_.get()) != 0) return errno_error(text("write ", path_), errno);
   return {};
 }
 

@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "supervisor/journal/journal_files.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 
@@ -36,8 +38,10 @@ class SecureDirectory {
   Result<UniqueFd> open_file(const std::string& name, int flags) const;
   // kInvalid if it is longer than `limit`.
   Result<std::string> read_file(const std::string& name, std::size_t limit) const;
-  // Replaces the file as a whole, durably.
-  Status write_file(const std::string& name, std::string_view bytes) const;
+  // Replaces the file as a whole.
+  Status write_file(const std::string& name, std::string_view bytes, Durability durability = Durability::kNow) const;
+  // Makes durable what was written to them, and their names.
+  Status sync_files(const std::vector<std::string>& names) const;
 
  private:
   SecureDirectory(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}

@@ -47,7 +47,7 @@ Status check_space(const SecureDirectory& directory) {
 
 Status check_writable(const SecureDirectory& directory) {
   const std::string probe = text(".probe.", ::getpid());
-  const Status written = directory.write_file(probe, std::string(4096, '\0'));
+  const Status written = directory.write_file(probe, std::string(4096, '\0'), Durability::kLater);
   (void)::unlinkat(directory.fd(), probe.c_str(), 0);  // it may not be there
   if (written.ok()) return {};
   return Error{written.error().code, text("the state directory cannot be used: ", written.error().message)};

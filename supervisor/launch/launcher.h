@@ -9,6 +9,7 @@
 #include <string>
 
 #include "supervisor/core/launch_failure.h"
+#include "supervisor/core/launch_times.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 
@@ -18,15 +19,17 @@ namespace monarch {
 struct LaunchedWorker {
   BootstrapReply reply;
   std::string control_endpoint;  // where it was told to call back
-  std::string again;             // a command that tries by hand whether it can; may be empty
+  std::string bulk_endpoint;
+  std::string again;  // a command that tries by hand whether it can; may be empty
+  LaunchTimes times = {};
 };
 
 struct LauncherHandlers {
   std::function<void(HostId, LaunchedWorker)> on_launched;
   std::function<void(HostId, LaunchFailure)> on_failed;  // it never told its key; final, retries are over
   std::function<void(HostId, std::string how, bool orderly)> on_ended;
-  // Once, where the launcher outlives supervisors: all workers that an earlier one launched are known, ended ones were reported.
-  std::function<void()> on_inventory = {};
+  // Now and then, where launches take a while for what is sent to their hosts: how far that is, in words.
+  std::function<void(std::string)> on_sending = {};
 };
 
 class Launcher {

@@ -15,6 +15,7 @@
 #include "transport/base/marks.h"
 #include "transport/base/text.h"
 #include "transport/process/containment.h"
+#include "transport/process/job_marks.h"
 #include "transport/process/process_scan.h"
 #include "transport/process/spawn.h"
 #include "transport/wire/codec.h"
@@ -32,6 +33,10 @@ constexpr MeshId kWorkersMesh(0xFFFF'FFFFU);
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 
 constexpr Duration kSweepPeriod = Duration::milliseconds(20);
+constexpr Duration kLateSweepPeriod = Duration::seconds(1);
+// In which a daemon without its keeper ends what that had kept; it takes milliseconds. Less than lost_after is by default: a daemon that
+// stands still would otherwise make its host one that was lost by silence, which is not launched again at once.
+constexpr Duration kDaemonsOwnTime = Duration::seconds(3);
 
 RankId key_of(HostId host) { return {kWorkersMesh, Rank(host.value())}; }
 
@@ -93,7 +98,7 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
   }
   input.write.reset();
 
-  const Generation generation{options_.term, 1};
+  const Generation generation{options_.term, ++launches_[host]};  // the guard starts none twice
   const Status spawned =
       guard_.spawn({.key = key_of(host),
                     .generation = generation,
@@ -187,13 +192,18 @@ void LocalLauncher::never_started(HostId host) {
 
 void LocalLauncher::destroy(HostId host) {
   drop_pending(host);
+  if (ending_.contains(host)) return;
   const auto found = started_.find(host);
-  if (found == started_.end()) {
-    // It was never started, or its end was reported: either way nothing is there.
-    loop_.defer([this, host] { handlers_.on_ended(host, "was not running", true); });
+  if (found == started_.end() && !inventory_known_ && !guard_lost_) {
+    to_destroy_.insert(host);
     return;
   }
-  if (guard_lost_ && found->second.pidfd.valid()) {
+  if (found == started_.end()) {
+    // It was never started, or its end was told; that may have been to a supervisor that died before it had removed what was left.
+    begin_telling(host, {.how = "was not running", .orderly = true});
+    return;
+  }
+  if ((guard_lost_ || found->second.orphan) && found->second.pidfd.valid()) {
     // Its daemon sees the keeper's end and kills what it kept.
     (void)send_signal(found->second.pidfd.get(), SIGKILL);  // one that has ended is what was wanted
     return;
@@ -213,8 +223,40 @@ void LocalLauncher::on_hello(const KeeperHello& hello) {
 }
 
 void LocalLauncher::check_inventory() {
-  if (!greeted_ || !awaited_.empty() || std::exchange(inventory_told_, true)) return;
-  if (handlers_.on_inventory) handlers_.on_inventory();
+  if (greeted_ && awaited_.empty() && !inventory_known_) know_inventory();
+}
+
+void LocalLauncher::know_inventory() {
+  inventory_known_ = true;
+  for (const HostId host : std::exchange(to_adopt_, {})) {
+    if (!started_.contains(host)) adopt_orphan(host);
+  }
+  for (const HostId host : std::exchange(to_destroy_, {})) destroy(host);
+}
+
+void LocalLauncher::adopt(HostId host) {
+  if (!inventory_known_) to_adopt_.insert(host);
+}
+
+// The marks of a worker, of this job and this host, nobody else has.
+void LocalLauncher::adopt_orphan(HostId host) {
+  const std::string& name = options_.host_names[host.value()];
+  for (const ProcessEntry& entry : list_processes()) {
+    if (entry.dead()) continue;
+    const auto is_it = [&] {
+      const auto mark = worker_mark(entry.pid);
+      return mark && mark->keeper && mark->uuid == options_.job.to_text() && mark->host == name;
+    };
+    if (!is_it()) continue;
+    UniqueFd pidfd = open_process(entry);
+    if (!pidfd.valid() || !is_it()) continue;  // it ended meanwhile
+    log_info(name, ": its worker, pid ", entry.pid, ", has outlived its guard");
+    Worker& worker = started_[host];
+    worker.pidfd = std::move(pidfd);
+    worker.orphan = true;
+    return watch_directly(host);
+  }
+  begin_telling(host, {.how = "it ended while no supervisor was there", .orderly = false});
 }
 
 void LocalLauncher::on_changed(const RankReport& report) {
@@ -232,6 +274,7 @@ void LocalLauncher::note(const RankReport& report) {
   if (found->second.generation != report.generation) return;
   if (report.phase != RankPhase::kEnded) return learn_pid(found->second, report.pid);
   started_.erase(found);
+  to_adopt_.erase(host);                                // its end is told
   (void)guard_.forget(report.rank, report.generation);  // if it is lost, the guard forgets at its own end
   if (pending_.contains(host)) {
     // Its last words may still be in the pipe; they say more than its exit code.
@@ -240,27 +283,56 @@ void LocalLauncher::note(const RankReport& report) {
       fail(host, text("the worker ended before it told its key: ", describe_end(report.end)));
   }
   const bool orderly = report.end.kind == EndKind::kExited && report.end.value == 0;
-  tell_ended(host,
-             {.how = describe_end(report.end), .orderly = orderly, .give_up = loop_.now() + limits::kKillDeadline});
+  begin_telling(host, {.how = describe_end(report.end), .orderly = orderly});
 }
 
-// A worker has ended when nothing of it lives: a keeper and a daemon that were killed together leave their ranks' groups.
+// Each end once, and not from within the call that brings it.
+void LocalLauncher::begin_telling(HostId host, WorkerEnd end) {
+  if (!ending_.insert(host).second) return;
+  end.kill_at = loop_.now() + kDaemonsOwnTime;
+  end.complain_at = end.kill_at + limits::kKillDeadline;
+  loop_.defer([this, host, end] { tell_ended(host, end); });
+}
+
+// A worker has ended when nothing of it lives: a keeper and a daemon that were killed together leave their ranks' groups, and a
+// daemon whose keeper was killed ends what that had kept, and then removes what the next worker would find in its place. What is told is
+// taken as proof, so an end that cannot be seen is never told: who waits for it has a deadline and a fence.
 void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
-  if (sweep_groups({.job = options_.job.to_text(), .host = options_.host_names[host.value()]})) {
-    return report_end(host, end);
+  const bool swept = sweep_groups({.job = options_.job.to_text(), .host = options_.host_names[host.value()]});
+  if (!still_lives(host, loop_.now() >= end.kill_at) && swept) return report_end(host, end);
+  const bool complains = loop_.now() >= end.complain_at;
+  WorkerEnd next = end;
+  if (complains) {
+    log_error(options_.host_names[host.value()], ": processes of its worker could not be killed");
+    next.complain_at = Instant::never();
   }
-  if (loop_.now() < end.give_up) {
-    (void)loop_.at(loop_.now() + kSweepPeriod, [this, host, end] { tell_ended(host, end); });
-    return;
+  const Duration pause = loop_.now() < end.kill_at + limits::kKillDeadline ? kSweepPeriod : kLateSweepPeriod;
+  (void)loop_.at(loop_.now() + pause, [this, host, next] { tell_ended(host, next); });
+}
+
+// Its keeper or daemon, by their marks; `kill`: it has had its time.
+bool LocalLauncher::still_lives(HostId host, bool kill) const {
+  bool found = false;
+  for (const ProcessEntry& entry : list_processes()) {
+    if (entry.dead()) continue;
+    const auto is_it = [&] {
+      const auto mark = worker_mark(entry.pid);
+      return mark && mark->uuid == options_.job.to_text() && mark->host == options_.host_names[host.value()];
+    };
+    if (!is_it()) continue;
+    found = true;
+    if (!kill) return true;
+    const UniqueFd pidfd = open_process(entry);
+    if (pidfd.valid() && is_it()) (void)send_signal(pidfd.get(), SIGKILL);  // one that has ended is what was wanted
   }
-  log_error(options_.host_names[host.value()], ": processes of its worker's groups could not be killed");
-  report_end(host, end);
+  return found;
 }
 
 // A worker removes its sockets itself, unless it was killed.
 void LocalLauncher::report_end(HostId host, const WorkerEnd& end) {
   const std::string sockets = local_socket_directory(options_.runtime_directory, options_.job, host);
   if (!remove_socket_directory(sockets)) log_warn(sockets, " could not be removed");
+  ending_.erase(host);
   handlers_.on_ended(host, end.how, end.orderly);
 }
 
@@ -275,6 +347,7 @@ void LocalLauncher::learn_pid(Worker& worker, std::int32_t pid) {
 void LocalLauncher::on_guard_lost() {
   if (std::exchange(guard_lost_, true)) return;
   for (auto& [host, worker] : started_) watch_directly(host);
+  if (!inventory_known_) know_inventory();
   std::vector<HostId> silent;
   for (const auto& [host, pending] : pending_) {
     if (pending.watch == 0) silent.push_back(host);
@@ -284,6 +357,7 @@ void LocalLauncher::on_guard_lost() {
 
 void LocalLauncher::watch_directly(HostId host) {
   Worker& worker = started_.at(host);
+  if (worker.watch != 0) return;      // it is watched
   if (!worker.pidfd.valid()) return;  // its end cannot be proven, and the verdict will say so
   const auto watch = loop_.watch(worker.pidfd.get(), Interest::kRead, [this, host](Readiness) {
     const auto found = started_.find(host);
@@ -291,9 +365,7 @@ void LocalLauncher::watch_directly(HostId host) {
     started_.erase(found);
     if (pending_.contains(host)) read_reply(host);  // its last words may still be in the pipe
     if (pending_.contains(host)) fail(host, "the worker ended before it told its key");
-    tell_ended(host, {.how = "seen by its pidfd, without the guard",
-                      .orderly = false,
-                      .give_up = loop_.now() + limits::kKillDeadline});
+    begin_telling(host, {.how = "seen by its pidfd, without the guard", .orderly = false});
   });
   if (watch.ok()) worker.watch = *watch;
 }

@@ -38,6 +38,9 @@ class LocalLauncher final : public Launcher {
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
 
+  // An earlier supervisor launched it: where the guard that kept it is gone as well, it is known by its marks.
+  void adopt(HostId host);
+
   // From the guard's owner.
   void on_hello(const KeeperHello& hello);
   void on_changed(const RankReport& report);
@@ -57,15 +60,19 @@ class LocalLauncher final : public Launcher {
     Generation generation;
     UniqueFd pidfd;  // of its keeper, once the guard has told its pid
     WatchId watch = 0;
+    bool orphan = false;  // of a guard that is gone
   };
 
   struct WorkerEnd {
     std::string how;
     bool orderly = false;
-    Instant give_up;
+    Instant kill_at;      // whatever of it lives then is killed
+    Instant complain_at;  // it should be gone by now
   };
 
   void check_inventory();
+  void know_inventory();
+  void adopt_orphan(HostId host);
   void note(const RankReport& report);
   Status start(HostId host, const Bootstrap& bootstrap);
   void read_reply(HostId host);
@@ -75,7 +82,9 @@ class LocalLauncher final : public Launcher {
   void never_started(HostId host);
   void learn_pid(Worker& worker, std::int32_t pid);
   void watch_directly(HostId host);
+  void begin_telling(HostId host, WorkerEnd end);
   void tell_ended(HostId host, const WorkerEnd& end);
+  bool still_lives(HostId host, bool kill) const;
   void report_end(HostId host, const WorkerEnd& end);
 
   EventLoop& loop_;
@@ -84,10 +93,14 @@ class LocalLauncher final : public Launcher {
   LauncherHandlers handlers_;
   std::set<HostId> awaited_;  // told by the guard's hello, not described yet
   bool greeted_ = false;
-  bool inventory_told_ = false;
+  bool inventory_known_ = false;
+  std::set<HostId> to_adopt_;
+  std::set<HostId> to_destroy_;  // of an earlier supervisor's, once the guard has told which of them are there
   std::map<HostId, Instant> launched_at_;
+  std::map<HostId, std::uint64_t> launches_;  // how often, by this supervisor
   std::map<HostId, Pending> pending_;
   std::map<HostId, Worker> started_;  // by this supervisor or an earlier one
+  std::set<HostId> ending_;           // whose end will be told, once nothing of it lives
   bool guard_lost_ = false;
 };
 

@@ -9,7 +9,10 @@
 #include "supervisor/spec/build_mesh.h"
 #include "supervisor/spec/build_needs.h"
 #include "supervisor/spec/build_network.h"
+#include "supervisor/spec/build_shrink.h"
+#include "supervisor/spec/build_storage.h"
 #include "supervisor/spec/build_supervision.h"
+#include "supervisor/spec/build_workspace.h"
 #include "supervisor/spec/values.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -53,10 +56,12 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   job.directory = bases.directory;
   job.name = text_of(&root, "job").value_or("");
   job.launch = build_launch(root, bases, report);
+  job.workspace = build_workspace(root, bases, report);
   job.control = build_control(root, report);
   job.network = build_network(root, report);
+  job.supervisor_on = build_supervisor_on(root);
   const YamlNode* supervision = value_of(&root, "supervision");
-  job.supervision = build_supervision(supervision, Supervision{});
+  job.supervision = build_supervision(supervision, job.supervision);
   check_supervision(job.supervision, supervision, "supervision", report);
   job.start_timeout = duration_or(&root, "start_timeout", job.start_timeout);
   job.time_limit = duration_or(&root, "time_limit", job.time_limit);
@@ -64,6 +69,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   job.lifetime.idle = duration_or(lifetime, "idle", job.lifetime.idle);
   job.lifetime.max = duration_or(lifetime, "max", job.lifetime.max);
   job.logs.max_bytes = size_or(value_of(&root, "logs"), "max_size", job.logs.max_bytes);
+  job.storage = build_storage(root, report);
   const YamlNode* meshes = value_of(&root, "meshes");
   if (meshes == nullptr || !meshes->is(YamlNode::Kind::kMap)) return job;
   bool complete = true;
@@ -75,6 +81,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   }
   check_ranks(job, root, report);
   complete = complete && job.meshes.size() == meshes->items.size();
+  build_shrink(job, root, report);
   if (complete && build_links(job, *meshes, report)) {
     check_hosts_suffice(job, root, report);
     check_network(job, root, report);
@@ -84,26 +91,29 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
 }
 
 std::vector<std::string> notes_about(const JobSpec& job) {
-  bool restart = false;
-  bool reallocate = false;
-  for (const MeshSpec& mesh : job.meshes) {
-    restart = restart || mesh.supervision.restart.max != 0U;
-    reallocate = reallocate || mesh.supervision.reallocate.max != 0U;
-  }
   std::vector<std::string> notes;
-  if (restart) {
-    notes.emplace_back(
-        "supervision.restart.max: 4 acts as 0: this build cannot restart a gang yet, a failure ends the job");
+  const bool local = std::holds_alternative<LaunchLocal>(job.launch);
+  const bool tunnelled = !local && job.control.via == ControlVia::kSsh;
+  if (!job.control.address.empty() && (local || tunnelled)) {
+    notes.push_back(text("control.address: ", job.control.address, " is not used: ",
+                         local ? "virtual hosts are on this machine, and reach the supervisor at 127.0.0.1"
+                               : "by `control.via: ssh` hosts reach the supervisor through the SSH session"));
   }
-  if (reallocate) {
-    notes.emplace_back(
-        "supervision.reallocate.max: 4 acts as 0: this build cannot replace a host yet, losing one ends the job");
+  if (local && !job.network.interface.empty()) {
+    notes.push_back(text("network.interface: ", job.network.interface,
+                         " is not used: virtual hosts are on this machine, and reach each other by lo"));
   }
-  if (!job.control.address.empty() && std::holds_alternative<LaunchLocal>(job.launch)) {
-    notes.push_back(text("control.address: ", job.control.address,
-                         " is not used: virtual hosts are on this machine, and reach the supervisor at 127.0.0.1"));
+  if (local && job.control.via == ControlVia::kSsh) {
+    notes.emplace_back("control.via: ssh is not used: virtual hosts are on this machine, without SSH");
   }
-  notes.emplace_back("supervision.hang.action: report is off: this build cannot detect hangs yet");
+  if (local && job.supervisor_on == SupervisorPlace::kFirst) {
+    notes.emplace_back("supervisor.on: first is not used: virtual hosts are on this machine, and so is the supervisor");
+  }
+  if (job.supervised_elsewhere() && job.pool_size() > job.hosts_needed() + job.spares()) {
+    notes.push_back(text("supervisor.on: first: of the ", job.pool_size(),
+                         " hosts of the pool those beyond what is needed and spares take another's place while the job "
+                         "starts, and not after it: nobody is there to launch them"));
+  }
   return notes;
 }
 

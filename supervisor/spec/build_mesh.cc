@@ -49,7 +49,7 @@ class MeshBuilder {
     check_one_thing_to_run();
     build_program();
     build_env();
-    build_workdir(job.directory);
+    build_workdir(job);
     build_stop();
     mesh_.wrap = texts_of(&node_, "wrap");
     mesh_.setup = text_of(&node_, "setup").value_or("");
@@ -199,7 +199,20 @@ class MeshBuilder {
     }
   }
 
-  void build_workdir(const std::string& directory) {
+  // Where the tree lies, each host knows.
+  void build_workdir_in_tree(const YamlNode& workdir) {
+    const std::string below = std::filesystem::path(workdir.text).lexically_normal().string();
+    if (below != ".." && !below.starts_with("../")) {
+      if (below != "." && below != "./") mesh_.workdir = below;
+      return;
+    }
+    report_.error("E0319", workdir.place,
+                  {.message = text("`", path(), ".workdir` lies outside of the workspace"),
+                   .label = "counted from the workspace's folder",
+                   .help = "write a whole path, or let `workspace.path` name a folder that holds it"});
+  }
+
+  void build_workdir(const JobSpec& job) {
     const YamlNode* workdir = value_of(&node_, "workdir");
     if (workdir == nullptr || !workdir->is(YamlNode::Kind::kScalar) || workdir->text.empty()) return;
     if (workdir->text.starts_with('~')) {
@@ -215,7 +228,8 @@ class MeshBuilder {
       mesh_.workdir = workdir->text;
       return;
     }
-    const std::filesystem::path whole = std::filesystem::path(directory) / workdir->text;
+    if (job.workspace && !workdir->text.starts_with('/')) return build_workdir_in_tree(*workdir);
+    const std::filesystem::path whole = std::filesystem::path(job.directory) / workdir->text;
     mesh_.workdir = whole.lexically_normal().string();
   }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "supervisor/core/placement.h"
@@ -40,12 +42,22 @@ std::string counted(std::uint64_t count, std::string_view one) { return text(cou
 // Other machines would dial themselves.
 void check_reachable(const JobSpec& job, const YamlNode& root, Report& report) {
   if (!std::holds_alternative<LaunchSsh>(job.launch) || job.pool_size() < 2) return;
+  if (job.control.via == ControlVia::kSsh) return;  // it is not used, and notes say so
   if (numeric_address(job.control.address) != NumericAddress::kLoopback) return;
   report.error("E0314", value_of(value_of(&root, "control"), "address")->place,
                {.message = text("`control.address` is ", job.control.address, ", which on each of the ",
                                 job.pool_size(), " hosts means the host itself"),
                 .label = "is a loopback address",
-                .help = "write an address of this machine that the hosts reach, or `auto`"});
+                .help = text("write an address of ", job.supervised_elsewhere() ? "the first host" : "this machine",
+                             " that the hosts reach, or `auto`")});
+}
+
+void check_supervisor_on(const JobSpec& job, const YamlNode& root, Report& report) {
+  if (!job.supervised_elsewhere() || job.control.via != ControlVia::kSsh) return;
+  report.error("E0320", value_of(value_of(&root, "control"), "via")->place,
+               {.message = "`control.via: ssh` and `supervisor.on: first` exclude each other",
+                .label = "nothing is called back here",
+                .help = "leave `control.via` out, or write `supervisor: {on: here}`"});
 }
 
 // The most ports that ranks on one machine are given: theirs by `ports`, and one for each gang that begins there.
@@ -68,19 +80,41 @@ std::uint64_t ports_needed(const JobSpec& job) {
   return wanted.empty() ? 0 : *std::max_element(wanted.begin(), wanted.end());
 }
 
+// Which are not chosen for anybody.
+std::uint64_t fixed_within(const JobSpec& job, const PortSpan& span) {
+  std::set<std::uint16_t> fixed;
+  for (const MeshSpec& mesh : job.meshes) {
+    for (const PortSpec& port : mesh.ports) {
+      if (port.fixed && *port.fixed >= span.first && *port.fixed <= span.last) fixed.insert(*port.fixed);
+    }
+  }
+  return fixed.size();
+}
+
 void check_ports_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
   if (!job.network.ports) return;
-  const std::uint64_t have = job.network.ports->last - job.network.ports->first + 1U;
-  const std::uint64_t need = ports_needed(job);
-  if (have >= need) return;
-  constexpr std::uint64_t kPorts = 65'535;
-  const std::uint64_t first = std::min<std::uint64_t>(job.network.ports->first, kPorts - std::min(need, kPorts) + 1);
+  constexpr std::uint16_t kPorts = 65'535;
+  const std::uint64_t have =
+      job.network.ports->last - job.network.ports->first + 1U - fixed_within(job, *job.network.ports);
+  const std::uint64_t chosen = ports_needed(job);
+  if (have >= chosen) return;
+  // With room for all that are fixed, wherever they lie.
+  const std::uint64_t need = chosen + fixed_within(job, {.first = 1, .last = kPorts});
+  const std::uint64_t first =
+      std::min<std::uint64_t>(job.network.ports->first, kPorts - std::min<std::uint64_t>(need, kPorts) + 1);
   report.error(
       "E0315", value_of(value_of(&root, "network"), "ports")->place,
-      {.message = text("the ranks of one machine need ", counted(need, "port"), ", and `network.ports` has ", have),
+      {.message = text("the ranks of one machine need ", counted(chosen, "port"), ", and `network.ports` has ", have),
        .label = "one for each `ports` of a rank, and one for each gang",
        .help = need > kPorts ? "fewer ranks on one machine, or fewer of their `ports`, would work"
                              : text("`", first, "-", first + need - 1, "` would work")});
+}
+
+// Hosts behind others do not know whom to call, unless the supervisor is among them.
+bool lies_behind_others(const YamlNode& root) {
+  const YamlNode* jump = value_of(value_of(value_of(&root, "launch"), "ssh"), "jump");
+  const YamlNode* on = scalar_of(value_of(&root, "supervisor"), "on");
+  return jump != nullptr && !jump->items.empty() && (on == nullptr || on->text == "here");
 }
 
 }  // namespace
@@ -88,7 +122,10 @@ void check_ports_suffice(const JobSpec& job, const YamlNode& root, Report& repor
 ControlSpec build_control(const YamlNode& root, Report& report) {
   constexpr std::uint32_t kLeast = 2;  // one for beats and commands, one for what is large
   const YamlNode* control = value_of(&root, "control");
-  ControlSpec out{.address = "", .ports = ports_of(control)};
+  const YamlNode* via = scalar_of(control, "via");
+  ControlSpec out{.via = via != nullptr && via->text == "ssh" ? ControlVia::kSsh : ControlVia::kDirect,
+                  .address = "",
+                  .ports = ports_of(control)};
   if (out.ports && out.ports->last - out.ports->first + 1U < kLeast) {
     const YamlNode* ports = value_of(control, "ports");
     const std::uint32_t first = out.ports->first == 65'535 ? 65'534 : out.ports->first;
@@ -98,7 +135,10 @@ ControlSpec build_control(const YamlNode& root, Report& report) {
                   .help = text("`", first, "-", first + 1, "` would work")});
   }
   const YamlNode* address = scalar_of(control, "address");
-  if (address == nullptr || address->text == "auto") return out;
+  if (address == nullptr || address->text == "auto") {
+    if (via == nullptr && lies_behind_others(root)) out.via = ControlVia::kSsh;
+    return out;
+  }
   const NumericAddress kind = numeric_address(address->text);
   if (kind == NumericAddress::kNone || kind == NumericAddress::kUnspecified) {
     report.error("E0222", address->place,
@@ -109,6 +149,11 @@ ControlSpec build_control(const YamlNode& root, Report& report) {
   }
   out.address = address->text;
   return out;
+}
+
+SupervisorPlace build_supervisor_on(const YamlNode& root) {
+  const YamlNode* on = scalar_of(value_of(&root, "supervisor"), "on");
+  return on != nullptr && on->text == "first" ? SupervisorPlace::kFirst : SupervisorPlace::kHere;
 }
 
 NetworkSpec build_network(const YamlNode& root, Report& report) {
@@ -129,6 +174,7 @@ NetworkSpec build_network(const YamlNode& root, Report& report) {
 }
 
 void check_network(const JobSpec& job, const YamlNode& root, Report& report) {
+  check_supervisor_on(job, root, report);
   check_reachable(job, root, report);
   check_ports_suffice(job, root, report);
 }

@@ -1,10 +1,13 @@
 #include "supervisor/spec/build_supervision.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
+#include "supervisor/spec/build_hang.h"
 #include "supervisor/spec/scalar.h"
 #include "supervisor/spec/values.h"
 #include "transport/base/text.h"
@@ -39,6 +42,7 @@ Duration rounded_up(Duration least) {
 std::array<Timed, 4> raised(std::array<Timed, 4> times) {
   const Duration heartbeat = times[0].value;
   if (times[1].value <= heartbeat) times[1].value = heartbeat * 3;
+  if (times[2].value < heartbeat * 2) times[2].value = rounded_up(heartbeat * 2);
   for (std::size_t i = 2; i < times.size(); ++i) {
     if (times[i].value <= times[i - 1].value) times[i].value = rounded_up(times[i - 1].value + heartbeat);
   }
@@ -57,7 +61,8 @@ void check_order(const Supervision& s, const YamlNode* node, const std::string& 
   std::size_t bad = 0;
   while (bad + 1 < times.size() && times[bad].value < times[bad + 1].value) ++bad;
   const bool ordered = bad + 1 == times.size();
-  if (ordered && s.lease >= s.heartbeat * 3) return;
+  const bool short_lease = s.lease < s.heartbeat * 3;
+  if (ordered && !short_lease && s.lost_after >= s.heartbeat * 2) return;
   const std::array<Timed, 4> better = raised(times);
   std::vector<std::string> changes;
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -67,7 +72,7 @@ void check_order(const Supervision& s, const YamlNode* node, const std::string& 
   const std::string help = text(join(changes, " and "), " would work");
   // At the pair's written key, or at any that is written: it made the pair what it is.
   const std::size_t first = ordered ? 0 : bad;
-  const std::size_t second = ordered ? 3 : bad + 1;
+  const std::size_t second = !ordered ? bad + 1 : short_lease ? 3 : 2;
   const YamlKey* key = written(node, times[second].key);
   if (key == nullptr) key = written(node, times[first].key);
   for (const Timed& time : times) {
@@ -83,11 +88,17 @@ void check_order(const Supervision& s, const YamlNode* node, const std::string& 
         {.message = text("in `", path, "`, ", told(times[first]), " is not shorter than ", told(times[second])),
          .label = "heartbeat < suspect_after < lost_after < lease must hold",
          .help = help});
-  } else {
+  } else if (short_lease) {
     report.error("E0302", key->place,
                  {.message = text("in `", path, "`, ", told(times[3]), " is shorter than three heartbeats of ",
                                   write_duration(s.heartbeat)),
                   .label = "one lost packet would freeze healthy ranks",
+                  .help = help});
+  } else {
+    report.error("E0321", key->place,
+                 {.message = text("in `", path, "`, ", told(times[2]), " is shorter than two heartbeats of ",
+                                  write_duration(s.heartbeat)),
+                  .label = "one late heartbeat would cost a host",
                   .help = help});
   }
 }
@@ -122,7 +133,42 @@ std::uint32_t most_that_fit(const RestartPolicy& policy) {
   return low;
 }
 
+bool check_backoff(const RestartPolicy& policy, const YamlNode* node, const std::string& path, Report& report) {
+  const YamlKey* key = written(node, "backoff");
+  if (key == nullptr) key = written(node, "backoff_max");
+  if (key == nullptr || policy.backoff <= policy.backoff_max) return true;
+  report.error("E0322", key->place,
+               {.message = text("in `", path, ".restart`, `backoff` (", write_duration(policy.backoff),
+                                ") is longer than `backoff_max` (", write_duration(policy.backoff_max), ")"),
+                .label = "backoff <= backoff_max must hold",
+                .help = text("`backoff_max: ", write_duration(policy.backoff),
+                             "` would work, and so would `backoff: ", write_duration(policy.backoff_max), "`")});
+  return false;
+}
+
+// One lost host after another: each is given up, and replaced at the end of its lease.
+void check_reallocate(const Supervision& s, const YamlNode* node, const std::string& path, Report& report) {
+  const YamlKey* key = written(node, "window");
+  if (key == nullptr) key = written(node, "max");
+  const std::optional<std::uint32_t> max = s.reallocate.max;
+  if (key == nullptr || !max || *max == 0) return;
+  const Duration window = s.reallocate.window;
+  const std::int64_t fit = window.count_nanoseconds() / s.lease.count_nanoseconds();
+  if (*max <= fit) return;
+  constexpr std::int64_t kMostLeases = 1'000;  // nobody would want a longer window
+  std::string help = text("`max: ", fit, "` would work");
+  if (*max <= kMostLeases) {
+    help = text("`window: ", write_duration(rounded_up(s.lease * *max)), "` would work, and so would `max: ", fit, "`");
+  }
+  report.error("E0323", key->place,
+               {.message = text("in `", path, ".reallocate`, ", *max, " replacements of hosts, each after a lease of ",
+                                write_duration(s.lease), ", do not fit into the window of ", write_duration(window)),
+                .label = "old ones would be forgotten before the last",
+                .help = std::move(help)});
+}
+
 void check_restart(const RestartPolicy& policy, const YamlNode* node, const std::string& path, Report& report) {
+  if (!check_backoff(policy, node, path, report)) return;
   const YamlKey* key = nullptr;
   for (const std::string_view candidate : {"window", "max", "backoff", "backoff_max", "jitter"}) {
     if (key == nullptr) key = written(node, candidate);
@@ -155,6 +201,15 @@ void check_orphan(const Supervision& s, const YamlNode* node, const std::string&
                 .help = "`reallocate: {max: 0}` would work, and so would `orphan: hold`"});
 }
 
+int peer_signal(const YamlNode* map, int fallback) {
+  const auto word = text_of(map, "signal");
+  if (word == "HUP") return SIGHUP;
+  if (word == "USR1") return SIGUSR1;
+  if (word == "USR2") return SIGUSR2;
+  if (word == "WINCH") return SIGWINCH;
+  return fallback;
+}
+
 OrphanPolicy orphan_of(const YamlNode* node, OrphanPolicy fallback) {
   const auto word = text_of(node, "orphan");
   if (word == "hold") return OrphanPolicy::kHold;
@@ -171,6 +226,7 @@ Supervision build_supervision(const YamlNode* node, const Supervision& base) {
   s.suspect_after = duration_or(node, "suspect_after", base.suspect_after);
   s.lost_after = duration_or(node, "lost_after", base.lost_after);
   s.lease = duration_or(node, "lease", base.lease);
+  s.hang = build_hang(value_of(node, "hang"), base.hang);
   const YamlNode* restart = value_of(node, "restart");
   s.restart.max = budget(restart, base.restart.max);
   s.restart.window = duration_or(restart, "window", base.restart.window);
@@ -187,6 +243,7 @@ Supervision build_supervision(const YamlNode* node, const Supervision& base) {
       s.fatal_exit_codes.push_back(static_cast<int>(parse_integer(code).value.value_or(1)));
     }
   }
+  s.on_peer_lost = peer_signal(value_of(node, "on_peer_lost"), base.on_peer_lost);
   s.orphan = orphan_of(node, base.orphan);
   s.orphan_ttl = duration_or(node, "orphan_ttl", base.orphan_ttl);
   return s;
@@ -196,6 +253,7 @@ void check_supervision(const Supervision& supervision, const YamlNode* node, con
   if (node == nullptr || !node->is(YamlNode::Kind::kMap)) return;
   check_order(supervision, node, path, report);
   check_restart(supervision.restart, value_of(node, "restart"), path, report);
+  check_reallocate(supervision, value_of(node, "reallocate"), path, report);
   check_orphan(supervision, node, path, report);
 }
 

@@ -34,7 +34,8 @@ constexpr ErrorDoc kErrors[] = {
      "Lines that start with % at the front of the file (%YAML, %TAG) are refused: a spec needs none."},
     {"E0012", "too many values or errors", "A spec has at most 20,000 values, and the first 100 errors are shown."},
     {"E0013", "the file cannot be read",
-     "The path must name a regular file that you may read. A pipe or a device is refused: it may never end."},
+     "The path must name a regular file that you may read. A pipe or a device is refused: it may never end. `-` reads "
+     "standard input to its end, which must not be a terminal."},
     {"E0014", "a single value is too long",
      "A text, a comment, or a list or map in brackets has at most 128 KiB: a YAML parser holds all of it in memory, "
      "hundreds of "
@@ -86,8 +87,9 @@ constexpr ErrorDoc kErrors[] = {
      "`per_host` lists the innermost dimensions that share a host, in the order of `dims`: ranks of one host are "
      "neighbours."},
     {"E0215", "a reference that names nothing",
-     "$(self.rank), $(self.local_rank), $(self.host), $(self.host_name), $(self.port.NAME), $(mesh.MESH.host), "
-     "$(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) are expanded in `program`, `wrap`, `env` and "
+     "$(self.rank), $(self.local_rank), $(self.node_rank), $(self.host), $(self.host_name), $(self.port.NAME), "
+     "$(mesh.MESH.host), $(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) are expanded in `program`, "
+     "`wrap`, `env` and "
      "`workdir`; `host` is the address that others reach it by, and what is said of a mesh is said of its rank 0. "
      "A port that is `auto` is chosen when its mesh starts, so whoever names it must start later: by `depends_on`, "
      "or because that mesh is a sidecar. Any other `$(...)` is left to the program."},
@@ -119,6 +121,9 @@ constexpr ErrorDoc kErrors[] = {
     {"E0223", "not the name of an interface",
      "Interfaces have names such as `ib0` or `eth1`, of at most 15 characters. The name must be the same on all "
      "hosts."},
+    {"E0224", "no such workspace",
+     "`workspace.path` must name a folder on the machine where the job is started, and its files must be readable "
+     "there."},
     {"E0301", "times out of order",
      "`heartbeat < suspect_after < lost_after < lease` must hold: a host is suspected before it is given up, and given "
      "up "
@@ -137,9 +142,8 @@ constexpr ErrorDoc kErrors[] = {
     {"E0306", "too many ranks", "A job has at most 65,536 ranks."},
     {"E0307", "too many hosts", "A job has at most 1,000 hosts."},
     {"E0308", "ranks that do not spread evenly",
-     "The ranks of `-n` are spread evenly over the hosts of `-H`, and hosts that say how many they take (`a:4,b:4`) "
-     "say "
-     "the same "
+     "The ranks of `-n` are spread evenly over the hosts of `-H`, else of `--launch`, and hosts that say how many they "
+     "take (`a:4,b:4`) say the same "
      "number. Anything else takes a spec with several meshes."},
     {"E0309", "meshes in a ring",
      "A mesh starts when those of its `depends_on` are ready, and `hosts: {like: MESH}` takes the hosts of another "
@@ -162,6 +166,37 @@ constexpr ErrorDoc kErrors[] = {
      "`network.ports` must hold all ports that the ranks of one machine are given at a time: theirs by `ports`, and "
      "the "
      "MASTER_PORT of each gang that begins there. Virtual hosts are one machine."},
+    {"E0316", "`auto` cannot be counted",
+     "A dimension that is `auto` has as many ranks as a host has GPUs: of virtual hosts those of this machine that "
+     "CUDA_VISIBLE_DEVICES leaves, divided by the hosts that the meshes need. One dimension of a mesh can be that, and "
+     "none that is spread over hosts. Hosts elsewhere are not asked before the job starts: write their number."},
+    {"E0317", "too large a workspace",
+     "Every host gets a copy of all files of the workspace but those that .gitignore, .monarchignore and "
+     "`workspace.exclude` name. Data belongs on a storage that the hosts share; what is named as largest is mostly "
+     "what nobody meant to send."},
+    {"E0318", "a folder of storage is not absolute",
+     "What a job relies on is looked for on each host, where a relative path would begin in another place."},
+    {"E0319", "outside of the workspace",
+     "Each host has a copy of the workspace and of nothing around it, so a `workdir` that is no whole path must lie in "
+     "it."},
+    {"E0320", "two ways around a blocked call",
+     "`control: {via: ssh}` leads the hosts' connections through the SSH sessions of the machine that started the job, "
+     "and `supervisor: {on: first}` needs none of them: hosts call the first one. Both are answers to the same "
+     "trouble; take one."},
+    {"E0321", "a host is given up too early",
+     "A host that was not heard for `lost_after` is given up, and its ranks are started elsewhere. Shorter than two "
+     "heartbeats, a single late one would cost a healthy host."},
+    {"E0322", "the back-off is longer than its limit",
+     "The wait before a restart starts with `backoff`, doubles each time, and does not grow beyond `backoff_max`."},
+    {"E0323", "the replacements do not fit the window",
+     "A host that fell silent is replaced at the end of its lease. If `max` replacements, one after another, take "
+     "longer than `window`, the oldest is forgotten before the last is made, and the budget never ends a job whose "
+     "hosts keep failing."},
+    {"E0324", "not the dimension of the gangs",
+     "To shrink is to park whole gangs, so `shrink.along` is the dimension that `gang` names, or the innermost one "
+     "where each rank is a gang of its own. A mesh that is a single gang cannot shrink."},
+    {"E0325", "more gangs than there are",
+     "`shrink.min` is the number of gangs below which the job fails; the mesh has at least as many."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "
@@ -192,6 +227,14 @@ constexpr ErrorDoc kErrors[] = {
     {"E0909", "the job could not be started",
      "The journal could not be written, another supervisor holds the job, or hosts could not be started in time. "
      "`supervisor.log` in the job's folder has the details. Exit code 69, 74 or 75."},
+    {"E0910", "a job on another machine that cannot be looked at",
+     "The supervisor of this job lives on one of its hosts, and the command that looks at it runs there, over SSH. The "
+     "message has the host, the phase and what was answered; the job itself goes on meanwhile. Exit code 69; 3 where "
+     "the "
+     "host's key was refused; 70 where it said what no monarch says."},
+    {"E0911", "what the spec names cannot be used",
+     "The spec is right in itself; a file that it names, such as launch.ssh.config, or a port of control.ports is not "
+     "what a job can begin with. Exit code 2."},
     {"E0920", "not a selector",
      "Ranks are selected by --mesh, --at, --rank, --host and --generation. Coordinates are written as "
      "`--at replica=2,gpu=0:4`, ranks and generations as `3,7-9`, hosts as `node[05-07]`."},
@@ -217,6 +260,17 @@ constexpr ErrorDoc kErrors[] = {
      "rm` "
      "goes on from there."},
     {"E0927", "no completion for this shell", "Command lines can be completed in bash, zsh and fish."},
+    {"E0928", "the supervisor does not do that",
+     "What was asked of a job's recovery cannot be done as it is now: nothing that is meant runs, the job is stopping, "
+     "or "
+     "no other host is left that could hold the ranks of a host that is drained with --now, or no replacement is left "
+     "in the budget. The message says which."},
+    {"E0929", "no stack could be taken",
+     "`monarch stacks` lets a debugger look at the ranks on each of their hosts: py-spy, eu-stack (elfutils) or gdb, "
+     "found in the "
+     "PATH there. It needs one, the kernel's leave (kernel.yama.ptrace_scope at most 1; in a container "
+     "CAP_SYS_PTRACE), and time: "
+     "`--timeout`. `monarch doctor` with the spec says where the kernel forbids it."},
     {"E0930", "nothing to explain",
      "`monarch explain` takes the path of a key, as in `supervision.lease` or `meshes.trainer.gang`, or the id of an "
      "error. With a spec, what the path names must be there."},

@@ -187,21 +187,20 @@ YamlNode tree_of(Setting setting) {
   return node;
 }
 
-std::optional<YamlNode> read_launch(const LaunchFlag& launch, Report& report, std::uint32_t number) {
-  const FlagText& flag = launch.flag;
+std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::uint32_t number) {
   const std::string_view value = std::string_view(flag.text).substr(flag.begin);
   const std::size_t colon = std::min(value.find(':'), value.size());
   const std::string launcher(value.substr(0, colon));
   const Place place = at(flag.begin, value.size(), number);
-  const bool ssh = launcher == "ssh" && is_taken("launch.ssh", launch.unbuilt);
-  if (!ssh && (launcher == "ssh" || launcher == "slurm")) {
-    report.error("E0401", place,
-                 {.message = text("this build cannot do that yet: `--launch ", launcher, "`"),
-                  .label = text("`", launcher, "` is not built"),
-                  .help = "`--launch local:8` runs it on 8 virtual hosts of this machine"});
+  if (launcher == "slurm") {
+    report.error(
+        "E0401", place,
+        {.message = "this build cannot do that yet: `--launch slurm`",
+         .label = "`slurm` is not built",
+         .help = "`--launch local:8` runs it on 8 virtual hosts of this machine, `--launch ssh:HOSTS` on others"});
     return std::nullopt;
   }
-  if (ssh && colon == value.size()) {
+  if (launcher == "ssh" && colon == value.size()) {
     report.error(
         "E0101", place,
         {.message = "`--launch ssh` names no hosts",
@@ -209,13 +208,11 @@ std::optional<YamlNode> read_launch(const LaunchFlag& launch, Report& report, st
          .help = "`--launch 'ssh:node[01-04]'` runs it on these; `--set launch.ssh.hosts=` changes them alone"});
     return std::nullopt;
   }
-  if (launcher != "local" && !ssh) {
+  if (launcher != "local" && launcher != "ssh") {
     const auto near = nearest(launcher, {"local", "slurm", "ssh"});
     report.error("E0205", place,
                  {.message = text("`--launch` cannot be `", value, "`"),
-                  .label = is_taken("launch.ssh", launch.unbuilt)
-                               ? "local, local:N for N virtual hosts of this machine, or ssh:HOSTS"
-                               : "local, or local:N for N virtual hosts of this machine",
+                  .label = "local, local:N for N virtual hosts of this machine, or ssh:HOSTS",
                   .help = near ? text("did you mean `", *near, "`?") : ""});
     return std::nullopt;
   }

@@ -37,12 +37,8 @@ std::optional<Setting> read_setting(const FlagText& flag, Report& report, std::u
 bool reaches(const YamlNode& root, const Setting& setting, Report& report);
 YamlNode tree_of(Setting setting);
 
-struct LaunchFlag {
-  const FlagText& flag;
-  UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
-};
 // "local", "local:8" or "ssh:node[01-20]".
-std::optional<YamlNode> read_launch(const LaunchFlag& launch, Report& report, std::uint32_t number);
+std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::uint32_t number);
 
 // Arguments as they are shown: "-- --epochs 3", each in quotes where a shell would need them.
 FlagText arguments_text(const std::vector<std::string>& arguments);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/network_names.h"
 #include "supervisor/spec/source_text.h"
 #include "transport/base/text.h"
 
@@ -86,6 +87,13 @@ YamlNode read_hosts_file(std::string_view text_of_it, Report& report, std::uint3
     const std::vector<Word> words = words_of(text_of_it.substr(0, end), ++line_number, number);
     text_of_it.remove_prefix(std::min(end + 1, text_of_it.size()));
     if (words.empty()) continue;
+    if (words[0].text.find(':') != std::string::npos && numeric_address(words[0].text) != NumericAddress::kNone) {
+      report.error("E0208", words[0].place,
+                   {.message = "a file of hosts begins each line with the name of a host, not with its address",
+                    .label = "an address of IPv6 is no name",
+                    .help = text("did you mean `gpu1 address=", words[0].text, "`?")});
+      continue;
+    }
     YamlNode name = scalar_at(words[0].text, words[0].place);
     if (words.size() == 1) {
       list.items.push_back(std::move(name));

@@ -38,12 +38,18 @@ constexpr KeyHelp kHelp[] = {
     {"launch.ssh.user", "alice"},
     {"launch.ssh.port", "2222"},
     {"launch.ssh.identity", "~/.ssh/cluster",
-     "Tried after the keys of the agent. Relative paths start from the spec's folder. There are no passwords."},
+     "Tried first, by ssh-agent if that has its key, else from the file; the agent's other keys come after it. "
+     "Where nothing is written, ~/.ssh/id_ecdsa and ~/.ssh/id_rsa are tried as well, as ssh does. Relative paths start "
+     "from the spec's folder. There are no passwords."},
     {"launch.ssh.known_hosts", "~/.ssh/cluster_hosts"},
-    {"launch.ssh.config", "~/.ssh/config"},
+    {"launch.ssh.config", "~/.ssh/config",
+     "HostName, User, Port, IdentityFile, IdentitiesOnly, UserKnownHostsFile, ProxyJump and Include are read, and "
+     "other "
+     "keywords are passed over; what the spec says of a host counts first. Match (but for Match all), and ProxyCommand "
+     "for a host of the job, are refused."},
     {"launch.ssh.jump", "[login1]",
      "Each is HOST, USER@HOST or USER@HOST:PORT; the first is dialled from here, each next one through those before "
-     "it."},
+     "it. Hosts behind them do not know whom to call back: unless control says something else, control.via is ssh."},
     {"launch.ssh.connect_timeout", "30s"},
     {"launch.ssh.parallel", "16"},
     {"launch.ssh.worker", "/opt/monarch/bin/monarch-worker"},
@@ -62,21 +68,44 @@ constexpr KeyHelp kHelp[] = {
     {"launch.slurm.on_preempt", "requeue"},
     {"launch.slurm.warn", "5m"},
     {"network", "{interface: ib0}"},
-    {"network.interface", "ib0"},
-    {"network.ports", "20000-20999"},
+    {"network.interface", "ib0",
+     "Each host's address on it is what other hosts get as MASTER_ADDR and `$(mesh.M.host)`; ranks get its name as "
+     "NCCL_SOCKET_IFNAME and "
+     "GLOO_SOCKET_IFNAME unless `env` says otherwise. A host without it does not start, says which it has, and is "
+     "replaced like any other. By default it is the "
+     "address by which a host reaches the supervisor, and the libraries look for an interface themselves."},
+    {"network.ports", "20000-20999",
+     "MASTER_PORT and the ports of a mesh that are `auto` are out of these, on each host, in turn. Ports that a mesh "
+     "fixes are left out."},
     {"control", "{via: ssh}"},
     {"control.address", "10.0.0.1"},
     {"control.ports", "21000-21001"},
-    {"control.via", "ssh"},
+    {"control.via", "ssh",
+     "Each worker dials a port of its own host's loopback, which sshd there leads back through the session that "
+     "launched it; the session "
+     "then stays open, one for each host of the job, beyond `launch.ssh.parallel`. It needs an sshd that allows it "
+     "(AllowTcpForwarding). A session that breaks is opened again with the same ports; a host that is not heard for "
+     "`lost_after` is "
+     "lost as ever. Where the connection has less than some 3 Mbit/s, much output can delay heartbeats. Hosts behind "
+     "launch.ssh.jump are reached so where neither this nor control.address is written."},
     {"supervisor", "{on: first}"},
-    {"supervisor.on", "first"},
+    {"supervisor.on", "first",
+     "With `first`, for `launch: ssh`, the supervisor lives on the first host of the pool, and hosts call it there: "
+     "this "
+     "machine may be where nothing reaches it, and may go once the job runs. What `monarch` needs is copied there, "
+     "beside the workers' cache; that host needs the C library of this one or a later one. Hosts are launched by this "
+     "machine, which has the keys, during the start alone: a host that does not start is replaced as ever, one that is "
+     "lost later is not. Ranks begin with the login environment of their host; `env_pass` and `$(env.NAME)` are of "
+     "this "
+     "shell. No other host can take the first one's place: if it cannot be reached, the job does not start."},
     {"meshes", "{trainer: {dims: {host: 2, gpu: 8}, program: [python3, train.py]}}",
      "A mesh is an array of ranks that run the same program. A job has at least one; each gets hosts of its own, "
      "unless it "
      "says `hosts: {like: MESH}`."},
     {"meshes.*.dims", "{replica: 2, host: 4, gpu: 8}",
      "The first dimension is the outermost. MONARCH_RANK is the row-major index over all of them; MONARCH_RANK_GPU and "
-     "MONARCH_SIZE_GPU tell the coordinate and the size of the dimension `gpu`."},
+     "MONARCH_SIZE_GPU tell the coordinate and the size of the dimension `gpu`. `auto` is the number of GPUs that a "
+     "virtual host has: those of this machine, divided by the hosts that the meshes need; the job keeps that number."},
     {"meshes.*.per_host", "[gpu]",
      "Ranks of one host are neighbours, so these are the last dimensions, in the order of `dims`. `[]` puts every rank "
      "on a "
@@ -105,13 +134,16 @@ constexpr KeyHelp kHelp[] = {
      "not the job's."},
     {"meshes.*.env", "{NCCL_DEBUG: WARN}",
      "They come on top of the environment of the launcher and of `setup`. What monarch itself tells each rank (RANK, "
-     "MASTER_ADDR, MONARCH_...) cannot be set. $(self.rank), $(self.local_rank), $(self.host), $(self.host_name), "
-     "$(self.port.NAME), $(mesh.MESH.host), $(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) are "
+     "MASTER_ADDR, MONARCH_...) cannot be set. $(self.rank), $(self.local_rank) and $(self.node_rank) (as LOCAL_RANK "
+     "and NODE_RANK), "
+     "$(self.host), $(self.host_name), $(self.port.NAME), $(mesh.MESH.host), $(mesh.MESH.host_name), "
+     "$(mesh.MESH.port.NAME) and $(env.NAME) are "
      "expanded here and in `program`, `wrap` and `workdir`; what is said of a mesh is said of its rank 0, `host` is a "
      "numeric address, and any other $(...) is left alone. CUDA_VISIBLE_DEVICES written here wins over `resources`."},
     {"meshes.*.env_pass", "[HF_TOKEN, \"WANDB_*\"]",
      "Only names are written down anywhere; the values are handed to the ranks and never to the journal or a log."},
-    {"meshes.*.workdir", "runs/a"},
+    {"meshes.*.workdir", "runs/a",
+     "With a `workspace` it is counted from that, and lies in the tree that each host has of it."},
     {"meshes.*.setup", "\"module load cuda; . venv/bin/activate\"",
      "Run by the first rank of the mesh that may start on a host, once per host and mesh, in its working directory; "
      "the "
@@ -132,7 +164,8 @@ constexpr KeyHelp kHelp[] = {
     {"meshes.*.ports", "{http: auto}",
      "`auto` gives each rank a port of its own, which its host keeps free until the program is executed. A number is "
      "that "
-     "port, for one rank on a machine; where another program or job has it the job does not start, and says which. The "
+     "port, for one rank on a machine; where another program or job has it another host takes its place, or the job "
+     "does not start, and says which. The "
      "rank "
      "has MONARCH_PORT_HTTP; $(self.port.http) in `program` and `env` is its own, $(mesh.MESH.port.http) that of rank "
      "0 of "
@@ -140,7 +173,8 @@ constexpr KeyHelp kHelp[] = {
     {"meshes.*.resources", "{gpus: 1, cpus: 8, bind: numa}",
      "Of each rank. Ranks and meshes on one host get different ones, in order, and virtual hosts divide what their "
      "machine "
-     "has. Where a host has too few the job ends with exit code 69, and says how many are missing; so does `monarch "
+     "has. A host that has too few is replaced by one that is left; without one the job ends with exit code 69, and "
+     "says how many are missing; so does `monarch "
      "doctor "
      "SPEC`, beforehand."},
     {"meshes.*.resources.gpus", "1",
@@ -181,10 +215,19 @@ constexpr KeyHelp kHelp[] = {
     {"controller.entry", "drive"},
     {"controller.args", "{steps: 100}"},
     {"controller.host", "first"},
-    {"workspace", "{path: ., exclude: [\"*.ckpt\"]}"},
-    {"workspace.path", "src"},
-    {"workspace.exclude", "[\"*.ckpt\", data]"},
-    {"workspace.max_size", "100MiB"},
+    {"workspace", "{path: ., exclude: [\"*.ckpt\"]}",
+     "It is read once, when the job starts, and all its hosts get what was read then, also those that take another's "
+     "place later; what is edited meanwhile is the next job's. Only contents that a host lacks are sent, and its ranks "
+     "start in a copy of their own, which is removed with the job. Virtual hosts use the folder where it is."},
+    {"workspace.path", "src",
+     "Counted from the spec's folder; `~/` is the home of whoever starts the job. Sockets, devices, and links that "
+     "lead out of the folder cannot be copied, and are left out by name."},
+    {"workspace.exclude", "[\"*.ckpt\", data]",
+     "What .gitignore files in the folder and below leave out is left out, as git reads them, and so are every .git "
+     "and .ssh; "
+     ".monarchignore files say the same afterwards, and may take in again with `!` what git leaves out. This list "
+     "counts before both, from the workspace's folder."},
+    {"workspace.max_size", "100MiB", "The error names the ten largest files. Nothing is copied to virtual hosts."},
     {"storage", "[{path: /data/ckpt, shared: true}]"},
     {"storage.[].path", "/data/ckpt"},
     {"storage.[].shared", "true"},
@@ -224,16 +267,27 @@ constexpr KeyHelp kHelp[] = {
      "it leaves out is taken from the top level."},
     {"supervision.heartbeat", "500ms"},
     {"supervision.suspect_after", "4s", "Nothing is killed on suspicion: it ends with the next heartbeat."},
-    {"supervision.lost_after", "5500ms"},
+    {"supervision.lost_after", "5500ms",
+     "A supervisor that is slow itself, or that was stopped, gives every host more time, 30s at most. When two hosts "
+     "fall silent together, or 40 % of all where that is more, nobody is given up for twice the lease: of one, two or "
+     "three hosts, one that falls silent alone is lost as ever."},
     {"supervision.lease", "10s",
      "Each answer to a heartbeat renews the lease, counted from when the heartbeat was sent. At its end a host does "
      "with its "
      "ranks what `orphan` says, without being told: so a host that was cut off can be replaced, and no rank ever runs "
      "twice."},
     {"supervision.hang", "{action: restart, phases: {step: 5m}}"},
-    {"supervision.hang.action", "restart"},
+    {"supervision.hang.action", "restart",
+     "A restart follows only where the time of the phase is written in figures, or where a rank was stopped by a "
+     "signal "
+     "(3s), frozen (5s) or in one uninterruptible wait (10s); what is `auto` is reported. A rank that a debugger holds "
+     "is "
+     "never killed, nor is its gang, and neither is one that `monarch signal STOP` or `monarch hold` stopped."},
     {"supervision.hang.phases", "{init: 20m, step: 5m}",
-     "A deadline arms when a rank first reports a step or a phase. A program that never does has none."},
+     "A deadline arms when a rank first reports a step or a phase. A program that never does has none. It is the time "
+     "without a word of the rank, WATCHDOG=1 included. auto: ten times the longest that was seen, 2m at least; before "
+     "any "
+     "was seen, what `init` has."},
     {"supervision.hang.phases.init", "20m"},
     {"supervision.hang.phases.step", "5m"},
     {"supervision.hang.phases.checkpoint", "1h"},

@@ -6,6 +6,7 @@
 
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/names.h"
+#include "supervisor/spec/network_names.h"
 #include "supervisor/spec/source_text.h"
 #include "supervisor/spec/yaml_writer.h"
 #include "transport/base/limits.h"
@@ -26,6 +27,24 @@ void put(YamlNode& map, std::string key, YamlNode value) {
 }
 
 std::string_view value_of(const FlagText& flag) { return std::string_view(flag.text).substr(flag.begin); }
+
+// A colon and brackets mean something else there, and a host's name stands in paths and marks.
+std::string host_list_help(std::string_view list) {
+  for (std::string_view rest = list; !rest.empty();) {
+    std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(item.size() + 1, rest.size()));
+    if (item.starts_with('[')) item = item.substr(1, item.find(']') - 1);
+    if (item.find(':') == std::string_view::npos || numeric_address(item) == NumericAddress::kNone) continue;
+    return text(
+        "an IPv6 address is the address of a host, not its name: write a spec with `launch: {ssh: {hosts: [{name: "
+        "gpu1, address: \"",
+        item, "\"}]}}`");
+  }
+  if (list.find('@') != std::string_view::npos) {
+    return "write the names alone, and the user as `--set launch.ssh.user=alice`";
+  }
+  return "write `-H a,b`, `-H node[01-20]` or `-H a:4,b:4`";
+}
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -49,13 +68,17 @@ class ShapeReader {
   std::optional<Shape> read() {
     const std::optional<std::uint32_t> size = read_size();
     if (line_.size && !size) return std::nullopt;
-    if (!line_.hosts) return Shape{.hosts = {}, .per_host = size.value_or(1)};
+    if (!line_.hosts) {
+      std::vector<HostSlots> launched = hosts_of_launch();
+      if (launched.size() > size.value_or(1)) launched.resize(size.value_or(1));
+      return launched.empty() ? Shape{.hosts = {}, .per_host = size.value_or(1)} : spread(launched, size);
+    }
     auto hosts = expand_slot_list(value_of(*line_.hosts));
     if (!hosts.ok()) {
       return refuse("E0208", whole(*line_.hosts, 1),
                     {.message = "`-H` is not a list of hosts",
                      .label = hosts.error().message,
-                     .help = "write `-H a,b`, `-H node[01-20]` or `-H a:4,b:4`"});
+                     .help = host_list_help(value_of(*line_.hosts))});
     }
     if (hosts->size() > limits::kHostsPerJob) {
       return refuse("E0307", whole(*line_.hosts, 1),
@@ -79,6 +102,25 @@ class ShapeReader {
                    .label = text("from 1 to ", limits::kRanksPerJob),
                    .help = "`-n 4` starts four"});
     return std::nullopt;
+  }
+
+  // None where it names no number of them; what is wrong with it is found by whoever reads the spec.
+  std::vector<HostSlots> hosts_of_launch() const {
+    if (!line_.launch) return {};
+    const std::string_view value = value_of(*line_.launch);
+    if (value.starts_with("ssh:")) {
+      const auto names = expand_hostlist(value.substr(4));
+      std::vector<HostSlots> hosts;
+      if (!names.ok()) return hosts;
+      for (const std::string& name : *names) hosts.push_back({.name = name, .slots = std::nullopt});
+      return hosts;
+    }
+    if (!value.starts_with("local:")) return {};
+    const std::string_view digits = value.substr(6);
+    std::uint32_t count = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+    const bool whole = error == std::errc() && end == digits.data() + digits.size();
+    return std::vector<HostSlots>(whole ? std::min<std::uint32_t>(count, limits::kHostsPerJob) : 0);
   }
 
   std::optional<Shape> spread(const std::vector<HostSlots>& hosts, std::optional<std::uint32_t> size) {
@@ -145,17 +187,7 @@ void check_program(const std::vector<std::string>& program, Report& report) {
 bool needs_ssh(const ProgramLine& line, const Shape& shape) {
   const bool here = shape.hosts.empty() || shape.hosts == std::vector<std::string>{"localhost"} ||
                     shape.hosts == std::vector<std::string>{line.own_name};
-  return !here && !line.launched;
-}
-
-void check_reach(const ProgramLine& line, const Shape& shape, Report& report) {
-  if (!needs_ssh(line, shape) || is_taken("launch.ssh", line.unbuilt)) return;
-  const std::string_view list = value_of(*line.hosts);
-  report.error("E0401",
-               {1, static_cast<std::uint32_t>(line.hosts->begin + 1), static_cast<std::uint32_t>(list.size()), 1},
-               {.message = "this build cannot do that yet: ranks on other machines",
-                .label = "needs SSH, which is not built",
-                .help = "`--launch local` runs them on virtual hosts of this machine"});
+  return !here && !line.launch;
 }
 
 std::string spec_text(const ProgramLine& line, const Shape& shape) {
@@ -203,7 +235,6 @@ std::variant<SpecSource, SpecOutcome> spec_of_program(const ProgramLine& line) {
   for (const SpecText& source : outcome.sources) (void)report.add_source(source.name, source.text);
   check_program(line.program, report);
   const std::optional<Shape> shape = ShapeReader(line, report).read();
-  if (shape) check_reach(line, *shape, report);
   outcome.diagnostics = report.diagnostics();
   if (report.failed()) return outcome;
   return SpecSource{.name = "command line", .text = spec_text(line, *shape), .directory = line.directory};

@@ -15,15 +15,14 @@ namespace monarch {
 
 struct ProgramLine {
   std::vector<std::string> program;
-  std::optional<FlagText> size;   // "-n 8": all ranks together
-  std::optional<FlagText> hosts;  // "-H a,b" or "-H a:4,b:4"
-  bool launched = false;          // --launch says where they run
-  std::string own_name;           // of this machine
-  std::string directory;          // absolute; the working directory
-  UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
+  std::optional<FlagText> size;    // "-n 8": all ranks together
+  std::optional<FlagText> hosts;   // "-H a,b" or "-H a:4,b:4"
+  std::optional<FlagText> launch;  // --launch says where they run
+  std::string own_name;            // of this machine
+  std::string directory;           // absolute; the working directory
 };
 
-// Its one mesh is `main`; its ranks are spread evenly over the hosts. Or what is wrong with the flags.
+// Its one mesh is `main`; its ranks are spread evenly over the hosts, without -H over those of --launch. Or what is wrong with the flags.
 std::variant<SpecSource, SpecOutcome> spec_of_program(const ProgramLine& line);
 
 // "train" of [/usr/bin/python3, train.py].

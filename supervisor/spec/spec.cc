@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/spec/auto_dims.h"
 #include "supervisor/spec/build.h"
 #include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/check.h"
@@ -39,13 +40,13 @@ std::vector<SpecText> texts_of(const SpecParts& parts) {
 // Reads the parts in their order and lays each over what is there. Nothing: a part could not be read, and that is reported.
 class Merger {
  public:
-  Merger(const SpecParts& parts, const std::vector<SpecText>& texts, UnbuiltKeys unbuilt, Report& report)
-      : parts_(parts), texts_(texts), unbuilt_(unbuilt), report_(report) {}
+  Merger(const SpecParts& parts, const std::vector<SpecText>& texts, Report& report)
+      : parts_(parts), texts_(texts), report_(report) {}
 
   std::optional<YamlNode> merge() {
     for (std::size_t i = 0; i < parts_.files.size(); ++i) take_file(read_yaml(texts_[next_].text, report_, next_));
     for (const FlagText& setting : parts_.settings) take_setting(read_setting(setting, report_, next_));
-    if (parts_.launch) take_launch(read_launch({.flag = *parts_.launch, .unbuilt = unbuilt_}, report_, next_));
+    if (parts_.launch) take_launch(read_launch(*parts_.launch, report_, next_));
     if (parts_.arguments && root_) append_arguments(*root_, *parts_.arguments, report_, next_);
     return complete_ ? std::move(root_) : std::nullopt;
   }
@@ -90,7 +91,6 @@ class Merger {
 
   const SpecParts& parts_;
   const std::vector<SpecText>& texts_;
-  UnbuiltKeys unbuilt_;
   Report& report_;
   std::optional<YamlNode> root_;
   std::uint32_t next_ = 0;  // the part that is read next
@@ -114,7 +114,7 @@ class HostsFile {
     const YamlNode* ssh = value_of(launch, "ssh");
     const YamlNode* file = value_of(ssh, "hosts_file");
     const bool named = file != nullptr && file->is(YamlNode::Kind::kScalar) && !file->text.empty();
-    if (!named || value_of(ssh, "hosts") != nullptr || !is_taken("launch.ssh", around_.unbuilt)) return std::nullopt;
+    if (!named || value_of(ssh, "hosts") != nullptr) return std::nullopt;
     std::optional<YamlNode> hosts = read(*file);
     if (!hosts) return std::nullopt;
     YamlNode whole = root;
@@ -188,16 +188,19 @@ SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
   Report report;
   for (const SpecText& source : outcome.sources)
     (void)report.add_source(source.name, source.text);  // counted as they are
-  const std::optional<YamlNode> root = Merger(parts, outcome.sources, around.unbuilt, report).merge();
+  const std::optional<YamlNode> root = Merger(parts, outcome.sources, report).merge();
   if (root) {
     check_against_schema(*root, report, around.unbuilt);
     const std::optional<YamlNode> with_hosts = HostsFile(parts, around, outcome.sources, report).merged_into(*root);
-    const YamlNode& full = with_hosts ? *with_hosts : *root;
+    const YamlNode& named = with_hosts ? *with_hosts : *root;
+    const std::optional<AutoDims> counted = with_counted_dims(named, parts, around, outcome.sources, report);
+    const YamlNode& full = counted ? counted->root : named;
     JobSpec job = build_job(full, {.directory = parts.files.front().directory, .home = around.home}, report);
     if (!report.failed()) {
-      const bool own_bytes = is_one_file(parts) && !with_hosts;
+      const bool own_bytes = is_one_file(parts) && !with_hosts && !counted;
       auto whole = own_bytes ? std::optional(parts.files.front().text) : merged_text(full, job, around, report);
       std::vector<std::string> notes = notes_about(job);
+      if (counted) notes.insert(notes.begin(), counted->notes.begin(), counted->notes.end());
       if (whole) outcome.loaded = LoadedSpec{std::move(job), std::move(notes), std::move(*whole), *root};
     }
   }

@@ -3,7 +3,7 @@
 // A spec, from its files and flags to the JobSpec that the cores work with. All faults are found in one go; a spec with a fault
 // yields no job. It knows nothing about running one.
 //
-// Thread: pure functions but read_spec_file, read_hosts_text and users_surroundings, which ask the system and may block on a file.
+// Thread: pure functions but read_spec_file, read_spec_stdin, read_hosts_text and users_surroundings, which ask the system and may block.
 
 #include <functional>
 #include <optional>
@@ -38,12 +38,14 @@ struct SpecSurroundings {
   std::string home{};  // absolute; what `~` stands for in paths of this machine; empty: it stays as it is
   // The text of `launch.ssh.hosts_file`, by its whole path; nothing: a spec that names one is refused.
   std::function<Result<std::string>(const std::string& path)> read_hosts{};
+  // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it has none.
+  std::function<std::uint32_t()> count_gpus{};
   UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
 };
 
 struct LoadedSpec {
   JobSpec spec;
-  std::vector<std::string> notes;  // defaults that this build cannot honour yet; `run` and `plan` say them once
+  std::vector<std::string> notes;  // values that are not used, and why; `run` and `plan` say them once
   std::string text;  // the whole spec as one file: the only file's own bytes, or the parts and the hosts_file merged
   YamlNode tree;     // what is written, with places in the outcome's sources
 };
@@ -59,9 +61,14 @@ struct SpecOutcome {
   std::vector<SpecText> sources;        // what Diagnostic::source counts
 };
 
-// A regular file. The error names the path and what the system answered. Of a file with more than limits::kSpecBytes enough
-// is read for load_spec to refuse it.
+// A regular file; what may never end is kUnsupported. The error names the path and what the system answered. Of a file with more than
+// limits::kSpecBytes enough is read for load_spec to refuse it.
 Result<SpecSource> read_spec_file(const std::string& path);
+
+// All that `fd`, standard input, has up to its end, with the same limit: it may be a pipe, and is waited for, but no terminal.
+// Relative paths in it start from the working directory.
+Result<SpecSource> read_spec_stdin(int fd);
+inline constexpr std::string_view kStdinName = "<stdin>";  // what messages call it
 
 // Of `launch.ssh.hosts_file`; likewise.
 Result<std::string> read_hosts_text(const std::string& path);

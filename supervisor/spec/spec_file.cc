@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/process/nvidia_gpus.h"
 
 namespace monarch {
 
@@ -46,8 +48,9 @@ Result<std::string> read_regular(const std::string& path, const std::string& wha
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return errno_error(what, errno);
   if (!S_ISREG(status.st_mode)) {
-    const std::string kind = S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file";
-    return Error{ErrorCode::kInvalid, text(what, ": ", kind)};
+    const bool folder = S_ISDIR(status.st_mode);
+    return Error{folder ? ErrorCode::kInvalid : ErrorCode::kUnsupported,
+                 text(what, ": ", folder ? "it is a folder" : "it is not a regular file")};
   }
   return read_all(fd.get(), what);  // the size of fstat may be out of date: what is read counts
 }
@@ -61,6 +64,13 @@ std::string home_of_user() {
   return known && *entry.pw_dir == '/' ? std::string(entry.pw_dir) : std::string();
 }
 
+std::uint32_t count_gpus() {
+  const char* visible = ::getenv("CUDA_VISIBLE_DEVICES");
+  wake_nvidia_gpus();
+  const auto given = visible == nullptr ? std::nullopt : std::optional<std::string>(visible);
+  return static_cast<std::uint32_t>(visible_gpus(read_nvidia_gpus(), given).size());
+}
+
 }  // namespace
 
 Result<std::string> read_hosts_text(const std::string& path) {
@@ -70,7 +80,9 @@ Result<std::string> read_hosts_text(const std::string& path) {
   return Error{ErrorCode::kInvalid, text(what, ": it has more than ", limits::kSpecBytes, " bytes")};
 }
 
-SpecSurroundings users_surroundings() { return {.home = home_of_user(), .read_hosts = read_hosts_text}; }
+SpecSurroundings users_surroundings() {
+  return {.home = home_of_user(), .read_hosts = read_hosts_text, .count_gpus = count_gpus};
+}
 
 Result<SpecSource> read_spec_file(const std::string& path) {
   const std::string what = text("cannot read the spec ", printable(path));
@@ -80,6 +92,16 @@ Result<SpecSource> read_spec_file(const std::string& path) {
   if (error) return errno_error(text(what, ": the working directory"), error.value());
   const std::string directory = whole.lexically_normal().parent_path().string();
   return SpecSource{.name = path, .text = std::move(bytes), .directory = directory};
+}
+
+Result<SpecSource> read_spec_stdin(int fd) {
+  const std::string what = text("cannot read the spec ", kStdinName);
+  if (::isatty(fd) == 1) return Error{ErrorCode::kInvalid, text(what, ": standard input is a terminal")};
+  MONARCH_ASSIGN(std::string bytes, read_all(fd, what));
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (error) return errno_error(text(what, ": the working directory"), error.value());
+  return SpecSource{.name = std::string(kStdinName), .text = std::move(bytes), .directory = here.string()};
 }
 
 }  // namespace monarch

@@ -6,11 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "supervisor/launch/ssh/libssh_key.h"
 #include "supervisor/launch/ssh/ssh_agent.h"
 #include "transport/base/text.h"
 
@@ -18,6 +22,7 @@ namespace monarch {
 
 namespace {
 
+constexpr std::size_t kOtherAgentKeys = 16;  // tried after key files; a server hangs up after 6, unless told otherwise
 constexpr std::size_t kKeyFileBytes = 64U << 10U;  // a larger file is no key
 
 // Of one attempt.
@@ -27,6 +32,7 @@ struct Tried {
   Login login = Login::kRefused;
   std::string what;  // "ssh-agent at /run/agent (2 keys): refused"
   WaitEnd waited = WaitEnd::kReady;
+  bool denied = false;  // by the server, which knows the key now
 };
 
 std::string methods_text(int methods) {
@@ -44,11 +50,15 @@ std::string methods_text(int methods) {
 
 template <class Call>
 Tried attempt(RawSession& session, const Patience& patience, std::string what, Call call) {
-  const auto answer = session.until_done(SSH_AUTH_AGAIN, patience, std::move(call));
+  // WARNING: libssh 0.10.6 goes on saying AGAIN of an agent's keys when the server has hung up.
+  const auto answer = session.until_done(SSH_AUTH_AGAIN, patience, [&] {
+    const int said = call();
+    return said == SSH_AUTH_AGAIN && !session.connected() ? static_cast<int>(SSH_AUTH_ERROR) : said;
+  });
   if (const auto* end = std::get_if<WaitEnd>(&answer)) return {Login::kStuck, std::move(what), *end};
   switch (std::get<int>(answer)) {
     case SSH_AUTH_SUCCESS: return {Login::kIn, ""};
-    case SSH_AUTH_DENIED: return {Login::kRefused, text(what, ": refused")};
+    case SSH_AUTH_DENIED: return {Login::kRefused, text(what, ": refused"), WaitEnd::kReady, true};
     case SSH_AUTH_PARTIAL:
       return {Login::kRefused, text(what, ": accepted, but the server wants another method as well")};
     default: break;
@@ -58,20 +68,91 @@ Tried attempt(RawSession& session, const Patience& patience, std::string what, C
   return {Login::kStuck, text(what, ": ", session.error())};
 }
 
-Tried try_agent(const SshTarget& target, RawSession& session, const Patience& patience) {
-  auto door = open_agent(target.agent_socket, patience);
-  if (!door.ok()) return {Login::kRefused, door.error().message};
-  const std::string what =
-      text("ssh-agent at ", target.agent_socket, " (", door->keys, door->keys == 1 ? " key)" : " keys)");
-  if (door->keys == 0) return {Login::kRefused, text(what, ": empty; ssh-add loads one")};
-  const auto watch = AgentWatch::start(door->socket.get(), patience);
-  if (!watch.ok()) return {Login::kRefused, watch.error().message};
-  if (ssh_set_agent_socket(session.handle(), door->socket.get()) != SSH_OK) {
-    return {Login::kRefused, text(what, ": ", session.error())};
+// An agent, sorted by whether a key is of one of the target's files. libssh is shown those first, and the others when it asks again.
+class Agent {
+ public:
+  // Nothing of it is shown where it cannot be asked; `why` tells.
+  Agent(const SshTarget& target, RawSession& session, const Patience& patience) : session_(session) {
+    if (target.agent_socket.empty()) {
+      why_ = "no ssh-agent (SSH_AUTH_SOCK is not set)";
+      return;
+    }
+    name_ = text("ssh-agent at ", target.agent_socket);
+    auto door = open_agent(target.agent_socket, patience);
+    if (!door.ok()) {
+      why_ = door.error().message;
+      return;
+    }
+    if (door->keys.empty()) why_ = text(name_, " (0 keys): empty; ssh-add loads one");
+    sort(target, std::move(door->keys));
+    auto proxy = AgentProxy::start(std::move(door->socket), turns(), patience);
+    if (!proxy.ok()) {
+      why_ = proxy.error().message;
+    } else if (ssh_set_agent_socket(session.handle(), (*proxy)->socket()) != SSH_OK) {
+      why_ = text(name_, ": ", session.error());
+    } else {
+      (*proxy)->give_socket();
+      proxy_ = std::move(*proxy);
+    }
   }
-  (void)door->socket.release();  // libssh closes it with the session
-  return attempt(session, patience, what, [&] { return ssh_userauth_agent(session.handle(), nullptr); });
-}
+
+  const std::string& why() const { return why_; }
+  bool has_own() const { return proxy_ != nullptr && !own_.empty(); }
+  bool has_others() const { return proxy_ != nullptr && !others_.empty(); }
+  Tried try_own(const Patience& patience) {
+    Tried tried = next(patience, counted(own_.size(), "of the key files"));
+    own_denied_ = tried.denied;
+    return tried;
+  }
+  // Whether the server was offered the key of this file, and would not have it: it counts what it is offered.
+  bool was_denied(const std::string& file) const { return own_denied_ && own_files_.contains(file); }
+  Tried try_others(const Patience& patience) {
+    const std::string first = others_.size() < all_others_ ? text("; it has ", all_others_) : "";
+    return next(patience, counted(others_.size(), own_.empty() ? "" : "others") + first);
+  }
+
+ private:
+  void sort(const SshTarget& target, AgentProxy::Keys keys) {
+    std::map<std::string, std::string> files;
+    for (const std::string& path : target.identities) files.emplace(public_key_of(path), path);
+    for (AgentKey& key : keys) {
+      const auto file = files.find(key.base64);
+      if (file != files.end()) {
+        own_files_.insert(file->second);
+        own_.push_back(std::move(key));
+        continue;
+      }
+      ++all_others_;
+      if (target.identities_only || (!target.identities.empty() && others_.size() == kOtherAgentKeys)) continue;
+      others_.push_back(std::move(key));
+    }
+  }
+  // Where it is asked for nothing it has no turn.
+  std::vector<AgentProxy::Keys> turns() const {
+    std::vector<AgentProxy::Keys> turns;
+    for (const AgentProxy::Keys& keys : {own_, others_}) {
+      if (!keys.empty()) turns.push_back(keys);
+    }
+    return turns;
+  }
+  static std::string counted(std::size_t count, std::string_view which) {
+    return text(count, count == 1 ? " key" : " keys", which.empty() ? "" : ", ", which);
+  }
+  Tried next(const Patience& patience, const std::string& which) {
+    return attempt(session_, patience, text(name_, " (", which, ")"),
+                   [&] { return ssh_userauth_agent(session_.handle(), nullptr); });
+  }
+
+  RawSession& session_;
+  std::string name_;
+  std::string why_;
+  AgentProxy::Keys own_;
+  std::set<std::string> own_files_;
+  bool own_denied_ = false;
+  AgentProxy::Keys others_;
+  std::size_t all_others_ = 0;
+  std::unique_ptr<AgentProxy> proxy_;
+};
 
 struct KeyText {
   std::string bytes;
@@ -161,12 +242,17 @@ std::optional<SshFailure> authenticate(const SshTarget& target, VerifiedSession&
     return std::nullopt;
   };
   if ((static_cast<unsigned>(methods) & SSH_AUTH_METHOD_PUBLICKEY) != 0) {
-    if (target.agent_socket.empty()) tried.emplace_back("no ssh-agent (SSH_AUTH_SOCK is not set)");
-    if (!target.agent_socket.empty()) {
-      if (auto end = go_on(try_agent(target, session, patience))) return *end;
+    Agent agent(target, session, patience);
+    if (!agent.why().empty()) tried.push_back(agent.why());
+    if (agent.has_own()) {
+      if (auto end = go_on(agent.try_own(patience))) return *end;
     }
     for (const std::string& path : target.identities) {
+      if (agent.was_denied(path)) continue;
       if (auto end = go_on(try_file(path, session, patience))) return *end;
+    }
+    if (agent.has_others()) {
+      if (auto end = go_on(agent.try_others(patience))) return *end;
     }
   } else {
     tried.emplace_back("nothing, since monarch logs in by keys alone");

@@ -1,15 +1,13 @@
 #include "supervisor/launch/ssh/dial.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
-#include <memory>
 
+#include "supervisor/launch/ssh/resolve.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
@@ -17,8 +15,6 @@
 namespace monarch {
 
 namespace {
-
-using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 LaunchFailureKind kind_of(int error) {
   switch (error) {
@@ -31,16 +27,6 @@ LaunchFailureKind kind_of(int error) {
     case ECONNRESET: return LaunchFailureKind::kClosed;
     default: return LaunchFailureKind::kOther;
   }
-}
-
-std::variant<Addresses, DialFailure> resolve(const SshTarget& target) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(target.address.c_str(), std::to_string(target.port).c_str(), &hints, &found);
-  if (error == 0) return Addresses(found, ::freeaddrinfo);
-  const std::string answer = error == EAI_SYSTEM ? errno_error("the resolver", errno).message : ::gai_strerror(error);
-  return DialFailure{LaunchFailureKind::kName, text("looking up ", target.address, ": ", answer)};
 }
 
 // The error of the connection as the system has it; 0: it stands.
@@ -90,7 +76,7 @@ WaitEnd wait_for_any(std::vector<pollfd>& watched, const Patience& patience) {
 }
 
 std::variant<UniqueFd, DialFailure> dial(const SshTarget& target, const Patience& patience) {
-  auto resolved = resolve(target);
+  auto resolved = resolve(target, patience);
   if (auto* failure = std::get_if<DialFailure>(&resolved)) return std::move(*failure);
   std::size_t left = 0;
   for (const addrinfo* a = std::get<Addresses>(resolved).get(); a != nullptr; a = a->ai_next) ++left;

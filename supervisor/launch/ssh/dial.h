@@ -2,8 +2,7 @@
 
 // dial(): a TCP connection to a host by a deadline, or why there is none, in the words and classes of the system. It knows no SSH.
 //
-// Thread: any, and it waits there: for the resolver as long as that takes (its own limits hold), for the rest until the deadline or the
-// cancellation.
+// Thread: any, and it waits there, until the deadline or the cancellation.
 
 #include <poll.h>
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <libssh/libssh.h>
+#include <libssh/server.h>
 
 #include <charconv>
 #include <tuple>
@@ -103,6 +104,7 @@ MONARCH_FORWARD(void, ssh_key_free, (ssh_key key), (key))
 MONARCH_FORWARD(ssh_keytypes_e, ssh_key_type, (const ssh_key key), (key))
 MONARCH_FORWARD(const char*, ssh_key_type_to_char, (ssh_keytypes_e type), (type))
 MONARCH_FORWARD(int, ssh_pki_export_pubkey_base64, (const ssh_key key, char** text), (key, text))
+MONARCH_FORWARD(int, ssh_pki_import_pubkey_file, (const char* path, ssh_key* key), (path, key))
 MONARCH_FORWARD(int, ssh_pki_import_privkey_base64,
                 (const char* text, const char* phrase, ssh_auth_callback ask, void* context, ssh_key* key),
                 (text, phrase, ask, context, key))
@@ -138,3 +140,17 @@ MONARCH_FORWARD(int, ssh_channel_send_eof, (ssh_channel channel), (channel))
 MONARCH_FORWARD(int, ssh_channel_is_eof, (ssh_channel channel), (channel))
 MONARCH_FORWARD(int, ssh_channel_is_closed, (ssh_channel channel), (channel))
 MONARCH_FORWARD(int, ssh_channel_get_exit_status, (ssh_channel channel), (channel))
+
+MONARCH_FORWARD(int, ssh_channel_listen_forward, (ssh_session session, const char* address, int port, int* bound),
+                (session, address, port, bound))
+MONARCH_FORWARD(void, ssh_set_message_callback,
+                (ssh_session session, int (*callback)(ssh_session of, ssh_message message, void* context),
+                 void* context),
+                (session, callback, context))
+MONARCH_FORWARD(ssh_message, ssh_message_get, (ssh_session session), (session))
+MONARCH_FORWARD(void, ssh_message_free, (ssh_message message), (message))
+MONARCH_FORWARD(int, ssh_message_type, (ssh_message message), (message))
+MONARCH_FORWARD(int, ssh_message_subtype, (ssh_message message), (message))
+MONARCH_FORWARD(int, ssh_message_channel_request_open_destination_port, (ssh_message message), (message))
+MONARCH_FORWARD(ssh_channel, ssh_message_channel_request_open_reply_accept, (ssh_message message), (message))
+MONARCH_FORWARD(int, ssh_send_keepalive, (ssh_session session), (session))

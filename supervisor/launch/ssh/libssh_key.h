@@ -5,6 +5,7 @@
 // Thread: any.
 
 #include <optional>
+#include <string>
 
 #include "supervisor/launch/ssh/known_hosts.h"
 
@@ -13,5 +14,9 @@ struct ssh_key_struct;
 namespace monarch {
 
 std::optional<HostKey> describe_key(ssh_key_struct* key);
+
+// The public half of a key file in base64: of FILE.pub, else of the file itself, which tells it without its passphrase in OpenSSH's format.
+// Empty: neither does.
+std::string public_key_of(const std::string& file);
 
 }  // namespace monarch

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <libssh/libssh.h>
+#include <libssh/server.h>
 #include <poll.h>
 
 #include "supervisor/launch/ssh/host_key.h"
@@ -108,9 +109,17 @@ bool RawSession::connected() const { return ssh_is_connected(handle_) != 0; }
 
 std::uint64_t RawSession::bytes_read() const { return counters_->socket.in_bytes; }
 
+bool RawSession::writes_wait() const { return (ssh_get_poll_flags(handle_) & SSH_WRITE_PENDING) != 0; }
+
+// The first call takes the answer to an earlier question, if it has come; then the second one asks. The host's answer is a no
+// (libssh calls that a failure), which is an answer.
+void RawSession::ask_for_life() {
+  (void)ssh_send_keepalive(handle_);
+  (void)ssh_send_keepalive(handle_);
+}
+
 void RawSession::watch(std::vector<pollfd>& watched, bool reads) const {
-  const bool writes = (ssh_get_poll_flags(handle_) & SSH_WRITE_PENDING) != 0;
-  watched.push_back({socket_, static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), 0});
+  watched.push_back({socket_, static_cast<short>((reads ? POLLIN : 0) | (writes_wait() ? POLLOUT : 0)), 0});
   if (below_) below_->watch(watched);
 }
 

@@ -45,6 +45,11 @@ class RawSession {
   // nothing moved looks again first if this has changed since it began to look.
   std::uint64_t bytes_read() const;
 
+  // Whether some of what was written waits for the socket to take it.
+  bool writes_wait() const;
+  // Asks the host for a sign of life: its answer is bytes read. Any number of times; one question is under way at most.
+  void ask_for_life();
+
   // Until libssh has something to do; meanwhile what lies below is carried.
   WaitEnd wait(const Patience& patience);
   // The same by somebody else's poll(2): what to look at, and what to do after it.

@@ -50,6 +50,30 @@ constexpr std::string_view kCommand =
     "[ \"${h%% *}\" = \"$1\" ] || fail hash what came has the sha256 \"${h%% *}\"; "
     "e=$(LC_ALL=C mv -f \"$n\" \"$f\" 2>&1) || trouble $e; drop; "
     "found \"$1\" \"$2\" || fail not-ours \"$f\" changed while it was put there; say stored; }; "
+    // $1: the hash. Leaves the folder in $p and the paths in $f and $g.
+    "bundle() { place \"$1\"; w=$c/monarch/bundle; p=$w/$1; f=$p/bin/monarch; g=$p/libexec/monarch/monarch-worker; }; "
+    // $1: the hash; $2 and $3: the sizes.
+    "has() { bundle \"$1\"; "
+    "for d in \"$c/monarch\" \"$w\" \"$p\" \"$p/bin\" \"$p/libexec\" \"$p/libexec/monarch\"; do "
+    "own \"$d\" d || return 1; done; "
+    "own \"$g\" - && [ \"$z\" = \"$3\" ] && own \"$f\" - && [ \"$z\" = \"$2\" ]; }; "
+    // $1: where to; $2: how much.
+    "take() { e=$(LC_ALL=C head -c \"$2\" 2>&1 >\"$1\") || trouble $e; "
+    "e=$(LC_ALL=C chmod 0700 \"$1\" 2>&1) || trouble $e; "
+    "own \"$1\" - || fail not-ours \"$1\" changed while it was written; "
+    "[ \"$z\" = \"$2\" ] || fail short \"$z\" of \"$2\" bytes came; }; "
+    "keep() { bundle \"$1\"; [ -d \"$c\" ] || e=$(LC_ALL=C mkdir -p \"$c\" 2>&1) || trouble $e; "
+    "for d in \"$c/monarch\" \"$w\" \"$p\" \"$p/bin\" \"$p/libexec\" \"$p/libexec/monarch\"; do folder \"$d\"; done; "
+    "for d in \"$f\" \"$g\"; do [ -d \"$d\" ] && fail not-ours \"$d\" is a folder; done; "
+    "find \"$w\" -type d -name \"put.*\" -mtime +1 -exec rm -rf {} + 2>/dev/null; "
+    "n=$p/put.$(uname -n).$PPID.$$; e=$(LC_ALL=C mkdir \"$n\" 2>&1) || trouble $e; t=$n; "
+    "take \"$n/1\" \"$2\"; take \"$n/2\" \"$3\"; "
+    "if command -v sha256sum >/dev/null 2>&1; then h=$(cat \"$n/1\" \"$n/2\" | sha256sum); "
+    "else e=$(LC_ALL=C cat \"$n/1\" \"$n/2\" 2>&1 >\"$n/3\") || trouble $e; "
+    "h=$(LC_ALL=C \"$n/2\" digest \"$n/3\" 2>&1) || fail not-executable $h; fi; "
+    "[ \"${h%% *}\" = \"$1\" ] || fail hash what came has the sha256 \"${h%% *}\"; "
+    "e=$(LC_ALL=C mv -f \"$n/2\" \"$g\" 2>&1) || trouble $e; e=$(LC_ALL=C mv -f \"$n/1\" \"$f\" 2>&1) || trouble $e; "
+    "drop; has \"$1\" \"$2\" \"$3\" || fail not-ours \"$p\" changed while it was put there; say stored; }; "
     "trap drop 0; trap \"exit 1\" 1 2 13 15; "
     "echo; say monarch-remote 1 $(uname -s) $(uname -m); "
     "while read -r l; do set -- $l; case \"$1\" in "
@@ -57,7 +81,14 @@ constexpr std::string_view kCommand =
     "put) put \"$2\" \"$3\";; "
     "use) given; go --job \"$2\" --host \"$3\";; "
     "end) if found \"$2\" \"$3\"; then go end --job \"$4\" --host \"$5\" --job-id \"$6\"; fi; say missing;; "
+    "workspace) if found \"$2\" \"$3\"; then go workspace --job \"$4\" --host \"$5\" --job-id \"$6\"; fi; say "
+    "missing;; "
+    "workspace-with) given; go workspace --job \"$2\" --host \"$3\" --job-id \"$4\";; "
     "end-with) given; go end --job \"$2\" --host \"$3\" --job-id \"$4\";; "
+    "check) if found \"$2\" \"$3\"; then go check; fi; say missing;; "
+    "check-with) given; go check;; "
+    "bundle) keep \"$2\" \"$3\" \"$4\";; "
+    "program) if has \"$2\" \"$3\" \"$4\"; then go \"$5\"; fi; say missing;; "
     "*) fail request no such request;; "
     "esac; done'";
 
@@ -100,6 +131,26 @@ std::string end_request(const RemoteFile& file, const RemoteMark& mark) {
 
 std::string end_with_request(const std::string& path, const RemoteMark& mark) {
   return line({"end-with", mark.job_uuid, mark.host_name, mark.job_id}) + path_line(path);
+}
+
+std::string check_request(const RemoteFile& file) { return line({"check", file.sha256, text(file.size)}); }
+
+std::string check_with_request(const std::string& path) { return line({"check-with"}) + path_line(path); }
+
+std::string program_request(const RemoteFile& bundle, std::string_view word) {
+  return line({"program", bundle.sha256, text(bundle.head), text(bundle.size - bundle.head), word});
+}
+
+std::string bundle_request(const RemoteFile& bundle) {
+  return line({"bundle", bundle.sha256, text(bundle.head), text(bundle.size - bundle.head)});
+}
+
+std::string workspace_request(const RemoteFile& file, const RemoteMark& mark) {
+  return line({"workspace", file.sha256, text(file.size), mark.job_uuid, mark.host_name, mark.job_id});
+}
+
+std::string workspace_with_request(const std::string& path, const RemoteMark& mark) {
+  return line({"workspace-with", mark.job_uuid, mark.host_name, mark.job_id}) + path_line(path);
 }
 
 }  // namespace monarch

@@ -28,6 +28,7 @@ bool is_remote_word(std::string_view word);
 struct RemoteFile {
   std::string sha256;  // 64 hexadecimal digits; names the file's folder in the host's cache
   std::uint64_t size = 0;
+  std::uint64_t head = 0;  // of a bundle, which is two files, one after the other: the size of the first
 };
 struct RemoteMark {
   std::string job_uuid;
@@ -44,5 +45,16 @@ std::string use_request(const std::string& path, const RemoteMark& mark);
 // Ends all of this job on this host, and says so: "have <path>", then "ended <n>" or "still <pids>". "missing".
 std::string end_request(const RemoteFile& file, const RemoteMark& mark);
 std::string end_with_request(const std::string& path, const RemoteMark& mark);
+// "have <path>", then what follows is monarch-worker check's own; "missing".
+std::string check_request(const RemoteFile& file);
+std::string check_with_request(const std::string& path);
+// Executes `monarch WORD` of a bundle, monarch and the monarch-worker that belongs to it: "have <path>", then what follows is its own;
+// "missing".
+std::string program_request(const RemoteFile& bundle, std::string_view word);
+// As put, of a bundle.
+std::string bundle_request(const RemoteFile& bundle);
+// Makes the job's workspace on this host: "have <path>", then as `monarch-worker workspace` speaks. "missing".
+std::string workspace_request(const RemoteFile& file, const RemoteMark& mark);
+std::string workspace_with_request(const std::string& path, const RemoteMark& mark);
 
 }  // namespace monarch

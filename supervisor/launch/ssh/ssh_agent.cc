@@ -2,14 +2,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
@@ -19,46 +19,133 @@ namespace monarch {
 namespace {
 
 // draft-miller-ssh-agent: each message is its length in four bytes, its type in one, and its contents.
-constexpr std::array<unsigned char, 5> kRequestIdentities = {0, 0, 0, 1, 11};
-constexpr unsigned char kIdentitiesAnswer = 12;
-constexpr std::size_t kHeader = 9;  // length, type, number of keys
-constexpr std::uint32_t kLongestAnswer = 256U << 10U;
+constexpr std::string_view kRequestIdentities("\0\0\0\1\13", 5);
+constexpr char kRequestIdentitiesType = 11;
+constexpr char kIdentitiesAnswer = 12;
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kCountEnd = 9;  // length, type, number of keys
+constexpr std::uint32_t kLongestMessage = 256U << 10U;
+constexpr std::size_t kMostKeys = 2048;  // as OpenSSH's
 
 Error silence(const std::string& path, WaitEnd end) {
   return {ErrorCode::kTimeout,
           text("ssh-agent at ", path, end == WaitEnd::kCancelled ? ": cancelled" : " does not answer")};
 }
 
-std::uint32_t big_endian(const unsigned char* bytes) {
-  return static_cast<std::uint32_t>(bytes[0]) << 24U | static_cast<std::uint32_t>(bytes[1]) << 16U |
-         static_cast<std::uint32_t>(bytes[2]) << 8U | bytes[3];
+std::uint32_t big_endian(std::string_view bytes) {
+  std::uint32_t number = 0;
+  for (const char byte : bytes.substr(0, kLengthBytes)) number = number << 8U | static_cast<unsigned char>(byte);
+  return number;
 }
 
-// All of an answer, so that the next question finds nothing in the way.
-Result<std::uint32_t> read_answer(int fd, const std::string& path, const Patience& patience) {
-  std::array<unsigned char, kHeader> header{};
-  std::size_t got = 0;
-  std::size_t left = kHeader;
-  while (left > 0) {
-    const WaitEnd end = wait_for(fd, POLLIN, patience);
-    if (end != WaitEnd::kReady) return silence(path, end);
-    unsigned char piece[4096];
-    const ssize_t count = ::recv(fd, piece, std::min(left, sizeof piece), MSG_DONTWAIT);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (count < 0) return errno_error(text("ssh-agent at ", path), errno);
-    if (count == 0) return Error{ErrorCode::kGone, text("ssh-agent at ", path, " hangs up")};
-    const auto size = static_cast<std::size_t>(count);
-    if (got < kHeader) std::memcpy(header.data() + got, piece, size);
-    got += size;
-    left -= size;
-    if (got != kHeader) continue;
-    const std::uint32_t length = big_endian(header.data());
-    if (header[4] != kIdentitiesAnswer || length < 5 || length > kLongestAnswer) {
-      return Error{ErrorCode::kUnsupported, text("ssh-agent at ", path, " does not tell its keys")};
+std::string in_big_endian(std::size_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift & 0xff));
+  return bytes;
+}
+
+std::string in_base64(std::string_view bytes) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t j = i; j < i + 3; ++j) {
+      group = group << 8U | (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0U);
     }
-    left = length - 5;
+    for (std::size_t j = 0; j < 4; ++j) {
+      out.push_back(i + j <= bytes.size() ? kLetters[group >> (18 - 6 * j) & 63U] : '=');
+    }
   }
-  return big_endian(header.data() + 5);
+  return out;
+}
+
+// One message, with its length, and no byte after it.
+Result<std::string> read_message(int fd, const std::string& whose, const Patience& patience) {
+  std::string message;
+  std::size_t whole = kLengthBytes;
+  while (message.size() < whole) {
+    const WaitEnd end = wait_for(fd, POLLIN, patience);
+    if (end != WaitEnd::kReady) return silence(whose, end);
+    char piece[4096];
+    const ssize_t count = ::recv(fd, piece, std::min(whole - message.size(), sizeof piece), MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (count < 0) return errno_error(text("ssh-agent at ", whose), errno);
+    if (count == 0) return Error{ErrorCode::kGone, text("ssh-agent at ", whose, " hangs up")};
+    message.append(piece, static_cast<std::size_t>(count));
+    if (message.size() != kLengthBytes) continue;
+    const std::uint32_t length = big_endian(message);
+    if (length == 0 || length > kLongestMessage) {
+      return Error{ErrorCode::kUnsupported, text("ssh-agent at ", whose, " says something else than an agent does")};
+    }
+    whole += length;
+  }
+  return message;
+}
+
+Status write_message(int fd, std::string_view message, const std::string& whose, const Patience& patience) {
+  while (!message.empty()) {
+    const WaitEnd end = wait_for(fd, POLLOUT, patience);
+    if (end != WaitEnd::kReady) return silence(whose, end);
+    const ssize_t count = ::send(fd, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (count < 0) return errno_error(text("ssh-agent at ", whose), errno);
+    message.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+// The first of the strings that follow each other, each behind its length.
+std::optional<std::string_view> next_string(std::string_view& bytes) {
+  if (bytes.size() < kLengthBytes) return std::nullopt;
+  const std::uint32_t length = big_endian(bytes);
+  if (length > bytes.size() - kLengthBytes) return std::nullopt;
+  const std::string_view found = bytes.substr(kLengthBytes, length);
+  bytes.remove_prefix(kLengthBytes + length);
+  return found;
+}
+
+std::optional<std::vector<AgentKey>> keys_of(std::string_view answer) {
+  if (answer.size() < kCountEnd || answer[kLengthBytes] != kIdentitiesAnswer) return std::nullopt;
+  const std::uint32_t count = big_endian(answer.substr(kLengthBytes + 1));
+  if (count > kMostKeys) return std::nullopt;
+  std::vector<AgentKey> keys;
+  std::string_view rest = answer.substr(kCountEnd);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::string_view from_here = rest;
+    const auto key = next_string(rest);
+    if (!key || !next_string(rest)) return std::nullopt;  // its comment
+    keys.push_back(
+        {.entry = std::string(from_here.substr(0, from_here.size() - rest.size())), .base64 = in_base64(*key)});
+  }
+  return keys;
+}
+
+std::string answer_with(const AgentProxy::Keys& keys) {
+  std::string answer(1, kIdentitiesAnswer);
+  answer += in_big_endian(keys.size());
+  for (const AgentKey& key : keys) answer += key.entry;
+  return in_big_endian(answer.size()) + answer;
+}
+
+// Until one of them has nothing more to say.
+void serve(int client, int agent, std::vector<std::string> answers, const Patience& patience) {
+  const std::string whose = "the proxy";
+  std::size_t turn = 0;
+  for (;;) {
+    const auto question = read_message(client, whose, patience);
+    if (!question.ok()) break;
+    std::string answer;
+    if ((*question)[kLengthBytes] == kRequestIdentitiesType) {
+      answer = turn < answers.size() ? answers[turn++] : answer_with({});
+    } else {
+      if (!write_message(agent, *question, whose, patience).ok()) break;
+      auto answered = read_message(agent, whose, patience);
+      if (!answered.ok()) break;
+      answer = std::move(*answered);
+    }
+    if (!write_message(client, answer, whose, patience).ok()) break;
+  }
+  (void)::shutdown(client, SHUT_RDWR);  // libssh may be waiting for an answer
 }
 
 }  // namespace
@@ -80,30 +167,32 @@ Result<AgentDoor> open_agent(const std::string& path, const Patience& whole) {
   if (::connect(door.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return errno_error(text("ssh-agent at ", path), errno);
   }
-  if (::send(door.socket.get(), kRequestIdentities.data(), kRequestIdentities.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(kRequestIdentities.size())) {
-    return errno_error(text("ssh-agent at ", path), errno);
-  }
-  MONARCH_ASSIGN(door.keys, read_answer(door.socket.get(), path, patience));
-  // libssh reads it in one go.
-  if (::fcntl(door.socket.get(), F_SETFL, O_RDWR) != 0) return errno_error("fcntl", errno);
+  MONARCH_TRY(write_message(door.socket.get(), kRequestIdentities, path, patience));
+  MONARCH_ASSIGN(const std::string answer, read_message(door.socket.get(), path, patience));
+  auto keys = keys_of(answer);
+  if (!keys) return Error{ErrorCode::kUnsupported, text("ssh-agent at ", path, " does not tell its keys")};
+  door.keys = std::move(*keys);
   return door;
 }
 
-Result<std::unique_ptr<AgentWatch>> AgentWatch::start(int agent_socket, const Patience& patience) {
-  UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  UniqueFd socket(::fcntl(agent_socket, F_DUPFD_CLOEXEC, 3));
-  if (!stop.valid() || !socket.valid()) return errno_error("a descriptor for the watch of ssh-agent", errno);
-  std::unique_ptr<AgentWatch> watch(new AgentWatch(std::move(stop)));
-  watch->thread_ = std::thread([stop_fd = watch->stop_.get(), patience, agent = std::move(socket)] {
-    if (wait_for(stop_fd, POLLIN, patience) != WaitEnd::kReady) (void)::shutdown(agent.get(), SHUT_RDWR);
-  });
-  return watch;
+Result<std::unique_ptr<AgentProxy>> AgentProxy::start(UniqueFd agent, const std::vector<Keys>& turns,
+                                                      const Patience& patience) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno_error("socketpair", errno);
+  UniqueFd far(ends[0]);
+  UniqueFd near(ends[1]);
+  UniqueFd client(::fcntl(near.get(), F_DUPFD_CLOEXEC, 3));
+  if (!client.valid()) return errno_error("a descriptor for what stands before ssh-agent", errno);
+  std::vector<std::string> answers;
+  for (const Keys& keys : turns) answers.push_back(answer_with(keys));
+  std::unique_ptr<AgentProxy> proxy(new AgentProxy(std::move(far), std::move(near)));
+  proxy->thread_ = std::thread([patience, answers = std::move(answers), client = std::move(client),
+                                agent = std::move(agent)] { serve(client.get(), agent.get(), answers, patience); });
+  return proxy;
 }
 
-AgentWatch::~AgentWatch() {
-  const std::uint64_t one = 1;
-  (void)!::write(stop_.get(), &one, sizeof one);
+AgentProxy::~AgentProxy() {
+  (void)::shutdown(near_.get(), SHUT_RDWR);  // its thread reads an end
   if (thread_.joinable()) thread_.join();
 }
 

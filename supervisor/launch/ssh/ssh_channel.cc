@@ -55,9 +55,19 @@ Result<std::unique_ptr<SshChannel>> SshChannel::connect(RawSession& session, con
                                                         std::uint16_t port, const Patience& patience) {
   MONARCH_ASSIGN(auto channel, make(session));
   ssh_channel raw = channel->channel_;
-  MONARCH_TRY(settle(session, patience, "connecting onward",
-                     [&] { return ssh_channel_open_forward(raw, address.c_str(), port, "127.0.0.1", 0); }));
-  return channel;
+  const Status opened = settle(session, patience, "connecting onward",
+                               [&] { return ssh_channel_open_forward(raw, address.c_str(), port, "127.0.0.1", 0); });
+  if (opened.ok()) return channel;
+  // WARNING: libssh has the reason of RFC 4254, 5.1, in its text alone; 1 is "administratively prohibited".
+  const bool forbidden = opened.error().message.find("error (1)") != std::string::npos;
+  return Error{
+      opened.error().code,
+      text(opened.error().message,
+           forbidden ? ": its sshd forbids that (AllowTcpForwarding, PermitOpen, or `restrict` of the key)" : "")};
+}
+
+std::unique_ptr<SshChannel> SshChannel::adopt(RawSession& session, ssh_channel_struct* opened) {
+  return std::unique_ptr<SshChannel>(new SshChannel(session, opened));
 }
 
 SshChannel::~SshChannel() { ssh_channel_free(channel_); }

@@ -35,6 +35,8 @@ class SshChannel {
   // To an address as the host reaches it; written and read like a command's streams.
   static Result<std::unique_ptr<SshChannel>> connect(RawSession& session, const std::string& address,
                                                      std::uint16_t port, const Patience& patience);
+  // One that the host opened; it is the session's own until then.
+  static std::unique_ptr<SshChannel> adopt(RawSession& session, ssh_channel_struct* opened);
   SshChannel(const SshChannel&) = delete;
   SshChannel& operator=(const SshChannel&) = delete;
   ~SshChannel();

@@ -189,6 +189,13 @@ std::vector<std::string> parts_at_commas(const std::string& list) {
   return parts;
 }
 
+Result<bool> yes_or_no(const SshConfigLine& line) {
+  const std::string word = small_letters(line.arguments.front());
+  if (word == "yes" || word == "true") return true;
+  if (word == "no" || word == "false") return false;
+  return at(line.place, text("`", line.arguments.front(), "` is neither yes nor no"));
+}
+
 class Answerer {
  public:
   Answerer(const std::string& host, const std::string& home) : host_(host), home_(home) {}
@@ -206,6 +213,9 @@ class Answerer {
         return at(line.place, text("`", value, "` is no port"));
     } else if (line.keyword == "identityfile") {
       identities_.push_back(&line);
+    } else if (line.keyword == "identitiesonly" && !identities_only_set_) {
+      identities_only_set_ = true;
+      MONARCH_ASSIGN(answer_.identities_only, yes_or_no(line));
     } else if (line.keyword == "userknownhostsfile" && known_hosts_ == nullptr) {
       known_hosts_ = &line;
     } else if (line.keyword == "proxyjump" && !jumps_set_) {
@@ -244,6 +254,7 @@ class Answerer {
   std::vector<const SshConfigLine*> identities_;
   const SshConfigLine* known_hosts_ = nullptr;
   bool jumps_set_ = false;
+  bool identities_only_set_ = false;
 };
 
 }  // namespace

@@ -4,17 +4,27 @@
 // does not have it; it detaches, tells its key, and the session ends. Nobody here sees a worker's end: it says goodbye over the control
 // port, or it is looked for, and ended, by another session (`monarch-worker end`), as often as it takes until the host has answered.
 //
+// Where workers come back through a tunnel, the session stays as long as its host is in the job. One that ends before is opened again, with
+// the same ports there, until that works or the host is given up: what becomes of a host that is not heard meanwhile is decided as ever,
+// by its lease there and by its silence here.
+//
 // Thread: the supervisor's loop; sessions have threads of their own (SshPool). Lifetime: shorter than the loop's.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "supervisor/launch/launcher.h"
 #include "supervisor/launch/ssh/remote_talk.h"
+#include "supervisor/launch/ssh/session_mark.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
+#include "supervisor/launch/ssh/ssh_way_back.h"
+#include "supervisor/launch/ssh/workspace_progress.h"
+#include "supervisor/workspace/pack_thread.h"
 #include "transport/base/control_messages.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/inbox.h"
 
 namespace monarch {
 
@@ -28,11 +38,11 @@ struct SshLauncherOptions {
   std::string job_id;
   Term term;
   std::vector<SshLauncherHost> hosts;  // by HostId
-  // Numeric; where workers are told to call back. Empty: each at the address by which this machine reached it.
-  std::string control_address;
+  SshWayBack way_back;
   std::shared_ptr<const WorkerImage> image;  // owners: the launcher and the talks under way, which only read it
   std::string installed;                     // not empty: this worker on each host, and nothing is copied
   Duration silence = Duration::seconds(30);  // of a host in the middle of a talk
+  bool workspace = false;  // each host gets one before its worker is started; launches wait for on_workspace()
   SshPoolOptions pool;
 };
 
@@ -44,10 +54,15 @@ class SshLauncher final : public Launcher {
 
   // Its endpoints have the right ports, and any address.
   void launch(HostId host, const Bootstrap& bootstrap) override;
+  // A worker that an earlier supervisor launched, and that knows these endpoints: the tunnel to it, if there are any.
+  void reach_again(HostId host, const std::string& control_endpoint, const std::string& bulk_endpoint);
   void destroy(HostId host) override;
 
   // The worker's last word: nothing of it is left but itself, and it leaves.
   void on_goodbye(HostId host, bool orderly);
+
+  // What each host gets, for good; or why there is none, which is each launch's failure.
+  void on_workspace(MadePack pack);
 
  private:
   enum class Phase : std::uint8_t {
@@ -60,17 +75,27 @@ class SshLauncher final : public Launcher {
   };
   struct Host {
     Phase phase = Phase::kUnknown;
-    SshPool::Ticket ticket = 0;
-    TimerId retry = 0;
-    std::uint32_t tries = 0;  // to end it
-    Instant began;            // the launch
+    SshPool::Ticket ticket = 0;        // of the launch, the tunnel, or the end
+    TimerId retry = 0;                 // of the last two
+    std::uint32_t tries = 0;           // of the same
+    Instant began;                     // the launch
+    std::optional<Bootstrap> waiting;  // a launch, for the workspace
+    std::vector<std::uint16_t> there;  // where its worker enters the tunnel
+    SessionMark session;               // of the last tunnel
   };
 
   SshLauncher(EventLoop& loop, SshLauncherOptions options, LauncherHandlers handlers)
       : loop_(loop), options_(std::move(options)), handlers_(std::move(handlers)), hosts_(options_.hosts.size()) {}
   RemoteOrder order_of(HostId host, RemotePurpose purpose) const;
+  void submit_launch(HostId host, const Bootstrap& bootstrap);
   void submit_end(HostId host);
-  void on_launch_result(HostId host, RemoteResult result, std::string control_endpoint);
+  void on_launch_result(HostId host, RemoteResult result, LaunchedWorker launched);
+  bool tunnelled() const { return !options_.way_back.tunnel.empty(); }
+  std::function<std::function<void()>(int)> stay_in(HostId host, SshSession& session, std::shared_ptr<SshTunnel> tunnel,
+                                                    std::optional<SessionMark> mark);
+  void open_tunnel(HostId host);
+  void on_tunnel_open(HostId host);
+  void on_tunnel_ended(HostId host, const std::string& why, const SessionMark& of = {});
   void on_end_answer(HostId host, const RemoteAnswer& answer);
   void fail(HostId host, LaunchFailure failure, Phase next);
   void try_end_again(HostId host, const LaunchFailure& failure);
@@ -81,10 +106,17 @@ class SshLauncher final : public Launcher {
   SshLauncherOptions options_;
   LauncherHandlers handlers_;
   std::vector<Host> hosts_;
+  std::optional<MadePack> pack_;
+  struct SentReport {
+    HostId host;
+    WorkspaceSent sent;
+  };
+  void on_sent();
+
+  WorkspaceProgress progress_;
+  std::shared_ptr<Inbox<SentReport>> sent_;  // owners: the launcher and the talks under way
+  WatchId sent_watch_ = 0;
   std::unique_ptr<SshPool> pool_;
 };
-
-// "tcp://<any>:7000" with another address.
-std::string endpoint_at(const std::string& endpoint, const std::string& address);
 
 }  // namespace monarch

@@ -26,8 +26,8 @@ void raise(const UniqueFd& eventfd) {
 Result<std::unique_ptr<SshPool>> SshPool::create(EventLoop& loop, SshPoolOptions options) {
   MONARCH_ASSERT(options.parallel > 0 && options.attempts > 0);
   std::unique_ptr<SshPool> pool(new SshPool(loop, options));
-  // One report of each running task at most.
-  MONARCH_ASSIGN(pool->reports_, Inbox<Report>::create(options.parallel));
+  // Two of each running task at most, and those are of different hosts.
+  MONARCH_ASSIGN(pool->reports_, Inbox<Report>::create(2U * (options.parallel + limits::kHostsPerJob)));
   MONARCH_ASSIGN(pool->watch_,
                  loop.watch(pool->reports_->descriptor(), Interest::kRead, [self = pool.get()](Readiness) {
                    for (Report& report : self->reports_->take_all()) self->on_report(std::move(report));
@@ -50,7 +50,7 @@ SshPool::Ticket SshPool::submit(SshTask task) {
   return ticket;
 }
 
-void SshPool::cancel(Ticket ticket, std::function<void()> gone) {
+void SshPool::cancel(Ticket ticket, Gone gone) {
   if (const auto running = running_.find(ticket); running != running_.end()) {
     running->second.gone = std::move(gone);
     if (!std::exchange(running->second.cancelled, true)) raise(running->second.cancel);
@@ -62,11 +62,12 @@ void SshPool::cancel(Ticket ticket, std::function<void()> gone) {
     loop_.cancel(resting->second.timer);
     resting_.erase(resting);
   }
-  if (gone) loop_.defer(std::move(gone));
+  // An attempt that rests failed before there was a session.
+  if (gone) loop_.defer([gone = std::move(gone)] { gone(Talk::kNever); });
 }
 
 void SshPool::fill() {
-  while (running_.size() < options_.parallel && !queue_.empty()) {
+  while (running() < options_.parallel && !queue_.empty()) {
     Attempt attempt = std::move(queue_.front());
     queue_.pop_front();
     const auto told = attempt.task.on_failed;
@@ -83,18 +84,13 @@ Status SshPool::start(Attempt attempt) {
   UniqueFd cancel(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!cancel.valid()) return errno_error("eventfd", errno);
   const Ticket ticket = attempt.ticket;
-  const auto work = [ticket, route = attempt.task.route, talk = attempt.task.talk, cancel_fd = cancel.get(),
-                     reports = reports_.get()] {
-    Report report{.ticket = ticket};
-    {
-      auto opened = SshSession::open(route, cancel_fd);
-      if (auto* failure = std::get_if<SshFailure>(&opened)) {
-        report.outcome = std::move(*failure);
-      } else {
-        report.outcome = talk(*std::get<std::unique_ptr<SshSession>>(opened), cancel_fd);
-      }
-    }  // the session has ended before anybody hears of it
-    MONARCH_ASSERT(reports->put(std::move(report)));
+  const auto work = [ticket, task = attempt.task, cancel_fd = cancel.get(), reports = reports_.get()] {
+    const auto stays = [&](std::function<void()> told) {
+      MONARCH_ASSERT(reports->put({.ticket = ticket, .outcome = std::move(told), .stays = true}));
+    };
+    // The session has ended before anybody hears of it.
+    Outcome outcome = visit(task, cancel_fd, stays);
+    MONARCH_ASSERT(reports->put({.ticket = ticket, .outcome = std::move(outcome)}));
   };
   Running& running = running_[ticket];
   running.attempt = std::move(attempt);
@@ -108,17 +104,40 @@ Status SshPool::start(Attempt attempt) {
   return {};
 }
 
+// In the session's thread.
+SshPool::Outcome SshPool::visit(const SshTask& task, int cancel,
+                                const std::function<void(std::function<void()>)>& stays) {
+  auto opened = SshSession::open(task.route, cancel);
+  if (auto* failure = std::get_if<SshFailure>(&opened)) return std::move(*failure);
+  SshVisit visit = task.talk(*std::get<std::unique_ptr<SshSession>>(opened), cancel);
+  if (!visit.stay) return std::move(visit.told);
+  stays(std::move(visit.told));
+  return visit.stay(cancel);
+}
+
 void SshPool::on_report(Report report) {
   const auto found = running_.find(report.ticket);
   MONARCH_ASSERT(found != running_.end());
-  Running running = std::move(found->second);
-  running_.erase(found);
-  running.thread.join();  // it reported with its last breath
-  if (running.cancelled) {
-    if (running.gone) running.gone();
+  if (report.stays) {
+    found->second.stays = true;
+    ++staying_;
+    const auto& told = std::get<std::function<void()>>(report.outcome);
+    if (told && !found->second.cancelled) told();
     return;
   }
-  if (const auto* deliver = std::get_if<std::function<void()>>(&report.outcome)) return (*deliver)();
+  Running running = std::move(found->second);
+  running_.erase(found);
+  if (running.stays) --staying_;
+  running.thread.join();  // it reported with its last breath
+  if (running.cancelled) {
+    const bool no_session = std::holds_alternative<SshFailure>(report.outcome);
+    if (running.gone) running.gone(no_session ? Talk::kNever : Talk::kBegun);
+    return;
+  }
+  if (const auto* deliver = std::get_if<std::function<void()>>(&report.outcome)) {
+    if (*deliver) (*deliver)();
+    return;
+  }
   SshFailure& failed = std::get<SshFailure>(report.outcome);
   if (failed.worth_retrying && running.attempt.number < options_.attempts) return rest(std::move(running.attempt));
   failed.failure.elapsed = loop_.now() - running.attempt.began;
@@ -128,10 +147,9 @@ void SshPool::on_report(Report report) {
 
 void SshPool::rest(Attempt attempt) {
   const Duration wait = options_.first_wait * (std::int64_t{1} << (attempt.number - 1U));
-  const auto more = static_cast<std::int64_t>(chance(static_cast<std::uint64_t>(wait.count_nanoseconds())));
   const Ticket ticket = attempt.ticket;
   ++attempt.number;
-  const TimerId timer = loop_.at(loop_.now() + wait + Duration::nanoseconds(more), [this, ticket] {
+  const TimerId timer = loop_.at(loop_.now() + wait + up_to(wait), [this, ticket] {
     auto resting = resting_.extract(ticket);
     queue_.push_back(std::move(resting.mapped().attempt));
     fill();
@@ -140,11 +158,12 @@ void SshPool::rest(Attempt attempt) {
 }
 
 // xorshift64: waits need to differ, not to be secret.
-std::uint64_t SshPool::chance(std::uint64_t below) {
+Duration SshPool::up_to(Duration most) {
   state_ ^= state_ << 13U;
   state_ ^= state_ >> 7U;
   state_ ^= state_ << 17U;
-  return state_ % std::max<std::uint64_t>(below, 1);
+  const auto below = static_cast<std::uint64_t>(std::max<std::int64_t>(most.count_nanoseconds(), 1));
+  return Duration::nanoseconds(static_cast<std::int64_t>(state_ % below));
 }
 
 }  // namespace monarch

@@ -2,17 +2,20 @@
 
 // SshPool: sessions in threads, a bounded number at a time. Each task opens one session, talks over it, and what came of it is told by the
 // loop. A session that may only have met a busy door (MaxStartups) is tried again, after a wait that grows and is different for each, so
-// that a thousand hosts behind one door do not come back together; nothing else is.
+// that a thousand hosts behind one door do not come back together; nothing else is. A session may stay after its talk, as a tunnel does:
+// then it is beyond that number, and no more than one for each task.
 //
-// Thread: the loop's; a task's session and talk have a thread of their own, which is started for it and joined when it has reported.
+// Thread: the loop's; a task's session and talk have a thread of their own, which is started for it and joined when it has reported last.
 // Lifetime: shorter than the loop's. Its end cancels what runs and waits for that: at once but for the resolver, which has its own time.
 
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include "supervisor/launch/ssh/ssh_session.h"
@@ -25,10 +28,24 @@
 
 namespace monarch {
 
+// What came of a talk.
+struct SshVisit {
+  // Most talks end with a word.
+  template <class Told>
+  requires std::invocable<Told&> SshVisit(Told word)  // NOLINT(google-explicit-constructor)
+      : told(std::move(word)) {}
+  SshVisit() = default;
+
+  std::function<void()> told;  // by the loop, once; may be empty
+  // Instead of the session's end: in its thread, until `cancel` is readable or it has ended by itself; what it returns is called by the
+  // loop, once.
+  std::function<std::function<void()>(int cancel)> stay;
+};
+
 struct SshTask {
   SshRoute route;
-  // In the session's thread, which it may keep until `cancel` is readable. What it returns is called by the loop, once.
-  std::function<std::function<void()>(SshSession& session, int cancel)> talk;
+  // In the session's thread, which it may keep until `cancel` is readable. What it makes of the session ends with the visit.
+  std::function<SshVisit(SshSession& session, int cancel)> talk;
   // By the loop, instead: there is no session.
   std::function<void(LaunchFailure)> on_failed;
 };
@@ -50,10 +67,16 @@ class SshPool {
   ~SshPool();
 
   Ticket submit(SshTask task);
-  // Nothing is told of it any more; `gone`, by the loop, when nothing of it runs.
-  void cancel(Ticket ticket, std::function<void()> gone = {});
+  // Nothing is told of it any more; `gone`, by the loop, when nothing of it runs, with whether its talk had begun.
+  enum class Talk : std::uint8_t { kNever, kBegun };
+  using Gone = std::function<void(Talk talk)>;
+  void cancel(Ticket ticket, Gone gone = {});
 
-  std::size_t running() const { return running_.size(); }
+  // By chance, so that what comes together does not come back together.
+  Duration up_to(Duration most);
+
+  std::size_t running() const { return running_.size() - staying_; }
+  std::size_t staying() const { return staying_; }
   std::size_t waiting() const { return queue_.size() + resting_.size(); }
 
  private:
@@ -70,7 +93,8 @@ class SshPool {
     UniqueFd cancel;  // an eventfd
     std::thread thread;
     bool cancelled = false;
-    std::function<void()> gone;
+    bool stays = false;  // its talk is over
+    Gone gone;
   };
   struct Resting {
     Attempt attempt;
@@ -79,14 +103,15 @@ class SshPool {
   struct Report {
     Ticket ticket = 0;
     Outcome outcome;
+    bool stays = false;  // the thread goes on
   };
 
   SshPool(EventLoop& loop, SshPoolOptions options) : loop_(loop), options_(options), state_(options.seed | 1U) {}
   void fill();
   Status start(Attempt attempt);
+  static Outcome visit(const SshTask& task, int cancel, const std::function<void(std::function<void()>)>& stays);
   void on_report(Report report);
   void rest(Attempt attempt);
-  std::uint64_t chance(std::uint64_t below);
 
   EventLoop& loop_;
   SshPoolOptions options_;
@@ -96,6 +121,7 @@ class SshPool {
   WatchId watch_ = 0;
   std::deque<Attempt> queue_;
   std::map<Ticket, Running> running_;
+  std::size_t staying_ = 0;  // of those
   std::map<Ticket, Resting> resting_;
 };
 

@@ -1,11 +1,18 @@
 #include "supervisor/launch/ssh/ssh_routes.h"
 
+#include <fcntl.h>
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include "supervisor/launch/ssh/ssh_config.h"
 #include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
 
 namespace monarch {
 
@@ -50,6 +57,11 @@ Result<Written> parse_jump(const std::string& jump) {
   return written;
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 void add(std::vector<std::string>& files, const std::string& file) {
   if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
 }
@@ -57,7 +69,7 @@ void add(std::vector<std::string>& files, const std::string& file) {
 class Router {
  public:
   Router(const LaunchSsh& launch, const SshUser& user, std::optional<SshConfig> config)
-      : launch_(launch), user_(user), config_(std::move(config)) {}
+      : launch_(launch), user_(user), config_(std::move(config)), identities_(identities_of(launch)) {}
 
   Result<SshLauncherHost> host(const SshHost& host) const {
     std::vector<std::string> jumps;
@@ -107,8 +119,9 @@ class Router {
     target.port = written.port != 0 ? written.port : file.port != 0 ? file.port : kPort;
     target.user = first(first(written.user, file.user), user_.name);
     target.agent_socket = user_.agent_socket;
-    add(target.identities, launch_.identity);
+    for (const std::string& identity : identities_) add(target.identities, identity);
     for (const std::string& identity : file.identities) add(target.identities, identity);
+    target.identities_only = file.identities_only;
     if (file.known_hosts.empty()) add(target.known_hosts, launch_.known_hosts);
     for (const std::string& known : file.known_hosts) add(target.known_hosts, known);
     add(target.known_hosts, kGlobalKnownHosts);
@@ -123,20 +136,49 @@ class Router {
   const LaunchSsh& launch_;
   const SshUser& user_;
   std::optional<SshConfig> config_;
+  std::vector<std::string> identities_;
 };
 
 }  // namespace
 
+SshUser SshUser::of_this_process() {
+  SshUser user{.home = variable("HOME"), .agent_socket = variable("SSH_AUTH_SOCK")};
+  const passwd* entry = ::getpwuid(::geteuid());
+  if (entry == nullptr) return user;
+  user.name = entry->pw_name;
+  if (user.home.empty()) user.home = entry->pw_dir;
+  return user;
+}
+
+std::vector<std::string> identities_of(const LaunchSsh& launch) {
+  // What the spec means that names none, as `explain` says, and what OpenSSH has besides.
+  constexpr std::string_view kDefault = "/.ssh/id_ed25519";
+  if (!launch.identity.ends_with(kDefault)) return {launch.identity};
+  const std::string home = launch.identity.substr(0, launch.identity.size() - kDefault.size());
+  std::vector<std::string> found;
+  for (const std::string_view name : {kDefault, std::string_view("/.ssh/id_ecdsa"), std::string_view("/.ssh/id_rsa")}) {
+    std::string path = text(home, name);
+    const UniqueFd there(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (there.valid()) found.push_back(std::move(path));
+  }
+  return found.empty() ? std::vector<std::string>{launch.identity} : found;
+}
+
 Result<std::vector<SshLauncherHost>> ssh_routes(const LaunchSsh& launch, const SshUser& user) {
+  // Whatever is refused, it is what the spec or that file says.
+  const auto refused = [](const Error& error) { return Error{ErrorCode::kInvalid, error.message}; };
   std::optional<SshConfig> config;
   if (launch.config) {
-    MONARCH_ASSIGN(config, load_ssh_config(*launch.config, user.home));
+    auto loaded = load_ssh_config(*launch.config, user.home);
+    if (!loaded.ok()) return refused({loaded.error().code, text("launch.ssh.config: ", loaded.error().message)});
+    config = std::move(*loaded);
   }
   const Router router(launch, user, std::move(config));
   std::vector<SshLauncherHost> hosts;
   for (const SshHost& host : launch.hosts) {
-    MONARCH_ASSIGN(SshLauncherHost routed, router.host(host));
-    hosts.push_back(std::move(routed));
+    auto routed = router.host(host);
+    if (!routed.ok()) return refused(routed.error());
+    hosts.push_back(std::move(*routed));
   }
   return hosts;
 }

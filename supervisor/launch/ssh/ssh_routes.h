@@ -2,7 +2,7 @@
 
 // ssh_routes(): from what a spec says of its hosts, and a configuration file of OpenSSH's where it names one, to what is dialled.
 //
-// Thread: any; it reads the configuration file.
+// Thread: any; it reads the configuration file, and looks which keys are there.
 
 #include <string>
 #include <vector>
@@ -19,7 +19,13 @@ struct SshUser {
   std::string home;
   std::string agent_socket;  // SSH_AUTH_SOCK; empty: none
   bool accept_new_host_keys = false;
+
+  // By its environment, and the system's list of users.
+  static SshUser of_this_process();
 };
+
+// Files of private keys to try: what the spec names, or else those of the usual names that are there.
+std::vector<std::string> identities_of(const LaunchSsh& launch);
 
 // By HostId. What the spec says of a host counts before what the file says. Errors name the host, or the line of the file.
 Result<std::vector<SshLauncherHost>> ssh_routes(const LaunchSsh& launch, const SshUser& user);

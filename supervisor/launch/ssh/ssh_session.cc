@@ -88,8 +88,8 @@ std::variant<std::unique_ptr<SshSession>, SshFailure> SshSession::open(const Ssh
     failed->failure.again = reproducer(route);
     return std::move(*failed);
   }
-  return std::unique_ptr<SshSession>(
-      new SshSession(std::move(std::get<std::unique_ptr<VerifiedSession>>(opened)), route.size() == 1));
+  return std::unique_ptr<SshSession>(new SshSession(std::move(std::get<std::unique_ptr<VerifiedSession>>(opened)),
+                                                    route.size() == 1, boot_now() - began));
 }
 
 Result<std::unique_ptr<SshChannel>> SshSession::exec(std::string_view command, const Patience& patience) {
@@ -97,14 +97,24 @@ Result<std::unique_ptr<SshChannel>> SshSession::exec(std::string_view command, c
 }
 
 Result<std::string> SshSession::local_address() const {
-  if (!direct_) {
-    return Error{ErrorCode::kUnsupported,
-                 "behind a jump host: by which address a host reaches this machine is not known"};
-  }
+  if (direct_) return numeric_address(true);
+  return Error{ErrorCode::kUnsupported,
+               "behind a jump host: by which address a host reaches this machine is not known"};
+}
+
+Result<std::string> SshSession::remote_address() const {
+  if (direct_) return numeric_address(false);
+  return Error{ErrorCode::kUnsupported, "behind a jump host: by which address it reaches a host is not known"};
+}
+
+Result<std::string> SshSession::numeric_address(bool own) const {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (::getsockname(verified_->raw().socket(), generic, &size) != 0) return errno_error("getsockname", errno);
+  const int socket = verified_->raw().socket();
+  if ((own ? ::getsockname(socket, generic, &size) : ::getpeername(socket, generic, &size)) != 0) {
+    return errno_error(own ? "getsockname" : "getpeername", errno);
+  }
   char host[NI_MAXHOST];
   const int error = ::getnameinfo(generic, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
   if (error != 0) return Error{ErrorCode::kInternal, text("getnameinfo: ", ::gai_strerror(error))};

@@ -29,12 +29,22 @@ class SshSession {
 
   // The numeric address by which this machine reached the host: the host may reach it there. kUnsupported behind a jump host.
   Result<std::string> local_address() const;
+  // That of the host, as it is seen from here. kUnsupported behind a jump host.
+  Result<std::string> remote_address() const;
+
+  // For what else goes through it (ssh_tunnel.h).
+  RawSession& raw() { return verified_->raw(); }
+
+  // From the first dial to the last hop's authentication.
+  Duration opened_in() const { return opened_in_; }
 
  private:
-  SshSession(std::unique_ptr<VerifiedSession> verified, bool direct)
-      : verified_(std::move(verified)), direct_(direct) {}
+  SshSession(std::unique_ptr<VerifiedSession> verified, bool direct, Duration opened_in)
+      : verified_(std::move(verified)), direct_(direct), opened_in_(opened_in) {}
+  Result<std::string> numeric_address(bool own) const;
   std::unique_ptr<VerifiedSession> verified_;
   bool direct_;
+  Duration opened_in_;
 };
 
 }  // namespace monarch

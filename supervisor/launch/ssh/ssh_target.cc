@@ -18,19 +18,18 @@ bool consists_of(std::string_view word, std::string_view others) {
                      [&](char c) { return is_alphanumeric(c) || others.find(c) != std::string_view::npos; });
 }
 
-// In a form that a shell leaves alone.
-std::string quoted(const std::string& word) {
-  if (!word.empty() && consists_of(word, "._-/@:%+=,[]")) return word;
-  std::string out = "'";
-  for (const char c : word) c == '\'' ? out.append("'\\''") : out.append(1, c);
-  return out + "'";
-}
-
 std::string destination(const SshTarget& target) {
   return target.user.empty() ? target.address : text(target.user, "@", target.address);
 }
 
 }  // namespace
+
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && consists_of(word, "._-/@:%+=,[]")) return word;
+  std::string out = "'";
+  for (const char c : word) c == '\'' ? out.append("'\\''") : out.append(1, c);
+  return out + "'";
+}
 
 bool is_ssh_user(std::string_view user) {
   return !user.empty() && user.size() <= kLongestUser && user[0] != '-' && consists_of(user, "._-@+");
@@ -71,11 +70,23 @@ std::string reproducer(const SshRoute& route, const std::string& command) {
     const std::string user = route[i].user.empty() ? "" : route[i].user + "@";
     jumps.push_back(user + endpoint_text(route[i]));
   }
-  if (!jumps.empty()) ssh += " -J " + quoted(join(jumps, ","));
+  if (!jumps.empty()) ssh += " -J " + shell_word(join(jumps, ","));
   if (target.port != 22) ssh += text(" -p ", target.port);
-  for (const std::string& identity : target.identities) ssh += " -i " + quoted(identity);
-  if (!target.known_hosts.empty()) ssh += " -o UserKnownHostsFile=" + quoted(target.known_hosts.front());
-  return text(ssh, " ", quoted(destination(target)), " ", quoted(command));
+  for (const std::string& identity : target.identities) ssh += " -i " + shell_word(identity);
+  if (!target.known_hosts.empty()) ssh += " -o UserKnownHostsFile=" + shell_word(target.known_hosts.front());
+  return text(ssh, " ", shell_word(destination(target)), " ", shell_word(command));
+}
+
+std::string shown_by(LaunchFailureKind kind, const std::string& installed) {
+  using Kind = LaunchFailureKind;
+  const bool of_file = kind == Kind::kNotExecutable || kind == Kind::kExec || kind == Kind::kVersion;
+  if (of_file && !installed.empty()) return text("ls -l ", shell_word(installed), "; df ", shell_word(installed));
+  if (kind == Kind::kDiskFull) return "df -h ~ ~/.cache ~/.local/state";
+  if (kind == Kind::kNotWritable) return "ls -ld ~ ~/.cache ~/.local/state; grep -w ro /proc/mounts";
+  if (kind == Kind::kNotExecutable) return "ls -ld ~ ~/.cache; grep noexec /proc/mounts";
+  if (kind == Kind::kArchitecture) return "uname -m";
+  if (kind == Kind::kInterface) return "ip -brief address";
+  return "true";
 }
 
 }  // namespace monarch

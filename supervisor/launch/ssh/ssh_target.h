@@ -21,8 +21,10 @@ struct SshTarget {
   std::string address;  // what is dialled, and looked up in known_hosts: a name, or a numeric address
   std::uint16_t port = 22;
   std::string user;
-  std::string agent_socket;              // of ssh-agent; empty: none is asked
-  std::vector<std::string> identities;   // files of private keys, tried in this order after the agent's
+  std::string agent_socket;  // of ssh-agent; empty: none is asked
+  // Files of private keys. The agent's keys that belong to them are tried first, then they in this order, then the agent's other keys.
+  std::vector<std::string> identities;
+  bool identities_only = false;          // the agent's others are not tried
   std::vector<std::string> known_hosts;  // a new key is written to the first
   std::string host_key;                  // "SHA256:…": this one and no other; empty: what known_hosts has
   bool accept_new_host_keys = false;
@@ -41,8 +43,12 @@ bool is_ssh_address(std::string_view address);
 std::string endpoint_text(const SshTarget& target);  // "10.0.0.7:22", "[fe80::1]:22"
 std::string where_text(const SshTarget& target);     // "gpu7 (10.0.0.7:22)"
 
+// In a form that a shell leaves alone.
+std::string shell_word(const std::string& word);
 // For a person to run: the same connection, and a command there, by OpenSSH.
 std::string reproducer(const SshRoute& route, const std::string& command = "true");
+// What to run there to see why a worker does not start; `installed` is launch.ssh.worker, or empty.
+std::string shown_by(LaunchFailureKind kind, const std::string& installed);
 
 // A failure and what follows from it.
 struct SshFailure {

@@ -1,0 +1,65 @@
+#pragma once
+
+// GangCommits: which checkpoints the ranks of a gang have written, and the newest that all of them have: what its next generation
+// goes on from (I20). What only some ranks committed counts until the generation ends: the next one may write the same step
+// with other bytes, and a checkpoint of two generations is none.
+//
+// Thread: values.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/base/control_messages.h"
+#include "transport/base/ids.h"
+
+namespace monarch {
+
+struct RankCommit {
+  std::uint64_t step = 0;
+  std::string what;
+};
+
+// A checkpoint that all ranks of a gang have, of one generation.
+struct GangCheckpoint {
+  std::uint64_t step = 0;
+  Generation generation;          // that wrote it
+  std::vector<std::string> what;  // of each rank of the gang
+};
+
+struct GangCommits {
+  // How many steps a rank may be ahead of the slowest of its gang; one more is refused.
+  static constexpr std::size_t kAhead = 8;
+
+  std::optional<GangCheckpoint> newest;  // its step never decreases
+  std::optional<GangCheckpoint>
+      resumed;                  // what the present generation was told, which stays when a START is said again
+  Generation ahead_generation;  // whose commits `ahead` are
+  std::vector<std::vector<RankCommit>> ahead;  // of each rank: beyond the newest, rising
+};
+
+// Whose commit it is.
+struct Committer {
+  Generation generation;    // the gang's
+  std::uint32_t rank = 0;   // index within the gang
+  std::uint32_t ranks = 1;  // of the gang
+};
+
+enum class CommitRuling : std::uint8_t {
+  kTake,
+  kTaken,  // it was said before: nothing changes
+  kRefuse,
+};
+
+struct CommitDecision {
+  CommitRuling ruling = CommitRuling::kTake;
+  std::string why;  // kRefuse
+};
+
+CommitDecision rule_commit(const GangCommits& known, const Committer& who, const CommitRequest& asked);
+// After kTake alone. True where the gang's step has moved.
+bool take_commit(GangCommits& known, const Committer& who, const CommitRequest& asked);
+
+}  // namespace monarch

@@ -1,0 +1,108 @@
+// What an operator asks for while the job runs: gangs started again, hosts that are left or may be used again.
+
+#include <algorithm>
+#include <set>
+
+#include "supervisor/core/job_core.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+void JobCore::on(const OperatorAsked& event) {
+  if (state_.phase < JobPhase::kStarting || state_.phase > JobPhase::kRunning) return;  // a stop wins over everything
+  const std::string who = printable(event.who);
+  for (const HostId id : event.hosts) {
+    if (event.wish == OperatorWish::kDrain) drain(id, who);
+    if (event.wish == OperatorWish::kUndrain) undrain(id, who);
+  }
+  std::set<std::pair<MeshId, GangId>> gangs;
+  for (const RankId& id : event.ranks) gangs.emplace(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
+  if (event.wish == OperatorWish::kRetry) {
+    state_.reallocations.clear();
+    for (HostState& host : state_.hosts) {
+      if (host.standing == HostStanding::kQuarantined) host.standing = HostStanding::kGood;
+      host.losses = 0;
+      host.suspicions.clear();
+      if (host.cold_at != Instant::never()) host.cold_at = std::max(now_, host.fence);
+    }
+  }
+  for (const auto& [mesh, g] : gangs) {
+    event.wish == OperatorWish::kRetry ? retry(mesh, g) : restart_as_asked(mesh, g, who);
+  }
+  host_deadlines();
+  slots_due_ = true;
+  starts_due_ = true;
+}
+
+void JobCore::restart_as_asked(MeshId mesh, GangId g, const std::string& who) {
+  GangState& state = gang(mesh, g);
+  if (state.phase == GangPhase::kWaiting) state.not_before = now_;
+  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
+  state.asked = who;
+  say_of_gang(mesh, g, "gang.stopping", Severity::kInfo, text("is stopped and started again, asked by ", who));
+  const StopPolicy& policy = mesh_spec(mesh).stop;
+  stop_gang(mesh, g, policy.signal, policy.grace);
+}
+
+// It has ended as it was asked to; no budget is spent.
+void JobCore::start_as_asked(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  Verdict verdict;
+  verdict.cause.kind = CauseKind::kRequest;
+  verdict.cause.mesh = mesh_spec(mesh).name;
+  verdict.cause.summary = text("started again, asked by ", state.asked);
+  verdict.reason = verdict.cause.summary;
+  state.asked.clear();
+  state.failure = std::move(verdict);
+  state.failed_at = now_;
+  state.not_before = now_;
+  ++state.restarts;
+  await_next(mesh, g);
+}
+
+// What failed is forgiven, and what waits is tried now.
+void JobCore::retry(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  forget_failures(state);
+  if (state.phase == GangPhase::kWaiting) state.not_before = now_;
+  if (state.phase != GangPhase::kFailed) return;
+  state.asked = "monarch retry";  // a sidecar that was given up
+  start_as_asked(mesh, g);
+}
+
+void JobCore::drain(HostId id, const std::string& who) {
+  HostState& state = host(id);
+  if (state.standing != HostStanding::kGood) return;
+  state.standing = HostStanding::kDrained;
+  state.lost_because = text("drained, asked by ", who);
+  state.cold_at = Instant::never();
+  JobEvent drained = event_of("host.drained", Severity::kInfo,
+                              text(hosts_[id.value()].name, ": nothing new starts there, asked by ", who));
+  drained.host = hosts_[id.value()].name;
+  emit(std::move(drained));
+}
+
+void JobCore::undrain(HostId id, const std::string& who) {
+  HostState& state = host(id);
+  if (state.standing != HostStanding::kDrained) return;
+  state.standing = HostStanding::kGood;
+  state.losses = 0;
+  const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
+  if (gone && !state.wedged) state.cold_at = std::max(now_, state.fence);
+  JobEvent undrained =
+      event_of("host.undrained", Severity::kInfo, text(hosts_[id.value()].name, ": may be used again, asked by ", who));
+  undrained.host = hosts_[id.value()].name;
+  emit(std::move(undrained));
+}
+
+// Their workers, once no slot is on them.
+void JobCore::end_drained() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const bool drained = state_.hosts[i].standing == HostStanding::kDrained;
+    if (drained && !placement_.holds_ranks(HostId(i)) && state_.hosts[i].phase != HostPhase::kDestroying) {
+      destroy(HostId(i));
+    }
+  }
+}
+
+}  // namespace monarch

@@ -1,0 +1,64 @@
+// Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's doing. It is
+// left for good where another host can take its place; else its gangs go on there, and it is said.
+
+#include <algorithm>
+
+#include "supervisor/core/job_core.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// A program's own doing: it said so by its exit code, could not be executed, took too much memory, or dies where it died before.
+bool tells_of_host(const RankEnd& end, const std::optional<Crash>& crash) {
+  if (is_lack_of_host(end)) return !end.after_our_signal;
+  return end.kind == EndKind::kSignaled && !end.after_our_signal && !end.out_of_memory && (!crash || crash->count == 1);
+}
+
+}  // namespace
+
+void JobCore::suspect_host(MeshId mesh, GangId g) {
+  const GangState& state = gang(mesh, g);
+  const FirstCause& cause = state.failure->cause;
+  if (cause.kind != CauseKind::kRank || !cause.rank || state.hung || !tells_of_host(cause.end, state.crash)) return;
+  const RankId who{mesh, Rank(*cause.rank)};
+  const HostId where = placement_.host_of(who);
+  std::vector<Suspicion>& suspicions = host(where).suspicions;
+  const Duration window = mesh_spec(mesh).supervision.restart.window;
+  const bool known =
+      std::any_of(suspicions.begin(), suspicions.end(), [who](const Suspicion& s) { return s.rank == who; });
+  std::erase_if(suspicions, [&](const Suspicion& s) { return s.rank == who || now_ - s.at >= window; });
+  suspicions.push_back({.rank = who, .at = now_});
+  if (suspicions.size() < 2) return;  // no evidence yet
+  const auto name_of = [this](RankId id) { return text(mesh_spec(id.mesh).name, "/", id.rank.value()); };
+  const std::string why = text(hosts_[where.value()].name, ": ", name_of(suspicions.front().rank), " and ",
+                               name_of(who), " died there of what is not their program's doing");
+  FailureFacts facts = facts_of_lost_host(mesh, {});
+  facts.slots_out = 1;
+  const Recovery next = recover(mesh_spec(mesh).supervision, facts);
+  const bool leave = next.remedy == Remedy::kReplace && lives_alone(mesh, g, where);
+  if (!leave && known) return;  // told before
+  JobEvent event = event_of(leave ? "host.quarantined" : "host.doubtful", Severity::kWarning,
+                            leave ? text(why, ": it is left for good")
+                                  : text(why, "; no other host can take its place now: its gang goes on there"));
+  event.host = hosts_[where.value()].name;
+  emit(std::move(event));
+  if (!leave) return;
+  host(where).standing = HostStanding::kQuarantined;
+  host(where).lost_because = "quarantined";
+  slots_due_ = true;
+}
+
+bool JobCore::lives_alone(MeshId mesh, GangId g, HostId where) const {
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t r = 0; r < state_.meshes[m].ranks.size(); ++r) {
+      const RankId id{MeshId(m), Rank(r)};
+      const bool own = id.mesh == mesh && mesh_spec(mesh).gang_of(id.rank) == g;
+      if (!own && placement_.host_of(id) == where && lives(state_.meshes[m].ranks[r].stage)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace monarch

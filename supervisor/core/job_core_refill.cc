@@ -1,0 +1,260 @@
+// Hosts that are lost while the job runs: who takes their slots, when they may be used again, and how many spares are kept.
+
+#include <algorithm>
+
+#include "supervisor/core/job_core.h"
+#include "supervisor/core/occupants.h"
+#include "supervisor/core/restart_budget.h"
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// A host that was lost is tried again after this, twice as long each time.
+constexpr Duration kFirstReturn = Duration::seconds(30);
+constexpr Duration kLongestReturn = Duration::seconds(600);
+
+// From the end of its orphan_ttl until a worker has ended its ranks and itself.
+constexpr Duration kOrphanEndsWithin = Duration::seconds(15);
+
+constexpr int kExitUnreachable = 69;
+constexpr int kExitHost = 92;
+
+// It serves still, and nothing new is to start there.
+bool is_left(const HostState& host) {
+  return host.standing != HostStanding::kGood && host.phase == HostPhase::kJoined && !host.wedged;
+}
+
+bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
+
+}  // namespace
+
+// Does any budget of the job allow that a host takes another's place?
+bool JobCore::may_reallocate() const {
+  return std::any_of(spec_.meshes.begin(), spec_.meshes.end(), [this](const MeshSpec& mesh) {
+    const ReallocatePolicy& policy = mesh.supervision.reallocate;
+    return !policy.max || still_count(state_.reallocations, policy.window, now_) < *policy.max;
+  });
+}
+
+// That could take the place of another now; and those of a gang whose worker ended, and can be started again.
+std::uint32_t JobCore::hosts_left(const std::vector<HostId>& own) const {
+  std::uint32_t left = 0;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const bool held = placement_.holds_ranks(HostId(i));
+    const bool its_own = std::find(own.begin(), own.end(), HostId(i)) != own.end();
+    left += (!held && may_take(HostId(i))) || (its_own && is_free_to_launch(HostId(i))) ? 1U : 0U;
+  }
+  return left;
+}
+
+bool JobCore::is_free_to_launch(HostId id) const {
+  const HostState& state = state_.hosts[id.value()];
+  return state.phase == HostPhase::kCold && state.standing == HostStanding::kGood;
+}
+
+// As a host that holds no slot.
+bool JobCore::may_take(HostId id) const { return may_serve(id) || is_free_to_launch(id); }
+
+// How long until each of the hosts that come back by themselves may be launched again, the first of them first.
+std::vector<Duration> JobCore::returns(const std::vector<HostId>& own) const {
+  std::vector<Duration> waits;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const HostState& state = state_.hosts[i];
+    const bool its_own = std::find(own.begin(), own.end(), HostId(i)) != own.end();
+    const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
+    if (!out || state.cold_at == Instant::never() || (placement_.holds_ranks(HostId(i)) && !its_own)) continue;
+    waits.push_back(std::max(state.cold_at - now_, Duration::zero()));
+  }
+  std::sort(waits.begin(), waits.end());
+  return waits;
+}
+
+FailureFacts JobCore::facts_of_lost_host(MeshId mesh, const std::vector<HostId>& hosts) const {
+  const Supervision& policy = mesh_spec(mesh).supervision;
+  const auto is_out = [this](HostId id) { return !may_serve(id); };
+  const std::vector<Duration> due = returns(hosts);
+  FailureFacts facts{.kind = FailureKind::kHostLost,
+                     .slots_out = static_cast<std::uint32_t>(std::count_if(hosts.begin(), hosts.end(), is_out)),
+                     .hosts_left = hosts_left(hosts),
+                     .reallocations = still_count(state_.reallocations, policy.reallocate.window, now_),
+                     .hosts_due = static_cast<std::uint32_t>(due.size()),
+                     .may_park = may_park(mesh)};
+  if (facts.slots_out > facts.hosts_left && facts.slots_out - facts.hosts_left <= due.size()) {
+    facts.due_in = Duration::milliseconds(due[facts.slots_out - facts.hosts_left - 1].count_milliseconds());
+  }
+  const auto first = std::find_if(hosts.begin(), hosts.end(), is_out);
+  if (first == hosts.end()) return facts;
+  const HostState& host = state_.hosts[first->value()];
+  if (is_left(host)) facts.out = "host drained";
+  if (host.standing == HostStanding::kQuarantined) facts.out = "host quarantined";
+  return facts;
+}
+
+// A slot of gangs that have started before, and whose host is out: once nothing lives there, another host takes it.
+void JobCore::refill_slot(std::uint32_t slot) {
+  const HostId at = state_.slots[slot];
+  std::vector<std::pair<MeshId, GangId>> waiting;
+  each_gang([&](MeshId m, GangId g) {
+    if (placement_.range_of(m, g, at).count > 0 && waits(gang(m, g).phase)) waiting.emplace_back(m, g);
+  });
+  if (waiting.empty()) return;
+  if (!somebody_lives_on(state_, placement_, at))
+    check_inventory(slot);  // it may have been launched for this slot, and told only now what it has
+  if (may_serve(at)) return;
+  give_up_reservations(slot);  // or the answer that is on its way would start them there
+  // Each by its own policy, and each gang that is parked is one less that may be. One move serves all that wait for it.
+  std::optional<std::pair<MeshId, Recovery>> move;
+  for (const auto& [mesh, g] : waiting) {
+    Recovery next = recover(mesh_spec(mesh).supervision, facts_of_lost_host(mesh, {at}));
+    if (next.remedy == Remedy::kPark || next.remedy == Remedy::kFail) give_up(mesh, g, at, next);
+    if (next.remedy == Remedy::kReplace && !move) move.emplace(mesh, std::move(next));
+    if (state_.phase > JobPhase::kRunning) return;
+  }
+  if (!move) return;
+  if (somebody_lives_on(state_, placement_, at)) {
+    // Who goes on where nothing new may start is not stopped for it: the slot moves once all of them have ended.
+    if (!is_left(state_.hosts[at.value()])) evict(slot);
+    return;
+  }
+  forget_older(state_.reallocations, mesh_spec(move->first).supervision.reallocate.window, now_);
+  state_.reallocations.push_back(now_);
+  const std::string& rule = move->second.rule;
+  const std::optional<HostId> other = replacement();
+  const bool itself = is_free_to_launch(at) && (!other || !may_serve(*other));
+  itself ? launch_again(at, rule) : move_slot(slot, *other, rule);
+  check_inventory(slot);
+}
+
+// Who lives on a host that is left goes with the others; the slot is on another host once they have ended.
+void JobCore::evict(std::uint32_t slot) {
+  const HostId at = state_.slots[slot];
+  each_gang([&](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    const bool runs = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning;
+    if (!runs || placement_.range_of(m, g, at).count == 0) return;
+    state.host_lost = true;
+    state.lost_host = at;
+    gang_failed(m, g);
+  });
+}
+
+// Could what waits on this slot go to another host now?
+bool JobCore::may_leave(std::uint32_t slot, MeshId mesh) const {
+  const HostId at = state_.slots[slot];
+  if (somebody_lives_on(state_, placement_, at)) return false;
+  FailureFacts facts = facts_of_lost_host(mesh, {});
+  facts.slots_out = 1;
+  return recover(mesh_spec(mesh).supervision, facts).remedy == Remedy::kReplace;
+}
+
+void JobCore::launch_again(HostId id, const std::string& rule) {
+  const std::string& name = hosts_[id.value()].name;
+  JobEvent again = event_of("host.replaced", Severity::kWarning,
+                            text(name, ": its worker is launched again", rule.empty() ? "" : text(" [", rule, "]")));
+  again.host = name;
+  again.details = {{"replaces", name}};
+  emit(std::move(again));
+  launch(id);
+}
+
+// No host is left for a gang that waits.
+void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) {
+  GangState& state = gang(mesh, g);
+  if (!waits(state.phase)) return;  // a neighbour has ended the job
+  if (why.remedy == Remedy::kPark) return park(mesh, g, where, why.rule);
+  Verdict verdict;
+  const HostState& lost = state_.hosts[where.value()];
+  const bool drained = is_left(lost);
+  // Of a host that is drained nothing was lost: why its gang has to start again is the cause.
+  const bool known = recovers(state) && (state.failure->cause.kind == CauseKind::kHost ||
+                                         (drained && state.failure->cause.kind == CauseKind::kRank));
+  if (known) {
+    verdict = *state.failure;
+    if (drained) verdict.reason += text("; ", hosts_[where.value()].name, " is ", lost.lost_because);
+  } else if (drained) {
+    verdict.exit_code = kExitHost;
+    verdict.cause.kind = CauseKind::kHost;
+    verdict.cause.host = hosts_[where.value()].name;
+    verdict.cause.mesh = mesh_spec(mesh).name;
+    verdict.cause.summary = text("host ", verdict.cause.host, " is ", lost.lost_because);
+    verdict.reason = verdict.cause.summary;
+  } else {
+    const std::string name = hosts_[where.value()].name;
+    const bool starting = state_.phase == JobPhase::kStarting;
+    verdict.exit_code = starting ? kExitUnreachable : kExitHost;
+    verdict.cause.kind = CauseKind::kHost;
+    verdict.cause.host = name;
+    verdict.cause.mesh = mesh_spec(mesh).name;
+    verdict.cause.summary = lost.wedged ? text("host ", name, " is wedged: a process on it does not end after SIGKILL")
+                                        : text("host ", name, " was lost", starting ? " while starting" : "",
+                                               lost.lost_because.empty() ? "" : ": ", lost.lost_because);
+    verdict.reason = verdict.cause.summary;
+  }
+  verdict.cause.rule = why.rule;
+  state.failure.reset();
+  if (!mesh_spec(mesh).sidecar) return fail_job(std::move(verdict));
+  state.phase = GangPhase::kFailed;
+  say_of_gang(mesh, g, "gang.failed", Severity::kWarning,
+              text("is given up: ", verdict.reason, " [a sidecar does not decide: the job goes on without it]"));
+  if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
+}
+
+// A host that was lost and is proven to be free, or cannot act any longer, may serve again: at once where its worker ended by itself for
+// the first time, else later, and later each time.
+void JobCore::let_return(HostId id, bool at_once) {
+  HostState& state = host(id);
+  if (state_.phase < JobPhase::kStarting || state_.phase > JobPhase::kRunning) return;
+  const bool regrows = std::any_of(spec_.meshes.begin(), spec_.meshes.end(), [](const MeshSpec& mesh) {
+    return mesh.supervision.shrink && mesh.supervision.shrink->regrow;
+  });
+  if (!may_reallocate() && !regrows) return;
+  if (state.wedged || state.standing != HostStanding::kGood) return;
+  // What did not start stays out until the job runs; what a host lacks it will lack.
+  const bool lacks = state.failure && state.failure->kind == LaunchFailureKind::kResources;
+  if (lacks || (state.failure && state_.phase == JobPhase::kStarting)) return;
+  const bool longer_ago = now_ - state.launched_at > spec_.supervision.reallocate.window;
+  if (longer_ago) state.losses = 0;
+  Duration wait = Duration::zero();
+  if (!at_once || state.losses > 0) {
+    wait = kFirstReturn;
+    for (std::uint32_t i = at_once ? 1 : 0; i < state.losses && wait < kLongestReturn; ++i) wait = wait * 2;
+    wait = std::min(wait, kLongestReturn);
+  }
+  // What may still live there ends by itself, unless it is heard before.
+  if (state.phase == HostPhase::kLost) wait = std::max(wait, spec_.supervision.orphan_ttl + kOrphanEndsWithin);
+  ++state.losses;
+  state.cold_at = std::max(now_, state.fence) + wait;
+  if (state.cold_at <= now_) become_cold(id);
+}
+
+void JobCore::become_cold(HostId id) {
+  HostState& state = host(id);
+  MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost, "I19: one worker a host");
+  MONARCH_ASSERT_BECAUSE(state.fence <= now_, "I3: what ran there may act no longer");
+  HostState fresh;
+  fresh.standing = state.standing;
+  fresh.unproven = state.unproven;
+  fresh.losses = state.losses;
+  fresh.awaited = state.awaited;
+  fresh.suspicions = std::move(state.suspicions);
+  fresh.lost_because = std::move(state.lost_because);
+  state = std::move(fresh);
+  slots_due_ = true;
+}
+
+void JobCore::keep_spares() {
+  std::uint32_t spares = 0;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    spares += may_serve(HostId(i)) && !placement_.holds_ranks(HostId(i)) ? 1U : 0U;
+  }
+  for (std::uint32_t i = 0; i < state_.hosts.size() && spares < spec_.spares(); ++i) {
+    if (!is_free_to_launch(HostId(i)) || placement_.holds_ranks(HostId(i))) continue;
+    launch(HostId(i));
+    ++spares;
+  }
+}
+
+}  // namespace monarch

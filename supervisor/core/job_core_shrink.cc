@@ -1,0 +1,88 @@
+// Shrink: a gang without a host is parked where the spec allows it, and the job goes on with the others; it returns when each of its slots
+// has a connected host again. Sizes and numbers never change.
+
+#include <algorithm>
+
+#include "supervisor/core/job_core.h"
+#include "supervisor/core/occupants.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+// Do enough gangs go on without one more?
+bool JobCore::may_park(MeshId mesh) const {
+  const auto& shrink = mesh_spec(mesh).supervision.shrink;
+  if (!shrink) return false;
+  const auto& gangs = state_.meshes[mesh.value()].gangs;
+  const auto parked =
+      std::count_if(gangs.begin(), gangs.end(), [](const GangState& gang) { return gang.phase == GangPhase::kParked; });
+  return static_cast<std::int64_t>(gangs.size()) - parked - 1 >= static_cast<std::int64_t>(shrink->min);
+}
+
+void JobCore::park(MeshId mesh, GangId g, HostId where, const std::string& rule) {
+  GangState& state = gang(mesh, g);
+  state.phase = GangPhase::kParked;
+  state.failure.reset();
+  state.ports.clear();
+  starts_due_ = true;
+  say_of_gang(mesh, g, "gang.parked", Severity::kWarning,
+              text("is parked, the others go on: ", hosts_[where.value()].name, " is out [", rule, "]"));
+}
+
+// For each of its slots that has none, if there are any: are all of them connected? Who lives on a host keeps it.
+bool JobCore::find_hosts(MeshId mesh, GangId g) {
+  for (const HostId id : placement_.hosts_of(mesh, g)) {
+    if (lives_alone(mesh, g, id)) check_inventory(*placement_.slot_on(id));
+    if (may_serve(id)) continue;
+    if (somebody_lives_on(state_, placement_, id)) return false;
+    const std::optional<HostId> other = replacement();
+    if (is_free_to_launch(id) && !(other && may_serve(*other))) {
+      launch_again(id, "shrink: regrow");
+    } else if (other) {
+      move_slot(*placement_.slot_on(id), *other, "shrink: regrow");
+    }
+  }
+  const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
+  return std::all_of(hosts.begin(), hosts.end(),
+                     [this](HostId id) { return may_serve(id) && host(id).phase == HostPhase::kJoined; });
+}
+
+void JobCore::regrow() {
+  each_gang([this](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    const auto& shrink = mesh_spec(m).supervision.shrink;
+    if (state.phase != GangPhase::kParked || !shrink || !shrink->regrow) return;
+    if (!find_hosts(m, g)) return;
+    Verdict verdict;
+    verdict.cause.kind = CauseKind::kRequest;
+    verdict.cause.mesh = mesh_spec(m).name;
+    verdict.cause.summary = "it was parked, and its hosts are there again";
+    verdict.reason = verdict.cause.summary;
+    state.failure = std::move(verdict);
+    state.not_before = now_;
+    state.phase = GangPhase::kWaiting;
+    starts_due_ = true;
+    say_of_gang(m, g, "gang.returning", Severity::kInfo, "returns: a host is connected for each of its slots");
+  });
+}
+
+// "; parked: trainer gang 0 and 3 more"
+std::string JobCore::parked_text() const {
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> parked;
+  std::size_t unnamed = 0;
+  for (std::size_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::size_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
+      if (state_.meshes[m].gangs[g].phase != GangPhase::kParked) continue;
+      if (parked.size() == kMostNamed) {
+        ++unnamed;
+        continue;
+      }
+      parked.push_back(text(spec_.meshes[m].name, " gang ", g));
+    }
+  }
+  return parked.empty() ? ""
+                        : text("; parked: ", join(parked, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "");
+}
+
+}  // namespace monarch

@@ -1,0 +1,66 @@
+#pragma once
+
+// How the core's events and its state are written into a journal: as msgpack arrays of their fields, in this order. With any change here,
+// or to a type that one of these holds, raise kRecordVersion and kLayoutVersion; tests/supervisor/journal/format_test.cc insists.
+//
+// Thread: values.
+
+#include "supervisor/core/events.h"
+#include "supervisor/core/job_state.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+#include "transport/wire/viewer_messages.h"
+
+namespace monarch {
+
+MONARCH_FIELDS(JobBegun, term, job, boot_id);
+MONARCH_FIELDS(SupervisorReturned, term, boot_id, last_seen, away);
+MONARCH_FIELDS(LaunchTimes, waited, log_in, copy, start);
+MONARCH_FIELDS(WorkerLaunched, host, reply, control_endpoint, bulk_endpoint, again, times);
+MONARCH_FIELDS(LaunchFailure, kind, phase, elapsed, message, words, again);
+MONARCH_FIELDS(WorkerLaunchFailed, host, failure);
+MONARCH_FIELDS(WorkerJoined, host, incarnation);
+MONARCH_FIELDS(WorkerEnded, host, how, orderly);
+MONARCH_FIELDS(HostSilent, host, silence, grants_until);
+MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
+MONARCH_FIELDS(IdleNoted, left);
+MONARCH_FIELDS(PortsReserved, host, reserved);
+MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until);
+MONARCH_FIELDS(GangProgressed, mesh, gang, generation);
+MONARCH_FIELDS(RankHung, host, rank, generation, why, phase, waited, limit, action, stacks);
+MONARCH_FIELDS(HostsHeld, silent, of, until);
+MONARCH_FIELDS(OperatorAsked, wish, ranks, hosts, who);
+MONARCH_FIELDS(CheckpointCommitted, host, rank, generation, commit);
+MONARCH_FIELDS(PeopleTold, event);
+MONARCH_FIELDS(HoldAsked, wish, ranks, who);
+MONARCH_FIELDS(StopOrdered, request);
+
+// A type without fields.
+inline void codec_write(codec::Writer& writer, const DeadlinePassed&) { codec::write(writer, false); }
+inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
+  bool unused = false;
+  return codec::read(reader, unused);
+}
+
+MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
+               answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
+               awaited, launch_again, lost_because, deadline, standing, unproven, losses, cold_at, fence, suspicions);
+MONARCH_FIELDS(Suspicion, rank, at);
+MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,
+               suspended);
+MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty);
+MONARCH_FIELDS(HostPorts, held, ports);
+MONARCH_FIELDS(RankCommit, step, what);
+MONARCH_FIELDS(GangCheckpoint, step, generation, what);
+MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
+MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
+               lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
+               restarts, failed_at, out_of_memory, crash, progress_deadline, asked, hung, hung_because, furthest,
+               commits);
+MONARCH_FIELDS(Crash, rank, step, count);
+MONARCH_FIELDS(MeshState, ranks, gangs, held);
+MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
+               time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
+               unheard, boot_id);
+
+}  // namespace monarch

@@ -1,0 +1,229 @@
+#include "supervisor/launch/relayed_launcher.h"
+
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/launch_messages.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr char kPhase[] = "launch";
+
+LaunchFailure failure_of(const HostNotLaunched& said) {
+  const bool known = said.kind <= static_cast<std::uint32_t>(monarch_enum_max(LaunchFailureKind{}));
+  return {.kind = known ? static_cast<LaunchFailureKind>(said.kind) : LaunchFailureKind::kOther,
+          .phase = said.phase,
+          .elapsed = said.elapsed,
+          .message = said.message,
+          .words = said.words,
+          .again = said.again};
+}
+
+}  // namespace
+
+RelayedLauncher::RelayedLauncher(EventLoop& loop, RelayedLauncherOptions options, LauncherHandlers handlers)
+    : loop_(loop), options_(std::move(options)), handlers_(std::move(handlers)), hosts_(options_.hosts) {
+  // Nobody tells of the workers of an earlier supervisor: they say themselves that they live, over their links.
+  if (options_.awaited == Duration::zero()) {
+    presence_ = Presence::kGone;
+    why_gone_ = "the machine that launched the hosts was there for the start alone";
+    return;
+  }
+  patience_ = loop_.at(loop_.now() + options_.awaited, [this] {
+    patience_ = 0;
+    lose(Presence::kGone, text("the machine that launches the hosts did not come within ", to_text(options_.awaited)));
+  });
+}
+
+RelayedLauncher::~RelayedLauncher() { loop_.cancel(patience_); }
+
+Status RelayedLauncher::take(UniqueFd socket) {
+  if (presence_ == Presence::kThere)
+    return Error{ErrorCode::kBusy, "a machine that launches the hosts is there already"};
+  if (presence_ != Presence::kAwaited) return Error{ErrorCode::kGone, why_gone_};
+  MONARCH_ASSIGN(channel_, SeqpacketChannel::create(
+                               loop_, std::move(socket),
+                               {.on_frame = [this](Frame frame, std::vector<UniqueFd>) { on_frame(frame); },
+                                .on_closed =
+                                    [this](Error why) {
+                                      if (presence_ != Presence::kThere) return;  // it was told to go
+                                      lose(Presence::kGone,
+                                           text("the machine that launches the hosts has gone: ", why.message));
+                                    }},
+                               {.payload_bytes = limits::kControlPayloadBytes}));
+  loop_.cancel(std::exchange(patience_, 0));
+  presence_ = Presence::kThere;
+  log_info("the machine that launches the hosts is there");
+  send(MessageType::kLauncherWelcome, LauncherWelcome{});
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (hosts_[i].phase == Phase::kWaiting) order(HostId(static_cast<std::uint32_t>(i)));
+  }
+  return {};
+}
+
+template <class Message>
+void RelayedLauncher::send(MessageType type, const Message& message) {
+  FrameHeader header;
+  header.type = static_cast<std::uint16_t>(type);
+  header.job = options_.job;
+  header.term = options_.term;
+  const Status sent = channel_->send({header, encode_payload(message)});
+  if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // its end is told by the loop
+  log_error("telling the machine that launches the hosts: ", sent.error().message);
+  channel_->close();
+}
+
+void RelayedLauncher::order(HostId host) {
+  Host& state = hosts_[host.value()];
+  state.phase = Phase::kLaunching;
+  send(MessageType::kLaunchHost,
+       LaunchHost{.host = host.value(), .bootstrap = std::exchange(state.waiting, Bootstrap{})});
+}
+
+void RelayedLauncher::launch(HostId host, const Bootstrap& bootstrap) {
+  Host& state = hosts_.at(host.value());
+  state.phase = Phase::kWaiting;
+  state.waiting = bootstrap;
+  if (presence_ == Presence::kThere) return order(host);
+  if (presence_ != Presence::kAwaited) fail_soon(host);
+}
+
+// Not within the core's own turn.
+void RelayedLauncher::fail_soon(HostId host) {
+  loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
+    if (alive.expired()) return;
+    Host& state = hosts_[host.value()];
+    if (state.phase != Phase::kWaiting && state.phase != Phase::kLaunching) return;
+    // What nobody was told of has reached nobody.
+    state.phase = state.phase == Phase::kWaiting ? Phase::kEnded : Phase::kFailed;
+    handlers_.on_failed(host, {.kind = LaunchFailureKind::kLauncherGone, .phase = kPhase, .message = why_gone_});
+  });
+}
+
+void RelayedLauncher::end_soon(HostId host) {
+  loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired()) handlers_.on_ended(host, "was not running", true);
+  });
+}
+
+void RelayedLauncher::out_of_reach(HostId host) {
+  if (!options_.on_out_of_reach) return;
+  loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired()) options_.on_out_of_reach(host);
+  });
+}
+
+void RelayedLauncher::destroy(HostId host) {
+  Host& state = hosts_.at(host.value());
+  switch (state.phase) {
+    case Phase::kEnding: return;  // it is told, or nobody can be
+    case Phase::kWaiting: state.phase = Phase::kEnded; return end_soon(host);
+    case Phase::kEnded: return end_soon(host);
+    case Phase::kUnknown:
+    case Phase::kLaunching:
+    case Phase::kLaunched:
+    case Phase::kFailed: break;
+  }
+  state.phase = Phase::kEnding;
+  if (presence_ != Presence::kThere) return out_of_reach(host);
+  send(MessageType::kEndHost, EndHost{.host = host.value()});
+}
+
+void RelayedLauncher::on_goodbye(HostId host, bool orderly) {
+  Host& state = hosts_.at(host.value());
+  if (state.phase == Phase::kEnded) return;
+  state.phase = Phase::kEnded;
+  if (presence_ == Presence::kThere) {
+    send(MessageType::kHostSaidGoodbye, HostSaidGoodbye{.host = host.value(), .orderly = orderly});
+  }
+  handlers_.on_ended(host, orderly ? "it left" : "its keeper was killed, and its ranks with it", orderly);
+}
+
+bool RelayedLauncher::idle() const {
+  if (presence_ != Presence::kThere) return false;
+  for (const Host& host : hosts_) {
+    if (host.phase == Phase::kLaunching || host.phase == Phase::kEnding) return false;
+  }
+  return true;
+}
+
+void RelayedLauncher::release(const std::string& reason) {
+  if (presence_ != Presence::kThere) return;
+  send(MessageType::kLeaveLauncher, LeaveLauncher{.reason = reason});
+  lose(Presence::kReleased, "the machine that launched the hosts was there for the start alone");
+  channel_->close();
+  log_info("the machine that launches the hosts may go: ", reason);
+}
+
+void RelayedLauncher::lose(Presence next, const std::string& why) {
+  presence_ = next;
+  why_gone_ = why;
+  if (next == Presence::kGone) log_warn(why);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const HostId host(static_cast<std::uint32_t>(i));
+    if (hosts_[i].phase == Phase::kWaiting || hosts_[i].phase == Phase::kLaunching) fail_soon(host);
+    if (hosts_[i].phase == Phase::kEnding) out_of_reach(host);
+  }
+}
+
+void RelayedLauncher::malformed(const char* what) {
+  log_warn("the machine that launches the hosts: not ", what, " that can be read");
+  channel_->close();
+}
+
+// Nothing: it names a host that the job does not have.
+RelayedLauncher::Host* RelayedLauncher::known(std::uint32_t host, const char* what) {
+  if (host < hosts_.size()) return &hosts_[host];
+  malformed(what);
+  return nullptr;
+}
+
+void RelayedLauncher::on_frame(const Frame& frame) {
+  switch (static_cast<MessageType>(frame.header.type)) {
+    case MessageType::kHostLaunched:
+      if (const auto said = decode_payload<HostLaunched>(frame.payload); said.ok()) return on_launched(*said);
+      return malformed("a launch");
+    case MessageType::kHostNotLaunched:
+      if (const auto said = decode_payload<HostNotLaunched>(frame.payload); said.ok()) return on_not_launched(*said);
+      return malformed("a failure");
+    case MessageType::kHostEnded:
+      if (const auto said = decode_payload<HostEnded>(frame.payload); said.ok()) return on_ended(*said);
+      return malformed("an end");
+    default: return malformed("a message");
+  }
+}
+
+void RelayedLauncher::on_launched(const HostLaunched& launched) {
+  Host* state = known(launched.host, "a launch");
+  // Destroyed meanwhile: its end will be told.
+  if (state == nullptr || state->phase != Phase::kLaunching) return;
+  state->phase = Phase::kLaunched;
+  handlers_.on_launched(
+      HostId(launched.host),
+      {.reply = launched.reply,
+       .control_endpoint = launched.control_endpoint,
+       .bulk_endpoint = launched.bulk_endpoint,
+       .again = launched.again,
+       .times = {
+           .waited = launched.waited, .log_in = launched.log_in, .copy = launched.copy, .start = launched.start}});
+}
+
+void RelayedLauncher::on_not_launched(const HostNotLaunched& failed) {
+  Host* state = known(failed.host, "a failure");
+  if (state == nullptr || state->phase != Phase::kLaunching) return;
+  state->phase = Phase::kFailed;
+  handlers_.on_failed(HostId(failed.host), failure_of(failed));
+}
+
+void RelayedLauncher::on_ended(const HostEnded& ended) {
+  Host* state = known(ended.host, "an end");
+  if (state == nullptr || state->phase == Phase::kEnded) return;
+  state->phase = Phase::kEnded;
+  handlers_.on_ended(HostId(ended.host), ended.how, ended.orderly);
+}
+
+}  // namespace monarch

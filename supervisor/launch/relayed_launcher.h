@@ -1,0 +1,96 @@
+#pragma once
+
+// RelayedLauncher: the launcher of a supervisor that lives on a host of its job (`supervisor: {on: first}`). Who has the keys is the machine
+// that started the job: it connects, is told whom to launch and to end, by SSH, and tells what came of it. It is there for the start and
+// not after: what is asked of it once it has gone fails for good, and a worker that cannot be ended by it ends by itself, after its
+// lease and orphan_ttl. It comes within a time, or never; and once.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than the loop's.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/launch/launcher.h"
+#include "transport/base/launch_messages.h"
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/seqpacket_channel.h"
+
+namespace monarch {
+
+struct RelayedLauncherOptions {
+  JobUuid job;
+  Term term;
+  std::size_t hosts = 0;
+  // Until it must have come. Zero: it never will; a supervisor that comes back after a crash has lost it.
+  Duration awaited = Duration::seconds(30);
+  // A worker may run there and cannot be ended from here. Not within destroy().
+  std::function<void(HostId)> on_out_of_reach = {};
+};
+
+class RelayedLauncher final : public Launcher {
+ public:
+  RelayedLauncher(EventLoop& loop, RelayedLauncherOptions options, LauncherHandlers handlers);
+  ~RelayedLauncher() override;
+
+  void launch(HostId host, const Bootstrap& bootstrap) override;
+  void destroy(HostId host) override;
+
+  // It has come, over a connection whose peer was checked. kBusy: it is there, kGone: it was, or is not awaited any more.
+  Status take(UniqueFd socket);
+  // The worker's last word: nothing of it is left but itself, and it leaves.
+  void on_goodbye(HostId host, bool orderly);
+
+  // It is there and nothing is asked of it now.
+  bool idle() const;
+  // It may go: nothing will be launched any more.
+  void release(const std::string& reason);
+
+ private:
+  enum class Presence : std::uint8_t { kAwaited, kThere, kReleased, kGone };
+  enum class Phase : std::uint8_t {
+    kUnknown,    // not launched by this supervisor; an earlier one may have
+    kWaiting,    // to be launched, and nobody was told yet
+    kLaunching,  // it was told
+    kLaunched,
+    kFailed,  // it may have left something there
+    kEnding,
+    kEnded,  // and told
+  };
+  struct Host {
+    Phase phase = Phase::kUnknown;
+    Bootstrap waiting;
+  };
+
+  void on_frame(const Frame& frame);
+  void on_launched(const HostLaunched& launched);
+  void on_not_launched(const HostNotLaunched& failed);
+  void on_ended(const HostEnded& ended);
+  void malformed(const char* what);
+  Host* known(std::uint32_t host, const char* what);
+  void lose(Presence next, const std::string& why);
+  void order(HostId host);
+  void fail_soon(HostId host);
+  void out_of_reach(HostId host);
+  void end_soon(HostId host);
+  template <class Message>
+  void send(MessageType type, const Message& message);
+
+  EventLoop& loop_;
+  RelayedLauncherOptions options_;
+  LauncherHandlers handlers_;
+  std::vector<Host> hosts_;
+  Presence presence_ = Presence::kAwaited;
+  std::string why_gone_;
+  TimerId patience_ = 0;
+  std::unique_ptr<SeqpacketChannel> channel_;
+  // Owner: this. Deferred calls ask whether it is still there.
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace monarch

@@ -1,0 +1,103 @@
+#include "supervisor/launch/ssh/ssh_way_back.h"
+
+#include <charconv>
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr char kLoopback[] = "127.0.0.1";
+
+std::string port_of_loopback(std::uint16_t port) { return text("tcp://", kLoopback, ":", port); }
+
+LaunchFailure no_tunnel(const SshRoute& route, const SshWayBack& way, const Error& why) {
+  LaunchFailure failure{.kind = LaunchFailureKind::kOther,
+                        .phase = "tunnel",
+                        .message = text(where_text(route.back()), ": ", why.message),
+                        .again = way_back_test(route, way, "")};
+  if (why.code == ErrorCode::kTimeout) failure.kind = LaunchFailureKind::kTimeout;
+  if (why.code == ErrorCode::kGone) failure.kind = LaunchFailureKind::kClosed;
+  if (why.code == ErrorCode::kUnsupported) {
+    failure.kind = LaunchFailureKind::kForwarding;
+    failure.message +=
+        "; `control: {via: ssh}` needs `AllowTcpForwarding yes` or `remote` in its sshd_config, no PermitListen that "
+        "leaves "
+        "out 127.0.0.1, and a key without `restrict` or `no-port-forwarding` in authorized_keys";
+  }
+  return failure;
+}
+
+}  // namespace
+
+std::string endpoint_at(const std::string& endpoint, const std::string& address) {
+  const bool numeric_6 = address.find(':') != std::string::npos;
+  const std::string host = numeric_6 ? text("[", address, "]") : address;
+  return text(endpoint.substr(0, endpoint.find("//") + 2), host, endpoint.substr(endpoint.rfind(':')));
+}
+
+std::uint16_t endpoint_port(const std::string& endpoint) {
+  std::uint16_t port = 0;
+  const std::size_t colon = endpoint.rfind(':');
+  const char* const end = endpoint.data() + endpoint.size();
+  if (colon == std::string::npos) return 0;
+  const auto [stopped, error] = std::from_chars(endpoint.data() + colon + 1, end, port);
+  return error == std::errc() && stopped == end ? port : std::uint16_t{0};
+}
+
+std::string way_back_test(const SshRoute& route, const SshWayBack& way, const std::string& endpoint) {
+  if (!way.tunnel.empty()) {
+    const std::string ssh = "ssh ";
+    const std::string command = reproducer(route, "echo forwarded");
+    return text(ssh, "-o ExitOnForwardFailure=yes -R ", kLoopback, ":0:", kLoopback, ":", way.tunnel[0], " ",
+                command.substr(ssh.size()));
+  }
+  const std::size_t address = endpoint.find("//") + 2;
+  const std::size_t colon = endpoint.rfind(':');
+  std::string host = endpoint.substr(address, colon - address);
+  std::erase_if(host, [](char c) { return c == '[' || c == ']'; });
+  return reproducer(
+      route, text("timeout 5 bash -c \"</dev/tcp/", host, "/", endpoint.substr(colon + 1), "\" && echo reached"));
+}
+
+std::variant<std::shared_ptr<SshTunnel>, LaunchFailure> point_back(SshSession& session, const SshRoute& route,
+                                                                   const SshWayBack& way, Bootstrap& there,
+                                                                   const Patience& patience) {
+  if (!way.tunnel.empty()) {
+    auto tunnel = SshTunnel::open(session, {.wanted = {0, 0}, .ports = way.tunnel, .silence = way.silence}, patience);
+    if (!tunnel.ok()) return no_tunnel(route, way, tunnel.error());
+    there.control_endpoint = port_of_loopback((*tunnel)->there()[0]);
+    there.bulk_endpoint = port_of_loopback((*tunnel)->there()[1]);
+    // Its ranks are not reached where the tunnel begins. Behind a jump host it knows better than we do.
+    // What is seen of it through a link of ours alone (fe80::1%eth0) is no address elsewhere.
+    auto seen = session.remote_address();
+    if (seen.ok() && seen->find('%') == std::string::npos) there.host_address = std::move(*seen);
+    return std::shared_ptr<SshTunnel>(std::move(*tunnel));
+  }
+  std::string address = way.address;
+  if (address.empty()) {
+    auto reached = session.local_address();
+    if (!reached.ok()) {
+      return LaunchFailure{.phase = "authenticate",
+                           .message = text(reached.error().message,
+                                           ": say it in control.address, or take the way of the session by `control: "
+                                           "{via: ssh}`")};
+    }
+    address = *reached;
+  }
+  if (address.find('%') != std::string::npos) {
+    return LaunchFailure{.kind = LaunchFailureKind::kCallBack,
+                         .phase = "authenticate",
+                         .message = text("it is reached over a link-local address, from ", address,
+                                         ", which means nothing on the host: say in control.address by which it "
+                                         "reaches this machine, or take the way of the session by `control: {via: "
+                                         "ssh}`")};
+  }
+  there.control_endpoint = endpoint_at(there.control_endpoint, address);
+  there.bulk_endpoint = endpoint_at(there.bulk_endpoint, address);
+  return std::shared_ptr<SshTunnel>();
+}
+
+}  // namespace monarch

@@ -1,0 +1,374 @@
+#include "supervisor/relay/launch_for.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "supervisor/client/elsewhere.h"
+#include "supervisor/client/shell_values.h"
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/journal/job_lock.h"
+#include "supervisor/launch/ssh/shipped.h"
+#include "supervisor/launch/ssh/ssh_launcher.h"
+#include "supervisor/launch/ssh/ssh_program.h"
+#include "supervisor/launch/ssh/ssh_routes.h"
+#include "supervisor/relay/host_failure.h"
+#include "supervisor/startup.h"
+#include "supervisor/workspace/pack_thread.h"
+#include "transport/base/clock.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/process/hidden_memory.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/frame_stream.h"
+#include "transport/wire/launch_messages.h"
+#include "transport/wire/viewer_messages.h"
+
+extern char** environ;
+
+namespace monarch {
+
+namespace {
+
+constexpr int kExitSpec = 2;
+constexpr int kExitInternal = 70;
+constexpr int kExitBusy = 75;
+constexpr char kWordThere[] = "supervise-there";
+constexpr char kLoopback[] = "127.0.0.1";
+// How long the process there may take to say that its supervisor is ready, or why not: that has kReadyDeadline itself.
+constexpr Duration kStartDeadline = limits::kReadyDeadline + Duration::seconds(20);
+
+class LaunchFor {
+ public:
+  explicit LaunchFor(const LaunchForOptions& options) : options_(options) {}
+  ~LaunchFor();
+  StartFailure open();
+  int run();
+
+ private:
+  Status open_files();
+  Status reach();
+  void on_ready(SshProgramReady ready);
+  void on_ended(const SshProgramEnd& end);
+  Status ask_for_start(UniqueFd stream);
+  void on_frame(const Frame& frame);
+  void on_started(const StartedThere& started);
+  void on_order(const Frame& frame);
+  Status open_launcher(const FrameHeader& welcome);
+  LauncherHandlers handlers();
+  void pack_workspace();
+  template <class Message>
+  void say(MessageType type, const Message& message);
+  void refuse(StartFailure failure);
+  void leave(int exit_code, const std::string& why);
+
+  const LaunchForOptions& options_;
+  std::optional<SecureDirectory> directory_;
+  std::string job_id_;
+  std::unique_ptr<JobLock> lock_;
+  LoadedSpec spec_;
+  std::map<std::string, std::string> shell_;
+  std::vector<SshLauncherHost> hosts_;
+  std::shared_ptr<const WorkerImage> bundle_;  // owners: this, the program's start
+  Elsewhere elsewhere_;
+  std::string address_;  // of the first host, where workers call
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<SshProgram> program_;
+  std::unique_ptr<FrameStream> stream_;
+  std::unique_ptr<SshLauncher> launcher_;
+  std::unique_ptr<PackThread> packer_;
+  FrameHeader welcome_;
+  TimerId patience_ = 0;
+  bool told_ = false;  // whoever waits for the start
+  int exit_code_ = 0;
+};
+
+LaunchFor::~LaunchFor() {
+  launcher_.reset();
+  packer_.reset();
+  if (directory_) WorkspacePack::remove(directory_->fd());
+}
+
+StartFailure LaunchFor::open() {
+  auto directory = SecureDirectory::open(options_.job_directory);
+  if (!directory.ok()) return {.exit_code = kExitInternal, .message = directory.error().message};
+  directory_ = std::move(*directory);
+  auto lock = JobLock::take(*directory_, this_process_as_holder(wall_now()));
+  if (!lock.ok()) {
+    return {.exit_code = lock.error().code == ErrorCode::kBusy ? kExitBusy : kExitInternal,
+            .message = lock.error().message};
+  }
+  lock_ = std::move(*lock);
+  if (const Status opened = open_files(); !opened.ok()) {
+    return {.exit_code = opened.error().code == ErrorCode::kInvalid ? kExitSpec : kExitInternal,
+            .message = opened.error().message};
+  }
+  if (const Status reached = reach(); !reached.ok()) {
+    return {.exit_code = kExitInternal, .message = reached.error().message};
+  }
+  return {};
+}
+
+// What is to be known here before anything is reached.
+Status LaunchFor::open_files() {
+  const std::string path = directory_->path();
+  job_id_ = path.substr(path.rfind('/') + 1);
+  MONARCH_ASSIGN(spec_, load_job_spec(*directory_));
+  const auto* ssh = std::get_if<LaunchSsh>(&spec_.spec.launch);
+  if (ssh == nullptr || !spec_.spec.supervised_elsewhere()) {
+    return Error{ErrorCode::kInvalid, "the job is not one of `supervisor: {on: first}`"};
+  }
+  MONARCH_ASSIGN(shell_, shell_values(spec_.spec, environ));
+  SshUser user = SshUser::of_this_process();
+  user.accept_new_host_keys = options_.accept_new_host_keys;
+  MONARCH_ASSIGN(hosts_, ssh_routes(*ssh, user));
+  MONARCH_ASSIGN(bundle_, read_bundle(shipped_monarch(options_.monarch), options_.worker));
+  elsewhere_ = {.host = hosts_.front().name,
+                .bundle = bundle_->file.sha256,
+                .monarch = "",
+                .directory = "",
+                .monarch_bytes = bundle_->file.head,
+                .worker_bytes = bundle_->file.size - bundle_->file.head};
+  return directory_->write_file(kElsewhereFile, write_elsewhere(elsewhere_));
+}
+
+Status LaunchFor::reach() {
+  MONARCH_ASSIGN(loop_, EventLoop::create());
+  const auto failed = [this](LaunchFailure failure) {
+    refuse(start_failure_of(hosts_.front().name, bounded(std::move(failure))));
+  };
+  MONARCH_ASSIGN(program_,
+                 SshProgram::start(*loop_, {.route = hosts_.front().route, .bundle = bundle_, .word = kWordThere},
+                                   {.on_ready = [this](SshProgramReady ready) { on_ready(std::move(ready)); },
+                                    .on_ended = [this](const SshProgramEnd& end) { on_ended(end); },
+                                    .on_failed = failed}));
+  return {};
+}
+
+void LaunchFor::on_ready(SshProgramReady ready) {
+  if (ready.copied > Duration::zero()) {
+    log_info(elsewhere_.host, ": monarch copied in ", to_text(ready.copied), ": ", ready.path);
+  }
+  elsewhere_.monarch = std::move(ready.path);
+  if (const Status asked = ask_for_start(std::move(ready.stream)); !asked.ok()) {
+    refuse({.exit_code = kExitInternal, .message = asked.error().message});
+  }
+}
+
+Status LaunchFor::ask_for_start(UniqueFd stream) {
+  UniqueFd output(::fcntl(stream.get(), F_DUPFD_CLOEXEC, 3));
+  if (!output.valid()) return errno_error("fcntl F_DUPFD_CLOEXEC", errno);
+  MONARCH_ASSIGN(stream_, FrameStream::create(*loop_, std::move(stream), std::move(output),
+                                              {.on_frame = [this](const Frame& frame) { on_frame(frame); },
+                                               // The program's end says more.
+                                               .on_closed = [](const Error&) {}}));
+  MONARCH_ASSIGN(std::string spec, directory_->read_file(kSpecFile, limits::kSpecBytes));
+  StartThere wanted{.version = MONARCH_VERSION,
+                    .job_id = job_id_,
+                    .spec = std::move(spec),
+                    .spec_directory = spec_.spec.directory,
+                    .shell = {shell_.begin(), shell_.end()},
+                    .needs_address = spec_.spec.pool_size() > 1 && spec_.spec.control.address.empty()};
+  say(MessageType::kStartThere, wanted);
+  patience_ = loop_->at(loop_->now() + kStartDeadline, [this] {
+    refuse({.exit_code = kExitInternal,
+            .message = text(elsewhere_.host, ": the supervisor there did not say that it is ready within ",
+                            to_text(kStartDeadline))});
+  });
+  return {};
+}
+
+void LaunchFor::on_ended(const SshProgramEnd& end) {
+  const std::string how =
+      end.why.empty() ? text("our process there ended", end.exit_status ? text(" with status ", *end.exit_status) : "")
+                      : end.why;
+  if (told_) return leave(0, how);
+  LaunchFailure failure{.kind = end.why.empty() ? LaunchFailureKind::kExec : LaunchFailureKind::kClosed,
+                        .phase = "supervisor",
+                        .message = text(how, " before the supervisor there was ready"),
+                        .words = end.words,
+                        .again = reproducer(hosts_.front().route)};
+  refuse(start_failure_of(elsewhere_.host, bounded(std::move(failure))));
+}
+
+template <class Message>
+void LaunchFor::say(MessageType type, const Message& message) {
+  Frame frame;
+  frame.header.type = static_cast<std::uint16_t>(type);
+  frame.header.job = welcome_.job;
+  frame.header.term = welcome_.term;
+  frame.payload = encode_payload(message);
+  const Status sent = stream_->send(frame);
+  if (!sent.ok() && sent.error().code != ErrorCode::kGone) leave(kExitInternal, sent.error().message);
+}
+
+void LaunchFor::on_frame(const Frame& frame) {
+  const auto type = static_cast<MessageType>(frame.header.type);
+  if (!told_) {
+    const auto started = decode_payload<StartedThere>(frame.payload);
+    if (type == MessageType::kStartedThere && started.ok()) return on_started(*started);
+    return refuse(
+        {.exit_code = kExitInternal, .message = text(elsewhere_.host, ": not an answer of our process there")});
+  }
+  on_order(frame);
+}
+
+void LaunchFor::on_started(const StartedThere& started) {
+  loop_->cancel(std::exchange(patience_, 0));
+  if (started.exit_code != 0) {
+    return refuse({.exit_code = started.exit_code,
+                   .message = text("on ", elsewhere_.host, ": ", printable(started.error)),
+                   .log_tail = started.log_tail});
+  }
+  const std::string& written = spec_.spec.control.address;
+  address_ = written.empty() ? started.address : written;
+  // There it was asked for where other hosts need it; the one host calls itself.
+  if (address_.empty()) address_ = kLoopback;
+  elsewhere_.directory = started.directory;
+  const Status kept = directory_->write_file(kElsewhereFile, write_elsewhere(elsewhere_));
+  if (!kept.ok()) return refuse({.exit_code = kExitInternal, .message = kept.error().message});
+  log_info(elsewhere_.host, ": the supervisor there is ready, in ", printable(started.directory));
+  told_ = true;
+  write_ready(options_.ready_fd, {});
+}
+
+void LaunchFor::on_order(const Frame& frame) {
+  const auto known = [this](std::uint32_t host) { return launcher_ != nullptr && host < hosts_.size(); };
+  switch (static_cast<MessageType>(frame.header.type)) {
+    case MessageType::kLauncherWelcome:
+      if (launcher_) break;
+      if (const Status opened = open_launcher(frame.header); !opened.ok()) leave(kExitInternal, opened.error().message);
+      return;
+    case MessageType::kLaunchHost: {
+      const auto order = decode_payload<LaunchHost>(frame.payload);
+      if (!order.ok() || !known(order->host)) break;
+      return launcher_->launch(HostId(order->host), order->bootstrap);
+    }
+    case MessageType::kEndHost: {
+      const auto order = decode_payload<EndHost>(frame.payload);
+      if (!order.ok() || !known(order->host)) break;
+      return launcher_->destroy(HostId(order->host));
+    }
+    case MessageType::kHostSaidGoodbye: {
+      const auto said = decode_payload<HostSaidGoodbye>(frame.payload);
+      if (!said.ok() || !known(said->host)) break;
+      return launcher_->on_goodbye(HostId(said->host), said->orderly);
+    }
+    case MessageType::kLeaveLauncher: {
+      const auto order = decode_payload<LeaveLauncher>(frame.payload);
+      return leave(0, order.ok() ? printable(order->reason) : "told to leave");
+    }
+    case MessageType::kRefused: {
+      const auto refused = decode_payload<Refused>(frame.payload);
+      return leave(kExitInternal, refused.ok() ? printable(refused->message) : "refused");
+    }
+    default: break;
+  }
+  leave(kExitInternal, text(elsewhere_.host, ": a message of type ", frame.header.type, " that cannot be meant"));
+}
+
+Status LaunchFor::open_launcher(const FrameHeader& welcome) {
+  welcome_ = welcome;
+  const LaunchSsh& ssh = std::get<LaunchSsh>(spec_.spec.launch);
+  SshLauncherOptions options{.job = welcome.job,
+                             .job_id = job_id_,
+                             .term = welcome.term,
+                             .hosts = hosts_,
+                             .way_back = {.address = address_},
+                             .installed = ssh.worker.value_or(""),
+                             .workspace = spec_.spec.workspace.has_value()};
+  if (!ssh.worker) {
+    MONARCH_ASSIGN(options.image, read_worker_image(options_.worker));
+  }
+  options.pool.parallel = ssh.parallel;
+  options.pool.seed = static_cast<std::uint64_t>(::getpid());
+  MONARCH_ASSIGN(launcher_, SshLauncher::create(*loop_, std::move(options), handlers()));
+  if (spec_.spec.workspace) pack_workspace();
+  return {};
+}
+
+// The tree is on this machine.
+void LaunchFor::pack_workspace() {
+  auto folder = directory_->duplicate();
+  if (!folder.ok()) return launcher_->on_workspace(folder.error());
+  auto packer = PackThread::start(*loop_, std::move(*folder), *spec_.spec.workspace, [this](MadePack pack) {
+    if (pack.ok()) {
+      log_info("workspace: ", (*pack)->files(), " files, ", (*pack)->bytes(), " bytes");
+      for (const std::string& left_out : (*pack)->left_out()) log_warn("workspace: left out: ", left_out);
+    }
+    launcher_->on_workspace(std::move(pack));
+  });
+  if (!packer.ok()) return launcher_->on_workspace(packer.error());
+  packer_ = std::move(*packer);
+}
+
+LauncherHandlers LaunchFor::handlers() {
+  return {.on_launched =
+              [this](HostId host, LaunchedWorker worker) {
+                say(MessageType::kHostLaunched, HostLaunched{.host = host.value(),
+                                                             .reply = std::move(worker.reply),
+                                                             .control_endpoint = std::move(worker.control_endpoint),
+                                                             .bulk_endpoint = std::move(worker.bulk_endpoint),
+                                                             .again = std::move(worker.again),
+                                                             .waited = worker.times.waited,
+                                                             .log_in = worker.times.log_in,
+                                                             .copy = worker.times.copy,
+                                                             .start = worker.times.start});
+              },
+          .on_failed =
+              [this](HostId host, LaunchFailure failure) {
+                failure = bounded(std::move(failure));
+                say(MessageType::kHostNotLaunched, HostNotLaunched{.host = host.value(),
+                                                                   .kind = static_cast<std::uint32_t>(failure.kind),
+                                                                   .phase = std::move(failure.phase),
+                                                                   .elapsed = failure.elapsed,
+                                                                   .message = std::move(failure.message),
+                                                                   .words = std::move(failure.words),
+                                                                   .again = std::move(failure.again)});
+              },
+          .on_ended =
+              [this](HostId host, std::string how, bool orderly) {
+                say(MessageType::kHostEnded,
+                    HostEnded{.host = host.value(), .how = std::move(how), .orderly = orderly});
+              }};
+}
+
+void LaunchFor::refuse(StartFailure failure) {
+  if (std::exchange(told_, true)) return;
+  log_error(failure.message);
+  write_ready(options_.ready_fd, failure);
+  exit_code_ = failure.exit_code;
+  loop_->stop();
+}
+
+void LaunchFor::leave(int exit_code, const std::string& why) {
+  if (loop_->stopped()) return;
+  log_info("leaving: ", why);
+  exit_code_ = exit_code;
+  loop_->stop();
+}
+
+int LaunchFor::run() {
+  loop_->run();
+  return exit_code_;
+}
+
+}  // namespace
+
+int launch_for(const LaunchForOptions& options) {
+  log_start({.name = "launch-for", .fd = STDERR_FILENO, .level = LogLevel::kInfo});
+  refuse_core_dumps();
+  hide_memory();  // values of the shell are in it
+  LaunchFor launch(options);
+  const StartFailure failure = launch.open();
+  if (failure.exit_code == 0) return launch.run();
+  log_error(failure.message);
+  write_ready(options.ready_fd, failure);
+  return failure.exit_code;
+}
+
+}  // namespace monarch

@@ -1,0 +1,19 @@
+#pragma once
+
+// Builds `workspace` of a checked tree.
+//
+// Thread: pure functions.
+
+#include <optional>
+
+#include "supervisor/core/job_spec.h"
+#include "supervisor/spec/build_launch.h"
+#include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/yaml.h"
+
+namespace monarch {
+
+// Nothing: none is written, or it is wrong and was reported. Whether the folder is there is not looked at here.
+std::optional<WorkspaceSpec> build_workspace(const YamlNode& root, const PathBases& bases, Report& report);
+
+}  // namespace monarch

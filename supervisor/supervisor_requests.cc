@@ -1,0 +1,61 @@
+// What people ask of a live job's ranks.
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include "supervisor/supervisor_loop.h"
+#include "transport/base/text.h"
+#include "transport/loop/signals.h"
+
+namespace monarch {
+
+namespace {
+
+// Of a request, each once: all where none is named.
+Result<std::vector<RankId>> meant(const JobSpec& spec, std::vector<RankId> ranks) {
+  for (const RankId& rank : ranks) {
+    const bool known =
+        rank.mesh.value() < spec.meshes.size() && rank.rank.value() < spec.meshes[rank.mesh.value()].size();
+    if (!known) return Error{ErrorCode::kInvalid, "no such rank"};
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  if (!ranks.empty()) return ranks;
+  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
+    for (std::uint32_t r = 0; r < spec.meshes[m].size(); ++r) ranks.push_back({MeshId(m), Rank(r)});
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Result<std::string> Supervisor::signal_ranks(const SignalRequest& request) {
+  if (request.number <= 0 || request.number >= NSIG) {
+    return Error{ErrorCode::kInvalid, text("no signal has the number ", request.number)};
+  }
+  MONARCH_ASSIGN(std::vector<RankId> ranks, meant(core_.spec(), request.ranks));
+  // One that is starting may run already, and its host's word of that be on its way: the keeper knows, and passes the signal
+  // on if it does. Whether a rank stands still by somebody's order is to be known for sure.
+  std::erase_if(ranks, [&](const RankId& rank) {
+    const RankStage stage = core_.state().meshes[rank.mesh.value()].ranks[rank.rank.value()].stage;
+    return !lives(stage) || (stage == RankStage::kStarting && HangWatch::concerns(request.number));
+  });
+  const std::string name = signal_name(request.number);
+  if (ranks.empty())
+    return Error{ErrorCode::kNotFound, text("no rank that is meant is running, so ", name, " went to none")};
+  hangs_->signalled(ranks, request.number);  // before one could be seen to stand still
+  const std::size_t reached = links_->signal(ranks, request.number);
+  const std::string_view noun = ranks.size() == 1 ? " rank" : " ranks";
+  if (reached == ranks.size()) return text(name, " was sent to ", reached, noun);
+  return text(name, " was sent to ", reached, " of ", ranks.size(), noun,
+              ": the hosts of the others are not connected");
+}
+
+Result<std::string> Supervisor::hold_ranks(HoldRequest request) {
+  MONARCH_ASSIGN(request.ranks, meant(core_.spec(), std::move(request.ranks)));
+  return hangs_->hold(request);
+}
+
+}  // namespace monarch

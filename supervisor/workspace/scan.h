@@ -1,0 +1,36 @@
+#pragma once
+
+// scan_workspace(): which files of a folder are its workspace: all but what its rules leave out. What cannot be sent (a socket, a link
+// that leads out) is left out by name. Nothing is read but the files of rules.
+//
+// Thread: any that may wait for the disk.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/job_spec.h"
+#include "transport/base/result.h"
+#include "transport/base/tree_manifest.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+struct ScannedWorkspace {
+  TreeManifest tree;  // without hashes
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> left_out;  // "run.sock: is a socket"; not what the rules leave out
+};
+
+// kNotFound: there is no such folder. kBusy: it is too large, and what is largest is named. kInvalid: it cannot be read.
+Result<ScannedWorkspace> scan_workspace(const WorkspaceSpec& workspace);
+
+// The same of a folder that is open. Errors of both name `workspace.path`.
+Result<ScannedWorkspace> scan_workspace(int folder, const WorkspaceSpec& workspace);
+Result<UniqueFd> open_workspace(const WorkspaceSpec& workspace);
+
+// "12.5MiB", for people.
+std::string amount_text(std::uint64_t bytes);
+
+}  // namespace monarch
