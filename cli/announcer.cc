@@ -45,10 +45,10 @@ std::string terminal_event_line(const JobEvent& event, bool colour) {
               paint(mark_colour, mark, colour), " ", printable(event.message), "\n");
 }
 
-Announcer::Announcer(const JobSpec& spec, const Terminal& terminal) : terminal_(terminal) {
-  const std::uint32_t wanted = spec.hosts_needed() + spec.spares();
+Announcer::Announcer(const JobSpec& spec, const Terminal& terminal)
+    : terminal_(terminal), wanted_(spec.hosts_needed() + spec.spares()) {
   for (const PoolHost& host : pool_of(spec)) {
-    if (hosts_.size() < wanted) hosts_.push_back(host.name);
+    if (hosts_.size() < wanted_) hosts_.push_back(host.name);
   }
   for (const MeshSpec& mesh : spec.meshes) gangs_.emplace_back(mesh.name, mesh.gangs());
 }
@@ -113,8 +113,7 @@ std::string Announcer::waited_for(Duration waited) const {
 std::string Announcer::progress(Duration waited) const {
   switch (phase_) {
     case Phase::kStarting:
-      return text(" starting  hosts ", hosts_.size() - missing_hosts().size(), "/", hosts_.size(), "  ",
-                  waited_for(waited));
+      return text(" starting  hosts ", hosts_.size() - missing_hosts().size(), "/", wanted_, "  ", waited_for(waited));
     case Phase::kStopping: return text(" stopping  (", seconds_text(waited), ")");
     case Phase::kRunning:
     case Phase::kEnded: return "";

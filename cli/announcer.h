@@ -42,6 +42,7 @@ class Announcer {
 
   Terminal terminal_;
   Phase phase_ = Phase::kStarting;
+  std::uint32_t wanted_;  // so many hosts the job begins with
   std::vector<std::string> hosts_;
   std::set<std::string> ready_;
   std::vector<std::pair<std::string, std::uint32_t>> gangs_;  // of each mesh, how many

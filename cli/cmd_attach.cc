@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/result_text.h"
 #include "cli/run_reports.h"
@@ -55,15 +56,16 @@ Command attach_command() {
   std::vector<Flag> flags = report_flags();
   for (const Flag& flag : output_flags()) flags.push_back(flag);
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
-  return {.name = "attach",
-          .summary = "show a live job's output and events from now on; exits as the job does",
-          .description =
-              "Ctrl-C detaches and leaves the job running. --mesh, --at, --rank, --host and --generation choose whose "
-              "output\n"
-              "is shown.",
-          .flags = std::move(flags),
-          .positionals = {{.name = "JOB", .help = "which job"}},
-          .run = run_attach};
+  return where_the_job_lives(
+      {.name = "attach",
+       .summary = "show a live job's output and events from now on; exits as the job does",
+       .description =
+           "Ctrl-C detaches and leaves the job running. --mesh, --at, --rank, --host and --generation choose whose "
+           "output\n"
+           "is shown.",
+       .flags = std::move(flags),
+       .positionals = {{.name = "JOB", .help = "which job"}},
+       .run = run_attach});
 }
 
 }  // namespace monarch

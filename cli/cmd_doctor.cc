@@ -4,12 +4,17 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/launch.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/table.h"
+#include "cli/values.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/doctor/device_checks.h"
+#include "supervisor/doctor/host_checks.h"
+#include "supervisor/doctor/host_findings.h"
+#include "supervisor/doctor/host_rows.h"
 #include "supervisor/doctor/machine_checks.h"
 #include "supervisor/doctor/run_checks.h"
 #include "supervisor/doctor/spec_checks.h"
@@ -26,7 +31,8 @@ using doctor::Finding;
 using doctor::Findings;
 using doctor::Health;
 
-constexpr Duration kDeadline = Duration::seconds(5);  // of all checks together
+constexpr Duration kDeadline = Duration::seconds(5);         // of all checks of this machine together
+constexpr Duration kHostsDeadline = Duration::seconds(120);  // of all hosts, unless --timeout says another
 
 Findings check_versions(const Context& context) {
   Findings findings;
@@ -84,6 +90,14 @@ Colour shade_of(Health health) {
   return Colour::kNone;
 }
 
+std::string advice_on(const Finding& finding, const std::string& where, bool colour) {
+  std::string advice = text("\n", paint(shade_of(finding.health), health_name(finding.health), colour), ": ", where,
+                            printable(finding.check), ": ", printable(finding.found), "\n");
+  if (!finding.means.empty()) advice += text("  = means: ", printable(finding.means), "\n");
+  if (!finding.fix.empty()) advice += text("  = do: ", printable(finding.fix), "\n");
+  return advice;
+}
+
 std::string report(const Findings& findings, bool colour) {
   Table table({"CHECK", "STATE", "FOUND"});
   std::string advice;
@@ -91,38 +105,109 @@ std::string report(const Findings& findings, bool colour) {
     table.add({{.words = finding.check},
                {.words = std::string(health_name(finding.health)), .colour = shade_of(finding.health)},
                {.words = finding.found}});
-    if (finding.health == Health::kFine) continue;
-    advice += text("\n", paint(shade_of(finding.health), health_name(finding.health), colour), ": ",
-                   printable(finding.check), ": ", printable(finding.found), "\n");
-    if (!finding.means.empty()) advice += text("  = means: ", printable(finding.means), "\n");
-    if (!finding.fix.empty()) advice += text("  = do: ", printable(finding.fix), "\n");
+    if (finding.health != Health::kFine) advice += advice_on(finding, "", colour);
   }
   return table.render(colour) + advice;
 }
 
+// All that SSH reaches of a spec.
+struct Hosts {
+  std::vector<doctor::HostSeen> seen;
+  doctor::HostFindings findings;
+};
+
+std::string report(const Hosts& hosts, bool colour) {
+  Table table(doctor::host_titles());
+  for (const auto& row : doctor::host_rows(hosts.seen, hosts.findings)) {
+    std::vector<Table::Cell> cells;
+    for (const doctor::HostCell& cell : row) {
+      const bool fine = cell.health == Health::kFine;
+      cells.push_back({.words = cell.words, .colour = fine ? Colour::kNone : shade_of(cell.health)});
+    }
+    table.add(std::move(cells));
+  }
+  std::string out = "\n" + table.render(colour);
+  for (const doctor::HostFinding& finding : doctor::folded(hosts.findings)) {
+    out += advice_on(finding.finding, printable(finding.host) + ": ", colour);
+  }
+  return out;
+}
+
+struct HostsLook {
+  Duration deadline = kHostsDeadline;
+  bool accept_new = false;
+};
+
+// Adds to `here` what concerns all hosts alike.
+Hosts look_at_hosts(const JobSpec& spec, const HostsLook& look, const Context& context, Findings& here) {
+  doctor::HostChecksOptions options{.user = SshUser::of_this_process(), .deadline = look.deadline};
+  options.user.accept_new_host_keys = look.accept_new;
+  const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
+  if (!binaries.ok()) return {};  // the check of versions says so
+  options.worker_path = binaries->worker;
+  options.on_waiting = [&context](const std::vector<std::string>& missing) {
+    say_note(context.terminal, text("waiting for ", printable(join(missing, ", "))));
+  };
+  auto seen = doctor::look_at_hosts(spec, options);
+  if (!seen.ok()) {
+    here.push_back({.check = "launch.ssh",
+                    .health = Health::kFailed,
+                    .found = seen.error().message,
+                    .means = "no host can be reached",
+                    .fix = "mend that first"});
+    return {};
+  }
+  Hosts hosts{.seen = std::move(*seen)};
+  hosts.findings = doctor::host_findings(hosts.seen, spec);
+  return hosts;
+}
+
+void print(const Findings& here, const Hosts& hosts, bool json, bool colour) {
+  if (!json) return write_out(report(here, colour) + (hosts.seen.empty() ? "" : report(hosts, colour)));
+  std::string lines;
+  for (const Finding& finding : here) lines += to_json(finding_json(finding)) + "\n";
+  for (const doctor::HostSeen& host : hosts.seen) lines += to_json(doctor::host_json(host, hosts.findings)) + "\n";
+  for (const doctor::HostFinding& each : hosts.findings) lines += to_json(doctor::host_finding_json(each)) + "\n";
+  write_out(lines);
+}
+
+bool flags_fit(const Arguments& arguments, bool has_spec, const Context& context) {
+  for (const char* flag : {"set", "launch", "timeout", "accept-new"}) {
+    if (has_spec || !arguments.has(flag) || arguments.from_variable(flag)) continue;
+    const bool changes = flag == std::string_view("set") || flag == std::string_view("launch");
+    say_error(context.terminal, {.id = "E0903",
+                                 .message = text("`--", flag, changes ? "` changes a spec" : "` is for a spec's hosts",
+                                                 ", and none is named"),
+                                 .help = text("usage: monarch doctor SPEC --", flag, " …")});
+    return false;
+  }
+  return true;
+}
+
 int run_doctor(const Arguments& arguments, Context& context) {
   const bool has_spec = !arguments.positionals().empty() || arguments.has("file");
-  for (const char* flag : {"set", "launch"}) {
-    if (has_spec || !arguments.has(flag) || arguments.from_variable(flag)) continue;
-    say_error(context.terminal, {.id = "E0903",
-                                 .message = text("`--", flag, "` changes a spec, and none is named"),
-                                 .help = text("usage: monarch doctor SPEC --", flag, " …")});
+  if (!flags_fit(arguments, has_spec, context)) return kExitUsage;
+  const auto timeout = duration_flag(arguments, "timeout");
+  if (!timeout.ok()) {
+    say_error(context.terminal, {.id = "E0904", .message = timeout.error().message, .help = ""});
     return kExitUsage;
   }
   std::vector<Check> checks = local_checks(context);
+  std::optional<SpecInput> input;
   if (has_spec) {
-    const std::optional<SpecInput> input = take_spec(arguments, context);
+    input = take_spec(arguments, context);
     if (!input) return kExitUsage;
     for (Check& check : doctor::spec_checks(input->spec, context.env.all())) checks.push_back(std::move(check));
   }
-  const Findings findings = doctor::run_checks(checks, kDeadline);
-  if (arguments.has("json")) {
-    std::string lines;
-    for (const Finding& finding : findings) lines += to_json(finding_json(finding)) + "\n";
-    write_out(lines);
-  } else {
-    write_out(report(findings, context.terminal.out_colour));
+  Findings findings = doctor::run_checks(checks, kDeadline);
+  Hosts hosts;
+  if (input && std::holds_alternative<LaunchSsh>(input->spec.launch)) {
+    hosts = look_at_hosts(input->spec,
+                          {.deadline = timeout->value_or(kHostsDeadline), .accept_new = arguments.has("accept-new")},
+                          context, findings);
   }
+  print(findings, hosts, arguments.has("json"), context.terminal.out_colour);
+  for (const doctor::HostFinding& each : hosts.findings) findings.push_back(each.finding);
   const auto count = [&](Health health) {
     return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.health == health; });
   };
@@ -137,16 +222,21 @@ int run_doctor(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command doctor_command() {
-  std::vector<Flag> flags = {{.name = "json", .value = "", .help = "one object per line"}};
+  std::vector<Flag> flags = {
+      {.name = "json", .value = "", .help = "one object per line"},
+      {.name = "timeout", .value = "DURATION", .help = "for all hosts that SSH reaches together (default 2m)"}};
+  for (Flag& flag : launch_flags()) flags.push_back(std::move(flag));
   for (Flag& flag : overlay_flags()) flags.push_back(std::move(flag));
-  return {.name = "doctor",
-          .summary = "look whether this machine can run jobs, and what a spec needs of it",
-          .description =
-              "Places, limits, clocks, devices, versions, and what earlier jobs left; with a spec also its programs,\n"
-              "folders, GPUs, cores, ports and addresses. Each check has 5 s. Exit code 0, or 1 if a check failed.",
-          .flags = std::move(flags),
-          .positionals = {{.name = "SPEC", .help = "a YAML file"}},
-          .run = run_doctor};
+  return {
+      .name = "doctor",
+      .summary = "look whether this machine, and the hosts of a spec, can run jobs",
+      .description =
+          "Places, limits, clocks, devices, versions, and what earlier jobs left; with a spec also its programs,\n"
+          "folders, GPUs, cores, ports and addresses. Hosts that SSH reaches are all asked at once, by a worker that\n"
+          "is copied to them as a launch does it. Each check has 5 s. Exit code 0, or 1 if a check failed.",
+      .flags = std::move(flags),
+      .positionals = {{.name = "SPEC", .help = "a YAML file; - for standard input"}},
+      .run = run_doctor};
 }
 
 }  // namespace monarch

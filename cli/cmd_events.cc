@@ -7,6 +7,7 @@
 
 #include "cli/announcer.h"
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
@@ -156,12 +157,12 @@ Command events_command() {
   for (const Flag& flag : history_flags("events")) flags.push_back(flag);
   flags.push_back({.name = "json", .value = "", .help = "one object per line"});
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
-  return {.name = "events",
-          .summary = "show what happened to a job, from its journal, while it runs and after it",
-          .description = "",
-          .flags = std::move(flags),
-          .positionals = {{.name = "JOB", .help = "which job"}},
-          .run = run_events};
+  return where_the_job_lives({.name = "events",
+                              .summary = "show what happened to a job, from its journal, while it runs and after it",
+                              .description = "",
+                              .flags = std::move(flags),
+                              .positionals = {{.name = "JOB", .help = "which job"}},
+                              .run = run_events});
 }
 
 }  // namespace monarch

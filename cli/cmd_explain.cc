@@ -331,7 +331,8 @@ Command explain_command() {
               "Without it the keys of the top level are listed.",
           .flags = std::move(flags),
           .positionals = {{.name = "KEY", .help = "a key of the spec, or the id of an error"},
-                          {.name = "SPEC", .help = "a YAML file: also the value that the key has there"}},
+                          {.name = "SPEC",
+                           .help = "a YAML file, or - for standard input: also the value that the key has there"}},
           .run = run_explain};
 }
 

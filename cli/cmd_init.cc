@@ -16,6 +16,7 @@
 #include "supervisor/spec/spec.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/process/nvidia_gpus.h"
 
 namespace monarch {
 
@@ -94,14 +95,28 @@ std::string interpreter_of_torchrun(std::string_view search_path) {
 
 // What the launcher would have taken from this shell and this machine.
 void take_surroundings(Translation& translation, const Environment& shell) {
-  if (shell.has("OMP_NUM_THREADS")) leave_threads_to_shell(translation, shell.get("OMP_NUM_THREADS"));
+  for (const DefaultVariable& own : std::vector(translation.defaults)) {
+    if (shell.has(own.name)) leave_to_shell(translation, own.name, shell.get(own.name));
+  }
   const std::string interpreter = interpreter_of_torchrun(shell.get("PATH"));
   if (!interpreter.empty()) use_interpreter(translation, interpreter);
 }
 
+MachineCounts counts_of_this_machine(const Environment& shell) {
+  const auto gpus = [&shell](const std::optional<std::string>& written) {
+    const bool set = !written && shell.has("CUDA_VISIBLE_DEVICES");
+    wake_nvidia_gpus();
+    const auto visible =
+        visible_gpus(read_nvidia_gpus(), set ? std::optional(shell.get("CUDA_VISIBLE_DEVICES")) : written);
+    return static_cast<std::uint32_t>(visible.size());
+  };
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return {.processors = processors > 0 ? static_cast<std::uint32_t>(processors) : 1, .gpus = gpus};
+}
+
 // Nothing: stderr says why.
 std::optional<std::string> translated_spec(const std::string& line, const std::string& path, const Context& context) {
-  TranslatedLine translated = translate_line(line);
+  TranslatedLine translated = translate_line(line, counts_of_this_machine(context.env));
   if (const auto* complaint = std::get_if<Complaint>(&translated)) {
     say_error(context.terminal, *complaint);
     return std::nullopt;

@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
@@ -73,12 +74,12 @@ Command logs_command() {
   for (const Flag& flag : stream_flags()) flags.push_back(flag);
   for (const Flag& flag : history_flags("lines of each rank")) flags.push_back(flag);
   for (const Flag& flag : output_flags()) flags.push_back(flag);
-  return {.name = "logs",
-          .summary = "show what ranks wrote, from their files, while the job runs and after it",
-          .description = "",
-          .flags = std::move(flags),
-          .positionals = {{.name = "JOB", .help = "which job"}},
-          .run = run_logs};
+  return where_the_job_lives({.name = "logs",
+                              .summary = "show what ranks wrote, from their files, while the job runs and after it",
+                              .description = "",
+                              .flags = std::move(flags),
+                              .positionals = {{.name = "JOB", .help = "which job"}},
+                              .run = run_logs});
 }
 
 }  // namespace monarch

@@ -9,6 +9,7 @@
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/table.h"
+#include "cli/workspace_check.h"
 #include "supervisor/core/expansion.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/rank_env.h"
@@ -28,15 +29,23 @@ struct Plan {
   const std::string& host_of(RankId rank) const { return hosts[placement.host_of(rank).value()].name; }
 };
 
-std::string plan_json(const Plan& plan) {
+Json job_json(const JobSpec& spec, const WorkspaceLook& look) {
+  Json job = Json::object({{"v", 1},
+                           {"type", "job"},
+                           {"name", spec.name},
+                           {"launch", launcher_name(spec.launch)},
+                           {"hosts", spec.pool_size()},
+                           {"hosts_needed", spec.hosts_needed()}});
+  if (!spec.workspace) return job;
+  Json workspace = Json::object({{"path", spec.workspace->path}, {"copied", look.scanned.has_value()}});
+  if (look.scanned) workspace.set("files", look.scanned->files).set("bytes", look.scanned->bytes);
+  job.set("workspace", std::move(workspace));
+  return job;
+}
+
+std::string plan_json(const Plan& plan, const WorkspaceLook& look) {
   const JobSpec& spec = plan.spec();
-  std::string out = to_json(Json::object({{"v", 1},
-                                          {"type", "job"},
-                                          {"name", spec.name},
-                                          {"launch", launcher_name(spec.launch)},
-                                          {"hosts", spec.pool_size()},
-                                          {"hosts_needed", spec.hosts_needed()}})) +
-                    "\n";
+  std::string out = to_json(job_json(spec, look)) + "\n";
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
     const MeshSpec& mesh = spec.meshes[m];
     const std::uint32_t gang_size = mesh.size() / mesh.gangs();
@@ -111,7 +120,8 @@ Inherited inherited_from(const Environment& shell, const std::set<std::string, s
   Inherited inherited;
   for (const auto& [name, value] : shell.all()) {
     if (given.contains(name)) continue;
-    const bool is_left_out = is_foreign_launcher_variable(name) || is_talking_variable(name);
+    const bool is_left_out =
+        is_foreign_launcher_variable(name) || is_talking_variable(name) || is_committed_variable(name);
     (is_left_out ? inherited.left_out : inherited.kept).push_back(printable(name));
   }
   return inherited;
@@ -207,6 +217,8 @@ int run_plan(const Arguments& arguments, Context& context) {
   const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
   if (!has_its_variables(*input, context.env, context.terminal)) return kExitUsage;
+  const WorkspaceLook look = look_at_workspace(input->spec, input->tree, input->sources);
+  if (!has_its_workspace(look, input->sources, context.terminal)) return kExitUsage;
   auto selector = take_selector(arguments, input->spec, context);
   if (!selector) return kExitUsage;
   // --mesh alone asks for nothing more: it also names the program that gets what follows `--`.
@@ -215,19 +227,22 @@ int run_plan(const Arguments& arguments, Context& context) {
   const Plan plan{.input = *input, .placement = Placement(input->spec), .hosts = pool_of(input->spec)};
   const bool json = arguments.has("json");
 
-  std::string out = json ? plan_json(plan)
+  std::string out = json ? plan_json(plan, look)
                          : draw_plan({.spec = plan.spec(),
                                       .placement = plan.placement,
                                       .hosts = plan.hosts,
                                       .colour = context.terminal.out_colour,
                                       .columns = context.terminal.out_columns,
                                       .all = arguments.has("all")});
+  if (!json) out += workspace_line(input->spec, look.scanned);
   if (arguments.has("env") || chosen) {
     const std::string env = environments(plan, wanted, context, json);
     if (env.empty()) {
-      say_error(context.terminal, {.id = "E0904",
-                                   .message = "no rank of this spec is meant by all of --mesh, --at, --rank and --host",
-                                   .help = text("monarch plan ", printable(input->name), " shows the ranks")});
+      say_error(context.terminal,
+                {.id = "E0904",
+                 .message = "no rank of this spec is meant by all of --mesh, --at, --rank and --host",
+                 .help = text("monarch plan ", input->name == kStdinName ? kStdinPath : printable(input->name),
+                              " shows the ranks")});
       return kExitUsage;
     }
     out += env;

@@ -1,12 +1,14 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/spec_input.h"
 #include "cli/status_text.h"
 #include "cli/table.h"
+#include "supervisor/client/job_glance.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
@@ -22,7 +24,9 @@ struct Row {
   std::size_t running = 0;
   std::size_t ranks = 0;
   std::size_t hosts = 0;
-  std::optional<Verdict> verdict;
+  std::optional<std::int64_t> exit_code = {};
+  std::string where = {};             // the host on which it lives; empty: this machine
+  std::optional<WallTime> seen = {};  // then: when a command last spoke with it
 };
 
 std::string_view life_name(JobLife life) {
@@ -34,7 +38,7 @@ std::string_view life_name(JobLife life) {
   return "";
 }
 
-void fill_in_status(Row& row, const JobView& view) {
+void fill_in_status(Row& row, const JobView& view, bool elsewhere) {
   const auto spec_text = view.spec_text();
   const auto directory = view.spec_directory();
   if (!spec_text.ok() || !directory.ok()) return;
@@ -42,7 +46,7 @@ void fill_in_status(Row& row, const JobView& view) {
   if (!spec.ok()) return;
   row.hosts = spec->pool_size();
   for (const MeshSpec& mesh : spec->meshes) row.ranks += mesh.size();
-  if (row.job.life == JobLife::kEnded) return;
+  if (row.job.life == JobLife::kEnded || elsewhere) return;
   const auto status = view.status(*spec);
   if (!status.ok()) return;
   if (row.job.life == JobLife::kLive) row.phase = status->phase;
@@ -52,22 +56,41 @@ void fill_in_status(Row& row, const JobView& view) {
   }
 }
 
+// Nobody is asked over a network: what is shown is what was seen.
+void fill_in_glance(Row& row, const JobView& view) {
+  const auto seen = read_glance(view.directory().directory);
+  if (!seen) return;
+  row.seen = seen->at;
+  row.running = seen->glance.running;
+  row.exit_code = seen->glance.exit_code;
+  if (!seen->glance.phase.empty()) row.phase = seen->glance.phase;
+}
+
 Row row_of(const StateDir& state, const KnownJob& job) {
-  Row row{.job = job, .phase = std::string(life_name(job.life)), .verdict = std::nullopt};
+  Row row{.job = job, .phase = std::string(life_name(job.life))};
   const auto view = JobView::open(state, job.id);
   if (!view.ok()) return row;
-  fill_in_status(row, *view);
-  if (job.life == JobLife::kEnded) {
-    auto verdict = view->verdict();
-    if (verdict.ok()) row.verdict = std::move(*verdict);
-    if (row.verdict) row.phase = outcome_name(row.verdict->outcome);
+  const auto where = elsewhere_of(*view);
+  fill_in_status(row, *view, where.has_value());
+  if (where) {
+    row.where = where->host;
+    fill_in_glance(row, *view);
+  } else if (job.life == JobLife::kEnded) {
+    const auto verdict = view->verdict();
+    if (!verdict.ok() || !*verdict) return row;
+    row.exit_code = (*verdict)->exit_code;
+    row.phase = outcome_name((*verdict)->outcome);
   }
   return row;
 }
 
 std::string json_line(const Row& row) {
   Json exit_code;
-  if (row.verdict) exit_code = row.verdict->exit_code;
+  Json where;
+  Json seen;
+  if (row.exit_code) exit_code = *row.exit_code;
+  if (!row.where.empty()) where = row.where;
+  if (row.seen) seen = to_text(*row.seen);
   return to_json(Json::object({{"v", 1},
                                {"type", "job"},
                                {"job", row.job.id},
@@ -78,21 +101,28 @@ std::string json_line(const Row& row) {
                                {"ranks", row.ranks},
                                {"ranks_running", row.running},
                                {"hosts", row.hosts},
-                               {"exit_code", std::move(exit_code)}})) +
+                               {"exit_code", std::move(exit_code)},
+                               {"where", std::move(where)},
+                               {"seen", std::move(seen)}})) +
          "\n";
 }
 
 std::string table_of(const std::vector<Row>& rows, const Terminal& terminal) {
-  Table table({"JOB", "PHASE", "CREATED", "HOSTS", "RANKS", "RUNNING", "EXIT"});
+  const bool elsewhere = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.where.empty(); });
+  std::vector<std::string> titles = {"JOB", "PHASE", "CREATED", "HOSTS", "RANKS", "RUNNING", "EXIT"};
+  if (elsewhere) titles.emplace_back("WHERE");
+  Table table(std::move(titles));
   const auto plain = [](std::string words) { return Table::Cell{.words = std::move(words), .colour = Colour::kNone}; };
   for (const Row& row : rows) {
-    table.add({plain(row.job.id),
-               {.words = row.phase, .colour = phase_colour(row.phase)},
-               plain(to_text(row.job.created)),
-               plain(text(row.hosts)),
-               plain(text(row.ranks)),
-               plain(row.job.life == JobLife::kLive ? text(row.running) : std::string()),
-               plain(row.verdict ? text(row.verdict->exit_code) : std::string())});
+    std::vector<Table::Cell> cells = {plain(row.job.id),
+                                      {.words = row.phase, .colour = phase_colour(row.phase)},
+                                      plain(to_text(row.job.created)),
+                                      plain(text(row.hosts)),
+                                      plain(text(row.ranks)),
+                                      plain(row.job.life == JobLife::kLive ? text(row.running) : std::string()),
+                                      plain(row.exit_code ? text(*row.exit_code) : std::string())};
+    if (elsewhere) cells.push_back(plain(row.where.empty() ? "here" : row.where));
+    table.add(std::move(cells));
   }
   return table.render(terminal.out_colour, terminal.out_columns);
 }
@@ -121,6 +151,10 @@ int run_ps(const Arguments& arguments, Context& context) {
     return kExitOk;
   }
   if (!rows.empty()) write_out(table_of(rows, context.terminal));
+  if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.where.empty(); })) {
+    say_note(context.terminal,
+             "jobs on other machines are shown as they were when last spoken with; monarch status JOB asks");
+  }
   if (rows.empty()) say_note(context.terminal, hidden == 0 ? "there is no job" : "no job is live");
   if (hidden > 0)
     say_note(context.terminal,

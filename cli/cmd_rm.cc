@@ -1,11 +1,16 @@
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
+#include "cli/spec_input.h"
 #include "cli/values.h"
 #include "supervisor/client/remove_job.h"
+#include "supervisor/core/placement.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -84,22 +89,97 @@ int refuse_job(const Context& context, const std::string& id, const Error& error
                 kExitInternal);
 }
 
-int remove_jobs(const StateDir& state, const std::vector<std::string>& ids, bool dry, const Context& context) {
-  // All are looked at before one is touched.
-  std::vector<JobRemains> found;
+// Hosts that had a worker of the job and are other machines: nothing is looked for there.
+std::vector<std::string> hosts_elsewhere(const StateDir& state, const std::string& id) {
+  const auto view = JobView::open(state, id);
+  if (!view.ok()) return {};
+  const auto spec_text = view->spec_text();
+  const auto directory = view->spec_directory();
+  if (!spec_text.ok() || !directory.ok()) return {};
+  const auto spec = parse_stored_spec(*spec_text, *directory);
+  if (!spec.ok() || !std::holds_alternative<LaunchSsh>(spec->launch)) return {};
+  const auto events = view->events();
+  if (!events.ok()) return {};
+  std::set<std::string> ready;
+  for (const JobEvent& event : events->events) {
+    if (event.type == "host.ready") ready.insert(event.host);
+  }
+  std::vector<std::string> hosts;  // in the order of the pool, not of their being ready
+  for (const PoolHost& host : pool_of(*spec)) {
+    if (ready.count(host.name) > 0) hosts.push_back(host.name);
+  }
+  return hosts;
+}
+
+void say_what_stays(const Context& context, const std::string& id, const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return;
+  constexpr std::size_t kMostNamed = 8;
+  const auto most = static_cast<std::ptrdiff_t>(std::min(hosts.size(), kMostNamed));
+  const std::vector<std::string> named(hosts.begin(), hosts.begin() + most);
+  const std::string more = hosts.size() > kMostNamed ? text(" and ", hosts.size() - kMostNamed, " more") : "";
+  say_note(context.terminal, text("logs of ", id, " stay on ", join(named, ", "), more,
+                                  ", in ~/.local/state/monarch/hosts/", id, " (or below $XDG_STATE_HOME) of each"));
+}
+
+// Which of the jobs live on other machines, and are to be removed there first.
+using Pointers = std::map<std::string, JobView>;
+
+Pointers jobs_elsewhere(const StateDir& state, const std::vector<std::string>& ids) {
+  Pointers found;
   for (const std::string& id : ids) {
+    auto view = JobView::open(state, id);
+    if (view.ok() && elsewhere_of(*view)) found.emplace(id, std::move(*view));
+  }
+  return found;
+}
+
+// What points there from here goes last: without it nobody could ask again.
+int remove_there(const StateDir& state, const JobView& view, const Arguments& arguments, const Context& context) {
+  const std::string& id = view.id();
+  const auto where = elsewhere_of(view);
+  if (!arguments.has("here")) {
+    std::vector<std::string> words = {"rm", id};
+    if (arguments.has("dry-run")) words.emplace_back("--dry-run");
+    if (arguments.has("quiet")) words.emplace_back("--quiet");
+    const int exit_code = run_there(view, {.words = words}, context);
+    if (exit_code != kExitOk || arguments.has("dry-run")) return exit_code;
+  } else if (!arguments.has("dry-run")) {
+    say_note(context.terminal, text("what is kept of ", id, " on ", where->host, " stays there",
+                                    where->directory.empty() ? "" : text(", in ", where->directory)));
+  }
+  if (arguments.has("dry-run")) return kExitOk;
+  const auto removed = remove_job(state, id);
+  if (!removed.ok()) return refuse_job(context, id, removed.error());
+  if (arguments.has("here")) write_out(line_of(id, *removed, false));
+  return kExitOk;
+}
+
+int remove_jobs(const StateDir& state, const std::vector<std::string>& ids, const Arguments& arguments,
+                const Context& context) {
+  const bool dry = arguments.has("dry-run");
+  const Pointers pointers = jobs_elsewhere(state, ids);
+  // All are looked at before one is touched.
+  std::map<std::string, JobRemains> found;
+  for (const std::string& id : ids) {
+    if (pointers.contains(id)) continue;
     auto remains = remains_of(state, id);
     if (!remains.ok()) return refuse_job(context, id, remains.error());
-    found.push_back(std::move(*remains));
+    found.emplace(id, std::move(*remains));
   }
   if (ids.empty()) say_note(context.terminal, "there is nothing to remove");
   int exit_code = kExitOk;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto removed = dry ? Result<JobRemains>(found[i]) : remove_job(state, ids[i]);
+  for (const std::string& id : ids) {
+    if (const auto pointer = pointers.find(id); pointer != pointers.end()) {
+      exit_code = std::max(exit_code, remove_there(state, pointer->second, arguments, context));
+      continue;
+    }
+    const std::vector<std::string> elsewhere = hosts_elsewhere(state, id);
+    const auto removed = dry ? Result<JobRemains>(found.at(id)) : remove_job(state, id);
     if (removed.ok()) {
-      write_out(line_of(ids[i], *removed, dry));
+      write_out(line_of(id, *removed, dry));
+      say_what_stays(context, id, elsewhere);
     } else {
-      exit_code = std::max(exit_code, refuse_job(context, ids[i], removed.error()));
+      exit_code = std::max(exit_code, refuse_job(context, id, removed.error()));
     }
   }
   return exit_code;
@@ -133,7 +213,7 @@ int run_rm(const Arguments& arguments, Context& context) {
       say_note(context.terminal, text("removed the rest of ", counted(*rests, "job"), " of an earlier rm"));
   }
   const auto ids = meant_jobs(arguments, *state.state, *older_than, context);
-  return ids ? remove_jobs(*state.state, *ids, dry, context) : static_cast<int>(kExitUsage);
+  return ids ? remove_jobs(*state.state, *ids, arguments, context) : static_cast<int>(kExitUsage);
 }
 
 }  // namespace
@@ -147,6 +227,9 @@ Command rm_command() {
           "mark of the job. If one of the jobs lives, it is named and nothing is removed.",
       .flags = {{.name = "all", .value = "", .help = "all that are over", .letter = 'a'},
                 {.name = "older-than", .value = "DURATION", .help = "all that ended longer ago than this (12h, 7d)"},
+                {.name = "here",
+                 .value = "",
+                 .help = "of jobs that live on another machine, only what points there: for a machine that is gone"},
                 {.name = "dry-run", .value = "", .help = "only say what would be removed"}},
       .positionals = {{.name = "JOB", .help = "which jobs", .many = true}},
       .run = run_rm};

@@ -1,16 +1,19 @@
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/launch.h"
 #include "cli/run_reports.h"
 #include "cli/session_flags.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
+#include "transport/process/hidden_memory.h"
 
 namespace monarch {
 
 namespace {
 
 int run_run(const Arguments& arguments, Context& context) {
+  hide_memory();  // its environment has what a spec may pass on to ranks
   const auto timeout = timeout_flag(arguments, context);
   const auto lines = line_options(arguments, context);
   if (!timeout || !lines) return kExitUsage;
@@ -23,6 +26,9 @@ int run_run(const Arguments& arguments, Context& context) {
   const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
+  if (elsewhere_of(*job.view)) {
+    return follow_there(*job.view, arguments, context, *job.signals, {.spec_name = input->name, .reports = *reports});
+  }
   SessionOptions options;
   options.kind = ViewerKind::kOwner;
   options.viewer = "run";

@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
@@ -85,15 +86,15 @@ int run_signal(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command signal_command() {
-  return {.name = "signal",
-          .summary = "send a signal to the ranks of a live job",
-          .description =
-              "It goes to the process group of each rank that is meant and runs. A rank that KILL ends has\n"
-              "failed; one that STOP suspends keeps its place until CONT, and status shows it as suspended.",
-          .flags = selector_flags(),
-          .positionals = {{.name = "JOB", .help = "which job"},
-                          {.name = "SIGNAL", .help = "a name, such as USR1, or a number", .required = true}},
-          .run = run_signal};
+  return where_the_job_lives(
+      {.name = "signal",
+       .summary = "send a signal to the ranks of a live job",
+       .description = "It goes to the process group of each rank that is meant and runs. A rank that KILL ends has\n"
+                      "failed; one that STOP suspends keeps its place until CONT, and status shows it as suspended.",
+       .flags = selector_flags(),
+       .positionals = {{.name = "JOB", .help = "which job"},
+                       {.name = "SIGNAL", .help = "a name, such as USR1, or a number", .required = true}},
+       .run = run_signal});
 }
 
 }  // namespace monarch

@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
@@ -28,6 +29,13 @@ int run_status(const Arguments& arguments, Context& context) {
   if (argument.job->view.live()) {
     const auto drift = spec_drift(argument.job->view, argument.job->spec);
     if (drift) say_note(context.terminal, *drift);
+  } else if (!status->verdict) {
+    const std::string& id = argument.job->view.id();
+    say_note(context.terminal,
+             text(id,
+                  " is abandoned: its supervisor ended without a verdict, and its hosts end what they run when their "
+                  "lease, and then orphan_ttl, is over; monarch rm ",
+                  id, " removes what is left here"));
   }
   const JobStatus shown = selected_part(*status, *selector);
   if (shown.meshes.empty() && shown.hosts.empty() && !selector->selects_all()) {
@@ -44,13 +52,14 @@ int run_status(const Arguments& arguments, Context& context) {
 Command status_command() {
   std::vector<Flag> flags = {{.name = "json", .value = "", .help = "as one line of JSON"}};
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
-  return {.name = "status",
-          .summary = "show a job's meshes, ranks and hosts, while it runs and after it",
-          .description =
-              "Without a supervisor, what its journal says. Of a live job whose files say something else by now, that.",
-          .flags = std::move(flags),
-          .positionals = {{.name = "JOB", .help = "which job"}},
-          .run = run_status};
+  return where_the_job_lives(
+      {.name = "status",
+       .summary = "show a job's meshes, ranks and hosts, while it runs and after it",
+       .description =
+           "Without a supervisor, what its journal says. Of a live job whose files say something else by now, that.",
+       .flags = std::move(flags),
+       .positionals = {{.name = "JOB", .help = "which job"}},
+       .run = run_status});
 }
 
 }  // namespace monarch

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
@@ -38,16 +39,16 @@ int run_stop(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command stop_command() {
-  return {
-      .name = "stop",
-      .summary = "stop a job and wait until it has ended",
-      .description = "Each rank gets its stop signal and its whole grace. A job that has ended already is no error.",
-      .flags = {{.name = "kill", .value = "", .help = "kill at once, without grace"},
-                {.name = "timeout",
-                 .value = "DURATION",
-                 .help = "wait no longer than this: exit code 124; the job goes on stopping"}},
-      .positionals = {{.name = "JOB", .help = "which job"}},
-      .run = run_stop};
+  return where_the_job_lives(
+      {.name = "stop",
+       .summary = "stop a job and wait until it has ended",
+       .description = "Each rank gets its stop signal and its whole grace. A job that has ended already is no error.",
+       .flags = {{.name = "kill", .value = "", .help = "kill at once, without grace"},
+                 {.name = "timeout",
+                  .value = "DURATION",
+                  .help = "wait no longer than this: exit code 124; the job goes on stopping"}},
+       .positionals = {{.name = "JOB", .help = "which job"}},
+       .run = run_stop});
 }
 
 }  // namespace monarch

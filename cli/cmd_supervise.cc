@@ -1,10 +1,7 @@
 // `monarch supervise`: the supervisor's own process. Not for people: `run` and `up` start it under its guard.
 
-#include <fcntl.h>
-
-#include <charconv>
-
 #include "cli/commands.h"
+#include "cli/descriptor_flag.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "supervisor/client/start_supervisor.h"
@@ -14,18 +11,6 @@
 namespace monarch {
 
 namespace {
-
-// WARNING: asked before anything is opened here. The guard hands out the ready pipe at the first start alone; later its number would
-// be that of some descriptor of our own.
-bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
-
-std::optional<int> descriptor_of(const std::string& number) {
-  int fd = -1;
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), fd);
-  if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || fd < 3 || !is_open(fd))
-    return std::nullopt;
-  return fd;
-}
 
 int run_supervise(const Arguments& arguments, Context& context) {
   const auto keeper = descriptor_of(context.env.get("MONARCH_KEEPER_FD"));
@@ -41,7 +26,8 @@ int run_supervise(const Arguments& arguments, Context& context) {
                     .worker_path = binaries.ok() ? binaries->worker : std::string(),
                     .ready_fd = ready,
                     .keeper_fd = *keeper,
-                    .accept_new_host_keys = arguments.has("accept-new")});
+                    .accept_new_host_keys = arguments.has("accept-new"),
+                    .force_takeover = arguments.has("force-takeover")});
 }
 
 }  // namespace
@@ -52,7 +38,8 @@ Command supervise_command() {
           .description = "",
           .flags = {{.name = "job-dir", .value = "DIR", .help = "the job's directory"},
                     {.name = "ready-fd", .value = "N", .help = "descriptor that is told when it is ready"},
-                    {.name = "accept-new", .value = "", .help = "take keys of hosts that known_hosts does not have"}},
+                    {.name = "accept-new", .value = "", .help = "take keys of hosts that known_hosts does not have"},
+                    {.name = "force-takeover", .value = "", .help = "take a job over whose directory is another"}},
           .positionals = {},
           .run = run_supervise,
           .hidden = true};

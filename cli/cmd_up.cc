@@ -1,6 +1,8 @@
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/launch.h"
+#include "cli/resume.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/spec_flags.h"
@@ -8,6 +10,7 @@
 #include "cli/spec_origin.h"
 #include "supervisor/spec/spec_diff.h"
 #include "transport/base/text.h"
+#include "transport/process/hidden_memory.h"
 
 namespace monarch {
 
@@ -26,8 +29,8 @@ void say_what_changed(const JobView& view, const SpecInput& input, const std::st
                 "` ends the other"));
 }
 
-// The id of a live job whose spec says the same, however it was written and put together.
-std::optional<std::string> live_and_unchanged(const SpecInput& input, const StateDir& state, const Terminal& terminal) {
+// A live job whose spec says the same, however it was written and put together.
+std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir& state, const Terminal& terminal) {
   std::vector<std::pair<JobView, std::string>> others;
   const auto jobs = list_jobs(state);
   if (!jobs.ok()) return std::nullopt;
@@ -39,14 +42,43 @@ std::optional<std::string> live_and_unchanged(const SpecInput& input, const Stat
     const auto directory = view->spec_directory();
     if (!spec.ok() || !directory.ok()) continue;
     const auto stored = parse_stored_spec(*spec, *directory);
-    if (stored.ok() && *stored == input.spec) return job.id;
+    if (stored.ok() && *stored == input.spec) return std::move(*view);
     others.emplace_back(std::move(*view), *spec);
   }
   for (const auto& [view, running] : others) say_what_changed(view, input, running, terminal);
   return std::nullopt;
 }
 
+// What the command ends with; nothing: there is a job to start.
+std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, const Context& context) {
+  std::string asked;
+  for (;;) {
+    const auto live = live_and_unchanged(input, state, context.terminal);
+    if (!live) return std::nullopt;
+    if (!elsewhere_of(*live) || live->id() == asked) {
+      say_note(context.terminal, text(live->id(), " is live, and its spec is unchanged"));
+      write_out(live->id() + "\n");
+      return kExitOk;
+    }
+    // It was live when somebody here last spoke with it. No word of it is shown; that it is asked brings what is known of it up to date.
+    asked = live->id();
+    const int answered = run_there(*live, {.words = {"logs", "--tail=0", asked}}, context);
+    if (answered == kExitOk) continue;
+    say_note(context.terminal, text(asked, " has the same spec, and may be live: `monarch rm --here ", asked,
+                                    "` forgets it here, and another may be started"));
+    return answered;
+  }
+}
+
 int run_up(const Arguments& arguments, Context& context) {
+  hide_memory();  // its environment has what a spec may pass on to ranks
+  if (arguments.has("resume")) return resume_job(arguments, context);
+  if (arguments.has("force-takeover")) {
+    say_error(context.terminal, {.id = "E0903",
+                                 .message = "`--force-takeover` is for a job that is resumed",
+                                 .help = "monarch up --resume JOB --force-takeover"});
+    return kExitUsage;
+  }
   if (arguments.has("mesh") && !arguments.program()) {
     say_error(context.terminal, {.id = "E0903",
                                  .message = "`--mesh` says whose program gets what follows `--`, and nothing does",
@@ -57,13 +89,12 @@ int run_up(const Arguments& arguments, Context& context) {
   if (!input) return kExitUsage;
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return state.exit_code;
-  if (const auto id = state.state ? live_and_unchanged(*input, *state.state, context.terminal) : std::nullopt) {
-    say_note(context.terminal, text(*id, " is live, and its spec is unchanged"));
-    write_out(*id + "\n");
-    return kExitOk;
-  }
+  if (const auto end = state.state ? end_with_live(*input, *state.state, context) : std::nullopt) return *end;
   const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.view == nullptr) return job.exit_code;
+  if (elsewhere_of(*job.view)) {
+    return follow_there(*job.view, arguments, context, *job.signals, {.until_running = true, .spec_name = input->name});
+  }
   SessionOptions options;
   options.kind = ViewerKind::kOwner;
   options.viewer = "up";
@@ -80,6 +111,9 @@ Command up_command() {
   std::vector<Flag> flags = program_flags();
   for (const Flag& flag : launch_flags()) flags.push_back(flag);
   flags.push_back(mesh_flag());
+  for (const Flag& flag : resume_flags()) flags.push_back(flag);
+  Positional spec = spec_positional();
+  spec.unless.emplace_back("resume");
   return {
       .name = "up",
       .summary = "start a job and leave it running: prints its id when every mesh is ready",
@@ -87,7 +121,7 @@ Command up_command() {
           "A spec that is live and unchanged is left as it is; one that has changed is said to be live, and becomes a\n"
           "second job beside it: a job never changes while it runs. Until the job is ready, Ctrl-C stops it as in run.",
       .flags = std::move(flags),
-      .positionals = {spec_positional()},
+      .positionals = {std::move(spec)},
       .run = run_up,
       .program = "ARGS"};
 }

@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
+#include "cli/workspace_check.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
@@ -46,13 +49,20 @@ void show_complaints(const std::string& name, const std::vector<Complaint>& comp
 bool validate_one(const std::optional<std::string>& path, const Arguments& arguments, const Terminal& terminal) {
   const bool json = arguments.has("json");
   const TakenParts taken = take_parts(path, arguments);
-  const std::string name = path ? *path : arguments.value("file").value_or("");
+  const std::string typed = path ? *path : arguments.value("file").value_or("");
+  const std::string name = typed == kStdinPath ? std::string(kStdinName) : typed;
   if (!taken.parts) {
     show_complaints(name, taken.complaints, json, terminal);
     return false;
   }
-  const SpecOutcome outcome = load_spec(*taken.parts, users_surroundings());
-  const bool valid = outcome.loaded.has_value();
+  SpecOutcome outcome = load_spec(*taken.parts, users_surroundings());
+  std::vector<std::string> notes;
+  if (outcome.loaded) {
+    WorkspaceLook look = look_at_workspace(outcome.loaded->spec, outcome.loaded->tree, outcome.sources);
+    outcome.diagnostics = std::move(look.faults);
+    notes = std::move(look.notes);
+  }
+  const bool valid = outcome.loaded && outcome.diagnostics.empty();
   if (json) {
     std::string lines;
     for (const Diagnostic& diagnostic : outcome.diagnostics) lines += to_json(diagnostic_json(diagnostic)) + "\n";
@@ -62,13 +72,21 @@ bool validate_one(const std::optional<std::string>& path, const Arguments& argum
   write_err(render(outcome, {.colour = terminal.err_colour}));
   if (!valid) return false;
   write_out(text(printable(name), ": valid\n"));
-  for (const std::string& note : outcome.loaded->notes) say_note(terminal, note);
+  notes.insert(notes.begin(), outcome.loaded->notes.begin(), outcome.loaded->notes.end());
+  for (const std::string& note : notes) say_note(terminal, note);
   return true;
 }
 
 int run_validate(const Arguments& arguments, Context& context) {
   bool valid = true;
   const std::vector<std::string>& paths = arguments.positionals();
+  const std::vector<std::string> over = arguments.values("file");
+  const auto from_stdin = std::count(paths.begin(), paths.end(), kStdinPath) +
+                          (paths.size() > 1 ? 2 * std::count(over.begin(), over.end(), kStdinPath) : 0);
+  if (from_stdin > 1) {
+    show_complaints(std::string(kStdinName), {stdin_is_read_once()}, arguments.has("json"), context.terminal);
+    return kExitUsage;
+  }
   if (paths.empty()) valid = validate_one(std::nullopt, arguments, context.terminal);
   for (const std::string& path : paths) valid = validate_one(path, arguments, context.terminal) && valid;
   return valid ? kExitOk : kExitUsage;
@@ -84,7 +102,11 @@ Command validate_command() {
           .summary = "check specs without starting anything: exit code 0, or 2 with all that is wrong",
           .description = "",
           .flags = std::move(flags),
-          .positionals = {{.name = "SPEC", .help = "a YAML file", .required = true, .many = true, .unless = {"file"}}},
+          .positionals = {{.name = "SPEC",
+                           .help = "a YAML file; - for standard input",
+                           .required = true,
+                           .many = true,
+                           .unless = {"file"}}},
           .run = run_validate};
 }
 

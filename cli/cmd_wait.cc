@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/run_reports.h"
 #include "cli/say.h"
@@ -36,16 +37,17 @@ int run_wait(const Arguments& arguments, Context& context) {
 }  // namespace
 
 Command wait_command() {
-  return {.name = "wait",
-          .summary = "wait until a job has ended, and exit as it did",
-          .description = "",
-          .flags = {{.name = "timeout",
-                     .value = "DURATION",
-                     .help = "wait no longer than this (30s, 5m): exit code 124; the job goes on"},
-                    exit_code_flag(),
-                    {.name = "json", .value = "", .help = "the result as one line of JSON on stdout"}},
-          .positionals = {{.name = "JOB", .help = "which job"}},
-          .run = run_wait};
+  return where_the_job_lives(
+      {.name = "wait",
+       .summary = "wait until a job has ended, and exit as it did",
+       .description = "",
+       .flags = {{.name = "timeout",
+                  .value = "DURATION",
+                  .help = "wait no longer than this (30s, 5m): exit code 124; the job goes on"},
+                 exit_code_flag(),
+                 {.name = "json", .value = "", .help = "the result as one line of JSON on stdout"}},
+       .positionals = {{.name = "JOB", .help = "which job"}},
+       .run = run_wait});
 }
 
 }  // namespace monarch

@@ -18,6 +18,12 @@ Command wait_command();
 Command logs_command();
 Command events_command();
 Command signal_command();
+Command restart_command();
+Command drain_command();
+Command undrain_command();
+Command retry_command();
+Command stacks_command();
+Command hold_command();
 Command rm_command();
 Command doctor_command();
 Command completion_command();
@@ -29,5 +35,10 @@ Command validate_command();
 Command explain_command();
 Command version_command();
 Command supervise_command();
+// Hidden.
+Command over_ssh_command();
+Command follow_command();
+Command launch_for_command();
+Command supervise_there_command();
 
 }  // namespace monarch

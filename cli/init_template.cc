@@ -41,6 +41,7 @@ bool has_nothing_built(const std::string& path) {
 std::string commented_key(const std::string& path, const std::string& indent, const std::string& inner) {
   const KeyRow& row = *find_row(path);
   if (path.ends_with("*") || path.ends_with("[]") || built_text(path) == "no") return "";
+  if (path == "supervision.shrink") return "";  // the mesh above is one gang, and none of one could be parked
   const std::string key = last_part(path);
   const bool map = row.type == ValueType::kMap || (row.type == ValueType::kNamedMap && row.default_value.empty());
   if (map && has_nothing_built(path)) return "";

@@ -1,8 +1,12 @@
 #include "cli/launch.h"
 
+#include <algorithm>
+
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_origin.h"
+#include "cli/workspace_check.h"
+#include "supervisor/client/abandoned_job.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
@@ -13,10 +17,19 @@ namespace monarch {
 
 namespace {
 
-LaunchedJob failed(const Context& context, int exit_code, const std::string& message, const std::string& help = "") {
+LaunchedJob failed(const Context& context, int exit_code, const std::string& message) {
   const std::string_view id = exit_code == kExitUsage ? "E0907" : exit_code == kExitInternal ? "E0908" : "E0909";
-  say_error(context.terminal, {.id = std::string(id), .message = message, .help = help});
+  say_error(context.terminal, {.id = std::string(id), .message = message, .help = ""});
   return {.view = nullptr, .exit_code = exit_code};
+}
+
+LaunchedJob not_supervised(const Context& context, const StartFailure& failure, const std::string& log) {
+  const std::string_view id = failure.exit_code == kExitUsage      ? "E0911"
+                              : failure.exit_code == kExitInternal ? "E0908"
+                                                                   : "E0909";
+  say_error(context.terminal,
+            {.id = std::string(id), .message = printable(failure.message), .help = text("its log is ", log)});
+  return {.view = nullptr, .exit_code = failure.exit_code};
 }
 
 // A place that is wrong is the user's to mend; one that is full or cannot be written is a failure of the journal's ground.
@@ -29,11 +42,26 @@ Verdict write_failed_verdict(const JobDirectory& job, const StartFailure& failur
   verdict.exit_code = failure.exit_code;
   verdict.cause.kind = CauseKind::kInternal;
   verdict.cause.summary = failure.message;
+  if (failure.host) {
+    verdict.cause.kind = CauseKind::kHost;
+    verdict.cause.host = failure.host->host;
+    verdict.failed_hosts.push_back(*failure.host);
+  }
   verdict.reason = text("the supervisor did not start: ", failure.message);
   verdict.started = verdict.ended = wall_now();
   // If it cannot be written, the reason was said on stderr, and `ps` shows the job as abandoned.
   (void)job.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
   return verdict;
+}
+
+// One of the same spec may hold GPUs and ports that this one wants, and may be what was meant.
+void note_abandoned(const SpecInput& input, const Terminal& terminal) {
+  const auto state = open_state();
+  if (!state.ok()) return;  // there is no job yet, or the next step says why
+  const auto id = abandoned_job_of(*state, {.name = input.spec.name, .text = input.text});
+  if (!id) return;
+  say_note(terminal, text("job ", *id, " of the same spec has lost its supervisor: `monarch up --resume ", *id,
+                          "` goes on with it, `monarch rm ", *id, "` removes it; this is another job"));
 }
 
 std::string indented(const std::string& lines) {
@@ -63,25 +91,31 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
                                  .help = "leave it out"});
     return {.view = nullptr, .exit_code = kExitUsage};
   }
+  const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
+  if (!has_its_workspace(look, input.sources, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   for (const std::string& note : input.notes) say_note(context.terminal, note);
   auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
   if (!signals.ok()) return failed(context, kExitInternal, signals.error().message);
   const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
   if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
   if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
-  const auto made = make_job(input.spec.name, input.text, input.directory);
+  note_abandoned(input, context.terminal);
+  const auto made =
+      make_job(input.spec.name, {.spec = input.text, .spec_directory = input.directory, .origin = input.origin});
   if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
   const JobDirectory& job = made->job;
-  if (!input.origin.empty()) {
-    const Status kept = job.directory.write_file(kSpecOriginFile, input.origin);
-    if (!kept.ok()) return failed(context, exit_code_for(kept.error()), kept.error().message);
-  }
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
-  const StartFailure failure = start_supervisor(job, *binaries, {.accept_new_host_keys = accept_new});
+  StartOptions start{.accept_new_host_keys = accept_new};
+  if (input.spec.supervised_elsewhere()) {
+    // Another machine is reached first, and may have to be sent what runs there.
+    start.elsewhere = true;
+    start.deadline = std::max(input.spec.start_timeout, start.deadline);
+    start.interrupt = (*signals)->descriptor();
+  }
+  const StartFailure failure = start_supervisor(job, *binaries, start);
   if (failure.exit_code != kExitOk) {
     const Verdict verdict = write_failed_verdict(job, failure);
-    LaunchedJob none = failed(context, failure.exit_code, printable(failure.message),
-                              text("its log is ", job.directory.path(), "/", kSupervisorLogFile));
+    LaunchedJob none = not_supervised(context, failure, text(job.directory.path(), "/", kSupervisorLogFile));
     write_err(indented(failure.log_tail));
     none.end = {.exit_code = failure.exit_code, .verdict = verdict};
     none.signals = std::move(*signals);

@@ -21,10 +21,36 @@ namespace {
 
 std::vector<Command> all_commands() {
   return {
-      run_command(),    up_command(),         attach_command(),  stop_command(),      ps_command(),
-      status_command(), wait_command(),       logs_command(),    events_command(),    signal_command(),
-      plan_command(),   validate_command(),   explain_command(), init_command(),      rm_command(),
-      doctor_command(), completion_command(), version_command(), supervise_command(), complete_command(all_commands),
+      run_command(),
+      up_command(),
+      attach_command(),
+      stop_command(),
+      ps_command(),
+      status_command(),
+      wait_command(),
+      logs_command(),
+      events_command(),
+      signal_command(),
+      restart_command(),
+      drain_command(),
+      undrain_command(),
+      retry_command(),
+      stacks_command(),
+      hold_command(),
+      plan_command(),
+      validate_command(),
+      explain_command(),
+      init_command(),
+      rm_command(),
+      doctor_command(),
+      completion_command(),
+      version_command(),
+      supervise_command(),
+      over_ssh_command(),
+      follow_command(),
+      launch_for_command(),
+      supervise_there_command(),
+      complete_command(all_commands),
   };
 }
 
@@ -55,8 +81,8 @@ int run_invocation(const Invocation& invocation, Context& context) {
 
 int run_monarch(const std::vector<std::string>& line) {
   open_standard_descriptors();
-  Context context{
-      .env = Environment::of_this_process(environ), .executable = own_path(), .terminal = Terminal::of_this_process()};
+  const Environment env = Environment::of_this_process(environ);
+  Context context{.env = env, .executable = own_path(), .terminal = Terminal::of_this_process(env)};
   context.terminal.decide_colours(ColourWhen::kAuto, context.env);
   // A reader that goes away is told by EPIPE, and the command decides what that means.
   ::signal(SIGPIPE, SIG_IGN);

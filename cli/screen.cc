@@ -57,7 +57,7 @@ void Screen::command(std::string_view lines) {
 // line above it from the screen.)
 void Screen::resized() {
   if (shown_.empty()) return;
-  const std::size_t rows = (display_width(shown_) - 1) / Terminal::columns();
+  const std::size_t rows = (display_width(shown_) - 1) / terminal_.columns();
   std::string erase = "\r";
   if (rows > 0) erase += text("\x1b[", rows, "A");
   shown_.clear();
@@ -68,7 +68,7 @@ void Screen::resized() {
 void Screen::progress(const std::string& line) {
   if (!terminal_.err_live || terminal_.quiet) return;
   wanted_ = line;
-  const std::string fitted = fit(line, Terminal::columns());
+  const std::string fitted = fit(line, terminal_.columns());
   if (fitted == shown_) return;
   if (err_->full()) return;  // nobody looks
   make_room();

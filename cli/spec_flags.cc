@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <filesystem>
 #include <utility>
 
 #include "supervisor/spec/program_spec.h"
+#include "supervisor/spec/suggest.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -47,6 +49,37 @@ SpecParts flags_over(const Arguments& arguments) {
   return parts;
 }
 
+// The file of the same folder that may have been meant by a path that is not there; empty: none.
+std::string nearest_file(const std::string& path) {
+  constexpr std::size_t kMostLookedAt = 1000;
+  const std::filesystem::path typed(path);
+  const std::string name = typed.filename().string();
+  std::vector<std::string> names;
+  std::error_code error;
+  const std::filesystem::path folder = typed.has_parent_path() ? typed.parent_path() : ".";
+  for (std::filesystem::directory_iterator entry(folder, error), end;
+       !error && entry != end && names.size() < kMostLookedAt; entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());  // a folder has no order
+  std::optional<std::string> found;
+  for (const char* ending : {".yaml", ".yml"}) {
+    if (!found && std::binary_search(names.begin(), names.end(), name + ending)) found = name + ending;
+  }
+  if (!found) found = nearest(name, names);
+  return found ? (typed.parent_path() / *found).string() : "";
+}
+
+// What else the path may have been meant for: a stream is refused, and `-` reads one.
+std::string way_out(const std::string& path, ErrorCode why) {
+  if (path == kStdinPath) return "send it a spec: monarch validate - < mesh.yaml";
+  if (why == ErrorCode::kNotFound) {
+    const std::string meant = nearest_file(path);
+    return meant.empty() ? "" : text("did you mean `", printable(meant), "`?");
+  }
+  return why == ErrorCode::kUnsupported ? "`-` reads a spec from standard input, to its end" : "";
+}
+
 TakenParts parts_of_program(const Arguments& arguments) {
   TakenParts taken;
   if (!arguments.program() || arguments.program()->empty()) {
@@ -70,7 +103,7 @@ TakenParts parts_of_program(const Arguments& arguments) {
   auto made = spec_of_program({.program = *arguments.program(),
                                .size = flag_text(arguments, "size", "-n"),
                                .hosts = flag_text(arguments, "hosts", "-H"),
-                               .launched = arguments.has("launch"),
+                               .launch = flag_text(arguments, "launch", "--launch"),
                                .own_name = own_host_name(),
                                .directory = here.string()});
   if (auto* refused = std::get_if<SpecOutcome>(&made)) {
@@ -113,7 +146,14 @@ std::vector<Flag> program_flags() {
 }
 
 Positional spec_positional() {
-  return {.name = "SPEC", .help = "a YAML file", .required = true, .unless = {"file", "size", "hosts"}};
+  return {.name = "SPEC",
+          .help = "a YAML file; - for standard input",
+          .required = true,
+          .unless = {"file", "size", "hosts"}};
+}
+
+Complaint stdin_is_read_once() {
+  return misused("`-` is standard input, which can be read only once", "write all but one into files");
 }
 
 TakenParts take_parts(const std::optional<std::string>& spec, const Arguments& arguments) {
@@ -131,14 +171,16 @@ TakenParts take_parts(const std::optional<std::string>& spec, const Arguments& a
     taken.complaints.push_back(
         misused(text("`", written, "` is for a program without a spec, and `", shown, "` is taken for one"), help));
   }
+  if (std::count(paths.begin(), paths.end(), kStdinPath) > 1) taken.complaints.push_back(stdin_is_read_once());
   SpecParts parts = flags_over(arguments);
   if (!taken.complaints.empty()) return taken;  // that it cannot be read would mislead
   for (const std::string& path : paths) {
-    auto source = read_spec_file(path);
+    auto source = path == kStdinPath ? read_spec_stdin(STDIN_FILENO) : read_spec_file(path);
     if (source.ok()) {
       parts.files.push_back(std::move(*source));
     } else {
-      taken.complaints.push_back({.id = "E0013", .message = source.error().message, .help = ""});
+      taken.complaints.push_back(
+          {.id = "E0013", .message = source.error().message, .help = way_out(path, source.error().code)});
     }
   }
   if (arguments.program() && !arguments.program()->empty()) {

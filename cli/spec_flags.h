@@ -1,6 +1,6 @@
 #pragma once
 
-// The flags that make a spec: SPEC and -f, --set, --launch, and -n and -H for a program without one. They yield the parts that
+// What makes a spec: SPEC and -f, --set, --launch, and -n and -H for a program without one. They yield the parts that
 // load_spec() puts together.
 //
 // Thread: the command's; it reads the files.
@@ -25,12 +25,15 @@ Flag mesh_flag();
 // SPEC of such a command.
 Positional spec_positional();
 
+inline constexpr std::string_view kStdinPath = "-";
+Complaint stdin_is_read_once();
+
 struct TakenParts {
   std::optional<SpecParts> parts;
   std::vector<Complaint> complaints;  // why there are none,
   SpecOutcome refused;                // or what is wrong with -n and -H
 };
-// `spec` is SPEC; nothing: it was not written.
+// `spec` is SPEC, or - for standard input; nothing: it was not written.
 TakenParts take_parts(const std::optional<std::string>& spec, const Arguments& arguments);
 
 }  // namespace monarch

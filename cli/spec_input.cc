@@ -1,5 +1,7 @@
 #include "cli/spec_input.h"
 
+#include <algorithm>
+
 #include "cli/save_spec.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
@@ -41,7 +43,11 @@ std::optional<SpecInput> take_spec(const std::optional<std::string>& spec, const
   }
   if (!taken.parts) return std::nullopt;
   std::optional<SpecInput> input = loaded(*taken.parts, context.terminal);
-  if (input && (spec || arguments.has("file"))) input->origin = write_origin(*taken.parts);
+  // What came from standard input is no longer there to be compared with.
+  const auto from_stdin = [](const SpecSource& source) { return source.name == kStdinName; };
+  const auto& files = taken.parts->files;
+  const bool kept = std::none_of(files.begin(), files.end(), from_stdin);
+  if (input && kept && (spec || arguments.has("file"))) input->origin = write_origin(*taken.parts);
   if (!input || !arguments.has("save")) return input;
   const std::string path = *arguments.value("save");
   const Status saved = save_spec(path, {.text = input->text, .directory = input->directory});

@@ -19,13 +19,13 @@ namespace monarch {
 
 struct SpecInput {
   JobSpec spec;
-  std::vector<std::string> notes;  // defaults that this build cannot honour yet
+  std::vector<std::string> notes;  // values that are not used, and why
   std::string name;                // of the first file, as typed
   std::string text;                // the whole spec as one file
   std::string directory;           // absolute; of the first file
-  std::string origin{};            // of its files and flags, as spec_origin.h writes it; empty: it was made of no file
-  YamlNode tree;                   // the spec, with places in the sources
-  std::vector<SpecText> sources;   // its files and flags
+  std::string origin{};  // of its files and flags, as spec_origin.h writes it; empty: not all of them are files
+  YamlNode tree;         // the spec, with places in the sources
+  std::vector<SpecText> sources;  // its files and flags
 };
 
 // Nothing: stderr says why, and the command exits 2.

@@ -14,8 +14,6 @@
 
 namespace monarch {
 
-inline constexpr char kSpecOriginFile[] = "spec.from";
-
 struct SpecOrigin {
   std::vector<std::string> files;  // absolute
   SpecParts flags;                 // without files

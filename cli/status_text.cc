@@ -54,6 +54,8 @@ constexpr SaidColumn kSaid[] = {
     {"METRICS", metrics_words},
     {"STATUS", [](const RankStatus& rank) { return rank.progress.status; }},
     {"SAID", age_words},
+    {"STANDS STILL", [](const RankStatus& rank) { return rank.standstill; }},
+    {"HANGS", [](const RankStatus& rank) { return rank.watched ? std::string() : std::string("not watched"); }},
 };
 
 // Those in which any rank has something; whether it is ready, where ranks speak or differ in that.
@@ -69,11 +71,47 @@ std::vector<SaidColumn> said_columns(const MeshStatus& mesh) {
   return columns;
 }
 
+// Of gangs that were started again, in the order of their numbers.
+std::string restarts_text(const MeshStatus& mesh) {
+  constexpr std::size_t kMostLines = 16;
+  const std::string of = mesh.restart.max ? text(" of ", *mesh.restart.max) : std::string(", unlimited,");
+  const std::string window = to_text(Duration::milliseconds(mesh.restart.window_milliseconds));
+  std::string out;
+  std::size_t lines = 0;
+  for (std::size_t g = 0; g < mesh.gangs.size(); ++g) {
+    const GangStatus& gang = mesh.gangs[g];
+    if (gang.restarts == 0 || ++lines > kMostLines) continue;
+    out += text("  gang ", g, " (", gang.phase, ") was started again ", gang.restarts,
+                gang.restarts == 1 ? " time; " : " times; ", gang.failures, of, " in ", window, " spent\n");
+  }
+  if (lines > kMostLines) out += text("  and ", lines - kMostLines, " more gangs\n");
+  return out;
+}
+
+std::string seconds_text(std::int64_t milliseconds) { return to_text(Duration::seconds((milliseconds + 999) / 1'000)); }
+
+// Why it is not used, or not yet.
+std::string note_of(const HostStatus& host) {
+  std::vector<std::string> notes;
+  if (!host.standing.empty()) {
+    const bool said = host.standing_because.starts_with(host.standing);
+    notes.push_back(said ? printable(host.standing_because) : host.standing);
+  }
+  if (host.returns_milliseconds >= 0) {
+    notes.push_back(text("may be launched again in ", seconds_text(host.returns_milliseconds)));
+  }
+  if (host.held_milliseconds >= 0) {
+    notes.push_back(text("silent with many others: not given up within ", seconds_text(host.held_milliseconds)));
+  }
+  return join(notes, "; ");
+}
+
 std::string mesh_text(const MeshStatus& mesh, bool colour, std::size_t columns) {
   std::vector<std::string> dims;
   for (const auto& [name, size] : mesh.dims) dims.push_back(text(name, "=", size));
   std::string out = text("\nmesh ", paint(Colour::kBold, mesh.name, colour), "   ", join(dims, " × "), "   ",
                          paint(phase_colour(mesh.phase), mesh.phase, colour), "\n");
+  out += restarts_text(mesh);
   const std::vector<SaidColumn> said = said_columns(mesh);
   std::vector<std::string> titles{"  RANK", "HOST", "PHASE", "PID", "GENERATION"};
   for (const SaidColumn& column : said) titles.emplace_back(column.title);
@@ -90,16 +128,35 @@ std::string mesh_text(const MeshStatus& mesh, bool colour, std::size_t columns) 
   return out + table.render(colour, columns);
 }
 
+// "committed step 1200 (generation 2)"; of each gang where there are more.
+std::string committed_text(const MeshStatus& mesh) {
+  std::vector<std::string> gangs;
+  for (const CommittedStatus& one : mesh.committed) {
+    const bool alone = mesh.committed.size() == 1 && one.gang == 0;
+    gangs.push_back(
+        text(alone ? "" : text("gang ", one.gang, " "), "step ", one.step, " (generation ", one.generation, ")"));
+  }
+  return gangs.empty() ? std::string() : text("  committed ", join(gangs, ", "), "\n");
+}
+
 std::string hosts_text(const JobStatus& status, bool colour, std::size_t columns) {
-  Table table({"  HOST", "PHASE", "ROLE", "KEEPER", "DAEMON STARTS", "SILENT", "ROUND TRIP"});
+  const auto has_note = [](const HostStatus& host) { return !note_of(host).empty(); };
+  const bool notes = std::any_of(status.hosts.begin(), status.hosts.end(), has_note);
+  std::vector<std::string> titles{"  HOST", "PHASE", "ROLE", "KEEPER", "DAEMON STARTS", "SILENT", "ROUND TRIP"};
+  if (notes) titles.emplace_back("NOTE");
+  Table table(std::move(titles));
   const bool live = status.supervisor_pid != 0;  // the journal knows no silences
   for (const HostStatus& host : status.hosts) {
-    table.add(
-        {plain("  " + host.name), phase(host.phase), plain(host.role),
-         plain(host.keeper_pid == 0 ? std::string() : text(host.keeper_pid)),
-         plain(host.daemon_starts == 0 ? std::string() : text(host.daemon_starts)),
-         plain(live ? to_text(Duration::milliseconds(host.silent_milliseconds)) : std::string()),
-         plain(live && host.round_trip_microseconds > 0 ? text(host.round_trip_microseconds, " us") : std::string())});
+    std::vector<Table::Cell> row{
+        plain("  " + host.name),
+        phase(host.phase),
+        plain(host.role),
+        plain(host.keeper_pid == 0 ? std::string() : text(host.keeper_pid)),
+        plain(host.daemon_starts == 0 ? std::string() : text(host.daemon_starts)),
+        plain(live ? to_text(Duration::milliseconds(host.silent_milliseconds)) : std::string()),
+        plain(live && host.round_trip_microseconds > 0 ? text(host.round_trip_microseconds, " us") : std::string())};
+    if (notes) row.push_back(plain(note_of(host)));
+    table.add(std::move(row));
   }
   return text("\n", table.render(colour, columns));
 }
@@ -127,7 +184,7 @@ std::string status_text(const JobStatus& status, bool colour, std::size_t column
                 "): ", printable(status.verdict->reason), "\n");
     if (status.verdict->cause.rank) out += text("root cause ", cause_text(status.verdict->cause), "\n");
   }
-  for (const MeshStatus& mesh : status.meshes) out += mesh_text(mesh, colour, columns);
+  for (const MeshStatus& mesh : status.meshes) out += mesh_text(mesh, colour, columns) + committed_text(mesh);
   out += hosts_text(status, colour, columns);
   if (!status.counters.empty()) {
     std::vector<std::string> counters;

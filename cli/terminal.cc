@@ -1,14 +1,18 @@
 #include "cli/terminal.h"
 
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 
+#include "cli/terminal_facts.h"
 #include "transport/base/text.h"
 
 namespace monarch {
+
+namespace {
+constexpr std::size_t kColumns = 80;
+}  // namespace
 
 Result<ColourWhen> parse_colour_when(std::string_view written) {
   if (written == "auto") return ColourWhen::kAuto;
@@ -58,14 +62,18 @@ Colour host_colour(std::string_view host) {
   return kChoices[hash % kChoices.size()];
 }
 
-Terminal Terminal::of_this_process() {
+Terminal Terminal::of_this_process(const Environment& env) {
+  const auto told = parse_terminal_facts(env.get(kTerminalVariable));
+  const TerminalFacts facts = told ? *told : TerminalFacts::of_this_process();
   Terminal terminal;
-  terminal.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  terminal.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
-  winsize size{};
-  if (terminal.out_is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) terminal.out_columns = size.ws_col;
-  struct stat what {};
-  terminal.out_is_file = ::fstat(STDOUT_FILENO, &what) == 0 && S_ISREG(what.st_mode);
+  terminal.out_is_terminal = facts.out.kind == StreamKind::kTerminal;
+  terminal.err_is_terminal = facts.err.kind == StreamKind::kTerminal;
+  terminal.out_columns = facts.out.columns;
+  terminal.out_is_file = facts.out.kind == StreamKind::kFile;
+  if (told) {
+    terminal.err_columns = facts.err.columns;
+    terminal.widths = facts.widths;
+  }
   return terminal;
 }
 
@@ -76,9 +84,11 @@ void Terminal::decide_colours(ColourWhen when, const Environment& env) {
   runner = err_is_terminal ? CiRunner() : CiRunner::of(env);
 }
 
-std::size_t Terminal::columns() {
+std::size_t Terminal::columns() const {
+  if (const auto now = read_terminal_widths(widths); now && now->err > 0) return now->err;
+  if (err_columns > 0) return err_columns;
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kColumns;
   return size.ws_col;
 }
 

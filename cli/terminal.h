@@ -41,13 +41,16 @@ struct Terminal {
   bool err_colour = false;
   bool quiet = false;
   CiRunner runner;  // of a CI job, if our words go to its log
+  // Of stderr's terminal, where it is another machine's; 0: it is this one's, which is asked.
+  std::uint32_t err_columns = 0;
+  int widths = -1;  // the descriptor that holds it as it is now
 
-  // Asks the system about descriptors 1 and 2.
-  static Terminal of_this_process();
+  // Asks the system about descriptors 1 and 2, or MONARCH_TERMINAL what is behind them.
+  static Terminal of_this_process(const Environment& env);
   // Fills in the colours, and which runner reads this.
   void decide_colours(ColourWhen when, const Environment& env);
-  // Columns of stderr's terminal; 80 if it does not say.
-  static std::size_t columns();
+  // Columns of stderr's terminal as it is now; 80 if it does not say.
+  std::size_t columns() const;
 };
 
 }  // namespace monarch

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/foreign_flags.h"
 #include "cli/translation.h"
 #include "supervisor/spec/names.h"
 #include "transport/base/text.h"
@@ -98,13 +99,11 @@ void add_assignments(Translation& t, const std::vector<ShellWord>& assignments) 
     const std::string name = word.text.substr(0, sign);
     env.push_back({name, {.text = word.text.substr(sign + 1), .expands = word.expands}});
   }
-  // What the launcher itself was told comes later, and wins; over its own default (OMP_NUM_THREADS) what was written wins.
-  const bool written = std::any_of(env.begin(), env.end(), [](const auto& v) { return v.first == "OMP_NUM_THREADS"; });
-  if (written && t.sets_threads) {
-    std::erase_if(t.env, [](const auto& own) { return own.first == "OMP_NUM_THREADS"; });
-    t.sets_threads = false;
-  }
+  // What the launcher itself was told comes later, and wins; over its own defaults all that was written wins.
   t.env.insert(t.env.begin(), env.begin(), env.end());
+  std::erase_if(t.defaults, [&](const DefaultVariable& own) {
+    return std::any_of(t.env.begin(), t.env.end(), [&](const auto& written) { return written.first == own.name; });
+  });
   std::erase_if(t.env, [&](const auto& variable) {
     const bool ours = is_variable_of_ours(variable.first);
     if (ours) t.notes.push_back(text(variable.first, "=", variable.second.text, ": monarch sets it for each rank"));
@@ -118,17 +117,39 @@ void add_assignments(Translation& t, const std::vector<ShellWord>& assignments) 
 
 // What is part of the format, but not of this build.
 void note_what_is_not_built(Translation& t) {
-  if (t.hosts > 1)
-    t.notes.push_back(text(t.hosts, " hosts: virtual ones of this machine; this build reaches no others yet"));
+  if (t.hosts > 1 && !reaches_hosts(t))
+    t.notes.push_back(
+        text(t.hosts, " hosts: virtual ones of this machine; `launch: {ssh: {hosts: [a, b]}}` names others"));
   for (const auto& [key, value] : t.keys) {
     if (!is_honoured_here(key, value))
       t.notes.push_back(text(key, ": ", value, ": not built yet; it stands in a comment"));
   }
 }
 
+// `auto`, `gpu` and `cpu` of --nproc-per-node, as torchrun takes them.
+std::optional<Complaint> count_ranks(Translation& t, const MachineCounts& machine) {
+  if (positive(t.per_host)) return std::nullopt;
+  std::optional<std::string> visible;
+  for (const auto& [name, value] : t.env) {
+    if (name == "CUDA_VISIBLE_DEVICES") visible = value.text;
+  }
+  const std::string asked = t.per_host;
+  const std::uint32_t gpus = asked == "cpu" || !machine.gpus ? 0 : machine.gpus(visible);
+  if (asked == "gpu" && gpus == 0)
+    return Complaint{.id = "E0933",
+                     .message = "torchrun `--nproc-per-node gpu`: this machine has no GPU",
+                     .help = "write the number of those where it is to run"};
+  t.per_host = text(gpus > 0 ? gpus : machine.processors);
+  t.notes.push_back(text("--nproc-per-node ", asked, ": always ", t.per_host, ", which is how many ",
+                         gpus > 0 ? "GPUs" : "processors", " this machine has"));
+  if (t.per_host == "1")
+    std::erase_if(t.defaults, [](const DefaultVariable& own) { return own.name == "OMP_NUM_THREADS"; });
+  return std::nullopt;
+}
+
 }  // namespace
 
-TranslatedLine translate_line(std::string_view line) {
+TranslatedLine translate_line(std::string_view line, const MachineCounts& machine) {
   const auto split = split_shell_words(line);
   if (!split.ok()) return Complaint{.id = "E0932", .message = split.error().message, .help = ""};
   std::vector<ShellWord> words = *split;
@@ -150,18 +171,23 @@ TranslatedLine translate_line(std::string_view line) {
   TranslatedLine translated = by_name(words);
   auto* translation = std::get_if<Translation>(&translated);
   if (translation == nullptr) return translated;
+  translation->keys.try_emplace("supervision.restart.max", "0");  // as all of them do where nothing is said
   add_assignments(*translation, assignments);
   if (auto wrong = check_words(*translation)) return *wrong;
+  if (auto wrong = count_ranks(*translation, machine)) return *wrong;
   note_what_is_not_built(*translation);
   return translated;
 }
 
-void leave_threads_to_shell(Translation& translation, const std::string& value) {
-  if (!translation.sets_threads) return;
-  std::erase_if(translation.env, [](const auto& variable) { return variable.first == "OMP_NUM_THREADS"; });
-  translation.sets_threads = false;
-  translation.notes.push_back(text("OMP_NUM_THREADS: is ", printable(value),
-                                   " in this shell, and the ranks have it from the shell that runs them"));
+void leave_to_shell(Translation& translation, const std::string& name, const std::string& value) {
+  const auto is_it = [&](const DefaultVariable& own) { return own.name == name; };
+  if (std::erase_if(translation.defaults, is_it) == 0) return;
+  if (reaches_hosts(translation)) {
+    translation.env_pass.push_back(name);
+    return;
+  }
+  translation.notes.push_back(
+      text(name, ": is ", printable(value), " in this shell, and the ranks have it from the shell that runs them"));
 }
 
 void use_interpreter(Translation& translation, const std::string& interpreter) {

@@ -15,12 +15,17 @@ using Takes = ForeignFlag::Takes;
 using Wrong = ForeignFlag::Wrong;
 using Use = ForeignFlag::Use;
 
+// What Open MPI does where nothing is said; MPICH does not.
+constexpr std::string_view kBinding = "Open MPI's binding: ranks here may use every processor; ";
+constexpr std::string_view kToCores = "`resources: {cpus: 1, bind: core}` binds each to a core, as it does for up to 2";
+constexpr std::string_view kToNodes = "`resources: {bind: numa}` binds each to a NUMA node, as it does for more than 2";
 constexpr std::string_view kMpi = "there is no MPI runtime that it could be for";
 
 struct Slots {
   std::optional<std::uint32_t> ranks;
   std::optional<std::uint32_t> per_node;
   std::vector<std::pair<std::string, std::uint32_t>> hosts;  // with their slots
+  bool binding_is_said = false;
 };
 
 Wrong add_host(Slots& slots, const std::string& item) {
@@ -99,24 +104,49 @@ Wrong use_timeout(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
+// What is behind the unit, "PE=4" or "SPAN:OVERSUBSCRIBE"; false: some of it is not known.
+bool use_modifiers(Translation& t, Slots& slots, std::string_view modifiers) {
+  bool all_known = true;
+  while (!modifiers.empty()) {
+    const std::size_t end = std::min(modifiers.find(':'), modifiers.size());
+    const std::string_view one = modifiers.substr(0, end);
+    modifiers.remove_prefix(std::min(end + 1, modifiers.size()));
+    const auto cores = one.starts_with("PE=") || one.starts_with("pe=") ? positive(one.substr(3)) : std::nullopt;
+    if (cores) {
+      t.keys["meshes.*.resources.bind"] = "core";
+      t.keys["meshes.*.resources.cpus"] = text(*cores);
+    } else if (one != "OVERSUBSCRIBE" && one != "oversubscribe") {
+      all_known = false;
+      continue;
+    }
+    slots.binding_is_said = true;
+  }
+  return all_known;
+}
+
 Use use_map(Slots& slots) {
   return [&slots](Translation& t, const std::string& value) -> Wrong {
+    const auto unit_of = [&](std::size_t from) { return value.substr(from, value.find(':', from) - from); };
+    const auto behind = [&](std::size_t at) { return std::string_view(value).substr(std::min(at + 1, value.size())); };
     if (!value.starts_with("ppr:")) {
-      if (value != "slot" && value != "core")
+      const std::string unit = unit_of(0);
+      const bool known = use_modifiers(t, slots, behind(unit.size()));
+      if (!known || (unit != "slot" && unit != "core"))
         t.notes.push_back(text("--map-by ", value, ": ranks of a host are neighbours"));
       return std::nullopt;
     }
     const std::size_t end = value.find(':', 4);
-    const std::string unit = end == std::string::npos ? "" : value.substr(end + 1);
+    const std::string unit = end == std::string::npos ? "" : unit_of(end + 1);
     slots.per_node = positive(value.substr(4, end - 4));
-    if (!slots.per_node || !unit.starts_with("node")) return "of its forms only ppr:N:node can be carried over";
-    if (unit != "node")
+    if (!slots.per_node || unit != "node") return "of its forms only ppr:N:node can be carried over";
+    if (!use_modifiers(t, slots, behind(end + 1 + unit.size())))
       t.notes.push_back(text("--map-by ", value, ": only ppr:", *slots.per_node, ":node is carried over"));
     return std::nullopt;
   };
 }
 
-Wrong use_bind(Translation& t, const std::string& value) {
+Wrong use_bind(Translation& t, Slots& slots, const std::string& value) {
+  slots.binding_is_said = true;
   if (value == "core" || value == "hwthread") {
     t.keys["meshes.*.resources.bind"] = "core";
     t.keys.try_emplace("meshes.*.resources.cpus", "1");
@@ -129,11 +159,16 @@ Wrong use_bind(Translation& t, const std::string& value) {
 }
 
 // --bind-to-core is --bind-to core, as it once was written.
-Use bind_to(std::string what) {
-  return [what = std::move(what)](Translation& t, const std::string&) { return use_bind(t, what); };
+Use bind_to(Slots& slots, std::string what) {
+  return [&slots, what = std::move(what)](Translation& t, const std::string&) { return use_bind(t, slots, what); };
 }
 
 std::vector<ForeignFlag> table_of(Slots& slots) {
+  const Use binds = [&slots](Translation& t, const std::string& value) { return use_bind(t, slots, value); };
+  const Use shares = [&slots](Translation&, const std::string&) -> Wrong {
+    slots.binding_is_said = true;  // Open MPI does not bind then, and cores are shared unless bound
+    return std::nullopt;
+  };
   return {
       {.names = "-n|-np|--n|--np|-c", .use = take_number(slots.ranks)},
       {.names = "-N|--npernode|-npernode|-ppn|--ppn", .use = take_number(slots.per_node)},
@@ -143,15 +178,15 @@ std::vector<ForeignFlag> table_of(Slots& slots) {
       {.names = "--wdir|-wdir|-wd|--wd|--set-cwd-to", .use = use_workdir},
       {.names = "--timeout|-timeout", .use = use_timeout},
       {.names = "--map-by|-map-by", .use = use_map(slots)},
-      {.names = "--bind-to|-bind-to", .use = use_bind},
+      {.names = "--bind-to|-bind-to", .use = binds},
       {.names = "--rank-by|-rank-by", .note = "ranks of a host are neighbours"},
-      {.names = "--oversubscribe|-oversubscribe", .takes = Takes::kNothing, .note = "cores are shared unless bound"},
+      {.names = "--oversubscribe|-oversubscribe", .takes = Takes::kNothing, .use = shares},
       {.names = "--nooversubscribe|-nooversubscribe",
        .takes = Takes::kNothing,
        .note = "`resources: {cpus: 1, bind: core}` gives each rank a core of its own"},
-      {.names = "--bind-to-core|-bind-to-core", .takes = Takes::kNothing, .use = bind_to("core")},
-      {.names = "--bind-to-socket|-bind-to-socket", .takes = Takes::kNothing, .use = bind_to("socket")},
-      {.names = "--bind-to-none|-bind-to-none", .takes = Takes::kNothing, .use = bind_to("none")},
+      {.names = "--bind-to-core|-bind-to-core", .takes = Takes::kNothing, .use = bind_to(slots, "core")},
+      {.names = "--bind-to-socket|-bind-to-socket", .takes = Takes::kNothing, .use = bind_to(slots, "socket")},
+      {.names = "--bind-to-none|-bind-to-none", .takes = Takes::kNothing, .use = bind_to(slots, "none")},
       {.names = "--bycore|-bycore|--byslot|-byslot|--bynode|-bynode",
        .takes = Takes::kNothing,
        .note = "ranks of a host are neighbours"},
@@ -217,6 +252,7 @@ TranslatedLine translate_mpirun(std::vector<ShellWord> words) {
   t.notes.emplace_back(
       "there is no PMI server: a program that calls MPI_Init runs alone; RANK and WORLD_SIZE tell its place");
   const std::uint32_t per_host = positive(t.per_host).value_or(1);
+  if (!slots.binding_is_said) t.notes.push_back(text(kBinding, t.hosts * per_host <= 2 ? kToCores : kToNodes));
   t.place = {{"OMPI_COMM_WORLD_RANK", "$(self.rank)"},
              {"OMPI_COMM_WORLD_SIZE", text(t.hosts * per_host)},
              {"OMPI_COMM_WORLD_LOCAL_RANK", "$(self.local_rank)"},

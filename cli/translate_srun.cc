@@ -24,6 +24,7 @@ struct Counts {
   std::optional<std::uint32_t> gpus;  // of the whole step
   std::optional<std::uint32_t> gpus_per_node;
   bool kill_on_bad_exit = false;
+  std::optional<std::string> export_without_all;
 };
 
 // "gpu:8", "gpu:h100:8", "h100:8" and "8"
@@ -95,7 +96,7 @@ Wrong use_cpu_bind(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_export(Translation& t, const std::string& value) {
+Wrong use_export(Translation& t, Counts& counts, const std::string& value) {
   std::string_view rest = value;
   bool all = false;
   while (!rest.empty()) {
@@ -105,8 +106,6 @@ Wrong use_export(Translation& t, const std::string& value) {
     const std::size_t sign = item.find('=');
     if (item == "ALL" || item == "NONE" || item == "NIL") {
       all = all || item == "ALL";
-      if (item != "ALL")
-        t.notes.push_back(text("--export ", item, ": ranks on this machine have the environment of your shell"));
     } else if (!is_variable(item.substr(0, sign))) {
       return text("`", item, "` is no variable");
     } else if (sign == std::string::npos) {
@@ -115,10 +114,19 @@ Wrong use_export(Translation& t, const std::string& value) {
       t.env.push_back({item.substr(0, sign), {.text = item.substr(sign + 1)}});
     }
   }
-  if (!all && (!t.env.empty() || !t.env_pass.empty()))
-    t.notes.push_back(
-        text("--export ", value, " without ALL: ranks on this machine have the rest of your shell's, too"));
+  counts.export_without_all = all ? std::nullopt : std::optional(value);
   return std::nullopt;
+}
+
+// What else of the shell the tasks would see, or would not.
+void note_environment(Translation& t, const Counts& counts) {
+  if (counts.export_without_all && !reaches_hosts(t)) {
+    t.notes.push_back(
+        text("--export ", *counts.export_without_all, ": ranks on this machine have all of your shell's environment"));
+  } else if (!counts.export_without_all && reaches_hosts(t)) {
+    t.notes.emplace_back(
+        "your shell's environment: over SSH a rank has that of a login on its host, and what `env_pass` names");
+  }
 }
 
 Wrong use_chdir(Translation& t, const std::string& value) {
@@ -183,6 +191,7 @@ Wrong use_immediate_end(Counts& counts, const std::string& value) {
 
 std::vector<ForeignFlag> table_of(Counts& counts) {
   const Use kill = [&counts](Translation&, const std::string& value) { return use_immediate_end(counts, value); };
+  const Use exports = [&counts](Translation& t, const std::string& value) { return use_export(t, counts, value); };
   return {
       {.names = "--nodes|-N", .use = use_nodes},
       {.names = "--ntasks|-n", .use = take_number(counts.tasks)},
@@ -194,7 +203,7 @@ std::vector<ForeignFlag> table_of(Counts& counts) {
       {.names = "--gpus|-G", .use = gpus("--gpus", counts.gpus)},
       {.names = "--cpus-per-task|-c", .use = use_cpus},
       {.names = "--cpu-bind", .use = use_cpu_bind},
-      {.names = "--export", .use = use_export},
+      {.names = "--export", .use = exports},
       {.names = "--chdir|-D", .use = use_chdir},
       {.names = "--time|-t", .use = use_time},
       {.names = "--job-name|-J", .use = use_job_name},
@@ -273,6 +282,7 @@ void tell_place(Translation& t) {
   const std::uint32_t per_host = positive(t.per_host).value_or(1);
   t.place = {{"SLURM_PROCID", "$(self.rank)"},
              {"SLURM_LOCALID", "$(self.local_rank)"},
+             {"SLURM_NODEID", "$(self.node_rank)"},
              {"SLURM_NTASKS", text(t.hosts * per_host)},
              {"SLURM_NNODES", text(t.hosts)}};
 }
@@ -302,6 +312,7 @@ TranslatedLine translate_srun(std::vector<ShellWord> words) {
   if (auto wrong = place_tasks(t, counts)) return *wrong;
   if (!counts.kill_on_bad_exit)
     t.notes.emplace_back("srun without -K lets the others go on when one task fails; a failure stops its gang here");
+  note_environment(t, counts);
   tell_place(t);
   for (const ShellWord& word : words) note_variables(t, word.text);
   t.program = std::move(words);

@@ -1,9 +1,6 @@
 // torchrun, python -m torch.distributed.run and python -m torch.distributed.launch.
 
-#include <unistd.h>
-
 #include "cli/foreign_flags.h"
-#include "supervisor/spec/explain.h"
 #include "supervisor/spec/names.h"
 #include "transport/base/text.h"
 
@@ -34,21 +31,14 @@ Wrong use_nnodes(Translation& t, const std::string& value) {
   t.hosts = *most;
   t.hosts_written = true;
   if (*least != *most)
-    t.notes.push_back(text("--nnodes ", value, ": always ", *most, " hosts; a job that shrinks is not built yet"));
+    t.notes.push_back(
+        text("--nnodes ", value, ": always ", *most, " hosts; supervision.shrink parks whole gangs, and here is one"));
   return std::nullopt;
 }
 
 Wrong use_nproc(Translation& t, const std::string& value) {
-  if (value == "auto" || value == "gpu") {
-    const KeyRow* row = find_row("meshes.*.dims.*");
-    if (word_in(row->unbuilt, "auto")) return "this build does not count GPUs: write their number";
-    t.per_host = "auto";
-    return std::nullopt;
-  }
-  if (value == "cpu")
-    return text("this build does not count processors: write their number (this machine has ",
-                ::sysconf(_SC_NPROCESSORS_ONLN), ")");
-  if (!positive(value)) return "a number of processes is meant";
+  const bool counted = value == "auto" || value == "gpu" || value == "cpu";
+  if (!counted && !positive(value)) return "a number of processes, auto, gpu or cpu is meant";
   t.per_host = value;
   return std::nullopt;
 }
@@ -147,6 +137,15 @@ void drop_separator(const std::vector<ShellWord>& all, std::vector<ShellWord>& w
   if (!in_front && words.size() > 1 && words[1].text == "--") words.erase(words.begin() + 1);
 }
 
+// WARNING: torch 2.2 has renamed the variable by which NCCL's watchdog is on; the old name still works there, and is warned of.
+std::vector<DefaultVariable> defaults_of(const Translation& t) {
+  std::vector<DefaultVariable> defaults = {
+      {.name = "NCCL_ASYNC_ERROR_HANDLING", .value = "1", .note = "of torch before 2.2; later ones warn of it"},
+      {.name = "TORCH_NCCL_ASYNC_ERROR_HANDLING", .value = "1", .note = "of torch since 2.2"}};
+  if (t.per_host != "1") defaults.insert(defaults.begin(), {.name = "OMP_NUM_THREADS", .value = "1", .note = ""});
+  return defaults;
+}
+
 TranslatedLine translate(std::vector<ShellWord> words, const std::string& python, bool old_launch) {
   Translation t;
   t.launcher = old_launch ? "torch.distributed.launch" : "torchrun";
@@ -162,10 +161,7 @@ TranslatedLine translate(std::vector<ShellWord> words, const std::string& python
     t.notes.emplace_back(
         "torch.distributed.launch adds --local-rank=N to the script's arguments: read LOCAL_RANK instead");
   }
-  if (t.per_host != "1") {
-    t.env.push_back({"OMP_NUM_THREADS", {.text = "1"}});  // as torchrun sets it where nobody else did
-    t.sets_threads = true;
-  }
+  t.defaults = defaults_of(t);
   t.program = program_of(std::move(words), script, python);
   return t;
 }

@@ -63,6 +63,32 @@ std::string keys_of(const Translation& t, const std::string& path, const std::st
   return out;
 }
 
+// What was written, in one line; with what the launcher would add to it, in a block.
+std::string env_of(const Translation& t, const std::string& indent) {
+  std::vector<std::string> env;
+  std::vector<std::string> seen;
+  for (auto variable = t.env.rbegin(); variable != t.env.rend(); ++variable) {  // the last one counts
+    if (std::find(seen.begin(), seen.end(), variable->first) != seen.end()) continue;
+    seen.push_back(variable->first);
+    env.insert(env.begin(), text(variable->first, ": ", yaml_scalar(variable->second.text)));
+  }
+  if (t.place.empty() && t.defaults.empty()) {
+    return env.empty() ? "" : text(indent, "env: {", join(env, ", "), "}\n");
+  }
+  std::string out = t.place.empty() ? text(indent, "env:   # from ", t.defaults.front().name,
+                                           " on as torchrun sets them unless your shell does\n")
+                                    : text(indent, "env:   # those from ", t.place.front().first, " on are ",
+                                           t.launcher, "'s own: not needed where nothing reads them\n");
+  for (const std::string& variable : env) out += text(indent, "  ", variable, "\n");
+  for (const auto& [name, value] : t.place) {
+    if (std::find(seen.begin(), seen.end(), name) == seen.end()) out += text(indent, "  ", name, ": ", value, "\n");
+  }
+  for (const DefaultVariable& own : t.defaults) {
+    out += text(indent, "  ", own.name, ": ", own.value, own.note.empty() ? "" : "   # ", own.note, "\n");
+  }
+  return out;
+}
+
 std::string mesh_of(const Translation& t) {
   const std::string indent = "    ";
   std::string out = text("meshes:\n  ", t.mesh, ":\n");
@@ -71,24 +97,7 @@ std::string mesh_of(const Translation& t) {
   std::vector<std::string> program;
   for (const ShellWord& word : t.program) program.push_back(word.text);
   out += text(indent, "program: ", yaml_list(program), "\n");
-  std::vector<std::string> env;
-  std::vector<std::string> seen;
-  for (auto variable = t.env.rbegin(); variable != t.env.rend(); ++variable) {  // the last one counts
-    if (std::find(seen.begin(), seen.end(), variable->first) != seen.end()) continue;
-    seen.push_back(variable->first);
-    env.insert(env.begin(), text(variable->first, ": ", yaml_scalar(variable->second.text)));
-  }
-  const std::string_view threads =
-      t.sets_threads ? "   # OMP_NUM_THREADS as torchrun sets it unless your shell does" : "";
-  if (t.place.empty() && !env.empty()) out += text(indent, "env: {", join(env, ", "), "}", threads, "\n");
-  if (!t.place.empty()) {
-    out += text(indent, "env:   # those from ", t.place.front().first, " on are ", t.launcher,
-                "'s own: not needed where nothing reads them\n");
-    for (const std::string& variable : env) out += text(indent, "  ", variable, "\n");
-    for (const auto& [name, value] : t.place) {
-      if (std::find(seen.begin(), seen.end(), name) == seen.end()) out += text(indent, "  ", name, ": ", value, "\n");
-    }
-  }
+  out += env_of(t, indent);
   if (!t.env_pass.empty()) out += text(indent, "env_pass: ", yaml_list(t.env_pass), "\n");
   if (t.workdir) out += text(indent, "workdir: ", yaml_scalar(t.workdir->text), "\n");
   out += keys_of(t, "meshes.*.resources", indent);
@@ -97,17 +106,14 @@ std::string mesh_of(const Translation& t) {
 }
 
 std::string hosts_of(const Translation& t) {
-  if (!t.host_names.empty() && t.host_names.size() == t.hosts && is_taken("launch.ssh", UnbuiltKeys::kRefuse)) {
-    return text("launch:\n  ssh: {hosts: ", yaml_list(t.host_names), "}\n");
-  }
-  std::string out = text("launch:\n  local: {hosts: ", t.hosts, "}");
-  out += t.hosts > 1 ? text("   # ", t.hosts, " virtual hosts of this machine\n") : "   # this machine\n";
-  if (!t.host_names.empty())
-    out += text("  # ssh: {hosts: ", yaml_list(t.host_names), "}   # instead of local; not built yet\n");
-  return out;
+  if (reaches_hosts(t)) return text("launch:\n  ssh: {hosts: ", yaml_list(t.host_names), "}\n");
+  return text("launch:\n  local: {hosts: ", t.hosts, "}",
+              t.hosts > 1 ? text("   # ", t.hosts, " virtual hosts of this machine\n") : "   # this machine\n");
 }
 
 }  // namespace
+
+bool reaches_hosts(const Translation& t) { return !t.host_names.empty() && t.host_names.size() == t.hosts; }
 
 bool is_honoured_here(const std::string& path, const std::string& value) {
   const YamlNode node{.kind = YamlNode::Kind::kScalar, .text = value};

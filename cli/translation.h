@@ -6,9 +6,11 @@
 // Thread: values.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,6 +20,12 @@
 
 namespace monarch {
 
+struct DefaultVariable {
+  std::string name;
+  std::string value;
+  std::string_view note;  // behind it in the spec; may be empty
+};
+
 struct Translation {
   std::string launcher;  // "torchrun"
   std::string job;       // a name, or empty: from the program's
@@ -25,10 +33,10 @@ struct Translation {
   std::uint32_t hosts = 1;
   bool in_path = false;  // it is a torchrun that PATH finds, and its script runs under the python of that
   bool hosts_written = false;
-  std::string per_host = "1";  // a number, or auto
+  std::string per_host = "1";  // a number; until translate_line() has counted them auto, gpu or cpu, too
   std::vector<ShellWord> program;
   std::vector<std::pair<std::string, ShellWord>> env;
-  bool sets_threads = false;                               // OMP_NUM_THREADS is in `env` because torchrun would set it
+  std::vector<DefaultVariable> defaults;                   // what the launcher sets where nobody else did
   std::vector<std::pair<std::string, std::string>> place;  // variables by which the launcher tells a program its place
   std::vector<std::string> env_pass;
   std::optional<ShellWord> workdir;
@@ -39,8 +47,15 @@ struct Translation {
 
 using TranslatedLine = std::variant<Translation, Complaint>;
 
+// Of what torchrun counts where no number is written.
+struct MachineCounts {
+  std::uint32_t processors = 1;
+  // By CUDA_VISIBLE_DEVICES as the line sets it, else as the shell does.
+  std::function<std::uint32_t(const std::optional<std::string>& visible_devices)> gpus{};
+};
+
 // torchrun, python -m torch.distributed.run, srun or mpirun, with assignments in front.
-TranslatedLine translate_line(std::string_view line);
+TranslatedLine translate_line(std::string_view line, const MachineCounts& machine = {});
 
 // Each launcher's own: the words behind its name. `python` runs the script of a torchrun.
 TranslatedLine translate_torchrun(std::vector<ShellWord> words, const std::string& python);
@@ -51,11 +66,13 @@ TranslatedLine translate_mpirun(std::vector<ShellWord> words);
 // The program that srun or mpirun would start may be a launcher, too: what `outer` asks for, started by that one.
 TranslatedLine translate_inner(Translation outer);
 
-// torchrun leaves an OMP_NUM_THREADS of the shell as it is, and so do ranks of this machine: then the spec does not say it.
-void leave_threads_to_shell(Translation& translation, const std::string& value);
+// A variable that the shell sets is none of the launcher's defaults any more: the ranks have `value` of it from the shell.
+void leave_to_shell(Translation& translation, const std::string& name, const std::string& value);
 // `interpreter` is the python that the torchrun of PATH is written for, where that is not the python3 of PATH.
 void use_interpreter(Translation& translation, const std::string& interpreter);
 
+// Whether the hosts that the line names can be reached; the others are virtual ones of this machine.
+bool reaches_hosts(const Translation& translation);
 // Whether this build does what the key says; `path` is that of a row.
 bool is_honoured_here(const std::string& path, const std::string& value);
 // The spec, with a comment that says what it was made of and what is missing. `line` is what was typed.

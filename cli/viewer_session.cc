@@ -165,7 +165,8 @@ void ViewerSession::give_up() {
   if (verdict.ok() && *verdict) return on_verdict(**verdict);
   say(text("no supervisor of ", job_.id(), " has answered for ", to_text(kReconnectDeadline),
            ", and it left no verdict", verdict.ok() ? "" : text(" (", verdict.error().message, ")"), "; see ",
-           job_.path(), "/supervisor.log"));
+           job_.path(), "/supervisor.log; what runs of it ends by itself, or goes on with `monarch up --resume ",
+           job_.id(), "`"));
   end_.exit_code = kExitInternal;
   if (output_ == nullptr) return leave(kExitInternal);
   ending_ = true;
