@@ -1,7 +1,8 @@
 """Measures monarch against what people use instead, in one run, pair by pair: absolute times of a shared machine say
 little, a ratio of two things that were measured in turn says more.
 
-usage: scripts/bench launch [--runs N]     start-up against mpirun, size and idle cost of a worker, throughput of output
+usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size and idle cost of a worker, throughput of output
+       scripts/bench recovery [--runs N]   from a fault until what was lost is back
        scripts/bench build                 a clean build, in seconds
 """
 
@@ -16,8 +17,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+
+import recovery_benchmarks
+import ssh_benchmarks
+from measuring import pairs, quietly, row, seconds
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("MONARCH_BUILD_DIR") or os.path.join(ROOT, "build")
@@ -44,48 +48,6 @@ class World:
             file.write("version: 1\njob: bench\nlaunch: {local: {}}\nmeshes:\n  bench:\n"
                        f"    dims: {{{sizes}}}\n    program: {json.dumps(program)}\n")
         return path
-
-
-def seconds(call):
-    """How long it took; nothing if it hung (mpirun of 64 on two processors does now and then)."""
-    start = time.monotonic()
-    try:
-        call()
-    except subprocess.TimeoutExpired:
-        return None
-    return time.monotonic() - start
-
-
-def quietly(command, timeout=20, **options):
-    """Waits without a poll: Popen.wait(timeout) looks after 1, 2, 4 … 64 ms, which is what it would measure."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
-    hung = threading.Event()
-    timer = threading.Timer(timeout, lambda: (hung.set(), process.kill()))
-    timer.start()
-    status = process.wait()
-    timer.cancel()
-    if hung.is_set():
-        raise subprocess.TimeoutExpired(command, timeout)
-    if status != 0:
-        raise subprocess.CalledProcessError(status, command)
-
-
-def pairs(ours, theirs, runs):
-    """Medians of ours, theirs and their ratio over `runs` pairs after one that does not count; every ratio; what hung."""
-    seconds(ours), seconds(theirs)
-    all_pairs = [(seconds(ours), seconds(theirs)) for _ in range(runs)]
-    measured = [pair for pair in all_pairs if None not in pair]
-    if not measured:
-        sys.exit("bench: no pair of runs ended")
-    ratios = [a / b for a, b in measured]
-    hung = "".join(f", {who} hung {n} of {runs} times" for who, n in
-                   (("monarch", sum(a is None for a, _ in all_pairs)), ("mpirun", sum(b is None for _, b in all_pairs))) if n)
-    return (statistics.median(a for a, _ in measured), statistics.median(b for _, b in measured),
-            statistics.median(ratios), ratios, hung)
-
-
-def row(what, ours, against, ratio, goal):
-    print(f"{what:<46}{ours:>14}{against:>22}{ratio:>8}  {goal}", flush=True)
 
 
 def bench_start(world, runs):
@@ -188,12 +150,18 @@ def bench_beats(world):
 
 
 def bench_launch(arguments):
-    print(f"{'what':<46}{'monarch':>14}{'against':>22}{'ratio':>8}  goal")
+    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
     with World() as world:
         bench_start(world, arguments.runs)
+        ssh_benchmarks.bench_start(arguments.runs)
         bench_worker(world)
         bench_output(world, 3)
         bench_beats(world)
+
+
+def bench_recovery(arguments):
+    with World() as world:
+        recovery_benchmarks.bench_recovery(MONARCH, world, arguments.runs, arguments.seed)
 
 
 def bench_build(_):
@@ -211,6 +179,10 @@ def main():
     launch = benches.add_parser("launch", help="start, worker, output")
     launch.add_argument("--runs", type=int, default=15, help="pairs of each comparison of starts")
     launch.set_defaults(call=bench_launch)
+    recovery = benches.add_parser("recovery", help="from a fault until what was lost is back")
+    recovery.add_argument("--runs", type=int, default=50, help="faults of each kind; a tenth of it where a host is lost")
+    recovery.add_argument("--seed", type=int, default=1, help="of who is struck")
+    recovery.set_defaults(call=bench_recovery)
     benches.add_parser("build", help="a clean build").set_defaults(call=bench_build)
     arguments = parser.parse_args()
     arguments.call(arguments)

@@ -14,9 +14,9 @@ packages_build=(g++ meson ninja-build pkg-config python3 libcli11-dev libyaml-cp
   libgmock-dev)
 packages_unit=(openssh-server openssh-client busybox mksh tcsh zsh fish)
 packages_lint=(clang-format-14 git)
-packages_clang=(clang-14 libclang-rt-14-dev)
+packages_clang=(clang-14 libclang-rt-14-dev llvm-14)  # llvm-14: its symbolizer, by which suppressions know functions
 packages_tidy=(clang-tidy-14)
-packages_process=(procps strace python3-torch python3-numpy python3-jsonschema python3-yaml)
+packages_process=(procps strace gdb python3-torch python3-numpy python3-jsonschema python3-yaml)
 packages_cluster=(openssh-server openssh-client iproute2 util-linux procps)
 packages_cli=(tmux zsh fish)
 packages_package=(debootstrap util-linux iproute2)
@@ -61,12 +61,26 @@ install_packages() {
   exec 9<&-
 }
 
-apt_install() {
-  local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3)
+# A server among the packages must not begin to serve because a test wants its program: while they are installed nothing is started
+# (invoke-rc.d(8)), unless the administrator has a policy of their own; and an sshd that was not there does not start at the next boot.
+policy=/usr/sbin/policy-rc.d
+policy_mark='# made by the scripts of monarch while they install packages'
+apt_install() (
+  local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3) fresh=()
   export DEBIAN_FRONTEND=noninteractive
-  apt-get "${options[@]}" update </dev/null &&
-    apt-get "${options[@]}" install -y --no-install-recommends "$@" </dev/null
-}
+  mapfile -t fresh < <(missing_packages openssh-server)
+  if { [ ! -e "$policy" ] && [ ! -L "$policy" ]; } || grep -qsxF "$policy_mark" "$policy"; then
+    trap 'rm -f "$policy"' EXIT
+    trap 'exit 130' HUP INT TERM
+    printf '#!/bin/sh\n%s\nexit 101\n' "$policy_mark" >"$policy"
+    chmod 755 "$policy"
+  fi
+  apt-get "${options[@]}" update </dev/null || exit
+  apt-get "${options[@]}" install -y --no-install-recommends "$@" </dev/null || exit
+  if [ ${#fresh[@]} -gt 0 ] && [ -z "$(missing_packages openssh-server)" ] && command -v systemctl >/dev/null; then
+    systemctl disable ssh.service ssh.socket || true  # not every release has both
+  fi
+)
 
 # build_tree TARGET...: configures build/ when needed and builds the targets; silent unless it fails.
 # One build at a time per checkout: the lock sits on the checkout's folder.

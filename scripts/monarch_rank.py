@@ -14,7 +14,20 @@
                 raise SystemExit(0)
 
 `monarch status` shows the last word of each. Outside of monarch nothing happens, so that a script needs no second version.
-Nothing here raises for want of a listener, and nothing but events() waits: what cannot be said at once is not said.
+Nothing here but commit() raises for want of a listener, and nothing but events(), commit() and who() waits: what cannot be said
+at once is not said.
+
+A checkpoint counts once every rank of the gang has committed it; whoever starts again goes on from the newest of those:
+
+    found = monarch.committed()
+    first = load(found["what"]) if found else 0
+    for step in range(first, last):
+        train(step)
+        if step % 100 == 99:
+            path = save(step + 1)            # under a name that no other generation writes
+            monarch.commit(step + 1, path)
+            delete(all that is older than monarch.gang_step())
+
 Any process or thread of a rank may call these; a process that was forked opens its own sockets.
 
 Copy this one file, or add its folder to PYTHONPATH: it needs Python 3.6 or later and nothing else.
@@ -24,18 +37,24 @@ import json
 import os
 import select
 import socket
+import sys
 import threading
 import time
 
-__all__ = ["ready", "status", "step", "phase", "metric", "watchdog", "stopping", "events", "who"]
+__all__ = [
+    "ready", "status", "step", "phase", "metric", "watchdog", "stopping", "events", "who", "commit", "committed", "gang_step"
+]
 
 _MESSAGE_BYTES = 4096
 _ANSWER_SECONDS = 2.0
 _URGENT_SECONDS = 1.0  # how long ready() and stopping() try when the keeper is behind
 _RECONNECT_SECONDS = 1.0
+_LONG_SECONDS = 3600.0  # how long one connection waits where there is no limit
+_ASK_AGAIN_SECONDS = 0.2  # after a door that took no more connections, or a commit of another thread
 
 _notify = {"pid": None, "socket": None, "lock": None}  # type: dict
 _events = {"pid": None, "socket": None, "lock": None}  # type: dict
+_newest = {"step": None}  # type: dict
 
 
 class _Phase:
@@ -132,15 +151,100 @@ def who():
     path = os.environ.get("MONARCH_SOCKET")
     if not path:
         return None
+    answer = _ask(path, "ASK=who", _ANSWER_SECONDS)
+    return answer if "rank" in answer else None
+
+
+def committed():
+    # type: () -> dict
+    """The newest checkpoint that all ranks of this gang had committed when they were started: None, or a dictionary.
+
+    "step" is its number, "what" is what this rank said of it, "generation" which start of the gang wrote it. All ranks of a
+    gang are told the same step. It stays the same for as long as this rank runs.
+    """
+    try:
+        return {
+            "step": int(os.environ["MONARCH_COMMITTED_STEP"]),
+            "what": os.environ.get("MONARCH_COMMITTED_WHAT", ""),
+            "generation": int(os.environ["MONARCH_COMMITTED_GENERATION"]),
+        }
+    except (KeyError, ValueError):
+        return None
+
+
+def commit(step, what="", gang=False, timeout=60.0):
+    # type: (int, str, bool, float) -> bool
+    """This rank has written the checkpoint of `step`: True once that is known, whatever then becomes of rank, host or supervisor.
+
+    `what` is what the rank will need to find it, a digest or a name: at most 128 printable characters of ASCII. Write all of it
+    to disk first (fsync), under a name that no other generation of the rank writes, such as one with MONARCH_GENERATION in it.
+    The checkpoint is the gang's once each of its ranks has committed the same step, or one has with gang=True: it then speaks
+    for all of them. Steps only rise. Until then a gang that fails goes on from the step before: keep what you wrote of
+    gang_step() and of all steps above it.
+
+    False: it does not count, since a later generation of the gang has taken this one's place, or a later step was committed;
+    standard error says which. TimeoutError: nobody has answered for `timeout` seconds (None: no limit), and the question still
+    stands: it may yet come to count, so keep what was written. ValueError: `what` is none.
+    Outside of monarch it is True at once: nobody else writes.
+    """
+    path = os.environ.get("MONARCH_SOCKET")
+    if not path:
+        return True
+    what = str(what)
+    question = "COMMIT=%d\nOF=%s\nWHAT=%s" % (int(step), "gang" if gang else "rank", what)
+    if any(not " " <= character <= "~" for character in what):
+        raise ValueError("what a checkpoint is called has printable characters of ASCII alone: %r" % what)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    why = "nobody has answered"
+    while True:
+        left = _LONG_SECONDS if deadline is None else deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the checkpoint of step %d: %s for %g s; it may yet count" % (int(step), why, timeout))
+        answer = _ask(path, question, min(left, _LONG_SECONDS))
+        if answer.get("ok") is True:
+            _remember(answer.get("gang"))
+            return True
+        if "refused" in answer:
+            sys.stderr.write(
+                "monarch_rank: the checkpoint of step %d does not count: %s\n" % (int(step), answer["refused"])
+            )
+            return False
+        if "error" in answer:
+            why = str(answer["error"])
+            if "one at a time" not in why:
+                raise ValueError(why)
+        time.sleep(_ASK_AGAIN_SECONDS if deadline is None else min(_ASK_AGAIN_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+def gang_step():
+    # type: () -> int
+    """The newest step that all ranks of this gang have committed, as far as this process knows: None before there is one.
+
+    It is what committed() says, until commit() hears more. A gang that fails goes on from no step below it: what was written of
+    those may be deleted.
+    """
+    if _newest["step"] is None:
+        known = committed()
+        return known["step"] if known else None
+    return _newest["step"]
+
+
+def _remember(step):
+    if isinstance(step, int) and (_newest["step"] is None or step > _newest["step"]):
+        _newest["step"] = step
+
+
+def _ask(path, question, seconds):
+    """The answer to a question, or {} where there is none."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
-            door.settimeout(_ANSWER_SECONDS)
+            door.settimeout(seconds)
             door.connect(path)
-            door.send(b"ASK=who")
+            door.send(question.encode("utf-8", "replace"))
             answer = json.loads(door.recv(_MESSAGE_BYTES).decode("utf-8", "replace"))
     except (OSError, ValueError):
-        return None
-    return answer if isinstance(answer, dict) and "rank" in answer else None
+        return {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _line(text):

@@ -31,7 +31,8 @@ ENVIRONMENT = {
         "ASAN_OPTIONS": "halt_on_error=1:abort_on_error=0:detect_leaks=1:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     },
-    "build-tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0"},
+    "build-tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:suppressions=" +
+                                   os.path.join(ROOT, "tests/thread_sanitizer.supp")},
 }
 SHORT_SIMULATION = {"MONARCH_SIM_SEEDS": "300"}
 MINUTE = 60
@@ -40,6 +41,7 @@ MINUTE = 60
 SUITES = {
     "unit": ("one executable per folder", [("build", ["unit"], {})]),
     "sim": ("the simulator: seeds, replay, mutants", [("build", ["sim"], {})]),
+    "sim-long": ("10000 seeds of it, its mutants, the digest of 100 seeds twice", [("build", ["sim-long"], {})]),
     "process": ("real processes, faults among them", [("build", ["process"], {})]),
     "process-long": ("those of them that need their minute", [("build", ["process-long"], {})]),
     "cluster": ("hosts in namespaces, each with its sshd, and what befalls them; as root", [("build", ["cluster"], {})]),
@@ -57,7 +59,8 @@ SUITES = {
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
 DEFAULT = ["unit", "sim", "process", "cluster", "cli", "lint", "fuzz", "sanitize"]
-ALL = ["unit", "sim", "process", "process-long", "cluster", "cli", "package", "lint", "fuzz", "sanitize-full", "clang", "tidy"]
+ALL = ["unit", "sim", "sim-long", "process", "process-long", "cluster", "cli", "package", "lint", "fuzz", "sanitize-full",
+       "clang", "tidy"]
 
 USAGE = f"""usage: scripts/test [SUITE…]              no suite: {' '.join(DEFAULT)}
        scripts/test all                   {' '.join(ALL)}
