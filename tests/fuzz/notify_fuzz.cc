@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "transport/base/assert.h"
+#include "worker/core/commit_question.h"
 #include "worker/core/notify.h"
 #include "worker/core/rank_voice.h"
 
@@ -23,6 +24,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& [name, value] : progress.metrics) {
     MONARCH_ASSERT(!name.empty() && name.size() <= kMetricNameBytes);
     MONARCH_ASSERT(!value.empty() && value.size() <= kMetricValueBytes);
+  }
+  if (const auto commit = parse_commit(input); commit.ok()) {
+    MONARCH_ASSERT(commit->what.size() <= kCommitWhatBytes);
+    MONARCH_ASSERT(parse_question(input) != RankQuestion::kNone);
+  }
+  for (const std::string& line :
+       {commit_error(input), committed_answer({{"MONARCH_COMMITTED_STEP", "1"},
+                                               {"MONARCH_COMMITTED_GENERATION", "1"},
+                                               {"MONARCH_COMMITTED_WHAT", std::string(input)}},
+                                              {})}) {
+    for (const char c : line) MONARCH_ASSERT(c >= 0x20 && c != 0x7f);
   }
   if (parse_question(input) == RankQuestion::kNone) MONARCH_ASSERT(input.size() <= kNotifyBytes);
   for (const char c : who_answer({.job = "j", .mesh = std::string(input), .host = std::string(input)})) {

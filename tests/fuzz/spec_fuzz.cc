@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .name = "fuzz.yaml", .text = std::string(reinterpret_cast<const char*>(data), size), .directory = "/srv/job"};
   // A file of hosts, too: its reader gets the same bytes.
   const auto read = [&](const std::string&) -> Result<std::string> { return source.text; };
-  const SpecOutcome outcome = load_spec(source, {.home = "/home/u", .read_hosts = read, .unbuilt = UnbuiltKeys::kTake});
+  const SpecOutcome outcome = load_spec(
+      source, {.home = "/home/u", .read_hosts = read, .count_gpus = [] { return 8U; }, .unbuilt = UnbuiltKeys::kTake});
   MONARCH_ASSERT(outcome.loaded.has_value() == outcome.diagnostics.empty());
   for (const char c : render(outcome)) {
     const auto byte = static_cast<unsigned char>(c);

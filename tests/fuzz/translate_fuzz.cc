@@ -34,6 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     bool asked = false;
     for (const auto& [wanted, word] : translation.env) asked = asked || (wanted == name && word.text == value);
     for (const auto& [wanted, place] : translation.place) asked = asked || (wanted == name && place == value);
+    for (const DefaultVariable& own : translation.defaults) asked = asked || (own.name == name && own.value == value);
     MONARCH_ASSERT(asked);
   }
   return 0;
