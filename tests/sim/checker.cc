@@ -37,11 +37,6 @@ std::uint64_t Checker::state_hash(const JobCore& core) const {
   return hash;
 }
 
-bool Checker::is_durable(const Ticket& ticket) const {
-  const auto found = durable_.find(ticket.first);
-  return found != durable_.end() && found->second >= ticket.second;
-}
-
 bool Checker::settled() const { return healed_at_ && world_.scheduler.now() - *healed_at_ > kSettle; }
 
 void Checker::healed() { healed_at_ = world_.scheduler.now(); }
@@ -50,14 +45,19 @@ void Checker::healed() { healed_at_ = world_.scheduler.now(); }
 
 void Checker::forked(RankProcess& process) {
   const Incarnation& key = process.key;
-  const auto highest = highest_.find(key.rank);
-  check(highest == highest_.end() || key.generation > highest->second, "I4",
+  const auto twice = [&](const RankProcess* other) {
+    return other->key.generation == key.generation ||
+           (other->key.generation > key.generation && other->host == process.host);
+  };
+  const auto& others = processes_[key.rank];
+  // The START of an earlier generation may lie on a host that stood still: what it begins stays at its gate.
+  check(std::none_of(others.begin(), others.end(), twice), "I4",
         text("a second process of ", name_of(key), " on host ", process.host.value()));
-  highest_[key.rank] = key.generation;
   check(started_.contains(key), "I5", text(name_of(key), " was forked and never journalled"));
   check(started_.at(key) == process.host, "slots",
         text(name_of(key), " was forked on host ", process.host.value(), ", which does not have its slot"));
   check_order_of_start(key.rank);
+  check_predecessors(process);
   processes_[key.rank].push_back(&process);
 }
 
@@ -110,6 +110,7 @@ void Checker::executes(RankProcess& process) {
           text(name_of(process.key), " and ", name_of(other->key), " both hold leases"));
   }
   watch_lease(process);
+  writes(process);
 }
 
 // At the end of what was granted, counted in the world's own time from the send of the answered beat.
@@ -129,6 +130,13 @@ void Checker::watch_lease(RankProcess& process) {
 }
 
 void Checker::forgotten(const RankProcess& process) {
+  // Once its successor is decided, nothing of it is wanted any more.
+  const GangId gang = world_.scenario.spec.meshes[process.key.rank.mesh.value()].gang_of(process.key.rank.rank);
+  const auto successor = decided_gangs_.find({process.key.rank.mesh, gang});
+  if (successor != decided_gangs_.end() && successor->second.first > process.key.generation &&
+      is_durable(successor->second.second)) {
+    return;
+  }
   const auto end = recorded_ends_.find(process.key);
   check(end != recorded_ends_.end() && is_durable(end->second), "J1",
         text(name_of(process.key), " was forgotten before its end was durable"));
@@ -145,6 +153,7 @@ void Checker::beats(HostId host, const Beat& beat) {
 void Checker::hears(HostId host, const daemon::FrameHeard& frame) {
   HostAccount& mine = account(host);
   mine.heard_term = frame.term;
+  if (frame.term >= mine.promised) may_stay(host);
   const auto* ack = std::get_if<Ack>(&frame.message);
   if (ack == nullptr || frame.term < mine.promised) return;
   const auto sent = mine.beats.find(ack->seq);
@@ -155,6 +164,16 @@ void Checker::hears(HostId host, const daemon::FrameHeard& frame) {
     Instant& granted = mine.granted[{ack->ranks[i], ack->generations[i]}];
     granted = std::max(granted, until);
   }
+}
+
+// One that was started again has heard nobody yet, and waits as long.
+void Checker::daemon_starts(HostId host) { may_stay(host); }
+
+void Checker::may_stay(HostId host) {
+  const Supervision& policy = world_.scenario.spec.supervision;
+  const Duration lease = std::max(policy.lease, policy.orphan_ttl);
+  Instant& until = account(host).worker_may_stay;
+  until = std::max(until, world_.scheduler.now() + lease + lease / 1000);
 }
 
 void Checker::obeys(HostId host, const daemon::Event& event, const daemon::Action& action) {
@@ -198,7 +217,8 @@ void Checker::watch_contact(HostId host) {
   orphan_due(host);
 }
 
-// I16: everything of a host ends within lease, orphan_ttl and a margin of its last contact; the worker itself one orphan_ttl later.
+// I16: everything of a host ends within lease, orphan_ttl and a margin of its last contact; the worker itself when the ends of its ranks
+// had their time to be heard.
 void Checker::orphan_due(HostId id) {
   const Supervision& policy = world_.scenario.spec.supervision;
   const Duration lease = std::max(policy.lease, policy.orphan_ttl);
@@ -214,7 +234,15 @@ void Checker::orphan_due(HostId id) {
       }
     }
   }
-  if (host.worker() != nullptr && host.worker()->gone()) {
+  const bool gone = host.worker() != nullptr && host.worker()->gone();
+  Instant& may_stay = account(id).worker_may_stay;
+  // What was killed and is in the kernel keeps it.
+  const bool kept = host.worker() != nullptr && host.worker()->ranks().anything_left();
+  if (kept || host.frozen()) may_stay = std::max(may_stay, now + kOrphanMargin);
+  const Instant leaves = std::max(may_stay, due) + std::min(policy.suspect_after, policy.orphan_ttl) + kOrphanMargin;
+  check(gone || now < leaves || policy.orphan == OrphanPolicy::kRun, "I16",
+        text("the worker of host ", id.value(), " outlives its orphan time"));
+  if (gone) {
     account(id).contact_watched = false;
     return;
   }
@@ -252,7 +280,9 @@ void Checker::judges(const HostVerdict& verdict) {
       settled() && !host.off && host.worker() != nullptr && host.worker()->keeper_alive() && !host.suffers();
   check(!well, "I15", text("host ", verdict.host.value(), " is suspected, though all has been well for a while"));
   const Instant now = world_.supervisor_clock.local(world_.scheduler.now());
-  const Duration least = verdict.health == HostHealth::kSilent ? policy.lost_after : policy.suspect_after;
+  // A host that beats like a clock is suspected after two beats that did not come.
+  const Duration doubted = std::min(policy.suspect_after, policy.heartbeat * 2);
+  const Duration least = verdict.health == HostHealth::kSilent ? policy.lost_after : doubted;
   check(
       !mine.last_good_beat || now - *mine.last_good_beat >= least, "I13",
       text("host ", verdict.host.value(), " is called silent ", to_text(now - *mine.last_good_beat), " after a beat"));
@@ -268,16 +298,27 @@ void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
 }
 
 void Checker::launches(HostId host) {
-  check(++account(host).launches == 1, "I19", text("host ", host.value(), " is launched twice"));
+  HostAccount& mine = account(host);
+  ++mine.launches;
+  // Of its own worker nothing is known yet.
+  mine.heard = false;
+  mine.joined = false;
+  mine.out.reset();
+  mine.named.reset();
+  mine.beats.clear();
+  mine.last_good_beat.reset();
+  // One that nobody reaches is tried in vain; what stood still until a moment ago finds its leases at their ends.
+  Host& where = world_.host(host);
+  if (!world_.reachable(host) || world_.scheduler.now() - where.thawed_at < kSettle) return;
+  for (const auto& worker : where.workers) {
+    check(!worker->keeper_alive(), "I19", text("host ", host.value(), " is launched while a worker of it lives"));
+  }
 }
 
 // I3: an end that is told is proven.
-void Checker::worker_ended(HostId host) {
-  const Host& where = world_.host(host);
-  for (const auto& worker : where.workers) {
-    check(where.off || !worker->keeper_alive(), "I3",
-          text("the worker of host ", host.value(), " is said to have ended"));
-  }
+void Checker::worker_ended(HostId host, const Worker* worker) {
+  check(worker == nullptr || world_.host(host).off || !worker->keeper_alive(), "I3",
+        text("the worker of host ", host.value(), " is said to have ended"));
 }
 
 void Checker::supervisor_died() { ++deaths_; }

@@ -19,6 +19,7 @@
 #include "supervisor/core/liveness.h"
 #include "supervisor/core/stages.h"
 #include "supervisor/journal/journal_contents.h"
+#include "tests/sim/durable_account.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"
 #include "tests/sim/ranks.h"
@@ -27,6 +28,7 @@
 namespace monarch::sim {
 
 class World;
+class Worker;
 
 struct Violation {
   std::string label;
@@ -46,7 +48,10 @@ class Checker {
   void says_ready(RankId rank) { ready_.insert(rank); }
   void forgotten(const RankProcess& process);
 
+  void writes(const RankProcess& process);  // to what ranks share, under its generation
+
   // Daemons.
+  void daemon_starts(HostId host);
   void hears(HostId host, const daemon::FrameHeard& frame);
   void obeys(HostId host, const daemon::Event& event, const daemon::Action& action);
   void promised(HostId host, Term term);
@@ -59,7 +64,8 @@ class Checker {
   void supervisor_died();
   void decided(Term term, std::uint64_t ticket, const CoreEvent& event, const std::vector<Action>& actions,
                const JobCore& core);
-  void durable(Term term, std::uint64_t ticket);
+  void appended(const Ticket& ticket, std::uint64_t lsn) { durable_.appended(ticket, lsn); }
+  void durable(const Ticket& ticket) { durable_.told(ticket); }
   void performs(const JobCore& core, const Action& action);
   void resends(const JobCore& core, const Action& action);
   void acks(HostId host, const Ack& ack, const JobCore& core);
@@ -68,7 +74,7 @@ class Checker {
   void counts(HostId host, const Beat& beat);
   void judges(const HostVerdict& verdict);
   void launches(HostId host);
-  void worker_ended(HostId host);
+  void worker_ended(HostId host, const Worker* worker);
   void stop_requested() { stop_requested_ = true; }
   void verdict(const Verdict& verdict, const JobCore& core);
 
@@ -79,7 +85,6 @@ class Checker {
   const std::optional<Verdict>& told() const { return told_; }
 
  private:
-  using Ticket = std::pair<Term, std::uint64_t>;
   // Kind of command, mesh or host, gang, counter of the generation.
   using Command = std::tuple<int, std::uint32_t, std::uint32_t, std::uint64_t>;
   struct HostAccount {
@@ -87,6 +92,7 @@ class Checker {
     Term heard_term;
     Instant last_contact;
     bool contact_watched = false;
+    Instant worker_may_stay;                 // whatever was granted: since it heard a supervisor, or was frozen
     std::map<std::uint64_t, Instant> beats;  // seq → real time of its send
     std::map<Incarnation, Instant> granted;
     std::uint64_t unread = 0;
@@ -98,11 +104,20 @@ class Checker {
     std::uint32_t launches = 0;
   };
 
+  struct GangAccount {
+    std::optional<Generation> caused;  // of this generation it is known why it failed
+    bool by_host = false;              // its host was lost, too: another budget
+    Instant begun_at;                  // its ports were asked for
+    Instant started_at;
+    std::vector<Instant> restarts;  // since it was seen to last
+    std::uint32_t all_restarts = 0;
+  };
+
   [[noreturn]] void violated(const char* label, const std::string& message) const;
   void check(bool holds, const char* label, const std::string& message) const {
     if (!holds) violated(label, message);
   }
-  bool is_durable(const Ticket& ticket) const;
+  bool is_durable(const Ticket& ticket) const { return durable_.holds(ticket); }
   bool settled() const;
   std::optional<Command> command_of(const JobCore& core, const Action& action) const;
   void on_the_wire(const JobCore& core, const Action& action);
@@ -111,13 +126,22 @@ class Checker {
   void check_ports(const SendStart& start) const;
   // checker_slots.cc
   std::uint32_t slot_of(RankId rank) const;
-  void learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions);
+  void learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions,
+                      const JobCore& core);
   bool is_out(const HostAccount& host, Term term) const;
   void check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core);
-  void check_slot(const SendStart& start);
+  void check_slot(const SendStart& start, const JobCore& core);
+  // checker_recovery.cc
+  void learn_causes(const CoreEvent& event);
+  void learn_of_loss(HostId host);
+  void check_restart(MeshId mesh, GangId gang, Generation before, Generation now);
+  void check_predecessors(const RankProcess& process);
+  void check_budget_spent(const Verdict& verdict) const;
+  void check_hosts_are_known(const Verdict& verdict) const;
   void check_failed_hosts(const Verdict& verdict, const JobCore& core) const;
   void watch_lease(RankProcess& process);
   void watch_contact(HostId host);
+  void may_stay(HostId host);
   void orphan_due(HostId host);
   HostAccount& account(HostId host) { return hosts_[host.value()]; }
 
@@ -125,7 +149,9 @@ class Checker {
   void check_decision(const Verdict& verdict, const JobCore& core) const;
   bool somebody_is_tardy() const;
   void check_success(const JobCore& core) const;
-  void check_rank_cause(const Verdict& verdict, const JobCore& core) const;
+  void check_rank_cause(const Verdict& verdict) const;
+  RankId rank_of(const FirstCause& cause) const;
+  void check_no_progress(const Verdict& verdict) const;
   void check_journal();
   void check_leftovers() const;
   void check_terminal(const JobCore& core) const;
@@ -134,15 +160,17 @@ class Checker {
   World& world_;
   JobUuid job_;
   std::vector<HostAccount> hosts_;
-  std::map<RankId, Generation> highest_;
   std::map<RankId, std::vector<RankProcess*>> processes_;
   std::set<RankId> ready_;                      // some process of it was
   Placement slots_;                             // of the scenario, before anything is replaced
   std::map<std::uint32_t, HostId> slot_hosts_;  // as START has said
   std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> started_gangs_;
-  Stages stages_;  // of the scenario, whatever the core was fed with
+  std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> decided_gangs_;  // before anything starts
+  std::map<std::pair<MeshId, GangId>, GangAccount> gangs_;
+  std::map<RankId, Generation> written_;  // the highest that the shared resource has accepted
+  Stages stages_;                         // of the scenario, whatever the core was fed with
   Term highest_term_;
-  std::map<Term, std::uint64_t> durable_;
+  DurableAccount durable_;
   std::map<Command, Ticket> commands_;
   std::map<Incarnation, Ticket> recorded_ends_;
   std::map<Incarnation, HostId> started_;  // where START said

@@ -22,6 +22,7 @@ void Checker::recovered(const JournalContents& contents, const Status& replayed,
   check(replayed.ok(), "I6", replayed.ok() ? "" : replayed.error().message);
   check(term > highest_term_, "I4", text("term ", term.value(), " comes after term ", highest_term_.value()));
   highest_term_ = term;
+  durable_.recovered(contents.last_lsn);
   auto& states = world_.disk->state_after;
   states.erase(states.upper_bound(contents.last_lsn), states.end());
   if (states.empty()) return;
@@ -73,11 +74,12 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
       for (const RankStart& rank : start->message.ranks) started_[{rank.rank, start->message.generation}] = start->host;
     }
   }
+  learn_of_hosts(here, event, actions, core);
+  learn_causes(event);
   if (core.state().verdict && core.state().verdict->reason != decided_) {
     decided_ = core.state().verdict->reason;
     check_decision(*core.state().verdict, core);
   }
-  learn_of_hosts(here, event, actions);
   check_starts(here, actions, core);
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
@@ -92,15 +94,10 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   }
 }
 
-void Checker::durable(Term term, std::uint64_t ticket) { durable_[term] = std::max(durable_[term], ticket); }
-
 void Checker::performs(const JobCore& core, const Action& action) {
   on_the_wire(core, action);
   check_order_of_stop(core, action);
-  if (const auto* start = std::get_if<SendStart>(&action)) {
-    check_ports(*start);
-    check_slot(*start);
-  }
+  if (const auto* start = std::get_if<SendStart>(&action)) check_ports(*start);
   const auto* destroy = std::get_if<DestroyWorker>(&action);
   if (destroy == nullptr) return;
   world_.note("destroy", destroy->host.value());

@@ -11,13 +11,8 @@ namespace monarch::sim {
 // Counted as the spec counts them, without a look at where the core has put them.
 std::uint32_t Checker::slot_of(RankId rank) const { return slots_.first_slot(rank.mesh) + slots_.host_index(rank); }
 
-void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions) {
-  const auto destroyed = [&](HostId host) {
-    return std::any_of(actions.begin(), actions.end(), [host](const Action& action) {
-      const auto* destroy = std::get_if<DestroyWorker>(&action);
-      return destroy != nullptr && destroy->host == host;
-    });
-  };
+void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions,
+                             const JobCore& core) {
   if (const auto* joined = std::get_if<WorkerJoined>(&event)) account(joined->host).joined = true;
   const auto is_out_from_here = [&](HostId host) {
     if (!is_out(account(host), here.first)) account(host).out = here;
@@ -26,9 +21,14 @@ void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const s
   for (const Action& action : actions) {
     if (const auto* destroy = std::get_if<DestroyWorker>(&action)) is_out_from_here(destroy->host);
   }
-  // One that was destroyed meanwhile has not failed by itself.
-  const auto* failed = std::get_if<WorkerLaunchFailed>(&event);
-  if (failed != nullptr && destroyed(failed->host)) account(failed->host).named = here;
+  // Whatever the reason, people are told of it one by one, and the verdict has to name them all.
+  for (const Action& action : actions) {
+    const auto* told = std::get_if<EmitEvent>(&action);
+    if (told == nullptr || told->event.type != "host.failed") continue;
+    for (std::uint32_t i = 0; i < core.hosts().size(); ++i) {
+      if (core.hosts()[i].name == told->event.host) account(HostId(i)).named = here;
+    }
+  }
 }
 
 // What a supervisor decided and never made durable is as if it had not been, for the next one.
@@ -40,8 +40,14 @@ bool Checker::is_out(const HostAccount& host, Term term) const {
 void Checker::check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core) {
   std::map<std::pair<MeshId, GangId>, std::size_t> ranks;
   for (const Action& action : actions) {
+    if (const auto* reserve = std::get_if<SendReserve>(&action)) {
+      decided_gangs_[{reserve->message.mesh, reserve->message.gang}] = {reserve->message.generation, here};
+      gangs_[{reserve->message.mesh, reserve->message.gang}].begun_at = world_.scheduler.now();
+    }
     const auto* start = std::get_if<SendStart>(&action);
     if (start == nullptr) continue;
+    check_slot(*start, core);
+    decided_gangs_[{start->message.mesh, start->message.gang}] = {start->message.generation, here};
     ranks[{start->message.mesh, start->message.gang}] += start->message.ranks.size();
     const HostAccount& where = account(start->host);
     const bool out = is_out(where, here.first);
@@ -56,23 +62,48 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
     const auto [before, first] = started_gangs_.try_emplace(gang, generation, here);
     const auto& [started, when] = before->second;
     const bool lost = when.first != here.first && !is_durable(when);
-    check(first || lost || started == generation, "slots",
-          text("gang ", gang.second.value(), " of mesh ", gang.first.value(), " is started a second time"));
-    if (lost) before->second = {generation, here};
+    if (!first && !lost && started != generation) check_restart(gang.first, gang.second, started, generation);
+    if (first || lost || started != generation) {
+      before->second = {generation, here};
+      gangs_[gang].started_at = world_.scheduler.now();
+    }
   }
 }
 
-// A slot that has started stays on its host, and a host has one slot.
-void Checker::check_slot(const SendStart& start) {
+// A slot leaves its host only where that is out, wedged or left for good, and a host has one slot (I18).
+void Checker::check_slot(const SendStart& start, const JobCore& core) {
+  const auto stays = [&](HostId host) {
+    const HostState& state = core.state().hosts[host.value()];
+    return state.phase == HostPhase::kJoined && !state.wedged && state.standing == HostStanding::kGood &&
+           account(host).launches == 1;
+  };
+  const HostState& state = core.state().hosts[start.host.value()];
+  check(state.standing != HostStanding::kQuarantined, "I18",
+        text("a gang starts on host ", start.host.value(), ", which is in quarantine"));
+  check(!state.wedged, "I21", text("a gang starts on host ", start.host.value(), ", which is wedged"));
   for (const RankStart& rank : start.message.ranks) {
     const std::uint32_t slot = slot_of(rank.rank);
     const auto [known, first] = slot_hosts_.try_emplace(slot, start.host);
-    check(known->second == start.host, "slots",
-          text("slot ", slot, " has started on host ", known->second.value(), " and starts on ", start.host.value()));
-    if (!first) continue;
-    const auto users = std::count_if(slot_hosts_.begin(), slot_hosts_.end(),
-                                     [&](const auto& other) { return other.second == start.host; });
-    check(users == 1, "slots", text("host ", start.host.value(), " has ", users, " slots"));
+    const HostId before = std::exchange(known->second, start.host);
+    check(before == start.host || !stays(before), "slots",
+          text("slot ", slot, " leaves host ", before.value(), " for ", start.host.value(), " without need"));
+    check(core.state().slots[slot] == start.host, "I18", text("slot ", slot, " is not where it starts"));
+  }
+  const auto users = std::count(core.state().slots.begin(), core.state().slots.end(), start.host);
+  check(users == 1, "I18", text("host ", start.host.value(), " has ", users, " slots"));
+}
+
+// A start fails for want of hosts when nobody can change that any more: of all that were launched it is known what became of them.
+// What a host lacks counts as such, but where ranks are bound to it by others that have started.
+void Checker::check_hosts_are_known(const Verdict& verdict) const {
+  const std::string& rule = verdict.cause.rule;
+  check(!rule.starts_with("what a mesh needs") || !started_.empty(), "slots",
+        text("the job fails at once, and nothing binds it to its hosts: ", verdict.reason));
+  if (!rule.starts_with("host does not start")) return;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const HostAccount& host = hosts_[i];
+    check(host.launches == 0 || host.joined || host.out, "slots",
+          text("the job fails for lack of hosts, and nobody knows yet whether host ", i, " starts"));
   }
 }
 
@@ -80,6 +111,7 @@ void Checker::check_slot(const SendStart& start) {
 void Checker::check_failed_hosts(const Verdict& verdict, const JobCore& core) const {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (!hosts_[i].named || !is_durable(*hosts_[i].named)) continue;
+    if (core.state().hosts[i].phase == HostPhase::kCold) continue;  // it may serve again
     const auto& told = verdict.failed_hosts;
     const bool named = std::any_of(told.begin(), told.end(),
                                    [&](const HostFailure& failed) { return failed.host == core.hosts()[i].name; });

@@ -10,6 +10,12 @@
 
 namespace monarch::sim {
 
+namespace {
+
+constexpr std::int64_t kClocksDiffer = 1'000;  // by no more than one part in so many
+
+}  // namespace
+
 void Checker::check_success(const JobCore& core) const {
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     if (core.spec().meshes[m].sidecar) continue;
@@ -29,6 +35,9 @@ void Checker::check_decision(const Verdict& verdict, const JobCore& core) const 
   if (verdict.cause.kind == CauseKind::kNone) check_success(core);
   check(!settled() || verdict.cause.rule != "start_timeout: fail" || somebody_is_tardy(), "I15",
         "start_timeout, though all has been well for a while");
+  check_hosts_are_known(verdict);
+  check_budget_spent(verdict);
+  if (made_no_progress(verdict.cause)) check_no_progress(verdict);
   const auto& meshes = world_.scenario.spec.meshes;
   const auto mesh =
       std::find_if(meshes.begin(), meshes.end(), [&](const MeshSpec& m) { return m.name == verdict.cause.mesh; });
@@ -49,15 +58,35 @@ bool Checker::somebody_is_tardy() const {
   });
 }
 
-void Checker::check_rank_cause(const Verdict& verdict, const JobCore& core) const {
+// It was given the time that the spec says, and it was not ready then, or could not say so.
+void Checker::check_no_progress(const Verdict& verdict) const {
   const FirstCause& cause = verdict.cause;
+  check(world_.scenario.faults.any, "I11", text("nothing is wrong, and a rank ", cause.summary));
+  const RankId rank = rank_of(cause);
+  const JobSpec& spec = world_.scenario.spec;
+  const GangId gang = spec.meshes[rank.mesh.value()].gang_of(rank.rank);
+  const auto known = gangs_.find({rank.mesh, gang});
+  check(known != gangs_.end(), "truth", "a gang that never began makes no progress");
+  const Duration waited = world_.scheduler.now() - known->second.begun_at;
+  check(waited + waited / kClocksDiffer >= spec.start_timeout, "truth",
+        text("gang ", gang.value(), " of mesh ", cause.mesh, " had ", to_text(waited), " to be ready"));
+  check(!settled() || somebody_is_tardy(), "I15", text("all has been well for a while, and a rank ", cause.summary));
+}
+
+RankId Checker::rank_of(const FirstCause& cause) const {
   check(cause.rank.has_value(), "truth", "a rank is the cause, and none is named");
-  const auto& meshes = core.spec().meshes;
+  const auto& meshes = world_.scenario.spec.meshes;
   const auto mesh = std::find_if(meshes.begin(), meshes.end(), [&](const MeshSpec& m) { return m.name == cause.mesh; });
   check(mesh != meshes.end(), "truth", "the cause is of no mesh");
-  const RankId rank{MeshId(static_cast<std::uint32_t>(mesh - meshes.begin())), Rank(*cause.rank)};
+  return {MeshId(static_cast<std::uint32_t>(mesh - meshes.begin())), Rank(*cause.rank)};
+}
+
+void Checker::check_rank_cause(const Verdict& verdict) const {
+  const FirstCause& cause = verdict.cause;
+  const RankId rank = rank_of(cause);
   check(!world_.scenario.spec.meshes[rank.mesh.value()].sidecar, "sidecar", "a sidecar decides how the job ends");
-  if (was_not_executed(cause.end)) return;  // of a process that never was, or was never a program
+  // Of a process that never was, or was never a program; or of one that was judged when it was stopped.
+  if (was_not_executed(cause.end) || made_no_progress(cause)) return;
   const auto found = processes_.find(rank);
   check(found != processes_.end(), "truth", "the cause never ran");
   const RankProcess& process = *found->second.back();
@@ -76,7 +105,7 @@ void Checker::verdict(const Verdict& verdict, const JobCore& core) {
   check(exit_code_fits(verdict), "truth", text("exit code ", verdict.exit_code, " for: ", verdict.reason));
   switch (verdict.cause.kind) {
     case CauseKind::kNone: check_success(core); break;
-    case CauseKind::kRank: check_rank_cause(verdict, core); break;
+    case CauseKind::kRank: check_rank_cause(verdict); break;
     case CauseKind::kHost: check(world_.scenario.faults.any, "I11", "a host is lost and nothing is wrong"); break;
     case CauseKind::kStart:
       // A sidecar may end by itself before it was ready.

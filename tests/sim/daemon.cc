@@ -19,6 +19,7 @@ constexpr Duration kOrphanedPatience = Duration::milliseconds(500);
 constexpr Duration kFirstProbe = Duration::milliseconds(50);
 constexpr Duration kLongestProbe = Duration::seconds(1);
 constexpr int kExitInternal = 70;
+constexpr std::uint32_t kEnoughCpus = 10'000;
 
 }  // namespace
 
@@ -59,13 +60,16 @@ void Daemon::on(const HelloWithStash& said) {
   hello_.keeper_pid = said.hello.keeper_pid;
   hello_.daemon_starts = said.hello.starts;
   hello_.promised = stash_.promised;
-  core_.emplace(
-      daemon::CoreOptions{.job = stash_.job, .promised = stash_.promised, .orphan_ttl = stash_.bootstrap.orphan_ttl});
+  core_.emplace(daemon::CoreOptions{.job = stash_.job,
+                                    .promised = stash_.promised,
+                                    .orphan_ttl = stash_.bootstrap.orphan_ttl,
+                                    .hearing = stash_.bootstrap.suspect_after});
   schedule_.emplace(stash_.bootstrap.heartbeat, said.hello.starts);
   adopted_ = said.hello.ranks;
-  world_.network->dial(host_.id);
+  if (has_link()) world_.network->dial(host_.id);
   worker_.hear_stash(stash_);
   owe_hello(false);
+  world_.checker->daemon_starts(host_.id);
   feed(daemon::Started{stash_.bootstrap.term});
   for (const RankReport& report : said.hello.ranks) feed(daemon::RankTold{report});
   flush_beat();
@@ -73,6 +77,7 @@ void Daemon::on(const HelloWithStash& said) {
   BootstrapReply reply;
   reply.public_key = stash_.public_key;
   reply.keeper_pid = said.hello.keeper_pid;
+  reply.inventory.cpus = world_.random.permille(world_.faults().few_cpus) ? 0 : kEnoughCpus;
   worker_.hear_reply(reply);
 }
 
@@ -90,7 +95,7 @@ void Daemon::on(const KeeperChanged& said) {
 
 void Daemon::on(const Reserved& said) {
   settle_adopted();
-  world_.network->send_up({.host = host_.id, .link = 0, .term = hello_.promised, .message = said});
+  if (has_link()) world_.network->send_up({.host = host_.id, .link = 0, .term = hello_.promised, .message = said});
 }
 
 void Daemon::on(const Terminated&) { leave(kLeavePatience, 0); }
@@ -156,10 +161,22 @@ void Daemon::deliver(Down message) {
   main_->message([this, heard] {
     turned();
     daemon::FrameHeard frame = heard;
+    if (world_.mutant(Mutant::kAckAnyGeneration)) grant_whatever_runs(frame);
     if (world_.mutant(Mutant::kObeyLowerTerms)) frame.term = std::max(frame.term, core_->promised());
     world_.checker->hears(host_.id, heard);
     feed(frame);
   });
+}
+
+// A planted bug: an ACK counts for whatever generation of its ranks is here.
+void Daemon::grant_whatever_runs(daemon::FrameHeard& frame) const {
+  auto* ack = std::get_if<Ack>(&frame.message);
+  if (ack == nullptr) return;
+  for (std::size_t i = 0; i < ack->ranks.size(); ++i) {
+    for (const RankReport& report : core_->reports()) {
+      if (report.rank == ack->ranks[i]) ack->generations[i] = report.generation;
+    }
+  }
 }
 
 void Daemon::feed(const daemon::Event& event) {
@@ -198,7 +215,8 @@ void Daemon::perform(const daemon::TellKeeper& action) {
   std::visit(
       [this](const auto& message) {
         using Message = std::decay_t<decltype(message)>;
-        worker_.hear(KeeperEvent{message});
+        // Nothing of it reaches a keeper's core, and nobody asks for it here.
+        if constexpr (!std::is_same_v<Message, TakeStacks>) worker_.hear(KeeperEvent{message});
         if constexpr (std::is_same_v<Message, KeeperForget>) {
           for (std::size_t i = 0; i < message.ranks.size(); ++i)
             piped_.erase({message.ranks[i], message.generations[i]});
@@ -242,7 +260,7 @@ void Daemon::owe_hello(bool again) {
 }
 
 void Daemon::beat_if_due() {
-  if (!world_.network->connected(host_.id) || !content_ || !hello_content_) return;
+  if (!has_link() || !world_.network->connected(host_.id) || !content_ || !hello_content_) return;
   const Instant now = host_.now();
   if (schedule_->due(now)) {
     const Term term = hello_content_->promised;
@@ -321,10 +339,13 @@ void Daemon::vanish() {
   if (alive()) end_lives();
 }
 
+// Once another worker was launched on its host its key is not let in any more.
+bool Daemon::has_link() const { return host_.worker() == &worker_; }
+
 void Daemon::end_lives() {
   main_->end();
   beat_->end();
-  world_.network->hang_up(host_.id);
+  if (has_link()) world_.network->hang_up(host_.id);
 }
 
 void Daemon::hang() {

@@ -71,6 +71,7 @@ class Daemon {
   void on(const Terminated& said);
   void on(const KeeperGone& said);
 
+  void grant_whatever_runs(daemon::FrameHeard& frame) const;
   void feed(const daemon::Event& event);
   void perform(const daemon::PersistPromise& action);
   void perform(const daemon::TellKeeper& action);
@@ -87,6 +88,7 @@ class Daemon {
   void remove_state();
   void exit(int code);
   void end_lives();
+  bool has_link() const;
   void turned();
 
   // The beat thread.

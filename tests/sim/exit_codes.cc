@@ -18,13 +18,23 @@ bool only_host_keys(const Verdict& verdict) {
                      [](const HostFailure& host) { return host.kind.starts_with("host key"); });
 }
 
+// One that was stopped because it made no progress has no end of its own.
+int code_of_rank(const FirstCause& cause) {
+  constexpr int kExitHung = 1;
+  return made_no_progress(cause) ? kExitHung : exit_code_of(cause.end);
+}
+
 }  // namespace
+
+bool made_no_progress(const FirstCause& cause) {
+  return cause.end.kind == EndKind::kNone && cause.summary.starts_with("made no progress: ");
+}
 
 bool exit_code_fits(const Verdict& verdict) {
   const int code = verdict.exit_code;
   switch (verdict.cause.kind) {
     case CauseKind::kNone: return code == kExitOk;
-    case CauseKind::kRank: return code == exit_code_of(verdict.cause.end);
+    case CauseKind::kRank: return code == code_of_rank(verdict.cause);
     case CauseKind::kHost: return code == kExitLost || code == kExitUnreachable;
     case CauseKind::kStart: return code == (only_host_keys(verdict) ? kExitHostKey : kExitUnreachable);
     case CauseKind::kTimeLimit: return code == kExitLost;

@@ -3,11 +3,14 @@
 // Which exit code a verdict may carry, by the table of cli/exit_code.h. In a file of its own, since that table and the worker's
 // core have a constant of one name.
 //
-// Thread: a pure function.
+// Thread: pure functions.
 
 #include "transport/base/viewer_messages.h"
 
 namespace monarch::sim {
+
+// A rank that was stopped because it was not ready in time, or hung.
+bool made_no_progress(const FirstCause& cause);
 
 bool exit_code_fits(const Verdict& verdict);
 

@@ -122,6 +122,7 @@ void Guard::perform(const action::ForkSpawned& ordered) {
   auto worker = std::make_unique<Worker>(world_, host, stashes_[key], reply_to, on_ended);
   Worker* started = worker.get();
   host.workers.push_back(std::move(worker));
+  workers_[key] = started;
   const Duration wait = world_.random.skewed(Duration::milliseconds(1), Duration::milliseconds(50));
   if (host.off) return;
   send_after(world_.scheduler, wait, host.kernel, [started] { started->begin(); });
@@ -136,9 +137,14 @@ void Guard::kill_worker(const Incarnation& key, int signal) {
   if (signal == SIGCONT) return;
   Host& host = world_.host(host_of(key));
   if (!world_.reachable(host.id)) return;
-  for (const auto& worker : host.workers) {
-    signal == SIGKILL ? worker->kill() : worker->terminate(signal);
-  }
+  Worker* worker = workers_[key];
+  if (worker == nullptr) return;
+  signal == SIGKILL ? worker->kill() : worker->terminate(signal);
+}
+
+Worker* Guard::worker_of(const Incarnation& key) const {
+  const auto found = workers_.find(key);
+  return found == workers_.end() ? nullptr : found->second;
 }
 
 void Guard::perform(const action::KillTree& ordered) { kill_worker(ordered.key, SIGKILL); }

@@ -20,6 +20,7 @@ namespace monarch::sim {
 
 class World;
 class Supervisor;
+class Worker;
 
 class Guard {
  public:
@@ -45,6 +46,7 @@ class Guard {
   void freeze();
   void thaw();
   bool alive() const { return life_->alive(); }
+  Worker* worker_of(const Incarnation& key) const;
 
  private:
   void handle(KeeperEvent happened);
@@ -56,6 +58,7 @@ class Guard {
   void perform(const keeper_action::OpenGate&) {}
   void perform(const keeper_action::SignalGroup& ordered) { kill_worker(ordered.key, ordered.number); }
   void perform(const keeper_action::TellRank&) {}
+  void perform(const keeper_action::AnswerCommit&) {}
   void perform(const keeper_action::FreezeTree&) {}
   void perform(const keeper_action::ThawTree&) {}
   void perform(const keeper_action::KillTree& ordered);
@@ -85,6 +88,7 @@ class Guard {
   bool handling_ = false;
   Supervisor* frozen_ = nullptr;  // with this machine
   std::map<Incarnation, DaemonStash> stashes_;
+  std::map<Incarnation, Worker*> workers_;
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };
 

@@ -77,6 +77,7 @@ void Journal::add(const Queued& queued) {
   for (const AppendRecord& record : request.records) {
     const Result<std::uint64_t> lsn = writer_->append(record);
     MONARCH_ASSERT(lsn.ok());
+    world_.checker->appended({record.term, request.ticket}, *lsn);
     if (record.type == RecordType::kInput) world_.disk->state_after[*lsn] = queued.state;
   }
   batch_.push_back(request.ticket);

@@ -1,8 +1,11 @@
 // monarch-sim: runs seeds through the simulated world, in as many threads as there are cores.
 //
 //   monarch-sim --seed N [--hosts N] [--mutant NAME] [--trace]   one seed, with what broke and the last events
-//   monarch-sim --seeds A..B [--twice]                           every seed of a range; --twice: each must give one hash
+//   monarch-sim --seeds A..B [--twice | --digest]                every seed of a range; --twice: each must give one hash;
+//                                                                --digest: the hashes of all are one line of stdout
 //   monarch-sim --mutants [--seeds A..B]                         each planted bug must be caught within the range
+//
+// With --ranks N a job is one mesh of N ranks, each on a host of its own, and three spares: to compare speeds.
 //
 // MONARCH_SIM_SEEDS=N shortens a range to its first N seeds.
 
@@ -12,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -40,6 +45,7 @@ struct Options {
   ScenarioOptions scenario;
   bool trace = false;
   bool twice = false;
+  bool digest = false;
   bool mutants = false;
 };
 
@@ -49,6 +55,7 @@ struct Totals {
   double simulated_hours = 0;
   std::uint64_t steps = 0;
   std::vector<std::pair<std::uint64_t, RunResult>> failures;
+  std::map<std::uint64_t, std::uint64_t> hashes;  // by seed
 };
 
 RunResult run_seed(std::uint64_t seed, const ScenarioOptions& options, bool trace) {
@@ -84,6 +91,7 @@ void run_range(const Options& options, Totals& totals, Visit visit) {
       ++totals.seeds;
       totals.simulated_hours += result.simulated.count_seconds() / 3600.0;
       totals.steps += result.steps;
+      totals.hashes.emplace(seed, result.hash);
       if (!visit(seed, result)) enough = true;
     }
   };
@@ -92,9 +100,18 @@ void run_range(const Options& options, Totals& totals, Visit visit) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// One number for the runs of all seeds, in the order of these.
+int print_digest(const Totals& totals) {
+  std::uint64_t digest = 0xCBF2'9CE4'8422'2325U;
+  for (const auto& [seed, hash] : totals.hashes) digest = (digest ^ seed ^ hash) * 0x0000'0100'0000'01B3U;
+  std::printf("digest of %zu seeds: %016llx\n", totals.hashes.size(), static_cast<unsigned long long>(digest));
+  return totals.failures.empty() ? 0 : 1;
+}
+
 int run_seeds(const Options& options) {
   Totals totals;
   const auto begun = std::chrono::steady_clock::now();
+  const std::clock_t worked = std::clock();  // of all threads
   run_range(options, totals, [&](std::uint64_t seed, RunResult& result) {
     if (!result.passed) totals.failures.emplace_back(seed, std::move(result));
     return totals.failures.size() < 20;
@@ -104,15 +121,18 @@ int run_seeds(const Options& options) {
             [](const auto& a, const auto& b) { return a.first < b.first; });
   bool first = true;
   for (const auto& [seed, result] : totals.failures) report(seed, result, std::exchange(first, false));
-  std::printf("%llu seeds, %zu failed, %.1f s: %.0f seeds/s, %.2f simulated hours/s, %.2f M steps/s\n",
+  if (options.digest) return print_digest(totals);
+  const double core_seconds = static_cast<double>(std::clock() - worked) / CLOCKS_PER_SEC;
+  std::printf("%llu seeds, %zu failed, %.1f s; each second of a core: %.0f seeds, %.2f simulated hours, %.2f M steps\n",
               static_cast<unsigned long long>(totals.seeds), totals.failures.size(), seconds,
-              static_cast<double>(totals.seeds) / seconds, totals.simulated_hours / seconds,
-              static_cast<double>(totals.steps) / seconds / 1e6);
+              static_cast<double>(totals.seeds) / core_seconds, totals.simulated_hours / core_seconds,
+              static_cast<double>(totals.steps) / core_seconds / 1e6);
   return totals.failures.empty() ? 0 : 1;
 }
 
 int run_mutant(Options options, const MutantName& mutant) {
   options.scenario.mutant = mutant.mutant;
+  if (mutant.seeds > 0) options.last = std::max(options.last, options.first + mutant.seeds - 1);
   Totals totals;
   std::optional<std::uint64_t> caught;
   std::string how;
@@ -158,6 +178,8 @@ bool parse(int argc, char** argv, Options& options) {
       options.trace = true;
     } else if (flag == "--twice") {
       options.twice = true;
+    } else if (flag == "--digest") {
+      options.digest = true;
     } else if (flag == "--mutants") {
       options.mutants = true;
     } else if (const char* given = value(); given == nullptr) {
@@ -166,6 +188,8 @@ bool parse(int argc, char** argv, Options& options) {
       options.seed = std::strtoull(given, nullptr, 10);
     } else if (flag == "--hosts") {
       options.scenario.hosts = static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
+    } else if (flag == "--ranks") {
+      options.scenario.ranks = static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
     } else if (flag == "--mutant") {
       const auto mutant = mutant_of(given);
       if (!mutant) return false;
@@ -205,8 +229,8 @@ int main(int argc, char** argv) {
   Options options;
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
-                 "usage: monarch-sim --seed N [--hosts N] [--mutant NAME] [--trace]\n"
-                 "       monarch-sim --seeds A..B [--twice] [--mutant NAME]\n"
+                 "usage: monarch-sim --seed N [--hosts N | --ranks N] [--mutant NAME] [--trace]\n"
+                 "       monarch-sim --seeds A..B [--twice | --digest] [--hosts N | --ranks N] [--mutant NAME]\n"
                  "       monarch-sim --mutants [--seeds A..B]\n");
     return 2;
   }

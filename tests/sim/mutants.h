@@ -33,12 +33,17 @@ enum class Mutant : std::uint8_t {
   kSidecarDecides,
   kReadyAtOnce,
   kJoinUnheard,
+  kNoLeaseWait,
+  kRestartForEver,
+  kOpenResource,
+  kAckAnyGeneration,
 };
 
 struct MutantName {
   Mutant mutant;
   const char* name;
   const char* label = nullptr;  // the invariant that must catch it; nullptr: any
+  std::uint64_t seeds = 0;      // that it takes at most, where the range is too short for what must come together
 };
 
 inline constexpr std::array kMutants = {
@@ -63,6 +68,10 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kSidecarDecides, "sidecar-decides", "sidecar"},
     MutantName{Mutant::kReadyAtOnce, "ready-at-once", "order"},
     MutantName{Mutant::kJoinUnheard, "join-unheard", "slots"},
+    MutantName{Mutant::kNoLeaseWait, "no-lease-wait"},
+    MutantName{Mutant::kRestartForEver, "restart-for-ever", "I10"},
+    MutantName{Mutant::kOpenResource, "open-resource", "I2", 2'000},
+    MutantName{Mutant::kAckAnyGeneration, "ack-any-generation", nullptr, 2'000},
 };
 
 }  // namespace monarch::sim

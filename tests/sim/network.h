@@ -13,6 +13,7 @@
 
 #include "tests/sim/kernel.h"
 #include "transport/base/control_messages.h"
+#include "transport/base/stack_messages.h"
 
 namespace monarch::sim {
 
@@ -27,7 +28,7 @@ struct Up {
 
 struct Down {
   Term term;
-  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown> message;
+  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer> message;
 };
 
 class Network {

@@ -20,6 +20,15 @@ void draw_readiness(Random& random, MeshSpec& mesh) {
   mesh.ready = {.kind = ReadyKind::kTcp, .port = static_cast<std::size_t>(random.below(mesh.ports.size()))};
 }
 
+// A third of the jobs fail fast. Windows that end while the job runs are rare, as in life.
+void draw_restarts(Random& random, RestartPolicy& restart) {
+  restart.max = random.one_in(3) ? 0 : static_cast<std::uint32_t>(random.between(1, 5));
+  if (random.one_in(12)) restart.max = std::nullopt;
+  restart.window = Duration::seconds(random.one_in(4) ? random.between(30, 120) : 600);
+  restart.backoff = random.skewed(Duration::milliseconds(10), Duration::seconds(2));
+  restart.backoff_max = restart.backoff * random.between(1, 8);
+}
+
 MeshSpec make_mesh(Random& random, std::size_t index, std::uint32_t hosts, const Supervision& supervision) {
   MeshSpec mesh;
   mesh.name = text("m", index);
@@ -32,6 +41,7 @@ MeshSpec make_mesh(Random& random, std::size_t index, std::uint32_t hosts, const
   mesh.stop.after_failure =
       random.one_in(2) ? Duration::zero() : random.between(Duration::zero(), Duration::seconds(3));
   mesh.supervision = supervision;
+  if (random.one_in(4)) draw_restarts(random, mesh.supervision.restart);
   mesh.sidecar = index > 0 && random.one_in(4);
   for (std::uint64_t n = random.below(3); n > 0; --n)
     mesh.ports.push_back({.name = text("p", n), .fixed = std::nullopt});
@@ -65,15 +75,24 @@ JobSpec make_spec(Random& random, const ScenarioOptions& options) {
   policy.orphan_ttl = Duration::seconds(random.between(2, random.one_in(2) ? 10 : 60));
   policy.orphan = random.one_in(4) ? OrphanPolicy::kStop : OrphanPolicy::kHold;
   if (random.one_in(12)) policy.orphan = OrphanPolicy::kRun;
+  draw_restarts(random, policy.restart);
+  policy.reallocate.max = random.one_in(3) ? 0 : static_cast<std::uint32_t>(random.between(1, 6));
+  if (policy.orphan == OrphanPolicy::kRun) policy.reallocate.max = 0;
   auto hosts = static_cast<std::uint32_t>(random.one_in(3) ? random.between(1, kMostHosts) : random.between(1, 5));
   if (options.hosts) hosts = std::clamp(*options.hosts, 1U, kMostHosts);
-  const std::uint32_t meshes = std::min<std::uint32_t>(hosts, static_cast<std::uint32_t>(random.between(1, 3)));
+  std::uint32_t meshes = std::min<std::uint32_t>(hosts, static_cast<std::uint32_t>(random.between(1, 3)));
+  if (options.ranks) {
+    hosts = std::max(*options.ranks, 1U);
+    meshes = 1;
+  }
   for (std::uint32_t i = 0; i < meshes; ++i) {
     const std::uint32_t share = i + 1 == meshes ? hosts - i * (hosts / meshes) : hosts / meshes;
     spec.meshes.push_back(make_mesh(random, i, share, policy));
+    spec.meshes.back().resources.cpus = 1;
   }
+  if (options.ranks) spec.meshes.front().dims.back().size = 1;
   link_meshes(random, spec);
-  LaunchLocal launch{.spares = static_cast<std::uint32_t>(random.below(3))};
+  LaunchLocal launch{.spares = options.ranks ? 3U : static_cast<std::uint32_t>(random.below(3))};
   if (random.one_in(2)) {
     const auto cold = static_cast<std::uint32_t>(random.below(5));
     launch.hosts = spec.hosts_needed() + launch.spares + cold;
@@ -120,6 +139,7 @@ Faults make_faults(Random& random) {
   faults.launch_refused = mix.chance(random.one_in(5) ? 400 : 20);
   faults.launch_fails = mix.chance(random.one_in(5) ? 300 : 20);
   faults.call_back_blocked = mix.chance(random.one_in(5) ? 300 : 20);
+  faults.few_cpus = mix.chance(random.one_in(5) ? 400 : 20);
   faults.promise_fails = mix.chance(500);
   faults.slow_disk = mix.chance(500);
   faults.supervisor_crash = mix.gap(2, 60);
@@ -150,6 +170,7 @@ JobSpec core_spec(const Scenario& scenario) {
   JobSpec spec = scenario.spec;
   for (std::uint32_t i = 0; i < spec.meshes.size(); ++i) {
     if (scenario.mutant == Mutant::kIgnoreDependencies) spec.meshes[i].depends_on.clear();
+    if (scenario.mutant == Mutant::kRestartForEver) spec.meshes[i].supervision.restart.max = std::nullopt;
     if (scenario.mutant == Mutant::kReadyAtOnce) spec.meshes[i].ready.kind = ReadyKind::kExec;
     if (scenario.mutant != Mutant::kSidecarDecides || !meant[i].sidecar) continue;
     spec.meshes[i].sidecar = false;

@@ -33,6 +33,7 @@ struct Faults {
   std::uint64_t launch_refused = 0;     // the launcher gives up before a worker runs
   std::uint64_t launch_fails = 0;       // the worker ends before it has told its key
   std::uint64_t call_back_blocked = 0;  // of a host, until all heals: its worker cannot dial the supervisor
+  std::uint64_t few_cpus = 0;           // of a host: less than any rank needs
   std::uint64_t promise_fails = 0;
   std::uint64_t slow_disk = 0;
   // The supervisor and its machine.
@@ -73,6 +74,7 @@ struct Scenario {
 
 struct ScenarioOptions {
   std::optional<std::uint32_t> hosts;
+  std::optional<std::uint32_t> ranks;  // one mesh of so many, each on a host of its own
   Mutant mutant = Mutant::kNone;
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr Duration kHop = Duration::microseconds(50);
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
+constexpr Duration kSweepPeriod = Duration::milliseconds(20);
 constexpr MeshId kWorkersMesh(0xFFFF'FFFFU);
 constexpr int kExitJournal = 74;
 
@@ -70,11 +71,26 @@ void Supervisor::begin() {
   if (core_->state().phase == JobPhase::kEnded) return finish(*core_->state().verdict);
   for (std::uint32_t i = 0; i < core_->state().hosts.size(); ++i) {
     const HostPhase phase = core_->state().hosts[i].phase;
-    if (phase != HostPhase::kJoined) continue;
-    liveness_->expect(HostId(i), now());
-    watch_health();
+    if (phase == HostPhase::kJoined) expect_again(HostId(i));
+    if (phase != HostPhase::kCold && phase != HostPhase::kEnded && phase != HostPhase::kLost)
+      to_adopt_.insert(HostId(i));
   }
-  send_after(world_.scheduler, limits::kPingPeriod, life_, [this] { (void)decide(SupervisorReturned{.term = term_}); });
+  inventory_known_ = false;
+  send_after(world_.scheduler, limits::kPingPeriod, life_, [this] { check_inventory(); });
+  (void)decide(SupervisorReturned{.term = term_});
+}
+
+// The guard has named all that it keeps: what it does not know has ended, or never began.
+void Supervisor::check_inventory() {
+  inventory_known_ = true;
+  for (const HostId host : std::exchange(to_adopt_, {})) {
+    if (started_.contains(host)) continue;
+    ending_.insert(host);
+    RankEnd unseen;
+    unseen.kind = EndKind::kExited;
+    send_after(world_.scheduler, Duration::zero(), life_, [this, host, unseen] { tell_ended(host, nullptr, unseen); });
+  }
+  for (const HostId host : std::exchange(to_destroy_, {})) destroy(host);
 }
 
 void Supervisor::perform(const Action& action) {
@@ -192,7 +208,7 @@ void Supervisor::launch(HostId host) {
   stash.bootstrap.heartbeat = policy.heartbeat;
   stash.bootstrap.suspect_after = policy.suspect_after;
   stash.bootstrap.orphan_ttl = policy.orphan_ttl;
-  const Generation generation{term_, 1};
+  const Generation generation{term_, ++launches_[host]};
   world_.checker->launches(host);
   if (refuse_launch(host)) return;
   world_.guard->hear(Guard::Spawn{key_of(host, generation), stash});
@@ -207,8 +223,9 @@ void Supervisor::launch(HostId host) {
 bool Supervisor::refuse_launch(HostId host) {
   constexpr LaunchFailureKind kKinds[] = {LaunchFailureKind::kRefused, LaunchFailureKind::kTimeout,
                                           LaunchFailureKind::kHostKeyChanged, LaunchFailureKind::kHostKeyUnknown};
-  if (!world_.random.permille(world_.faults().launch_refused)) return false;
-  const LaunchFailureKind kind = kKinds[world_.random.below(std::size(kKinds))];
+  const bool reached = world_.reachable(host);
+  if (reached && !world_.random.permille(world_.faults().launch_refused)) return false;
+  const LaunchFailureKind kind = reached ? kKinds[world_.random.below(std::size(kKinds))] : LaunchFailureKind::kTimeout;
   pending_.insert(host);
   const Duration wait = world_.random.skewed(Duration::milliseconds(5), Duration::seconds(15));
   send_after(world_.scheduler, wait, life_, [this, host, kind] {
@@ -226,9 +243,8 @@ void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& repl
 }
 
 void Supervisor::joined(HostId host, std::uint64_t incarnation) {
-  const bool first = core_->state().hosts[host.value()].phase == HostPhase::kLaunched;
+  if (core_->state().hosts[host.value()].phase != HostPhase::kLaunched) return;
   (void)decide(WorkerJoined{.host = host, .incarnation = incarnation});
-  if (!first) return;
   liveness_->expect(host, now());
   watch_health();
 }
@@ -240,11 +256,16 @@ void Supervisor::launch_failed(HostId host, LaunchFailureKind kind, const std::s
 
 void Supervisor::destroy(HostId host) {
   pending_.erase(host);
+  if (ending_.contains(host)) return;
   const auto found = started_.find(host);
+  if (found == started_.end() && !inventory_known_) {
+    to_destroy_.insert(host);
+    return;
+  }
   if (found == started_.end()) {
     RankEnd none;
     none.kind = EndKind::kExited;
-    send_after(world_.scheduler, Duration::zero(), life_, [this, host, none] { worker_ended(host, none); });
+    send_after(world_.scheduler, Duration::zero(), life_, [this, host, none] { worker_ended(host, nullptr, none); });
     return;
   }
   world_.guard->hear(Stop{.ranks = {key_of(host, found->second).rank},
@@ -263,15 +284,26 @@ void Supervisor::on_changed(const RankReport& report) {
   if (found->second != report.generation) return;
   if (report.phase != RankPhase::kEnded) return;
   started_.erase(found);
+  to_adopt_.erase(host);
+  to_destroy_.erase(host);
   world_.guard->hear(Guard::Forget{{report.rank, report.generation}});
   if (pending_.contains(host)) launch_failed(host, LaunchFailureKind::kExec, "the worker ended before it told its key");
-  worker_ended(host, report.end);
+  tell_ended(host, world_.guard->worker_of(key_of(host, report.generation)), report.end);
 }
 
-void Supervisor::worker_ended(HostId host, const RankEnd& end) {
+// A worker has ended when nothing of it lives.
+void Supervisor::tell_ended(HostId host, Worker* worker, const RankEnd& end) {
+  ending_.insert(host);
+  if (worker == nullptr || worker->gone() || world_.host(host).off) return worker_ended(host, worker, end);
+  if (world_.reachable(host)) worker->ranks().kill_everything();
+  send_after(world_.scheduler, kSweepPeriod, life_, [this, host, worker, end] { tell_ended(host, worker, end); });
+}
+
+void Supervisor::worker_ended(HostId host, const Worker* worker, const RankEnd& end) {
+  ending_.erase(host);
   liveness_->stop_expecting(host);
   world_.note("worker ended", host.value());
-  world_.checker->worker_ended(host);
+  world_.checker->worker_ended(host, worker);
   (void)decide(
       WorkerEnded{.host = host, .how = describe_end(end), .orderly = end.kind == EndKind::kExited && end.value == 0});
 }

@@ -26,6 +26,7 @@
 namespace monarch::sim {
 
 class World;
+class Worker;
 
 class Supervisor {
  public:
@@ -70,11 +71,13 @@ class Supervisor {
     bool greeted = false;
     std::map<RankId, KnownRank> ranks;
     Instant resent_at;
+    Instant grants_until;
   };
 
   // supervisor.cc
   void boot();
   void begin();
+  void check_inventory();
   void perform(const Action& action);
   void launch(HostId host);
   void finish(const Verdict& verdict);
@@ -91,10 +94,12 @@ class Supervisor {
   void release();
 
   // supervisor_links.cc
+  void expect_again(HostId host);
   void on_beat(HostId host, const Beat& beat);
   void note_rank(HostId host, const RankReport& report);
   Ack ack_of(HostId host, const Beat& beat) const;
   void resend_lost(HostId host, const Beat& beat);
+  Instant grants_until(HostId host) const;
   template <class Message>
   void send(HostId host, const Message& message);
   void health_turn();
@@ -105,7 +110,8 @@ class Supervisor {
   void joined(HostId host, std::uint64_t incarnation);
   void launch_failed(HostId host, LaunchFailureKind kind, const std::string& error);
   void destroy(HostId host);
-  void worker_ended(HostId host, const RankEnd& end);
+  void tell_ended(HostId host, Worker* worker, const RankEnd& end);
+  void worker_ended(HostId host, const Worker* worker, const RankEnd& end);
 
   World& world_;
   LifePtr life_;
@@ -123,8 +129,13 @@ class Supervisor {
   Alarm deadline_;
   Alarm health_;
   std::map<HostId, Generation> started_;
-  std::set<HostId> pending_;  // replies that have not come
-  std::string old_state_;     // for kStaleSnapshot
+  std::map<HostId, std::uint64_t> launches_;  // how often, in this term
+  std::set<HostId> pending_;                  // replies that have not come
+  bool inventory_known_ = true;               // of the guard: only one that came back has to ask
+  std::set<HostId> ending_;                   // their ends are on their way
+  std::set<HostId> to_adopt_;
+  std::set<HostId> to_destroy_;
+  std::string old_state_;  // for kStaleSnapshot
   std::optional<Instant> last_health_turn_;
   bool stalled_ = false;
   bool leaving_ = false;

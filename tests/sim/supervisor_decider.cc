@@ -67,7 +67,7 @@ void Supervisor::on_journal(const JournalReport& report) {
 
 void Supervisor::answered(std::uint64_t ticket) {
   durable_ticket_ = std::max(durable_ticket_, ticket);
-  world_.checker->durable(term_, durable_ticket_);
+  world_.checker->durable({term_, durable_ticket_});
   release();
 }
 

@@ -1,7 +1,9 @@
 // As supervisor/worker_links.cc: what beats say becomes what the core is told, and what they lack is said again.
 
+#include <algorithm>
 #include <utility>
 
+#include "supervisor/core/fence.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
@@ -11,9 +13,11 @@ namespace monarch::sim {
 
 namespace {
 
-bool differs(const RankReport& a, const RankReport& b) {
-  return a.generation != b.generation || a.phase != b.phase || a.pid != b.pid || a.end.kind != b.end.kind ||
-         a.output_complete != b.output_complete || a.ready != b.ready;
+bool advances(const RankReport& known, const RankReport& report) {
+  if (known.generation != report.generation) return true;
+  return report.phase > known.phase || (!known.ready && report.ready) || (known.pid == 0 && report.pid != 0) ||
+         (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
+         (!known.output_complete && report.output_complete);
 }
 
 std::string user_id_of(HostId host) { return text("worker/", host.value()); }
@@ -37,9 +41,18 @@ void Supervisor::on_message(const Up& message) {
     joined(host, hello->incarnation);
   } else if (const auto* beat = std::get_if<Beat>(&message.message)) {
     on_beat(host, *beat);
-  } else {
-    (void)decide(PortsReserved{.host = host, .reserved = std::get<Reserved>(message.message)});
+  } else if (const auto& reserved = std::get<Reserved>(message.message); core_->awaits(host, reserved)) {
+    (void)decide(PortsReserved{.host = host, .reserved = reserved});
   }
+}
+
+// J3: whatever the supervisor before this one granted, it may have granted a moment ago.
+void Supervisor::expect_again(HostId host) {
+  const Supervision& supervision = core_->spec().supervision;
+  peers_[host.value()].grants_until = fence_of(now(), std::max(supervision.lease, supervision.orphan_ttl));
+  const Duration patience = supervision.lease * 2 - supervision.lost_after;
+  liveness_->expect(host, now() + std::max(patience, Duration::zero()));
+  watch_health();
 }
 
 void Supervisor::on_beat(HostId host, const Beat& beat) {
@@ -49,7 +62,15 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
     (void)decide(HostDoubted{.host = host, .heard_again = true, .silence = Duration::zero()});
   }
   for (const RankReport& report : beat.ranks) note_rank(host, report);
+  const HostState& known = core_->state().hosts[host.value()];
+  if (known.awaited && known.phase == HostPhase::kJoined) {
+    (void)decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
+  }
   const Ack ack = ack_of(host, beat);
+  if (!ack.ranks.empty()) {
+    Instant& until = peers_[host.value()].grants_until;
+    until = std::max(until, fence_of(now(), ack.lease));
+  }
   world_.checker->acks(host, ack, *core_);
   send(host, ack);
   if (!world_.mutant(Mutant::kNeverResend)) resend_lost(host, beat);
@@ -58,13 +79,15 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
 void Supervisor::note_rank(HostId host, const RankReport& report) {
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
-  if (known != peer.ranks.end() && !differs(known->second.report, report)) return;
+  if (!core_->concerns(host, report)) return;
+  if (known != peer.ranks.end() && !advances(known->second.report, report)) return;
   world_.note("rank changed", host.value(), report.rank.mesh.value(), report.rank.rank.value(),
               static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
   RankChanged change{.host = host,
                      .report = report,
                      .ended_at = liveness_->to_ours(host, report.ended_at),
                      .uncertainty = liveness_->uncertainty(host)};
+  if (report.phase == RankPhase::kWedged) change.grants_until = grants_until(host);
   peer.ranks[report.rank] = {.report = report, .ticket = decide(change)};
 }
 
@@ -73,13 +96,17 @@ Ack Supervisor::ack_of(HostId host, const Beat& beat) const {
   Ack ack{.seq = beat.seq, .lease = core_->lease_length()};
   ack.say_hello = !peer.greeted;
   for (const RankReport& report : beat.ranks) {
-    if (core_->grants(report.rank, report.generation) || world_.mutant(Mutant::kAckAnything)) {
+    const bool granted = core_->concerns(host, report) && core_->grants(report.rank, report.generation);
+    if (granted || world_.mutant(Mutant::kAckAnything)) {
       ack.ranks.push_back(report.rank);
       ack.generations.push_back(report.generation);
     }
     const auto known = peer.ranks.find(report.rank);
-    bool recorded = known != peer.ranks.end() && known->second.report.phase == RankPhase::kEnded &&
-                    known->second.report.output_complete && durable_ticket_ >= known->second.ticket;
+    bool recorded = known != peer.ranks.end() && known->second.report.generation == report.generation &&
+                    known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
+                    durable_ticket_ >= known->second.ticket;
+    // That it has ended was recorded before its successor was decided.
+    recorded = recorded || (core_->is_superseded(report) && durable_ticket_ == last_ticket_);
     if (world_.mutant(Mutant::kForgetBeforeDurable)) recorded = true;
     if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
       ack.forget.push_back(report.rank);
@@ -87,6 +114,11 @@ Ack Supervisor::ack_of(HostId host, const Beat& beat) const {
     }
   }
   return ack;
+}
+
+Instant Supervisor::grants_until(HostId host) const {
+  if (world_.mutant(Mutant::kNoLeaseWait)) return {};
+  return peers_[host.value()].grants_until;
 }
 
 void Supervisor::resend_lost(HostId host, const Beat& beat) {
@@ -136,7 +168,8 @@ void Supervisor::health_turn() {
       (void)decide(HostDoubted{.host = verdict.host, .silence = verdict.silence});
     }
     if (verdict.health == HostHealth::kSilent) {
-      (void)decide(HostSilent{.host = verdict.host, .silence = verdict.silence});
+      (void)decide(
+          HostSilent{.host = verdict.host, .silence = verdict.silence, .grants_until = grants_until(verdict.host)});
     }
   }
   watch_health();
