@@ -2,7 +2,7 @@
 
 Each case there is
 
-    $ [NAME=VALUE…] monarch ARGUMENTS…
+    $ [NAME=VALUE…] monarch ARGUMENTS… [< FILE]
     = STATUS
 
 and what was written; see goldens.py. `python3 tests/cli/command_lines_test.py --update` (with PYTHONPATH=tests/process) writes the
@@ -17,6 +17,7 @@ import time
 import goldens
 import harness
 
+POINTER = '{"v":1,"host":"node01","bundle":"' + "a" * 64 + '","monarch":"","directory":""}'
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "command_lines.txt")
 
 GOOD = """version: 1
@@ -38,6 +39,7 @@ PAIR = GOOD.replace("hosts: 2", "hosts: 3").replace("supervision:", """  reader:
     program: [echo, hello]
 supervision:""")
 SHELL = GOOD.replace("GREETING: hi", "GREETING: $(env.NOBODY_SETS_THIS) on $(self.host_name)")
+TREE = GOOD.replace("local: {hosts: 2, spares: 0}", "ssh: {hosts: [n1, n2]}") + "workspace: {path: tree, max_size: 1KiB}\n"
 BROKEN = GOOD.replace("dims:", "dimms:").replace("reallocate: {max: 0}", "hartbeat: 2s")
 
 
@@ -50,10 +52,21 @@ class CommandLines(harness.MonarchTest):
         self.write("typo.yaml", "meshes:\n  greeter:\n    evn: {}\n")
         self.write("shell.yaml", SHELL)
         self.write("empty.yaml", "")
+        self.write("tree.yaml", TREE)
+        os.mkdir(self.path("work", "tree"))
+        self.write("tree/main.py", "x" * 1500)
+        self.write("tree/data.bin", "x" * 2_000)
+        os.symlink("/etc/hosts", self.path("work", "tree", "hosts"))
         os.mkdir(self.path("work", "folder"))
         foreign = self.path("foreign")
         os.makedirs(os.path.join(foreign, "jobs"), 0o700)
         os.chmod(os.path.join(foreign, "jobs"), 0o777)
+        far = self.path("elsewhere", "jobs", "far-0001")
+        os.makedirs(far, 0o700)
+        os.chmod(self.path("elsewhere"), 0o700)
+        for name, words in (("spec.yaml", GOOD), ("spec.dir", "/"), ("elsewhere.json", POINTER)):
+            with open(os.path.join(far, name), "w", encoding="ascii") as file:
+                file.write(words)
         self.write("plain", "")
         # What a parser must not be asked to hold; see the register of errors.
         self.write("large.yaml", "version: 1\n" + "# a comment\n" * 100_000)
@@ -68,9 +81,14 @@ class CommandLines(harness.MonarchTest):
             name, _, value = words.pop(0).partition("=")
             env[name] = value
         assert words.pop(0) == "monarch", line
+        stdin = "/dev/null"
+        if words[-2:-1] == ["<"]:
+            stdin = words.pop()
+            words.pop()
         begun = time.monotonic()
-        done = self.start_program("/bin/sh", "-c", 'cd "$1"; shift; exec "$@"', "sh", self.path("work"), harness.MONARCH,
-                                  *words, env=env).finished()
+        with open(os.path.join(self.path("work"), stdin), "rb") as given:
+            done = self.start_program("/bin/sh", "-c", 'cd "$1"; shift; exec "$@"', "sh", self.path("work"), harness.MONARCH,
+                                      *words, env=env, stdin=given).finished()
         self.assertLess(time.monotonic() - begun, 10, line)
         return goldens.shown(done, self.folder)
 
@@ -84,6 +102,24 @@ class CommandLines(harness.MonarchTest):
                 self.assertEqual(self.answer(line), expected, line)
         self.assertEqual(self.jobs(), [], "a command line that is wrong made a job")
         self.assert_nothing_left()
+
+    def test_a_spec_on_standard_input_is_waited_for_to_its_end(self):
+        self.world()
+        reader, writer = os.pipe()
+        checking = self.start("validate", "-", stdin=reader)
+        os.close(reader)
+        os.write(writer, GOOD[:40].encode())
+        os.write(writer, GOOD[40:].encode())
+        os.close(writer)
+        done = checking.finished()
+        self.assertEqual((done.status, done.out), (0, "<stdin>: valid\n"), done)
+
+    def test_a_terminal_is_no_spec(self):
+        for command in (("run", "-"), ("validate", "-"), ("plan", "-f", "-")):
+            done = self.start(*command, terminal=True)
+            self.assertEqual(done.wait(), 2, done.out)
+            self.assertIn("cannot read the spec <stdin>: standard input is a terminal", done.out)
+            self.assertIn("monarch validate - < mesh.yaml", done.out)
 
     def test_a_broken_spec_is_refused_at_once(self):
         self.world()

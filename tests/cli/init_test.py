@@ -80,6 +80,27 @@ class Init(harness.MonarchTest):
         self.assertEqual(done.status, 2, done)
         self.assertIn("No such file or directory", done.err)
 
+    def test_what_the_shell_sets_is_left_to_it_and_taken_along_to_other_hosts(self):
+        self.environment["OMP_NUM_THREADS"] = "3"
+        here = self.monarch("init", "--from", "torchrun --nproc-per-node 2 t.py", "-")
+        self.assertNotIn("OMP_NUM_THREADS: 1", here.out)
+        self.assertIn("OMP_NUM_THREADS: is 3 in this shell", here.err)
+        there = self.monarch("init", "--from", "srun -w a,b torchrun --nnodes 2 --nproc-per-node 2 t.py", "-")
+        self.assertNotIn("OMP_NUM_THREADS: 1", there.out)
+        self.assertIn("    env_pass: [OMP_NUM_THREADS]\n", there.out)
+        self.assertNotIn("in this shell", there.err)
+
+    def test_ranks_are_counted_as_torchrun_counts_them(self):
+        done = self.monarch("init", "--from", "torchrun --nproc-per-node cpu t.py", "-")
+        self.assertIn(f"dims: {{slot: {os.cpu_count()}}}\n", done.out)
+        self.assertIn(f"--nproc-per-node cpu: always {os.cpu_count()}, which", done.err)
+
+    def test_ranks_are_started_again_only_where_the_line_says_so(self):
+        for line, limit in (("torchrun t.py", 0), ("torchrun --max-restarts 3 t.py", 3), ("mpirun -np 2 a.out", 0),
+                            ("srun -n 2 a.out", 0)):
+            done = self.monarch("init", "--from", line, "-")
+            self.assertIn(f"\nsupervision:\n  restart: {{max: {limit}}}\n", done.out, done)
+
     def test_a_refused_line_writes_nothing(self):
         path = self.path("work", "t.yaml")
         done = self.monarch("init", "--from", "torchrun --nonsense t.py", path)

@@ -111,7 +111,9 @@ class Removal(jobs.JobTest):
         self.assertEqual((refused.status, refused.out), (2, ""), refused)
         self.assertIn(f"{job} is live: its guard, pid {guard.pid}, starts its supervisor again", refused.err)
         self.kill(guard, signal.SIGCONT)
-        self.assertEqual(self.monarch("wait", job).status, 70)
+        harness.wait_for(lambda: self.processes_of("supervisor"), "the supervisor of the next term")
+        harness.wait_for(lambda: self.monarch("stop", job).status == 0, "its answer to a stop")
+        self.assertEqual(self.monarch("wait", job).status, 143)
 
     def test_links_and_mounts_are_not_followed(self):
         job = self.ended()

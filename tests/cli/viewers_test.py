@@ -1,6 +1,7 @@
 """Commands that look at a real job: while it runs, after it, with its supervisor gone, and with a reader that is slow or leaves."""
 
 import hashlib
+import socket
 import subprocess
 
 import harness
@@ -69,9 +70,24 @@ class Viewers(jobs.JobTest):
         self.assertIn("job.running", self.assert_looks(job, "abandoned"))
         table = self.monarch("status", job)
         self.assertIn("no supervisor answers", table.out)
+        self.assertIn(f"{job} is abandoned: its supervisor ended without a verdict", table.err)
         waiting = self.start("wait", job)
         self.assertEqual(waiting.wait(), 70)
         self.assertIn("has answered for 15s", waiting.err)
+        self.kill_everything()
+
+    def test_who_starts_another_job_of_an_abandoned_ones_spec_is_told_how_to_go_on_with_it(self):
+        spec = self.job(TICKS + jobs.FOREVER)
+        job = self.monarch("up", spec).out.strip()
+        self.wait_for_marks("there", 4)
+        self.kill(self.process("guard"))
+        self.kill(self.process("supervisor"))
+        harness.wait_for(lambda: not self.processes_of("supervisor"), "the end of the supervisor")
+        another = self.monarch("up", spec)
+        self.assertEqual(another.status, 0, another)
+        self.assertIn(f"job {job} of the same spec has lost its supervisor: `monarch up --resume {job}` goes on with it",
+                      another.err)
+        self.assertNotEqual(another.out.strip(), job)
         self.kill_everything()
 
     def test_ctrl_c_detaches_a_watcher_and_the_job_goes_on(self):
@@ -140,6 +156,27 @@ class Viewers(jobs.JobTest):
         self.assertIn("│ some words", done.err)
         self.assertEqual(self.verdict()["exit_code"], 70)
         self.assertEqual(self.monarch("ps").out, "")
+        self.assert_nothing_left()
+
+    def test_what_a_spec_names_and_cannot_be_used_is_no_failure_of_monarch(self):
+        spec = self.job("true", hosts=1, slots=1, launch={"ssh": {"hosts": ["h1"], "config": "nonesuch"}})
+        done = self.monarch("run", spec)
+        self.assertEqual(done.status, 2, done)
+        self.assertRegex(done.err, r"error\[E0911\]: launch.ssh.config: reading \S*/nonesuch: No such file or directory")
+        with socket.socket() as taken, socket.socket() as beside:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+            other = port + 1 if port % 2 == 0 else port - 1
+            try:
+                beside.bind(("127.0.0.1", other))
+                beside.listen()
+            except OSError:
+                pass  # somebody has it already: taken all the same
+            taken.listen()
+            ports = f"{min(port, other)}-{max(port, other)}"
+            done = self.monarch("run", self.job("true", hosts=1, slots=1, control={"ports": ports}))
+        self.assertEqual(done.status, 69, done)
+        self.assertRegex(done.err, r"error\[E0909\]: control.ports: every port of \S+ is taken")
         self.assert_nothing_left()
 
 

@@ -132,6 +132,8 @@ TEST(Announcer, OnATerminalSaysWhatMattersAndKeepsProgress) {
   EXPECT_EQ(announcer.on_event(event("host.ready", "v1: worker is connected", Severity::kInfo, "v1")), "");
   EXPECT_EQ(announcer.progress(Duration::seconds(3)), " starting  hosts 1/2  waiting for v2 (3s)");
   EXPECT_EQ(announcer.on_event(event("host.lost", "v2: gone", Severity::kError, "v2")), "22:13:20 ✗ v2: gone\n");
+  EXPECT_EQ(announcer.progress(Duration::seconds(4)).rfind(" starting  hosts 1/2  waiting for the ranks of ", 0), 0U)
+      << "nobody waits for v2, and it is wanted all the same";
   EXPECT_EQ(announcer.on_event(event("job.running", "hello-0001: every mesh is ready")),
             "22:13:20 ✓ hello-0001: every mesh is ready\n");
   EXPECT_EQ(announcer.progress(Duration::seconds(9)), "");
@@ -188,7 +190,7 @@ TEST(ResultText, HasALineForEachHostThatDidNotStartAndACommandForEachKindOfFailu
   verdict.exit_code = 69;
   verdict.cause.kind = CauseKind::kStart;
   verdict.cause.host = "n1";
-  verdict.cause.summary = "2 hosts did not start (n1, n22); n1: timeout (connect, after 10s): no answer";
+  verdict.cause.summary = "2 hosts did not start: n1 (timeout), n22 (refused)";
   verdict.cause.rule = "host does not start: a spare or a cold host; none is left: fail";
   const auto refused = [](std::string host) {
     return HostFailure{.host = std::move(host),
@@ -209,7 +211,7 @@ TEST(ResultText, HasALineForEachHostThatDidNotStartAndACommandForEachKindOfFailu
   verdict.failed_hosts_untold = 4;
   EXPECT_EQ(result_text(verdict, {.job_id = "a-0001", .log_directory = "/l", .spec = ""}),
             " result     failed (exit 69)   \n"
-            " root cause 2 hosts did not start (n1, n22); n1: timeout (connect, after 10s): no answer\n"
+            " root cause 2 hosts did not start: n1 (timeout), n22 (refused)\n"
             " rule       host does not start: a spare or a cold host; none is left: fail\n"
             " hosts      7 have failed to start:\n"
             "   │ HOST  WHAT     WHILE    AFTER  SAYS\n"
@@ -305,6 +307,46 @@ TEST(StatusText, ShowsWhatRanksSayWhereAnyDoes) {
             "\n  HOST  PHASE  ROLE  KEEPER  DAEMON STARTS  SILENT  ROUND TRIP\n");
   speaks = {.rank = 0, .phase = "running", .host = "v1", .generation = 1, .pid = 5, .ready = true};
   EXPECT_NE(status_text(status, false).find("GENERATION  READY  END"), std::string::npos) << "they differ";
+}
+
+TEST(StatusText, NamesGangsThatWereStartedAgainAndHostsThatAreNotUsed) {
+  JobStatus status;
+  status.meshes.push_back({.name = "m",
+                           .phase = "running",
+                           .gangs = {{.phase = "running", .generation = 1},
+                                     {.phase = "restarting", .generation = 3, .restarts = 3, .failures = 2}},
+                           .restart = {.max = 4, .window_milliseconds = 600'000}});
+  status.hosts.push_back({.name = "v1", .phase = "ready", .role = "rank"});
+  status.hosts.push_back({.name = "v2",
+                          .phase = "ready",
+                          .role = "rank",
+                          .standing = "drained",
+                          .standing_because = "drained, asked by monarch drain, pid 7"});
+  status.hosts.push_back({.name = "v3", .phase = "ended", .role = "spare", .returns_milliseconds = 29'001});
+  status.hosts.push_back({.name = "v4", .phase = "ready", .role = "spare", .standing = "quarantined"});
+  status.hosts.push_back({.name = "v5", .phase = "suspect", .role = "rank", .held_milliseconds = 4'000});
+  const std::string shown = status_text(status, false);
+  EXPECT_NE(shown.find("\n  gang 1 (restarting) was started again 3 times; 2 of 4 in 10m spent\n"), std::string::npos)
+      << shown;
+  EXPECT_EQ(shown.find("gang 0"), std::string::npos);
+  for (const char* note : {"NOTE\n", "v1    ready    rank   -       -              -       -           -\n",
+                           "  drained, asked by monarch drain, pid 7\n", "  may be launched again in 30s\n",
+                           "  quarantined\n", "  silent with many others: not given up within 4s\n"}) {
+    EXPECT_NE(shown.find(note), std::string::npos) << note << "\n" << shown;
+  }
+  status.meshes[0].restart.max.reset();
+  EXPECT_NE(status_text(status, false).find("again 3 times; 2, unlimited, in 10m spent\n"), std::string::npos);
+}
+
+TEST(StatusText, NamesTheNewestCheckpointOfAMeshsGangs) {
+  JobStatus status;
+  status.meshes.push_back(
+      {.name = "m", .phase = "running", .committed = {{.gang = 0, .step = 1'200, .generation = 2}}});
+  EXPECT_NE(status_text(status, false).find("\n  committed step 1200 (generation 2)\n"), std::string::npos);
+  status.meshes[0].committed.push_back({.gang = 1, .step = 900, .generation = 1});
+  EXPECT_NE(status_text(status, false)
+                .find("\n  committed gang 0 step 1200 (generation 2), gang 1 step 900 (generation 1)\n"),
+            std::string::npos);
 }
 
 }  // namespace monarch

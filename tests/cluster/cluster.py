@@ -24,8 +24,11 @@ import leftovers
 import world
 from host import HOME
 
-# What a host may keep of a job: the worker for the next one, and logs.
-KEPT = (HOME + "/.cache/monarch/worker/", HOME + "/.local/state/monarch/hosts/")
+# What a host may keep of a job: the worker and files of its workspace for the next one, and logs; the first one, if the supervisor was
+# there, monarch and what is known of the job.
+KEPT = (HOME + "/.cache/monarch/worker/", HOME + "/.cache/monarch/blobs/", HOME + "/.local/state/monarch/hosts/",
+        HOME + "/.cache/monarch/bundle/", HOME + "/.local/state/monarch/jobs/")
+ENDED = ("/workspace", "/.cache/monarch/blobs/put.")  # within those: the tree of a job, and what was on its way
 # Where nothing of a job may stay, and what is there without one.
 WATCHED, BELONGS = ("/tmp", "/run", "/dev/shm", "/var/tmp", HOME), ("/run/sshd.pid", HOME + "/.ssh/", HOME + "/.bashrc")
 
@@ -160,7 +163,7 @@ class ClusterTest(jobs.JobTest):
                 for name in names:
                     path = f"{inside}/{name}"
                     mark = top == "/tmp" and name.rpartition(".")[2].isdigit()
-                    if not mark and not path.startswith(KEPT + BELONGS):
+                    if any(part in path for part in ENDED) or not mark and not path.startswith(KEPT + BELONGS):
                         yield path
 
 

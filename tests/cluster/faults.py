@@ -95,3 +95,57 @@ def block_call_back(world, host):
 
 def refuse_call_back(world, host):
     world.link(host.name, "login", syn="reset")
+
+
+def little_disk(worker):
+    """Options of a host whose home has room for that worker, and for little else."""
+    return Options(home_bytes=os.path.getsize(worker) + (4 << 20))
+
+
+def low_limit(host, files=256):
+    """Its logins may have few open files."""
+    host.write(HOME + "/.bashrc", f"ulimit -n {files}\n")
+
+
+def rdma_port_down(host):
+    """It has a device of a kind that nothing can be sent through."""
+    host.run("mount", "-t", "tmpfs", "tmpfs", "/sys/class")
+    for name, text in (("state", "1: DOWN"), ("link_layer", "InfiniBand"), ("rate", "400 Gb/sec (4X NDR)")):
+        folder = "/sys/class/infiniband/mlx5_0/ports/1"
+        os.makedirs(host.path(folder), exist_ok=True)
+        host.write(f"{folder}/{name}", text + "\n")
+
+
+def small_shared_memory(host, size="64m"):
+    host.run("mount", "-o", f"remount,size={size}", "/dev/shm")
+
+
+def orphan(host, uuid="0123456789abcdef0123456789abcdef"):
+    """A rank of an earlier job, whose worker is not there any more."""
+    return host.start("env", f"MONARCH_JOB_UUID={uuid}", "MONARCH_HOST=" + host.name, "sleep", "1000")
+
+
+def read_only(host, path):
+    host.run("mount", "-o", "remount,bind,ro", path)
+
+
+def other_storage(host, path):
+    """What the other hosts share is a folder of its own there."""
+    host.run("mount", "-t", "tmpfs", "tmpfs", path)
+
+
+def wrong_clock(host, worker, seconds=3600):
+    """What the worker says of the time is wrong by that much. WARNING: CLOCK_REALTIME has no namespace (time_namespaces(7)), so it is
+    what is told that is changed: every number that is a time of these days, as msgpack writes one."""
+    host.write("/usr/local/bin/monarch-worker", f"""#!/usr/bin/python3 -B
+import os, re, struct, subprocess, sys, time
+if sys.argv[1:] != ["check"]:
+    os.execv("{worker}", ["{worker}", *sys.argv[1:]])
+def moved(match):
+    number, = struct.unpack(">Q", match[0][1:])
+    return match[0][:1] + struct.pack(">Q", number + {seconds} * 10**9) if abs(number - time.time_ns()) < 10**12 else match[0]
+check = subprocess.Popen(["{worker}", "check"], stdout=subprocess.PIPE)
+while piece := os.read(check.stdout.fileno(), 1 << 20):
+    os.write(1, re.sub(rb"[\\xcf\\xd3].{{8}}", moved, piece, flags=re.S))
+sys.exit(check.wait())
+""", 0o755)

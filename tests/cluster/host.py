@@ -27,6 +27,7 @@ class Options:
     home_bytes: int = 0    # size of /root; 0: what the machine has
     mtu: int = 1500
     known: bool = True     # whether login's known_hosts has its key
+    shared: tuple = ()     # folders of the machine that it has too, at the same path
 
 
 class Host:
@@ -35,6 +36,8 @@ class Host:
     def __init__(self, world, name, number, options):
         self._world, self.name, self.options = world, name, options
         self.address = "10.77.0.1" if number == 0 else f"10.77.{1 + (number - 1) // 250}.{1 + (number - 1) % 250}"
+        if world.ipv6:
+            self.address = f"fd77::{number + 1:x}"
         self.mac = f"02:77:00:00:{number >> 8:02x}:{number & 255:02x}"
         self.cgroup = os.path.join(world.cgroup, name) if world.cgroup else None
         self.pid = None     # of its init, as this process sees it
@@ -134,7 +137,7 @@ class Host:
         there = os.open(f"/proc/{self.pid}/ns/net", os.O_RDONLY)
         try:
             linux.setns(there, linux.CLONE_NEWNET)
-            made = socket.socket(socket.AF_INET, kind)
+            made = socket.socket(socket.AF_INET6 if self._world.ipv6 else socket.AF_INET, kind)
             made.settimeout(DEADLINE_S)
             return made
         finally:

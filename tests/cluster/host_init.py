@@ -62,7 +62,6 @@ def start(host, place, channel):
 
 def _run(host, place, channel):
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         os.environ.clear()
         os.environ.update(ENVIRONMENT)
         os.umask(0o022)
@@ -81,21 +80,25 @@ def _run(host, place, channel):
     nowhere = os.open("/dev/null", os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
+    # Not before sshd is there, which would inherit it: that of Debian 11 would never hear of the end of what it runs.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     while True:
-        signal.sigwait({signal.SIGCHLD})
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             pass
+        signal.sigwait({signal.SIGCHLD})
 
 
 def _network(host):
-    _write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1")
+    six = ":" in host["address"]
+    for which in ("all", "lo"):
+        _write(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6", "0" if six else "1")
     tap = linux.open_tap("eth0")
     commands = f"""link set lo up
 link set eth0 address {host['mac']} txqueuelen 5000 mtu {host['mtu']}
-addr add {host['address']}/16 dev eth0
+addr add {host['address']}{'/64' if six else '/16'} dev eth0{' nodad' if six else ''}
 link set eth0 up
 """
     subprocess.run(["ip", "-batch", "-"], input=commands.encode(), check=True, timeout=30)

@@ -39,7 +39,9 @@ class Hosts(bed.BedTest):
 
     def test_power_loss_is_silence_and_leaves_no_process(self):
         w = self.world(1)
-        left = w["h1"].start("sleep", "1000")
+        left = w["h1"].start("sh", "-c", "echo here; exec sleep 1000", stdout=-1)
+        self.assertEqual(left.stdout.readline(), b"here\n")     # not on its way into the host any more
+        left.stdout.close()
         talk = self.greeting(w.login, w["h1"])
         marks = os.readlink(f"/proc/{w['h1'].pid}/ns/pid")
         w["h1"].power_off()

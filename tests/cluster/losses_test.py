@@ -1,6 +1,7 @@
 """What befalls hosts and supervisor while a job runs over SSH: it fails fast, names who it was, and leaves nothing where we reach."""
 
 import re
+import time
 
 import cluster
 import harness
@@ -8,10 +9,10 @@ import jobs
 from host import wait_for
 
 RUNNING = "mark up; " + jobs.FOREVER
-# A host that hears nothing freezes its ranks after the lease of 6 s and kills them after this; its worker stays once as long, for a
-# supervisor that comes back to hear of their end, and leaves.
-ORPHAN_TTL_S = 4
-ALONE_S = 6 + 2 * ORPHAN_TTL_S + 20
+# A host that hears nothing has killed its ranks after the longer of these, and nothing of ours is left on it after both. The time to
+# live is such that a worker which waited it twice would be late.
+LEASE_S, ORPHAN_TTL_S = 6, 12
+ALONE_S = LEASE_S + ORPHAN_TTL_S + 3
 
 
 class Losses(cluster.ClusterTest):
@@ -29,11 +30,11 @@ class Losses(cluster.ClusterTest):
         self.assertRegex(verdict["cause"]["summary"], re.compile(r"lost|silent"), verdict)
         return finished
 
-    def wait_for_the_end_on(self, *names):
-        """Of everything on hosts that nobody reaches."""
+    def wait_for_the_end_on(self, since, *names):
+        """Of everything on hosts that nobody has reached since then."""
         def there():
             return [str(process) for host, process in self.on_hosts() if host.name in names]
-        wait_for(lambda: not there(), lambda: "the end of " + "\n".join(there()), ALONE_S)
+        wait_for(lambda: not there(), lambda: "the end of " + "\n".join(there()), since + ALONE_S - time.monotonic())
 
     def assert_failed(self, finished):
         self.assertNotIn(finished.status, (0, None), finished)
@@ -50,9 +51,10 @@ class Losses(cluster.ClusterTest):
     def test_a_pulled_cable_and_the_host_cleans_up_by_itself(self):
         run = self.running()
         self.w["h2"].unplug()
+        cut = time.monotonic()
         self.assert_lost(run, "h2")
         # The lease ends what runs there; nobody reaches it to tell it.
-        self.wait_for_the_end_on("h2")
+        self.wait_for_the_end_on(cut, "h2")
         self.w["h2"].plug()
         self.assert_nothing_left(30)
 
@@ -64,6 +66,16 @@ class Losses(cluster.ClusterTest):
         self.assert_lost(run, "h2")
         self.w["h2"].thaw()
         self.assert_nothing_left(ALONE_S)
+
+    def test_a_killed_keeper_takes_its_ranks_with_it(self):
+        run = self.running(2)
+        keeper, = self.processes_of("keeper", "h2")
+        self.kill(keeper)
+        finished = run.finished(60)
+        verdict = self.assert_failed(finished)
+        self.assertEqual((finished.status, verdict["cause"]["host"]), (92, "h2"), verdict)
+        self.assertIn("its keeper was killed, and its ranks with it", verdict["cause"]["summary"])
+        self.assert_nothing_left()
 
     def test_a_restart_of_sshd_is_nobodys_business(self):
         run = self.running(2)
@@ -91,7 +103,7 @@ class Losses(cluster.ClusterTest):
         job, = self.jobs()
         for role in ("guard", "supervisor"):
             self.kill(self.process(role))
-        self.wait_for_the_end_on("h1", "h2")
+        self.wait_for_the_end_on(time.monotonic(), "h1", "h2")
         self.assertEqual(run.wait(60), 70, run)
         # What a supervisor alone can remove, on login: the key and its socket.
         self.assertEqual([left for left in self.leftovers() if not re.search(rf"{job}(\.sock|/key)$", left)], [])

@@ -37,6 +37,16 @@ class Meshes(cluster.ClusterTest):
         self.assertIn("went wrong", done.err)
         self.assert_nothing_left()
 
+    def test_who_removes_a_job_is_told_where_logs_stay(self):
+        self.world(2)
+        done = self.monarch("run", self.ssh_job("true"), timeout=60)
+        self.assert_result(done, 0, "succeeded")
+        job, = self.jobs()
+        removed = self.monarch("rm", job)
+        self.assertEqual(removed.status, 0, removed)
+        self.assertRegex(removed.err, rf"logs of {job} stay on h1, h2, in ~/.local/state/monarch/hosts/{job}\b")
+        self.assertTrue(os.path.isdir(self.w["h1"].path(f"{HOME}/.local/state/monarch/hosts/{job}")))
+
     def test_logs_are_read_where_the_job_was_started(self):
         w = self.world(2)
         done = self.monarch("run", self.ssh_job("echo out of $MONARCH_RANK; echo err of $MONARCH_RANK >&2"), timeout=60)

@@ -52,6 +52,43 @@ class SickHosts(cluster.ClusterTest):
         self.assertEqual(set(self.hosts_of_marks("up").values()), {"h9", "h10"})
         self.assert_nothing_left()
 
+    def test_a_spare_takes_the_place_of_a_host_that_lacks_a_port(self):
+        w = self.world(3)
+        with w["h1"].socket() as taken:
+            taken.bind(("0.0.0.0", 18080))
+            taken.listen()
+            spec = self.ssh_job("mark up", hosts=2, slots=1, mesh={"ports": {"http": 18080}}, ssh={"spares": 1})
+            done = self.monarch("run", spec, timeout=60)
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(set(self.hosts_of_marks("up").values()), {"h2", "h3"})
+        self.assert_kinds(self.verdict(), {"h1": "lacks resources"})
+        self.assert_nothing_left()
+
+    def test_every_host_that_lacks_cores_is_named_whoever_is_first(self):
+        """What the spec asks for is on no host, and one more does not even start."""
+        w = self.world(4)
+        faults.refuse(w["h2"])
+        done = self.monarch("run", self.ssh_job("mark up", hosts=4, slots=1, mesh={"resources": {"cpus": 4000}}, ssh=QUICK), timeout=60)
+        verdict = self.assert_result(done, 69, "failed")
+        kinds = {"h1": "lacks resources", "h2": "refused", "h3": "lacks resources", "h4": "lacks resources"}
+        self.assert_kinds(verdict, kinds)
+        self.assert_told(done, kinds)
+        self.assertEqual(self.marks("up"), [])
+        self.assert_nothing_left()
+
+    def test_every_host_that_lacks_a_port_is_named(self):
+        w = self.world(3)
+        with w["h1"].socket() as first, w["h3"].socket() as third:
+            for taken in (first, third):
+                taken.bind(("0.0.0.0", 18080))
+                taken.listen()
+            spec = self.ssh_job("mark up", hosts=3, slots=1, mesh={"ports": {"http": 18080}})
+            done = self.monarch("run", spec, timeout=60)
+        verdict = self.assert_result(done, 69, "failed")
+        self.assert_kinds(verdict, {"h1": "lacks resources", "h3": "lacks resources"})
+        self.assertEqual(self.marks("up"), [])
+        self.assert_nothing_left()
+
     def test_refused_host_keys_alone_are_a_status_of_their_own(self):
         w = self.world(3, options={"h2": faults.unknown_key()})
         faults.change_key(w["h1"])
@@ -72,7 +109,7 @@ class SickHosts(cluster.ClusterTest):
 
     def test_other_ways_not_to_start(self):
         ways = {"h1": ("refused", faults.refuse), "h2": ("not let in", faults.refuse_login), "h3": ("timeout", faults.hung_sshd),
-                "h4": ("not executable", faults.no_exec), "h5": ("disk full", faults.read_only_home)}
+                "h4": ("not executable", faults.no_exec), "h5": ("not writable", faults.read_only_home)}
         w = self.world(5)
         for name, (_, plant) in ways.items():
             plant(w[name])

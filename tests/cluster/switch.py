@@ -10,6 +10,7 @@ import random
 import frames
 
 QUEUE_LIMIT = 20_000  # frames under way; more are dropped and counted
+QUEUED_S = 0.2        # of a rule's bandwidth, that may wait; more is dropped and counted
 
 
 @dataclasses.dataclass
@@ -22,9 +23,11 @@ class Rule:
     corrupt: float = 0.0       # probability of a flipped bit in a TCP payload, under a right checksum
     delay: float = 0.0         # seconds
     jitter: float = 0.0        # seconds, evenly to either side of the delay; frames overtake one another
+    bandwidth: float = 0.0     # bytes of frames a second, one after the other; 0: no limit
     largest: int = 0           # bytes of an IP packet that passes; larger ones vanish without a word; 0: all pass
     syn: str = "pass"          # new connections: pass | drop | reset
     reset: bool = False        # connections that are there when this is set are reset at their next segment
+    forget: bool = False       # connections that are there when this is set vanish: nothing of them passes, nobody is told
 
 
 PLAIN = Rule()
@@ -34,9 +37,10 @@ class Switch:
     def __init__(self, seed):
         self._random = random.Random(seed)
         self._rules = {}    # (source, target) -> Rule
-        self._spared = {}   # (source, target) -> flows that a `reset` does not mean: newer than it, or reset already
+        self._spared = {}   # (source, target) -> flows that `reset` and `forget` do not mean: newer than it, or reset already
+        self._free_at = {}  # (source, target) -> when what has to go before has gone, under a bandwidth
         self._places = {}   # MAC -> port
-        self._ports = set()
+        self._ports, self._now = set(), 0.0
         self.counters = {}
 
     def plug(self, port):
@@ -50,15 +54,16 @@ class Switch:
         """Changes fields of the rule from source to target; without fields, nothing happens to frames any more."""
         rule = dataclasses.replace(self._rules.get((source, target), PLAIN), **fields) if fields else PLAIN
         self._rules[(source, target)] = rule
-        if fields.get("reset") or not rule.reset:
+        if fields.get("reset") or fields.get("forget") or not (rule.reset or rule.forget):
             self._spared[(source, target)] = set()
 
     def deliverable(self, source, target):
         """Whether a frame that was under way may still arrive."""
         return source in self._ports and target in self._ports
 
-    def frame(self, source, data):
-        """What becomes of a frame: [(delay in seconds, from port, to port, bytes)]."""
+    def frame(self, source, data, now=0.0):
+        """What becomes of a frame that comes now: [(delay in seconds, from port, to port, bytes)]."""
+        self._now = now
         if source not in self._ports or len(data) < 14:
             return self._count("unplugged")
         if not data[6] & 1:
@@ -85,7 +90,7 @@ class Switch:
 
     def _answered(self, rule, source, target, data):
         """What the switch makes of a segment in its target's place, or None."""
-        if rule.syn == "pass" and not rule.reset:
+        if rule.syn == "pass" and not rule.reset and not rule.forget:
             return None
         segment = frames.segment(data)
         if segment is None:
@@ -99,6 +104,8 @@ class Switch:
         if opening:
             self._spare(source, target, segment.flow)
         spared = segment.flow in self._spared[(source, target)]
+        if rule.forget and not spared:
+            return self._count("forgotten")
         if not rule.reset or spared or not segment.flags & frames.ACK or segment.flags & frames.RST:
             return None
         self._spare(source, target, segment.flow)
@@ -117,10 +124,17 @@ class Switch:
         if rule.corrupt and draw() < rule.corrupt:
             data = frames.corrupted(data, self._random.getrandbits(20))
             self._count("corrupted")
-        ways = [(self._delay(rule), source, target, data)]
+        waits = 0.0
+        if rule.bandwidth:
+            waits = max(0.0, self._free_at.get((source, target), 0.0) - self._now)
+            if waits > QUEUED_S:
+                return self._count("queue_full")
+            waits += len(data) / rule.bandwidth
+            self._free_at[(source, target)] = self._now + waits
+        ways = [(waits + self._delay(rule), source, target, data)]
         if rule.duplicate and draw() < rule.duplicate:
             self._count("duplicated")
-            ways.append((self._delay(rule), source, target, data))
+            ways.append((waits + self._delay(rule), source, target, data))
         return ways
 
     def _delay(self, rule):

@@ -80,6 +80,28 @@ class Switching(unittest.TestCase):
         self.assertEqual(self.switch.frame("a", opening)[0][3], opening)
         self.assertEqual(self.switch.frame("b", answer)[0][3], answer)
 
+    def test_a_forgotten_connection_is_silent_in_both_directions_and_a_new_one_is_not(self):
+        self.switch.frame("a", tcp())
+        for way in (("a", "b"), ("b", "a")):
+            self.switch.set_rule(*way, forget=True)
+        self.assertEqual(self.switch.frame("a", tcp(payload=b"word")), [])
+        self.assertEqual(self.switch.frame("b", tcp(backwards=True)), [])
+        opening = tcp(flags=frames.SYN, port=5001)
+        answer = tcp(flags=frames.SYN | frames.ACK, port=5001, backwards=True)
+        self.assertEqual(self.switch.frame("a", opening)[0][3], opening)
+        self.assertEqual(self.switch.frame("b", answer)[0][3], answer)
+        self.assertEqual(self.switch.frame("a", tcp(port=5001))[0][3], tcp(port=5001))
+
+    def test_a_bandwidth_sends_frames_one_after_the_other_and_drops_what_would_wait_for_long(self):
+        frame = tcp(payload=b"x" * 946)  # 1,000 bytes
+        self.switch.frame("a", frame)
+        self.switch.set_rule("a", "b", bandwidth=100_000)
+        delays = [round(way[0], 6) for _ in range(22) for way in self.switch.frame("a", frame, now=5.0)]
+        self.assertEqual(delays, [round(0.01 * n, 6) for n in range(1, 22)])
+        self.assertEqual(self.switch.counters["queue_full"], 1)
+        self.assertEqual(round(self.switch.frame("a", frame, now=6.0)[0][0], 6), 0.01)
+        self.assertEqual(self.switch.frame("b", tcp(backwards=True), now=5.0)[0][0], 0.0)
+
     def test_a_refusal_acknowledges_the_syn(self):
         self.switch.set_rule("a", "b", syn="reset")
         (_, source, target, frame), = self.switch.frame("a", tcp(flags=frames.SYN))

@@ -70,10 +70,12 @@ def cgroup_parent():
 
 
 class World:
-    """See the top of this file. `options` maps names of hosts to what differs there; `shared` are folders that login has too."""
+    """See the top of this file. `options` maps names of hosts to what differs there; `shared` are folders that login has too.
 
-    def __init__(self, hosts=2, seed=1, options=None, shared=()):
-        self.seed, self._shared = seed, list(shared)
+    With `ipv6` hosts have addresses of IPv6 alone, fd77::1 (login), fd77::2 and so on; the switch's rules but `cut` are for IPv4."""
+
+    def __init__(self, hosts=2, seed=1, options=None, shared=(), ipv6=False):
+        self.seed, self._shared, self.ipv6 = seed, list(shared), ipv6
         self.folder = tempfile.mkdtemp(prefix="mw-", dir="/tmp")
         parent = cgroup_parent()
         self.cgroup = os.path.join(parent, os.path.basename(self.folder)) if parent else None
@@ -183,7 +185,7 @@ class World:
                 "hosts_file": "127.0.0.1 localhost\n" + names, "ssh_files": ssh_files, "host_key": self._keys[host.name][0],
                 "public_key": self._keys[host.name][1],
                 "read_only": [ROOT, BUILD] if login else [ROOT], "hidden": [] if login else [BUILD],
-                "shared": self._shared if login else [], **dataclasses.asdict(host.options)}
+                **dataclasses.asdict(host.options), "shared": [*host.options.shared, *(self._shared if login else [])]}
 
     def known_hosts(self):
         return "".join(f"{host.name},{host.address} {self.public_key(host.name)}\n" for host in self.hosts if host.options.known)

@@ -187,7 +187,7 @@ class WorldInit:
                 data = os.read(port.tap, _FRAME)
             except OSError:
                 return  # none left; or the interface is gone, and _ended will be called
-            for delay, source, target, frame in self._switch.frame(port.name, data):
+            for delay, source, target, frame in self._switch.frame(port.name, data, time.monotonic()):
                 if delay == 0.0:
                     self._write(target, frame)
                 elif len(self._under_way) < switch.QUEUE_LIMIT:

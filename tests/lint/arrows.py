@@ -9,9 +9,12 @@ LOW = ["transport/base/", "transport/loop/", "transport/wire/"]
 
 # The longest prefix that matches a file decides; an entry that ends in a slash is a folder. A folder knows itself.
 ARROWS = {
-    "cli/": ["cli/", "supervisor/client/", "supervisor/spec/", "supervisor/core/", "supervisor/journal/journal_reader.h", *TRANSPORT],
+    "cli/": ["cli/", "supervisor/client/", "supervisor/spec/", "supervisor/core/", "supervisor/journal/journal_reader.h",
+             "supervisor/workspace/scan.h", *TRANSPORT],
     "cli/cmd_supervise.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd_doctor.cc": ["cli/", "supervisor/", *TRANSPORT],
+    "cli/elsewhere.cc": ["cli/", "supervisor/", *TRANSPORT],
+    "cli/cmd_launch_for.cc": ["cli/", "supervisor/", *TRANSPORT],
     "supervisor/": ["supervisor/", *TRANSPORT],
     "supervisor/core/": ["supervisor/core/", "transport/base/"],
     "worker/main.cc": ["worker/keeper/", "worker/daemon/", "worker/core/", *TRANSPORT],

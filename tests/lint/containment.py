@@ -12,7 +12,7 @@ LIBRARIES = [
     (r"CLI/.*|CLI11\.hpp", r"cli/[^/]+\.cc", "cli"),
     (r"(spdlog|fmt)/.*", r"transport/base/log\.cc", "transport/base/log.cc"),
     (r"nlohmann/.*", r"(.*/)?json\.cc", "one json.cc"),
-    (r"libssh/.*", r"supervisor/launch/ssh/(authenticate|known_hosts|libssh|libssh_key|raw_session|ssh_channel)\.cc",
+    (r"libssh/.*", r"supervisor/launch/ssh/(authenticate|known_hosts|libssh|libssh_key|raw_session|ssh_channel|ssh_listener)\.cc",
      "few files of supervisor/launch/ssh"),
     (r"(infiniband|rdma)/.*|cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
     (r"(gtest|gmock)/.*", r"tests/.*", "tests"),

@@ -42,14 +42,18 @@ class Shells(jobs.JobTest):
         strace = "/usr/bin/strace"
         if not os.path.exists(strace):
             self.skipTest(f"{strace} is not installed")
+        # WARNING: LeakSanitizer stops a world that is traced already, and ends with an error (LLVM 14).
+        unchecked = {"ASAN_OPTIONS": ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))}
         return self.start_program(strace, "-f", "-qq", "-v", "-s", "200", "-e", "trace=execve,execveat", "-e", "signal=none",
-                                  "-o", self.path("work", "trace"), harness.MONARCH, *arguments)
+                                  "-o", self.path("work", "trace"), harness.MONARCH, *arguments, env=unchecked)
 
     def names(self):
         """How often each program was executed, by the name of its file, or by its first argument for /proc/self/exe."""
         count = collections.Counter()
         for path, vector in self.executed("trace"):
             name = os.path.basename(path)
+            if harness.SANITIZED and name.startswith("llvm-symbolizer"):
+                continue  # the sanitizer's own: it names frames to hold them against its suppressions
             count["daemon" if path == "/proc/self/exe" and '"daemon"' in vector else name] += 1
         return count
 

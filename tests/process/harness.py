@@ -57,6 +57,7 @@ WORKER = os.path.join(BUILD, "worker/monarch-worker")
 
 DEADLINE_S = 30.0  # of a wait that names none
 LOOK_S = 0.01      # between two looks
+ENDING_S = 2.0     # for what is about to end: a command returns moments before its supervisor and guard have ended
 
 
 def wait_for(predicate, what, timeout=DEADLINE_S):
@@ -181,6 +182,8 @@ class Running:
         """The match. Fails at once when the command has ended without it."""
         def look():
             over = self.status is not None
+            if over and self._terminal is not None:
+                self._reader.join(1)  # what it showed last may still be on its way from the terminal
             match = re.search(pattern, self._text(index), re.MULTILINE)
             if over and not match:
                 raise AssertionError(f"ended with {self.status} and never said {pattern!r}: {self!r}")
@@ -305,7 +308,10 @@ class MonarchTest(unittest.TestCase):
         """Signals a process that find() found, never another that got its number since."""
         descriptor = os.pidfd_open(process.pid)
         try:
-            self.assertEqual(leftovers.Process(process.pid).arguments, process.arguments, "the process is another one")
+            found = leftovers.Process(process.pid).arguments
+            if not found:
+                raise ProcessLookupError(f"{process} has ended")
+            self.assertEqual(found, process.arguments, "the process is another one")
             signal.pidfd_send_signal(descriptor, number)
         finally:
             os.close(descriptor)
@@ -364,6 +370,9 @@ class MonarchTest(unittest.TestCase):
     def _end(self):
         for running in self._running:
             running.end()
+        deadline = time.monotonic() + ENDING_S
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
         killed = self.kill_everything()
         for group in leftovers.cgroups(self.folder):
             try:

@@ -27,7 +27,7 @@ class Hello(jobs.JobTest):
             r"(gang\.done greeters: gang 0 is done|job\.running .*: every mesh is ready)",
             r"job\.ended ended with exit code 0: every rank ended with exit code 0"))
         self.assert_output(done, 0, re.compile("(?s:.*)"), re.compile(
-            rf"{jobs.NOTES}monarch: job {job} from .*/hello\.yaml\n{states} result +succeeded \(exit 0\) .*\n"))
+            rf"monarch: job {job} from .*/hello\.yaml\n{states} result +succeeded \(exit 0\) .*\n"))
         self.assert_nothing_left()
 
     def test_json_types_every_line(self):

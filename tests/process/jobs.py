@@ -16,18 +16,34 @@ import harness
 MARK = "mark() { echo $$ > $1.$MONARCH_RANK.new && mv $1.$MONARCH_RANK.new $1.$MONARCH_RANK; }\n"
 FOREVER = "while :; do sleep 0.1; done\n"
 
-# What a run says of every job of this build, whatever its spec.
-NOTES = (r"monarch: supervision\.restart\.max: .*\nmonarch: supervision\.reallocate\.max: .*\n"
-         r"monarch: supervision\.hang\.action: .*\n")
+# The first failure ends the job.
+FAIL_FAST = {"restart": {"max": 0}, "reallocate": {"max": 0}}
 
 
 class JobTest(harness.MonarchTest):
     def job(self, script, hosts=2, slots=2, name="demo", mesh=None, **keys):
-        """Path of a spec with one mesh `m` of hosts × slots ranks that run `script`; `mesh` and `keys` are added."""
+        """Path of a spec with one mesh `m` of hosts × slots ranks that run `script`; `mesh` and `keys` are added.
+
+        It fails fast but for what `supervision` says; without any, by `supervision=None`, a job's own defaults act."""
         return self.program_job(["/bin/sh", "-c", MARK + script], hosts, slots, name, mesh, **keys)
+
+    def guarding(self, wrapper):
+        """A MONARCH_WORKER whose guard runs its supervisor by way of the program `wrapper`, which executes its arguments."""
+        return self.write("worker", f"""#!/bin/sh
+[ "$1" = keep ] || exec {harness.WORKER} "$@"
+for word; do
+  shift
+  set -- "$@" "$word"
+  [ "$word" != -- ] || [ -n "$seen" ] || {{ seen=yes; set -- "$@" {wrapper}; }}
+done
+exec {harness.WORKER} "$@"
+""", mode=0o755)
 
     def program_job(self, program, hosts=2, slots=2, name="demo", mesh=None, **keys):
         one = {"dims": {"host": hosts, "slot": slots}, "program": program, **(mesh or {})}
+        supervision = keys.pop("supervision", {})
+        if supervision is not None:
+            keys["supervision"] = {**FAIL_FAST, **supervision}
         return self.spec(json.dumps({"version": 1, "job": name, "meshes": {"m": one}, **keys}, indent=1), f"{name}.yaml")
 
     def planting(self, script):
@@ -63,14 +79,16 @@ class JobTest(harness.MonarchTest):
 
     def processes_of(self, role, host=None):
         if role == "supervisor":
-            return self.find("monarch", "supervise")
-        if role == "guard":
-            return self.find("monarch-worker", "keep")
-        if role == "daemon":
+            found = self.find("monarch", "supervise")
+        elif role == "guard":
+            found = self.find("monarch-worker", "keep")
+        elif role == "daemon":
             found = self.find("monarch-worker", "daemon")
         else:
             found = [p for p in self.find("monarch-worker") if p.arguments[1:2] == [b"--job"]]
-        if host is None:
+        pids = {p.pid for p in found}
+        found = [p for p in found if p.parent not in pids]  # a child looks like its parent until it has executed its program
+        if host is None or role in ("supervisor", "guard"):
             return found
         keepers = {h["name"]: h["keeper_pid"] for h in self.status()["hosts"]}
         return [p for p in found if (p.parent if role == "daemon" else p.pid) == keepers[host]]
@@ -79,6 +97,11 @@ class JobTest(harness.MonarchTest):
         done = self.monarch("status", "--json", *job)
         self.assertEqual(done.status, 0, done)
         return done.json()[0]
+
+    def count_in(self, name):
+        """The number that a rank writes to this file in work/ over and over: 0 before it does, and while it is at it."""
+        path = self.path("work", name)
+        return int(self.read(path).strip() or 0) if os.path.exists(path) else 0
 
     def log(self, name, job=None):
         return self.read(self.job_file(name, job))

@@ -42,7 +42,9 @@ class Meshes(jobs.JobTest):
         self.assert_nothing_left()
 
     def test_a_trainer_that_fails_stops_the_store_and_then_the_monitor(self):
-        done = self.monarch("run", self.two_meshes(("env: {STEPS: 3}", "env: {STEPS: $(self.host_name)}")))
+        done = self.monarch("run", self.two_meshes(
+            ("env: {STEPS: 3}", "env: {STEPS: $(self.host_name)}"),
+            ("job: two_meshes\n", "job: two_meshes\nsupervision: {restart: {max: 0}}\n")))
         self.assertEqual(done.status, 1, done)
         self.assertEqual(self.verdict()["cause"]["mesh"], "trainer")
         self.in_order(done.err, "gang.failed", "gang.stopped store", "gang.stopped monitor", "job.ended")
@@ -63,7 +65,7 @@ class Meshes(jobs.JobTest):
 
     def sidecar(self, script, **mesh):
         return self.spec(json.dumps({
-            "version": 1, "job": "beside", "start_timeout": "60s", "meshes": {
+            "version": 1, "job": "beside", "start_timeout": "60s", "supervision": jobs.FAIL_FAST, "meshes": {
                 "m": {"dims": {"slot": 1}, "program": ["/bin/sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]},
                 "s": {"dims": {"slot": 1}, "sidecar": True, "hosts": {"like": "m"},
                       "program": ["/bin/sh", "-c", script], **mesh}}}), "beside.yaml")

@@ -33,8 +33,21 @@ class Overlays(jobs.JobTest):
         self.assertEqual(self.monarch("plan", beside).out, self.monarch("plan", base, "-f", over).out)
         self.assert_nothing_left()
 
+    def test_a_spec_on_standard_input_runs_and_its_ranks_read_nothing_of_it(self):
+        base = self.program_job(["/bin/sh", "-c", jobs.MARK + 'cat; echo "$X in $PWD"'], hosts=1, slots=2)
+        over = self.spec("meshes: {m: {env: {X: over}}}\n", "over.yaml")
+        os.mkdir(self.path("work", "sub"))
+        with open(base, encoding="utf-8") as spec:
+            done = self.monarch("run", "-", "-f", over, "--set", "meshes.m.workdir=sub", "--no-prefix", stdin=spec)
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(done.out.splitlines(), [f"over in {self.path('work', 'sub')}"] * 2)
+        self.assertIn("from <stdin>", done.err)
+        self.assertFalse(os.path.exists(self.job_file("spec.from")), "there is nothing to compare it with")
+        self.assert_nothing_left()
+
     def test_a_program_runs_without_a_spec(self):
-        done = self.monarch("run", "-n", "3", "--", "/bin/sh", "-c", 'echo "$RANK of $WORLD_SIZE" "$1"; exit 7', "sh", "a  b")
+        done = self.monarch("run", "-n", "3", "--set", "supervision.restart.max=0", "--", "/bin/sh", "-c",
+                            'echo "$RANK of $WORLD_SIZE" "$1"; exit 7', "sh", "a  b")
         self.assertEqual(done.status, 7, done)
         self.assertTrue(set(done.out.splitlines()) <= {f"[main/{r}@v1] {r} of 3 a  b" for r in range(3)}, done)
         hosts = self.monarch("run", "-H", "node[1-2]:2", "--launch", "local", "--", "/bin/sh", "-c",
@@ -68,6 +81,9 @@ class Overlays(jobs.JobTest):
             again = self.monarch("up", *line)
             self.assertEqual((again.status, again.out), (0, job + "\n"), again)
             self.assertIn("is live, and its spec is unchanged", again.err)
+        with open(flat, encoding="utf-8") as spec:
+            again = self.monarch("up", "-", stdin=spec)
+        self.assertEqual((again.status, again.out), (0, job + "\n"), again)
         other = self.monarch("up", base)
         self.assertEqual(other.status, 0, other)
         self.assertNotEqual(other.out.strip(), job)
@@ -98,7 +114,9 @@ class Overlays(jobs.JobTest):
         supervisor = self.process("supervisor")
         self.kill(supervisor)
         self.wait_gone(supervisor)
-        self.assertEqual(self.monarch("wait", job).status, 70)
+        harness.wait_for(lambda: '"supervisor.adopted"' in self.monarch("events", job, "--json").out, self.supervisor_log)
+        self.assertEqual(self.monarch("stop", job).status, 0)
+        self.assertEqual(self.monarch("wait", job).status, 143)
 
         self.write("demo.yaml", words)
         job = self.monarch("up", base).out.strip()

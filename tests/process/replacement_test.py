@@ -45,7 +45,7 @@ class Replacement(jobs.JobTest):
         self.assertEqual([h["host"] for h in verdict["failed_hosts"]], ["v1", "v2"], verdict)
         self.assertEqual(verdict["failed_hosts"][0]["phase"], "start")
         self.assertEqual(done.out, "")
-        self.assertRegex(done.err, r"(?m)^ root cause 2 hosts did not start \(v1, v2\); v1: ")
+        self.assertRegex(done.err, r"(?m)^ root cause 2 hosts did not start(: v1 \(.*\), v2 \(.*\)| \(v1, v2\): .*)$")
         self.assertRegex(done.err, r"(?m)^ hosts +2 have failed to start:$")
         for host in ("v1", "v2"):
             self.assertRegex(done.err, rf"(?m)^   │ {host}  +failed +start +\d+\S* +.*/{host}")

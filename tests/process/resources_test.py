@@ -14,6 +14,7 @@ LISTEN = ("import os, socket; s = socket.socket(); s.bind(('0.0.0.0', int(os.env
 # The NVIDIA driver's files of one GPU, on a /proc/driver of this mount namespace alone.
 MADE_UP_GPU = r"""
 set -e
+mount --make-private /proc
 mount -t tmpfs none /proc/driver
 place=/proc/driver/nvidia/gpus/0000:3b:00.0
 mkdir -p $place
@@ -87,7 +88,7 @@ class Resources(jobs.JobTest):
         self.assert_nothing_left()
 
     def in_namespace(self, *arguments):
-        return ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", MADE_UP_GPU, "sh", *arguments]
+        return ["unshare", "--mount", "--propagation", "unchanged", "/bin/sh", "-c", MADE_UP_GPU, "sh", *arguments]
 
     def test_a_second_job_on_the_same_gpu_is_refused_by_name(self):
         if os.geteuid() != 0:

@@ -109,7 +109,8 @@ class Hidden(users.UserTest):
         run = self.start("run", self.job("mark there; until [ -e go ]; do sleep 0.05; done; exit 7", hosts=hosts, slots=2,
                                          mesh={"env_pass": ["CANARY_*"]}), env={"CANARY_TOKEN": self.CANARY})
         ranks = self.wait_for_marks("there", 2 * hosts)
-        return run, {role: self.process(role) for role in self.OURS}, ranks
+        viewer, = self.find("monarch", "run")
+        return run, {"viewer": viewer, **{role: self.process(role) for role in self.OURS}}, ranks
 
     def test_who_knows_secrets_is_hidden_and_dumps_no_core(self):
         run, ours, ranks = self.running()

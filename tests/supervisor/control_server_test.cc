@@ -9,6 +9,7 @@
 #include "transport/base/clock.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/seqpacket_socket.h"
+#include "transport/wire/stack_messages.h"
 #include "transport/wire/viewer_messages.h"
 
 namespace monarch {
@@ -101,6 +102,50 @@ TEST(ControlServer, SendsALongPastAndWhatHappensMeanwhileInOrder) {
   EXPECT_TRUE(door.server->flushed());
 }
 
+TEST(ControlServer, SendsTheStacksOfAllRanksThoughTheyComeAtOnce) {
+  Scratch scratch;
+  const auto loop = *EventLoop::create();
+  ControlHandlers handlers;
+  handlers.stacks = [](const StacksRequest& request, const std::function<void(const RankStacks&)>& answer) {
+    RankStacks stacks;
+    stacks.stacks.processes.resize(1);
+    stacks.stacks.processes[0].output = std::string(200'000, 'x');
+    for (const RankId& rank : request.ranks) {
+      stacks.rank = rank;
+      answer(stacks);
+    }
+    return Status();
+  };
+  const auto server = *ControlServer::create(*loop, scratch.path() + "/door", {}, std::move(handlers));
+  constexpr std::uint32_t kRanks = 200;
+  StacksRequest request{.limit = Duration::seconds(1)};
+  for (std::uint32_t i = 0; i < kRanks; ++i) request.ranks.push_back({MeshId(0), Rank(i)});
+  std::vector<std::uint32_t> told;
+  bool closed = false;
+  const auto channel = *SeqpacketChannel::create(*loop, *connect_seqpacket(scratch.path() + "/door"),
+                                                 {.on_frame =
+                                                      [&](const Frame& frame, std::vector<UniqueFd>) {
+                                                        const auto stacks = decode_payload<RankStacks>(
+                                                            frame.payload, limits::kStacksPayloadBytes);
+                                                        ASSERT_TRUE(stacks.ok());
+                                                        told.push_back(stacks->rank.rank.value());
+                                                      },
+                                                  .on_closed = [&](const Error&) { closed = true; }});
+  Frame frame;
+  frame.header.type = static_cast<std::uint16_t>(MessageType::kStacksRequest);
+  frame.payload = encode_payload(request);
+  ASSERT_TRUE(channel->send(frame).ok());
+  const Instant deadline = boot_now() + Duration::seconds(20);
+  while (told.size() < kRanks && !closed && boot_now() < deadline) {
+    pollfd wait{.fd = loop->descriptor(), .events = POLLIN, .revents = 0};
+    (void)::poll(&wait, 1, EventLoop::wait_milliseconds(boot_now(), std::min(loop->next_due(), deadline)));
+    loop->turn();
+  }
+  EXPECT_FALSE(closed) << "dropped as one that does not read";
+  ASSERT_EQ(told.size(), kRanks);
+  for (std::uint32_t i = 0; i < kRanks; ++i) EXPECT_EQ(told[i], i);
+}
+
 TEST(ControlServer, TellsAViewerWithoutAPastWhatHappensFromThen) {
   Door door;
   JobEvent unnumbered;
@@ -126,6 +171,56 @@ TEST(ControlServer, LetsAViewerGoThatFallsBehindAllThatIsRemembered) {
   ASSERT_TRUE(door.until([&] { return viewer.closed; }));
   EXPECT_EQ(viewer.numbers, from_to(1, viewer.numbers.size())) << "no holes";
   EXPECT_LT(viewer.numbers.size(), 2 * kRemembered);
+}
+
+// The answers come when they come: also when who asked has gone, and somebody else asks by then.
+TEST(ControlServer, BringsEachAnswerForStacksToWhoAskedForIt) {
+  Scratch scratch;
+  const auto loop = *EventLoop::create();
+  std::vector<std::function<void(const RankStacks&)>> answers;
+  const auto server = *ControlServer::create(*loop, scratch.path() + "/door", {},
+                                             {.stacks = [&](const StacksRequest& request, auto answer) -> Status {
+                                               if (request.ranks.empty()) return Error{ErrorCode::kInvalid, "no ranks"};
+                                               answers.push_back(answer);
+                                               return {};
+                                             }});
+  std::vector<Frame> seen;
+  const auto asks = [&](const StacksRequest& request, std::uint64_t call) {
+    auto channel = *SeqpacketChannel::create(
+        *loop, *connect_seqpacket(scratch.path() + "/door"),
+        {.on_frame = [&](Frame frame, std::vector<UniqueFd>) { seen.push_back(std::move(frame)); },
+         .on_closed = [](Error) {}});
+    Frame frame;
+    frame.header.type = static_cast<std::uint16_t>(MessageType::kStacksRequest);
+    frame.header.call = call;
+    frame.payload = encode_payload(request);
+    EXPECT_TRUE(channel->send(frame).ok());
+    return channel;
+  };
+  const auto until = [&](auto condition) {
+    const Instant deadline = boot_now() + Duration::seconds(20);
+    while (!condition() && boot_now() < deadline) {
+      pollfd wait{.fd = loop->descriptor(), .events = POLLIN, .revents = 0};
+      (void)::poll(&wait, 1, 20);
+      loop->turn();
+    }
+    return condition();
+  };
+  const StacksRequest one{.ranks = {{MeshId(0), Rank(3)}}, .limit = Duration::seconds(2)};
+  auto gone = asks(one, 1);
+  ASSERT_TRUE(until([&] { return answers.size() == 1; }));
+  gone.reset();
+  auto stays = asks(one, 7);
+  ASSERT_TRUE(until([&] { return answers.size() == 2; }));
+  answers[0]({.host = "for who has gone"});
+  answers[1]({.host = "for who stays"});
+  ASSERT_TRUE(until([&] { return !seen.empty(); }));
+  EXPECT_EQ(seen[0].header.call, 7U);
+  EXPECT_EQ(decode_payload<RankStacks>(seen[0].payload)->host, "for who stays");
+  auto refused = asks({.ranks = {}}, 9);
+  ASSERT_TRUE(until([&] { return seen.size() == 2; }));
+  EXPECT_EQ(static_cast<MessageType>(seen[1].header.type), MessageType::kRefused);
+  EXPECT_EQ(decode_payload<Refused>(seen[1].payload)->message, "no ranks");
 }
 
 }  // namespace monarch

@@ -86,7 +86,8 @@ TEST_F(DeciderTest, DoesNothingThatTheJournalRefused) {
 
 TEST_F(DeciderTest, GoesOnWithoutAFileThatCouldNotBeWritten) {
   bool called = false;
-  const std::uint64_t ticket = decider_->write_file("verdict.json", "{}\n", [&called] { called = true; });
+  const std::uint64_t ticket =
+      decider_->write_file({.name = "verdict.json", .bytes = "{}\n"}, [&called] { called = true; });
   EXPECT_TRUE(decider_->on_refused(ticket));
   EXPECT_TRUE(called);
 }

@@ -15,6 +15,7 @@
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/stack_messages.h"
 
 namespace monarch {
 
@@ -33,14 +34,17 @@ struct Relayed {
 
   std::unique_ptr<Inbox<OutputCopied>> copied = *Inbox<OutputCopied>::create(16);
 
+  std::unique_ptr<Inbox<StacksCame>> stacks = *Inbox<StacksCame>::create(4);
+
   explicit Relayed(const std::optional<OutputCopyOptions>& copy = {}) {
     lab.allow({{keys.public_key, user_id_of(HostId(0))}});
     auto link = *ServerLink::bind(*lab.context, {}, lab.server_keys);
     ClientOptions to;
     to.port = link->port();
     to.server_key = lab.server_keys.public_key;
-    relay = *OutputRelay::start(std::move(link),
-                                {.job = kJob, .spec = fixtures::job_of(2, 2), .copy = copy, .copied = copied.get()});
+    relay = *OutputRelay::start(
+        std::move(link),
+        {.job = kJob, .spec = fixtures::job_of(2, 2), .copy = copy, .stacks = stacks.get(), .copied = copied.get()});
     worker = std::make_unique<RecordedClient>(*lab.context, *lab.loop, to, keys);
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -51,6 +55,18 @@ struct Relayed {
     EXPECT_TRUE(relay->add_viewer(UniqueFd(ends[1])).ok());
     EXPECT_TRUE(lab.until([this] { return !seen.empty() && worker->link->connected(); }));
     seen.clear();  // that it was accepted
+  }
+
+  void say_stacks(RankId rank, const Stacks& said) {
+    FrameHeader header;
+    header.type = static_cast<std::uint16_t>(MessageType::kStacks);
+    header.job = kJob;
+    header.rank = rank;
+    header.generation = {Term(1), 5};
+    std::vector<ZmqFrame> frames;
+    frames.push_back(ZmqFrame::copy(encode_header(header)));
+    frames.push_back(ZmqFrame::copy(encode_payload(said)));
+    EXPECT_TRUE(worker->link->send(frames).ok());
   }
 
   void say(RankId rank, std::string bytes, std::uint64_t offset = 0) {
@@ -115,6 +131,27 @@ TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {
   std::ifstream in(folder + "/trainer/1.0.out");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "hello world there");
   std::filesystem::remove_all(folder);
+}
+
+TEST(OutputRelay, HandsOnTheStacksOfAHostsOwnRanksThatAreNotTooLarge) {
+  Relayed r;
+  Stacks large;
+  large.processes.resize(1);
+  large.processes[0].output = std::string(limits::kStacksPayloadBytes, 'x');
+  r.say_stacks({MeshId(0), Rank(1)}, large);
+  r.say_stacks({MeshId(0), Rank(2)}, {.number = 1});
+  r.say_stacks({MeshId(0), Rank(1)}, {.number = 2});
+  std::vector<StacksCame> came;
+  ASSERT_TRUE(r.lab.until([&] {
+    for (StacksCame& one : r.stacks->take_all()) came.push_back(std::move(one));
+    return !came.empty();
+  }));
+  ASSERT_EQ(came.size(), 1U);
+  EXPECT_EQ(came[0].rank, (RankId{MeshId(0), Rank(1)}));
+  EXPECT_EQ(came[0].generation, (Generation{Term(1), 5}));
+  EXPECT_EQ(came[0].stacks.number, 2U);
+  EXPECT_EQ(r.relay->forged_pieces(), 1U);
+  EXPECT_TRUE(r.seen.empty()) << "viewers of output do not get them";
 }
 
 }  // namespace monarch

@@ -81,7 +81,7 @@ TEST(ListJobs, TellsLiveEndedAndAbandonedJobsApart) {
   for (const JobLife life : {JobLife::kLive, JobLife::kEnded, JobLife::kAbandoned}) {
     const auto job = state->create_job("mix");
     ASSERT_TRUE(job.ok()) << job.error().message;
-    ASSERT_TRUE(write_job_files(*job, "version: 1", "/").ok());
+    ASSERT_TRUE(write_job_files(*job, {.spec = "version: 1", .spec_directory = "/"}).ok());
     if (life == JobLife::kEnded) {
       ASSERT_TRUE(job->directory.write_file(kVerdictFile, "{}").ok());
     }
@@ -101,7 +101,7 @@ TEST(ListJobs, TakesTheJournalsWordWhereTheVerdictsFileWasNotWritten) {
   ASSERT_TRUE(state.ok()) << state.error().message;
   const auto job = state->create_job("crash");
   ASSERT_TRUE(job.ok()) << job.error().message;
-  ASSERT_TRUE(write_job_files(*job, "version: 1", "/").ok());
+  ASSERT_TRUE(write_job_files(*job, {.spec = "version: 1", .spec_directory = "/"}).ok());
   const auto life = [&] { return list_jobs(*state)->front().life; };
   const auto files = posix_journal_files(*job->directory.duplicate());
   const auto writer = JournalWriter::create(*files, JournalContents{});

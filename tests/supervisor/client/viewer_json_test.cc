@@ -103,14 +103,52 @@ TEST(StatusJson, TellsWhatARankSaysOfItself) {
   speaks.progress.status = "loading";
   speaks.progress.metrics = {{"loss", "2.5"}, {"norm", "nan"}};
   speaks.progress_age_milliseconds = 40;
+  speaks.standstill = "traced";
+  speaks.watched = false;
   const auto json = parse_json(to_json(status_json(status)));
   ASSERT_TRUE(json.ok());
   const Json::Array& ranks = json->find("meshes")->items()[0].find("ranks")->items();
   EXPECT_TRUE(ranks[0].find("progress")->is_null());
   EXPECT_EQ(ranks[0].get_bool("ready"), false);
   EXPECT_EQ(ranks[1].get_bool("ready"), true);
+  EXPECT_TRUE(ranks[0].find("standstill")->is_null());
+  EXPECT_EQ(ranks[1].get_string("standstill"), "traced");
+  EXPECT_EQ(ranks[0].get_bool("watched"), true);
+  EXPECT_EQ(ranks[1].get_bool("watched"), false);
   EXPECT_EQ(to_json(*ranks[1].find("progress")),
             R"({"step":17,"phase":null,"status":"loading","metrics":{"loss":2.5,"norm":"nan"},"age_milliseconds":40})");
+}
+
+TEST(StatusJson, TellsOfRestartsAndOfHostsThatAreNotUsed) {
+  JobStatus status;
+  status.meshes.push_back({.name = "m",
+                           .gangs = {{.phase = "running", .generation = 3, .restarts = 2, .failures = 1}},
+                           .restart = {.max = 4, .window_milliseconds = 600'000}});
+  status.hosts.push_back({.name = "v1",
+                          .standing = "drained",
+                          .standing_because = "drained, asked by alice",
+                          .returns_milliseconds = 1'500});
+  status.hosts.push_back({.name = "v2"});
+  const auto json = parse_json(to_json(status_json(status)));
+  ASSERT_TRUE(json.ok());
+  const Json& mesh = json->find("meshes")->items()[0];
+  EXPECT_EQ(to_json(*mesh.find("restart")), R"({"max":4,"window_milliseconds":600000})");
+  EXPECT_EQ(to_json(*mesh.find("gangs")), R"([{"phase":"running","generation":3,"restarts":2,"failures":1}])");
+  const Json::Array& hosts = json->find("hosts")->items();
+  EXPECT_EQ(hosts[0].get_string("standing"), "drained");
+  EXPECT_EQ(hosts[0].get_string("standing_because"), "drained, asked by alice");
+  EXPECT_EQ(hosts[0].get_int64("returns_milliseconds"), 1'500);
+  EXPECT_TRUE(hosts[0].find("held_milliseconds")->is_null());
+  EXPECT_EQ(hosts[1].get_string("standing"), "good");
+  EXPECT_TRUE(hosts[1].find("returns_milliseconds")->is_null());
+}
+
+TEST(StatusJson, TellsTheNewestCheckpointOfEachGang) {
+  JobStatus status;
+  status.meshes.push_back({.name = "m", .committed = {{.gang = 1, .step = 1'200, .generation = 3}}});
+  const auto json = parse_json(to_json(status_json(status)));
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(to_json(*json->find("meshes")->items()[0].find("committed")), R"([{"gang":1,"step":1200,"generation":3}])");
 }
 
 }  // namespace monarch

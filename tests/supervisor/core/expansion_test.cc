@@ -60,6 +60,14 @@ TEST(Expansion, KnowsTheRankItsHostItsPortsAndOtherMeshes) {
   EXPECT_EQ(expanded(spec, "$(mesh.store.host_name)", rank), "v1");
 }
 
+TEST(Expansion, KnowsAsNodeRankTheHostAmongThoseOfTheGang) {
+  JobSpec spec = two_meshes();
+  EXPECT_EQ(expanded(spec, "$(self.node_rank)/$(self.local_rank)", {MeshId(1), Rank(1)}), "0/1");
+  EXPECT_EQ(expanded(spec, "$(self.node_rank)/$(self.local_rank)", {MeshId(1), Rank(2)}), "1/0");
+  spec.meshes[1].gang = {.scope = GangScope::kDimension, .along = 0};
+  EXPECT_EQ(expanded(spec, "$(self.node_rank)/$(self.local_rank)", {MeshId(1), Rank(2)}), "0/0");
+}
+
 TEST(Expansion, PutsValuesOfTheShellInAsTheyAre) {
   EXPECT_EQ(expanded(two_meshes(), "a$(env.TOKEN)b", {MeshId(1), Rank(0)}), "as3cr$(self.rank)tb");
   const JobSpec spec = two_meshes();

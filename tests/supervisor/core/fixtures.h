@@ -16,6 +16,8 @@ inline MeshSpec mesh_of(std::string name, std::vector<Dimension> dims, std::size
   mesh.dims = std::move(dims);
   mesh.per_host_dims = per_host_dims;
   mesh.program = {"/bin/true"};
+  mesh.supervision.restart = {.max = 0};
+  mesh.supervision.reallocate = {.max = 0};
   return mesh;
 }
 
@@ -25,6 +27,17 @@ inline JobSpec job_of(std::uint32_t hosts, std::uint32_t per_host) {
   spec.name = "test";
   spec.directory = "/srv/job";
   spec.meshes.push_back(mesh_of("trainer", {{"host", hosts}, {"gpu", per_host}}, 1));
+  return spec;
+}
+
+// The same with a gang on each host, that may be started again and replaced so often.
+inline JobSpec job_that_recovers(std::uint32_t hosts, std::uint32_t per_host, std::uint32_t restarts,
+                                 std::uint32_t reallocations = 0) {
+  JobSpec spec = job_of(hosts, per_host);
+  spec.meshes[0].gang = {.scope = GangScope::kDimension, .along = 0};
+  spec.meshes[0].supervision.restart = {.max = restarts};
+  spec.meshes[0].supervision.reallocate = {.max = reallocations};
+  spec.supervision = spec.meshes[0].supervision;
   return spec;
 }
 
@@ -58,9 +71,11 @@ class Driver {
     }
   }
 
+  // For all that were asked for since the last time.
   void give_ports() {
     const std::vector<Action> reserve = actions_of<SendReserve>();
-    for (const Action& action : reserve) {
+    for (std::size_t i = std::exchange(answered, reserve.size()); i < reserve.size(); ++i) {
+      const Action& action = reserve[i];
       const auto& sent = std::get<SendReserve>(action);
       Reserved answer{.mesh = sent.message.mesh, .gang = sent.message.gang, .generation = sent.message.generation};
       answer.ports = {29'500};
@@ -92,6 +107,38 @@ class Driver {
   }
 
   std::vector<Action> pass_deadline() { return step(DeadlinePassed{}, core.next_deadline() - now); }
+
+  const GangState& gang(std::uint32_t g, std::uint32_t mesh = 0) const { return core.state().meshes[mesh].gangs[g]; }
+
+  // Ports for the gang's next generation, and its ranks past their gates.
+  void start_again(std::uint32_t g, std::uint32_t mesh = 0) {
+    give_ports();
+    for (const RankId& id : core.placement().ranks_of(MeshId(mesh), GangId(g))) report(id, RankPhase::kRunning);
+  }
+
+  // A rank's end, and those of its gang's others by our signal.
+  void fail_gang(RankId id, RankEnd end, std::optional<std::uint64_t> step = {}) {
+    const GangId g = core.spec().meshes[id.mesh.value()].gang_of(id.rank);
+    this->step(RankChanged{.host = core.placement().host_of(id),
+                           .report = report_of(id, RankPhase::kEnded, std::move(end)),
+                           .ended_at = now,
+                           .uncertainty = Duration::zero(),
+                           .step = step});
+    for (const RankId& other : core.placement().ranks_of(id.mesh, g)) {
+      if (other != id)
+        report(other, RankPhase::kEnded, {.kind = EndKind::kSignaled, .value = 9, .after_our_signal = true});
+    }
+  }
+
+  // Messages of the events of this type, in order.
+  std::vector<std::string> told(const std::string& type) const {
+    std::vector<std::string> messages;
+    for (const Action& action : all) {
+      const auto* emitted = std::get_if<EmitEvent>(&action);
+      if (emitted != nullptr && emitted->event.type == type) messages.push_back(emitted->event.message);
+    }
+    return messages;
+  }
 
   template <class T>
   std::vector<Action> actions_of() const {
@@ -127,6 +174,7 @@ class Driver {
   JobCore core;
   Instant now = Instant::since_boot(Duration::seconds(1000));
   std::vector<Action> all;
+  std::size_t answered = 0;  // of the orders to reserve
   std::vector<std::pair<CoreEvent, Instant>> history;
 };
 

@@ -120,7 +120,7 @@ TEST(JobCoreMeshes, StartAMeshOnceThoseThatItDependsOnAreReady) {
   EXPECT_EQ(job.started(), (std::vector<std::string>{"store", "trainer"}));
   job.run_mesh(kTrainer);
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
-  const JobStatus status = status_of(job.core, "test-0001");
+  const JobStatus status = status_of(job.core, "test-0001", job.now);
   EXPECT_EQ(status.meshes[0].phase, "ready");
   EXPECT_TRUE(status.meshes[1].ranks[3].ready);
 }
@@ -181,6 +181,21 @@ TEST(JobCoreMeshes, ReservesOnEveryHostOfAGangBeforeAnythingStarts) {
   EXPECT_EQ(second.ranks[1].env.at("MONARCH_PORT_B"), "40003");
 }
 
+TEST(JobCoreMeshes, HasPortsChosenOutOfThoseOfTheSpecButForWhatMeshesFix) {
+  JobSpec spec = fixtures::job_of(1, 1);
+  spec.meshes[0].ports = {{.name = "a", .fixed = 20'005}, {.name = "b", .fixed = 9'000}};
+  Meshes any(spec);
+  any.join_all();
+  EXPECT_EQ(std::get<SendReserve>(any.actions_of<SendReserve>()[0]).message.first_port, 0);
+  spec.network.ports = PortSpan{.first = 20'000, .last = 20'099};
+  Meshes job(spec);
+  job.join_all();
+  const Reserve asked = std::get<SendReserve>(job.actions_of<SendReserve>()[0]).message;
+  EXPECT_EQ(asked.first_port, 20'000);
+  EXPECT_EQ(asked.last_port, 20'099);
+  EXPECT_EQ(asked.spared, std::vector<std::uint16_t>{20'005});
+}
+
 TEST(JobCoreMeshes, FailsTheStartWithTheHostAndWhatIsTakenThere) {
   Meshes job(fixtures::job_of(2, 1));
   job.join_all();
@@ -239,6 +254,16 @@ TEST(JobCoreMeshes, AKillStopsEveryStageAtOnce) {
   EXPECT_TRUE(job.told(actions).empty());
 }
 
+TEST(JobCoreMeshes, CountsTheGenerationsOfEachGangByThemselves) {
+  JobSpec spec = fixtures::job_of(3, 1);
+  spec.meshes[0].gang.scope = GangScope::kEach;
+  Meshes job(spec);
+  job.run_all();
+  for (const GangState& gang : job.core.state().meshes[0].gangs) {
+    EXPECT_EQ(gang.generation, (Generation{Term(1), 1}));
+  }
+}
+
 TEST(JobCoreMeshes, TellsOtherGangsOfAFailedOne) {
   JobSpec spec = fixtures::job_of(2, 1);
   spec.meshes[0].gang.scope = GangScope::kEach;
@@ -246,7 +271,7 @@ TEST(JobCoreMeshes, TellsOtherGangsOfAFailedOne) {
   job.run_all();
   const auto actions = job.ended(1, exited(3));
   const std::vector<std::string> expected = {
-      R"({"v":1,"event":"peer_lost","mesh":"trainer","gang":1,"generation":2,"rank_count":1,"ranks":[1]})",
+      R"({"v":1,"event":"peer_lost","mesh":"trainer","gang":1,"generation":1,"rank_count":1,"ranks":[1]})",
       R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})"};
   EXPECT_EQ(job.told(actions), expected);
 }
@@ -273,6 +298,7 @@ TEST(JobCoreMeshes, NamesAtStartTimeoutWhoIsNotReadyAndWhatWaitsForIt) {
   EXPECT_EQ(job.core.state().verdict->reason,
             "not started within start_timeout (2m): waiting for ranks store/0@v1 (has not said READY=1); not started: "
             "trainer");
+  EXPECT_EQ(job.core.state().verdict->cause.summary, job.core.state().verdict->reason);
 }
 
 TEST(JobCoreMeshes, LifetimeIsAnnouncedAndThenStopsTheJob) {

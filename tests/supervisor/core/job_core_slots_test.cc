@@ -73,6 +73,7 @@ TEST(Slots, AreFilledAtFirstAndColdHostsStayCold) {
   Driver job(job_with(2, 1, 5));
   job.begin();
   EXPECT_EQ(launched(job), (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(events_of(job, "job.starting").at(0).message, "test-0001: starting on 3 of 5 hosts");
 }
 
 TEST(Slots, GoToAConnectedSpareWhenTheirHostDoesNotStart) {
@@ -136,6 +137,16 @@ TEST(Slots, MoveAgainWhenTheReplacementFails) {
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{2}));
 }
 
+TEST(Slots, WhatAllHostsFailedOfAlikeIsSaidOnce) {
+  Driver job(job_with(2, 0, 2));
+  job.begin();
+  fail(job, 0, LaunchFailureKind::kOther);
+  fail(job, 1, LaunchFailureKind::kOther);
+  job.end_hosts();
+  ASSERT_NE(job.verdict(), nullptr);
+  EXPECT_EQ(job.verdict()->reason, "2 hosts did not start (v1, v2): connecting to 10.0.0.7 port 22: no");
+}
+
 TEST(Slots, WithNoHostLeftTheJobFailsOnceEveryHostIsKnownAndNamesAllThatFailed) {
   Driver job(job_with(3, 1, 4));
   job.begin();
@@ -150,9 +161,7 @@ TEST(Slots, WithNoHostLeftTheJobFailsOnceEveryHostIsKnownAndNamesAllThatFailed) 
   ASSERT_NE(job.verdict(), nullptr);
   EXPECT_EQ(job.verdict()->exit_code, 69);
   EXPECT_EQ(job.verdict()->cause.kind, CauseKind::kStart);
-  EXPECT_EQ(
-      job.verdict()->reason,
-      "3 hosts did not start (v1, v3, v4); v1: timeout (connect, after 120ms): connecting to 10.0.0.7 port 22: no");
+  EXPECT_EQ(job.verdict()->reason, "3 hosts did not start: v1 (timeout), v3 (refused), v4 (name not known)");
   ASSERT_EQ(job.verdict()->failed_hosts.size(), 3U);
   const HostFailure& first = job.verdict()->failed_hosts[0];
   EXPECT_EQ(first.host, "v1");
@@ -193,6 +202,22 @@ TEST(Slots, AWorkerThatDoesNotCallBackIsAHostThatDoesNotStart) {
   EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kDestroying) << "too late";
 }
 
+TEST(Slots, AHostThatDialsInVainIsToldOfTheWayThroughSsh) {
+  for (const ControlVia via : {ControlVia::kDirect, ControlVia::kSsh}) {
+    JobSpec spec = job_with(1, 0, 1);
+    spec.launch = LaunchSsh{.hosts = {{.name = "a"}}};
+    spec.control.via = via;
+    Driver job(spec);
+    job.begin();
+    job.step(WorkerLaunched{.host = HostId(0),
+                            .reply = {.public_key = "key", .keeper_pid = 100},
+                            .control_endpoint = "tcp://10.0.0.1:4711"});
+    job.pass_deadline();
+    const bool told = events_of(job, "host.failed").at(0).message.find("`control: {via: ssh}`") != std::string::npos;
+    EXPECT_EQ(told, via == ControlVia::kDirect);
+  }
+}
+
 TEST(Slots, AShortStartTimeoutIsTheDeadlineOfTheCallBack) {
   JobSpec spec = job_with(1, 0, 1);
   spec.start_timeout = Duration::seconds(7);
@@ -219,6 +244,8 @@ TEST(Slots, AHostThatIsLostBeforeItsGangStartsIsReplacedAndItsReservationsAreVoi
   late.generation = gang.generation;
   job.step(PortsReserved{.host = HostId(0), .reserved = late});
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{0, 2}));
+  EXPECT_EQ(variable(job, 0, "MONARCH_GENERATION"), "2");
+  EXPECT_EQ(variable(job, 0, "TORCHELASTIC_RESTART_COUNT"), "0") << "nothing of it had run";
 }
 
 TEST(Slots, OfAGangThatHasStartedStayWhereTheyAre) {
@@ -288,6 +315,34 @@ TEST(Slots, OfHostsWithoutAnAddressHaveWhatTheirWorkerTells) {
   EXPECT_EQ(other.core.hosts()[1].address, "10.0.0.7");
   job.give_ports();
   EXPECT_EQ(variable(job, 1, "MASTER_ADDR"), "10.0.0.7");
+}
+
+TEST(Slots, OnADrainedHostThatNobodyReplacesFailTheJobInItsWords) {
+  Driver job(job_with(3, 0, 3));
+  job.begin();
+  job.join(0);
+  job.join(1);
+  job.step(OperatorAsked{.wish = OperatorWish::kDrain, .hosts = {HostId(2)}, .who = "alice"});
+  EXPECT_FALSE(job.core.state().verdict.has_value());
+  job.join(2);
+  ASSERT_TRUE(job.core.state().verdict.has_value());
+  EXPECT_EQ(job.core.state().verdict->exit_code, 69);
+  EXPECT_EQ(job.core.state().verdict->cause.host, "v3");
+  EXPECT_EQ(job.core.state().verdict->reason, "host v3 is drained, asked by alice, and no other host is left");
+}
+
+TEST(Slots, GoBackToTheirOwnHostThatEndedWhileItWasDrained) {
+  Driver job(job_with(2, 0, 2));
+  job.begin();
+  job.join(1);
+  job.step(OperatorAsked{.wish = OperatorWish::kDrain, .hosts = {HostId(1)}, .who = "alice"});
+  job.step(WorkerEnded{.host = HostId(1), .how = "killed by SIGKILL"});
+  job.step(OperatorAsked{.wish = OperatorWish::kUndrain, .hosts = {HostId(1)}, .who = "alice"});
+  EXPECT_EQ(launched(job), (std::vector<std::uint32_t>{0, 1, 1}));
+  job.join(0);
+  job.join(1);
+  job.give_ports();
+  EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{0, 1}));
 }
 
 TEST(Slots, AreRestoredFromASnapshot) {

@@ -127,6 +127,35 @@ TEST(JobCore, GivesTheCodeOfAShellForAMissingProgram) {
   EXPECT_EQ(job.verdict()->cause.rule, "exec error: fail, no retry");
 }
 
+TEST(JobCore, SaysWhatToDoAboutAFolderThatOnlyThisMachineHas) {
+  const auto summary = [](const JobSpec& spec, const std::string& folder) {
+    Driver job(spec);
+    job.begin();
+    job.join(0);
+    job.give_ports();
+    job.ended(0, {.kind = EndKind::kNotExecuted, .value = ENOENT, .detail = "chdir " + folder});
+    job.end_hosts();
+    return job.verdict()->cause.summary;
+  };
+  const std::string plain = "could not be executed: chdir /srv/job: No such file or directory";
+  JobSpec spec = job_of(1, 1);
+  EXPECT_EQ(summary(spec, "/srv/job"), plain) << "a virtual host has it, or had it";
+  spec.launch = LaunchSsh{.hosts = {SshHost{.name = "n1"}}};
+  EXPECT_EQ(
+      summary(spec, "/srv/job"),
+      plain +
+          "; it is a folder of the machine that started the job: `workspace: {path: .}` gives each host a copy, or "
+          "`workdir` names a folder of the hosts");
+  spec.meshes[0].workdir = "sub";
+  EXPECT_NE(summary(spec, "/srv/job/sub").find("`workspace:"), std::string::npos);
+  EXPECT_EQ(summary(spec, "/elsewhere").find("`workspace:"), std::string::npos);
+  spec.meshes[0].workdir = "/srv/job";
+  EXPECT_EQ(summary(spec, "/srv/job"), plain) << "it is named as one of the hosts";
+  spec.meshes[0].workdir.reset();
+  spec.workspace = WorkspaceSpec{};
+  EXPECT_EQ(summary(spec, "."), "could not be executed: chdir .: No such file or directory");
+}
+
 TEST(JobCore, BlamesTheHostWhenItIsLostAndItsPeersAbort) {
   Driver job(job_of(2, 1));
   job.run_all();
@@ -311,17 +340,6 @@ TEST(JobCore, KillsWhatRunsAtAGenerationThatNobodyWants) {
   const auto actions = job.core.outstanding(HostId(0), {stray});
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<SendStop>(actions[0]).message.grace, Duration::zero());
-}
-
-TEST(JobCore, StopsInOrderWith70AfterACrashOfTheSupervisor) {
-  Driver job(job_of(1, 1));
-  job.run_all();
-  const auto actions = job.step(SupervisorReturned{.term = Term(2)});
-  EXPECT_GE(Driver::count<SendStop>(actions), 1U);
-  job.ended(0, killed_by_us(15));
-  job.end_hosts();
-  EXPECT_EQ(job.verdict()->exit_code, 70);
-  EXPECT_EQ(job.verdict()->cause.kind, CauseKind::kInternal);
 }
 
 TEST(JobCore, KeepsTheFirstVerdictAcrossACrash) {

@@ -21,6 +21,7 @@ std::vector<EnvVariable> variables_of(const JobSpec& spec, RankId rank) {
                            .hosts = hosts,
                            .job_id = "test-0001",
                            .generation = {Term(1), 3},
+                           .restarts = 1,
                            .master_port = 29'500,
                            .error_file = "/logs/trainer/0.3.error.json"};
   return rank_environment(input, rank);
@@ -43,7 +44,7 @@ TEST(RankEnvironment, IsTorchrunsForOneGang) {
   EXPECT_EQ(env.at("GROUP_WORLD_SIZE"), "2");
   EXPECT_EQ(env.at("MASTER_ADDR"), "127.0.1.1");
   EXPECT_EQ(env.at("MASTER_PORT"), "29500");
-  EXPECT_EQ(env.at("TORCHELASTIC_RESTART_COUNT"), "2");
+  EXPECT_EQ(env.at("TORCHELASTIC_RESTART_COUNT"), "1");
   EXPECT_EQ(env.at("TORCHELASTIC_RUN_ID"), "test-0001");
   EXPECT_EQ(env.at("MONARCH_RANK"), "3");
   EXPECT_EQ(env.at("MONARCH_RANK_HOST"), "1");
@@ -52,6 +53,31 @@ TEST(RankEnvironment, IsTorchrunsForOneGang) {
   EXPECT_EQ(env.at("MONARCH_GENERATION"), "3");
   EXPECT_EQ(env.at("MONARCH_HOST"), "v2");
   EXPECT_EQ(env.at("GLOO_SOCKET_IFNAME"), "lo");
+}
+
+TEST(RankEnvironment, TellsEachRankWhatItsGangGoesOnFrom) {
+  JobSpec spec = fixtures::job_of(2, 1);
+  spec.meshes[0].gang.scope = GangScope::kEach;
+  const Placement placement(spec);
+  const std::vector<PoolHost> hosts = pool_of(spec);
+  RankEnvInput input{.spec = spec,
+                     .placement = placement,
+                     .hosts = hosts,
+                     .job_id = "test-0001",
+                     .generation = {Term(1), 3},
+                     .error_file = "/logs/error.json"};
+  const auto committed = [&input] {
+    std::vector<std::string> words;
+    for (const EnvVariable& variable : rank_environment(input, {MeshId(0), Rank(1)})) {
+      if (variable.name.starts_with("MONARCH_COMMITTED_")) words.push_back(variable.name + "=" + variable.value);
+    }
+    return words;
+  };
+  EXPECT_TRUE(committed().empty()) << "nothing yet";
+  const GangCheckpoint checkpoint{.step = 40, .generation = {Term(1), 2}, .what = {"ckpt/40"}};
+  input.checkpoint = &checkpoint;
+  EXPECT_EQ(committed(), (std::vector<std::string>{"MONARCH_COMMITTED_GENERATION=2", "MONARCH_COMMITTED_STEP=40",
+                                                   "MONARCH_COMMITTED_WHAT=ckpt/40"}));
 }
 
 TEST(RankEnvironment, HasWhatItsMeshTakesFromTheShell) {
@@ -105,6 +131,12 @@ TEST(RankEnvironment, LeavesTheInterfaceToLibrariesUnlessTheSpecNamesIt) {
   spec.network.interface = "ib0";
   EXPECT_EQ(environment_of(spec, {MeshId(0), Rank(0)}).at("NCCL_SOCKET_IFNAME"), "ib0");
   EXPECT_EQ(environment_of(spec, {MeshId(0), Rank(0)}).at("GLOO_SOCKET_IFNAME"), "ib0");
+}
+
+TEST(RankEnvironment, LeavesVirtualHostsOnTheirOwnInterface) {
+  JobSpec spec = fixtures::job_of(1, 1);
+  spec.network.interface = "ib0";
+  EXPECT_EQ(environment_of(spec, {MeshId(0), Rank(0)}).at("GLOO_SOCKET_IFNAME"), "lo");
 }
 
 TEST(RankEnvironment, KnowsTheAddressOfARealHostOnlyAtTheStart) {

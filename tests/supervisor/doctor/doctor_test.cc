@@ -248,7 +248,7 @@ TEST_F(Doctor, LooksForTheFilesOfSshOnThisMachineOnly) {
   spec.directory = "/there/alone";
   spec.launch = LaunchSsh{.hosts = {{.name = "a"}}, .identity = root_ + "/id", .known_hosts = root_ + "/none"};
   spec.meshes = {{.name = "m", .dims = {{"host", 1}}, .program = {"nosuch"}}};
-  EXPECT_EQ(worst(spec_checks(spec, {}).at(0).run()), Health::kNote) << "the program lies on the hosts";
+  EXPECT_TRUE(spec_checks(spec, {}).at(0).run().empty()) << "the program lies on the hosts";
   EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kFailed) << "no known_hosts";
   std::get<LaunchSsh>(spec.launch).hosts[0].host_key = "SHA256:x";
   EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kFine) << "every host has its key";
@@ -256,6 +256,21 @@ TEST_F(Doctor, LooksForTheFilesOfSshOnThisMachineOnly) {
   EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kWarning);
   std::filesystem::remove(root_ + "/id");
   EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kWarning) << "an agent may have keys";
+}
+
+TEST_F(Doctor, LooksAtStorageWhereTheHostsAreThisMachine) {
+  JobSpec spec;
+  spec.launch = LaunchLocal{};
+  spec.meshes = {{.name = "m", .dims = {{"host", 1}}, .program = {"true"}}};
+  spec.storage = {{.path = root_}, {.path = root_ + "/none"}};
+  Findings found;
+  for (const Check& check : spec_checks(spec, {})) {
+    if (check.name == "storage") found = check.run();
+  }
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].health, Health::kFine);
+  EXPECT_EQ(found[1].health, Health::kFailed);
+  EXPECT_NE(found[1].found.find("/none: No such file"), std::string::npos) << found[1].found;
 }
 
 TEST(RunChecks, SurvivesWhatHangsAndWhatCrashes) {

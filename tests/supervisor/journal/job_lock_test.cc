@@ -95,6 +95,34 @@ TEST_F(JobLockTest, GoesWithItsHoldersDeath) {
   EXPECT_TRUE(JobLock::take(directory, this_process_as_holder(wall_now())).ok());
 }
 
+TEST_F(JobLockTest, TheGuardsIsHeldByWhoHasACopyOfItsDescriptor) {
+  const SecureDirectory directory = job();
+  auto lock = take_guard_lock(directory);
+  ASSERT_TRUE(lock.ok()) << lock.error().message;
+  LockHolder guard = this_process_as_holder(wall_now());
+  guard.pid = 4711;
+  ASSERT_TRUE(name_guard(*lock, directory, guard).ok());
+  UniqueFd copy(::dup(lock->get()));
+  lock->reset();
+  const auto second = take_guard_lock(directory);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::kBusy);
+  for (const std::string& part : {std::string("a guard holds "), std::string("pid 4711 on "), guard.started}) {
+    EXPECT_NE(second.error().message.find(part), std::string::npos) << second.error().message;
+  }
+  copy.reset();
+  EXPECT_TRUE(take_guard_lock(directory).ok());
+}
+
+TEST_F(JobLockTest, OfAGuardWithASupervisorTheSupervisorIsNamed) {
+  const SecureDirectory directory = job();
+  const auto guard = take_guard_lock(directory);
+  ASSERT_TRUE(guard.ok());
+  const auto lock = JobLock::take(directory, this_process_as_holder(wall_now()));
+  ASSERT_TRUE(lock.ok()) << "two locks, which do not meet";
+  EXPECT_TRUE(take_guard_lock(directory).error().message.starts_with("another supervisor holds "));
+}
+
 TEST_F(JobLockTest, AHolderThatWroteNonsenseIsStillAHolder) {
   const SecureDirectory directory = job();
   const auto lock = JobLock::take(directory, this_process_as_holder(wall_now()));

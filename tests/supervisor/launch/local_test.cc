@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +16,7 @@
 #include "tests/supervisor/client/scratch.h"
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/socket_directory.h"
 
 namespace monarch {
 namespace {
@@ -36,10 +40,15 @@ class LocalLaunch : public LoopTest {
                              .term = Term(1),
                              .worker_path = "/nonexistent/monarch-worker",
                              .log_directory = scratch_.path(),
-                             .host_names = {"v1"}},
+                             .runtime_directory = scratch_.path(),
+                             .host_names = {"v1", "v2"}},
         LauncherHandlers{.on_launched = [](HostId, const LaunchedWorker&) {},
                          .on_failed = [this](HostId, LaunchFailure failure) { failed_ = std::move(failure.message); },
-                         .on_ended = [this](HostId, const std::string& how, bool) { ended_ = how; }});
+                         .on_ended =
+                             [this](HostId, const std::string& how, bool) {
+                               ended_ = how;
+                               ++ends_;
+                             }});
     Bootstrap bootstrap;
     bootstrap.host_name = "v1";
     launcher_->launch(HostId(0), bootstrap);
@@ -51,6 +60,7 @@ class LocalLaunch : public LoopTest {
   std::unique_ptr<LocalLauncher> launcher_;
   std::optional<std::string> failed_;
   std::optional<std::string> ended_;
+  int ends_ = 0;
 };
 
 TEST_F(LocalLaunch, FailsAtOnceWhenTheGuardDiesWithTheOrderUnread) {
@@ -59,6 +69,42 @@ TEST_F(LocalLaunch, FailsAtOnceWhenTheGuardDiesWithTheOrderUnread) {
   EXPECT_NE(failed_->find("guard has gone"), std::string::npos) << *failed_;
   launcher_->destroy(HostId(0));
   ASSERT_TRUE(run_until([&] { return ended_.has_value(); })) << "nothing was started, nothing is to be waited for";
+}
+
+TEST_F(LocalLaunch, TellsAnEndOnceHoweverOftenTheHostIsDestroyed) {
+  guards_end_.reset();
+  ASSERT_TRUE(run_until([&] { return failed_.has_value(); }));
+  launcher_->destroy(HostId(0));
+  launcher_->destroy(HostId(0));
+  ASSERT_TRUE(run_until([&] { return ended_.has_value(); }));
+  EXPECT_FALSE(run_until([&] { return ends_ > 1; }, Duration::milliseconds(50)));
+}
+
+// A process with the marks of the host's daemon stands for one that has not yet ended what its keeper left.
+TEST_F(LocalLaunch, TellsNoEndWhileAnythingOfTheWorkerLives) {
+  (void)scratch_.write("daemon", "kill -STOP $$");
+  const pid_t daemon = ::fork();
+  if (daemon == 0) {
+    const std::string job = JobUuid{}.to_text();
+    if (::chdir(scratch_.path().c_str()) != 0) ::_exit(126);
+    (void)::execl("/bin/sh", "monarch-worker", "daemon", "--job", job.c_str(), "--host", "v1", nullptr);
+    ::_exit(127);
+  }
+  ASSERT_GT(daemon, 0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(daemon), &info, WSTOPPED), 0);
+  RankReport report;
+  report.rank = {MeshId(0xFFFF'FFFFU), Rank(0)};
+  report.generation = Generation{Term(1), 1};
+  report.phase = RankPhase::kEnded;
+  report.end = {.kind = EndKind::kSignaled, .value = SIGKILL};
+  launcher_->on_changed(report);
+  launcher_->destroy(HostId(0));
+  EXPECT_FALSE(run_until([&] { return ended_.has_value(); }, Duration::milliseconds(100))) << *ended_;
+  EXPECT_EQ(::kill(daemon, SIGKILL), 0);
+  EXPECT_EQ(::waitpid(daemon, nullptr, 0), daemon);
+  EXPECT_TRUE(run_until([&] { return ended_.has_value(); }));
+  EXPECT_FALSE(run_until([&] { return ends_ > 1; }, Duration::milliseconds(50)));
 }
 
 TEST_F(LocalLaunch, WaitsForAWorkerThatHoldsItsOutputWhenTheGuardDies) {
@@ -73,6 +119,16 @@ TEST_F(LocalLaunch, WaitsForAWorkerThatHoldsItsOutputWhenTheGuardDies) {
   ASSERT_FALSE(run_until([&] { return failed_.has_value(); }, Duration::milliseconds(50)));
   workers_output.reset();
   ASSERT_TRUE(run_until([&] { return failed_.has_value(); }));
+}
+
+TEST_F(LocalLaunch, RemovesWhatAWorkerLeftWhoseEndWasToldToASupervisorThatDied) {
+  const std::string sockets = local_socket_directory(scratch_.path(), JobUuid{}, HostId(1));
+  ASSERT_TRUE(make_socket_directory(sockets).ok());
+  launcher_->on_hello(KeeperHello{});  // of a guard that knows of no worker
+  launcher_->destroy(HostId(1));
+  ASSERT_TRUE(run_until([&] { return ended_.has_value(); }));
+  EXPECT_EQ(*ended_, "was not running");
+  EXPECT_NE(::access(sockets.c_str(), F_OK), 0);
 }
 
 }  // namespace

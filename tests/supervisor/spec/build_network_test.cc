@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/supervisor/spec/spec_text.h"
 
 namespace monarch {
@@ -33,14 +35,69 @@ TEST(Control, HasAnAddressThatHostsReach) {
   EXPECT_TRUE(load("control: {address: 127.0.0.1}\n").loaded) << "virtual hosts are reached there";
 }
 
+TEST(Control, IsReachedDirectlyOrThroughTheSession) {
+  EXPECT_EQ(job("launch: {ssh: {hosts: 'n[1-2]'}}\ncontrol: {via: ssh}\n").control.via, ControlVia::kSsh);
+  EXPECT_EQ(job("control: {via: direct}\n").control.via, ControlVia::kDirect);
+  EXPECT_EQ(job("").control.via, ControlVia::kDirect);
+}
+
+TEST(Control, GoesThroughTheSessionBehindAJumpHostUnlessSomethingElseIsWritten) {
+  const std::string jump = "launch: {ssh: {hosts: 'n[1-2]', jump: [gate]}}\n";
+  EXPECT_EQ(job(jump).control.via, ControlVia::kSsh);
+  EXPECT_EQ(job(jump + "control: {address: auto, ports: 21000-21001}\n").control.via, ControlVia::kSsh);
+  EXPECT_EQ(job(jump + "control: {address: 10.0.0.1}\n").control.via, ControlVia::kDirect);
+  EXPECT_EQ(job(jump + "control: {via: direct}\n").control.via, ControlVia::kDirect);
+  EXPECT_EQ(job("launch: {ssh: {hosts: 'n[1-2]', jump: []}}\n").control.via, ControlVia::kDirect);
+}
+
+TEST(SupervisorOn, IsHereUnlessTheFirstHostIsWritten) {
+  const std::string ssh = "launch: {ssh: {hosts: 'n[1-2]'}}\n";
+  EXPECT_FALSE(job(ssh).supervised_elsewhere());
+  EXPECT_FALSE(job(ssh + "supervisor: {on: here}\n").supervised_elsewhere());
+  EXPECT_TRUE(job(ssh + "supervisor: {on: first}\n").supervised_elsewhere());
+}
+
+TEST(SupervisorOn, OfVirtualHostsIsThisMachineAndSaysSo) {
+  const SpecOutcome outcome = load("supervisor: {on: first}\n");
+  ASSERT_TRUE(outcome.loaded);
+  EXPECT_FALSE(outcome.loaded->spec.supervised_elsewhere());
+  const auto& notes = outcome.loaded->notes;
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.starts_with("supervisor.on: first is not used");
+  }));
+}
+
+TEST(SupervisorOn, TellsThatColdHostsAreForTheStartAlone) {
+  const auto noted = [](std::string_view lines) {
+    const SpecOutcome outcome = load(lines);
+    EXPECT_TRUE(outcome.loaded) << render(outcome);
+    const auto& notes = outcome.loaded->notes;
+    return std::any_of(notes.begin(), notes.end(),
+                       [](const std::string& note) { return note.starts_with("supervisor.on: first: of the "); });
+  };
+  EXPECT_TRUE(noted("launch: {ssh: {hosts: 'n[1-9]'}}\nsupervisor: {on: first}\n"));
+  EXPECT_FALSE(noted("launch: {ssh: {hosts: 'n[1-9]'}}\n"));
+}
+
+TEST(SupervisorOn, ExcludesTheWayThroughTheSession) {
+  EXPECT_EQ(ids_and_places(load("launch: {ssh: {hosts: 'n[1-2]'}}\ncontrol: {via: ssh}\nsupervisor: {on: first}\n")),
+            std::vector<std::string>{"E0320 4:16"});
+}
+
 TEST(Control, TellsOfAnAddressThatHasNoUse) {
   const auto noted = [](std::string_view top_lines) {
     const SpecOutcome outcome = load(top_lines);
-    return outcome.loaded && outcome.loaded->notes.front().starts_with("control.address: 10.0.0.1 is not used");
+    if (!outcome.loaded || outcome.loaded->notes.empty()) return false;
+    return outcome.loaded->notes.front().starts_with("control.address: 10.0.0.1 is not used");
   };
   // Any spec can be tried on virtual hosts, so this is no error.
-  EXPECT_TRUE(noted("supervision: {restart: {max: 0}, reallocate: {max: 0}}\ncontrol: {address: 10.0.0.1}\n"));
+  EXPECT_TRUE(noted("control: {address: 10.0.0.1}\n"));
   EXPECT_FALSE(noted("launch: {ssh: {hosts: 'n[1-2]'}}\ncontrol: {address: 10.0.0.1}\n"));
+  EXPECT_TRUE(noted("launch: {ssh: {hosts: 'n[1-2]'}}\ncontrol: {address: 10.0.0.1, via: ssh}\n"));
+  const SpecOutcome local = load("control: {via: ssh}\n");
+  ASSERT_TRUE(local.loaded);
+  ASSERT_FALSE(local.loaded->notes.empty());
+  EXPECT_TRUE(local.loaded->notes.front().starts_with("control.via: ssh is not used")) << local.loaded->notes.front();
 }
 
 TEST(Network, NamesAnInterface) {
@@ -65,6 +122,25 @@ TEST(Network, HasPortsForTheRanksOfAMachine) {
   EXPECT_EQ(with("launch: {ssh: {hosts: 'n[1-2]'}}\nnetwork: {ports: 65530-65535}\n"), "");
   EXPECT_EQ(with("launch: {ssh: {hosts: 'n[1-2]'}}\nnetwork: {ports: 65531-65535}\n"),
             "E0315 `65530-65535` would work");
+}
+
+TEST(Network, DoesNotCountPortsThatAMeshFixes) {
+  const auto with = [](std::string_view ports) {
+    const std::string yaml = text("version: 1\njob: j\nnetwork: {ports: ", ports,
+                                  "}\nmeshes:\n  a: {dims: {slot: 1}, program: [x], ports: {http: 20001}}\n");
+    const SpecOutcome outcome = load_whole(yaml);
+    return outcome.loaded ? std::string() : text(outcome.diagnostics[0].id, " ", outcome.diagnostics[0].help);
+  };
+  EXPECT_EQ(with("20001-20002"), "");
+  EXPECT_EQ(with("20001-20001"), "E0315 `20001-20002` would work");
+  EXPECT_EQ(with("20002-20002"), "");
+}
+
+TEST(Network, TellsOfAnInterfaceThatHasNoUse) {
+  const SpecOutcome local = load("supervision: {restart: {max: 0}, reallocate: {max: 0}}\nnetwork: {interface: ib0}\n");
+  ASSERT_TRUE(local.loaded);
+  EXPECT_TRUE(local.loaded->notes.front().starts_with("network.interface: ib0 is not used"))
+      << local.loaded->notes.front();
 }
 
 }  // namespace

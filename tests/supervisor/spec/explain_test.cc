@@ -62,6 +62,7 @@ std::string spec_with(const std::string& row_path) {
   trainer.keys["dims"].value = "{replica: 2, gpu: 2}";
   if (row_path.find(".actors") == std::string::npos && row_path != "meshes.*.idle")
     trainer.keys["program"].value = "[/bin/true]";
+  if (row_path.starts_with("supervision.shrink")) trainer.keys["gang"].value = "replica";
   if (row_path == "supervision.shrink.min" || row_path == "supervision.shrink.regrow")
     root.keys["supervision"].keys["shrink"].keys["along"].value = "replica";
   if (row_path.starts_with("launch.ssh.") && row_path != "launch.ssh.hosts" && row_path != "launch.ssh.hosts_file")

@@ -11,9 +11,10 @@ ProgramLine line(const std::string& size, const std::string& hosts, bool launche
   ProgramLine out{.program = {"python3", "train.py", "a b"},
                   .size = std::nullopt,
                   .hosts = std::nullopt,
-                  .launched = launched,
+                  .launch = std::nullopt,
                   .own_name = "mine",
                   .directory = "/home/u"};
+  if (launched) out.launch = FlagText{.text = "--launch local", .begin = 9};
   if (!size.empty()) out.size = FlagText{.text = "-n " + size, .begin = 3};
   if (!hosts.empty()) out.hosts = FlagText{.text = "-H " + hosts, .begin = 3};
   return out;
@@ -45,6 +46,24 @@ TEST(ProgramSpec, SpreadsRanksOverHosts) {
   EXPECT_EQ(shape(line("3", "mine")), "slot=3");
 }
 
+TEST(ProgramSpec, SpreadsRanksOverTheHostsOfLaunch) {
+  const auto launched = [](const std::string& size, const std::string& where) {
+    ProgramLine wanted = line(size, "");
+    wanted.launch = FlagText{.text = "--launch " + where, .begin = 9};
+    return shape(wanted);
+  };
+  EXPECT_EQ(launched("8", "local:2"), "host=2 slot=4");
+  EXPECT_EQ(launched("8", "ssh:node[01-04]"), "host=4 slot=2");
+  EXPECT_EQ(launched("8", "local"), "slot=8");
+  EXPECT_EQ(launched("8", "local:1"), "slot=8");
+  EXPECT_EQ(launched("2", "local:3"), "host=2 slot=1") << "the third stays free";
+  EXPECT_EQ(launched("1", "local:3"), "slot=1");
+  EXPECT_EQ(launched("4", "local:3"), "E0308 1:4");
+  for (const char* wrong : {"local:", "local:x", "local:2x", "ssh:", "ssh:-x", "slurm:4"}) {
+    EXPECT_EQ(launched("8", wrong), "slot=8") << wrong;
+  }
+}
+
 TEST(ProgramSpec, RefusesWhatDoesNotSpread) {
   EXPECT_EQ(shape(line("7", "a,b", true)), "E0308 1:4");
   EXPECT_EQ(shape(line("1", "a,b", true)), "E0308 1:4");
@@ -60,13 +79,34 @@ TEST(ProgramSpec, RefusesWhatDoesNotSpread) {
   EXPECT_EQ(shape(line("", "n[1-2000]", true)), "E0307 1:4");
 }
 
+TEST(ProgramSpec, SaysWhereAnAddressOfIpv6IsWritten) {
+  for (const char* hosts : {"fd00::1", "[fd00::1]:4", "a,fd00::1", "a,[fd00::1]"}) {
+    const auto made = spec_of_program(line("", hosts, true));
+    const auto* outcome = std::get_if<SpecOutcome>(&made);
+    ASSERT_NE(outcome, nullptr) << hosts;
+    EXPECT_NE(render(*outcome).find("{name: gpu1, address: \"fd00::1\"}"), std::string::npos) << render(*outcome);
+  }
+  for (const char* hosts : {"a,,b", "n[1-", "a:x"}) {
+    const auto made = spec_of_program(line("", hosts, true));
+    const auto* outcome = std::get_if<SpecOutcome>(&made);
+    ASSERT_NE(outcome, nullptr) << hosts;
+    EXPECT_NE(render(*outcome).find("write `-H a,b`"), std::string::npos) << render(*outcome);
+  }
+}
+
+TEST(ProgramSpec, SaysWhereTheUserOfHostsIsWritten) {
+  const auto refused = spec_of_program(line("", "root@a,b", true));
+  ASSERT_TRUE(std::holds_alternative<SpecOutcome>(refused));
+  EXPECT_NE(render(std::get<SpecOutcome>(refused)).find("--set launch.ssh.user="), std::string::npos)
+      << render(std::get<SpecOutcome>(refused));
+}
+
 TEST(ProgramSpec, ReachesOtherMachinesBySsh) {
   ProgramLine wanted = line("8", "node[01-02],a");
   wanted.size = FlagText{.text = "-n 6", .begin = 3};
-  wanted.unbuilt = UnbuiltKeys::kTake;
   const auto made = spec_of_program(wanted);
   ASSERT_TRUE(std::holds_alternative<SpecSource>(made));
-  const SpecOutcome loaded = load_spec(std::get<SpecSource>(made), {.unbuilt = UnbuiltKeys::kTake});
+  const SpecOutcome loaded = load_spec(std::get<SpecSource>(made));
   ASSERT_TRUE(loaded.loaded) << render(loaded) << std::get<SpecSource>(made).text;
   const auto* launch = std::get_if<LaunchSsh>(&loaded.loaded->spec.launch);
   ASSERT_NE(launch, nullptr);

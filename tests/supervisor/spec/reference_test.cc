@@ -102,9 +102,10 @@ TEST(Reference, HasAlternativesThatAreTakenOrRefusedAsTheySay) {
   const Lines all = reference_lines();
   const std::vector<Alternative> found = alternatives();
   EXPECT_GE(found.size(), 80U);
-  const SpecSurroundings around{.home = "/home/u", .read_hosts = [](const std::string&) -> Result<std::string> {
-                                  return std::string("n[1-4]\n");
-                                }};
+  const SpecSurroundings around{
+      .home = "/home/u",
+      .read_hosts = [](const std::string&) -> Result<std::string> { return std::string("n[1-4]\n"); },
+      .count_gpus = [] { return 8U; }};
   for (const Alternative& alternative : found) {
     ASSERT_FALSE(alternative.lines.empty()) << "line " << alternative.line + 1;
     // Names of other meshes need one of that name.

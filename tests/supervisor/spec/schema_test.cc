@@ -111,7 +111,9 @@ TEST(Reference, SaysWhatASpecWithoutItWouldMean) {
   JobSpec b = bare.loaded->spec;
   a.directory = b.directory;
   EXPECT_TRUE(a == b);
-  EXPECT_EQ(whole.loaded->notes, bare.loaded->notes);
+  for (const std::string& note : whole.loaded->notes) {
+    EXPECT_NE(join(bare.loaded->notes, "\n").find(note), std::string::npos) << note;
+  }
 }
 
 }  // namespace

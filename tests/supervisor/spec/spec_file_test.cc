@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -69,6 +71,28 @@ TEST_F(SpecFile, RefusesMoreThanAMebibyte) {
   EXPECT_TRUE(refused_as_too_large(std::string(limits::kSpecBytes + 1, '#')));
   EXPECT_TRUE(refused_as_too_large(mark + std::string(limits::kSpecBytes + 1, '#')));
   EXPECT_TRUE(refused_as_too_large(std::string(3 * limits::kSpecBytes, '#')));
+}
+
+TEST_F(SpecFile, ReadsStandardInputToItsEnd) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  ASSERT_EQ(::write(ends[1], "version: 1\n", 11), 11);
+  ::close(ends[1]);
+  const auto source = read_spec_stdin(ends[0]);
+  ::close(ends[0]);
+  ASSERT_TRUE(source.ok()) << source.error().message;
+  EXPECT_EQ(source->text, "version: 1\n");
+  EXPECT_EQ(source->name, "<stdin>");
+  EXPECT_EQ(source->directory, std::filesystem::current_path().string());
+}
+
+TEST_F(SpecFile, NamesWhatStandardInputIsInstead) {
+  const int folder = ::open(folder_.c_str(), O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(read_spec_stdin(folder).error().message, "cannot read the spec <stdin>: Is a directory");
+  ::close(folder);
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  EXPECT_EQ(read_spec_stdin(terminal).error().message, "cannot read the spec <stdin>: standard input is a terminal");
+  ::close(terminal);
 }
 
 TEST_F(SpecFile, SaysWhatMayNotBeRead) {

@@ -27,6 +27,11 @@ TEST(SupervisionTimes, GiveTheLeaseThreeHeartbeats) {
   EXPECT_EQ(ids_of("heartbeat: 2.1s"), std::vector<std::string>{"E0302"});
 }
 
+TEST(SupervisionTimes, GiveAHostUpAfterTwoHeartbeats) {
+  EXPECT_EQ(ids_of("heartbeat: 2s, suspect_after: 2.1s, lost_after: 4s"), std::vector<std::string>{});
+  EXPECT_EQ(ids_of("heartbeat: 2s, suspect_after: 2.1s, lost_after: 3.9s"), std::vector<std::string>{"E0321"});
+}
+
 TEST(SupervisionTimes, AreCheckedInAMeshAgainstWhatItTakesOver) {
   const std::string yaml =
       "version: 1\njob: j\nsupervision: {lease: 20s, lost_after: 15s}\nmeshes:\n"
@@ -94,6 +99,51 @@ TEST(RestartBudget, MustFitItsWindow) {
   EXPECT_TRUE(messages("max: 1000000, backoff: 0s").empty());
   EXPECT_EQ(messages("max: 1000000"), std::vector<std::string>{"`max: 21` would work"});
   EXPECT_EQ(messages("backoff: 1d, backoff_max: 2d").size(), 1U);
+}
+
+// Of the errors but E0401: whether a key is built is another question.
+std::vector<std::string> wrong_of(std::string_view yaml) {
+  std::vector<std::string> out;
+  for (const Diagnostic& d : load_text(yaml).diagnostics) {
+    if (d.id != "E0401") out.push_back(text(d.id, " ", d.help));
+  }
+  return out;
+}
+
+TEST(RestartBudget, DoesNotStartBeyondTheLongestBackoff) {
+  const auto wrong = [](std::string_view restart) {
+    return wrong_of(around_top(text("supervision: {restart: {", restart, "}}\n")));
+  };
+  EXPECT_EQ(wrong("backoff: 31s"),
+            std::vector<std::string>{"E0322 `backoff_max: 31s` would work, and so would `backoff: 30s`"});
+  EXPECT_EQ(wrong("backoff_max: 400ms").size(), 1U);
+  EXPECT_TRUE(wrong("backoff: 30s").empty());
+}
+
+TEST(ReallocateBudget, MustFitItsWindow) {
+  const auto wrong = [](std::string_view supervision) {
+    return wrong_of(around_top(text("supervision: {", supervision, "}\n")));
+  };
+  EXPECT_EQ(wrong("reallocate: {window: 20s}"),
+            std::vector<std::string>{"E0323 `window: 24s` would work, and so would `max: 3`"});
+  EXPECT_EQ(wrong("reallocate: {max: 601}"),
+            std::vector<std::string>{"E0323 `window: 1h6s` would work, and so would `max: 600`"});
+  EXPECT_TRUE(wrong("reallocate: {window: 24s}").empty());
+  EXPECT_TRUE(wrong("reallocate: {max: unlimited, window: 1s}").empty());
+  EXPECT_TRUE(wrong("reallocate: {max: 0, window: 1s}").empty());
+  EXPECT_TRUE(wrong("lease: 30m").empty()) << "nothing of a budget is written";
+}
+
+TEST(Shrink, ParksGangsOfTheMeshThatHasThem) {
+  const std::string mesh = "    dims: {replica: 4, host: 2, gpu: 4}\n    program: [/bin/true]\n";
+  const auto wrong = [&](std::string_view gang, std::string_view shrink) {
+    return wrong_of(around_mesh(text(mesh, "    gang: ", gang, "\n    supervision: {shrink: {", shrink, "}}\n")));
+  };
+  EXPECT_TRUE(wrong("replica", "along: replica, min: 4").empty());
+  EXPECT_TRUE(wrong("each", "along: gpu").empty());
+  EXPECT_EQ(wrong("replica", "along: replica, min: 5"), std::vector<std::string>{"E0325 `min: 3` would work"});
+  EXPECT_EQ(wrong("replica", "along: host"), std::vector<std::string>{"E0324 `along: replica` would work"});
+  EXPECT_EQ(wrong("all", "along: replica"), std::vector<std::string>{"E0324 `gang: replica` would make 4 of it"});
 }
 
 TEST(Orphan, MayRunOnlyWithoutReplacements) {

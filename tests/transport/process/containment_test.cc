@@ -134,8 +134,9 @@ TEST_P(ContainmentOf, KillsAHundredProcessesOfATree) {
 
 TEST_P(ContainmentOf, KillEverythingFindsTheRanksOfAKeeperThatIsGone) {
   start_in("0.0.1.1", escape("a") + "; exec sleep 1000");
-  start_in("0.1.1.1", "exec sleep 1000");
+  start_in("0.1.1.1", "touch " + path("up") + "; exec sleep 1000");
   const pid_t escaped = await_pid("a");
+  ASSERT_TRUE(until([&] { return std::filesystem::exists(path("up")); }));  // it is what it will be found by
   EXPECT_EQ(kill_everything(options_, GetParam(), Duration::seconds(5)), 0U);
   EXPECT_FALSE(alive(escaped));
   for (const auto& child : children_) EXPECT_EQ(end_of(child.get()).value, SIGKILL);

@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "transport/wire/launch_messages.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/stack_messages.h"
 #include "transport/wire/viewer_messages.h"
 
 namespace monarch {
@@ -25,7 +27,9 @@ using EveryMessage =
                KeeperPipes, KeeperPing, KeeperPong, KeeperChanged, KeeperStash, KeeperLease, KeeperForget, KeeperSpawn,
                KeeperShutdown, Bootstrap, BootstrapReply, JobEvent, Verdict, JobStatus, Attach, StatusRequest,
                StopRequest, SignalRequest, ViewerOutput, Accepted, Refused, KeeperReady, OutputFrom, OutputGone,
-               Goodbye, KeeperEnded>;
+               Goodbye, KeeperEnded, StartThere, StartedThere, LauncherHello, HostLaunched, HostNotLaunched, HostEnded,
+               LauncherWelcome, LaunchHost, EndHost, HostSaidGoodbye, LeaveLauncher, TakeStacks, Stacks, StacksRequest,
+               RankStacks, OperatorRequest, HoldRequest, CommitAnswer>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
 inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "beat",
@@ -64,7 +68,25 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "output-from",
                                                                   "output-gone",
                                                                   "goodbye",
-                                                                  "keeper-ended"};
+                                                                  "keeper-ended",
+                                                                  "start-there",
+                                                                  "started-there",
+                                                                  "launcher-hello",
+                                                                  "host-launched",
+                                                                  "host-not-launched",
+                                                                  "host-ended",
+                                                                  "launcher-welcome",
+                                                                  "launch-host",
+                                                                  "end-host",
+                                                                  "host-said-goodbye",
+                                                                  "leave-launcher",
+                                                                  "take-stacks",
+                                                                  "stacks",
+                                                                  "stacks-request",
+                                                                  "rank-stacks",
+                                                                  "operator-request",
+                                                                  "hold-request",
+                                                                  "commit-answer"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>

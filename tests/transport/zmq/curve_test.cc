@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -61,6 +64,26 @@ TEST(CurveSecretKey, DoesNotShowWhatItRefuses) {
   const auto parsed = CurveSecretKey::parse("secret but too short");
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().message.find("secret"), std::string::npos);
+}
+
+// VmFlags of proc_pid_smaps(5): dd is MADV_DONTDUMP.
+TEST(CurveSecretKey, IsLeftOutOfDumpsOfCore) {
+  const auto secret = CurveSecretKey::parse("JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6");
+  ASSERT_TRUE(secret.ok());
+  const auto address = reinterpret_cast<std::uintptr_t>(secret->bytes().data());
+  std::ifstream maps("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t from = 0;
+    std::uintptr_t to = 0;
+    char dash = 0;
+    std::istringstream range(line);
+    if (range >> std::hex >> from >> dash >> to && dash == '-') here = from <= address && address < to;
+    if (!here || !line.starts_with("VmFlags:")) continue;
+    EXPECT_NE((line + " ").find(" dd "), std::string::npos) << line;
+    return;
+  }
+  GTEST_SKIP() << "/proc/self/smaps does not tell";
 }
 
 TEST(CurveSecretKey, IsMovedAndNeverCopied) {

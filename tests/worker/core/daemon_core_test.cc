@@ -12,6 +12,7 @@ namespace {
 
 constexpr Duration kLease = Duration::seconds(6);
 constexpr Duration kOrphanTtl = Duration::seconds(60);
+constexpr Duration kHearing = Duration::seconds(3);
 const Generation kFirst{Term(3), 1};
 const Generation kSecond{Term(3), 2};
 const RankId kRank{MeshId(0), Rank(5)};
@@ -63,7 +64,8 @@ std::vector<Message> told(const std::vector<Action>& actions) {
 
 class DaemonCoreTest : public testing::Test {
  protected:
-  DaemonCoreTest() : core_(CoreOptions{.job = job(1), .promised = Term(3), .orphan_ttl = kOrphanTtl}) {
+  DaemonCoreTest()
+      : core_(CoreOptions{.job = job(1), .promised = Term(3), .orphan_ttl = kOrphanTtl, .hearing = kHearing}) {
     core_.step(Started{Term(3)}, at(0));
   }
 
@@ -89,7 +91,25 @@ TEST_F(Core, PassesOrdersOfThePromisedTermOnAtOnce) {
   EXPECT_EQ(told<Stop>(hear(Term(3), Stop{}, at(1))).size(), 1U);
   EXPECT_EQ(told<Signal>(hear(Term(3), Signal{}, at(1))).size(), 1U);
   EXPECT_EQ(told<Tell>(hear(Term(3), Tell{}, at(1))).size(), 1U);
+  EXPECT_EQ(told<TakeStacks>(hear(Term(3), TakeStacks{}, at(1))).size(), 1U);
+  EXPECT_EQ(told<CommitAnswer>(hear(Term(3), CommitAnswer{.number = 7}, at(1))).size(), 1U);
   EXPECT_EQ(told<KeeperShutdown>(hear(Term(3), Shutdown{}, at(1))).size(), 1U);
+}
+
+TEST_F(Core, PassesNoAnswerToACommitOnFromASupervisorThatWasReplaced) {
+  EXPECT_TRUE(hear(Term(2), CommitAnswer{.number = 7, .committed = true}, at(1)).empty());
+  EXPECT_EQ(core_.counters().lower_term, 1U);
+}
+
+TEST_F(Core, SaysAtOnceThatARankCommitsThoughItSpeaksOfItsProgressToo) {
+  RankReport running = report(kRank, kFirst, RankPhase::kRunning);
+  core_.step(RankTold{running}, at(0));
+  running.progress.step = 12;
+  EXPECT_FALSE(only<BeatChanged>(core_.step(RankTold{running}, at(1)))[0].at_once);
+  running.progress.step = 13;
+  running.commit = CommitRequest{.number = 1, .step = 13};
+  EXPECT_TRUE(only<BeatChanged>(core_.step(RankTold{running}, at(2)))[0].at_once);
+  EXPECT_EQ(core_.reports()[0].commit, running.commit);
 }
 
 TEST_F(Core, StartsNothingOnceItToldTheKeeperToShutDown) {
@@ -160,7 +180,7 @@ TEST_F(Core, IgnoresACompletionThatIsNotThePendingOne) {
 }
 
 TEST(CoreStart, PromisesTheTermOfWhoeverStartedIt) {
-  DaemonCore core(CoreOptions{.job = job(1), .promised = Term(0), .orphan_ttl = kOrphanTtl});
+  DaemonCore core(CoreOptions{.job = job(1), .promised = Term(0), .orphan_ttl = kOrphanTtl, .hearing = kHearing});
   EXPECT_EQ(only<PersistPromise>(core.step(Started{Term(7)}, at(0))).at(0).term, Term(7));
   core.step(PromiseFailed{Term(7)}, at(1));
   // Not even a disk that forgets lets an earlier supervisor in.
@@ -310,11 +330,28 @@ TEST_F(Core, KeepsTwoGenerationsOfARankApart) {
 TEST_F(Core, EndsAWorkerThatNobodyNeeds) {
   EXPECT_EQ(core_.next_due(), at(60));
   hear(Term(3), ack_of({}, {}), at(10), at(10));
-  // What was granted counts before the orphan's time does.
-  EXPECT_EQ(core_.next_due(), at(76));
-  EXPECT_TRUE(core_.step(Tick{}, at(75)).empty());
-  EXPECT_EQ(told<KeeperShutdown>(core_.step(Tick{}, at(76))).size(), 1U);
+  // What is waited under a lease counts as an orphan's time.
+  EXPECT_EQ(core_.next_due(), at(70));
+  EXPECT_TRUE(core_.step(Tick{}, at(69)).empty());
+  EXPECT_EQ(told<KeeperShutdown>(core_.step(Tick{}, at(70))).size(), 1U);
   EXPECT_EQ(core_.next_due(), Instant::never());
+}
+
+TEST_F(Core, EndsNoWorkerUnderALease) {
+  Ack ack = ack_of({}, {});
+  ack.lease = Duration::seconds(90);
+  hear(Term(3), ack, at(10), at(10));
+  EXPECT_EQ(core_.next_due(), at(100));
+}
+
+// Nothing of a job is left on a host that nobody reaches after the spec's lease and orphan_ttl.
+TEST_F(Core, EndsAWorkerSoonAfterItsRanksWereKilled) {
+  run(kFirst);
+  Ack ack = ack_of({kRank}, {kFirst});
+  ack.lease = kOrphanTtl;  // which is longer than the spec's lease, of 6 s
+  hear(Term(3), ack, at(10), at(10));
+  end(kFirst, at(70));
+  EXPECT_EQ(core_.next_due(), at(73));
 }
 
 TEST_F(Core, EndsNoWorkerWhileARankLives) {
@@ -323,7 +360,7 @@ TEST_F(Core, EndsNoWorkerWhileARankLives) {
   EXPECT_TRUE(core_.step(Tick{}, at(1'000)).empty());
   end(kFirst, at(1'000));
   // The supervisor may come back to hear of the end.
-  EXPECT_EQ(core_.next_due(), at(1'060));
+  EXPECT_EQ(core_.next_due(), at(1'003));
 }
 
 TEST_F(Core, IsNotKeptAliveByASupervisorThatItDoesNotObey) {

@@ -43,6 +43,7 @@ TEST(RankEnvironment, LeavesOutWhatBelongsToOtherLaunchersAndTheKeepersDoor) {
                             {"LISTEN_FDNAMES", "a"},
                             {"MONARCH_SOCKET", "/another/rank"},
                             {"MONARCH_EVENTS", "/another/rank"},
+                            {"MONARCH_COMMITTED_STEP", "12"},
                             {"SLURM_JOB_ID", "7"},
                             {"PATH", "/bin"}};
   EXPECT_EQ(rank_base(base), (Environment{{"SLURM_JOB_ID", "7"}, {"PATH", "/bin"}}));

@@ -107,6 +107,21 @@ TEST(KeeperCore, RefusesARankWhoseEarlierGenerationIsNotGone) {
   EXPECT_EQ(all_of<action::ForkRank>(keeper.start(1, 2)).size(), 1U);
 }
 
+TEST(KeeperCore, StartsNothingByAStartThatIsReplayed) {
+  Keeper keeper;
+  keeper.start(1, 5);
+  keeper.run_rank(0, 5, 60'000);
+  EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 5)).empty()) << "while it runs";
+  keeper.send(stop_of(0, generation(5)));
+  EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 5)).empty()) << "while it is stopped";
+  keeper.end(0, 5);
+  EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 5)).empty()) << "after its end";
+  keeper.send(KeeperForget{{rank_id(0)}, {generation(5)}});
+  EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 5)).empty()) << "after its end was forgotten";
+  EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 4)).empty()) << "of an earlier generation";
+  EXPECT_EQ(all_of<action::ForkRank>(keeper.start(1, 6)).size(), 1U);
+}
+
 TEST(KeeperCore, StopsWhatRunsAtTheGenerationOrBelow) {
   Keeper keeper;
   keeper.start(2, 3);
@@ -191,6 +206,15 @@ TEST(KeeperCore, HoldsPortsUntilTheRanksOfTheirGenerationHaveEnded) {
   EXPECT_TRUE(all_of<action::ReleaseReservation>(keeper.end(0, 1)).empty());
   EXPECT_EQ(all_of<action::ReleaseReservation>(keeper.end(1, 1)).size(), 1U);
   EXPECT_EQ(all_of<action::RefuseReservation>(keeper.send(order)).size(), 1U) << "that generation is over";
+}
+
+TEST(KeeperCore, LeavesAReservationUnansweredWhileItEnds) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.send(event::Terminated{SIGTERM});
+  const auto actions = keeper.send(Reserve{MeshId(0), GangId(0), generation(2), 2});
+  EXPECT_TRUE(all_of<action::RefuseReservation>(actions).empty()) << "its end is told, and the host lacks nothing";
+  EXPECT_TRUE(all_of<action::HoldReservation>(actions).empty());
 }
 
 TEST(KeeperCore, ReleasesPortsWhoseRanksNeverCameWhenALaterGenerationReserves) {

@@ -80,6 +80,8 @@ TEST(Notice, LeavesAPhaseByAnEmptyOne) {
 TEST(Question, IsTheFirstThatIsAsked) {
   EXPECT_EQ(parse_question("ASK=who"), RankQuestion::kWho);
   EXPECT_EQ(parse_question("X=1\nASK=events\nASK=who"), RankQuestion::kEvents);
+  EXPECT_EQ(parse_question("ASK=committed"), RankQuestion::kCommitted);
+  EXPECT_EQ(parse_question("WHAT=a\nCOMMIT=12\nASK=who"), RankQuestion::kCommit);
   EXPECT_EQ(parse_question("ASK=the time"), RankQuestion::kUnknown);
   EXPECT_EQ(parse_question("READY=1"), RankQuestion::kNone);
   EXPECT_EQ(parse_question(std::string(kNotifyBytes + 1, 'x')), RankQuestion::kUnknown);

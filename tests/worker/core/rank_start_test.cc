@@ -133,7 +133,9 @@ TEST_F(RankStartOf, MayReserveGpusAloneAndNotTooMuch) {
   const auto held = all_of<action::HoldReservation>(at(0, reserve));
   ASSERT_EQ(held.size(), 1U);
   EXPECT_EQ(held[0].reserve.gpus, std::vector<std::string>{"GPU-a"});
-  for (Reserve wrong : {Reserve{MeshId(0), GangId(1), kGeneration, 1'025, {}, {}},
+  Reserve sparing{MeshId(0), GangId(1), kGeneration, 1};
+  sparing.spared = std::vector<std::uint16_t>(1'025, 1);
+  for (Reserve wrong : {sparing, Reserve{MeshId(0), GangId(1), kGeneration, 1'025, {}, {}},
                         Reserve{MeshId(0), GangId(1), kGeneration, 0xffffffff, {1, 2}, {}},
                         Reserve{MeshId(0), GangId(1), kGeneration, 1'000, std::vector<std::uint16_t>(25, 1), {}},
                         Reserve{MeshId(0), GangId(1), kGeneration, 0, {}, std::vector<std::string>(1'025, "GPU")}}) {

@@ -96,6 +96,10 @@ class Driver {
     end.value = value;
     return run([&](KeeperActions& out) { state_.exited(end, now_, out); });
   }
+  std::string taken_by_oom_killer() {
+    const RankEnd end{.kind = EndKind::kSignaled, .value = SIGKILL, .out_of_memory = true};
+    return run([&](KeeperActions& out) { state_.exited(end, now_, out); });
+  }
   std::string tree_empty() {
     return run([&](KeeperActions& out) { state_.tree_empty(out); });
   }

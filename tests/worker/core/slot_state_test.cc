@@ -73,6 +73,14 @@ TEST(SlotState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
   EXPECT_TRUE(driver.state().report().end.after_our_signal);
 }
 
+TEST(SlotState, CallsNoEndOfItsOwnDoingOutOfMemory) {
+  for (const SlotPhase phase : {SlotPhase::kRunning, SlotPhase::kGrace, SlotPhase::kKilling}) {
+    Driver driver = in(phase);
+    driver.taken_by_oom_killer();
+    EXPECT_EQ(driver.state().report().end.out_of_memory, phase != SlotPhase::kKilling) << static_cast<int>(phase);
+  }
+}
+
 // The three children of a stop: each has its whole grace, whatever the others do.
 TEST(SlotState, StopsAQuickChildAtItsExit) {
   Driver driver = in(SlotPhase::kGrace);

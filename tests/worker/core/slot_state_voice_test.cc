@@ -211,5 +211,51 @@ TEST(SlotEvents, TellNothingOfALeaseToARankThatIsStopping) {
   EXPECT_EQ(rank.pass_to(4'500), Words{});
 }
 
+// The number of the answer that was passed on; nothing where none was.
+std::optional<std::uint64_t> answered(SlotState& state, const CommitAnswer& answer) {
+  KeeperActions actions;
+  state.commit_answered(answer, actions);
+  for (const KeeperAction& action : actions) {
+    if (const auto* told = std::get_if<keeper_action::AnswerCommit>(&action)) return told->answer.number;
+  }
+  return std::nullopt;
+}
+
+TEST(SlotCommits, AreReportedUntilTheyAreAnswered) {
+  Rank3 rank(ReadyKind::kExec);
+  rank.to_running();
+  const CommitRequest asked{.number = 2, .step = 10, .what = "sha256:ab"};
+  const auto told = rank.report([&](KeeperActions& out) { rank.state().commits({kKey, asked}, out); });
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->commit, asked);
+  EXPECT_FALSE(answered(rank.state(), {.number = 1, .committed = true})) << "of an earlier question";
+  EXPECT_EQ(rank.state().report().commit, asked);
+  EXPECT_EQ(answered(rank.state(), {.number = 2, .committed = true}), 2U);
+  EXPECT_FALSE(rank.state().report().commit);
+  EXPECT_FALSE(answered(rank.state(), {.number = 2, .committed = true})) << "said again";
+}
+
+TEST(SlotCommits, OfARankThatIsHeldAreTheSupervisorsToRefuse) {
+  Rank3 rank(ReadyKind::kExec);
+  rank.to_running();
+  rank.pass_to(6'000);
+  ASSERT_EQ(rank.state().phase(), SlotPhase::kHeld);
+  EXPECT_TRUE(rank.report([&](KeeperActions& out) { rank.state().commits({kKey, {.number = 1}}, out); })->commit);
+}
+
+TEST(SlotCommits, EndWithTheirRank) {
+  Rank3 rank(ReadyKind::kExec);
+  rank.to_running();
+  KeeperActions actions;
+  rank.state().commits({kKey, {.number = 1, .step = 10}}, actions);
+  rank.state().exited({.kind = EndKind::kExited}, rank.now(), actions);
+  EXPECT_TRUE(rank.state().report().commit) << "it was said before the end";
+  rank.state().commits({kKey, {.number = 2, .step = 20}}, actions);
+  EXPECT_EQ(rank.state().report().commit->step, 10U) << "nobody is left to be told";
+  rank.state().tree_empty(actions);
+  ASSERT_TRUE(rank.state().ended());
+  EXPECT_FALSE(rank.state().report().commit);
+}
+
 }  // namespace
 }  // namespace monarch

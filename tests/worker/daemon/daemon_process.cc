@@ -2,4 +2,6 @@
 
 #include "worker/daemon/daemon_main.h"
 
-int main() { return monarch::daemon_main(); }
+int main() {
+  return monarch::daemon_main([](const std::string&) { return monarch::Status(); });  // it has no workspace
+}

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "tests/worker/daemon/daemon_fixture.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "transport/wire/stack_messages.h"
 #include "worker/core/environment.h"
 
 namespace monarch::daemon {
@@ -145,6 +147,30 @@ TEST_F(DaemonProcess, PassesOrdersOnAndAnswersBack) {
   world_.keeper_says(MessageType::kReserved, Reserved{MeshId(0), GangId(1), kGeneration, {20'123}, ""});
   ASSERT_TRUE(world_.until([&] { return world_.supervisor_heard<Reserved>(MessageType::kReserved).has_value(); }));
   EXPECT_EQ(world_.supervisor_heard<Reserved>(MessageType::kReserved)->ports, std::vector<std::uint16_t>{20'123});
+}
+
+// The question comes in the way of beats, the answer does not.
+TEST_F(DaemonProcess, AsksTheKeeperForStacksAndSaysThemOnTheBulkPort) {
+  start();
+  world_.supervisor_says(MessageType::kTakeStacks, TakeStacks{.number = 6}, Term(2));  // of a supervisor that was
+  world_.supervisor_says(MessageType::kTakeStacks, TakeStacks{.number = 7});
+  ASSERT_TRUE(keeper_hears<TakeStacks>(MessageType::kTakeStacks));
+  EXPECT_EQ(world_.keeper_heard<TakeStacks>(MessageType::kTakeStacks)->number, 7U);
+  FrameHeader header;
+  header.rank = {MeshId(0), Rank(3)};
+  header.generation = kGeneration;
+  Stacks stacks;
+  stacks.number = 7;
+  world_.keeper_says(MessageType::kStacks, encode_payload(stacks), header);
+  const auto said = [&] {
+    return std::find_if(world_.output.begin(), world_.output.end(),
+                        [](const SupervisorHeard& heard) { return heard.type() == MessageType::kStacks; });
+  };
+  ASSERT_TRUE(world_.until([&] { return said() != world_.output.end(); }));
+  EXPECT_EQ(said()->header.rank, (RankId{MeshId(0), Rank(3)}));
+  EXPECT_EQ(said()->header.generation, kGeneration);
+  EXPECT_EQ(decode_payload<Stacks>(said()->payload)->number, 7U);
+  EXPECT_FALSE(world_.supervisor_heard<Stacks>(MessageType::kStacks).has_value());
 }
 
 TEST_F(DaemonProcess, PromisesAHigherTermBeforeItObeys) {

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 
 #include <array>
 
@@ -66,6 +67,7 @@ TEST_F(Guard, ExitsWith127Or126ForACommandThatCannotBeExecuted) {
 TEST_F(Guard, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(end_of(start(keep({"--restarts", "many"}, {"true"}))).value, 2);
   EXPECT_EQ(end_of(start(keep({"--ready-fd", "3"}, {"true"}))).value, 2);
+  EXPECT_EQ(end_of(start(keep({"--lock-fd", "3"}, {"true"}))).value, 2);
   EXPECT_EQ(end_of(start(keep({"--frobnicate", "3"}, {"true"}))).value, 2);
   EXPECT_EQ(end_of(start(keep({}, {}))).value, 2);
 }
@@ -85,6 +87,35 @@ TEST_F(Guard, PassesTheReadyDescriptorOnAndKeepsNoCopy) {
   EXPECT_EQ(::read(read_end.get(), got.data(), got.size()), 5);
   kill_door();
   EXPECT_EQ(::read(read_end.get(), got.data(), got.size()), 0) << "the end of file that says that nobody has it";
+}
+
+TEST_F(Guard, GivesWordsThatAreForOnceToTheFirstStartAlone) {
+  const std::string line = "echo \"$@\" >> " + path("words") + "; exec \"$0\" as-door";
+  start(keep({"--once", "--first", "--once", "word"}, {"/bin/sh", "-c", line, self()}));
+  enter_and_speak();
+  kill_door();
+  enter_and_speak();
+  EXPECT_EQ(read("words"), "--first word\n\n");
+}
+
+TEST_F(Guard, KeepsItsLockToItself) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  const UniqueFd read_end(pipe[0]);
+  UniqueFd write_end(pipe[1]);
+  SpawnOptions options = keep_door({"--lock-fd", "9"});
+  options.descriptors.push_back({write_end.get(), 9});
+  Child* guard = start(options);
+  write_end.reset();
+  enter_and_speak();
+  spawn(key(5), "exec sleep 1000");
+  ASSERT_TRUE(await_phase(5, RankPhase::kRunning));
+  pollfd end{.fd = read_end.get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&end, 1, 0), 0) << "it has it still";
+  ASSERT_TRUE(send_signal(guard->pidfd(), SIGKILL));
+  EXPECT_EQ(::poll(&end, 1, 10'000), 1) << "and nobody else, though what it kept lives on";
+  EXPECT_TRUE(alive(reports_[key(5)].pid));
+  (void)::kill(reports_[key(5)].pid, SIGKILL);
 }
 
 TEST_F(Guard, StartsACrashedCommandAgainAndEndsInOrderWhenItSaysSo) {

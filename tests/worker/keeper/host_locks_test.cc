@@ -25,7 +25,7 @@ class HostLocksOf : public MadeUpHost {
     const pid_t pid = ::fork();
     if (pid == 0) {
       (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      HostLocks locks(directory(), job);
+      HostLocks locks({directory()}, job);
       const auto held = locks.hold(thing, LockSharing::kNone);
       const char word = held && !*held ? 'y' : 'n';
       (void)!::write(write_end.get(), &word, 1);
@@ -50,7 +50,7 @@ class HostLocksOf : public MadeUpHost {
 };
 
 TEST_F(HostLocksOf, AreHeldByOneJobAtATime) {
-  HostLocks locks(directory(), "mine-1a2b");
+  HostLocks locks({directory()}, "mine-1a2b");
   const pid_t other = other_process("other-3c4d", "gpu-GPU-a");
   const auto held = locks.hold("gpu-GPU-a", LockSharing::kJob);
   ASSERT_TRUE(held.ok());
@@ -63,15 +63,30 @@ TEST_F(HostLocksOf, AreHeldByOneJobAtATime) {
 }
 
 TEST_F(HostLocksOf, AKilledHolderAreTakenOverAndItsFileGoes) {
-  HostLocks locks(directory(), "mine-1a2b");
+  HostLocks locks({directory()}, "mine-1a2b");
   kill(other_process("other-3c4d", "gpu-GPU-a"));
   EXPECT_EQ(files(), 1U);
   EXPECT_FALSE(*locks.hold("gpu-GPU-a", LockSharing::kJob));
   EXPECT_EQ(files(), 1U) << "its own";
 }
 
+TEST_F(HostLocksOf, KeepersThatHaveTheirsElsewhereAreSeenThere) {
+  const pid_t other = other_process("other-3c4d", "gpu-GPU-a");
+  HostLocks locks({root_ + "/lasting", directory()}, "mine-1a2b");
+  const auto held = locks.hold("gpu-GPU-a", LockSharing::kJob);
+  ASSERT_TRUE(held.ok() && held->has_value());
+  EXPECT_EQ((*held)->job, "other-3c4d");
+  EXPECT_EQ(files(), 1U) << "its own files are in the first";
+  kill(other);
+  EXPECT_FALSE(*locks.hold("gpu-GPU-a", LockSharing::kJob));
+  HostLocks third({directory(), root_ + "/nonesuch", root_ + "/lasting"}, "third-5e6f");
+  const auto seen = third.hold("gpu-GPU-a", LockSharing::kJob);
+  ASSERT_TRUE(seen.ok() && seen->has_value());
+  EXPECT_EQ((*seen)->job, "mine-1a2b");
+}
+
 TEST_F(HostLocksOf, OneJobAreSharedByItsKeepersOrNot) {
-  HostLocks locks(directory(), "mine-1a2b");
+  HostLocks locks({directory()}, "mine-1a2b");
   const pid_t other = other_process("mine-1a2b", "gpu-GPU-a");
   EXPECT_FALSE(*locks.hold("gpu-GPU-a", LockSharing::kJob));
   const pid_t third = other_process("mine-1a2b", "port-8080");
@@ -83,7 +98,7 @@ TEST_F(HostLocksOf, OneJobAreSharedByItsKeepersOrNot) {
 }
 
 TEST_F(HostLocksOf, OneKeeperAreHeldUntilTheyWereReleasedAsOften) {
-  HostLocks locks(directory(), "mine-1a2b");
+  HostLocks locks({directory()}, "mine-1a2b");
   EXPECT_FALSE(*locks.hold("gpu-GPU-a", LockSharing::kJob));
   EXPECT_FALSE(*locks.hold("gpu-GPU-a", LockSharing::kJob));
   locks.release("gpu-GPU-a");
@@ -95,7 +110,7 @@ TEST_F(HostLocksOf, OneKeeperAreHeldUntilTheyWereReleasedAsOften) {
 
 TEST_F(HostLocksOf, ARefusedOneLeavesNothingBehind) {
   const pid_t other = other_process("other-3c4d", "gpu-GPU-a");
-  HostLocks locks(directory(), "mine-1a2b");
+  HostLocks locks({directory()}, "mine-1a2b");
   ASSERT_TRUE(locks.hold("gpu-GPU-a", LockSharing::kJob)->has_value());
   EXPECT_EQ(files(), 1U);
   kill(other);
@@ -103,7 +118,7 @@ TEST_F(HostLocksOf, ARefusedOneLeavesNothingBehind) {
 
 TEST_F(HostLocksOf, EndWithTheirOwnerAndArePrivate) {
   {
-    HostLocks locks(directory(), "mine-1a2b");
+    HostLocks locks({directory()}, "mine-1a2b");
     EXPECT_FALSE(*locks.hold("gpu-GPU-a", LockSharing::kJob));
     struct stat status {};
     ASSERT_EQ(::stat(directory().c_str(), &status), 0);
@@ -118,7 +133,7 @@ TEST_F(HostLocksOf, EndWithTheirOwnerAndArePrivate) {
 TEST_F(HostLocksOf, AreNotPutWhereOthersMayWrite) {
   std::filesystem::create_directory(directory());
   ASSERT_EQ(::chmod(directory().c_str(), 0777), 0);
-  HostLocks locks(directory(), "mine-1a2b");
+  HostLocks locks({directory()}, "mine-1a2b");
   const auto held = locks.hold("gpu-GPU-a", LockSharing::kJob);
   ASSERT_FALSE(held.ok());
   EXPECT_EQ(held.error().message, directory() + " is not a directory that only this user may write to");
@@ -127,7 +142,7 @@ TEST_F(HostLocksOf, AreNotPutWhereOthersMayWrite) {
 TEST_F(HostLocksOf, AreNotPutBehindALink) {
   std::filesystem::create_directory(root_ + "/elsewhere");
   std::filesystem::create_directory_symlink(root_ + "/elsewhere", directory());
-  HostLocks locks(directory(), "mine-1a2b");
+  HostLocks locks({directory()}, "mine-1a2b");
   EXPECT_FALSE(locks.hold("gpu-GPU-a", LockSharing::kJob).ok());
 }
 

@@ -97,6 +97,24 @@ TEST_P(KeeperOf, FreezesARankAtTheEndOfItsLeaseAndThawsItUnderANewOne) {
   ASSERT_TRUE(until([&] { return !reports_[key(0)].held && read("ticks").size() > frozen; }));
 }
 
+TEST_P(KeeperOf, PassesASignalOnToAProgramWhoseStartItHasNotNoticedYet) {
+  begin();
+  Start order =
+      start_order({"trap 'touch " + path("got") + "' USR1; touch " + path("up") + "; while :; do sleep 0.01; done"});
+  order.setup = "touch " + path("began") + "; while ! [ -e " + path("go") + " ]; do sleep 0.01; done";
+  run(order);
+  ASSERT_TRUE(await_file("began"));
+  const UniqueFd keeper = open_process(*read_process(keeper_->pid()));
+  ASSERT_TRUE(send_signal(keeper.get(), SIGSTOP));
+  // The order waits before the news that the program was executed.
+  send(MessageType::kSignal,
+       encode_payload(Signal{.ranks = {{MeshId(0), Rank(0)}}, .generation = {Term(1), 1}, .number = SIGUSR1}));
+  write("go", "", 0644);
+  ASSERT_TRUE(await_file("up"));
+  ASSERT_TRUE(send_signal(keeper.get(), SIGCONT));
+  EXPECT_TRUE(await_file("got"));
+}
+
 TEST_P(KeeperOf, KillsAHeldRankWhenItsOrphanTimeIsOver) {
   begin();
   Start order = start_order({"exec sleep 1000"});

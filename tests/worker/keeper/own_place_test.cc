@@ -9,6 +9,7 @@
 
 #include "tests/worker/keeper/keeper_fixture.h"
 #include "transport/process/job_marks.h"
+#include "transport/wire/runtime_directory.h"
 #include "transport/wire/socket_directory.h"
 
 namespace monarch {
@@ -31,7 +32,10 @@ class OwnPlace : public KeeperTest {
     fs::permissions(path("run"), fs::perms::owner_all);
   }
   void TearDown() override {
-    for (const char* host : {"node1", "node2"}) (void)end_marked({.uuid = uuid(), .host = host}, Duration::seconds(5));
+    for (const char* host : {"node1", "node2"}) {
+      (void)end_marked({.uuid = uuid(), .host = host}, Duration::seconds(5));
+      EXPECT_TRUE(remove_socket_directory(sockets(host)));
+    }
     KeeperTest::TearDown();
   }
 
@@ -108,7 +112,7 @@ class OwnPlace : public KeeperTest {
     return path("home") + "/.local/state/monarch/hosts/test-0001/" + host;
   }
   std::string sockets(const std::string& host) const {
-    return host_socket_directory(path("run") + "/monarch", uuid(), host);
+    return host_socket_directory(lasting_directory(::geteuid()), uuid(), host);
   }
   // A process as a rank of this host would leave it: in a session of its own, its parent gone.
   pid_t leave_grandchild(const std::string& host, const std::string& uuid) {
@@ -159,6 +163,18 @@ TEST_F(OwnPlace, HasItsStateLogsAndSocketsWhereTheUserKeepsSuchThings) {
   EXPECT_FALSE(fs::exists(state("node1") + "/promise"));
   EXPECT_FALSE(fs::exists(sockets("node1")));
   EXPECT_TRUE(fs::exists(state("node1") + "/logs/worker.log")) << "the logs stay";
+}
+
+// systemd-logind removes /run/user/<uid> when the session ends that started the worker.
+TEST_F(OwnPlace, LosesNothingWithTheFolderOfTheSessionThatStartedIt) {
+  Child* keeper = nullptr;
+  ASSERT_TRUE(launch("node1", &keeper).ok());
+  EXPECT_TRUE(fs::is_empty(path("run")));
+  EXPECT_TRUE(fs::is_directory(sockets("node1")));
+  ASSERT_TRUE(send_signal(keeper->pidfd(), SIGKILL));
+  (void)end_of(keeper);
+  EXPECT_EQ(end("node1").code, 0);
+  EXPECT_FALSE(fs::exists(sockets("node1")));
 }
 
 TEST_F(OwnPlace, RefusesAPlaceThatIsALink) {

@@ -270,6 +270,41 @@ TEST_F(Doors, AnswerWhoARankIs) {
   EXPECT_TRUE(parse_json(ask(std::string(kNotifyBytes + 1, 'x')))->get_string("error").has_value());
 }
 
+TEST_F(Doors, TakeACommitAndAnswerItOnceItIsKnownWhatBecameOfIt) {
+  begin();
+  const UniqueFd asking = connect("0.0.s");
+  const std::string words = "COMMIT=12\nWHAT=sha256:ab";
+  ASSERT_GT(::send(asking.get(), words.data(), words.size(), MSG_NOSIGNAL), 0);
+  ASSERT_TRUE(until([&] { return report().commit.has_value(); }));
+  EXPECT_EQ(*report().commit, (CommitRequest{.number = 1, .step = 12, .what = "sha256:ab"}));
+  const UniqueFd again = connect("0.0.s");
+  ASSERT_GT(::send(again.get(), words.data(), words.size(), MSG_NOSIGNAL), 0);
+  EXPECT_EQ(ask("COMMIT=13"), R"({"v":1,"error":"step 12 is being committed: one at a time"})");
+  EXPECT_EQ(ask("COMMIT=x"), R"({"v":1,"error":"COMMIT is the number of a step"})");
+  send(MessageType::kCommitAnswer,
+       encode_payload(CommitAnswer{
+           .rank = {MeshId(0), Rank(0)}, .generation = {Term(1), 1}, .number = 1, .committed = true, .gang = 10}));
+  EXPECT_EQ(read_message(asking), R"({"v":1,"ok":true,"step":12,"gang":10})");
+  EXPECT_EQ(read_message(again), R"({"v":1,"ok":true,"step":12,"gang":10})");
+  ASSERT_TRUE(until([&] { return !report().commit.has_value(); }));
+}
+
+TEST_F(Doors, SayWhyACommitDoesNotCount) {
+  begin();
+  const UniqueFd asking = connect("0.0.s");
+  ASSERT_GT(::send(asking.get(), "COMMIT=12", 9, MSG_NOSIGNAL), 0);
+  ASSERT_TRUE(until([&] { return report().commit.has_value(); }));
+  send(MessageType::kCommitAnswer,
+       encode_payload(CommitAnswer{
+           .rank = {MeshId(0), Rank(0)}, .generation = {Term(1), 1}, .number = 1, .why = "a \"later\" one runs"}));
+  EXPECT_EQ(read_message(asking), R"({"v":1,"ok":false,"step":12,"refused":"a \"later\" one runs"})");
+}
+
+TEST_F(Doors, AnswerWhatWasCommittedBeforeTheirRankWasStarted) {
+  begin();
+  EXPECT_EQ(ask("ASK=committed"), R"({"v":1,"step":null})");
+}
+
 TEST_F(Doors, TellEventsToWhoListensAndWhatTheyMissedToWhoComesLate) {
   begin();
   const UniqueFd early = connect("0.0.e");

@@ -50,6 +50,17 @@ TEST_F(RankStartOf, ItsOwnProgramAndWorkingDirectoryWin) {
   EXPECT_EQ(output(1), "own in " + folder_ + "\n");
 }
 
+TEST_F(RankStartOf, ARelativeWorkingDirectoryLiesInTheWorkspace) {
+  std::filesystem::create_directories(path("door") + "-tree/pkg");
+  Start order = start_order({"pwd", "pwd"});
+  order.workdir = ".";
+  order.ranks[1].workdir = "pkg";
+  run(order);
+  ASSERT_TRUE(await_phase(0, RankPhase::kEnded) && await_phase(1, RankPhase::kEnded));
+  EXPECT_EQ(output(0), path("door") + "-tree\n");
+  EXPECT_EQ(output(1), path("door") + "-tree/pkg\n");
+}
+
 TEST_F(RankStartOf, ItsOwnPortsAreFreeWhenItIsExecutedAndNotBefore) {
   const auto ports = reserve(3);
   ASSERT_EQ(ports.size(), 3U);
@@ -129,7 +140,7 @@ TEST_F(RankStartOf, HoldsTheGpusOfItsGangAgainstAnotherJobUntilItHasEnded) {
   ASSERT_TRUE(until([&] { return reserved_.has_value(); }));
   EXPECT_EQ(reserved_->error, "");
   EXPECT_TRUE(reserved_->ports.empty());
-  HostLocks other(path("door-locks"), "other-3c4d");
+  HostLocks other({path("door-locks")}, "other-3c4d");
   const auto held = other.hold("gpu-GPU-a", LockSharing::kJob);
   ASSERT_TRUE(held.ok() && held->has_value());
   EXPECT_EQ((*held)->job, "mine-1a2b");

@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "tests/worker/keeper/made_up_host.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 namespace {
 
 class ReservationsOf : public MadeUpHost {
  protected:
-  ReservationsOptions job(const std::string& id) const { return {"v1", id, root_ + "/run", root_}; }
+  ReservationsOptions job(const std::string& id) const { return {"v1", id, {root_ + "/run"}, root_}; }
   static Reserve order(std::uint32_t count, std::vector<std::uint16_t> fixed = {}, std::vector<std::string> gpus = {},
                        std::uint64_t counter = 1) {
     Reserve order;
@@ -57,6 +58,45 @@ TEST_F(ReservationsOf, AnswerPortsOfTheirChoiceAndThenTheFixedOnesAndAgainTheSam
   EXPECT_EQ(reservations.hold(order(1)).value(), *ports);
   reservations.release(key_of(order(0)));
   for (const std::uint16_t port : *ports) EXPECT_TRUE(can_bind(port));
+}
+
+TEST_F(ReservationsOf, ChooseOutOfARangeInTurnAndPassOverWhatIsTaken) {
+  // Six in a row that nobody has, below those of the kernel's choice.
+  std::uint16_t first = 0;
+  for (std::uint16_t start = 20'000; start < 30'000 && first == 0; start += 6) {
+    bool free = true;
+    for (std::uint16_t i = 0; i < 6; ++i) free = free && can_bind(static_cast<std::uint16_t>(start + i));
+    if (free) first = start;
+  }
+  ASSERT_NE(first, 0);
+  const auto at = [first](int i) { return static_cast<std::uint16_t>(first + i); };
+  const auto out_of = [&](std::uint32_t count, std::uint64_t counter) {
+    Reserve wanted = order(count, {}, {}, counter);
+    wanted.first_port = first;
+    wanted.last_port = at(5);
+    wanted.spared = {at(1)};
+    return wanted;
+  };
+  Reservations other(job("other-3c4d"));
+  ASSERT_TRUE(other.hold(order(0, {at(2)})).ok());
+  const UniqueFd listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(at(3));
+  ASSERT_EQ(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listening.get(), 1), 0);
+  Reservations mine(job("mine-1a2b"));
+  using Ports = std::vector<std::uint16_t>;
+  EXPECT_EQ(mine.hold(out_of(1, 1)).value(), (Ports{at(0)}));
+  EXPECT_EQ(mine.hold(out_of(1, 2)).value(), (Ports{at(4)}));
+  mine.release(key_of(out_of(1, 1)));
+  EXPECT_EQ(mine.hold(out_of(1, 3)).value(), (Ports{at(5)})) << "the first has had its turn";
+  EXPECT_EQ(mine.hold(out_of(1, 4)).value(), (Ports{at(0)}));
+  EXPECT_EQ(refusal(mine.hold(out_of(1, 5))),
+            text("host v1 has no free port left of ", first, "-", at(5),
+                 " (network.ports), of which this job holds what its other gangs have"));
+  other.release(key_of(order(0)));
+  EXPECT_EQ(mine.hold(out_of(1, 6)).value(), (Ports{at(2)})) << "what was passed over is not locked";
 }
 
 TEST_F(ReservationsOf, NameTheProcessThatHasAFixedPort) {

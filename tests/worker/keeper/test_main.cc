@@ -18,7 +18,7 @@ int run_as_keeper() {
   setup.job = job_of(kStandInMark, ::getppid());
   setup.job_id = "mine-1a2b";
   setup.host_name = "v1";
-  setup.lock_directory = std::string(std::getenv(kDoorVariable)) + "-locks";
+  setup.lock_directories = {std::string(std::getenv(kDoorVariable)) + "-locks"};
   setup.environment = environment_from(environ);
   setup.cgroups = std::getenv("MONARCH_NO_CGROUP") != nullptr ? CgroupUse::kNever : CgroupUse::kIfWritable;
   setup.guarded.executable = "/proc/self/exe";
@@ -26,6 +26,7 @@ int run_as_keeper() {
   setup.guarded.environment = environment_lines(setup.environment);
   setup.guarded.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
   setup.stash = "the first stash";
+  setup.tree = std::string(std::getenv(kDoorVariable)) + "-tree";
   if (const char* sockets = std::getenv(kSocketsVariable)) {
     setup.doors = {.directory = sockets, .job_id = "demo-1a2b", .host_name = "v1"};
   }

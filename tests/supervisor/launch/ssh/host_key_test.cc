@@ -190,6 +190,14 @@ TEST(SshTarget, PrintsACommandThatReproducesTheConnection) {
             "alice@10.0.0.7 true");
 }
 
+TEST(Reproducer, RunsWhatShowsTheFailure) {
+  EXPECT_EQ(shown_by(LaunchFailureKind::kShellNoise, ""), "true");
+  EXPECT_EQ(shown_by(LaunchFailureKind::kDiskFull, ""), "df -h ~ ~/.cache ~/.local/state");
+  EXPECT_EQ(shown_by(LaunchFailureKind::kArchitecture, "/opt/w"), "uname -m");
+  EXPECT_EQ(shown_by(LaunchFailureKind::kExec, "/opt/a worker"), "ls -l '/opt/a worker'; df '/opt/a worker'");
+  EXPECT_EQ(shown_by(LaunchFailureKind::kExec, ""), "true");
+}
+
 TEST(Libssh, NamesVersionsThatHaveHoles) {
   EXPECT_NE(libssh_concern("0.9.6"), "");
   EXPECT_NE(libssh_concern("0.10.5"), "");

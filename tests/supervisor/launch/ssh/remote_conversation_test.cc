@@ -74,6 +74,77 @@ TEST(RemoteConversation, CopiesOnceAndNotAgain) {
   EXPECT_EQ(conversation.take_turn().bytes, "") << "nothing more is said to it";
 }
 
+TEST(RemoteConversation, SendsAWorkspaceWhatItLacks) {
+  RemoteConversation conversation = at_marker(test_workspace_order());
+  EXPECT_EQ(conversation.take_turn().bytes,
+            text("workspace ", std::string(64, 'a'), " 10 ", kTestMark.job_uuid, " node01 train-0001\n"));
+  EXPECT_EQ(conversation.phase(), "start");
+  conversation.on_output("have /w \n");
+  EXPECT_EQ(conversation.take_turn().bytes, "tree 12\nthe manifest");
+  EXPECT_EQ(conversation.phase(), "workspace");
+  conversation.on_output("need 0\nneed 2\n");
+  EXPECT_TRUE(conversation.take_turn().blobs.empty()) << "not before it has said all";
+  conversation.on_output("end\n");
+  EXPECT_EQ(conversation.take_turn().blobs, (std::vector<std::size_t>{0, 2}));
+  conversation.on_output("at 7\nat 9\nbuilt 10\n");
+  ASSERT_TRUE(conversation.answer());
+  ASSERT_NE(std::get_if<RemoteWorkspace>(&*conversation.answer()), nullptr);
+  EXPECT_EQ(std::get<RemoteWorkspace>(*conversation.answer()).bytes, 10U);
+}
+
+TEST(RemoteConversation, SendsOnceMoreWhatWasDamagedThere) {
+  for (const char* again : {"need 1\nend\n", "end\n"}) {
+    RemoteConversation conversation = at_marker(test_workspace_order());
+    conversation.on_output("have /w \nneed 0\nend\n");
+    EXPECT_EQ(conversation.take_turn().blobs, std::vector<std::size_t>{0});
+    conversation.on_output(text("at 3\n", again));
+    EXPECT_EQ(conversation.take_turn().blobs.size(), *again == 'n' ? 1U : 0U);
+    EXPECT_FALSE(conversation.answer());
+    conversation.on_output("built 4\n");
+    ASSERT_TRUE(conversation.answer());
+    EXPECT_NE(std::get_if<RemoteWorkspace>(&*conversation.answer()), nullptr);
+  }
+}
+
+TEST(RemoteConversation, BelievesNoHostThatAsksForMoreThanThereIs) {
+  for (const char* words : {"need 3\n", "need 1\nneed 1\n", "need 2\nneed 1\n", "need -1\n", "need\n", "need 1 2\n",
+                            "end x\n", "built 0\n", "at 1\n", "\n", "end\nneed 3\n", "end\nneed 0\nend\nneed 0\n",
+                            "end\nbuilt x\n", "end\nend\nend\n", "need 99999999999999999999\n"}) {
+    RemoteConversation conversation = at_marker(test_workspace_order());
+    conversation.on_output("have /w \n");
+    conversation.on_output(words);
+    EXPECT_EQ(kind_of(conversation), LaunchFailureKind::kShellNoise) << words;
+  }
+}
+
+TEST(RemoteConversation, ClassifiesWhatAWorkspaceLacks) {
+  const std::pair<const char*, LaunchFailureKind> cases[] = {
+      {"failed disk-full writing to /c: No space left on device\n", LaunchFailureKind::kDiskFull},
+      {"failed not-writable mkdir /c: Permission denied\n", LaunchFailureKind::kNotWritable},
+      {"failed refused entry 1 of the tree: has no kind\n", LaunchFailureKind::kOther},
+      {"failed short the input ended midway\n", LaunchFailureKind::kClosed},
+      {"failed other x\n", LaunchFailureKind::kOther},
+  };
+  for (const auto& [line, kind] : cases) {
+    for (const char* before : {"have /w \n", "have /w \nneed 0\nend\n"}) {
+      RemoteConversation conversation = at_marker(test_workspace_order());
+      conversation.on_output(text(before, line));
+      ASSERT_NE(failure_of(conversation), nullptr) << line;
+      EXPECT_EQ(failure_of(conversation)->kind, kind) << line;
+      EXPECT_EQ(failure_of(conversation)->phase, "workspace");
+      EXPECT_TRUE(failure_of(conversation)->message.starts_with("the workspace could not be made there: "));
+    }
+  }
+  RemoteConversation silent = at_marker(test_workspace_order());
+  silent.on_output("have /w \n");
+  EXPECT_EQ(silent.timed_out().phase, "workspace");
+  RemoteOrder installed = test_workspace_order();
+  installed.installed = "/opt/w";
+  RemoteConversation with(installed);
+  with.on_output("\nmonarch-remote 1 Linux x86_64 \n");
+  EXPECT_EQ(with.take_turn().bytes, text("workspace-with ", kTestMark.job_uuid, " node01 train-0001\n/opt/w\n"));
+}
+
 TEST(RemoteConversation, TellsAnotherArchitectureApart) {
   RemoteConversation conversation(test_order());
   conversation.on_output("\nmonarch-remote 1 Linux aarch64 \n");
@@ -107,7 +178,7 @@ TEST(RemoteConversation, GivesUpOnNoiseWithoutEnd) {
 TEST(RemoteConversation, ClassifiesWhatTheScriptCouldNotDo) {
   const std::pair<const char*, LaunchFailureKind> cases[] = {
       {"failed disk-full head: No space left on device \n", LaunchFailureKind::kDiskFull},
-      {"failed not-writable mkdir: Permission denied \n", LaunchFailureKind::kDiskFull},
+      {"failed not-writable mkdir: Permission denied \n", LaunchFailureKind::kNotWritable},
       {"failed not-ours /home/a/.cache/monarch is not a folder \n", LaunchFailureKind::kNotExecutable},
       {"failed not-executable Permission denied \n", LaunchFailureKind::kNotExecutable},
       {"failed absent /opt/w is not there \n", LaunchFailureKind::kExec},
@@ -124,6 +195,7 @@ TEST(RemoteConversation, ClassifiesWhatTheScriptCouldNotDo) {
   copying.on_output("missing \nfailed disk-full head: No space left on device \n");
   EXPECT_EQ(failure_of(copying)->phase, "copy");
   EXPECT_NE(failure_of(copying)->message.find("No space left"), std::string::npos);
+  EXPECT_NE(failure_of(copying)->message.find("~/.cache/monarch"), std::string::npos) << "a place to look at";
 }
 
 TEST(RemoteConversation, SaysHowTheRemoteSideEnded) {
@@ -132,6 +204,8 @@ TEST(RemoteConversation, SaysHowTheRemoteSideEnded) {
   no_shell.on_end(1);
   EXPECT_EQ(kind_of(no_shell), LaunchFailureKind::kShellNoise);
   EXPECT_EQ(failure_of(no_shell)->words, "This account is currently not available.\n");
+  EXPECT_TRUE(failure_of(no_shell)->message.ends_with(" (it said: This account is currently not available.)"))
+      << failure_of(no_shell)->message;
 
   RemoteConversation cut(test_order());
   cut.on_end(std::nullopt);
@@ -144,6 +218,13 @@ TEST(RemoteConversation, SaysHowTheRemoteSideEnded) {
   EXPECT_EQ(kind_of(noexec), LaunchFailureKind::kNotExecutable);
   EXPECT_NE(failure_of(noexec)->message.find("/scratch/monarch-worker"), std::string::npos);
   EXPECT_NE(failure_of(noexec)->words.find("Permission denied"), std::string::npos);
+  RemoteOrder order = test_order();
+  order.installed = "/opt/monarch-worker";
+  RemoteConversation forbidden = at_marker(order);
+  forbidden.on_output("have /opt/monarch-worker \n");
+  forbidden.on_end(126);
+  ASSERT_EQ(kind_of(forbidden), LaunchFailureKind::kNotExecutable);
+  EXPECT_NE(failure_of(forbidden)->message.find("may this user execute it"), std::string::npos);
 
   RemoteConversation killed = at_marker();
   killed.on_output("have /w \n");
@@ -162,6 +243,12 @@ TEST(RemoteConversation, PassesOnWhatTheWorkerRefused) {
   refused.on_output(text("have /w \n", test_reply(MONARCH_VERSION, "mkdir /state: Read-only file system")));
   EXPECT_EQ(kind_of(refused), LaunchFailureKind::kExec);
   EXPECT_EQ(failure_of(refused)->message, "mkdir /state: Read-only file system");
+
+  RemoteConversation interface = at_marker();
+  interface.on_output(
+      text("have /w \n", test_reply(MONARCH_VERSION, "no ib0: there are eth0", BootstrapRefusal::kInterface)));
+  EXPECT_EQ(kind_of(interface), LaunchFailureKind::kInterface);
+  EXPECT_EQ(failure_of(interface)->message, "no ib0: there are eth0");
 
   RemoteConversation old = at_marker();
   old.on_output(text("have /w \n", test_reply("0.0.1")));
@@ -209,6 +296,33 @@ TEST(RemoteConversation, NamesWhomADeadlineWaitedFor) {
   RemoteConversation started = at_marker();
   started.on_output("have /w \n");
   EXPECT_NE(started.timed_out().message.find("/w"), std::string::npos);
+}
+
+TEST(RemoteConversation, LetsACheckTalkUntilItLeaves) {
+  RemoteConversation conversation = at_marker(test_order(RemotePurpose::kCheck));
+  EXPECT_EQ(conversation.take_turn().bytes, text("check ", std::string(64, 'a'), " 10\n"));
+  EXPECT_FALSE(conversation.talking());
+  conversation.on_output("have /w \n12");
+  ASSERT_TRUE(conversation.talking());
+  conversation.say("a question");
+  EXPECT_EQ(conversation.take_turn().bytes, "a question");
+  conversation.on_output("3\n");
+  EXPECT_EQ(conversation.take_heard(), "123\n");
+  EXPECT_FALSE(conversation.answer());
+  EXPECT_EQ(conversation.timed_out().phase, "check");
+  conversation.on_end(0);
+  EXPECT_TRUE(std::holds_alternative<RemoteLeft>(conversation.answer().value()));
+}
+
+TEST(RemoteConversation, BoundsWhatACheckSaysAndTellsHowOneDied) {
+  RemoteConversation endless = at_marker(test_order(RemotePurpose::kCheck));
+  endless.on_output("have /w \n");
+  endless.on_output(std::string(RemoteConversation::kHeardBytes + 1, 'x'));
+  EXPECT_EQ(kind_of(endless), LaunchFailureKind::kShellNoise);
+  RemoteConversation unexecuted = at_marker(test_order(RemotePurpose::kCheck));
+  unexecuted.on_output("have /w \n");
+  unexecuted.on_end(126);
+  EXPECT_EQ(kind_of(unexecuted), LaunchFailureKind::kNotExecutable);
 }
 
 }  // namespace

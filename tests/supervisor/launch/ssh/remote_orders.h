@@ -16,12 +16,14 @@ namespace monarch {
 inline const RemoteMark kTestMark{
     .job_uuid = "00112233445566778899aabbccddeeff", .host_name = "node01", .job_id = "train-0001"};
 
-inline std::string test_reply(const std::string& version = MONARCH_VERSION, const std::string& error = "") {
+inline std::string test_reply(const std::string& version = MONARCH_VERSION, const std::string& error = "",
+                              BootstrapRefusal refusal = BootstrapRefusal::kOther) {
   BootstrapReply reply;
   reply.public_key = "the key";
   reply.keeper_pid = 4711;
   reply.version = version;
   reply.error = error;
+  reply.refusal = refusal;
   Frame frame;
   frame.payload = encode_payload(reply);
   return encode_frame(frame);
@@ -40,6 +42,14 @@ inline RemoteOrder test_order(RemotePurpose purpose = RemotePurpose::kStart) {
           .machine = "x86_64",
           .installed = "",
           .bootstrap = purpose == RemotePurpose::kStart ? test_bootstrap() : ""};
+}
+
+// Of three blobs.
+inline RemoteOrder test_workspace_order() {
+  RemoteOrder order = test_order(RemotePurpose::kWorkspace);
+  order.manifest = "the manifest";
+  order.blobs = 3;
+  return order;
 }
 
 inline const LaunchFailure* failure_of(const RemoteConversation& conversation) {

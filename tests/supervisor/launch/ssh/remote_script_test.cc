@@ -53,9 +53,10 @@ class RemoteScript : public ::testing::Test {
     fs::create_directory(shell_.home);
     fs::permissions(shell_.home, fs::perms::owner_all);
     const std::string reply = scratch_.write("reply", test_reply());
-    worker_ = text("#!/bin/sh\n", "echo \"$*\" >>", scratch_.path(), "/arguments\numask >", scratch_.path(),
-                   "/umask\ncase $1 in\nend) echo ended 3;;\ndigest) /usr/bin/sha256sum <\"$2\";;\n*) cat ", reply,
-                   ";;\nesac\nexit 0\n");
+    worker_ =
+        text("#!/bin/sh\n", "echo \"$*\" >>", scratch_.path(), "/arguments\numask >", scratch_.path(),
+             "/umask\ncase $1 in\nend) echo ended 3;;\ncheck) exit 0;;\ndigest) /usr/bin/sha256sum <\"$2\";;\n*) cat ",
+             reply, ";;\nesac\nexit 0\n");
     while (worker_.size() < 300'000) worker_ += "# what a worker is made of, and more than a pipe takes at once\n";
     const std::string file = scratch_.write("worker", worker_);
     order_ = test_order();
@@ -132,6 +133,9 @@ TEST_P(RemoteScriptUnder, ShipsTheWorkerOnceAndFindsItThereAfter) {
   ASSERT_NE(second.reply(), nullptr) << second.failure()->message << "\n" << second.words;
   EXPECT_EQ(second.files, 0);
   EXPECT_TRUE(arguments().ends_with(text("--job ", kTestMark.job_uuid, " --host node01\n"))) << arguments();
+  const RemoteRun checked = run(RemotePurpose::kCheck);
+  EXPECT_TRUE(std::holds_alternative<RemoteLeft>(checked.answer)) << checked.words;
+  EXPECT_TRUE(arguments().ends_with("check\n")) << arguments();
   const RemoteRun ended = run(RemotePurpose::kEnd);
   ASSERT_NE(ended.ended(), nullptr) << ended.failure()->message << "\n" << ended.words;
   EXPECT_EQ(ended.ended()->processes, 3U);
@@ -267,7 +271,7 @@ TEST_F(RemoteScript, SaysThatTheHomeIsNotToBeWrittenTo) {
   shell_.mount_flags = MS_RDONLY;
   const RemoteRun read_only = run();
   if (read_only.no_mount) GTEST_SKIP() << "a read-only file system needs root";
-  expect_failure(read_only, LaunchFailureKind::kDiskFull, "Read-only");
+  expect_failure(read_only, LaunchFailureKind::kNotWritable, "Read-only");
 }
 
 TEST_F(RemoteScript, UsesAWorkerThatIsInstalled) {
@@ -279,6 +283,7 @@ TEST_F(RemoteScript, UsesAWorkerThatIsInstalled) {
   ASSERT_NE(used.reply(), nullptr) << used.failure()->message;
   EXPECT_EQ(used.files, 0);
   EXPECT_NE(run(RemotePurpose::kEnd).ended(), nullptr);
+  EXPECT_TRUE(std::holds_alternative<RemoteLeft>(run(RemotePurpose::kCheck).answer));
   EXPECT_FALSE(fs::exists(cache()));
 }
 

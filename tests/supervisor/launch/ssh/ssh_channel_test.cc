@@ -195,5 +195,18 @@ TEST_F(SshJump, NamesTheJumpHostFromWhichTheNextCannotBeReached) {
   EXPECT_NE(failure.again.find("-J "), std::string::npos);
 }
 
+TEST_F(SshJump, TellsAJumpHostThatForbidsItFromAHostThatDoesNotListen) {
+  const SshServer closed("ed25519", "AllowTcpForwarding no\n");
+  ASSERT_EQ(closed.failure(), "");
+  const auto message = [&](const SshTarget& jump) {
+    SshTarget nobody = second_->target();
+    nobody.port = 1;
+    auto opened = SshSession::open({jump, nobody}, -1);
+    return std::holds_alternative<SshFailure>(opened) ? std::get<SshFailure>(opened).failure.message : "opened";
+  };
+  EXPECT_NE(message(closed.target()).find("forbids"), std::string::npos) << message(closed.target());
+  EXPECT_EQ(message(server_->target()).find("forbids"), std::string::npos) << message(server_->target());
+}
+
 }  // namespace
 }  // namespace monarch

@@ -36,6 +36,13 @@ TEST(SshConfig, TakesTheFirstValueOfEachKeyword) {
   EXPECT_EQ(found.identities, (std::vector<std::string>{"/home/a/.ssh/early", "/k/a b"}));
 }
 
+TEST(SshConfig, TellsWhetherKeysOtherThanThoseOfTheFilesAreTried) {
+  EXPECT_FALSE(answer("User a\n", "gpu7").identities_only);
+  EXPECT_TRUE(answer("IdentitiesOnly Yes\nIdentitiesOnly no\n", "gpu7").identities_only);
+  EXPECT_FALSE(answer("IdentitiesOnly no\nIdentitiesOnly yes\n", "gpu7").identities_only);
+  EXPECT_EQ(refusal("IdentitiesOnly perhaps\n"), "c:1: `perhaps` is neither yes nor no");
+}
+
 TEST(SshConfig, LeavesOutWhatAPatternExcludes) {
   const std::string_view lines = "Host gpu* !gpu9\n  User u\nMatch all\n  Port 7\n";
   EXPECT_EQ(answer(lines, "gpu1").user, "u");

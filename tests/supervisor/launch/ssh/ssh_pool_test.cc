@@ -145,7 +145,7 @@ TEST_F(SshPoolTest, TellsNothingOfWhatWasCancelledAndLetsTheNextIn) {
   submit(port.target(Duration::milliseconds(50)));
   pool_->cancel(queued);
   bool gone = false;
-  pool_->cancel(running, [&] { gone = true; });
+  pool_->cancel(running, [&](SshPool::Talk talk) { gone = talk == SshPool::Talk::kNever; });
   EXPECT_EQ(pool_->running(), 1U);
   ASSERT_TRUE(run_until([&] { return gone; }));
   ASSERT_TRUE(run_until([&] { return pool_->running() == 0; }));
@@ -160,6 +160,41 @@ TEST_F(SshPoolTest, EndsAtOnceWithSessionsUnderWay) {
   const Instant began = boot_now();
   pool_.reset();
   EXPECT_LT(boot_now() - began, Duration::seconds(10));
+}
+
+TEST_F(SshPoolTest, KeepsSessionsThatStayBeyondItsNumber) {
+  const SshServer server;
+  ASSERT_EQ(server.failure(), "");
+  open({.parallel = 1});
+  std::vector<std::string> told;
+  const auto stay = [&](const std::string& name) {
+    return pool_->submit({.route = {server.target()},
+                          .talk =
+                              [&, name](SshSession& session, int) {
+                                SshVisit visit([&told, name] { told.push_back(name + " stays"); });
+                                visit.stay = [&told, &session, name](int cancel) {
+                                  EXPECT_TRUE(session.local_address().ok());
+                                  pollfd wanted{cancel, POLLIN, 0};
+                                  EXPECT_EQ(::poll(&wanted, 1, name == "short" ? 0 : -1), name == "short" ? 0 : 1);
+                                  return [&told, name] { told.push_back(name + " ended"); };
+                                };
+                                return visit;
+                              },
+                          .on_failed = [this](LaunchFailure failure) { failures_.push_back(std::move(failure)); }});
+  };
+  const auto first = stay("first");
+  stay("second");
+  stay("short");
+  ASSERT_TRUE(run_until([&] { return told.size() == 4; }, Duration::seconds(60)));
+  EXPECT_EQ(told, (std::vector<std::string>{"first stays", "second stays", "short stays", "short ended"}));
+  EXPECT_EQ(pool_->staying(), 2U);
+  EXPECT_EQ(pool_->running(), 0U);
+  bool gone = false;
+  pool_->cancel(first, [&](SshPool::Talk talk) { gone = talk == SshPool::Talk::kBegun; });
+  ASSERT_TRUE(run_until([&] { return gone; }));
+  EXPECT_EQ(pool_->staying(), 1U);
+  EXPECT_EQ(told.size(), 4U) << "nothing is told of what was cancelled";
+  EXPECT_TRUE(failures_.empty());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "supervisor/launch/ssh/ssh_routes.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/supervisor/client/scratch.h"
 
@@ -41,7 +42,7 @@ TEST(SshRoutes, PutTheSpecBeforeTheFileAndTheFileBeforeTheUser) {
                                 {.name = "gpu8", .address = "gpu8", .host_key = "SHA256:x"}});
   launch.config = home.write("config",
                              "Host gpu*\n HostName %h.example\n User file\n Port 8\n IdentityFile /k\n"
-                             "Host gpu8\n UserKnownHostsFile /h\n");
+                             "Host gpu8\n UserKnownHostsFile /h\n IdentitiesOnly yes\n");
   const auto routes = ssh_routes(launch, kUser);
   ASSERT_TRUE(routes.ok()) << routes.error().message;
   const SshTarget& seven = (*routes)[0].route.back();
@@ -51,9 +52,27 @@ TEST(SshRoutes, PutTheSpecBeforeTheFileAndTheFileBeforeTheUser) {
   EXPECT_EQ(seven.identities, (std::vector<std::string>{"/home/a/.ssh/id", "/k"}));
   const SshTarget& eight = (*routes)[1].route.back();
   EXPECT_EQ(eight.user, "file");
+  EXPECT_TRUE(eight.identities_only);
+  EXPECT_FALSE(seven.identities_only);
   EXPECT_EQ(eight.port, 8);
   EXPECT_EQ(eight.host_key, "SHA256:x");
   EXPECT_EQ(eight.known_hosts, (std::vector<std::string>{"/h", "/etc/ssh/ssh_known_hosts"}));
+}
+
+TEST(SshRoutes, TryTheKeysThatSshTriesWhereTheSpecNamesNone) {
+  const Scratch home;
+  const std::string folder = home.path() + "/.ssh";
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  LaunchSsh launch = launch_of({{.name = "gpu7", .address = "gpu7"}});
+  launch.identity = folder + "/id_ed25519";
+  const auto tried = [&] { return ssh_routes(launch, kUser)->front().route.back().identities; };
+  EXPECT_EQ(tried(), std::vector<std::string>{launch.identity}) << "so that it is named";
+  (void)home.write(".ssh/id_rsa", "k");
+  EXPECT_EQ(tried(), std::vector<std::string>{folder + "/id_rsa"});
+  (void)home.write(".ssh/id_ed25519", "k");
+  EXPECT_EQ(tried(), (std::vector<std::string>{launch.identity, folder + "/id_rsa"}));
+  launch.identity = folder + "/cluster";
+  EXPECT_EQ(tried(), std::vector<std::string>{launch.identity});
 }
 
 TEST(SshRoutes, GoThroughTheJumpHostsOfTheSpecOrElseOfTheFile) {
@@ -86,7 +105,10 @@ TEST(SshRoutes, RefuseWhatCannotBeDialled) {
   launch.config = home.write("config", "ProxyJump login1:x\n");
   EXPECT_FALSE(ssh_routes(launch, kUser).ok());
   launch.config = home.path() + "/none";
-  EXPECT_FALSE(ssh_routes(launch, kUser).ok());
+  const auto missing = ssh_routes(launch, kUser);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code, ErrorCode::kInvalid) << "whoever wrote the spec is to be told";
+  EXPECT_EQ(missing.error().message.rfind("launch.ssh.config: ", 0), 0U) << missing.error().message;
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ namespace monarch {
 namespace {
 
 constexpr char kServer[] = "/usr/sbin/sshd";
+constexpr const char* kSeparation = "/run/sshd";
 constexpr Duration kStart = Duration::seconds(20);
 
 pid_t start_command(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
@@ -78,6 +79,15 @@ bool listens(const std::string& path) {
   return answers(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 
+// As root, sshd wants a folder for the half of it that has no rights. A machine that runs one has it; elsewhere each of ours sees one that
+// nobody else does, and that goes with it.
+std::vector<std::string> in_own_run(std::vector<std::string> command) {
+  std::vector<std::string> whole = {
+      "unshare", "--mount", "--", "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec \"$@\"", "sh"};
+  whole.insert(whole.end(), command.begin(), command.end());
+  return whole;
+}
+
 // Until it listens, or its process has ended, or the time is up.
 template <class Place>
 bool comes_up(pid_t pid, const Place& place) {
@@ -114,9 +124,8 @@ std::string SshServer::lacks() {
   if (!loaded.ok()) return loaded.error().message;
   if (::access(kServer, X_OK) != 0) return "sshd (Debian: openssh-server)";
   if (run_command({"ssh-keygen", "-?"}) == 127) return "ssh-keygen (Debian: openssh-client)";
-  // As root, sshd wants a folder for the half of it that has no rights; a machine that runs one has it.
-  if (::geteuid() == 0 && ::mkdir("/run/sshd", 0755) != 0 && errno != EEXIST) return "the right to make /run/sshd";
-  return "";
+  const bool can = ::geteuid() != 0 || ::access(kSeparation, F_OK) == 0 || run_command(in_own_run({"true"})) == 0;
+  return can ? "" : text(kSeparation, ", and the right to mount one");
 }
 
 SshServer::SshServer(const std::string& key_type, const std::string& configuration) {
@@ -143,7 +152,9 @@ bool SshServer::start(const std::string& configuration) {
                                         "/host\nPidFile none\nAuthorizedKeysFile ", path,
                                         "/authorized_keys\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nUseDNS no\n"
                                         "LogLevel VERBOSE\nSubsystem sftp internal-sftp\n"));
-  const pid_t pid = start_command({kServer, "-D", "-f", file, "-E", path + "/log"}, {});
+  std::vector<std::string> command = {kServer, "-D", "-f", file, "-E", path + "/log"};
+  if (::geteuid() == 0 && ::access(kSeparation, F_OK) != 0) command = in_own_run(std::move(command));
+  const pid_t pid = start_command(command, {});
   if (pid < 0) return false;
   if (!comes_up(pid, port_)) return false;
   children_.push_back(pid);
@@ -172,12 +183,15 @@ std::string SshServer::fingerprint() const {
 
 std::string SshServer::known_hosts() const { return folder_.path() + "/known_hosts"; }
 
-std::string SshServer::start_agent() {
+std::string SshServer::start_agent(const std::vector<std::string>& keys) {
   const std::string path = folder_.path() + "/agent";
   const pid_t pid = start_command({"ssh-agent", "-D", "-a", path}, {});
   if (pid < 0 || !comes_up(pid, path)) return "";
   children_.push_back(pid);
-  return run_command({"ssh-add", "-q", identity()}, {"SSH_AUTH_SOCK=" + path}) == 0 ? path : "";
+  std::vector<std::string> add = {"ssh-add", "-q"};
+  add.insert(add.end(), keys.begin(), keys.end());
+  if (keys.empty()) add.push_back(identity());
+  return run_command(add, {"SSH_AUTH_SOCK=" + path}) == 0 ? path : "";
 }
 
 SshTarget SshServer::target() const {

@@ -37,7 +37,8 @@ class SshServer {
   std::string fingerprint() const;
   std::string known_hosts() const;  // a file that has its key
   std::string identity() const { return folder_.path() + "/login"; }
-  std::string start_agent();  // with the key of identity(); the path of its socket
+  // With the keys of these files, or that of identity(); the path of its socket.
+  std::string start_agent(const std::vector<std::string>& keys = {});
 
   // All that a login needs, by the key file.
   SshTarget target() const;

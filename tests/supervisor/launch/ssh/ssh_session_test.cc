@@ -94,6 +94,67 @@ TEST_F(SshSessionTest, LogsInByTheKeyOfAnAgent) {
   let_in(target_);
 }
 
+// A server that hangs up at the second key that it does not know, and an agent full of such keys.
+class SshImpatientTest : public SshSessionTest {
+ protected:
+  void SetUp() override {
+    SshSessionTest::SetUp();
+    if (IsSkipped()) return;
+    impatient_ = std::make_unique<SshServer>("ed25519", "MaxAuthTries 2");
+    ASSERT_EQ(impatient_->failure(), "");
+    target_ = impatient_->target();
+    for (int i = 0; i < 5; ++i) {
+      strangers_.push_back(text(impatient_->folder().path(), "/stranger", i));
+      ASSERT_TRUE(make_key(strangers_.back()));
+    }
+  }
+  void fill_agent(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> keys = strangers_;
+    keys.insert(keys.end(), more.begin(), more.end());
+    target_.agent_socket = impatient_->start_agent(keys);
+    ASSERT_NE(target_.agent_socket, "");
+  }
+  std::unique_ptr<SshServer> impatient_;
+  std::vector<std::string> strangers_;
+};
+
+TEST_F(SshImpatientTest, OffersTheKeyFileBeforeTheAgentsOtherKeys) {
+  fill_agent();
+  let_in(target_);
+}
+
+TEST_F(SshImpatientTest, OffersTheAgentsKeyThatBelongsToAFileWithAPassphraseFirst) {
+  fill_agent({impatient_->identity()});
+  const std::string& file = target_.identities[0];
+  ASSERT_EQ(run_command({"ssh-keygen", "-q", "-p", "-P", "", "-N", "a phrase", "-f", file}), 0);
+  let_in(target_);
+  ASSERT_EQ(::unlink((file + ".pub").c_str()), 0);
+  let_in(target_);
+}
+
+TEST_F(SshImpatientTest, OffersNoOtherKeysWhereTheFilesAloneAreWanted) {
+  fill_agent();
+  target_.identities = {strangers_[4]};
+  target_.identities_only = true;
+  const SshFailure failure = refused(target_);
+  EXPECT_EQ(failure.failure.kind, LaunchFailureKind::kAuthentication);
+  EXPECT_EQ(impatient_->log().find("ED25519 SHA256:"), impatient_->log().rfind("ED25519 SHA256:")) << impatient_->log();
+}
+
+TEST_F(SshImpatientTest, SaysThatAnAgentWithManyKeysIsCutOff) {
+  fill_agent();
+  target_.identities.clear();
+  expect_part(refused(target_).failure.message, "MaxAuthTries");
+}
+
+TEST_F(SshSessionTest, OffersTheAgentsOtherKeysLast) {
+  const std::string other = server_->folder().path() + "/stranger";
+  ASSERT_TRUE(make_key(other));
+  target_.agent_socket = server_->start_agent({other, server_->identity()});
+  target_.identities = {other};
+  let_in(target_);
+}
+
 TEST_F(SshSessionTest, TakesAPinnedKeyWithoutKnownHostsAndRefusesAnyOther) {
   target_.known_hosts.clear();
   target_.host_key = server_->fingerprint();

@@ -1,0 +1,83 @@
+"""A rank that the kernel's OOM killer took: it is named so, and nobody else is.
+
+Each job runs in a memory cgroup of its own, of v2 or of v1, whose limit only the rank that takes memory reaches."""
+
+import json
+import os
+import tempfile
+
+import harness
+import jobs
+
+LIMIT = (2000 if harness.SANITIZED else 300) << 20  # the rank is the largest of the group long before it is reached
+HUNGRY = "exec python3 -c 'held = []\nwhile True: held.append(b\"x\" * (16 << 20))'"
+
+
+def hierarchy():
+    """(where memory groups can be made, the file of their limit), or None."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        lines = [line.split(" - ") for line in mounts]
+    for left, right in lines:
+        place, (kind, _, options) = left.split()[4], right.split()
+        if kind == "cgroup" and "memory" in options.split(","):
+            return place, "memory.limit_in_bytes"
+        if kind == "cgroup2":
+            with open(os.path.join(place, "cgroup.subtree_control"), encoding="utf-8") as controllers:
+                if "memory" in controllers.read().split():
+                    return place, "memory.max"
+    return None
+
+
+class Memory(jobs.JobTest):
+    def group(self):
+        """The path of a new group with the limit; it is removed at the end."""
+        found = hierarchy()
+        if found is None:
+            self.skipTest("no cgroup hierarchy with a memory controller: no rank can be brought to its limit alone")
+        place, limit = found
+        try:
+            path = tempfile.mkdtemp(prefix="monarch-test-", dir=place)
+            self.addCleanup(os.rmdir, path)
+            with open(os.path.join(path, limit), "w", encoding="utf-8") as file:
+                file.write(str(LIMIT))
+            with open(os.path.join(path, "cgroup.procs"), "w", encoding="utf-8"):
+                pass
+        except OSError as error:
+            self.skipTest(f"no memory group can be made here: {error}")
+        swap = os.path.join(path, "memory.swap.max")
+        if os.path.exists(swap):
+            with open(swap, "w", encoding="utf-8") as file:
+                file.write("0")
+        return path
+
+    def run_in_group(self, spec):
+        return self.start_program("/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh", self.group(),
+                                  harness.MONARCH, "run", spec).finished(60)
+
+    def test_the_first_cause_is_named_and_whom_we_killed_then_is_not_called_so(self):
+        script = ("trap '' TERM\nmark up\nwhile [ ! -e up.0 ] || [ ! -e up.1 ]; do sleep 0.05; done\n"
+                  "[ $MONARCH_RANK = 1 ] || { " + jobs.FOREVER + " }\n" + HUNGRY)
+        spec = self.job(script, hosts=2, slots=1, mesh={"stop": {"grace": "100ms"}})
+        done = self.run_in_group(spec)
+        verdict = self.assert_result(done, 137, "failed")
+        self.assertEqual(verdict["cause"]["rank"], 1, verdict)
+        self.assertEqual(verdict["cause"]["summary"], "killed by SIGKILL (out of memory)", verdict)
+        self.assertEqual(verdict["cause"]["end"]["out_of_memory"], True, verdict)
+        self.assertIn("root cause m/1 on v2, pid", done.err)
+        failed = [event for event in self.monarch("events", self.jobs()[-1], "--json").json() if event.get("event") == "gang.failed"]
+        self.assertIn("killed by SIGKILL (out of memory)", json.dumps(failed))
+        ranks = self.status(self.jobs()[-1])["meshes"][0]["ranks"]
+        self.assertEqual([rank["end"] for rank in ranks], ["killed by SIGKILL", "killed by SIGKILL (out of memory)"], ranks)
+        self.assert_nothing_left()
+
+    def test_it_is_retried_once(self):  # P11; the second time nothing was done since
+        spec = self.job("echo $MONARCH_GENERATION >> tries\n" + HUNGRY, hosts=1, slots=1, supervision={"restart": {"max": 4}})
+        done = self.run_in_group(spec)
+        self.assertEqual(self.read("work", "tries").split(), ["1", "2"], done)
+        verdict = self.assert_result(done, 137, "failed", {"rank": 0})
+        self.assertEqual(verdict["cause"]["rule"], "out of memory again: retried once: fail")
+        self.assertRegex(done.err, r"out of memory: retried once: restart 1 of 4")
+        self.assert_nothing_left()
+
+
+harness.main()

@@ -1,0 +1,74 @@
+"""What the tests of recovery share: a job of two gangs whose ranks count, and what its events say of a failure.
+
+Each rank of `self.counting(...)` writes its count into step.RANK, so that a test sees who goes on and who began anew. Nothing here
+judges by the wall clock but the bound of a detection, which is generous: a loaded machine is no fault.
+"""
+
+import datetime
+import json
+import os
+import time
+
+import harness
+import jobs
+
+# Counts for ever, or until the file `go` is there.
+COUNT = ("i=0; until [ -e go ]; do i=$((i+1)); echo $i > step.$MONARCH_RANK.new; mv step.$MONARCH_RANK.new step.$MONARCH_RANK; "
+         "sleep 0.05; done\n")
+SEEN_S = 1.0  # from a fault to its event
+
+
+class RecoveryTest(jobs.JobTest):
+    def counting(self, script="mark there\n" + COUNT, hosts=2, slots=2, mesh=None, local=None, **supervision):
+        """A spec with a gang for each host; `restart: {max: 4}` unless written."""
+        settings = {"restart": {"max": 4}, **supervision}
+        gang = {"gang": "host", "stop": {"grace": "2s"}, **(mesh or {})}
+        return self.job(script, hosts=hosts, slots=slots, mesh=gang, supervision=settings,
+                        launch={"local": local or {"hosts": hosts}})
+
+    def running(self, *arguments, **options):
+        run = self.start("run", self.counting(*arguments, **options))
+        ranks = options.get("hosts", 2) * options.get("slots", 2)
+        self.pids = dict(enumerate(self.wait_for_marks("there", ranks)))
+        return run
+
+    def events(self, kind=None):
+        done = self.monarch("events", "last", "--json")
+        found = [json.loads(line) for line in done.out.splitlines()] if done.status == 0 else []
+        return [e for e in found if kind is None or e["event"] == kind]
+
+    def wait_for_event(self, kind, number=1, timeout=harness.DEADLINE_S):
+        """Until there are so many of this kind; the last of them."""
+        found = harness.wait_for(lambda: (e := self.events(kind)) and len(e) >= number and e,
+                                 lambda: f"{number} x {kind} among\n" + "\n".join(
+                                     f"{e['event']}: {e['message']}" for e in self.events()), timeout)
+        return found[number - 1]
+
+    def step_of(self, rank):
+        return self.count_in(f"step.{rank}")
+
+    def pid_of(self, rank):
+        return int(self.read("work", f"there.{rank}"))
+
+    def wait_for_anew(self, ranks):
+        """Until these ranks run as other processes than at the start."""
+        harness.wait_for(lambda: all(self.pid_of(r) != self.pids[r] for r in ranks),
+                         lambda: f"ranks {ranks} anew: {self.supervisor_log()}")
+
+    def assert_go_on(self, ranks):
+        """They are the processes of the start, and count on."""
+        before = {r: self.step_of(r) for r in ranks}
+        harness.wait_for(lambda: all(self.step_of(r) > before[r] + 1 for r in ranks), lambda: f"ranks {ranks} going on")
+        self.assertEqual({r: self.pid_of(r) for r in ranks}, {r: self.pids[r] for r in ranks})
+
+    def assert_seen(self, event, since, within=SEEN_S):
+        """The event came at most so long after `since` (of time.time())."""
+        at = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
+        self.assertLess(at - since, within, event)
+
+    def end_well(self, run):
+        self.write("go", "")
+        return self.end_of(run, 0, "succeeded")
+
+    def now(self):
+        return time.time()

@@ -1,0 +1,112 @@
+"""A rank dies (P01-P05, P16, P17): it is seen at once, its gang starts again in place by the rules, and the other gang never notices."""
+
+import re
+import signal
+
+import harness
+import jobs
+import recovery
+
+RULE = r"\[restart {} of 4 in 10m, at once; then: {}\]"
+
+
+class Ranks(recovery.RecoveryTest):
+    def fails_and_comes_back(self, kill, reason):
+        run = self.running()
+        since = self.now()
+        kill(self.pids[2])
+        failed = self.wait_for_event("gang.failed")
+        self.assert_seen(failed, since)
+        self.assertRegex(failed["message"], reason + r".*\[restart 1 of 4 in 10m, at once; then: restart 2\]")
+        self.assertEqual((failed["rank"], failed["host"], failed["generation"]), (2, "v2", 1), failed)
+        self.wait_for_anew([2, 3])
+        self.assert_go_on([0, 1])
+        # The whole gang, on its host, and nothing else was started again.
+        generations = {r["rank"]: (r["generation"], r["host"]) for r in self.status()["meshes"][0]["ranks"]}
+        self.assertEqual(generations, {0: (1, "v1"), 1: (1, "v1"), 2: (2, "v2"), 3: (2, "v2")})
+        self.end_well(run)
+
+    def test_killed(self):  # P01
+        self.fails_and_comes_back(self.signal_by_pid, "killed by SIGKILL")
+
+    def test_of_a_bad_access(self):  # P02
+        self.fails_and_comes_back(lambda pid: self.signal_by_pid(pid, signal.SIGSEGV), "killed by SIGSEGV")
+
+    def dies_by_itself(self, command, reason):
+        """The first generation of rank 2 does `command` once the file `die` is there."""
+        script = ("mark there\nif [ $MONARCH_RANK$MONARCH_GENERATION = 21 ]; then until [ -e die ]; do sleep 0.02; done; "
+                  + command + "; fi\n" + recovery.COUNT)
+        run = self.running(script)
+        self.write("die", "")
+        failed = self.wait_for_event("gang.failed")
+        self.assertRegex(failed["message"], reason)
+        self.assertEqual(failed["rank"], 2, failed)
+        self.wait_for_anew([2, 3])
+        self.assert_go_on([0, 1])
+        done, _ = self.end_well(run)
+        return done
+
+    def test_aborting_and_its_last_words_are_kept(self):  # P03
+        done = self.dies_by_itself("echo the last words >&2; kill -ABRT $$", "killed by SIGABRT")
+        self.assertIn("the last words", done.err)
+        self.assertRegex(self.monarch("logs", "last", "--generation", "1", "--rank", "2", "--stderr").out +
+                         self.monarch("logs", "last", "--generation", "1", "--rank", "2", "--stderr").err, "the last words")
+
+    def test_with_an_exit_code(self):  # P04
+        self.dies_by_itself("exit 1", "exit code 1")
+
+    def test_again_and_again_until_its_budget_is_spent(self):  # P05
+        script = "mark there\n[ $MONARCH_RANK = 2 ] && { echo $MONARCH_GENERATION >> tries; exit 3; }\n" + recovery.COUNT
+        run = self.start("run", self.counting(script, restart={"max": 4, "backoff": "100ms", "jitter": 0}))
+        done, verdict = self.end_of(run, 3, cause={"rank": 2, "summary": "exit code 3"})
+        self.assertEqual(self.read("work", "tries").split(), ["1", "2", "3", "4", "5"])
+        self.assertRegex(verdict["cause"]["rule"], r"restart: .*4 of 4 in 10m.* spent: fail")
+        rules = [re.search(r"\[(.*)\]$", e["message"]).group(1) for e in self.events("gang.failed") if e["rank"] == 2]
+        waits = [re.search(r", (at once|after \S+);", rule) for rule in rules[:-1]]
+        self.assertEqual([w.group(1) for w in waits], ["at once", "after 100ms", "after 200ms", "after 400ms"], rules)
+        self.assertIn("then: fail", rules[-2])
+        self.assertEqual([e for e in self.events("gang.failed") if e["rank"] in (0, 1)], [])
+        self.assertNotEqual(done.err, "")
+
+    def test_three_times_at_the_same_step(self):  # P05
+        self.write("rank.py", "import os, sys, time\nimport monarch_rank as monarch\n"
+                   "first = os.environ['MONARCH_RANK'] == '0'\n"
+                   "open('there.' + os.environ['MONARCH_RANK'], 'w').write(str(os.getpid()))\n"
+                   "for step in range(1, 10**9):\n    monarch.step(step)\n    time.sleep(0.1)\n"
+                   "    if step == 5 and first: os._exit(9)\n")
+        run = self.start("run", self.program_job(
+            ["python3", "rank.py"], hosts=1, slots=2,
+            mesh={"env": {"PYTHONPATH": harness.ROOT + "/scripts", "PYTHONDONTWRITEBYTECODE": "1"}},
+            supervision={"restart": {"max": 8, "backoff": "0ms"}}))
+        _, verdict = self.end_of(run, 9, cause={"rank": 0})
+        self.assertRegex(verdict["cause"]["rule"], r"crash 3 in a row at step 5: fail")
+        self.assertEqual(len(self.events("gang.failed")), 3)
+
+    def test_before_it_is_ready(self):  # P16
+        script = "mark there\n[ $MONARCH_RANK$MONARCH_GENERATION = 21 ] && exit 4\nsystemd-notify --ready || exit 5\n" + recovery.COUNT
+        if not harness.shutil.which("systemd-notify"):
+            script = script.replace("systemd-notify --ready", "PYTHONPATH=" + harness.ROOT +
+                                    "/scripts python3 -B -c 'import monarch_rank; monarch_rank.ready()'")
+        run = self.running(script, mesh={"ready": "notify"})
+        failed = self.wait_for_event("gang.failed")
+        self.assertRegex(failed["message"], r"exit code 4.*\[restart 1 of 4")
+        self.wait_for_event("job.running")
+        self.wait_for_marks("there", 4)
+        self.end_well(run)
+
+    def test_never_where_its_program_cannot_be_executed(self):  # P17
+        for program, status, why in (["/nonesuch/train"], 127, "No such file"), ([self.write("text", "x\n")], 126, "denied"):
+            with self.subTest(program=program):
+                run = self.start("run", self.program_job(program, hosts=1, slots=1, supervision={"restart": {"max": 4}}))
+                finished = run.finished()
+                job = self.jobs()[-1]
+                self.assertEqual(finished.status, status, finished)
+                verdict = self.verdict(job)
+                self.assertRegex(verdict["cause"]["summary"], why)
+                self.assertEqual(verdict["cause"]["rule"], "exec error: fail, no retry")
+                self.assertEqual(verdict["cause"]["generation"], 1)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    harness.main()

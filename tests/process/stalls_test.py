@@ -1,0 +1,60 @@
+"""The supervisor stands still and goes on (V04, V08): what it did not read nobody failed to send, so it gives up no host, though a spare
+is there to take over."""
+
+import signal
+import time
+
+import harness
+import recovery
+
+SPARE = {"local": {"hosts": 3, "spares": 1}, "reallocate": {"max": 4}, "orphan": "hold", "orphan_ttl": "20s",
+         "heartbeat": "200ms", "suspect_after": "700ms", "lost_after": "1500ms"}
+
+
+class Stalls(recovery.RecoveryTest):
+    def stall(self, seconds, meanwhile):
+        supervisor = self.process("supervisor")
+        self.kill(supervisor, signal.SIGSTOP)
+        until = time.monotonic() + seconds
+        try:
+            meanwhile()
+            harness.wait_for(lambda: time.monotonic() > until, "the end of the stall")
+        finally:
+            self.kill(supervisor, signal.SIGCONT)
+
+    def pass_time(self, seconds):
+        until = time.monotonic() + seconds
+        harness.wait_for(lambda: time.monotonic() > until, "time enough to lose a host")
+
+    def assert_untouched(self):
+        self.assert_go_on(range(4))
+        wrong = [e["message"] for e in self.events() if e["event"] in ("host.lost", "gang.failed", "host.replaced")]
+        self.assertEqual(wrong, [])
+        status = self.status()
+        self.assertEqual([(r["phase"], r["generation"]) for r in status["meshes"][0]["ranks"]], [("running", 1)] * 4)
+        self.assertEqual(status["term"], 1)
+
+    def test_one_within_the_lease_is_not_noticed_by_any_rank(self):  # V08
+        run = self.running(lease="8s", **SPARE)
+        self.stall(3.5, lambda: (self.pass_time(3), self.assert_go_on(range(4))))
+        self.pass_time(2)
+        self.assert_untouched()
+        self.end_well(run)
+
+    def test_one_beyond_the_lease_holds_the_ranks_and_ends_none(self):  # V04
+        run = self.running(lease="2s", **SPARE)
+        before = {}
+
+        def meanwhile():
+            self.pass_time(3)
+            before.update({rank: self.step_of(rank) for rank in range(4)})
+            self.pass_time(1)
+            self.assertEqual({rank: self.step_of(rank) for rank in range(4)}, before, "their lease has ended")
+        self.stall(5, meanwhile)
+        self.pass_time(2)
+        self.assert_untouched()
+        self.end_well(run)
+
+
+if __name__ == "__main__":
+    harness.main()

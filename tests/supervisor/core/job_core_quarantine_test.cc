@@ -1,0 +1,57 @@
+// Hosts that are left on evidence about them alone, while something of the job is still on its way there.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/supervisor/core/fixtures.h"
+
+namespace monarch {
+namespace {
+
+using fixtures::Driver;
+using fixtures::job_that_recovers;
+using fixtures::killed;
+using fixtures::killed_by_us;
+using fixtures::mesh_of;
+
+constexpr RankId kTrainer{MeshId(0), Rank(0)};
+constexpr RankId kOther{MeshId(0), Rank(1)};
+constexpr RankId kEvaluator{MeshId(1), Rank(0)};
+
+// Two meshes on one host, and a spare.
+JobSpec job_with_a_neighbour() {
+  JobSpec spec = job_that_recovers(1, 2, 4, 4);
+  MeshSpec evaluator = mesh_of("evaluator", {{"host", 1}, {"gpu", 1}}, 1);
+  evaluator.like = MeshId(0);
+  evaluator.supervision = spec.meshes[0].supervision;
+  spec.meshes.push_back(std::move(evaluator));
+  spec.launch = LaunchLocal{.hosts = 2, .spares = 1};
+  return spec;
+}
+
+TEST(Quarantine, KeepsOutAGangWhosePortsWereAskedForBeforeIt) {
+  Driver driver(job_with_a_neighbour());
+  driver.begin();
+  driver.join(0);
+  driver.join(1);
+  driver.give_ports();
+  for (const RankId& id : {kTrainer, kOther, kEvaluator}) driver.report(id, RankPhase::kRunning);
+  driver.fail_gang(kEvaluator, killed(SIGBUS));
+  ASSERT_EQ(driver.gang(0, 1).phase, GangPhase::kReserving);
+  driver.report(kTrainer, RankPhase::kEnded, killed(SIGBUS));
+  driver.pass_deadline();  // the cause is decided, and the other trainer is still being stopped
+  ASSERT_EQ(driver.told("host.quarantined").size(), 1U);
+  ASSERT_TRUE(lives(driver.core.state().meshes[0].ranks[1].stage));
+
+  const std::size_t started = driver.actions_of<SendStart>().size();
+  driver.give_ports();  // they were on their way
+  EXPECT_EQ(driver.actions_of<SendStart>().size(), started) << "nothing new starts there";
+  driver.report(kOther, RankPhase::kEnded, killed_by_us(SIGKILL));
+  EXPECT_EQ(driver.core.placement().host_of(kEvaluator), HostId(1));
+  driver.give_ports();
+  EXPECT_EQ(driver.gang(0, 1).phase, GangPhase::kStarting);
+}
+
+}  // namespace
+}  // namespace monarch

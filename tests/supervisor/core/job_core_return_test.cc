@@ -1,0 +1,247 @@
+// A supervisor that comes back: what lives goes on, what was lost on the way is said again, and nothing is done twice.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/supervisor/core/fixtures.h"
+
+namespace monarch {
+namespace {
+
+using fixtures::Driver;
+using fixtures::exited;
+using fixtures::job_of;
+using fixtures::killed_by_us;
+
+constexpr RankId kFirst{MeshId(0), Rank(0)};
+
+std::vector<Action> come_back(Driver& job, Duration away = Duration::seconds(1)) {
+  return job.step(SupervisorReturned{.term = Term(2)}, away);
+}
+
+std::vector<Action> hear(Driver& job, std::uint32_t host) {
+  return job.step(WorkerJoined{.host = HostId(host), .incarnation = host + 1});
+}
+
+std::vector<std::string> events_in(const std::vector<Action>& actions) {
+  std::vector<std::string> types;
+  for (const Action& action : actions) {
+    if (const auto* emitted = std::get_if<EmitEvent>(&action)) types.push_back(emitted->event.type);
+  }
+  return types;
+}
+
+TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
+  Driver job(job_of(2, 1));
+  job.run_all();
+  const Generation before = job.core.state().meshes[0].gangs[0].generation;
+  const auto actions = come_back(job);
+  EXPECT_EQ(events_in(actions), std::vector<std::string>{"supervisor.returned"});
+  EXPECT_EQ(actions.size(), 1U);
+  EXPECT_TRUE(job.core.grants(kFirst, before));
+  EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
+  EXPECT_TRUE(hear(job, 0).empty());
+  const auto all_heard = hear(job, 1);
+  ASSERT_EQ(events_in(all_heard), std::vector<std::string>{"supervisor.adopted"});
+  EXPECT_TRUE(job.core.outstanding(HostId(0), {job.report_of(kFirst, RankPhase::kRunning)}).empty());
+  EXPECT_EQ(job.core.state().meshes[0].gangs[0].generation, before);
+}
+
+TEST(JobCoreReturn, EndsAsItWouldHaveWithoutTheCrash) {
+  Driver job(job_of(1, 1));
+  job.run_all();
+  come_back(job);
+  hear(job, 0);
+  job.ended(0, exited(0));
+  job.end_hosts();
+  ASSERT_NE(job.verdict(), nullptr);
+  EXPECT_EQ(job.verdict()->exit_code, 0);
+}
+
+TEST(JobCoreReturn, SeesTheEndOfARankThatEndedMeanwhile) {
+  Driver job(job_of(1, 2));
+  job.run_all();
+  come_back(job, Duration::seconds(30));
+  job.ended(1, exited(7));
+  job.pass_deadline();
+  job.ended(0, killed_by_us(15));
+  job.end_hosts();
+  ASSERT_NE(job.verdict(), nullptr);
+  EXPECT_EQ(job.verdict()->exit_code, 7);
+  EXPECT_EQ(job.verdict()->cause.rank, 1U);
+}
+
+TEST(JobCoreReturn, WaitsForTheEndsThatOtherHostsCouldNotTell) {
+  Driver job(job_of(2, 1));
+  job.run_all();
+  come_back(job);
+  const Instant returned = job.now;
+  hear(job, 0);
+  job.ended(0, exited(1));  // its peer had gone
+  EXPECT_EQ(job.core.state().meshes[0].gangs[0].cause_deadline, returned + Duration::seconds(1));
+}
+
+TEST(JobCoreReturn, SaysAStartAgainThatNeverLeftAtTheSameGeneration) {
+  Driver job(job_of(1, 1));
+  job.begin();
+  job.join(0);
+  job.give_ports();
+  const Generation before = job.core.state().meshes[0].gangs[0].generation;
+  EXPECT_EQ(Driver::count<SendStart>(come_back(job)), 0U);  // it may have left
+  hear(job, 0);
+  const auto missing = job.core.outstanding(HostId(0), {});
+  ASSERT_EQ(missing.size(), 1U);
+  const auto* start = std::get_if<SendStart>(&missing[0]);
+  ASSERT_NE(start, nullptr);
+  EXPECT_EQ(start->message.generation, before);
+  EXPECT_TRUE(job.core.outstanding(HostId(0), {job.report_of(kFirst, RankPhase::kGated)}).empty());
+}
+
+TEST(JobCoreReturn, AsksAgainForPortsThatNobodyAnswered) {
+  Driver job(job_of(1, 1));
+  job.begin();
+  job.join(0);
+  come_back(job);
+  hear(job, 0);
+  const auto missing = job.core.outstanding(HostId(0), {});
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<SendReserve>(missing[0]));
+  job.give_ports();
+  EXPECT_EQ(job.actions_of<SendStart>().size(), 1U);
+}
+
+TEST(JobCoreReturn, EndsAndLaunchesAgainWhatWasBeingLaunched) {
+  Driver job(job_of(2, 1));
+  job.begin();
+  job.join(0);
+  const auto actions = come_back(job);
+  ASSERT_EQ(Driver::count<DestroyWorker>(actions), 1U);
+  EXPECT_EQ(Driver::count<LaunchWorker>(actions), 0U);
+  const auto ended = job.step(WorkerEnded{.host = HostId(1), .how = "was not running", .orderly = true});
+  EXPECT_EQ(Driver::count<LaunchWorker>(ended), 1U);
+  EXPECT_EQ(job.core.state().phase, JobPhase::kStarting);
+  job.join(1);
+  job.give_ports();
+  EXPECT_EQ(job.actions_of<SendStart>().size(), 2U);
+}
+
+TEST(JobCoreReturn, LaunchesAgainAlsoAfterASecondCrash) {
+  Driver job(job_of(1, 1));
+  job.begin();
+  come_back(job);
+  const auto again = job.step(SupervisorReturned{.term = Term(3)});
+  EXPECT_EQ(Driver::count<DestroyWorker>(again), 1U);
+  EXPECT_EQ(
+      Driver::count<LaunchWorker>(job.step(WorkerEnded{.host = HostId(0), .how = "was not running", .orderly = true})),
+      1U);
+}
+
+TEST(JobCoreReturn, AHostThatCannotBeEndedForASecondLaunchHasFailed) {
+  Driver job(job_of(1, 1));
+  job.begin();
+  come_back(job);
+  job.pass_deadline();
+  ASSERT_TRUE(job.core.state().verdict.has_value());
+  EXPECT_EQ(job.core.state().verdict->exit_code, 69);
+}
+
+TEST(JobCoreReturn, GivesHostsThatHadNotCalledBackTheirTimeAgain) {
+  Driver job(job_of(1, 1));
+  job.begin();
+  job.step(WorkerLaunched{.host = HostId(0), .reply = {.public_key = "key", .keeper_pid = 100}});
+  come_back(job, Duration::seconds(60));
+  EXPECT_EQ(Driver::count<DestroyWorker>(job.step(DeadlinePassed{})), 0U);
+  job.step(WorkerJoined{.host = HostId(0), .incarnation = 1});
+  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kJoined);
+}
+
+TEST(JobCoreReturn, AStopThatWasOnItsWayIsNotHeldAgainstItsHosts) {
+  Driver job(job_of(1, 1));
+  job.run_all();
+  job.step(StopOrdered{.request = {.who = "test"}});
+  come_back(job, Duration::seconds(600));
+  EXPECT_EQ(Driver::count<DestroyWorker>(job.step(DeadlinePassed{})), 0U);
+  const auto missing = job.core.outstanding(HostId(0), {job.report_of(kFirst, RankPhase::kRunning)});
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<SendStop>(missing[0]));
+  job.ended(0, killed_by_us(15));
+  job.end_hosts();
+  EXPECT_EQ(job.verdict()->exit_code, 143);
+}
+
+TEST(JobCoreReturn, TellsHostsAgainToShutDown) {
+  Driver job(job_of(1, 1));
+  job.run_all();
+  job.ended(0, exited(0));
+  ASSERT_EQ(job.core.state().phase, JobPhase::kShuttingDown);
+  EXPECT_EQ(Driver::count<SendShutdown>(come_back(job)), 1U);
+}
+
+TEST(JobCoreReturn, TellsWhoHasAnsweredAlsoWhereTheLastOneIsLost) {
+  Driver job(fixtures::job_that_recovers(2, 1, 4, 4));
+  job.run_all();
+  come_back(job);
+  hear(job, 1);
+  EXPECT_TRUE(job.told("supervisor.adopted").empty());
+  job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(6), .grants_until = job.now});
+  ASSERT_EQ(job.told("supervisor.adopted").size(), 1U);
+  EXPECT_EQ(job.told("supervisor.adopted").back(),
+            "1 host has answered within 2ms, lost before they did: v1; 1 rank goes on");
+  job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  EXPECT_EQ(job.told("supervisor.adopted").size(), 1U) << "it is told once";
+}
+
+TEST(JobCoreReturn, NamesAHostWhoseWorkerHadEndedThoughItIsLaunchedAgain) {
+  Driver job(fixtures::job_that_recovers(2, 1, 4, 4));
+  job.run_all();
+  come_back(job);
+  job.step(WorkerEnded{.host = HostId(0), .how = "was not running"});
+  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kLaunching);
+  EXPECT_TRUE(job.told("supervisor.adopted").empty()) << "the other is awaited";
+  hear(job, 1);
+  EXPECT_EQ(job.told("supervisor.adopted").back(),
+            "1 host has answered within 2ms, lost before they did: v1; 1 rank goes on");
+}
+
+// Its boot clock shows a minute; the one before showed 1000 s and more when the journal ended, an hour ago by the wall clock.
+TEST(JobCoreReturn, CountsItsTimesOnTheClockOfAMachineThatWasStartedAgain) {
+  JobSpec spec = fixtures::job_that_recovers(2, 1, 4, 4);
+  spec.time_limit = Duration::seconds(2 * 3'600);
+  spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
+  Driver job(spec);
+  job.begin();
+  for (std::uint32_t host = 0; host < 3; ++host) job.join(host);
+  job.give_ports();
+  for (std::uint32_t r = 0; r < 2; ++r) job.report({MeshId(0), Rank(r)}, RankPhase::kRunning);
+  job.fail_gang({MeshId(0), Rank(1)}, exited(1));
+  job.step(
+      HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = job.now + Duration::seconds(6)});
+  const Instant before = job.now;
+  const JobState old = job.core.state();
+  const Instant boot = Instant::since_boot(Duration::seconds(60));
+  job.core.step(
+      SupervisorReturned{.term = Term(2), .boot_id = "another", .last_seen = before, .away = Duration::seconds(3'600)},
+      boot);
+  const JobState& state = job.core.state();
+  EXPECT_EQ(boot - state.meshes[0].gangs[1].failures.at(0),
+            before - old.meshes[0].gangs[1].failures.at(0) + Duration::seconds(3'600));
+  EXPECT_EQ(state.time_deadline - boot, old.time_deadline - before - Duration::seconds(3'600));
+  EXPECT_EQ(state.hosts[0].fence - boot, old.hosts[0].fence - before) << "I3: no wall clock ends a lease";
+  EXPECT_EQ(state.hosts[1].fence, Instant());
+  EXPECT_EQ(state.start_deadline, old.start_deadline);
+  EXPECT_EQ(state.boot_id, "another");
+}
+
+TEST(JobCoreReturn, LeavesItsTimesAsTheyAreWhereTheMachineHasGoneOn) {
+  Driver job(job_of(1, 1));
+  job.step(JobBegun{.term = Term(1), .job = JobUuid{}, .boot_id = "this"});
+  const Instant deadline = job.core.state().start_deadline;
+  job.core.step(SupervisorReturned{.term = Term(2), .boot_id = "this", .last_seen = job.now}, job.now);
+  EXPECT_EQ(job.core.state().start_deadline, deadline);
+}
+
+}  // namespace
+}  // namespace monarch

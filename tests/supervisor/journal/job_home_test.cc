@@ -1,0 +1,65 @@
+#include "supervisor/journal/job_home.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/supervisor/journal/temporary_directory.h"
+
+namespace monarch {
+namespace {
+
+using monarch::testing::TemporaryDirectory;
+
+SecureDirectory made(const std::string& path) {
+  std::filesystem::create_directory(path);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  auto directory = SecureDirectory::open(path);
+  EXPECT_TRUE(directory.ok());
+  return std::move(*directory);
+}
+
+TEST(JobHome, IsTheSameForTheNextSupervisorOfTheDirectory) {
+  const TemporaryDirectory folder;
+  const SecureDirectory job = made(folder.path() + "/job");
+  EXPECT_TRUE(check_home(job, false).ok());
+  EXPECT_TRUE(check_home(job, false).ok());
+}
+
+TEST(JobHome, ACopyOfTheDirectoryIsRefusedWithTheFirstOnesName) {
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(check_home(made(folder.path() + "/job"), false).ok());
+  std::filesystem::copy(folder.path() + "/job", folder.path() + "/copy");
+  const SecureDirectory copy = made(folder.path() + "/copy");
+  const Status refused = check_home(copy, false);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kBusy);
+  EXPECT_NE(refused.error().message.find(folder.path() + "/job, and this is another directory"), std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(check_home(copy, true).ok());
+  EXPECT_TRUE(check_home(copy, false).ok()) << "what was forced is its home from then on";
+}
+
+TEST(JobHome, IsOnOneMachineAndDevicesCountWithinABoot) {
+  const JobHome home{.machine = "m", .boot_id = "b", .device = 1, .inode = 2, .path = "/j"};
+  JobHome now = home;
+  now.path = "/moved";
+  EXPECT_TRUE(is_same_home(home, now));
+  now.device = 9;
+  EXPECT_FALSE(is_same_home(home, now));
+  now.boot_id = "another";
+  EXPECT_TRUE(is_same_home(home, now));
+  now.machine = "n";
+  EXPECT_FALSE(is_same_home(home, now));
+}
+
+TEST(JobHome, WhatCannotBeReadIsNoPermission) {
+  const TemporaryDirectory folder;
+  const SecureDirectory job = made(folder.path() + "/job");
+  ASSERT_TRUE(job.write_file(kHomeFile, "{").ok());
+  EXPECT_FALSE(check_home(job, false).ok());
+  EXPECT_TRUE(check_home(job, true).ok());
+}
+
+}  // namespace
+}  // namespace monarch

@@ -1,0 +1,68 @@
+// What a keeper tells of an incarnation that stands still.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <optional>
+
+#include "worker/core/slot_state.h"
+
+namespace monarch {
+namespace {
+
+const Incarnation kKey{RankId{MeshId(0), Rank(3)}, Generation{Term(1), 1}};
+
+Instant at(std::int64_t seconds) { return Instant::since_boot(Duration::seconds(seconds)); }
+
+class SlotStandstill : public testing::Test {
+ protected:
+  void SetUp() override {
+    KeeperActions actions;
+    slot.forked(42, at(0), actions);
+    slot.lease(at(6), at(0), actions);
+    slot.executed(actions);
+  }
+  // What is told of it; nothing where nothing is.
+  std::optional<Standstill> stood(Standstill standstill) {
+    KeeperActions actions;
+    slot.stood(standstill, actions);
+    if (actions.empty()) return std::nullopt;
+    return std::get<keeper_action::Report>(actions.back()).report.standstill;
+  }
+
+  SlotState slot{{.key = kKey,
+                  .mesh = MeshId(0),
+                  .gang = GangId(0),
+                  .orphan_ttl = Duration::seconds(60),
+                  .stop_grace = Duration::seconds(30)},
+                 at(0)};
+};
+
+TEST_F(SlotStandstill, IsToldOnceWhenItBeginsAndOnceWhenItEnds) {
+  EXPECT_EQ(stood(Standstill::kStopped), Standstill::kStopped);
+  EXPECT_EQ(stood(Standstill::kStopped), std::nullopt);
+  EXPECT_EQ(slot.report().standstill, Standstill::kStopped);
+  EXPECT_EQ(stood(Standstill::kTraced), Standstill::kTraced);
+  EXPECT_EQ(stood(Standstill::kNone), Standstill::kNone);
+}
+
+TEST_F(SlotStandstill, IsNotToldOfOneThatWeHold) {
+  KeeperActions actions;
+  slot.enforce_lease(at(6), actions);
+  ASSERT_EQ(slot.phase(), SlotPhase::kHeld);
+  EXPECT_EQ(stood(Standstill::kStopped), std::nullopt);
+  EXPECT_EQ(slot.report().standstill, Standstill::kNone);
+  slot.lease(at(20), at(7), actions);
+  ASSERT_EQ(slot.phase(), SlotPhase::kRunning);
+  EXPECT_EQ(slot.report().standstill, Standstill::kNone);
+  EXPECT_EQ(stood(Standstill::kStopped), Standstill::kStopped);  // somebody else holds it, too
+}
+
+TEST_F(SlotStandstill, IsNotToldOfOneThatIsBeingKilled) {
+  KeeperActions actions;
+  slot.stop({SIGKILL, Duration::zero()}, at(1), actions);
+  EXPECT_EQ(stood(Standstill::kFrozen), std::nullopt);
+}
+
+}  // namespace
+}  // namespace monarch

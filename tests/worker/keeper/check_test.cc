@@ -1,0 +1,102 @@
+// `monarch-worker check` as a doctor runs it: requests on its standard input, answers on its standard output.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/worker/keeper/keeper_fixture.h"
+#include "transport/process/door.h"
+#include "transport/wire/check_messages.h"
+
+namespace monarch {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckProcess : public KeeperTest {
+ protected:
+  void begin() {
+    const char* worker = std::getenv("MONARCH_WORKER");
+    ASSERT_NE(worker, nullptr) << "MONARCH_WORKER names the executable under test";
+    int in[2];
+    int out[2];
+    ASSERT_EQ(::pipe2(in, O_CLOEXEC), 0);
+    ASSERT_EQ(::pipe2(out, O_CLOEXEC), 0);
+    SpawnOptions options = program({worker, "check"});
+    options.environment = {"PATH=/usr/bin:/bin", "HOME=" + path("")};
+    options.descriptors = {{in[0], 0}, {out[1], 1}, {2, 2}};
+    child_ = start(options);
+    (void)::close(in[0]);
+    (void)::close(out[1]);
+    to_ = UniqueFd(in[1]);
+    from_ = UniqueFd(out[0]);
+    (void)::fcntl(from_.get(), F_SETFL, O_NONBLOCK);
+  }
+  CheckAnswer ask(CheckRequest request) {
+    request.words = words_;
+    const std::string bytes = encode_piece(encode_payload(request));
+    EXPECT_EQ(::write(to_.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    std::optional<std::string> piece;
+    EXPECT_TRUE(until([&] {
+      char buffer[65536];
+      const ssize_t got = ::read(from_.get(), buffer, sizeof buffer);
+      if (got > 0) bytes_.append(buffer, static_cast<std::size_t>(got));
+      const auto taken = take_piece(bytes_);
+      if (taken.ok()) piece = *taken;
+      return piece.has_value();
+    }));
+    const auto answer = decode_payload<CheckAnswer>(piece.value_or(""), kCheckBytes);
+    EXPECT_TRUE(answer.ok());
+    return answer.ok() ? *answer : CheckAnswer{};
+  }
+
+  DoorWords words_ = {.word = "word-0123456789", .answer = "answer-0123456789"};
+  Child* child_ = nullptr;
+  UniqueFd to_;
+  UniqueFd from_;
+  std::string bytes_;
+};
+
+TEST_F(CheckProcess, AnswersUntilItIsLeftAloneAndTakesItsTokensAway) {
+  begin();
+  const WallTime before = wall_now();
+  const CheckAnswer looked = ask({.look = true, .first_door = 0});
+  EXPECT_GE(looked.received, before);
+  EXPECT_GE(looked.answered, looked.received);
+  ASSERT_TRUE(looked.facts.has_value());
+  EXPECT_EQ(looked.facts->version, MONARCH_VERSION);
+  const DoorCall call{.name = "it", .address = "127.0.0.1", .port = looked.door};
+  EXPECT_EQ(knock({call}, words_, Duration::seconds(5))[0].error, "");
+
+  fs::create_directory(path("store"));
+  const TokenOrder token{.folder = path("store"), .name = text(kTokenPrefix, "1-a"), .content = "x"};
+  const CheckAnswer written = ask({.calls = {call}, .write = {token}});
+  EXPECT_EQ(written.written.at(0).error, "");
+  EXPECT_EQ(written.calls.at(0).error, "") << "it answers at its door while it is busy";
+  EXPECT_EQ(written.door, looked.door);
+  EXPECT_EQ(ask({.read = {token}}).read.at(0).content, "x");
+
+  to_.reset();
+  EXPECT_EQ(end_of(child_).value, 0);
+  EXPECT_TRUE(fs::is_empty(path("store")));
+  EXPECT_NE(knock({call}, words_, Duration::seconds(5))[0].error, "");
+}
+
+TEST_F(CheckProcess, EndsByItselfWhenItsTimeIsUp) {
+  begin();
+  fs::create_directory(path("store"));
+  (void)ask(
+      {.life = Duration::milliseconds(50), .write = {{.folder = path("store"), .name = "token", .content = "x"}}});
+  EXPECT_EQ(end_of(child_).value, 0);
+  EXPECT_TRUE(fs::is_empty(path("store")));
+}
+
+TEST_F(CheckProcess, LeavesAtOnceWhereItIsAskedSomethingElse) {
+  begin();
+  ASSERT_EQ(::write(to_.get(), "GET / HTTP/1.1\r\n", 16), 16);
+  EXPECT_EQ(end_of(child_).value, 1);
+}
+
+}  // namespace
+}  // namespace monarch
