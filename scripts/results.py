@@ -116,15 +116,15 @@ def read_one(entry, test, tree, label, output):
 
 
 def read(log, tree, tests):
-    """The tally of one `meson test` run from its log (one JSON object per line)."""
+    """{test: its tally} of one `meson test` run from its log (one JSON object per line)."""
     by_name = {t["name"]: t for t in tests}
-    total = Tally()
+    found = {}
     if not os.path.exists(log):
-        return total
+        return found
     with open(log, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             entry = json.loads(line)
             name = entry["name"].split(" / ")[-1]
             output = "\n".join(entry.get(stream, "").rstrip() for stream in ("stdout", "stderr"))
-            total.add(read_one(entry, by_name.get(name, {"name": name}), tree, name, output.strip("\n")))
-    return total
+            found[name] = read_one(entry, by_name.get(name, {"name": name}), tree, name, output.strip("\n"))
+    return found
