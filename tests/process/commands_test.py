@@ -59,9 +59,9 @@ class Shells(jobs.JobTest):
 
     def test_no_shell_runs_in_a_whole_job_but_the_bash_of_setup(self):
         """With a wrap, a readiness that is probed, a daemon that is killed and replaced, and an orderly stop."""
-        serve = ("import os, signal, socket, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(0))\n"
+        serve = (jobs.PYTHON_MARK + "import os, signal, socket, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(0))\n"
                  "door = socket.create_server(('', int(os.environ['MONARCH_PORT_HTTP'])))\n"
-                 "open('there.' + os.environ['MONARCH_RANK'], 'w').write(str(os.getpid()))\ntime.sleep(1000)\n")
+                 "mark('there')\ntime.sleep(1000)\n")
         spec = self.program_job(["/usr/bin/python3", "-c", serve], hosts=2, slots=1,
                                 mesh={"setup": "export A=1", "wrap": ["/usr/bin/env", "--"], "ports": {"http": "auto"},
                                       "ready": {"tcp": "http"}, "stop": {"grace": "20s"}})

@@ -10,9 +10,9 @@ import recovery
 import talking_test
 
 # Steps ten times a second until `stuck.RANK` is there, which stops the first generation alone; then it does what HOW says.
-STEPS = ("import threading\nstep = 0\nopen('there.' + rank, 'w').write(str(os.getpid()))\n"
+STEPS = ("import threading\nstep = 0\nmark('there')\n"
          "while os.environ['MONARCH_GENERATION'] != '1' or not os.path.exists('stuck.' + rank):\n  monarch.step(step); step += 1\n"
-         "  open('step.' + rank, 'w').write(str(step)); time.sleep(0.1)\n")
+         "  mark('step', step); time.sleep(0.1)\n")
 DEADLOCK = STEPS + "lock = threading.Lock()\nlock.acquire()\nlock.acquire()\n"
 LIVELOCK = STEPS + "while True: pass\n"
 RESTART = {"hang": {"action": "restart", "phases": {"step": "3s"}}}
@@ -199,8 +199,8 @@ class Progress(HangTest):
         self.end_of(run, 1, cause={"kind": "rank", "rank": 0, "host": "v1"})
 
     def test_a_slow_rank_and_a_stopped_supervisor_are_no_hang(self):
-        slow = ("step = 0\nopen('there.' + rank, 'w').write(str(os.getpid()))\n"
-                "while True:\n  monarch.step(step); step += 1\n  open('step.' + rank, 'w').write(str(step))\n"
+        slow = ("step = 0\nmark('there')\n"
+                "while True:\n  monarch.step(step); step += 1\n  mark('step', step)\n"
                 "  time.sleep(1.5 if rank == '0' else 0.1)\n")
         run = self.running(slow, supervision=RESTART)
         supervisor = self.process("supervisor")

@@ -14,6 +14,13 @@ import signal
 import harness
 
 MARK = "mark() { echo $$ > $1.$MONARCH_RANK.new && mv $1.$MONARCH_RANK.new $1.$MONARCH_RANK; }\n"
+# The same for a rank in Python; `word` is its pid unless given. Whoever reads finds all of it, the old or the new.
+PYTHON_MARK = """def mark(name, word=None):
+    import os
+    path = name + '.' + os.environ['MONARCH_RANK']
+    with open(path + '.new', 'w') as file: file.write(str(os.getpid() if word is None else word))
+    os.replace(path + '.new', path)
+"""
 FOREVER = "while :; do sleep 0.1; done\n"
 
 # The first failure ends the job.

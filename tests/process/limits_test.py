@@ -56,12 +56,12 @@ class Limits(jobs.JobTest):
 class Forks(users.UserTest):
     """P12: processes without end, each in a session of its own and nobody's child."""
 
-    FORK = ("import os, sys, time\nmade = 0\ntry:\n  while made < int(sys.argv[1]):\n    child = os.fork()\n    if child == 0:\n"
+    FORK = (jobs.PYTHON_MARK + "import os, sys, time\nmade = 0\ntry:\n  while made < int(sys.argv[1]):\n    child = os.fork()\n    if child == 0:\n"
             "      code = 11\n      try:\n        os.setsid()\n        if os.fork() == 0: time.sleep(600)\n        code = 0\n"
             "      finally: os._exit(code)\n"
             "    if os.waitpid(child, 0)[1] != 0: raise BlockingIOError(11, os.strerror(11))\n    made += 1\n"
             "except OSError as e: print(e.strerror, flush=True)\n"
-            "open('there.' + os.environ['MONARCH_RANK'], 'w').write(str(os.getpid()))\n"
+            "mark('there')\n"
             "while not os.path.exists('go'): time.sleep(0.05)\nsys.exit(7)\n")
 
     def test_a_thousand_orphans_of_a_rank_end_with_it(self):

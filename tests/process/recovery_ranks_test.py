@@ -69,9 +69,9 @@ class Ranks(recovery.RecoveryTest):
         self.assertNotEqual(done.err, "")
 
     def test_three_times_at_the_same_step(self):  # P05
-        self.write("rank.py", "import os, sys, time\nimport monarch_rank as monarch\n"
+        self.write("rank.py", jobs.PYTHON_MARK + "import os, sys, time\nimport monarch_rank as monarch\n"
                    "first = os.environ['MONARCH_RANK'] == '0'\n"
-                   "open('there.' + os.environ['MONARCH_RANK'], 'w').write(str(os.getpid()))\n"
+                   "mark('there')\n"
                    "for step in range(1, 10**9):\n    monarch.step(step)\n    time.sleep(0.1)\n"
                    "    if step == 5 and first: os._exit(9)\n")
         run = self.start("run", self.program_job(

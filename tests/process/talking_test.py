@@ -12,7 +12,7 @@ import jobs
 
 sys.dont_write_bytecode = True
 SCRIPTS = os.path.join(harness.ROOT, "scripts")
-HEAD = "import json, os, signal, sys, time\nimport monarch_rank as monarch\nrank = os.environ['MONARCH_RANK']\n"
+HEAD = "import json, os, signal, sys, time\nimport monarch_rank as monarch\nrank = os.environ['MONARCH_RANK']\n" + jobs.PYTHON_MARK
 SLEEP = "while True: time.sleep(1)\n"
 
 
@@ -166,7 +166,7 @@ class Doors(TalkingTest):
             "for event in monarch.events():\n"
             "    if event['event'] == 'stopping':\n"
             "        with monarch.phase('checkpoint'):\n"
-            "            open('saved.' + rank, 'w').write(json.dumps(event))\n"
+            "            mark('saved', json.dumps(event))\n"
             "        sys.exit(0)\n", hosts=2))
         for rank in range(2):
             self.wait_for_rank(self.said(step=5), number=rank)
