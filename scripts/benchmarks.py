@@ -3,6 +3,7 @@ little, a ratio of two things that were measured in turn says more.
 
 usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size and idle cost of a worker, throughput of output
        scripts/bench recovery [--runs N]   from a fault until what was lost is back
+       scripts/bench recovery --overload MINUTES   what a loaded machine costs a job that nothing ails
        scripts/bench build                 a clean build, in seconds
 """
 
@@ -161,7 +162,7 @@ def bench_launch(arguments):
 
 def bench_recovery(arguments):
     with World() as world:
-        recovery_benchmarks.bench_recovery(MONARCH, world, arguments.runs, arguments.seed)
+        recovery_benchmarks.bench_recovery(MONARCH, world, arguments.runs, arguments.seed, arguments.overload)
 
 
 def bench_build(_):
@@ -182,6 +183,8 @@ def main():
     recovery = benches.add_parser("recovery", help="from a fault until what was lost is back")
     recovery.add_argument("--runs", type=int, default=50, help="faults of each kind; a tenth of it where a host is lost")
     recovery.add_argument("--seed", type=int, default=1, help="of who is struck")
+    recovery.add_argument("--overload", type=float, default=0, metavar="MINUTES",
+                          help="instead: so long under 64 spinning processes a core, with nothing struck")
     recovery.set_defaults(call=bench_recovery)
     benches.add_parser("build", help="a clean build").set_defaults(call=bench_build)
     arguments = parser.parse_args()

@@ -220,7 +220,36 @@ def supervisor_back(monarch, world, runs):
     row("the supervisor back, every rank adopted", f"{statistics.median(times):.2f} s", "", "", f"<= 1 s ({spread(times)})")
 
 
-def bench_recovery(monarch, world, runs, seed):
+OVERLOAD = 64  # processes that want all of a core, for each core
+
+
+def overload(monarch, world, minutes):
+    """Processes that spin, each in a session and so in a scheduling group of its own, beside a job that nothing ails."""
+    count = OVERLOAD * len(os.sched_getaffinity(0))
+    with Job(monarch, world, {"host": 4, "slot": 4}, "host", {}, {"hosts": 5, "spares": 1}) as job:
+        job.settled()
+        before = job.pids()
+        spinning = []
+        try:
+            for _ in range(count):
+                spinning.append(subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"], start_new_session=True,
+                                                 stdin=subprocess.DEVNULL))
+            time.sleep(minutes * 60)
+        finally:
+            for process in spinning:
+                process.kill()
+                process.wait()
+        events = [json.loads(line)["event"] for line in job.ask("events", job.id, "--json").splitlines()]
+        kept = job.pids() == before
+    told_of = {kind: events.count(kind) for kind in ("gang.failed", "host.lost", "host.suspect")}
+    row(f"restarts in {minutes:g} min under {OVERLOAD}x CPU overload", str(told_of["gang.failed"]), "", "",
+        f"0 ({count} spinning, {'every rank kept' if kept else 'RANKS CHANGED'}; hosts lost {told_of['host.lost']}, "
+        f"suspected {told_of['host.suspect']})")
+
+
+def bench_recovery(monarch, world, runs, seed, minutes):
+    if minutes > 0:
+        return overload(monarch, world, minutes)
     print(f"seed {seed}")
     print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
     death_seen(monarch, world, runs, seed)
