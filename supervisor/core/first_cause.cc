@@ -11,6 +11,8 @@ namespace monarch {
 
 namespace {
 
+constexpr int kExitHost = 92;
+
 // Lower comes first.
 int urgency(const RankEnd& end) {
   return end.kind == EndKind::kNotExecuted || end.kind == EndKind::kSetupFailed || end.out_of_memory ? 0 : 1;
@@ -92,7 +94,7 @@ int exit_code_of(const RankEnd& end) {
     case EndKind::kExited:
     case EndKind::kSetupFailed: return end.value;
     case EndKind::kSignaled: return 128 + end.value;
-    case EndKind::kNotExecuted: return end.value == ENOENT ? 127 : 126;
+    case EndKind::kNotExecuted: return is_lack_of_host(end) ? kExitHost : end.value == ENOENT ? 127 : 126;
   }
   return 70;
 }

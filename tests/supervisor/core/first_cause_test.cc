@@ -96,6 +96,7 @@ TEST(ExitCodeOf, IsWhatAShellWouldGive) {
   EXPECT_EQ(exit_code_of(killed(11)), 139);
   EXPECT_EQ(exit_code_of({.kind = EndKind::kNotExecuted, .value = ENOENT, .detail = {}}), 127);
   EXPECT_EQ(exit_code_of({.kind = EndKind::kNotExecuted, .value = EACCES, .detail = {}}), 126);
+  EXPECT_EQ(exit_code_of({.kind = EndKind::kNotExecuted, .value = ENOSPC, .detail = {}}), 92);
 }
 
 }  // namespace
