@@ -351,7 +351,7 @@ JobStatus Supervisor::status() const {
 }
 
 Result<std::string> Supervisor::operate(const OperatorRequest& request) {
-  MONARCH_ASSIGN(OperatorPlan plan, operator_plan(core_, request));
+  MONARCH_ASSIGN(OperatorPlan plan, operator_plan(core_, request, loop_->now()));
   (void)decide(plan.event);
   return std::move(plan.words);
 }

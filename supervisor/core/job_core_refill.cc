@@ -27,6 +27,13 @@ bool is_left(const HostState& host) {
   return host.standing != HostStanding::kGood && host.phase == HostPhase::kJoined && !host.wedged;
 }
 
+// Each mesh counts what all have spent, in its own window.
+Duration longest_window(const JobSpec& spec) {
+  Duration longest = spec.supervision.reallocate.window;
+  for (const MeshSpec& mesh : spec.meshes) longest = std::max(longest, mesh.supervision.reallocate.window);
+  return longest;
+}
+
 bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
 
 }  // namespace
@@ -119,7 +126,7 @@ void JobCore::refill_slot(std::uint32_t slot) {
     if (!is_left(state_.hosts[at.value()])) evict(slot);
     return;
   }
-  forget_older(state_.reallocations, mesh_spec(move->first).supervision.reallocate.window, now_);
+  forget_older(state_.reallocations, longest_window(spec_), now_);
   state_.reallocations.push_back(now_);
   const std::string& rule = move->second.rule;
   const std::optional<HostId> other = replacement();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/core/restart_budget.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -28,7 +29,8 @@ std::string_view are(std::size_t count) { return count == 1 ? " is " : " are "; 
 
 class Planner {
  public:
-  Planner(const JobCore& core, const OperatorRequest& request) : core_(core), request_(request) {
+  Planner(const JobCore& core, const OperatorRequest& request, Instant now)
+      : core_(core), request_(request), now_(now) {
     plan_.event.wish = request.wish;
     plan_.event.who = request.who;
   }
@@ -179,7 +181,8 @@ class Planner {
     }
     const auto& policy = core_.spec().supervision.reallocate;
     const auto& limit = policy.max;
-    if (limit && replacements > 0 && core_.state().reallocations.size() + replacements > *limit) {
+    const std::size_t made = still_count(core_.state().reallocations, policy.window, now_);
+    if (limit && replacements > 0 && made + replacements > *limit) {
       return cannot(text("to move them takes ", count_of(replacements, "replacement"),
                          ", and supervision.reallocate allows ",
                          *limit == 0 ? "none" : "fewer; monarch retry forgives those made"));
@@ -254,13 +257,14 @@ class Planner {
 
   const JobCore& core_;
   const OperatorRequest& request_;
+  Instant now_;
   OperatorPlan plan_;
 };
 
 }  // namespace
 
-Result<OperatorPlan> operator_plan(const JobCore& core, const OperatorRequest& request) {
-  return Planner(core, request).plan();
+Result<OperatorPlan> operator_plan(const JobCore& core, const OperatorRequest& request, Instant now) {
+  return Planner(core, request, now).plan();
 }
 
 }  // namespace monarch

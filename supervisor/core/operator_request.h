@@ -19,7 +19,7 @@ struct OperatorPlan {
   std::string words;  // "2 gangs are stopped and started again"
 };
 
-// kInvalid: the words are for people.
-Result<OperatorPlan> operator_plan(const JobCore& core, const OperatorRequest& request);
+// kInvalid: the words are for people. Budgets are taken as they stand at `now`.
+Result<OperatorPlan> operator_plan(const JobCore& core, const OperatorRequest& request, Instant now);
 
 }  // namespace monarch

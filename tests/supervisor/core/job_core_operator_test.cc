@@ -24,7 +24,7 @@ struct TwoGangs : Driver {
   }
   explicit TwoGangs(std::uint32_t pool = 2) : Driver(spec(pool)) { run_all(); }
 
-  Result<OperatorPlan> plan(OperatorRequest request) const { return operator_plan(core, request); }
+  Result<OperatorPlan> plan(OperatorRequest request) const { return operator_plan(core, request, now); }
   std::string ask(OperatorRequest request) {
     request.who = "monarch restart, pid 7";
     const auto made = plan(std::move(request));
@@ -140,7 +140,7 @@ TEST(OperatorAsked, RefusesMoreThanARecordHolds) {
   job.begin();
   OperatorRequest request{.wish = OperatorWish::kRetry, .who = "test"};
   for (std::uint32_t r = 0; r < 5'000; ++r) request.ranks.push_back({MeshId(0), Rank(r)});
-  const auto made = operator_plan(job.core, request);
+  const auto made = operator_plan(job.core, request, job.now);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message, "at most 4000 gangs and 4000 hosts are asked for at a time, and this is 5000 and 0");
 }
@@ -162,7 +162,7 @@ TEST(OperatorAsked, MovesNothingBeyondTheBudget) {
   spec.supervision.reallocate.max = 0;
   JobCore core(spec, pool_of(spec), {.job_id = "test-0001"});
   core.restore(TwoGangs(3).core.state());
-  const auto made = operator_plan(core, {.wish = OperatorWish::kDrain, .hosts = {"v1"}, .now = true});
+  const auto made = operator_plan(core, {.wish = OperatorWish::kDrain, .hosts = {"v1"}, .now = true}, Instant{});
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message, "to move them takes 1 replacement, and supervision.reallocate allows none");
 }
@@ -171,12 +171,12 @@ TEST(OperatorAsked, DrainsNoHostThatAGangWaitsToStartOnAndNobodyCouldReplace) {
   Driver job(TwoGangs::spec(2));
   job.begin();
   job.join(0);
-  const auto made = operator_plan(job.core, {.wish = OperatorWish::kDrain, .hosts = {"v2"}});
+  const auto made = operator_plan(job.core, {.wish = OperatorWish::kDrain, .hosts = {"v2"}}, job.now);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message, "1 host holds ranks, and no other host could take them");
   Driver roomy(TwoGangs::spec(3));
   roomy.begin();
-  EXPECT_TRUE(operator_plan(roomy.core, {.wish = OperatorWish::kDrain, .hosts = {"v2"}}).ok());
+  EXPECT_TRUE(operator_plan(roomy.core, {.wish = OperatorWish::kDrain, .hosts = {"v2"}}, roomy.now).ok());
 }
 
 TEST(OperatorAsked, DrainsNoHostThatAGangWaitsToStartOnWhileAnotherRunsThere) {
@@ -189,10 +189,10 @@ TEST(OperatorAsked, DrainsNoHostThatAGangWaitsToStartOnWhileAnotherRunsThere) {
   spec.meshes.push_back(second);
   Driver job(spec);
   job.run_all();
-  const auto made = operator_plan(job.core, {.wish = OperatorWish::kDrain, .hosts = {"v1"}});
+  const auto made = operator_plan(job.core, {.wish = OperatorWish::kDrain, .hosts = {"v1"}}, job.now);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message, "a gang waits to start on v1, where another runs: --now moves both");
-  EXPECT_TRUE(operator_plan(job.core, {.wish = OperatorWish::kDrain, .hosts = {"v1"}, .now = true}).ok());
+  EXPECT_TRUE(operator_plan(job.core, {.wish = OperatorWish::kDrain, .hosts = {"v1"}, .now = true}, job.now).ok());
 }
 
 TEST(OperatorAsked, RestartsNothingOnADrainedHostThatNobodyCouldReplace) {
@@ -213,11 +213,23 @@ TEST(OperatorAsked, RestartsNothingOnADrainedHostWhereAnotherGangGoesOn) {
   Driver job(spec);
   job.run_all();
   job.step(OperatorAsked{.wish = OperatorWish::kDrain, .hosts = {HostId(0)}, .who = "alice"});
-  const auto made = operator_plan(job.core, {.wish = OperatorWish::kRestart, .ranks = {kFirst}});
+  const auto made = operator_plan(job.core, {.wish = OperatorWish::kRestart, .ranks = {kFirst}}, job.now);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().message,
             "v1 is drained, and another gang goes on there: monarch drain --now v1 moves all of them");
-  EXPECT_TRUE(operator_plan(job.core, {.wish = OperatorWish::kRestart, .ranks = {kFirst, {MeshId(0), Rank(1)}}}).ok());
+  EXPECT_TRUE(
+      operator_plan(job.core, {.wish = OperatorWish::kRestart, .ranks = {kFirst, {MeshId(0), Rank(1)}}}, job.now).ok());
+}
+
+TEST(OperatorAsked, CountsReplacementsOfTheWindowAlone) {
+  TwoGangs job(3);
+  JobState state = job.core.state();
+  state.reallocations = {4, job.now};
+  JobCore core(TwoGangs::spec(3), pool_of(TwoGangs::spec(3)), {.job_id = "test-0001"});
+  core.restore(state);
+  const OperatorRequest drain{.wish = OperatorWish::kDrain, .hosts = {"v1"}, .now = true};
+  EXPECT_FALSE(operator_plan(core, drain, job.now + Duration::seconds(3'540)).ok());
+  EXPECT_TRUE(operator_plan(core, drain, job.now + Duration::seconds(3'660)).ok());
 }
 
 TEST(OperatorAsked, ForgivesFailuresAndHosts) {
@@ -232,7 +244,7 @@ TEST(OperatorAsked, ForgivesFailuresAndHosts) {
   state.hosts[1].losses = 3;
   JobCore core(TwoGangs::spec(), pool_of(TwoGangs::spec()), {.job_id = "test-0001"});
   core.restore(state);
-  const auto made = operator_plan(core, {.wish = OperatorWish::kRetry, .ranks = {kFirst}, .who = "alice"});
+  const auto made = operator_plan(core, {.wish = OperatorWish::kRetry, .ranks = {kFirst}, .who = "alice"}, job.now);
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->words, "what failed is forgiven; 1 gang is tried again");
   (void)core.step(made->event, job.now + Duration::seconds(1));
