@@ -62,9 +62,15 @@ Recovery replace(const ReallocatePolicy& policy, const FailureFacts& facts) {
   } else if (facts.hosts_left < facts.slots_out) {
     why = "no other host is left";
   }
-  const std::string number = spent_text(facts.reallocations + std::max(facts.slots_out, 1U), limit, policy.window);
+  const std::uint32_t with_these = facts.reallocations + std::max(facts.slots_out, 1U);
+  const std::string number = spent_text(with_these, limit, policy.window);
   if (why.empty()) {
-    return {.remedy = Remedy::kReplace, .wait = {}, .rule = text(facts.out, ": replacement ", number)};
+    const bool last = limit && with_these >= *limit;
+    const std::string then = !last            ? text("replacement ", with_these + 1)
+                             : facts.may_park ? std::string("its gang is parked")
+                                              : std::string("fail");
+    return {
+        .remedy = Remedy::kReplace, .wait = {}, .rule = text(facts.out, ": replacement ", number, "; then: ", then)};
   }
   if (facts.may_park) {
     return {.remedy = Remedy::kPark, .wait = {}, .rule = text(facts.out, ": ", why, ": shrink: its gang is parked")};

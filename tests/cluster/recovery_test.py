@@ -56,14 +56,14 @@ class Recovery(cluster.ClusterTest):
     def test_a_gang_moves_to_the_spare_when_its_host_loses_power(self):
         self.running(3, spares=1)
         self.w["h2"].power_off()
-        self.came_back("h3", "host lost: replacement 1 of 4 in 1h", LOST_S)
+        self.came_back("h3", "host lost: replacement 1 of 4 in 1h; then: replacement 2", LOST_S)
         self.stopped()
 
     def test_without_a_spare_a_cold_host_of_the_pool_is_launched(self):
         self.running(3)
         self.assertEqual({host["name"]: host["phase"] for host in self.status()["hosts"]}["h3"], "cold")
         self.w["h2"].power_off()
-        self.came_back("h3", "host lost: replacement 1 of 4 in 1h", LOST_S)
+        self.came_back("h3", "host lost: replacement 1 of 4 in 1h; then: replacement 2", LOST_S)
         self.stopped()
 
 

@@ -46,7 +46,7 @@ class Defaults(recovery.RecoveryTest):
         self.wait_for_marks("up-1", 4)
         self.kill(self.process("keeper", "v2"), signal.SIGKILL)
         self.wait_for_marks("up-2", 4)
-        self.assertRegex(self.wait_for_event("gang.failed")["message"], r"\[host lost: replacement 1 of 4 in 1h\]$")
+        self.assertRegex(self.wait_for_event("gang.failed")["message"], r"\[host lost: replacement 1 of 4 in 1h; then: replacement 2\]$")
         self.assertEqual({r["rank"]: r["host"] for r in self.status()["meshes"][0]["ranks"]},
                          {0: "v1", 1: "v1", 2: "v3", 3: "v3"})
         self.end_well(run)

@@ -56,7 +56,8 @@ TEST(LostHosts, AreReplacedByASpareOnceWhatRanThereMayActNoLonger) {
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
   EXPECT_EQ(driver.core.state().reallocations.size(), 1U);
   EXPECT_TRUE(driver.gang(0).failures.empty()) << "no restart in place was spent";
-  EXPECT_EQ(driver.told("host.replaced").back(), "v3 takes the place of v1 [host lost: replacement 1 of 4 in 1h]");
+  EXPECT_EQ(driver.told("host.replaced").back(),
+            "v3 takes the place of v1 [host lost: replacement 1 of 4 in 1h; then: replacement 2]");
 }
 
 TEST(LostHosts, AreReplacedAtOnceWhenTheirWorkerIsProvenToHaveEnded) {
@@ -85,7 +86,7 @@ TEST(LostHosts, AreLaunchedAgainAtOnceWhereTheirWorkerEndedByItself) {
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   EXPECT_EQ(host(driver, 0).phase, HostPhase::kLaunching);
   EXPECT_EQ(driver.told("host.replaced").back(),
-            "v1: its worker is launched again [host lost: replacement 1 of 4 in 1h]");
+            "v1: its worker is launched again [host lost: replacement 1 of 4 in 1h; then: replacement 2]");
   driver.join(0);
   driver.start_again(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
