@@ -196,11 +196,12 @@ void JobCore::note_ready(GangState& state) {
   if (counts && !state.furthest) state.progress_deadline = now_ + kReadyIsProgress;
 }
 
+// One that is still to be ready has its time for that as before.
 void JobCore::forget_failures(GangState& state) {
   state.failures.clear();
   state.crash.reset();
   state.out_of_memory = false;
-  state.progress_deadline = Instant::never();
+  if (state.was_ready) state.progress_deadline = Instant::never();
 }
 
 // " again, 312ms after it failed"

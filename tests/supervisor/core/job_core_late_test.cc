@@ -105,6 +105,23 @@ TEST(LateGang, IsNoneOnceItIsReady) {
   EXPECT_EQ(job.told("gang.failed").size(), 1U);
 }
 
+TEST(LateGang, HasItsTimeAlsoWhereAnOperatorForgaveItsFailures) {
+  Restarted job;
+  job.give_ports();
+  job.becomes_ready(kSecond);
+  job.step(OperatorAsked{.wish = OperatorWish::kRetry, .ranks = {kFirst}, .who = "test"});
+  job.pass_the_timeout();
+  EXPECT_EQ(job.gang(0).phase, GangPhase::kFailing);
+}
+
+TEST(LateGang, HasItsTimeAlsoWhereOneOfItsRanksGoesOn) {
+  Restarted job(2, ReadyKind::kNotify);
+  job.start_again(0);
+  job.step(GangProgressed{.mesh = MeshId(0), .gang = GangId(0), .generation = job.gang(0).generation});
+  job.pass_the_timeout();
+  EXPECT_EQ(job.gang(0).phase, GangPhase::kFailing);
+}
+
 TEST(LateGang, HasTimeToAnswerASupervisorThatCameBack) {
   Restarted job;
   job.step(SupervisorReturned{.term = Term(2)}, Duration::seconds(39));
