@@ -214,6 +214,7 @@ class JobCore {
   void refill_slot(std::uint32_t slot);
   void launch_again(HostId host, const std::string& rule);
   void give_up(MeshId mesh, GangId gang, HostId where, const Recovery& why);
+  bool is_occupied(const HostState& state) const;
   void let_return(HostId host, bool at_once);
   void become_cold(HostId host);
   void keep_spares();

@@ -88,7 +88,7 @@ void JobCore::undrain(HostId id, const std::string& who) {
   state.standing = HostStanding::kGood;
   state.losses = 0;
   const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
-  if (gone && !state.wedged) state.cold_at = std::max(now_, state.fence);
+  if (gone && !state.wedged && !is_occupied(state)) state.cold_at = std::max(now_, state.fence);
   JobEvent undrained =
       event_of("host.undrained", Severity::kInfo, text(hosts_[id.value()].name, ": may be used again, asked by ", who));
   undrained.host = hosts_[id.value()].name;

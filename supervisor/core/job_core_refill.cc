@@ -209,6 +209,12 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
 }
 
+// A virtual host whose last worker is not proven to have ended: the guard, which is on its machine, proves that sooner or later, and
+// whoever is launched before meets that worker in its place. Of a machine the proof may never come.
+bool JobCore::is_occupied(const HostState& state) const {
+  return state.phase == HostPhase::kLost && std::holds_alternative<LaunchLocal>(spec_.launch);
+}
+
 // A host that was lost and is proven to be free, or cannot act any longer, may serve again: at once where its worker ended by itself for
 // the first time, else later, and later each time.
 void JobCore::let_return(HostId id, bool at_once) {
@@ -218,7 +224,7 @@ void JobCore::let_return(HostId id, bool at_once) {
     return mesh.supervision.shrink && mesh.supervision.shrink->regrow;
   });
   if (!may_reallocate() && !regrows) return;
-  if (state.wedged || state.standing != HostStanding::kGood) return;
+  if (state.wedged || state.standing != HostStanding::kGood || is_occupied(state)) return;
   // What did not start stays out until the job runs; what a host lacks it will lack.
   const bool lacks = state.failure && state.failure->kind == LaunchFailureKind::kResources;
   if (lacks || (state.failure && state_.phase == JobPhase::kStarting)) return;

@@ -236,7 +236,9 @@ TEST(LostHosts, ComeBackLaterAsSpares) {
 }
 
 TEST(LostHosts, AreToldToEndWhenTheyAreHeardAfterTheyWereGivenUp) {
-  Driver driver(job_with(1, 3));
+  JobSpec machines = job_with(1, 3);
+  machines.launch = LaunchSsh{.hosts = {{.name = "v1"}, {.name = "v2"}, {.name = "v3"}}, .spares = 1};
+  Driver driver(machines);
   run_with_spares(driver, 1);
   fall_silent(driver, 0);
   while (host(driver, 0).phase == HostPhase::kDestroying) driver.pass_deadline();

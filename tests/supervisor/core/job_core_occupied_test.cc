@@ -1,0 +1,64 @@
+// Virtual hosts that are given up while their worker may still live: its place is free once its end is proven.
+
+#include <gtest/gtest.h>
+
+#include "tests/supervisor/core/fixtures.h"
+
+namespace monarch {
+namespace {
+
+using fixtures::Driver;
+using fixtures::job_that_recovers;
+
+// Two gangs, each on a host of its own, with a spare; the first host was given up, and nobody knows what became of its worker.
+struct GivenUp : Driver {
+  GivenUp() : Driver(spec()) {
+    begin();
+    for (std::uint32_t i = 0; i < 3; ++i) join(i);
+    give_ports();
+    for (std::uint32_t r = 0; r < 2; ++r) report({MeshId(0), Rank(r)}, RankPhase::kRunning);
+    step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = now + Duration::seconds(2)});
+    while (first().phase == HostPhase::kDestroying) pass_deadline();
+    start_again(0);
+    EXPECT_EQ(first().phase, HostPhase::kLost);
+  }
+  static JobSpec spec() {
+    JobSpec spec = job_that_recovers(2, 1, 4, 4);
+    spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
+    return spec;
+  }
+  const HostState& first() const { return core.state().hosts[0]; }
+  void pass_all_deadlines() {
+    while (core.next_deadline() != Instant::never()) pass_deadline();
+  }
+};
+
+TEST(OccupiedHost, IsNotLaunchedUntilTheEndOfItsWorkerIsProven) {
+  GivenUp job;
+  job.pass_all_deadlines();
+  EXPECT_EQ(job.first().phase, HostPhase::kLost);
+  EXPECT_EQ(job.actions_of<LaunchWorker>().size(), 3U);
+  job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  EXPECT_EQ(job.first().phase, HostPhase::kEnded);
+  job.pass_all_deadlines();
+  EXPECT_EQ(job.first().phase, HostPhase::kLaunching) << "it is a spare again";
+  EXPECT_EQ(job.actions_of<LaunchWorker>().size(), 4U);
+}
+
+TEST(OccupiedHost, IsNotFreedByAnOperatorEither) {
+  GivenUp job;
+  const auto ask = [&](OperatorWish wish) {
+    job.step(OperatorAsked{.wish = wish, .hosts = {HostId(0)}, .who = "test"});
+  };
+  ask(OperatorWish::kDrain);
+  ask(OperatorWish::kUndrain);
+  ask(OperatorWish::kRetry);
+  job.pass_all_deadlines();
+  EXPECT_EQ(job.first().phase, HostPhase::kLost);
+  job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  job.pass_all_deadlines();
+  EXPECT_EQ(job.first().phase, HostPhase::kLaunching);
+}
+
+}  // namespace
+}  // namespace monarch
