@@ -34,7 +34,9 @@ bool exit_code_fits(const Verdict& verdict) {
   const int code = verdict.exit_code;
   switch (verdict.cause.kind) {
     case CauseKind::kNone: return code == kExitOk;
-    case CauseKind::kRank: return code == code_of_rank(verdict.cause);
+    // What its host had run out of is not the rank's doing.
+    case CauseKind::kRank:
+      return code == code_of_rank(verdict.cause) || (is_lack_of_host(verdict.cause.end) && code == kExitLost);
     case CauseKind::kHost: return code == kExitLost || code == kExitUnreachable;
     case CauseKind::kStart: return code == (only_host_keys(verdict) ? kExitHostKey : kExitUnreachable);
     case CauseKind::kTimeLimit: return code == kExitLost;

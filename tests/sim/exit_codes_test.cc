@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <csignal>
 
 namespace monarch::sim {
@@ -26,6 +27,13 @@ TEST(ExitCodes, AreThoseOfTheRankThatIsTheCause) {
   EXPECT_TRUE(exit_code_fits(verdict_of(CauseKind::kRank, 7, end_of(EndKind::kExited, 7))));
   EXPECT_TRUE(exit_code_fits(verdict_of(CauseKind::kRank, 128 + SIGSEGV, end_of(EndKind::kSignaled, SIGSEGV))));
   EXPECT_FALSE(exit_code_fits(verdict_of(CauseKind::kRank, 1, end_of(EndKind::kExited, 7))));
+}
+
+// Another host may have what this one lacked.
+TEST(ExitCodes, OfARankThatItsHostCouldNotStartMayAskForAnotherTry) {
+  EXPECT_TRUE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kNotExecuted, EMFILE))));
+  EXPECT_FALSE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kNotExecuted, ENOENT))));
+  EXPECT_FALSE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kExited, 7))));
 }
 
 // It was stopped, and has no end of its own.

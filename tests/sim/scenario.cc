@@ -163,6 +163,14 @@ Faults make_faults(Random& random) {
   return faults;
 }
 
+// A machine behind a network, of which a launcher may never learn whether its worker ended; others are virtual hosts of this one.
+void put_on_machines(JobSpec& spec) {
+  LaunchSsh launch;
+  launch.spares = spec.spares();
+  for (std::uint32_t i = 0; i < spec.pool_size(); ++i) launch.hosts.push_back({.name = text("h", i)});
+  spec.launch = std::move(launch);
+}
+
 }  // namespace
 
 JobSpec core_spec(const Scenario& scenario) {
@@ -193,6 +201,7 @@ Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   scenario.longest_run = random.skewed(Duration::milliseconds(100), Duration::seconds(300));
   if (random.one_in(5)) scenario.longest_run = Duration::forever();
   scenario.remote = random.one_in(2);
+  if (scenario.remote) put_on_machines(scenario.spec);
   if (!scenario.remote) scenario.faults.power_loss = Duration::forever();
   scenario.snapshot_every = static_cast<std::uint64_t>(random.one_in(2) ? random.between(4, 60) : 1000);
   return scenario;
