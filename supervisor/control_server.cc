@@ -93,9 +93,21 @@ void ControlServer::send(Viewer& viewer, MessageType type, const Message& messag
   drop(viewer);
 }
 
-void ControlServer::answer(Viewer& viewer, Result<std::string> with, std::uint64_t call) {
-  if (with.ok()) return send(viewer, MessageType::kAccepted, Accepted{.message = std::move(*with)}, call);
-  send(viewer, MessageType::kRefused, Refused{.message = with.error().message}, call);
+// Where it is still there.
+ControlServer::Viewers::iterator ControlServer::viewer_of(std::uint64_t number) {
+  const auto found =
+      std::find_if(viewers_.begin(), viewers_.end(), [number](const Viewer& one) { return one.number == number; });
+  return found != viewers_.end() && found->channel && found->channel->open() ? found : viewers_.end();
+}
+
+// By the viewer's number: when the answer comes, it may have gone.
+ControlHandlers::Answer ControlServer::answer_to(std::uint64_t viewer, std::uint64_t call) {
+  return [this, viewer, call](Result<std::string> with) {
+    const auto asked = viewer_of(viewer);
+    if (asked == viewers_.end()) return;
+    if (with.ok()) return send(*asked, MessageType::kAccepted, Accepted{.message = std::move(*with)}, call);
+    send(*asked, MessageType::kRefused, Refused{.message = with.error().message}, call);
+  };
 }
 
 void ControlServer::drop(Viewer& viewer) {
@@ -153,19 +165,19 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
       break;
     case MessageType::kSignalRequest:
       if (const auto signal = decode_payload<SignalRequest>(frame.payload); signal.ok()) {
-        return answer(*viewer, handlers_.signal(*signal), call);
+        return handlers_.signal(*signal, answer_to(viewer->number, call));
       }
       break;
     case MessageType::kOperatorRequest:
       if (auto wish = decode_payload<OperatorRequest>(frame.payload); wish.ok()) {
         wish->who.resize(std::min(wish->who.size(), kNameBytes));
-        return answer(*viewer, handlers_.operate(*wish), call);
+        return handlers_.operate(*wish, answer_to(viewer->number, call));
       }
       break;
     case MessageType::kHoldRequest:
       if (auto hold = decode_payload<HoldRequest>(frame.payload); hold.ok() && handlers_.hold) {
         hold->who.resize(std::min(hold->who.size(), kNameBytes));
-        return answer(*viewer, handlers_.hold(*hold), call);
+        return handlers_.hold(*hold, answer_to(viewer->number, call));
       }
       break;
     case MessageType::kStacksRequest:
@@ -211,9 +223,8 @@ void ControlServer::on_attach(Viewers::iterator viewer, const Attach& attach) {
 // By its number: when an answer comes, the viewer may have gone.
 void ControlServer::on_stacks(Viewers::iterator viewer, const StacksRequest& request, std::uint64_t call) {
   const auto answer = [this, number = viewer->number, call](const RankStacks& stacks) {
-    const auto asked =
-        std::find_if(viewers_.begin(), viewers_.end(), [number](const Viewer& one) { return one.number == number; });
-    if (asked == viewers_.end() || !asked->channel || !asked->channel->open()) return;
+    const auto asked = viewer_of(number);
+    if (asked == viewers_.end()) return;
     asked->answers.push_back(frame_of(MessageType::kRankStacks, stacks, call));
     asked->answers_bytes += asked->answers.back().payload.size();
     if (asked->answers_bytes > kAnswersBytes) return drop(*asked);

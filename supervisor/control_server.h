@@ -28,11 +28,13 @@ namespace monarch {
 struct ControlHandlers {
   std::function<JobStatus()> status;
   std::function<void(const StopRequest&)> stop;
-  std::function<Result<std::string>(const SignalRequest&)> signal;   // how many got it, in words
-  std::function<Result<std::string>(const HoldRequest&)> hold = {};  // likewise
+  // What follows from it, in words, once it is sure to: sooner or later, and once. Not at all where the journal fails.
+  using Answer = std::function<void(Result<std::string>)>;
+  std::function<void(const SignalRequest&, const Answer&)> signal = {};
+  std::function<void(const HoldRequest&, const Answer&)> hold = {};
   // Calls `answer` once for each rank of it, sooner or later; or says why it cannot.
   std::function<Status(const StacksRequest&, std::function<void(const RankStacks&)> answer)> stacks = {};
-  std::function<Result<std::string>(const OperatorRequest&)> operate = {};  // what follows from it, in words
+  std::function<void(const OperatorRequest&, const Answer&)> operate = {};
   std::function<void(UniqueFd)> output_viewer;
   // Who launches the hosts of a supervisor that is on one of them; why it is not taken is told to it. Empty: none is wanted.
   std::function<Status(UniqueFd)> launcher = {};
@@ -83,7 +85,8 @@ class ControlServer {
   template <class Message>
   Frame frame_of(MessageType type, const Message& message, std::uint64_t call) const;
   static void drop(Viewer& viewer);
-  void answer(Viewer& viewer, Result<std::string> with, std::uint64_t call);
+  ControlHandlers::Answer answer_to(std::uint64_t viewer, std::uint64_t call);
+  Viewers::iterator viewer_of(std::uint64_t number);
   template <class Message>
   void send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call = 0);
 

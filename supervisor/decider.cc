@@ -64,6 +64,12 @@ std::uint64_t Decider::write_file(WriteFileRequest request, std::function<void()
   return last_ticket_;
 }
 
+void Decider::when_durable(std::function<void()> then) {
+  if (abandoned_) return;
+  waiting_.push_back({.ticket = last_ticket_, .record = false, .actions = {}, .then = std::move(then)});
+  release();
+}
+
 // Requests keep their order: once one has to wait, all later ones do.
 void Decider::submit(JournalRequest request) {
   if (unsubmitted_.empty() && journal_.submit(request)) return;

@@ -34,6 +34,8 @@ class Decider {
   // For a record of the caller's own (kVerdict, kClean), and for a file of the state directory.
   std::uint64_t append(RecordType type, std::string payload, std::function<void()> when_durable = {});
   std::uint64_t write_file(WriteFileRequest request, std::function<void()> when_written);  // its ticket is ours
+  // Once everything decided so far is durable: at once if it is, never if the journal refuses it.
+  void when_durable(std::function<void()> then);
   // From the owner of the journal's reports.
   void on_durable(const RecordsDurable& report);
   void on_answered(std::uint64_t ticket);

@@ -170,30 +170,34 @@ Status Supervisor::open_doors() {
   MONARCH_ASSIGN(runtime_, open_runtime_dir(StateEnvironment::of_this_process()));
   MONARCH_TRY(open_launcher());
   MONARCH_ASSIGN(const std::string path, socket_path(*runtime_, files_.job_id + ".sock"));
-  MONARCH_ASSIGN(viewers_,
-                 ControlServer::create(
-                     *loop_, path, job_,
-                     {.status = [this] { return status(); },
-                      .stop = [this](const StopRequest& request) { (void)decide(StopOrdered{.request = request}); },
-                      .signal = [this](const SignalRequest& request) { return signal_ranks(request); },
-                      .hold = [this](const HoldRequest& request) { return hold_ranks(request); },
-                      .stacks = [this](const StacksRequest& request,
-                                       const StackDumps::Answer& answer) { return stacks_->ask_all(request, answer); },
-                      .operate = [this](const OperatorRequest& request) { return operate(request); },
-                      .output_viewer =
-                          [this](UniqueFd socket) {
-                            const Status added = relay_->add_viewer(std::move(socket));
-                            if (!added.ok()) log_warn("a viewer of output: ", added.error().message);
-                          },
-                      .launcher = [this](UniqueFd socket) -> Status {
-                        if (relayed_launcher_ != nullptr) return relayed_launcher_->take(std::move(socket));
-                        return Error{ErrorCode::kUnsupported, "this supervisor launches its hosts itself"};
-                      },
-                      .on_use =
-                          [this](std::size_t attached) {
-                            idle_->used();
-                            idle_->viewers(attached);
-                          }}));
+  MONARCH_ASSIGN(
+      viewers_,
+      ControlServer::create(
+          *loop_, path, job_,
+          {.status = [this] { return status(); },
+           .stop = [this](const StopRequest& request) { (void)decide(StopOrdered{.request = request}); },
+           .signal = [this](const SignalRequest& request,
+                            const ControlHandlers::Answer& answer) { signal_ranks(request, answer); },
+           .hold = [this](const HoldRequest& request,
+                          const ControlHandlers::Answer& answer) { answer_durably(hold_ranks(request), answer); },
+           .stacks = [this](const StacksRequest& request,
+                            const StackDumps::Answer& answer) { return stacks_->ask_all(request, answer); },
+           .operate = [this](const OperatorRequest& request,
+                             const ControlHandlers::Answer& answer) { answer_durably(operate(request), answer); },
+           .output_viewer =
+               [this](UniqueFd socket) {
+                 const Status added = relay_->add_viewer(std::move(socket));
+                 if (!added.ok()) log_warn("a viewer of output: ", added.error().message);
+               },
+           .launcher = [this](UniqueFd socket) -> Status {
+             if (relayed_launcher_ != nullptr) return relayed_launcher_->take(std::move(socket));
+             return Error{ErrorCode::kUnsupported, "this supervisor launches its hosts itself"};
+           },
+           .on_use =
+               [this](std::size_t attached) {
+                 idle_->used();
+                 idle_->viewers(attached);
+               }}));
   const Endpoint endpoint{.host = this_process_as_holder(wall_now()).host,
                           .pid = static_cast<std::int32_t>(::getpid()),
                           .term = files_.journal.term,

@@ -83,9 +83,10 @@ class Supervisor {
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
   // supervisor_requests.cc
-  Result<std::string> signal_ranks(const SignalRequest& request);
+  void signal_ranks(const SignalRequest& request, const ControlHandlers::Answer& answer);
   Result<std::string> operate(const OperatorRequest& request);
   Result<std::string> hold_ranks(HoldRequest request);
+  void answer_durably(Result<std::string> words, const ControlHandlers::Answer& answer);
 
   JobFiles& files_;
   SuperviseOptions options_;

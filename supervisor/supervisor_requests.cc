@@ -31,11 +31,19 @@ Result<std::vector<RankId>> meant(const JobSpec& spec, std::vector<RankId> ranks
 
 }  // namespace
 
-Result<std::string> Supervisor::signal_ranks(const SignalRequest& request) {
+// What is answered is not forgotten by the next supervisor.
+void Supervisor::answer_durably(Result<std::string> words, const ControlHandlers::Answer& answer) {
+  if (!words.ok()) return answer(std::move(words));
+  decider_->when_durable([words = std::move(words), answer] { answer(words); });
+}
+
+void Supervisor::signal_ranks(const SignalRequest& request, const ControlHandlers::Answer& answer) {
   if (request.number <= 0 || request.number >= NSIG) {
-    return Error{ErrorCode::kInvalid, text("no signal has the number ", request.number)};
+    return answer(Error{ErrorCode::kInvalid, text("no signal has the number ", request.number)});
   }
-  MONARCH_ASSIGN(std::vector<RankId> ranks, meant(core_.spec(), request.ranks));
+  Result<std::vector<RankId>> selected = meant(core_.spec(), request.ranks);
+  if (!selected.ok()) return answer(selected.error());
+  std::vector<RankId> ranks = std::move(*selected);
   // One that is starting may run already, and its host's word of that be on its way: the keeper knows, and passes the signal
   // on if it does. Whether a rank stands still by somebody's order is to be known for sure.
   std::erase_if(ranks, [&](const RankId& rank) {
@@ -43,14 +51,19 @@ Result<std::string> Supervisor::signal_ranks(const SignalRequest& request) {
     return !lives(stage) || (stage == RankStage::kStarting && HangWatch::concerns(request.number));
   });
   const std::string name = signal_name(request.number);
-  if (ranks.empty())
-    return Error{ErrorCode::kNotFound, text("no rank that is meant is running, so ", name, " went to none")};
-  hangs_->signalled(ranks, request.number);  // before one could be seen to stand still
-  const std::size_t reached = links_->signal(ranks, request.number);
-  const std::string_view noun = ranks.size() == 1 ? " rank" : " ranks";
-  if (reached == ranks.size()) return text(name, " was sent to ", reached, noun);
-  return text(name, " was sent to ", reached, " of ", ranks.size(), noun,
-              ": the hosts of the others are not connected");
+  if (ranks.empty()) {
+    return answer(Error{ErrorCode::kNotFound, text("no rank that is meant is running, so ", name, " went to none")});
+  }
+  const auto send = [this, ranks, number = request.number, name, answer] {
+    const std::size_t reached = links_->signal(ranks, number);
+    const std::string_view noun = ranks.size() == 1 ? " rank" : " ranks";
+    if (reached == ranks.size()) return answer(text(name, " was sent to ", reached, noun));
+    answer(text(name, " was sent to ", reached, " of ", ranks.size(), noun,
+                ": the hosts of the others are not connected"));
+  };
+  if (!HangWatch::concerns(request.number)) return send();
+  hangs_->signalled(ranks, request.number);  // before one could be seen to stand still, also by the next supervisor
+  decider_->when_durable(send);
 }
 
 Result<std::string> Supervisor::hold_ranks(HoldRequest request) {

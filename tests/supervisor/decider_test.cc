@@ -63,6 +63,39 @@ TEST_F(DeciderTest, ActsOnceTheRecordIsDurable) {
   EXPECT_FALSE(performed_.empty());
 }
 
+TEST_F(DeciderTest, TellsOnceWhatWasDecidedIsDurableInTheOrderOfAsking) {
+  std::vector<int> told;
+  decider_->when_durable([&] { told.push_back(1); });
+  EXPECT_EQ(told, (std::vector{1})) << "nothing is on its way";
+  (void)decider_->decide(JobBegun{.term = kTerm, .job = {}});
+  decider_->when_durable([&] { told.push_back(2); });
+  decider_->when_durable([&] {
+    EXPECT_FALSE(performed_.empty()) << "what was decided before is done before";
+    told.push_back(3);
+  });
+  EXPECT_EQ(told, (std::vector{1}));
+  while (!decider_->all_durable()) {
+    for (const JournalReport& report : reports()) decider_->on_durable(std::get<RecordsDurable>(report));
+  }
+  EXPECT_EQ(told, (std::vector{1, 2, 3}));
+}
+
+TEST_F(DeciderTest, NeverTellsOfWhatTheJournalRefused) {
+  bool told = false;
+  fault_ = EIO;
+  (void)decider_->decide(JobBegun{.term = kTerm, .job = {}});
+  decider_->when_durable([&] { told = true; });
+  bool refused = false;
+  while (!refused) {
+    for (const JournalReport& report : reports()) {
+      const auto* bad = std::get_if<RequestRefused>(&report);
+      if (bad != nullptr) refused = !decider_->on_refused(bad->ticket);
+    }
+  }
+  decider_->when_durable([&] { told = true; });
+  EXPECT_FALSE(told);
+}
+
 TEST_F(DeciderTest, DoesNothingThatTheJournalRefused) {
   fault_ = EIO;
   const std::uint64_t ticket = decider_->decide(JobBegun{.term = kTerm, .job = {}});
