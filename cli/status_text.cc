@@ -93,6 +93,9 @@ std::string seconds_text(std::int64_t milliseconds) { return to_text(Duration::s
 // Why it is not used, or not yet.
 std::string note_of(const HostStatus& host) {
   std::vector<std::string> notes;
+  if (host.role == "spare" && !host.preparation.empty()) {
+    notes.push_back(host.preparation == "unprepared" ? "not prepared" : host.preparation);
+  }
   if (!host.standing.empty()) {
     const bool said = host.standing_because.starts_with(host.standing);
     notes.push_back(said ? printable(host.standing_because) : host.standing);

@@ -2,6 +2,7 @@
 
 #include <list>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -94,7 +95,8 @@ class OutputRelay::Worker {
 
   // Of the host that the rank runs on; one that is not connected is asked again.
   void ask(RankId rank, Generation generation, const OutputFrom& from) {
-    const auto found = bulk_links_.find(placement_.host_of(rank));
+    const std::optional<HostId> spare = prepared_host(spec_, rank);
+    const auto found = bulk_links_.find(spare ? *spare : placement_.host_of(rank));
     if (found == bulk_links_.end()) return;
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(MessageType::kOutputFrom);
@@ -142,7 +144,7 @@ class OutputRelay::Worker {
     if (!runs_on(header->rank, *host)) return count(counters_.forged);
     if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
     if (copy_ && !keep(*header, *host, message)) return;
-    if (viewers_.empty()) return;
+    if (viewers_.empty() || prepared_host(spec_, header->rank)) return;  // viewers show what ranks of the spec write
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
     frame.header.type = static_cast<std::uint16_t>(MessageType::kViewerOutput);
@@ -181,6 +183,7 @@ class OutputRelay::Worker {
   static void count(std::atomic<std::uint64_t>& number) { number.fetch_add(1, std::memory_order_relaxed); }
 
   bool runs_on(RankId rank, HostId host) const {
+    if (const auto spare = prepared_host(spec_, rank)) return *spare == host;
     return rank.mesh.value() < spec_.meshes.size() && rank.rank.value() < spec_.meshes[rank.mesh.value()].size() &&
            placement_.host_of(rank) == host;
   }

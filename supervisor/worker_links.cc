@@ -203,7 +203,8 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);
     note_rank(host, report);
-    if (handlers_.on_report && core_.concerns(host, report)) handlers_.on_report(host, report, beat->sent_at);
+    if (handlers_.on_report && core_.has_rank(report.rank) && core_.concerns(host, report))
+      handlers_.on_report(host, report, beat->sent_at);
   }
   const HostState& known = core_.state().hosts[host.value()];
   if (known.awaited && known.phase == HostPhase::kJoined) {
@@ -246,7 +247,8 @@ RankReport WorkerLinks::as_copied(HostId host, const RankReport& report) {
 
 void WorkerLinks::on_copied(RankId rank, Generation generation) {
   copied_.emplace(rank, generation);
-  const HostId host = core_.placement().host_of(rank);
+  const std::optional<HostId> spare = prepared_host(core_.spec(), rank);
+  const HostId host = spare ? *spare : core_.placement().host_of(rank);
   const auto held = peers_[host.value()].not_copied.find(rank);
   if (held == peers_[host.value()].not_copied.end() || held->second.generation != generation) return;
   const RankReport report = held->second;
@@ -293,7 +295,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
 
 // Only one that goes beyond every failure's, and of a gang that has something to be forgiven.
 void WorkerLinks::note_step(const RankReport& report) {
-  if (!report.progress.step || report.phase != RankPhase::kRunning) return;
+  if (!report.progress.step || report.phase != RankPhase::kRunning || !core_.has_rank(report.rank)) return;
   const GangId gang = core_.spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
   const GangState& state = core_.state().meshes[report.rank.mesh.value()].gangs[gang.value()];
   if (state.phase != GangPhase::kRunning || !state.furthest || *report.progress.step <= *state.furthest) return;

@@ -162,7 +162,8 @@ Json host_json(const HostStatus& host) {
                        {"standing", host.standing.empty() ? "good" : host.standing},
                        {"standing_because", text_or_null(host.standing_because)},
                        {"returns_milliseconds", time_or_null(host.returns_milliseconds)},
-                       {"held_milliseconds", time_or_null(host.held_milliseconds)}});
+                       {"held_milliseconds", time_or_null(host.held_milliseconds)},
+                       {"preparation", text_or_null(host.preparation)}});
 }
 
 // What to_text(WallTime) writes: "2026-11-20T12:04:41.120Z".

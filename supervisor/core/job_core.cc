@@ -66,6 +66,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   if (state_.adopting) check_adopted();
   check_running();
   check_ended();
+  tend_spares();
   return std::move(actions_);
 }
 
@@ -75,7 +76,7 @@ Instant JobCore::next_deadline() const {
   next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
                    state_.lifetime_warning});
   for (const HostState& host : state_.hosts) {
-    next = std::min({next, host.deadline, host.cold_at});
+    next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
     if (host.fence > now_) next = std::min(next, host.fence);
   }
   for (const MeshState& mesh : state_.meshes) {
@@ -219,6 +220,11 @@ std::string JobCore::unready_text(RankId id) const {
 }
 
 bool JobCore::grants(RankId id, Generation generation) const {
+  if (const auto spare = prepared_host(spec_, id)) {
+    const HostState& host = state_.hosts[spare->value()];
+    return host.phase == HostPhase::kJoined && host.preparation.generation == generation &&
+           lives(host.preparation.phase);
+  }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size()) return false;
@@ -231,6 +237,9 @@ bool JobCore::grants(RankId id, Generation generation) const {
 
 bool JobCore::concerns(HostId where, const RankReport& report) const {
   const RankId id = report.rank;
+  if (const auto spare = prepared_host(spec_, id)) {
+    return *spare == where && state_.hosts[where.value()].preparation.generation == report.generation;
+  }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size() || placement_.host_of(id) != where) return false;
@@ -239,6 +248,9 @@ bool JobCore::concerns(HostId where, const RankReport& report) const {
 
 bool JobCore::is_superseded(const RankReport& report) const {
   const RankId id = report.rank;
+  if (const auto spare = prepared_host(spec_, id)) {
+    return report.generation < state_.hosts[spare->value()].preparation.generation;
+  }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size()) return false;

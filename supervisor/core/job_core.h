@@ -116,6 +116,7 @@ class JobCore {
   Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;
   Verdict blame_hung(MeshId mesh, GangId gang) const;
   void sidecar_never_ready(MeshId mesh, GangId gang, FirstCause how);
+  void note_wedged(const RankChanged& event, const std::string& who);
 
   // job_core_notes.cc
   void on(const PeopleTold& event);
@@ -181,6 +182,21 @@ class JobCore {
   void check_slots();
   Verdict blame_hosts() const;
   void tell_failed_hosts(Verdict& verdict) const;
+
+  // job_core_spares.cc
+  void tend_spares();
+  void begin_preparing(HostId host);
+  void on_prepare_changed(const RankChanged& event, HostId where);
+  void preparation_ended(HostId host, const RankEnd& end);
+  void preparation_is_due(HostId host);
+  void stop_preparing(HostId host, const std::string& why);
+  void stop_all_preparing();
+  bool is_preparing() const;
+  bool prepare_output_comes() const;
+  Start prepare_message(HostId host) const;
+  Stop stop_prepare_message(HostId host) const;
+  void add_outstanding_of_prepare(HostId host, const std::vector<RankReport>& reported,
+                                  std::vector<Action>& missing) const;
 
   // job_core_operator.cc
   void on(const OperatorAsked& event);

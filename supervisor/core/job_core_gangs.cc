@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "supervisor/core/job_core.h"
@@ -40,6 +41,7 @@ void JobCore::on(const RankChanged& event) {
   // The one place where reports of other generations, or from hosts that should not have the rank, are dropped.
   if (!concerns(event.host, event.report)) return;
   const RankId id = event.report.rank;
+  if (prepared_host(spec_, id)) return on_prepare_changed(event, event.host);
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
   RankState& slot = rank(id);
@@ -60,18 +62,8 @@ void JobCore::on(const RankChanged& event) {
       break;
     case RankPhase::kStopping: slot.stage = RankStage::kStopping; break;
     case RankPhase::kWedged:
-      host(event.host).fence = std::max(host(event.host).fence, event.grants_until);
+      note_wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
       fence_by(state, event.host);
-      slots_due_ = true;
-      if (!host(event.host).wedged) {
-        host(event.host).wedged = true;
-        JobEvent wedged = event_of("host.wedged", Severity::kError,
-                                   text(hosts_[event.host.value()].name, ": ", mesh_spec(id.mesh).name, "/",
-                                        id.rank.value(), " (pid ", event.report.pid, ") does not end after SIGKILL"));
-        wedged.host = hosts_[event.host.value()].name;
-        wedged.pid = event.report.pid;
-        emit(std::move(wedged));
-      }
       // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for done.
       if (event.report.end.kind == EndKind::kNone &&
           (state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning)) {
@@ -87,6 +79,19 @@ void JobCore::on(const RankChanged& event) {
     slot.stage = RankStage::kEnded;
   if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g);
   check_gang(id.mesh, g);
+}
+
+void JobCore::note_wedged(const RankChanged& event, const std::string& who) {
+  HostState& state = host(event.host);
+  state.fence = std::max(state.fence, event.grants_until);
+  slots_due_ = true;
+  if (std::exchange(state.wedged, true)) return;
+  const std::string& name = hosts_[event.host.value()].name;
+  JobEvent wedged = event_of("host.wedged", Severity::kError,
+                             text(name, ": ", who, " (pid ", event.report.pid, ") does not end after SIGKILL"));
+  wedged.host = name;
+  wedged.pid = event.report.pid;
+  emit(std::move(wedged));
 }
 
 void JobCore::record_end(const RankChanged& event, GangState& state, RankState& slot) {

@@ -161,6 +161,8 @@ void JobCore::lose_host(HostId id, const std::string& why) {
 
 // The host has ended, or is given up: nothing more will be heard of its ranks.
 void JobCore::mark_ranks_lost(HostId id) {
+  host(id).preparation.phase = PreparePhase::kNone;
+  host(id).preparation.deadline = Instant::never();
   each_gang([&](MeshId m, GangId g) {
     bool changed = false;
     for (const RankId& r : placement_.ranks_of(m, g, id)) {
@@ -230,6 +232,7 @@ void JobCore::host_deadlines() {
     HostState& state = state_.hosts[i];
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
     if (out && state.cold_at <= now_) become_cold(HostId(i));
+    if (state.preparation.deadline <= now_) preparation_is_due(HostId(i));
     if (state.deadline > now_) continue;
     if (state.phase == HostPhase::kDestroying) {
       state.phase = HostPhase::kLost;
@@ -290,6 +293,7 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
       if (stop) missing.emplace_back(SendStop{id, stop_message(mesh, gang_id, id)});
     }
   }
+  add_outstanding_of_prepare(id, reported, missing);
   // What runs there at a generation that nobody wants: it is killed, whatever it is.
   for (const RankReport& report : reported) {
     if (report.phase >= RankPhase::kStopping || grants(report.rank, report.generation)) continue;

@@ -253,6 +253,7 @@ void JobCore::become_cold(HostId id) {
   fresh.losses = state.losses;
   fresh.awaited = state.awaited;
   fresh.suspicions = std::move(state.suspicions);
+  fresh.preparation.generation = state.preparation.generation;
   fresh.lost_because = std::move(state.lost_because);
   state = std::move(fresh);
   slots_due_ = true;

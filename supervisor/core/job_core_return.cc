@@ -56,6 +56,7 @@ void JobCore::on(const SupervisorReturned& event) {
 void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
   not_before(state_.drain_deadline, now_ + drain_patience());
+  for (HostState& host : state_.hosts) not_before(host.preparation.deadline, now_ + kAnswersWithin);
   each_gang([this](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     not_before(state.cause_deadline, now_ + kEndsArriveWithin);
@@ -80,7 +81,10 @@ void JobCore::change_clock(const SupervisorReturned& event) {
   move_all(state_.reallocations);
   for (HostState& host : state_.hosts) {
     host.fence = host.fence > event.last_seen ? now_ + (host.fence - event.last_seen) : Instant();
-    for (Instant* time : {&host.launched_at, &host.answered_at, &host.deadline, &host.cold_at}) move(*time);
+    for (Instant* time : {&host.launched_at, &host.answered_at, &host.deadline, &host.cold_at, &host.preparation.began,
+                          &host.preparation.deadline}) {
+      move(*time);
+    }
     host.cold_at = std::max(host.cold_at, host.fence);
     for (Suspicion& suspicion : host.suspicions) move(suspicion.at);
   }

@@ -113,20 +113,23 @@ bool JobCore::has_started(std::uint32_t slot) const {
   return false;
 }
 
-// A connected spare before one that is on its way, and that before a cold host.
+// A connected spare before one that is on its way, and that before a cold host; of connected ones, those that are prepared first.
 std::optional<HostId> JobCore::replacement() const {
   std::optional<HostId> best;
   const auto place = [this](HostId id) {
-    switch (state_.hosts[id.value()].phase) {
-      case HostPhase::kJoined: return 0;
-      case HostPhase::kLaunched: return 1;
-      case HostPhase::kLaunching: return 2;
-      case HostPhase::kCold: return 3;
-      case HostPhase::kDestroying: return 2;  // it is launched again
+    const HostState& state = state_.hosts[id.value()];
+    switch (state.phase) {
+      case HostPhase::kJoined:
+        if (lives(state.preparation.phase)) return 1;
+        return state.preparation.phase == PreparePhase::kUnprepared ? 2 : 0;
+      case HostPhase::kLaunched: return 3;
+      case HostPhase::kLaunching: return 4;
+      case HostPhase::kCold: return 5;
+      case HostPhase::kDestroying: return 4;  // it is launched again
       case HostPhase::kEnded:
       case HostPhase::kLost: break;
     }
-    return 4;
+    return 6;
   };
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);

@@ -66,9 +66,10 @@ void JobCore::start_waiting_gangs() {
 void JobCore::reserve_for(MeshId mesh, GangId g) {
   if (!fence_done(mesh, g)) return;
   const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
-  const bool joined = std::all_of(hosts.begin(), hosts.end(),
-                                  [this](HostId id) { return host(id).phase == HostPhase::kJoined && may_serve(id); });
-  if (!joined) return;
+  const bool free = std::all_of(hosts.begin(), hosts.end(), [this](HostId id) {
+    return host(id).phase == HostPhase::kJoined && may_serve(id) && !lives(host(id).preparation.phase);
+  });
+  if (!free) return;
   GangState& state = gang(mesh, g);
   state.phase = GangPhase::kReserving;
   state.generation = Generation{state_.term, state.generation.counter + 1};

@@ -69,6 +69,7 @@ void JobCore::forget_deadlines() {
 
 // Of the highest stage that has not ended: the others wait until it has. A kill waits for nothing.
 void JobCore::stop_gangs() {
+  stop_all_preparing();
   each_gang([this](MeshId m, GangId g) {
     const GangPhase phase = gang(m, g).phase;
     const bool runs_nothing =
@@ -173,7 +174,7 @@ void JobCore::check_ended() {
   }
   if (state_.phase == JobPhase::kStopping) {
     check_stopping();
-    if (highest_stage()) return;
+    if (highest_stage() || is_preparing()) return;
     state_.phase = JobPhase::kDraining;
     state_.drain_deadline = now_ + drain_patience();
   }
@@ -183,7 +184,7 @@ void JobCore::check_ended() {
     const bool coming = std::any_of(incomplete.begin(), incomplete.end(), [this](const RankId& id) {
       return host(placement_.host_of(id)).phase == HostPhase::kJoined;
     });
-    if (coming && now_ < state_.drain_deadline) return;
+    if ((coming || prepare_output_comes()) && now_ < state_.drain_deadline) return;
     if (!incomplete.empty()) tell_incomplete_output(incomplete);
     state_.drain_deadline = Instant::never();
     state_.phase = JobPhase::kShuttingDown;

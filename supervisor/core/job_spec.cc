@@ -58,6 +58,20 @@ std::uint32_t JobSpec::spares() const {
   return std::visit([](const auto& launcher) { return launcher.spares; }, launch);
 }
 
+const PrepareSpec& JobSpec::prepare() const {
+  return std::visit([](const auto& launcher) -> const PrepareSpec& { return launcher.prepare; }, launch);
+}
+
+RankId prepare_rank(const JobSpec& spec, HostId host) {
+  return {MeshId(static_cast<std::uint32_t>(spec.meshes.size())), Rank(host.value())};
+}
+
+std::optional<HostId> prepared_host(const JobSpec& spec, RankId rank) {
+  if (spec.prepare().program.empty()) return std::nullopt;
+  if (rank.mesh.value() != spec.meshes.size() || rank.rank.value() >= spec.pool_size()) return std::nullopt;
+  return HostId(rank.rank.value());
+}
+
 bool JobSpec::supervised_elsewhere() const {
   return supervisor_on == SupervisorPlace::kFirst && std::holds_alternative<LaunchSsh>(launch);
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "supervisor/core/launch_spec.h"
@@ -199,6 +200,7 @@ struct JobSpec {
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other
   std::uint32_t spares() const;        // hosts that are kept connected without ranks
+  const PrepareSpec& prepare() const;  // what warms them
   std::uint32_t pool_size() const;     // all hosts that the job may use
   bool supervised_elsewhere() const;   // the supervisor is on the first host, and that is another machine
 
@@ -208,5 +210,12 @@ struct JobSpec {
 // Where ranks start that name no other folder: the workspace, or the folder of the spec. "." is the tree that each host has of the
 // workspace, in a place that only the host knows; virtual hosts have the workspace itself.
 std::string base_directory(const JobSpec& spec);
+
+// What warms a spare is the one rank of a gang of its own, in a mesh behind those of the spec: of each host, the one with its number.
+// Nothing else of the job counts it.
+inline constexpr std::string_view kPrepareMesh = "spares-prepare";  // no mesh of a spec has a `-` in its name
+RankId prepare_rank(const JobSpec& spec, HostId host);
+// Of such a rank; nothing for all others.
+std::optional<HostId> prepared_host(const JobSpec& spec, RankId rank);
 
 }  // namespace monarch

@@ -57,6 +57,30 @@ struct Suspicion {
   Instant at;
 };
 
+// How far a spare is warmed (spares.prepare).
+enum class PreparePhase : std::uint8_t {
+  kNone,      // not begun, by this worker
+  kStarting,  // START was decided
+  kRunning,
+  kStopping,  // it has taken too long, the host is needed, or the job ends
+  kPrepared,
+  kUnprepared,  // it failed, or was ended
+};
+constexpr PreparePhase monarch_enum_max(PreparePhase) { return PreparePhase::kUnprepared; }
+
+struct Preparation {
+  PreparePhase phase = PreparePhase::kNone;
+  Generation generation;                // the newest that was decided on this host
+  Instant began;                        // it
+  Instant deadline = Instant::never();  // to end by itself; kStopping: when the host is given up
+  std::string ended_because;            // kStopping
+  bool output_complete = false;
+};
+
+inline bool lives(PreparePhase phase) {
+  return phase == PreparePhase::kStarting || phase == PreparePhase::kRunning || phase == PreparePhase::kStopping;
+}
+
 struct HostState {
   HostPhase phase = HostPhase::kCold;
   std::string public_key;
@@ -85,6 +109,7 @@ struct HostState {
   Instant cold_at = Instant::never();  // kEnded, kLost: when it may be launched again
   Instant fence;                       // a rank of it that is not proven to have ended may act until then
   std::vector<Suspicion> suspicions;
+  Preparation preparation;
 };
 
 enum class RankStage : std::uint8_t {

@@ -16,10 +16,18 @@
 
 namespace monarch {
 
+// What warms a spare: run once on each, as soon as it is connected.
+struct PrepareSpec {
+  std::vector<std::string> program;  // none: nothing is run
+  Duration timeout = Duration::seconds(600);
+  bool operator==(const PrepareSpec&) const = default;
+};
+
 // Virtual hosts of this machine.
 struct LaunchLocal {
   std::optional<std::uint32_t> hosts;  // the pool; nothing: need + spares
   std::uint32_t spares = 0;
+  PrepareSpec prepare = {};
   bool operator==(const LaunchLocal&) const = default;
 };
 
@@ -44,6 +52,7 @@ struct SshJump {
 struct LaunchSsh {
   std::vector<SshHost> hosts;  // the pool
   std::uint32_t spares = 0;
+  PrepareSpec prepare = {};
   std::string identity;               // absolute; a private key
   std::string known_hosts;            // absolute
   std::optional<std::string> config;  // absolute; an ssh_config; nothing: none is read

@@ -88,6 +88,18 @@ std::string standing_name(HostStanding standing) {
   return "";
 }
 
+std::string prepare_name(PreparePhase phase) {
+  switch (phase) {
+    case PreparePhase::kNone: return "";
+    case PreparePhase::kStarting:
+    case PreparePhase::kRunning:
+    case PreparePhase::kStopping: return "preparing";
+    case PreparePhase::kPrepared: return "prepared";
+    case PreparePhase::kUnprepared: return "unprepared";
+  }
+  return "";
+}
+
 // Until a host that was lost may be launched again.
 std::int64_t returns_in(const HostState& host, Instant now) {
   const bool out = host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
@@ -128,7 +140,8 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
          .keeper_pid = host.keeper_pid,
          .standing = standing_name(host.standing),
          .standing_because = host.standing == HostStanding::kGood ? std::string() : host.lost_because,
-         .returns_milliseconds = returns_in(host, now)});
+         .returns_milliseconds = returns_in(host, now),
+         .preparation = prepare_name(host.preparation.phase)});
   }
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
     const MeshSpec& spec = core.spec().meshes[m];

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/spec/check_references.h"
 #include "supervisor/spec/network_names.h"
 #include "supervisor/spec/ssh_hosts.h"
 #include "supervisor/spec/values.h"
@@ -44,11 +45,22 @@ std::uint32_t spares_of(const YamlNode* launcher) {
   return (map ? integer_of(spares, "count") : integer_of(launcher, "spares")).value_or(0);
 }
 
-LaunchLocal build_local(const YamlNode* local) {
+PrepareSpec prepare_of(const YamlNode* launcher, Report& report) {
+  PrepareSpec out;
+  const YamlNode* spares = value_of(launcher, "spares");
+  if (spares == nullptr || !spares->is(YamlNode::Kind::kMap)) return out;
+  refuse_references_of_prepare(value_of(spares, "prepare"), report);
+  out.program = texts_of(spares, "prepare");
+  out.timeout = duration_or(spares, "timeout", out.timeout);
+  return out;
+}
+
+LaunchLocal build_local(const YamlNode* local, Report& report) {
   LaunchLocal out;
   out.hosts = integer_of(local, "hosts");
   if (out.hosts == 0U) out.hosts.reset();  // refused by the schema
   out.spares = spares_of(local);
+  out.prepare = prepare_of(local, report);
   return out;
 }
 
@@ -71,6 +83,7 @@ class SshBuilder {
                      .help = value_of(&ssh_, "hosts") == nullptr ? "add `hosts: node[01-04]`" : "keep one of them"});
     }
     out.spares = spares_of(&ssh_);
+    out.prepare = prepare_of(&ssh_, report_);
     out.identity = path("identity", kIdentity);
     out.known_hosts = path("known_hosts", kKnownHosts);
     if (text_of(&ssh_, "config").value_or("none") != "none") out.config = path("config", "");
@@ -166,9 +179,9 @@ Launch build_launch(const YamlNode& root, const PathBases& bases, Report& report
   check_one_launcher(root, report);
   const YamlNode* launch = value_of(&root, "launch");
   const YamlNode* ssh = value_of(launch, "ssh");
-  if (ssh == nullptr || !ssh->is(YamlNode::Kind::kMap)) return build_local(value_of(launch, "local"));
+  if (ssh == nullptr || !ssh->is(YamlNode::Kind::kMap)) return build_local(value_of(launch, "local"), report);
   LaunchSsh built = SshBuilder(*ssh, launch->find_key("ssh")->place, bases, report).build();
-  if (value_of(launch, "local") != nullptr) return build_local(value_of(launch, "local"));
+  if (value_of(launch, "local") != nullptr) return build_local(value_of(launch, "local"), report);
   return built;
 }
 

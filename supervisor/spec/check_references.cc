@@ -124,4 +124,17 @@ void check_references(const JobSpec& job, const YamlNode& meshes, Report& report
   }
 }
 
+void refuse_references_of_prepare(const YamlNode* words, Report& report) {
+  if (words == nullptr || !words->is(YamlNode::Kind::kList)) return;
+  for (const YamlNode& word : words->items) {
+    for (const ExpansionPiece& piece : parse_expansion(word.text)) {
+      if (!piece.reference) continue;
+      report.error("E0215", part_of(word, piece.reference->offset, piece.reference->length),
+                   {.message = "nothing is expanded in `spares.prepare`: a spare has no rank",
+                    .label = "the program would get this as it is written",
+                    .help = ""});
+    }
+  }
+}
+
 }  // namespace monarch

@@ -15,5 +15,7 @@ namespace monarch {
 
 // The links between the meshes are sound.
 void check_references(const JobSpec& job, const YamlNode& meshes, Report& report);
+// What warms a spare has no rank, and its words are taken as they are.
+void refuse_references_of_prepare(const YamlNode* words, Report& report);
 
 }  // namespace monarch

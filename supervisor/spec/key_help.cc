@@ -22,7 +22,12 @@ constexpr KeyHelp kHelp[] = {
     {"launch.local.hosts", "4"},
     {"launch.local.spares", "1"},
     {"launch.local.spares.count", "1"},
-    {"launch.local.spares.prepare", "[python3, warm.py]"},
+    {"launch.local.spares.prepare", "[python3, warm.py]",
+     "It runs once on each spare as soon as that is connected, in the folder where ranks start, to fill caches or to "
+     "load what ranks will load; it is given MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
+     "Where it fails the host stays a spare, and is taken after those that are prepared. A host that is needed "
+     "meanwhile is given to its ranks once the program has been ended."},
+    {"launch.local.spares.timeout", "2m"},
     {"launch.ssh", "{hosts: \"node[01-20]\", spares: 2}"},
     {"launch.ssh.hosts", "\"node[01-20]\"",
      "A compressed list needs quotes if it starts with a bracket. A host may also be {name: gpu2, address: 10.0.0.7, "
@@ -34,7 +39,12 @@ constexpr KeyHelp kHelp[] = {
      "become part of the job when it starts; what the file says later does not change it."},
     {"launch.ssh.spares", "2"},
     {"launch.ssh.spares.count", "2"},
-    {"launch.ssh.spares.prepare", "[python3, warm.py]"},
+    {"launch.ssh.spares.prepare", "[python3, warm.py]",
+     "It runs once on each spare as soon as that is connected, in the folder where ranks start, to fill caches or to "
+     "load what ranks will load; it is given MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
+     "Where it fails the host stays a spare, and is taken after those that are prepared. A host that is needed "
+     "meanwhile is given to its ranks once the program has been ended."},
+    {"launch.ssh.spares.timeout", "2m"},
     {"launch.ssh.user", "alice"},
     {"launch.ssh.port", "2222"},
     {"launch.ssh.identity", "~/.ssh/cluster",

@@ -325,13 +325,16 @@ TEST(StatusText, NamesGangsThatWereStartedAgainAndHostsThatAreNotUsed) {
   status.hosts.push_back({.name = "v3", .phase = "ended", .role = "spare", .returns_milliseconds = 29'001});
   status.hosts.push_back({.name = "v4", .phase = "ready", .role = "spare", .standing = "quarantined"});
   status.hosts.push_back({.name = "v5", .phase = "suspect", .role = "rank", .held_milliseconds = 4'000});
+  status.hosts.push_back({.name = "v6", .phase = "ready", .role = "spare", .preparation = "unprepared"});
+  status.hosts.push_back({.name = "v7", .phase = "ready", .role = "rank", .preparation = "prepared"});
   const std::string shown = status_text(status, false);
   EXPECT_NE(shown.find("\n  gang 1 (restarting) was started again 3 times; 2 of 4 in 10m spent\n"), std::string::npos)
       << shown;
   EXPECT_EQ(shown.find("gang 0"), std::string::npos);
   for (const char* note : {"NOTE\n", "v1    ready    rank   -       -              -       -           -\n",
                            "  drained, asked by monarch drain, pid 7\n", "  may be launched again in 30s\n",
-                           "  quarantined\n", "  silent with many others: not given up within 4s\n"}) {
+                           "  quarantined\n", "  silent with many others: not given up within 4s\n", "  not prepared\n",
+                           "v7    ready    rank   -       -              -       -           -\n"}) {
     EXPECT_NE(shown.find(note), std::string::npos) << note << "\n" << shown;
   }
   status.meshes[0].restart.max.reset();

@@ -140,6 +140,7 @@ struct HostStatus {
   std::string standing_because = {};       // "asked by monarch drain, pid 4711"
   std::int64_t returns_milliseconds = -1;  // until it may be launched again; below 0: not by itself
   std::int64_t held_milliseconds = -1;     // it is silent with many others, and is not given up before; below 0: no
+  std::string preparation = {};            // by spares.prepare; empty: none | preparing | prepared | unprepared
 };
 
 struct JobStatus {

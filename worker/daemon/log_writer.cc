@@ -18,11 +18,12 @@ namespace {
 
 constexpr std::size_t kMeshNameBytes = 32;
 
-// It becomes a directory's name: [a-z][a-z0-9_]{0,31}, whoever sent it.
+// It becomes a directory's name, whoever sent it: a mesh's, or with `-` that of what is none of the spec's.
 bool is_mesh_name(const std::string& name) {
   const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
   return !name.empty() && name.size() <= kMeshNameBytes && lower(name.front()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_'; });
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; });
 }
 
 // What a rank left of it; a link, a fifo or a device that it planted in its place is not read.

@@ -128,7 +128,7 @@ TEST(StatusJson, TellsOfRestartsAndOfHostsThatAreNotUsed) {
                           .standing = "drained",
                           .standing_because = "drained, asked by alice",
                           .returns_milliseconds = 1'500});
-  status.hosts.push_back({.name = "v2"});
+  status.hosts.push_back({.name = "v2", .preparation = "prepared"});
   const auto json = parse_json(to_json(status_json(status)));
   ASSERT_TRUE(json.ok());
   const Json& mesh = json->find("meshes")->items()[0];
@@ -140,6 +140,8 @@ TEST(StatusJson, TellsOfRestartsAndOfHostsThatAreNotUsed) {
   EXPECT_EQ(hosts[0].get_int64("returns_milliseconds"), 1'500);
   EXPECT_TRUE(hosts[0].find("held_milliseconds")->is_null());
   EXPECT_EQ(hosts[1].get_string("standing"), "good");
+  EXPECT_TRUE(hosts[0].find("preparation")->is_null());
+  EXPECT_EQ(hosts[1].get_string("preparation"), "prepared");
   EXPECT_TRUE(hosts[1].find("returns_milliseconds")->is_null());
 }
 

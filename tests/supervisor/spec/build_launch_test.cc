@@ -87,6 +87,21 @@ TEST(LaunchSsh, IsThePoolOfTheJob) {
   EXPECT_EQ(pool_of(built).at(3).name, "n4");
 }
 
+TEST(Spares, ArePreparedByAProgram) {
+  for (const char* launcher : {"launch: {local: {spares: ", "launch: {ssh: {hosts: 'n[1-4]', spares: "}) {
+    const JobSpec built = job(text(launcher, "{count: 1, prepare: [python3, warm.py], timeout: 90s}}}\n"));
+    EXPECT_EQ(built.spares(), 1U);
+    EXPECT_EQ(built.prepare(), (PrepareSpec{.program = {"python3", "warm.py"}, .timeout = Duration::seconds(90)}));
+    EXPECT_EQ(job(text(launcher, "{count: 1}}}\n")).prepare(), (PrepareSpec{.timeout = Duration::seconds(600)}));
+  }
+}
+
+TEST(Spares, HaveNoRankThatTheirProgramCouldName) {
+  const SpecOutcome outcome = load("launch: {local: {spares: {count: 1, prepare: [warm, $(self.rank)]}}}\n");
+  EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0215"});
+  EXPECT_EQ(outcome.diagnostics.at(0).message, "nothing is expanded in `spares.prepare`: a spare has no rank");
+}
+
 TEST(LaunchSsh, RefusesWhatIsNoHost) {
   EXPECT_EQ(faults("{hosts: [a, b, a]}"), std::vector<std::string>{"E0208 3:30"});
   EXPECT_EQ(faults("{hosts: ['a[1-2]', {name: a2}]}"), std::vector<std::string>{"E0208 3:41"});

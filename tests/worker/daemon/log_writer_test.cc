@@ -324,7 +324,7 @@ TEST_F(LogWriterTest, RefusesNamesThatAreNoMeshes) {
   LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
   const Pipe out;
   const Pipe err;
-  for (const char* name : {"", "../x", "a/b", "A", "9", ".", "a\n", "abcdefghijklmnopqrstuvwxyz0123456"}) {
+  for (const char* name : {"", "../x", "a/b", "A", "9", ".", "a\n", "-a", "abcdefghijklmnopqrstuvwxyz0123456"}) {
     const Status added = writer.add({kRank, name, 0, out.reader(), err.reader()});
     ASSERT_FALSE(added.ok()) << name;
     EXPECT_EQ(added.error().code, ErrorCode::kInvalid);
@@ -333,6 +333,8 @@ TEST_F(LogWriterTest, RefusesNamesThatAreNoMeshes) {
   EXPECT_EQ(writer.add(source(out, err)).error().code, ErrorCode::kBusy);
   writer.forget(kRank);
   EXPECT_TRUE(writer.add(source(out, err)).ok());
+  EXPECT_TRUE(
+      writer.add({{{MeshId(9), Rank(0)}, kRank.generation}, "spares-prepare", 0, out.reader(), err.reader()}).ok());
 }
 
 TEST_F(LogWriterTest, DrainsARankWhoseDirectoryCannotBeMade) {
