@@ -99,6 +99,10 @@ Status Supervisor::open_ports() {
   auto bulk_link = ServerLink::bind(*context_, bulk, *keys_);
   if (!bulk_link.ok()) return port_error(bulk_link.error());
   ports_ = {.control = control_link_->port(), .bulk = (*bulk_link)->port()};
+  for (const ServerLink* link : {control_link_.get(), bulk_link->get()}) {
+    MONARCH_ASSIGN(ListenerDoor door, link->door());
+    doors_.push_back(std::move(door));
+  }
   MONARCH_TRY(keep_ports(files_.directory, ports_));
   MONARCH_TRY(open_stacks());
   MONARCH_TRY(open_relay(std::move(*bulk_link)));
@@ -207,6 +211,7 @@ Status Supervisor::open_doors() {
 }
 
 void Supervisor::begin() {
+  watch_descriptors();
   for (const std::string& note : files_.spec.notes) log_info(note);
   for (const auto* records : {&files_.journal.contents.history, &files_.journal.contents.records}) {
     for (const Record& record : *records) {
@@ -345,6 +350,7 @@ JobStatus Supervisor::status() const {
   add("control.stale_link", drops.stale_link);
   const auto bulk = relay_->link_counters().named("bulk");
   status.counters.insert(status.counters.end(), bulk.begin(), bulk.end());
+  add("supervisor.turned_away", descriptors_->turned_away());
   add("supervisor.local_health", links_->liveness().local_health());
   add("bulk.foreign_job", relay_->foreign_job());
   add("commits.refused", commits_->refused());

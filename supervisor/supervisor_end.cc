@@ -54,6 +54,22 @@ void Supervisor::watch_idleness() {
   idle_ = std::make_unique<IdleTimer>(*loop_, limit, IdleTimer::Handlers{.on_warning = warn, .on_idle = stop});
 }
 
+// Of a limit that is the user's own.
+void Supervisor::watch_descriptors() {
+  const auto scarce = [this](const DescriptorUse& use) {
+    announce("descriptors.scarce", Severity::kWarning,
+             text("the supervisor has ", use.left(), " descriptors left of ", use.limit,
+                  " (ulimit -Hn): its ports take no new connection until there are more; who is connected stays"));
+  };
+  const auto enough = [this](const DescriptorUse& use) {
+    announce(
+        "descriptors.enough", Severity::kInfo,
+        text("the supervisor has ", use.left(), " of ", use.limit, " descriptors: its ports take connections again"));
+  };
+  descriptors_ = std::make_unique<DescriptorWatch>(*loop_, std::move(doors_),
+                                                   DescriptorWatch::Handlers{.on_scarce = scarce, .on_enough = enough});
+}
+
 void Supervisor::leave(int exit_code) {
   if (std::exchange(leaving_, true)) return;
   exit_code_ = exit_code;

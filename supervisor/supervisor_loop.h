@@ -16,6 +16,7 @@
 #include "supervisor/commit_desk.h"
 #include "supervisor/control_server.h"
 #include "supervisor/decider.h"
+#include "supervisor/descriptor_watch.h"
 #include "supervisor/hang_watch.h"
 #include "supervisor/idle_timer.h"
 #include "supervisor/journal/secure_directory.h"
@@ -75,6 +76,7 @@ class Supervisor {
   void leave(int exit_code);
   void step_down(const Error& why);
   void watch_idleness();
+  void watch_descriptors();
   void announce(const char* type, Severity severity, std::string message);
   void on_signal();
   void on_journal();
@@ -123,6 +125,8 @@ class Supervisor {
   SshLauncher* ssh_launcher_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
   std::unique_ptr<ControlServer> viewers_;
+  std::vector<ListenerDoor> doors_;  // of the ports, until they are watched
+  std::unique_ptr<DescriptorWatch> descriptors_;
   int exit_code_ = kExitInternal;
   bool leaving_ = false;
   Instant farewell_until_;

@@ -12,6 +12,7 @@
 //   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
 //   output.incomplete
 // Its driver adds some that have no number and are in no journal: journal.stuck journal.mended guard.lost
+//   descriptors.scarce descriptors.enough
 //   library.old
 //
 // Thread: values.

@@ -74,8 +74,7 @@ std::optional<ClientEvent> ClientLink::next_event() {
         return ClientEvent::kDisconnected;
       case MonitorEvent::kProtocolError:
       case MonitorEvent::kHandshakeDropped: connected_ = false; return ClientEvent::kHandshakeFailed;
-      case MonitorEvent::kAccepted:  // of servers only
-      case MonitorEvent::kAcceptFailed: continue;
+      case MonitorEvent::kAccepted: continue;  // of servers only
     }
   }
   return std::nullopt;

@@ -15,7 +15,6 @@ std::uint64_t LinkCounters::junk() const {
 void LinkCounters::count(MonitorEvent event) {
   switch (event) {
     case MonitorEvent::kAccepted: ++accepted; return;
-    case MonitorEvent::kAcceptFailed: ++accept_failed; return;
     case MonitorEvent::kHandshaken: ++handshaken; return;
     case MonitorEvent::kAuthRefused: ++auth_refused; return;
     case MonitorEvent::kProtocolError: ++protocol_errors; return;
@@ -28,7 +27,6 @@ std::vector<std::pair<std::string, std::uint64_t>> LinkCounters::named(std::stri
   std::vector<std::pair<std::string, std::uint64_t>> all;
   const auto add = [&](std::string_view name, std::uint64_t count) { all.emplace_back(text(port, '.', name), count); };
   add("accepted", accepted);
-  add("accept_failed", accept_failed);
   add("handshaken", handshaken);
   add("auth_refused", auth_refused);
   add("protocol_errors", protocol_errors);

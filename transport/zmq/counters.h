@@ -20,7 +20,6 @@ namespace monarch {
 struct LinkCounters {
   // From libzmq's monitor.
   std::uint64_t accepted = 0;
-  std::uint64_t accept_failed = 0;
   std::uint64_t handshaken = 0;
   std::uint64_t auth_refused = 0;     // a key that is not of this job
   std::uint64_t protocol_errors = 0;  // no CURVE, a wrong server key, a malformed command

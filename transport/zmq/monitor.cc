@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,9 @@ namespace monarch {
 
 namespace {
 
-constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+// WARNING: not ZMQ_EVENT_ACCEPT_FAILED. Where no descriptor is left, libzmq 4.3.4 fails to accept in a circle; with an event each time its
+// I/O thread waits for whoever reads them, and beats wait behind it.
+constexpr int kEvents = ZMQ_EVENT_LISTENING | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_DISCONNECTED;
 
@@ -25,10 +28,23 @@ constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT
 constexpr int kWaitingEvents = 65'536;
 constexpr std::size_t kEventFrames = 2;
 
+// The first frame of an event (zmq_socket_monitor(3)); the second is an address.
+struct EventFrame {
+  std::uint16_t number = 0;
+  std::uint32_t value = 0;
+};
+
+EventFrame event_frame(std::string_view bytes) {
+  EventFrame frame;
+  MONARCH_ASSERT(bytes.size() >= sizeof frame.number + sizeof frame.value);
+  std::memcpy(&frame.number, bytes.data(), sizeof frame.number);
+  std::memcpy(&frame.value, bytes.data() + sizeof frame.number, sizeof frame.value);
+  return frame;
+}
+
 std::optional<MonitorEvent> event_of(std::uint16_t number) {
   switch (number) {
     case ZMQ_EVENT_ACCEPTED: return MonitorEvent::kAccepted;
-    case ZMQ_EVENT_ACCEPT_FAILED: return MonitorEvent::kAcceptFailed;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: return MonitorEvent::kHandshaken;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH: return MonitorEvent::kAuthRefused;
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL: return MonitorEvent::kProtocolError;
@@ -72,13 +88,17 @@ ZmqMonitor::~ZmqMonitor() {
 std::optional<MonitorEvent> ZmqMonitor::next() {
   std::vector<ZmqFrame> frames;
   while (events_->receive(frames, kEventFrames) == ZmqSocket::Taken::kMessage) {
-    // The first frame is the event's number and value, 16 and 32 bits, the second an address (zmq_socket_monitor(3)).
-    std::uint16_t number = 0;
-    MONARCH_ASSERT(frames[0].size() >= sizeof number);
-    std::memcpy(&number, frames[0].bytes().data(), sizeof number);
-    if (const auto event = event_of(number)) return event;
+    if (const auto event = event_of(event_frame(frames[0].bytes()).number)) return event;
   }
   return std::nullopt;
+}
+
+std::optional<int> ZmqMonitor::listener() {
+  std::vector<ZmqFrame> frames;
+  if (events_->receive(frames, kEventFrames) != ZmqSocket::Taken::kMessage) return std::nullopt;
+  const EventFrame frame = event_frame(frames[0].bytes());
+  if (frame.number != ZMQ_EVENT_LISTENING) return std::nullopt;
+  return static_cast<int>(frame.value);
 }
 
 }  // namespace monarch

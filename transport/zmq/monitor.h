@@ -16,7 +16,6 @@ namespace monarch {
 
 enum class MonitorEvent : std::uint8_t {
   kAccepted,
-  kAcceptFailed,      // no descriptor left, most likely
   kHandshaken,        // the peer proved its key, and the ZAP handler let it in
   kAuthRefused,       // the ZAP handler said no
   kProtocolError,     // another mechanism, a wrong server key, a malformed command
@@ -33,6 +32,8 @@ class ZmqMonitor {
 
   // Nothing: there is no more for now.
   std::optional<MonitorEvent> next();
+  // Once after a bind, before any next(): the listening socket, which is libzmq's.
+  std::optional<int> listener();
   ZmqSocket& socket() { return *events_; }
 
  private:

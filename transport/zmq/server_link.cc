@@ -88,9 +88,12 @@ Result<std::unique_ptr<ServerLink>> ServerLink::bind(ZmqContext& context, const 
   // Before the bind, so that no connection is missed.
   MONARCH_ASSIGN(auto monitor, ZmqMonitor::attach(context, *socket));
   MONARCH_TRY(bind_one_of(*socket, options));
+  const std::optional<int> listener = monitor->listener();
+  if (!listener) return Error{ErrorCode::kInternal, "libzmq did not say at which socket it listens"};
   MONARCH_ASSIGN(const std::string endpoint, socket->last_endpoint());
   std::unique_ptr<ServerLink> link(new ServerLink(std::move(socket), std::move(monitor), options));
   MONARCH_ASSIGN(link->port_, port_of(endpoint));
+  link->listener_ = *listener;
   return link;
 }
 

@@ -21,6 +21,7 @@
 #include "transport/zmq/curve.h"
 #include "transport/zmq/link_options.h"
 #include "transport/zmq/link_table.h"
+#include "transport/zmq/listener_door.h"
 #include "transport/zmq/monitor.h"
 #include "transport/zmq/peer_budget.h"
 #include "transport/zmq/zmq_loop.h"
@@ -55,6 +56,8 @@ class ServerLink {
   ServerLink& operator=(const ServerLink&) = delete;
 
   std::uint16_t port() const { return port_; }
+  // To close it to new connections, from any thread.
+  Result<ListenerDoor> door() const { return ListenerDoor::of(listener_); }
 
   // From now on the loop calls for each message; the order of attaching is the order of service. Once.
   void attach(ZmqLoop& loop, std::function<void(InboundMessage&&)> on_message);
@@ -76,6 +79,7 @@ class ServerLink {
   std::unique_ptr<ZmqMonitor> monitor_;
   std::size_t message_bytes_;
   std::uint16_t port_ = 0;
+  int listener_ = -1;  // libzmq's
   LinkCounters counters_;
   PeerBudget budget_;
   ZmqLoop* loop_ = nullptr;

@@ -1,0 +1,85 @@
+#include "supervisor/descriptor_watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/base/log.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr Duration kBetweenLooks = Duration::milliseconds(500);
+// After they were scarce, for a while: whoever took them comes back.
+constexpr Duration kBetweenQuickLooks = Duration::milliseconds(50);
+constexpr Duration kQuick = Duration::seconds(10);
+constexpr std::size_t kReserve = 64;
+constexpr std::size_t kReservedPart = 8;  // of a limit, at most one in so many
+
+UniqueFd spare_descriptor() { return UniqueFd(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)); }
+
+}  // namespace
+
+std::size_t DescriptorUse::reserve() const { return std::min(kReserve, limit / kReservedPart); }
+
+bool are_scarce(const DescriptorUse& use, bool were) {
+  const std::size_t enough = were ? use.reserve() + use.reserve() / 2 : use.reserve();
+  return use.left() < enough;
+}
+
+std::optional<DescriptorUse> descriptor_use() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::nullopt;
+  DIR* folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return std::nullopt;
+  std::size_t open = 0;
+  while (const dirent* entry = ::readdir(folder)) {
+    if (entry->d_name[0] != '.') ++open;
+  }
+  (void)::closedir(folder);  // fails only for what is no folder
+  return DescriptorUse{.open = open - 1, .limit = static_cast<std::size_t>(limit.rlim_cur)};  // less that of the look
+}
+
+DescriptorWatch::DescriptorWatch(EventLoop& loop, std::vector<ListenerDoor> doors, Handlers handlers)
+    : loop_(loop), doors_(std::move(doors)), handlers_(std::move(handlers)), spare_(spare_descriptor()) {
+  look();
+}
+
+DescriptorWatch::~DescriptorWatch() { loop_.cancel(timer_); }
+
+void DescriptorWatch::look() {
+  spare_.reset();
+  rlimit limit{};
+  (void)::getrlimit(RLIMIT_NOFILE, &limit);  // cannot fail for a name that exists
+  const auto full = static_cast<std::size_t>(limit.rlim_cur);
+  const DescriptorUse use = descriptor_use().value_or(DescriptorUse{.open = full, .limit = full});
+  const bool scarce = are_scarce(use, scarce_);
+  if (scarce) close_doors();
+  spare_ = spare_descriptor();
+  if (scarce) quick_until_ = loop_.now() + kQuick;
+  const Duration wait = loop_.now() < quick_until_ ? kBetweenQuickLooks : kBetweenLooks;
+  timer_ = loop_.at(loop_.now() + wait, [this] { look(); });
+  if (scarce == std::exchange(scarce_, scarce)) return;
+  if (scarce) return handlers_.on_scarce(use);
+  for (ListenerDoor& door : doors_) {
+    if (const Status opened = door.open(); !opened.ok()) log_error(opened.error().message);
+  }
+  handlers_.on_enough(use);
+}
+
+// Also those that were closed: somebody who was about to come in when they were may wait now.
+void DescriptorWatch::close_doors() {
+  for (ListenerDoor& door : doors_) {
+    if (!scarce_) {
+      if (const Status closed = door.close(); !closed.ok()) log_error(closed.error().message);
+    }
+    turned_away_ += door.turn_away();
+  }
+}
+
+}  // namespace monarch

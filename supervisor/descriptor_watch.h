@@ -1,0 +1,63 @@
+#pragma once
+
+// DescriptorWatch: keeps the supervisor's last descriptors for what it has to do (the journal, viewers, launches, copies of output). When
+// few are free it closes its ports to new connections, and opens them when there are more: who is connected stays, and no listener of
+// libzmq spins for want of a descriptor.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than the loop's.
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
+#include "transport/zmq/listener_door.h"
+
+namespace monarch {
+
+struct DescriptorUse {
+  std::size_t open = 0;
+  std::size_t limit = 0;
+  std::size_t left() const { return open < limit ? limit - open : 0; }
+  // So many are kept: 64, or an eighth of a small limit.
+  std::size_t reserve() const;
+};
+
+// Whether descriptors are scarce, given whether they were: there have to be half as many again before they no longer are.
+bool are_scarce(const DescriptorUse& use, bool were);
+
+// Of this process now. Nothing: it could not be found out, mostly for want of a descriptor.
+std::optional<DescriptorUse> descriptor_use();
+
+class DescriptorWatch {
+ public:
+  struct Handlers {
+    std::function<void(const DescriptorUse&)> on_scarce;
+    std::function<void(const DescriptorUse&)> on_enough;
+  };
+
+  DescriptorWatch(EventLoop& loop, std::vector<ListenerDoor> doors, Handlers handlers);
+  ~DescriptorWatch();
+  DescriptorWatch(const DescriptorWatch&) = delete;
+  DescriptorWatch& operator=(const DescriptorWatch&) = delete;
+
+  // Connections that were ended unheard.
+  std::size_t turned_away() const { return turned_away_; }
+
+ private:
+  void look();
+  void close_doors();
+
+  EventLoop& loop_;
+  std::vector<ListenerDoor> doors_;
+  Handlers handlers_;
+  UniqueFd spare_;  // to look, and to turn somebody away, when there is none besides
+  bool scarce_ = false;
+  std::size_t turned_away_ = 0;
+  Instant quick_until_ = {};
+  TimerId timer_ = 0;
+};
+
+}  // namespace monarch
