@@ -93,12 +93,14 @@ void HangWatch::tell_unwatched(const RankReport& report, Instant now) {
   tell(std::move(event));
 }
 
-// The dump comes first: what is restarted has no stacks any more.
+// The dump comes first: what is restarted has no stacks any more. It takes its time, and whoever moved on meanwhile, or is somebody's
+// business now, is no hang.
 void HangWatch::on_verdict(RankHung hung) {
   if (!handlers_.dump) return handlers_.decide(hung);
   const RankId rank = hung.rank;
   const auto then = [this, alive = std::weak_ptr<bool>(alive_), hung = std::move(hung)](std::string stacks) mutable {
-    if (alive.expired() || watch_.suspended(hung.rank)) return;
+    if (alive.expired()) return;
+    if (watch_.suspended(hung.rank) || !watch_.holds(hung)) return watch_.retract(hung.rank);
     hung.stacks = std::move(stacks);
     handlers_.decide(hung);
   };

@@ -27,7 +27,7 @@ constexpr std::int64_t kBeatsCounted = 3;
 constexpr std::size_t kMostPhases = 64;
 constexpr std::string_view kOtherPhases;
 
-std::string key_of(const std::map<std::string, Duration>& longest, const std::string& phase) {
+std::string phase_key(const std::map<std::string, Duration>& longest, const std::string& phase) {
   return longest.contains(phase) || longest.size() < kMostPhases ? phase : std::string(kOtherPhases);
 }
 
@@ -84,7 +84,7 @@ ProgressWatch::Limit ProgressWatch::limit_of(MeshId mesh, GangId gang, const std
   if (named != policy.phases.end() && named->second.longest) return {*named->second.longest, named->second.written};
   const auto known = gangs_.find({mesh, gang});
   if (known != gangs_.end()) {
-    const auto seen = known->second.longest.find(key_of(known->second.longest, phase));
+    const auto seen = known->second.longest.find(phase_key(known->second.longest, phase));
     if (seen != known->second.longest.end()) return {std::max(kLeastAuto, seen->second * kTimesLongest), false};
   }
   // Of a phase that was never seen to end nothing is known: it may be the one that compiles.
@@ -99,7 +99,7 @@ bool ProgressWatch::never_spoke(MeshId mesh) const {
 }
 
 std::optional<RankHung> ProgressWatch::heard(HostId host, const RankReport& report, Instant sent_at) {
-  const GangKey key{report.rank.mesh, spec_.meshes[report.rank.mesh.value()].gang_of(report.rank.rank)};
+  const GangKey key = key_of(report.rank);
   Gang& gang = gangs_[key];
   if (gang.generation != report.generation) {
     gang.generation = report.generation;
@@ -121,15 +121,27 @@ std::optional<RankHung> ProgressWatch::heard(HostId host, const RankReport& repo
   }
   listen(key, gang, rank, report, sent_at);
   if (gang.told || suspended(key, gang)) return std::nullopt;
-  if (auto still = stands_still(key, gang, report.rank)) {
-    gang.told = true;
-    return still;
-  }
-  if (auto silent = falls_silent(key, gang, report.rank)) {
-    gang.told = true;
-    return silent;
-  }
-  return std::nullopt;
+  auto verdict = stands_still(key, gang, report.rank);
+  const bool stands = verdict.has_value();
+  if (!verdict) verdict = falls_silent(key, gang, report.rank);
+  if (!verdict) return std::nullopt;
+  gang.told = true;
+  Watched& judged = ranks_.at(verdict->rank);
+  judged.judged = Judged{.words = judged.words, .standing = stands};
+  return verdict;
+}
+
+bool ProgressWatch::holds(const RankHung& verdict) const {
+  const auto rank = ranks_.find(verdict.rank);
+  if (rank == ranks_.end() || rank->second.generation != verdict.generation || !rank->second.judged) return false;
+  const Judged& judged = *rank->second.judged;
+  if (judged.words != rank->second.words) return false;
+  return !judged.standing || rank->second.standstill != Standstill::kNone;
+}
+
+void ProgressWatch::retract(RankId rank) {
+  const auto gang = gangs_.find(key_of(rank));
+  if (gang != gangs_.end()) gang->second.told = false;
 }
 
 void ProgressWatch::listen(const GangKey& key, Gang& gang, Watched& rank, const RankReport& report, Instant sent_at) {
@@ -146,8 +158,9 @@ void ProgressWatch::listen(const GangKey& key, Gang& gang, Watched& rank, const 
     if (counts) rank.waited = rank.waited + passed;
     return;
   }
+  ++rank.words;
   if (!rank.phase.empty()) {
-    Duration& longest = gang.longest[key_of(gang.longest, rank.phase)];
+    Duration& longest = gang.longest[phase_key(gang.longest, rank.phase)];
     longest = std::max(longest, rank.waited + std::clamp(report.progress.at - before, Duration::zero(), passed));
   }
   // A step that is named after a phase is its end, unless the phase is said again.
@@ -170,16 +183,9 @@ bool ProgressWatch::suspended(const GangKey& key, const Gang& gang) const {
 }
 
 bool ProgressWatch::suspended(RankId rank) const {
-  const GangKey key{rank.mesh, spec_.meshes[rank.mesh.value()].gang_of(rank.rank)};
+  const GangKey key = key_of(rank);
   const auto gang = gangs_.find(key);
   return gang != gangs_.end() && suspended(key, gang->second);
-}
-
-// A verdict that was given just before the hold may have been dropped for it.
-void ProgressWatch::release(RankId rank) {
-  if (held_.erase(rank) == 0) return;
-  const auto gang = gangs_.find({rank.mesh, spec_.meshes[rank.mesh.value()].gang_of(rank.rank)});
-  if (gang != gangs_.end()) gang->second.told = false;
 }
 
 // What is only reported was told when it began.

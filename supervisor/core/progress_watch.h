@@ -31,11 +31,16 @@ class ProgressWatch {
   // What a beat that was sent at `sent_at` says of a rank that runs where it should. At most one verdict a gang until one of
   // its ranks moves on.
   std::optional<RankHung> heard(HostId host, const RankReport& report, Instant sent_at);
+  // Is this still true of its rank? It is not when the rank has said something since, or goes on where it stood
+  // still.
+  bool holds(const RankHung& verdict) const;
+  // The verdict about this rank was told to nobody: it is given again as soon as it is due.
+  void retract(RankId rank);
 
   // Somebody stops these ranks on purpose (`monarch signal STOP`, `monarch hold`): their gangs are not watched until each of
   // them is let go.
   void hold(RankId rank) { held_.insert(rank); }
-  void release(RankId rank);
+  void release(RankId rank) { held_.erase(rank); }
   // Is its gang left alone now, because of any of its ranks?
   bool suspended(RankId rank) const;
 
@@ -49,6 +54,10 @@ class ProgressWatch {
   bool never_spoke(MeshId mesh) const;
 
  private:
+  struct Judged {  // what its last verdict was given for
+    std::uint64_t words = 0;
+    bool standing = false;
+  };
   struct Watched {
     Generation generation;
     HostId host;
@@ -58,16 +67,19 @@ class ProgressWatch {
     Duration waited;    // since its last word
     Duration stood;     // still
     Standstill standstill = Standstill::kNone;
+    std::uint64_t words = 0;  // that it has said
+    std::optional<Judged> judged;
   };
   struct Gang {
     Generation generation;
-    bool told = false;
+    bool told = false;                        // since one of its ranks moved on
     std::set<RankId> traced;                  // their debuggers decide when they go on
     std::map<std::string, Duration> longest;  // pause between two words, by phase
   };
   using GangKey = std::pair<MeshId, GangId>;
 
   void listen(const GangKey& key, Gang& gang, Watched& rank, const RankReport& report, Instant sent_at);
+  GangKey key_of(RankId rank) const { return {rank.mesh, spec_.meshes[rank.mesh.value()].gang_of(rank.rank)}; }
   bool suspended(const GangKey& key, const Gang& gang) const;
   std::optional<RankHung> stands_still(const GangKey& key, const Gang& gang, RankId id) const;
   std::optional<RankHung> falls_silent(const GangKey& key, const Gang& gang, RankId id) const;

@@ -42,11 +42,12 @@ class HangWatchTest : public testing::Test {
     spec.meshes[0].supervision.hang.action = HangAction::kRestart;
     return spec;
   }
-  void beats(Standstill standstill, int seconds = 1) {
+  void beats(Standstill standstill, int seconds = 1, std::optional<std::uint64_t> step = {}) {
     for (int i = 0; i < seconds; ++i) {
       now = now + Duration::seconds(1);
       RankReport report = driver.report_of(kRank, RankPhase::kRunning);
       report.standstill = standstill;
+      if (step) report.progress = {.step = step, .at = now};
       watch->on_report(HostId(0), report, now, now);
     }
   }
@@ -117,6 +118,49 @@ TEST_F(HangWatchTest, ForgetsAVerdictWhenTheRankIsHeldWhileItsStacksAreTaken) {
   (void)watch->hold({.ranks = {kOther}, .release = true, .who = "me"});
   beats(Standstill::kStopped, 6);
   EXPECT_EQ(asked.size(), 2U) << "it was not told of, and must be once nobody holds it";
+}
+
+TEST_F(HangWatchTest, FailsNobodyWhoMovedOnWhileItsStacksWereTaken) {
+  beats(Standstill::kStopped, 6);
+  ASSERT_EQ(asked.size(), 1U);
+  beats(Standstill::kNone);
+  answer("main.c:4");
+  EXPECT_EQ(hangs(), 0U) << "it goes on";
+  beats(Standstill::kStopped, 6);
+  ASSERT_EQ(asked.size(), 2U);
+  beats(Standstill::kNone, 1, 17);
+  beats(Standstill::kStopped);
+  answer("main.c:4");
+  EXPECT_EQ(hangs(), 0U) << "it stands again, and has said a step in between";
+  beats(Standstill::kStopped, 6);
+  ASSERT_EQ(asked.size(), 3U);
+  answer("main.c:4");
+  EXPECT_EQ(hangs(), 1U);
+}
+
+TEST_F(HangWatchTest, GivesAVerdictAgainOnceTheDebuggerForWhichItWasDroppedIsGone) {
+  beats(Standstill::kStopped, 6);
+  ASSERT_EQ(asked.size(), 1U);
+  beats(Standstill::kTraced);
+  answer("");
+  EXPECT_EQ(hangs(), 0U);
+  beats(Standstill::kTraced, 60);
+  EXPECT_EQ(asked.size(), 1U);
+  beats(Standstill::kStopped, 6);
+  ASSERT_EQ(asked.size(), 2U);
+  answer("");
+  EXPECT_EQ(hangs(), 1U);
+}
+
+TEST_F(HangWatchTest, TellsOfAHangOnceThoughItsRankIsHeldAndReleased) {
+  beats(Standstill::kStopped, 6);
+  answer("");
+  ASSERT_EQ(hangs(), 1U);
+  (void)watch->hold({.ranks = {kRank}, .who = "me"});
+  beats(Standstill::kStopped, 6);
+  (void)watch->hold({.ranks = {kRank}, .release = true, .who = "me"});
+  beats(Standstill::kStopped, 60);
+  EXPECT_EQ(asked.size(), 1U);
 }
 
 TEST(HangWatchOfMany, AsksForNoMoreRanksAtOnceThanARecordOfTheJournalHolds) {

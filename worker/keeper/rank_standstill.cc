@@ -34,6 +34,7 @@ void RankProcesses::look(const std::function<bool(const Process&)>& at) {
     const auto standing = read_standing(process.child->pid());
     if (!standing) continue;
     const bool ours = standing->tracer != 0 && options_.is_dump(standing->tracer);
+    if (ours) continue;  // it shows as held by our debugger, whatever it did before: what it was is what it is
     const Standstill stands = process.standstill.judge(*standing, containment_.frozen(process.name), ours, loop_.now());
     // What goes on is told each time: a keeper that thaws a rank does not know who else holds it.
     const bool told = std::exchange(process.stands, stands) == stands && stands == Standstill::kNone;

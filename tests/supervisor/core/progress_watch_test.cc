@@ -228,6 +228,37 @@ TEST_F(RestartingWatch, LeavesAGangAloneWhileSomebodyHoldsARankOfIt) {
   EXPECT_EQ(verdicts.size(), 1U);
 }
 
+TEST_F(RestartingWatch, HoldsAVerdictUntilItsRankSaysSomethingAndGivesItAgainWhereItWasRetracted) {
+  all_say(1);
+  pass(7);
+  ASSERT_EQ(verdicts.size(), 1U);
+  const std::size_t hung = verdicts[0].rank.rank.value();
+  says((hung + 1) % kRanks, 9);  // another of its gang
+  pass(1);
+  EXPECT_TRUE(watch().holds(verdicts[0]));
+  all_say(2);
+  pass(1);
+  EXPECT_FALSE(watch().holds(verdicts[0]));
+  verdicts.clear();
+  pass(7);
+  ASSERT_EQ(verdicts.size(), 1U);
+  pass(7);
+  ASSERT_EQ(verdicts.size(), 1U);
+  watch().retract(verdicts[0].rank);
+  pass(1);
+  EXPECT_EQ(verdicts.size(), 2U);
+}
+
+TEST_F(RestartingWatch, SaysNothingTwiceBecauseARankIsReleased) {
+  all_say(1);
+  pass(7);
+  watch().hold(id_of(2));
+  pass(7);
+  watch().release(id_of(2));
+  pass(60);
+  EXPECT_EQ(verdicts.size(), 1U);
+}
+
 TEST_F(RestartingWatch, BeginsAnewWithTheNextGeneration) {
   all_say(1);
   pass(4);
