@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
 #include "cli/exit_code.h"
-#include "cli/say.h"
+#include "cli/meant_ranks.h"
 #include "cli/session_flags.h"
 #include "supervisor/client/supervisor_client.h"
 #include "supervisor/spec/suggest.h"
@@ -33,53 +33,17 @@ bool runs(const RankStatus& rank) {
   return rank.phase == "running" || rank.phase == "suspended" || rank.phase == "stopping";
 }
 
-// The ranks that run and are meant, as they are now.
-std::vector<RankId> meant_ranks(const JobStatus& status, const Selector& selector) {
-  std::vector<RankId> meant;
-  for (std::uint32_t m = 0; m < status.meshes.size(); ++m) {
-    for (const RankStatus& rank : status.meshes[m].ranks) {
-      const RankId id{MeshId(m), Rank(rank.rank)};
-      if (runs(rank) && selector.has(id, rank.host, rank.generation)) meant.push_back(id);
-    }
-  }
-  return meant;
-}
-
-int refuse(const Context& context, const Complaint& complaint, int exit_code = kExitUsage) {
-  say_error(context.terminal, complaint);
-  return exit_code;
-}
-
 int run_signal(const Arguments& arguments, Context& context) {
   const std::vector<std::string>& words = arguments.positionals();
   const std::string& written = words.back();
   const auto number = signal_number(upper(written));
-  if (!number.ok()) return refuse(context, unknown_signal(written, number.error()));
-  const JobArgument argument = take_job(words.size() > 1 ? words.front() : std::string(), context);
-  if (argument.job == nullptr) return argument.exit_code;
-  const OpenedJob& job = *argument.job;
-  const auto selector = take_selector(arguments, job.spec, context);
-  if (!selector) return kExitUsage;
-  const std::string& id = job.view.id();
-  const auto failed = [&](const Error& error) {
-    return refuse(context, {.id = "E0908", .message = text("signal to ", id, ": ", error.message), .help = ""},
-                  kExitInternal);
-  };
-  const auto verdict = job.view.verdict();
-  if (verdict.ok() && *verdict) {
-    return refuse(context, {.id = "E0923",
-                            .message = text(id, " has ended: there is nothing to signal"),
-                            .help = "monarch ps lists the jobs that live"});
-  }
-  const auto endpoint = job.view.endpoint();
-  if (!endpoint.ok()) return failed(endpoint.error());
-  const auto status = ask_status(endpoint->socket);
-  if (!status.ok()) return failed(status.error());
-  const std::vector<RankId> ranks = meant_ranks(*status, *selector);
-  if (ranks.empty()) return refuse(context, nothing_selected(id));
-  const auto sent = ask_signal(endpoint->socket, {.ranks = ranks, .number = *number});
-  if (!sent.ok()) return failed(sent.error());
-  write_out(text(printable(sent->message), " of ", id, "\n"));
+  if (!number.ok()) return refuse(context, unknown_signal(written, number.error()), kExitUsage);
+  const MeantRanks meant = take_ranks(words.size() > 1 ? words.front() : std::string(), arguments, context,
+                                      {.doing = "signal to", .verb = "signal", .counts = runs});
+  if (meant.job == nullptr) return meant.exit_code;
+  const auto sent = ask_signal(meant.socket, {.ranks = meant.ranks, .number = *number});
+  if (!sent.ok()) return refuse_call(context, "signal to", meant.id(), sent.error());
+  write_out(text(printable(sent->message), " of ", meant.id(), "\n"));
   return kExitOk;
 }
 

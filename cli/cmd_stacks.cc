@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
 #include "cli/exit_code.h"
+#include "cli/meant_ranks.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/stacks_text.h"
@@ -16,43 +17,24 @@ namespace monarch {
 
 namespace {
 
-int refuse(const Context& context, const Complaint& complaint, int exit_code = kExitUsage) {
-  say_error(context.terminal, complaint);
-  return exit_code;
-}
-
-struct MeantRanks {
-  std::vector<RankId> ranks;
-  std::vector<std::string> hosts;  // of each
-};
-
-// The ranks that have a process and are meant, as they are now.
-MeantRanks meant_ranks(const JobStatus& status, const Selector& selector) {
-  MeantRanks meant;
-  for (std::uint32_t m = 0; m < status.meshes.size(); ++m) {
-    for (const RankStatus& rank : status.meshes[m].ranks) {
-      const bool lives =
-          rank.phase == "starting" || rank.phase == "running" || rank.phase == "suspended" || rank.phase == "stopping";
-      const RankId id{MeshId(m), Rank(rank.rank)};
-      if (!lives || !selector.has(id, rank.host, rank.generation)) continue;
-      meant.ranks.push_back(id);
-      meant.hosts.push_back(rank.host);
-    }
-  }
-  return meant;
-}
-
 // Nothing: its value is wrong, and stderr says so.
 std::optional<Duration> limit_flag(const Arguments& arguments, const Context& context) {
   const auto written = timeout_flag(arguments, context);
   if (!written) return std::nullopt;
   const Duration limit = written->value_or(limits::kStackLimit);
   if (limit >= Duration::milliseconds(10) && limit <= limits::kLongestStackLimit) return limit;
-  (void)refuse(context, {.id = "E0904",
-                         .message = text("--timeout ", to_text(limit), " is not between 10ms and ",
-                                         to_text(limits::kLongestStackLimit)),
-                         .help = "it is the time for the debugger of one rank, which stands still meanwhile"});
+  (void)refuse(
+      context,
+      {.id = "E0904",
+       .message = text("--timeout ", to_text(limit), " is not between 10ms and ", to_text(limits::kLongestStackLimit)),
+       .help = "it is the time for the debugger of one rank, which stands still meanwhile"},
+      kExitUsage);
   return std::nullopt;
+}
+
+// A process is there to be looked at.
+bool lives(const RankStatus& rank) {
+  return rank.phase == "starting" || rank.phase == "running" || rank.phase == "suspended" || rank.phase == "stopping";
 }
 
 std::vector<std::string> mesh_names(const JobSpec& spec) {
@@ -89,39 +71,23 @@ int run_stacks(const Arguments& arguments, Context& context) {
   const auto limit = limit_flag(arguments, context);
   if (!limit) return kExitUsage;
   if (arguments.has("json") && arguments.has("raw")) {
-    return refuse(context, {.id = "E0903", .message = "--json and --raw are two ways to show the same", .help = ""});
+    return refuse(context, {.id = "E0903", .message = "--json and --raw are two ways to show the same", .help = ""},
+                  kExitUsage);
   }
-  const JobArgument argument = take_job(arguments.positional(0), context);
-  if (argument.job == nullptr) return argument.exit_code;
-  const OpenedJob& job = *argument.job;
-  const auto selector = take_selector(arguments, job.spec, context);
-  if (!selector) return kExitUsage;
-  const std::string& id = job.view.id();
-  const auto failed = [&](const Error& error) {
-    return refuse(context, {.id = "E0908", .message = text("stacks of ", id, ": ", error.message), .help = ""},
-                  kExitInternal);
-  };
-  const auto verdict = job.view.verdict();
-  if (verdict.ok() && *verdict) {
-    return refuse(context, {.id = "E0923",
-                            .message = text(id, " has ended: there is nothing to look at"),
-                            .help = "monarch ps lists the jobs that live"});
-  }
-  const auto endpoint = job.view.endpoint();
-  if (!endpoint.ok()) return failed(endpoint.error());
-  const auto status = ask_status(endpoint->socket);
-  if (!status.ok()) return failed(status.error());
-  const MeantRanks meant = meant_ranks(*status, *selector);
+  const MeantRanks meant = take_ranks(arguments.positional(0), arguments, context,
+                                      {.doing = "stacks of", .verb = "look at", .counts = lives});
+  if (meant.job == nullptr) return meant.exit_code;
   const StacksRequest request{.ranks = meant.ranks,
                               .limit = *limit,
                               .all_threads = arguments.has("all-threads"),
                               .native = arguments.has("native")};
-  if (request.ranks.empty()) return refuse(context, nothing_selected(id));
-  auto ranks = ask_stacks(endpoint->socket, request, meant.hosts);
-  if (!ranks.ok()) return failed(ranks.error());
-  return show(
-      {.job = id, .meshes = mesh_names(job.spec), .ranks = std::move(*ranks), .all_threads = request.all_threads},
-      arguments, context);
+  auto ranks = ask_stacks(meant.socket, request, meant.hosts);
+  if (!ranks.ok()) return refuse_call(context, "stacks of", meant.id(), ranks.error());
+  return show({.job = meant.id(),
+               .meshes = mesh_names(meant.job->spec),
+               .ranks = std::move(*ranks),
+               .all_threads = request.all_threads},
+              arguments, context);
 }
 
 }  // namespace

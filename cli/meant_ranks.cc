@@ -1,0 +1,62 @@
+#include "cli/meant_ranks.h"
+
+#include <utility>
+
+#include "cli/exit_code.h"
+#include "cli/session_flags.h"
+#include "supervisor/client/supervisor_client.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+int refuse(const Context& context, const Complaint& complaint, int exit_code) {
+  say_error(context.terminal, complaint);
+  return exit_code;
+}
+
+int refuse_call(const Context& context, const std::string& doing, const std::string& job_id, const Error& error) {
+  return refuse(context, {.id = "E0908", .message = text(doing, " ", job_id, ": ", error.message), .help = ""},
+                kExitInternal);
+}
+
+MeantRanks take_ranks(const std::string& written, const Arguments& arguments, const Context& context,
+                      const MeantRanksOptions& options) {
+  MeantRanks meant;
+  const auto failed = [&meant](int exit_code) {
+    meant.job.reset();
+    meant.exit_code = exit_code;
+    return std::move(meant);
+  };
+  JobArgument argument = take_job(written, context);
+  if (argument.job == nullptr) return failed(argument.exit_code);
+  meant.job = std::move(argument.job);
+  const OpenedJob& job = *meant.job;
+  const std::string id = job.view.id();
+  const auto selector = take_selector(arguments, job.spec, context);
+  if (!selector) return failed(kExitUsage);
+  const auto verdict = job.view.verdict();
+  if (verdict.ok() && *verdict) {
+    return failed(refuse(context,
+                         {.id = "E0923",
+                          .message = text(id, " has ended: there is nothing to ", options.verb),
+                          .help = "monarch ps lists the jobs that live"},
+                         kExitUsage));
+  }
+  const auto endpoint = job.view.endpoint();
+  if (!endpoint.ok()) return failed(refuse_call(context, options.doing, id, endpoint.error()));
+  const auto status = ask_status(endpoint->socket);
+  if (!status.ok()) return failed(refuse_call(context, options.doing, id, status.error()));
+  meant.socket = endpoint->socket;
+  for (std::uint32_t m = 0; m < status->meshes.size(); ++m) {
+    for (const RankStatus& rank : status->meshes[m].ranks) {
+      const RankId one{MeshId(m), Rank(rank.rank)};
+      if (!options.counts(rank) || !selector->has(one, rank.host, rank.generation)) continue;
+      meant.ranks.push_back(one);
+      meant.hosts.push_back(rank.host);
+    }
+  }
+  if (meant.ranks.empty()) return failed(refuse(context, nothing_selected(id), kExitUsage));
+  return meant;
+}
+
+}  // namespace monarch

@@ -1,0 +1,43 @@
+#pragma once
+
+// MeantRanks: of a live job those ranks that a selection means, for commands that ask its supervisor something about them (hold, signal,
+// stacks).
+//
+// Thread: the command's.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/job_argument.h"
+#include "cli/say.h"
+#include "transport/base/viewer_messages.h"
+
+namespace monarch {
+
+struct MeantRanksOptions {
+  std::string doing;  // "hold of", before the job's id in what goes wrong
+  std::string verb;   // "hold": there is nothing to, once the job has ended
+  std::function<bool(const RankStatus&)> counts = [](const RankStatus&) { return true; };
+};
+
+struct MeantRanks {
+  std::unique_ptr<OpenedJob> job;  // nothing: stderr says why, and the command exits with `exit_code`
+  int exit_code = 0;
+  std::string socket;  // of its supervisor
+  std::vector<RankId> ranks;
+  std::vector<std::string> hosts;  // of each
+  const std::string& id() const { return job->view.id(); }
+};
+
+// As they are now; `written` is the JOB of the command line.
+MeantRanks take_ranks(const std::string& written, const Arguments& arguments, const Context& context,
+                      const MeantRanksOptions& options);
+
+int refuse(const Context& context, const Complaint& complaint, int exit_code);
+// What the supervisor answered, or did not.
+int refuse_call(const Context& context, const std::string& doing, const std::string& job_id, const Error& error);
+
+}  // namespace monarch
