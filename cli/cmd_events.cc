@@ -111,7 +111,7 @@ int follow_events(const OpenedJob& job, const Context& context, EventPrinter& pr
   Instant alive_at = boot_now();
   for (;;) {
     // In this order: what is written before the job ended is read after it was seen to have ended.
-    const bool ended = !job.view.live();
+    const bool ended = !job.view.live() && !job.view.awaited_from();
     if (!ended) alive_at = boot_now();
     const auto news = follower.poll();
     if (!news.ok()) return fail(context, news.error().message);

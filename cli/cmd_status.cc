@@ -29,6 +29,10 @@ int run_status(const Arguments& arguments, Context& context) {
   if (argument.job->view.live()) {
     const auto drift = spec_drift(argument.job->view, argument.job->spec);
     if (drift) say_note(context.terminal, *drift);
+  } else if (const auto guard = argument.job->view.awaited_from(); guard && !status->verdict) {
+    say_note(context.terminal,
+             text("the supervisor of ", argument.job->view.id(), " has ended, and its guard (pid ", guard->pid, " on ",
+                  printable(guard->host), ") starts the next: this is what the journal says"));
   } else if (!status->verdict) {
     const std::string& id = argument.job->view.id();
     say_note(context.terminal,

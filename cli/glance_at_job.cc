@@ -19,7 +19,7 @@ JobGlance glance_at_job(const std::string& id) {
     return {
         .life = "ended", .phase = std::string(outcome_name((*verdict)->outcome)), .exit_code = (*verdict)->exit_code};
   }
-  JobGlance glance{.life = view->live() ? "live" : "abandoned", .phase = ""};
+  JobGlance glance{.life = view->live() || view->awaited_from() ? "live" : "abandoned", .phase = ""};
   const auto words = view->spec_text();
   const auto directory = view->spec_directory();
   if (!words.ok() || !directory.ok()) return glance;

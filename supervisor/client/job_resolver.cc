@@ -76,8 +76,8 @@ JobLife life_of(const StateDir& state, const JobDirectory& job) {
   const bool verdict = ::fstatat(job.directory.fd(), kVerdictFile, &what, AT_SYMLINK_NOFOLLOW) == 0;
   if (verdict) return JobLife::kEnded;
   if (::fstatat(job.directory.fd(), kElsewhereFile, &what, AT_SYMLINK_NOFOLLOW) == 0) return life_elsewhere(job);
-  const auto locked = is_locked(job.directory);
-  if (locked.ok() && *locked) return JobLife::kLive;
+  const auto kept = is_kept(job.directory);
+  if (kept.ok() && *kept) return JobLife::kLive;
   // A supervisor that crashed after the journal had the verdict never wrote the file.
   const auto view = JobView::open(state, job.id);
   if (!view.ok()) return JobLife::kAbandoned;

@@ -30,6 +30,11 @@ bool JobView::live() const {
   return locked.ok() && *locked;
 }
 
+std::optional<LockHolder> JobView::awaited_from() const {
+  const auto guard = guard_holder(job_.directory);
+  return guard.ok() && !live() ? *guard : std::nullopt;
+}
+
 Result<Endpoint> JobView::endpoint() const {
   MONARCH_ASSIGN(const std::string json, job_.directory.read_file(kEndpointFile, kEndpointBytes));
   return parse_endpoint(json);

@@ -31,6 +31,8 @@ class JobView {
 
   // Somebody holds its lock.
   bool live() const;
+  // Its supervisor has ended, and this guard starts the next.
+  std::optional<LockHolder> awaited_from() const;
   // Where its supervisor listens; kNotFound if none ever said so.
   Result<Endpoint> endpoint() const;
   // From verdict.json, else from the journal; nothing if it has not ended.

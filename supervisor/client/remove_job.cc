@@ -39,22 +39,6 @@ std::string this_machine() {
   return name.data();
 }
 
-// The guard of a job: a process of ours that was told its very folder. It starts a crashed supervisor again.
-std::optional<pid_t> guard_of(const SecureDirectory& job) {
-  struct stat folder {};
-  if (::fstat(job.fd(), &folder) != 0) return std::nullopt;
-  for (const ProcessEntry& entry : list_processes()) {
-    if (entry.dead()) continue;
-    const std::vector<std::string> arguments = arguments_of(entry.pid);
-    for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
-      struct stat named {};
-      if (arguments[i] != "--job-dir" || ::stat(arguments[i + 1].c_str(), &named) != 0) continue;
-      if (named.st_dev == folder.st_dev && named.st_ino == folder.st_ino) return entry.pid;
-    }
-  }
-  return std::nullopt;
-}
-
 // Why it counts as alive; nothing: it does not. A job that has ended is waited for: its supervisor leaves a moment later.
 std::optional<std::string> alive_because(const SecureDirectory& job, bool ended) {
   const Instant deadline = boot_now() + (ended ? kLeaves : Duration::zero());
@@ -62,8 +46,8 @@ std::optional<std::string> alive_because(const SecureDirectory& job, bool ended)
     std::optional<std::string> why;
     if (const auto holder = lock_holder(job); holder.ok() && *holder) {
       why = text("its supervisor, pid ", (*holder)->pid, " on ", printable((*holder)->host), ", holds it");
-    } else if (const auto guard = guard_of(job)) {
-      why = text("its guard, pid ", *guard, ", starts its supervisor again");
+    } else if (const auto guard = guard_holder(job); guard.ok() && *guard) {
+      why = text("its guard, pid ", (*guard)->pid, ", starts its supervisor again");
     }
     if (!why || boot_now() >= deadline) return why;
     (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));

@@ -193,12 +193,11 @@ Findings check_leftovers(const StateEnvironment& environment) {
     const auto uuid = uuid_of_job(**state, job.id);
     if (uuid) (job.life == JobLife::kLive ? known.live : known.over).emplace(*uuid, job.id);
     if (job.life != JobLife::kAbandoned) continue;
-    findings.push_back(
-        {.check = check,
-         .health = Health::kWarning,
-         .found = text(job.id, " has neither a supervisor nor a verdict"),
-         .means = "its supervisor and its guard were killed, or the machine was; or it is being started again",
-         .fix = text("monarch rm ", job.id)});
+    findings.push_back({.check = check,
+                        .health = Health::kWarning,
+                        .found = text(job.id, " has neither a supervisor nor a verdict"),
+                        .means = "its supervisor and its guard were killed, or the machine was",
+                        .fix = text("monarch rm ", job.id)});
   }
   std::size_t strangers = 0;
   for (const auto& [uuid, processes] : marked_processes()) {
@@ -236,7 +235,7 @@ Findings check_sockets(const StateEnvironment& environment) {
     const std::string id = name.substr(0, name.rfind('.'));
     if (!name.ends_with(".sock") || !is_job_id(id)) continue;
     const auto job = *state ? (*state)->open_job(id) : Result<JobDirectory>(Error{ErrorCode::kNotFound, ""});
-    const auto held = job.ok() ? is_locked(job->directory) : Result<bool>(false);
+    const auto held = job.ok() ? is_kept(job->directory) : Result<bool>(false);
     if (held.ok() && *held) {
       ++used;
       continue;

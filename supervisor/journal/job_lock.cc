@@ -150,14 +150,21 @@ Status name_guard(const UniqueFd& lock, const SecureDirectory& job, const LockHo
   return write_holder(lock.get(), job, kGuardLockName, guard);
 }
 
-Result<std::optional<LockHolder>> lock_holder(const SecureDirectory& job) {
-  auto fd = job.open_file(kLockName, O_RDONLY);
+namespace {
+
+Result<std::optional<LockHolder>> holder_of(const SecureDirectory& job, const char* name) {
+  auto fd = job.open_file(name, O_RDONLY);
   if (!fd.ok() && fd.error().code == ErrorCode::kNotFound) return std::optional<LockHolder>();
   if (!fd.ok()) return fd.error();
   struct flock lock = whole_file();
   if (::fcntl(fd->get(), F_OFD_GETLK, &lock) < 0) return errno_error(text("F_OFD_GETLK of ", job.path()), errno);
   if (lock.l_type == F_UNLCK) return std::optional<LockHolder>();
-  return std::optional(read_holder(job, kLockName));
+  return std::optional(read_holder(job, name));
 }
+
+}  // namespace
+
+Result<std::optional<LockHolder>> lock_holder(const SecureDirectory& job) { return holder_of(job, kLockName); }
+Result<std::optional<LockHolder>> guard_holder(const SecureDirectory& job) { return holder_of(job, kGuardLockName); }
 
 }  // namespace monarch

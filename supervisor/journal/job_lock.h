@@ -55,9 +55,18 @@ Status name_guard(const UniqueFd& lock, const SecureDirectory& job, const LockHo
 
 // Who holds the job's lock now; nothing if nobody does. What the holder wrote may be missing for an instant.
 Result<std::optional<LockHolder>> lock_holder(const SecureDirectory& job);
+// The same of its guard's.
+Result<std::optional<LockHolder>> guard_holder(const SecureDirectory& job);
 inline Result<bool> is_locked(const SecureDirectory& job) {
   MONARCH_ASSIGN(const std::optional<LockHolder> holder, lock_holder(job));
   return holder.has_value();
+}
+// It has a supervisor, or a guard that is about to start the next one.
+inline Result<bool> is_kept(const SecureDirectory& job) {
+  MONARCH_ASSIGN(const bool locked, is_locked(job));
+  if (locked) return true;
+  MONARCH_ASSIGN(const std::optional<LockHolder> guard, guard_holder(job));
+  return guard.has_value();
 }
 
 }  // namespace monarch
