@@ -44,6 +44,7 @@ SUITES = {
     "sim-long": ("10000 seeds of it, its mutants, the digest of 100 seeds twice", [("build", ["sim-long"], {})]),
     "process": ("real processes, faults among them", [("build", ["process"], {})]),
     "process-long": ("those of them that need their minute", [("build", ["process-long"], {})]),
+    "faults": ("those of process and process-long that hold the faults of ARCHITECTURE.md", [("build", ["faults"], {})]),
     "cluster": ("hosts in namespaces, each with its sshd, and what befalls them; as root", [("build", ["cluster"], {})]),
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
     "package": ("the tarball in a minimal Debian root, and uninstalling", [("build", ["package"], {})]),

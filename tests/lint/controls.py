@@ -56,12 +56,17 @@ def check_tests(tree, row, cell):
     return found or ([] if cell.strip() else [f"{PAGE}: {row}: names no test"])
 
 
+def rows_of(page, heading):
+    """The cells of each row of the table under a heading, its head first."""
+    section = page.partition(heading + "\n")[2].partition("\n## ")[0]
+    return [line.strip("| ").split(" | ") if not line.endswith("|  |") else [*line.strip("| ").split(" | "), ""]
+            for line in section.splitlines() if line.startswith("| ")]
+
+
 def check(tree, _build):
     if not tree.exists(PAGE):
         raise Skip(f"this tree has no {PAGE}")
-    section = tree.read(PAGE).partition(HEADING + "\n")[2].partition("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") if not line.endswith("|  |") else [*line.strip("| ").split(" | "), ""]
-            for line in section.splitlines() if line.startswith("| ")]
+    rows = rows_of(tree.read(PAGE), HEADING)
     if len(rows) < 2:
         return [f"{PAGE}: has no table under {HEADING}"]
     found = []

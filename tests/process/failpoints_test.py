@@ -61,13 +61,13 @@ class Failpoints(jobs.JobTest):
                 came_back += self.killed_at(what.format(when=when))
         self.assertGreaterEqual(came_back, least, "most of these moments come")
 
-    def test_before_a_record_is_written(self):
+    def test_before_a_record_is_written(self):  # V03
         self.killed_at_each("-P $JOB/journal.0001 -e trace=write -e inject=write:signal=KILL:when={when}", range(1, 13), 6)
 
-    def test_before_a_record_is_synced(self):
+    def test_before_a_record_is_synced(self):  # V03
         self.killed_at_each("-e trace=fdatasync -e inject=fdatasync:signal=KILL:when={when}", range(1, 15), 6)
 
-    def test_before_what_is_recorded_is_sent(self):
+    def test_before_what_is_recorded_is_sent(self):  # V03
         self.killed_at_each("-e trace=sendto -e inject=sendto:signal=KILL:when={when}", range(2, 40, 3), 5)
 
 

@@ -8,10 +8,11 @@ import jobs
 
 
 class Journal(jobs.JobTest):
-    def test_a_job_whose_journal_is_removed_ends_with_74_and_says_why(self):
+    def test_a_job_whose_journal_is_removed_ends_with_74_and_says_why(self):  # S07
         run = self.start("run", self.job(f"mark up; {jobs.FOREVER}"))
         self.wait_for_marks("up", 4)
         shutil.rmtree(self.path("state", "jobs"))
+        run.wait_for_err("the job's state directory or its journal was removed", timeout=8)  # it looks every second
         done = run.finished()
         self.assertEqual(done.status, 74, done)
         self.assertIn("root cause the journal cannot be written: the job's state directory or its journal was removed",

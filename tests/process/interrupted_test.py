@@ -32,10 +32,10 @@ class Interrupted(recovery.RecoveryTest):
         self.assertEqual(len(self.events("gang.failed")), 1)
         self.end_well(run)
 
-    def test_when_a_host_was_lost(self):
+    def test_when_a_host_was_lost(self):  # V12
         self.moves_to_the_spare("host.lost")
 
-    def test_when_its_gang_has_been_given_up(self):
+    def test_when_its_gang_has_been_given_up(self):  # V12
         self.moves_to_the_spare("gang.failed")
 
     def test_when_a_gang_starts_again_in_place(self):
@@ -48,7 +48,7 @@ class Interrupted(recovery.RecoveryTest):
         self.assertEqual({rank: place[2] for rank, place in self.places().items()}, {0: 1, 1: 1, 2: 2, 3: 2})
         self.end_well(run)
 
-    def test_when_the_job_goes_on_with_fewer_gangs(self):
+    def test_when_the_job_goes_on_with_fewer_gangs(self):  # V12
         run = self.running(shrink={"along": "host", "min": 1, "regrow": False}, reallocate={"max": 0}, **QUICK)
         self.kill(self.process("keeper", "v2"))
         self.strike_when("gang.parked")

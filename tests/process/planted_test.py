@@ -194,18 +194,22 @@ class OtherUsers(users.UserTest):
         self.assertEqual([name for name in bound if name.startswith("@")], [], "an abstract socket")
         self.finish(run)
 
-    def test_nobody_stops_another_users_job(self):
+    def test_nobody_stops_another_users_job_or_looks_into_it(self):
         self.takes_root("becoming another user")
         run, job = self.running()
         for place, _, _ in os.walk(self.folder):
             if not place.startswith(self.path("state")) and not place.startswith(self.path("run")):
                 os.chmod(place, 0o755)
         for where in ({}, {"MONARCH_STATE_DIR": self.path("state")}):
-            with self.subTest(where=where):
-                done = self.as_other(self.program, "stop", job, env={"HOME": "/nonexistent", "XDG_STATE_HOME": None,
-                                                                     "MONARCH_STATE_DIR": "/nonexistent/state", **where})
-                self.assertNotEqual(done.status, 0, done)
-        self.assertEqual(self.status()["phase"], "running")
+            for command in (["stop", job], ["stacks", job], ["signal", job, "KILL"], ["hold", job]):
+                with self.subTest(where=where, command=command):
+                    done = self.as_other(self.program, *command, env={"HOME": "/nonexistent", "XDG_STATE_HOME": None,
+                                                                      "MONARCH_STATE_DIR": "/nonexistent/state", **where})
+                    self.assertNotEqual(done.status, 0, done)
+                    self.assertEqual(done.out, "", done)
+        status = self.status()
+        self.assertEqual((status["phase"], [r["phase"] for r in status["meshes"][0]["ranks"]]), ("running", ["running"] * 2))
+        self.assertTrue(all(r["watched"] for r in status["meshes"][0]["ranks"]), status)
         self.finish(run)
 
 

@@ -48,6 +48,18 @@ class Hosts(recovery.RecoveryTest):
         self.assert_go_on([0, 1])
         self.end_well(run)
 
+    def test_one_that_is_drained_at_once_is_left_for_the_spare(self):
+        run = self.running(local={"hosts": 3, "spares": 1}, reallocate={"max": 4})
+        done = self.monarch("drain", "v2", "--now")
+        self.assertEqual(done.status, 0, done)
+        self.wait_for_anew([2, 3])
+        self.assertEqual({self.host_of(r) for r in (2, 3)}, {"v3"})
+        self.assert_go_on([0, 1])
+        drained = lambda: next(h for h in self.status()["hosts"] if h["name"] == "v2")["phase"]
+        harness.wait_for(lambda: drained() == "ended", drained)
+        self.assertEqual(self.events("gang.failed") + self.events("host.lost"), [], "nothing has failed")
+        self.end_well(run)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -9,7 +9,7 @@ import recovery
 
 
 class OddRanks(recovery.RecoveryTest):
-    def test_children_that_are_left_are_gone_before_the_next_generation(self):  # P12, P13
+    def test_children_that_are_left_are_gone_before_the_next_generation(self):  # P12
         script = ("if [ $MONARCH_GENERATION = 1 ]; then setsid sh -c 'trap \"\" TERM HUP; echo $$ > left.'$MONARCH_RANK'; "
                   "while :; do sleep 1; done' & until [ -s left.$MONARCH_RANK ]; do sleep 0.02; done\n"
                   "else kill -0 $(cat left.$MONARCH_RANK) 2>/dev/null && echo alive > seen.$MONARCH_RANK; fi\n"

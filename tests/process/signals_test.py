@@ -16,7 +16,7 @@ class Signals(jobs.JobTest):
         self.wait_for_marks("there", 4)
         return run
 
-    def test_ctrl_c_stops_in_order_with_130(self):
+    def test_ctrl_c_stops_in_order_with_130(self):  # V11
         run = self.running(SLOW)
         run.signal(signal.SIGINT)
         self.wait_for_marks("term", 4)
@@ -27,7 +27,7 @@ class Signals(jobs.JobTest):
         self.assertRegex(verdict["reason"], "run, pid .*SIGINT")
         self.assertRegex(done.err, r"(?m)^ result +interrupted \(exit 130\)")
 
-    def test_a_second_ctrl_c_kills(self):
+    def test_a_second_ctrl_c_kills(self):  # V11
         run = self.running(SLOW)
         run.signal(signal.SIGINT)
         self.wait_for_marks("term", 4)
@@ -36,7 +36,7 @@ class Signals(jobs.JobTest):
         self.assertIn("monarch: killing; Ctrl-C again leaves, and the supervisor goes on killing\n", done.err)
         self.assertEqual(self.marks("ended"), [])
 
-    def test_a_third_ctrl_c_leaves_and_the_supervisor_goes_on(self):
+    def test_a_third_ctrl_c_leaves_and_the_supervisor_goes_on(self):  # V11
         run = self.running(SLOW)
         supervisor = self.process("supervisor")
         # While it is stopped it cannot kill: the viewer has somebody to leave behind.
@@ -55,7 +55,7 @@ class Signals(jobs.JobTest):
         self.assert_nothing_left()
         self.assertEqual(self.marks("ended"), [])
 
-    def test_term_stops_in_order_with_143_and_hup_with_129(self):
+    def test_term_stops_in_order_with_143_and_hup_with_129(self):  # V11
         for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             with self.subTest(signal=number):
                 run = self.running(SLOW)

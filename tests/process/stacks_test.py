@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import unittest
 
 import harness
 import jobs
@@ -97,6 +98,19 @@ class Stacks(jobs.JobTest):
         self.end(job)
         ended = self.monarch("stacks", job)
         self.assert_output(ended, 2, "", re.compile(rf"error\[E0923\]: {job} has ended: there is nothing to look at\n.*\n"))
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_ranks_let_their_keeper_trace_them_where_yama_asks_for_that(self):
+        """Without Yama the kernel refuses the call, which is made all the same; with it at 1 it is what lets a debugger in."""
+        told = self.path("work", "prctl")
+        worker = self.write("worker", f"#!/bin/sh\n[ \"$1\" = keep ] && exec {harness.WORKER} \"$@\"\n"
+                            f"exec strace -D -f -qqq -e trace=prctl -o {told} {harness.WORKER} \"$@\"\n", mode=0o755)
+        job = self.up(["/bin/sh", "-c", ": > there.$MONARCH_RANK; while :; do sleep 1; done"], 2, {"MONARCH_WORKER": worker},
+                      hosts=1, slots=2)
+        keeper = self.process("keeper").pid
+        calls = lambda: re.findall(r"prctl\(PR_SET_PTRACER, (\w+)\)", self.read(told))
+        self.assertEqual([int(pid, 0) for pid in calls()], [keeper] * 2)
+        self.end(job)
 
     def test_a_debugger_that_does_not_end_is_killed_at_its_time(self):
         job = self.up([STUCK, "0"], 4, self.tools(gdb="#!/bin/sh\nexec /bin/sleep 7654\n"), hosts=1, slots=4)

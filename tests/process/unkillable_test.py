@@ -38,7 +38,7 @@ class Unkillable(recovery.RecoveryTest):
         harness.wait_for(lambda: not self.processes(), lambda: "\n".join(map(str, self.processes())))
         return finished, verdict["cause"]
 
-    def test_its_gang_starts_on_the_spare_and_never_beside_it(self):
+    def test_its_gang_starts_on_the_spare_and_never_beside_it(self):  # P15
         run = self.running(local={"hosts": 3, "spares": 1}, reallocate={"max": 4},
                            mesh={"stop": {"grace": "10s", "after_failure": "300ms"}}, **LEASE)
         self.hold_at_its_exit(self.pids[2])
@@ -55,7 +55,7 @@ class Unkillable(recovery.RecoveryTest):
         self.write("go", "")
         self.assert_left_behind(run, 0, "succeeded")
 
-    def test_without_another_host_the_job_says_which_is_wedged(self):
+    def test_without_another_host_the_job_says_which_is_wedged(self):  # P15
         run = self.running(mesh={"stop": {"grace": "10s", "after_failure": "300ms"}}, **LEASE)
         self.hold_at_its_exit(self.pids[2])
         self.signal_by_pid(self.pids[3])
