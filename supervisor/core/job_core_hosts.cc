@@ -238,6 +238,7 @@ void JobCore::host_deadlines() {
       state.phase = HostPhase::kLost;
       state.deadline = Instant::never();
       state.unproven = true;
+      slots_due_ = true;
       not_launched_again(HostId(i));
       let_return(HostId(i), false);
       mark_ranks_lost(HostId(i));

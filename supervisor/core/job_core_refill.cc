@@ -34,6 +34,25 @@ Duration longest_window(const JobSpec& spec) {
   return longest;
 }
 
+// From its end until it may be launched again, longer each time; `at_once` where its worker ended by itself.
+Duration return_wait(const HostState& host, bool at_once) {
+  if (at_once && host.losses == 0) return Duration::zero();
+  Duration wait = kFirstReturn;
+  for (std::uint32_t i = at_once ? 1 : 0; i < host.losses && wait < kLongestReturn; ++i) wait = wait * 2;
+  return std::min(wait, kLongestReturn);
+}
+
+// What a host lacks it will lack; whatever else kept its worker from starting may pass.
+bool lacks_something(const HostState& host) {
+  return host.failure && host.failure->kind == LaunchFailureKind::kResources;
+}
+
+// Its worker did not start while the job ran, and what may be left of it is being ended: then let_return() has it tried again.
+bool is_tried_again(const HostState& host) {
+  return host.phase == HostPhase::kDestroying && host.failure && !lacks_something(host) && !host.wedged &&
+         host.standing == HostStanding::kGood;
+}
+
 bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
 
 }  // namespace
@@ -71,9 +90,10 @@ std::vector<Duration> JobCore::returns(const std::vector<HostId>& own) const {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostState& state = state_.hosts[i];
     const bool its_own = std::find(own.begin(), own.end(), HostId(i)) != own.end();
+    if (placement_.holds_ranks(HostId(i)) && !its_own) continue;
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
-    if (!out || state.cold_at == Instant::never() || (placement_.holds_ranks(HostId(i)) && !its_own)) continue;
-    waits.push_back(std::max(state.cold_at - now_, Duration::zero()));
+    if (out && state.cold_at != Instant::never()) waits.push_back(std::max(state.cold_at - now_, Duration::zero()));
+    if (state_.phase == JobPhase::kRunning && is_tried_again(state)) waits.push_back(return_wait(state, false));
   }
   std::sort(waits.begin(), waits.end());
   return waits;
@@ -225,17 +245,11 @@ void JobCore::let_return(HostId id, bool at_once) {
   });
   if (!may_reallocate() && !regrows) return;
   if (state.wedged || state.standing != HostStanding::kGood || is_occupied(state)) return;
-  // What did not start stays out until the job runs; what a host lacks it will lack.
-  const bool lacks = state.failure && state.failure->kind == LaunchFailureKind::kResources;
-  if (lacks || (state.failure && state_.phase == JobPhase::kStarting)) return;
+  // What did not start stays out until the job runs.
+  if (lacks_something(state) || (state.failure && state_.phase == JobPhase::kStarting)) return;
   const bool longer_ago = now_ - state.launched_at > spec_.supervision.reallocate.window;
   if (longer_ago) state.losses = 0;
-  Duration wait = Duration::zero();
-  if (!at_once || state.losses > 0) {
-    wait = kFirstReturn;
-    for (std::uint32_t i = at_once ? 1 : 0; i < state.losses && wait < kLongestReturn; ++i) wait = wait * 2;
-    wait = std::min(wait, kLongestReturn);
-  }
+  Duration wait = return_wait(state, at_once);
   // What may still live there ends by itself, unless it is heard before.
   if (state.phase == HostPhase::kLost) wait = std::max(wait, spec_.supervision.orphan_ttl + kOrphanEndsWithin);
   ++state.losses;

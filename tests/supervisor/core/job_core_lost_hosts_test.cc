@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <vector>
 
 #include "supervisor/core/fence.h"
 #include "supervisor/core/status.h"
@@ -125,6 +126,29 @@ TEST(LostHosts, AreWaitedForWhereTheirWorkerEndedTwiceAndNobodyElseIsLeft) {
   driver.join(0);
   driver.start_again(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
+}
+
+TEST(LostHosts, AreTriedAgainWhereTheirWorkerDoesNotStartUntilTheBudgetIsSpent) {
+  Driver driver(job_with(0, 2));
+  run_with_spares(driver, 0);
+  driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  std::vector<Duration> waits;
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    ASSERT_EQ(host(driver, 0).phase, HostPhase::kLaunching) << attempt;
+    driver.step(WorkerLaunchFailed{.host = HostId(0), .failure = {.kind = LaunchFailureKind::kRefused}});
+    ASSERT_EQ(driver.core.state().phase, JobPhase::kRunning) << attempt;
+    EXPECT_EQ(driver.gang(0).phase, GangPhase::kWaiting);
+    driver.step(WorkerEnded{.host = HostId(0), .how = "it never ran"});
+    waits.push_back(host(driver, 0).cold_at - driver.now);
+    driver.pass_deadline();
+  }
+  EXPECT_EQ(waits, (std::vector{Duration::seconds(60), Duration::seconds(120), Duration::seconds(240)}));
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
+  driver.step(WorkerLaunchFailed{.host = HostId(0), .failure = {.kind = LaunchFailureKind::kRefused}});
+  driver.end_hosts();
+  ASSERT_NE(driver.verdict(), nullptr);
+  EXPECT_EQ(driver.verdict()->exit_code, 92);
+  EXPECT_EQ(driver.verdict()->cause.rule, "host lost: reallocate: 4 of 4 in 1h are spent: fail");
 }
 
 // Of a gang on two hosts the cause is decided once the other one's rank has ended, and the proof may come before that.
