@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "supervisor/journal/core_records.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/world.h"
 #include "transport/base/text.h"
@@ -29,13 +28,6 @@ Checker::Checker(World& world)
 }
 
 void Checker::violated(const char* label, const std::string& message) const { throw Violation{label, message}; }
-
-std::uint64_t Checker::state_hash(const JobCore& core) const {
-  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U;
-  for (const char c : encode_job_state(core.state()))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3U;
-  return hash;
-}
 
 bool Checker::settled() const { return healed_at_ && world_.scheduler.now() - *healed_at_ > kSettle; }
 

@@ -40,7 +40,6 @@ class Checker {
   explicit Checker(World& world);
 
   const JobUuid& job() const { return job_; }
-  std::uint64_t state_hash(const JobCore& core) const;
 
   // Ranks.
   void forked(RankProcess& process);

@@ -158,13 +158,12 @@ void Daemon::deliver(Down message) {
   daemon::FrameHeard heard{.job = stash_.job, .term = message.term, .sent_at = {}, .message = message.message};
   if (const auto* ack = std::get_if<Ack>(&message.message)) heard.sent_at = schedule_->answered(ack->seq);
   if (world_.mutant(Mutant::kLeaseFromReceipt) && heard.sent_at) heard.sent_at = host_.now();
-  main_->message([this, heard] {
+  main_->message([this, frame = std::move(heard)]() mutable {
     turned();
-    daemon::FrameHeard frame = heard;
+    world_.checker->hears(host_.id, frame);
     if (world_.mutant(Mutant::kAckAnyGeneration)) grant_whatever_runs(frame);
     if (world_.mutant(Mutant::kObeyLowerTerms)) frame.term = std::max(frame.term, core_->promised());
-    world_.checker->hears(host_.id, heard);
-    feed(frame);
+    feed(std::move(frame));
   });
 }
 

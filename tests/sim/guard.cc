@@ -48,8 +48,8 @@ void Guard::handle(KeeperEvent happened) {
     events_.push_back(std::move(happened));
     return;
   }
-  life_->message([this, happened = std::move(happened)] {
-    events_.push_back(happened);
+  life_->message([this, happened = std::move(happened)]() mutable {
+    events_.push_back(std::move(happened));
     if (!handling_) run();
   });
 }

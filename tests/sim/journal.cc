@@ -1,6 +1,7 @@
 #include "tests/sim/journal.h"
 
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "tests/sim/checker.h"
@@ -18,6 +19,11 @@ void Disk::arm() {
   };
 }
 
+void Disk::durable(std::uint64_t lsn) {
+  const auto after = state_after.upper_bound(lsn);
+  if (after != state_after.begin()) state_after.erase(state_after.begin(), std::prev(after));
+}
+
 void Disk::crash(const std::function<void()>& flush) {
   if (world_.random.one_in(2)) {
     // In the middle of it: after so many more calls nothing happens any more.
@@ -33,8 +39,8 @@ void Disk::crash(const std::function<void()>& flush) {
 Journal::Journal(World& world, const LifePtr& life, std::unique_ptr<JournalWriter> writer, OnReport on_report)
     : world_(world), life_(life), writer_(std::move(writer)), on_report_(std::move(on_report)) {}
 
-void Journal::submit(JournalRequest request, std::uint64_t state) {
-  queue_.push_back({std::move(request), state});
+void Journal::submit(JournalRequest request, StatePtr state) {
+  queue_.push_back({std::move(request), std::move(state)});
   if (!busy_) begin();
 }
 
@@ -86,7 +92,7 @@ void Journal::add(const Queued& queued) {
 bool Journal::flush() {
   if (failed_) return true;
   switch (writer_->flush()) {
-    case JournalHealth::kGood: break;
+    case JournalHealth::kGood: world_.disk->durable(writer_->durable_lsn()); break;
     case JournalHealth::kStuck: return false;
     case JournalHealth::kFailed:
       failed_ = true;

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "supervisor/core/job_state.h"
 #include "supervisor/journal/journal_thread.h"
 #include "supervisor/journal/journal_writer.h"
 #include "supervisor/journal/recover.h"
@@ -26,6 +27,8 @@ namespace monarch::sim {
 
 class World;
 
+using StatePtr = std::shared_ptr<const JobState>;
+
 class Disk {
  public:
   explicit Disk(World& world);
@@ -35,8 +38,9 @@ class Disk {
   // The writer's process is gone; `flush` may have been under way.
   void crash(const std::function<void()>& flush);
 
-  // For the checker: the core's state after the input of each LSN, as its live core had it.
-  std::map<std::uint64_t, std::uint64_t> state_after;
+  // For the checker: the core's state after the input of each LSN, as its live core had it; of what is durable only the last.
+  std::map<std::uint64_t, StatePtr> state_after;
+  void durable(std::uint64_t lsn);
 
  private:
   void arm();
@@ -52,14 +56,14 @@ class Journal {
 
   Journal(World& world, const LifePtr& life, std::unique_ptr<JournalWriter> writer, OnReport on_report);
 
-  // `state` is the hash of the core's after the request's input, if it has one.
-  void submit(JournalRequest request, std::uint64_t state);
+  // `state` is the core's after the request's input, if it has one.
+  void submit(JournalRequest request, StatePtr state = nullptr);
   void crash();
 
  private:
   struct Queued {
     JournalRequest request;
-    std::uint64_t state = 0;
+    StatePtr state;
   };
   void begin();
   void work();

@@ -90,8 +90,16 @@ class Life {
  public:
   bool alive() const { return alive_; }
   bool frozen() const { return frozen_ > 0; }
-  void message(Task task) { take(messages_, std::move(task)); }
-  void timer(Task task) { take(timers_, std::move(task)); }
+  // What is sent now is taken now.
+  bool listens() const { return alive_ && !frozen() && messages_.empty(); }
+  template <class Act>
+  void message(Act&& act) {
+    take(messages_, std::forward<Act>(act));
+  }
+  template <class Act>
+  void timer(Act&& act) {
+    take(timers_, std::forward<Act>(act));
+  }
   std::size_t waiting() const { return messages_.size(); }
 
   void freeze() { ++frozen_; }
@@ -107,12 +115,13 @@ class Life {
   }
 
  private:
-  void take(std::deque<Task>& queue, Task task) {
+  template <class Act>
+  void take(std::deque<Task>& queue, Act&& act) {
     if (!alive_) return;
     if (frozen() || !queue.empty()) {
-      queue.push_back(std::move(task));
+      queue.emplace_back(std::forward<Act>(act));
     } else {
-      task();
+      act();
     }
   }
   void drain(std::deque<Task>& queue) {
@@ -131,43 +140,61 @@ class Life {
 
 using LifePtr = std::shared_ptr<Life>;
 
-inline void send_after(Scheduler& scheduler, Duration wait, const LifePtr& to, Task task) {
-  scheduler.after(wait, [to, task = std::move(task)] { to->message(task); });
+template <class Act>
+void send_after(Scheduler& scheduler, Duration wait, const LifePtr& to, Act act) {
+  scheduler.after(wait, [to, act = std::move(act)]() mutable { to->message(std::move(act)); });
 }
 
-// Fires once, when its process runs and the host's clock has reached what was set last.
+// Fires once, when its process runs and the host's clock has reached what was set last. One that is put off again and again costs one task:
+// that looks, when it comes, for how long it has to wait.
 class Alarm {
  public:
   Alarm(Scheduler& scheduler, const Clock& clock, LifePtr life, Task task)
-      : scheduler_(scheduler), clock_(clock), life_(std::move(life)), shared_(std::make_shared<Shared>()) {
+      : scheduler_(scheduler), clock_(clock), shared_(std::make_shared<Shared>()) {
+    shared_->life = std::move(life);
     shared_->task = std::move(task);
   }
   void set(Instant due) {
     if (due == shared_->due) return;
     shared_->due = due;
-    const std::uint64_t version = ++shared_->version;
-    if (due == Instant::never()) return;
-    scheduler_.at(clock_.real(due), [life = life_, shared = shared_, version] {
-      if (shared->version != version) return;
-      life->timer([shared, version] {
-        if (shared->version != version) return;
-        shared->due = Instant::never();
-        ++shared->version;
-        shared->task();
-      });
-    });
+    ++shared_->version;
+    shared_->real_due = clock_.real(due);
+    look_at(scheduler_, shared_);
   }
 
  private:
   struct Shared {
+    LifePtr life;
     Instant due = Instant::never();
+    Instant real_due = Instant::never();
+    Instant looks_at = Instant::never();  // the first task that is on its way
     std::uint64_t version = 0;
     Task task;
   };
+  using SharedPtr = std::shared_ptr<Shared>;
+
+  static void look_at(Scheduler& scheduler, const SharedPtr& shared) {
+    const Instant when = std::max(shared->real_due, scheduler.now());
+    if (shared->due == Instant::never() || shared->looks_at <= when) return;
+    shared->looks_at = when;
+    scheduler.at(when, [&scheduler, shared] { look(scheduler, shared); });
+  }
+  static void look(Scheduler& scheduler, const SharedPtr& shared) {
+    if (shared->looks_at != scheduler.now()) return;  // another one came first
+    shared->looks_at = Instant::never();
+    if (shared->due == Instant::never()) return;
+    if (shared->real_due > scheduler.now()) return look_at(scheduler, shared);
+    shared->life->timer([shared, version = shared->version] {
+      if (shared->version != version) return;
+      shared->due = Instant::never();
+      ++shared->version;
+      shared->task();
+    });
+  }
+
   Scheduler& scheduler_;
   const Clock& clock_;
-  LifePtr life_;
-  std::shared_ptr<Shared> shared_;  // with the tasks that are on their way
+  SharedPtr shared_;  // with the tasks that are on their way
 };
 
 }  // namespace monarch::sim

@@ -81,9 +81,10 @@ void Network::carry(Link& link, std::size_t direction, Deliver deliver) {
   Instant arrives = world_.scheduler.now() + delay();
   arrives = std::max(arrives, link.last[direction] + Duration::nanoseconds(1));
   link.last[direction] = arrives;
-  world_.scheduler.at(arrives, deliver);
-  if (!world_.random.permille(faults.duplicate)) return;
-  world_.scheduler.at(arrives + world_.random.skewed(Duration::microseconds(50), Duration::seconds(10)), deliver);
+  if (world_.random.permille(faults.duplicate)) {
+    world_.scheduler.at(arrives + world_.random.skewed(Duration::microseconds(50), Duration::seconds(10)), deliver);
+  }
+  world_.scheduler.at(arrives, std::move(deliver));
 }
 
 void Network::send_up(Up message) {
@@ -100,6 +101,7 @@ bool Network::send_down(HostId host, std::uint32_t id, Down message) {
   Daemon* daemon = world_.host(host).daemon();
   if (daemon == nullptr) return true;
   carry(link, kDown, [life = daemon->beat_life(), daemon, message = std::move(message)] {
+    if (life->listens()) return daemon->deliver(message);
     life->message([daemon, message] { daemon->deliver(message); });
   });
   return true;

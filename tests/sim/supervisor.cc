@@ -118,7 +118,7 @@ void Supervisor::finish(const Verdict& verdict) {
     leave(exit_code_);
   };
   (void)append(RecordType::kVerdict, "verdict", {});
-  journal_->submit(WriteFileRequest{.ticket = ++last_ticket_, .name = "verdict.json", .bytes = {}}, 0);
+  journal_->submit(WriteFileRequest{.ticket = ++last_ticket_, .name = "verdict.json", .bytes = {}});
   waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = {}});
   (void)append(RecordType::kClean, {}, publish);
 }

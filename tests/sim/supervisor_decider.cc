@@ -34,7 +34,7 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
     world_.checker->verdict(*core_->state().verdict, *core_);
   }
   waiting_.push_back({.ticket = ticket, .actions = std::move(actions), .then = {}});
-  journal_->submit(std::move(request), world_.checker->state_hash(*core_));
+  journal_->submit(std::move(request), std::make_shared<const JobState>(core_->state()));
   deadline_.set(core_->next_deadline());
   return ticket;
 }
@@ -43,7 +43,7 @@ std::uint64_t Supervisor::append(RecordType type, std::string payload, std::func
   AppendRequest request{.ticket = ++last_ticket_, .records = {}};
   request.records.push_back(record(type, std::move(payload)));
   waiting_.push_back({.ticket = request.ticket, .actions = {}, .then = std::move(then)});
-  journal_->submit(std::move(request), 0);
+  journal_->submit(std::move(request));
   return last_ticket_;
 }
 
@@ -53,8 +53,7 @@ void Supervisor::on_journal(const JournalReport& report) {
     if (!durable->snapshot_due || !alive()) return;
     std::string state = encode_job_state(core_->state());
     if (world_.mutant(Mutant::kStaleSnapshot)) state = old_state_;
-    journal_->submit(SnapshotRequest{.ticket = ++last_ticket_, .state = state, .stamp = record(RecordType::kInput, {})},
-                     0);
+    journal_->submit(SnapshotRequest{.ticket = ++last_ticket_, .state = state, .stamp = record(RecordType::kInput, {})});
     waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = {}});
   } else if (const auto* written = std::get_if<FileWritten>(&report)) {
     answered(written->ticket);

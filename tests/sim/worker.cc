@@ -40,8 +40,8 @@ void Worker::handle(KeeperEvent happened) {
     events_.push_back(std::move(happened));
     return;
   }
-  life_->message([this, happened = std::move(happened)] {
-    events_.push_back(happened);
+  life_->message([this, happened = std::move(happened)]() mutable {
+    events_.push_back(std::move(happened));
     if (!handling_) run();
   });
 }
@@ -108,9 +108,9 @@ void Worker::hear(KeeperEvent said) {
   if (auto* lease = std::get_if<KeeperLease>(&said); lease != nullptr && world_.mutant(Mutant::kIgnoreLeaseEnd)) {
     lease->until = lease->until + Duration::seconds(100'000);
   }
-  send_after(world_.scheduler, kHop, life_, [this, said = std::move(said)] {
+  send_after(world_.scheduler, kHop, life_, [this, said = std::move(said)]() mutable {
     handle(event::GuardedSpoke{});
-    handle(said);
+    handle(std::move(said));
   });
 }
 

@@ -83,6 +83,7 @@ void World::deliver_up(const Up& message) {
   // A connection dies with the process that accepted it.
   if (supervisor == nullptr || !supervisor->open() || !network->accepted_by_current(message.link)) return;
   checker->arrives(message);
+  if (supervisor->life()->listens()) return supervisor->on_message(message);
   supervisor->life()->message([supervisor, message] { supervisor->on_message(message); });
 }
 
