@@ -253,8 +253,9 @@ void JobCore::host_deadlines() {
 std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {
   std::vector<Action> missing;
   const HostState& state = state_.hosts[id.value()];
-  if (state.phase == HostPhase::kDestroying || state.phase == HostPhase::kLost) {
-    // The launcher's order has not reached it, and it is heard again: it is told itself.
+  const bool given_up = state.phase == HostPhase::kCold && state.unproven;
+  if (state.phase == HostPhase::kDestroying || state.phase == HostPhase::kLost || given_up) {
+    // The launcher's order has not reached it, and it is heard again: it is told itself, or our answers would keep it for ever.
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
     return missing;
   }

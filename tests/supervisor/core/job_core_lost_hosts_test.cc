@@ -275,6 +275,21 @@ TEST(LostHosts, AreToldToEndWhenTheyAreHeardAfterTheyWereGivenUp) {
   EXPECT_EQ(host(driver, 0).phase, HostPhase::kEnded);
 }
 
+TEST(LostHosts, AreToldToEndAlsoOnceTheyMayBeLaunchedAgain) {
+  JobSpec machines = job_with(0, 4);
+  machines.launch = LaunchSsh{.hosts = {{.name = "v1"}, {.name = "v2"}, {.name = "v3"}, {.name = "v4"}}};
+  Driver driver(machines);
+  run_with_spares(driver, 0);
+  fall_silent(driver, 0);
+  driver.join(2);
+  driver.start_again(0);
+  while (host(driver, 0).phase != HostPhase::kCold) driver.pass_deadline();
+  EXPECT_EQ(Driver::count<SendShutdown>(driver.core.outstanding(HostId(0), {})), 1U) << "it stood still for long";
+  driver.step(WorkerEnded{.host = HostId(0), .how = "exit code 0"});
+  EXPECT_TRUE(driver.core.outstanding(HostId(0), {}).empty());
+  EXPECT_TRUE(driver.core.outstanding(HostId(3), {}).empty()) << "nobody was ever there";
+}
+
 TEST(LostHosts, ThatCannotBeDestroyedAreNamedAsLeftBehind) {
   Driver driver(job_with(1, 3));
   run_with_spares(driver, 1);
