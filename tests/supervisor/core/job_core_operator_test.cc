@@ -70,6 +70,14 @@ TEST(OperatorAsked, StopsAGangWithItsGraceAndStartsItsNextGeneration) {
   EXPECT_NE(job.told("gang.stopping")[0].find("asked by monarch restart, pid 7"), std::string::npos);
 }
 
+TEST(OperatorAsked, StartsAGangAgainAlsoForOneWhoDoesNotSayWhoHeIs) {
+  TwoGangs job;
+  job.step(OperatorAsked{.wish = OperatorWish::kRestart, .ranks = {kFirst}, .who = ""});
+  EXPECT_EQ(job.gang(0).phase, GangPhase::kStopping);
+  for (std::uint32_t r = 0; r < 2; ++r) job.ended(r, fixtures::killed_by_us(15));
+  EXPECT_EQ(job.gang(0).phase, GangPhase::kReserving) << "nobody would ever start it again, and the job would not end";
+}
+
 TEST(OperatorAsked, TakesARankThatFailsWhileItStopsForStopped) {
   TwoGangs job;
   (void)job.ask({.wish = OperatorWish::kRestart, .ranks = {kFirst}});
