@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "tests/sim/journal.h"
 #include "tests/sim/world.h"
@@ -64,7 +65,8 @@ void Checker::check_order_of_start(RankId rank) {
           !mesh.sidecar && std::any_of(processes.begin(), processes.end(), [](const RankProcess* process) {
             return !process->alive() && process->end.kind == EndKind::kExited && process->end.value == 0;
           });
-      check(done || ready_.contains(other), "order",
+      const bool parked = parked_.contains({first, mesh.gang_of(other.rank)});
+      check(done || parked || ready_.contains(other), "order",
             text("mesh ", rank.mesh.value(), " starts before ", first.value(), "/", r, " was ready"));
     }
   }
@@ -78,6 +80,7 @@ void Checker::check_order_of_stop(const JobCore& core, const Action& action) con
   const MeshState& mesh = core.state().meshes[rank.mesh.value()];
   const GangState& gang = mesh.gangs[core.spec().meshes[rank.mesh.value()].gang_of(rank.rank).value()];
   if (gang.phase != GangPhase::kStopping || gang.generation != stop->message.generation) return;
+  if (!gang.asked.empty()) return;  // to be started again, for which nobody else is stopped
   for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
     if (stages_.stage_of(MeshId(m)) <= stages_.stage_of(rank.mesh)) continue;
     for (const RankState& other : core.state().meshes[m].ranks) {
@@ -108,9 +111,12 @@ void Checker::executes(RankProcess& process) {
 // At the end of what was granted, counted in the world's own time from the send of the answered beat.
 void Checker::watch_lease(RankProcess& process) {
   if (world_.scenario.spec.supervision.orphan == OrphanPolicy::kRun) return;
+  if (std::exchange(process.lease_watched, true)) return;
   world_.scheduler.at(process.leased_until + kLeaseSlack, [this, &process] {
     const Instant now = world_.scheduler.now();
-    if (!process.executes() || process.leased_until + kLeaseSlack > now) return;
+    process.lease_watched = false;
+    if (!process.executes()) return;
+    if (process.leased_until + kLeaseSlack > now) return watch_lease(process);
     Host& host = world_.host(process.host);
     if (host.off) return;
     if (host.frozen()) {

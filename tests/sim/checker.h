@@ -106,6 +106,7 @@ class Checker {
   struct GangAccount {
     std::optional<Generation> caused;  // of this generation it is known why it failed
     bool by_host = false;              // its host was lost, too: another budget
+    bool asked = false;                // an operator wants it started again, which spends nothing
     Instant begun_at;                  // its ports were asked for
     Instant started_at;
     std::vector<Instant> restarts;  // since it was seen to last
@@ -133,6 +134,9 @@ class Checker {
   // checker_recovery.cc
   void learn_causes(const CoreEvent& event);
   void learn_of_loss(HostId host);
+  void learn_of_parked(const JobCore& core);
+  void learn_of_hangs(const JobCore& core);
+  void learn_of_wish(const OperatorAsked& asked);
   void check_restart(MeshId mesh, GangId gang, Generation before, Generation now);
   void check_predecessors(const RankProcess& process);
   void check_budget_spent(const Verdict& verdict) const;
@@ -148,6 +152,7 @@ class Checker {
   void check_decision(const Verdict& verdict, const JobCore& core) const;
   bool somebody_is_tardy() const;
   void check_success(const JobCore& core) const;
+  void check_shrunk(const JobCore& core, MeshId mesh) const;
   void check_rank_cause(const Verdict& verdict) const;
   RankId rank_of(const FirstCause& cause) const;
   void check_no_progress(const Verdict& verdict) const;
@@ -161,6 +166,7 @@ class Checker {
   std::vector<HostAccount> hosts_;
   std::map<RankId, std::vector<RankProcess*>> processes_;
   std::set<RankId> ready_;                      // some process of it was
+  std::set<std::pair<MeshId, GangId>> parked_;  // was, once: nobody waits for it
   Placement slots_;                             // of the scenario, before anything is replaced
   std::map<std::uint32_t, HostId> slot_hosts_;  // as START has said
   std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> started_gangs_;

@@ -76,6 +76,8 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   }
   learn_of_hosts(here, event, actions, core);
   learn_causes(event);
+  learn_of_parked(core);
+  if (std::holds_alternative<DeadlinePassed>(event)) learn_of_hangs(core);
   if (core.state().verdict && core.state().verdict->reason != decided_) {
     decided_ = core.state().verdict->reason;
     check_decision(*core.state().verdict, core);

@@ -16,6 +16,7 @@ namespace {
 // Of a program that names no steps; a little less, for clocks differ.
 constexpr Duration kProgress = Duration::seconds(59);
 constexpr Duration kBookkeeping = Duration::seconds(5);
+constexpr std::int64_t kClocksDiffer = 1'000;  // by no more than one part in so many
 
 }  // namespace
 
@@ -27,8 +28,46 @@ void Checker::learn_causes(const CoreEvent& event) {
     const GangId gang = world_.scenario.spec.meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
     gangs_[{report.rank.mesh, gang}].caused = report.generation;
   }
+  if (const auto* asked = std::get_if<OperatorAsked>(&event)) learn_of_wish(*asked);
   if (const auto* ended = std::get_if<WorkerEnded>(&event)) learn_of_loss(ended->host);
   if (const auto* silent = std::get_if<HostSilent>(&event)) learn_of_loss(silent->host);
+}
+
+// Of those that were not ready in time, which they had; their ranks may all end well, once they are told to.
+void Checker::learn_of_hangs(const JobCore& core) {
+  const JobSpec& spec = world_.scenario.spec;
+  for (auto& [key, started] : started_gangs_) {
+    const GangState& gang = core.state().meshes[key.first.value()].gangs[key.second.value()];
+    GangAccount& account = gangs_[key];
+    if (!gang.hung || gang.generation != started.first || account.caused == started.first) continue;
+    const Duration waited = world_.scheduler.now() - account.begun_at;
+    check(waited + waited / kClocksDiffer >= spec.start_timeout, "I11",
+          text("gang ", key.second.value(), " of mesh ", key.first.value(), " had ", to_text(waited), " to be ready"));
+    account.caused = started.first;
+  }
+}
+
+void Checker::learn_of_parked(const JobCore& core) {
+  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
+    if (!core.spec().meshes[m].supervision.shrink) continue;
+    const auto& gangs = core.state().meshes[m].gangs;
+    for (std::uint32_t g = 0; g < gangs.size(); ++g) {
+      if (gangs[g].phase == GangPhase::kParked) parked_.emplace(MeshId(m), GangId(g));
+    }
+  }
+}
+
+// Who asks is the cause, also where nothing of it may run at the moment.
+void Checker::learn_of_wish(const OperatorAsked& asked) {
+  if (asked.wish == OperatorWish::kUndrain) return;
+  for (const RankId& rank : asked.ranks) {
+    const std::pair gang{rank.mesh, world_.scenario.spec.meshes[rank.mesh.value()].gang_of(rank.rank)};
+    GangAccount& account = gangs_[gang];
+    const auto known = started_gangs_.find(gang);
+    if (known != started_gangs_.end()) account.caused = known->second.first;
+    account.asked = true;
+    if (asked.wish == OperatorWish::kRetry) account.restarts.clear();
+  }
 }
 
 // A cause for all that has ranks there.
@@ -53,13 +92,16 @@ void Checker::check_restart(MeshId mesh, GangId gang, Generation before, Generat
   check(world_.scenario.faults.any, "I11", text(name, " is started again and nothing is wrong"));
   check(account.caused == before, "I11", text(name, " is started again without a cause"));
   ++account.all_restarts;
-  if (std::exchange(account.by_host, false)) {
+  if (now - account.started_at >= kProgress) account.restarts.clear();
+  const bool asked = std::exchange(account.asked, false);
+  if (std::exchange(account.by_host, false) || asked) {
     const auto& most = world_.scenario.spec.supervision.reallocate.max;
-    check(most != 0U || policy.max != 0U, "I10", text(name, " is started again, and its job fails fast"));
+    const bool returns = world_.scenario.spec.meshes[mesh.value()].supervision.shrink.has_value();
+    check(asked || returns || most != 0U || policy.max != 0U, "I10",
+          text(name, " is started again, and its job fails fast"));
     return;
   }
   check(policy.max != 0U, "I10", text(name, " is started a second time, and its job fails fast"));
-  if (now - account.started_at >= kProgress) account.restarts.clear();
   const Duration counts = policy.window - policy.backoff_max * 2 - kBookkeeping;
   const auto spent = std::count_if(account.restarts.begin(), account.restarts.end(),
                                    [&](Instant earlier) { return now - earlier < counts; });
@@ -90,7 +132,12 @@ void Checker::check_predecessors(const RankProcess& process) {
     const std::string which = text("rank ", process.key.rank.mesh.value(), "/", process.key.rank.rank.value(),
                                    " generation ", process.key.generation.counter);
     if (other->key.generation > process.key.generation) continue;  // it is this one that comes too late
-    const bool gone = !other->alive() && other->children == 0;
+    // Of a machine whose end nobody could prove: what the kernel has still to end, under a worker that is gone, can do nothing.
+    const auto& kept = world_.host(process.host).worker()->ranks().processes();
+    const auto known = kept.find(other->key);
+    const bool of_another_worker = known == kept.end() || &known->second != other;
+    const bool left = world_.scenario.remote && of_another_worker && other->killed;
+    const bool gone = left || (!other->alive() && other->children == 0);
     check(gone || other->host != process.host, "I21", text(which, " starts beside its predecessor"));
     check(gone || other->leased_until < now, "I3", text(which, " starts while its predecessor has a lease"));
   }

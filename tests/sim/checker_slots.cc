@@ -120,6 +120,7 @@ void Checker::check_failed_hosts(const Verdict& verdict, const JobCore& core) co
   }
   if (!verdict.cause.rule.starts_with("host does not start")) return;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (core.state().hosts[i].standing != HostStanding::kGood) continue;  // nobody wants it
     check(hosts_[i].launches > 0, "slots", text("the job fails for lack of hosts, and host ", i, " was never tried"));
   }
 }

@@ -5,12 +5,37 @@
 #include "supervisor/core/first_cause.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/exit_codes.h"
+#include "tests/sim/guard.h"
+#include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
 
 namespace {
+
+// A job that has ended well stopped none but those without which it went on.
+bool was_parked(const JobCore& core, MeshId mesh, GangId gang) {
+  const GangPhase phase = core.state().meshes[mesh.value()].gangs[gang.value()].phase;
+  return core.spec().meshes[mesh.value()].supervision.shrink && phase == GangPhase::kStopped;
+}
+
+// For who looks for what a run waits for.
+std::string phases_of(const JobCore& core) {
+  const JobState& state = core.state();
+  std::string out = text("job phase ", static_cast<int>(state.phase), "; hosts");
+  for (const HostState& host : state.hosts) {
+    out += text(" ", static_cast<int>(host.phase), host.wedged ? "w" : "", host.unproven ? "u" : "",
+                host.standing == HostStanding::kGood ? "" : text("s", static_cast<int>(host.standing)));
+  }
+  for (std::size_t m = 0; m < state.meshes.size(); ++m) {
+    out += text("; gangs of mesh ", m, core.spec().meshes[m].sidecar ? " (sidecar)" : "");
+    for (const GangState& gang : state.meshes[m].gangs) out += text(" ", static_cast<int>(gang.phase));
+  }
+  out += "; slots";
+  for (const HostId host : state.slots) out += text(" ", host.value());
+  return out;
+}
 
 constexpr std::int64_t kClocksDiffer = 1'000;  // by no more than one part in so many
 
@@ -19,8 +44,11 @@ constexpr std::int64_t kClocksDiffer = 1'000;  // by no more than one part in so
 void Checker::check_success(const JobCore& core) const {
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     if (core.spec().meshes[m].sidecar) continue;
+    check_shrunk(core, MeshId(m));
     for (std::uint32_t r = 0; r < core.spec().meshes[m].size(); ++r) {
       const RankId rank{MeshId(m), Rank(r)};
+      const GangId gang = core.spec().meshes[m].gang_of(rank.rank);
+      if (was_parked(core, MeshId(m), gang)) continue;
       const auto found = processes_.find(rank);
       check(found != processes_.end(), "truth", text("exit 0, but rank ", m, "/", r, " never ran"));
       const RankProcess& last = *found->second.back();
@@ -28,6 +56,17 @@ void Checker::check_success(const JobCore& core) const {
             text("exit 0, but rank ", m, "/", r, " did not end with 0"));
     }
   }
+}
+
+// As many as the spec asks for have gone on to the end.
+void Checker::check_shrunk(const JobCore& core, MeshId mesh) const {
+  const auto& shrink = core.spec().meshes[mesh.value()].supervision.shrink;
+  if (!shrink) return;
+  std::uint32_t left = 0;
+  for (std::uint32_t g = 0; g < core.spec().meshes[mesh.value()].gangs(); ++g) {
+    left += was_parked(core, mesh, GangId(g)) ? 0U : 1U;
+  }
+  check(left >= shrink->min, "truth", text("exit 0, but mesh ", mesh.value(), " had only ", left, " gangs"));
 }
 
 // When the verdict is decided: what decides may do so, and what it says of readiness is so then.
@@ -178,6 +217,10 @@ void Checker::ended(int exit_code) {
         "the job ended without a verdict");
 }
 
-void Checker::not_ended(const std::string& why) const { violated("I15", why); }
+void Checker::not_ended(const std::string& why) const {
+  const Supervisor* supervisor = world_.guard->supervisor();
+  const bool open = supervisor != nullptr && supervisor->open();
+  violated("I15", open ? text(why, "; ", phases_of(supervisor->core())) : why);
+}
 
 }  // namespace monarch::sim

@@ -24,6 +24,7 @@ void Injector::begin() {
   repeat(faults.supervisor_crash, [this] { supervisor_crash(); });
   repeat(faults.supervisor_stall, [this] { supervisor_stall(); });
   repeat(faults.supervisor_freeze, [this] { supervisor_freeze(); });
+  repeat(faults.operates, [this] { ask(); });
   repeat(faults.disk_full, [this] { disk_full(); });
   operate();
 }
@@ -55,7 +56,9 @@ void Injector::freeze() {
   if (host.off || host.frozen()) return;
   world_.note("freeze", host.id.value());
   host.freeze();
-  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(100), Duration::seconds(90)), [&host] {
+  Duration longest = world_.random.skewed(Duration::milliseconds(100), Duration::seconds(90));
+  if (world_.faults().long_freezes) longest = world_.random.between(Duration::seconds(8), Duration::seconds(60));
+  world_.scheduler.after(longest, [&host] {
     if (host.frozen()) host.thaw();
   });
 }
@@ -142,7 +145,46 @@ void Injector::operate() {
   if (world_.random.permille(faults.kills)) order(StopHow::kKill);
 }
 
+// As `monarch restart | drain | undrain | retry`, of whatever comes to mind.
+void Injector::ask() {
+  Supervisor* supervisor = world_.guard->supervisor();
+  if (supervisor == nullptr || !supervisor->open()) return;
+  const JobSpec& spec = world_.scenario.spec;
+  OperatorRequest request;
+  request.wish = static_cast<OperatorWish>(world_.random.below(4));
+  request.now = world_.random.one_in(2);
+  if (!world_.random.one_in(4)) request.who = "monarch, pid 4711";
+  const MeshId mesh(static_cast<std::uint32_t>(world_.random.below(spec.meshes.size())));
+  const Rank rank(static_cast<std::uint32_t>(world_.random.below(spec.meshes[mesh.value()].size())));
+  const bool hosts = request.wish == OperatorWish::kDrain || request.wish == OperatorWish::kUndrain;
+  if (hosts) {
+    request.hosts.push_back(supervisor->core().hosts()[any_host().value()].name);
+  } else {
+    request.ranks.push_back({mesh, rank});
+  }
+  send_after(world_.scheduler, Duration::microseconds(50), supervisor->life(),
+             [supervisor, request] { supervisor->ask(request); });
+}
+
+// Who has kept a job from its hosts gives them back, and what waits for a host's time is tried at once.
+void Injector::set_right() {
+  Supervisor* supervisor = world_.guard->supervisor();
+  if (world_.exit_code()) return;
+  if (supervisor == nullptr || !supervisor->open() || supervisor->core().state().phase == JobPhase::kNew) {
+    return world_.scheduler.after(Duration::seconds(1), [this] { set_right(); });
+  }
+  OperatorRequest undrain{.wish = OperatorWish::kUndrain};
+  for (const PoolHost& host : supervisor->core().hosts()) undrain.hosts.push_back(host.name);
+  OperatorRequest retry{.wish = OperatorWish::kRetry};
+  for (std::uint32_t m = 0; m < world_.scenario.spec.meshes.size(); ++m) retry.ranks.push_back({MeshId(m), Rank(0)});
+  send_after(world_.scheduler, Duration::microseconds(50), supervisor->life(), [supervisor, undrain, retry] {
+    supervisor->ask(undrain);
+    supervisor->ask(retry);
+  });
+}
+
 void Injector::heal() {
+  if (world_.scenario.theme != Theme::kMix) set_right();
   for (const auto& host : world_.hosts) {
     world_.network->mend(host->id);
     while (host->frozen()) host->thaw();

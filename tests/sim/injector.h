@@ -35,6 +35,8 @@ class Injector {
   void supervisor_freeze();
   void disk_full();
   void operate();
+  void ask();
+  void set_right();
 
   World& world_;
 };

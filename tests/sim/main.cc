@@ -5,6 +5,7 @@
 //                                                                --digest: the hashes of all are one line of stdout
 //   monarch-sim --mutants [--seeds A..B]                         each planted bug must be caught within the range
 //
+// With --theme NAME (theme.h) every run is about that one.
 // With --ranks N a job is one mesh of N ranks, each on a host of its own, and three spares: to compare speeds.
 //
 // MONARCH_SIM_SEEDS=N shortens a range to its first N seeds.
@@ -190,6 +191,9 @@ bool parse(int argc, char** argv, Options& options) {
       options.scenario.hosts = static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
     } else if (flag == "--ranks") {
       options.scenario.ranks = static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
+    } else if (flag == "--theme") {
+      options.scenario.theme = theme_named(given);
+      if (!options.scenario.theme) return false;
     } else if (flag == "--mutant") {
       const auto mutant = mutant_of(given);
       if (!mutant) return false;
@@ -228,10 +232,11 @@ int main(int argc, char** argv) {
   using namespace monarch::sim;
   Options options;
   if (!parse(argc, argv, options)) {
-    std::fprintf(stderr,
-                 "usage: monarch-sim --seed N [--hosts N | --ranks N] [--mutant NAME] [--trace]\n"
-                 "       monarch-sim --seeds A..B [--twice | --digest] [--hosts N | --ranks N] [--mutant NAME]\n"
-                 "       monarch-sim --mutants [--seeds A..B]\n");
+    std::fprintf(
+        stderr,
+        "usage: monarch-sim --seed N [--hosts N | --ranks N] [--theme NAME] [--mutant NAME] [--trace]\n"
+        "       monarch-sim --seeds A..B [--twice | --digest] [--hosts N | --ranks N] [--theme NAME] [--mutant NAME]\n"
+        "       monarch-sim --mutants [--seeds A..B]\n");
     return 2;
   }
   if (options.seed) return run_one(options);

@@ -70,8 +70,8 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kJoinUnheard, "join-unheard", "slots"},
     MutantName{Mutant::kNoLeaseWait, "no-lease-wait"},
     MutantName{Mutant::kRestartForEver, "restart-for-ever", "I10"},
-    MutantName{Mutant::kOpenResource, "open-resource", "I2", 2'000},
-    MutantName{Mutant::kAckAnyGeneration, "ack-any-generation", nullptr, 2'000},
+    MutantName{Mutant::kOpenResource, "open-resource", "I2"},
+    MutantName{Mutant::kAckAnyGeneration, "ack-any-generation"},
 };
 
 }  // namespace monarch::sim

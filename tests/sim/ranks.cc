@@ -17,6 +17,8 @@ using Stage = RankProcess::Stage;
 constexpr Duration kSoon = Duration::microseconds(200);
 constexpr Duration kLongestLoading = Duration::seconds(2);
 constexpr Duration kLate = Duration::seconds(5);
+constexpr std::uint64_t kSickForks = 150;  // that fail on a sick host, of a thousand
+constexpr std::uint64_t kSickRuns = 500;
 constexpr Duration kLatest = Duration::seconds(60);
 
 }  // namespace
@@ -49,7 +51,9 @@ Duration Ranks::run_time() {
 
 void Ranks::fork_rank(const keeper_action::ForkRank& order) {
   const Faults& faults = world_.faults();
-  if (world_.random.permille(faults.fork_fails)) return tell_(event::ForkFailed{order.key, EAGAIN, "fork"});
+  const bool sick = host_.sick && !world_.healed();
+  if (world_.random.permille(sick ? kSickForks : faults.fork_fails))
+    return tell_(event::ForkFailed{order.key, EAGAIN, "fork"});
   RankProcess process;
   process.key = order.key;
   process.host = host_.id;
@@ -92,7 +96,11 @@ void Ranks::executed(RankProcess& process, bool fails) {
   const bool bad = world_.random.permille(world_.faults().fails);
   EndKind kind = EndKind::kExited;
   std::int32_t value = 0;
-  if (bad) {
+  const bool sick = host_.sick && !world_.healed();
+  if (sick && world_.random.permille(kSickRuns)) {
+    kind = EndKind::kSignaled;
+    value = SIGSEGV;
+  } else if (bad) {
     kind = world_.random.one_in(2) ? EndKind::kExited : EndKind::kSignaled;
     value = static_cast<std::int32_t>(kind == EndKind::kExited ? world_.random.between(1, 125) : SIGSEGV);
   }

@@ -38,6 +38,7 @@ struct RankProcess {
   RankEnd end;           // what the kernel tells once it is dead
   Instant ended_at;      // real time
   Instant leased_until;  // real time; as granted to its worker, and not later
+  bool lease_watched = false;
   bool alive() const { return stage != Stage::kDead; }
   bool executes() const { return (stage == Stage::kExecuting || stage == Stage::kRunning) && !frozen && !killed; }
 };

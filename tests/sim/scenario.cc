@@ -201,6 +201,7 @@ Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   scenario.longest_run = random.skewed(Duration::milliseconds(100), Duration::seconds(300));
   if (random.one_in(5)) scenario.longest_run = Duration::forever();
   scenario.remote = random.one_in(2);
+  apply_theme(options.theme.value_or(options.ranks ? Theme::kMix : theme_of(seed)), scenario);
   if (scenario.remote) put_on_machines(scenario.spec);
   if (!scenario.remote) scenario.faults.power_loss = Duration::forever();
   scenario.snapshot_every = static_cast<std::uint64_t>(random.one_in(2) ? random.between(4, 60) : 1000);

@@ -10,6 +10,7 @@
 
 #include "supervisor/core/job_spec.h"
 #include "tests/sim/mutants.h"
+#include "tests/sim/theme.h"
 
 namespace monarch::sim {
 
@@ -25,6 +26,8 @@ struct Faults {
   Duration reconnect = Duration::forever();
   // Hosts.
   Duration freeze = Duration::forever();
+  bool long_freezes = false;     // all of them for longer than a lease
+  std::uint64_t sick_hosts = 0;  // ranks die there, or cannot be started
   Duration power_loss = Duration::forever();
   Duration keeper_kill = Duration::forever();
   Duration keeper_term = Duration::forever();
@@ -55,6 +58,7 @@ struct Faults {
   std::uint64_t never_ready = 0;
   std::uint64_t late_ready = 0;
   // The operator.
+  Duration operates = Duration::forever();
   std::uint64_t stops = 0;
   std::uint64_t kills = 0;
 
@@ -64,6 +68,7 @@ struct Faults {
 struct Scenario {
   std::uint64_t seed = 0;
   Mutant mutant = Mutant::kNone;
+  Theme theme = Theme::kMix;
   JobSpec spec;
   Faults faults;
   Duration faults_until;  // then everything heals
@@ -75,6 +80,7 @@ struct Scenario {
 struct ScenarioOptions {
   std::optional<std::uint32_t> hosts;
   std::optional<std::uint32_t> ranks;  // one mesh of so many, each on a host of its own
+  std::optional<Theme> theme;          // nothing: by seed; with `ranks` the mix
   Mutant mutant = Mutant::kNone;
 };
 

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <utility>
 
+#include "supervisor/core/operator_request.h"
 #include "supervisor/journal/core_records.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/guard.h"
@@ -84,13 +85,19 @@ void Supervisor::begin() {
 void Supervisor::check_inventory() {
   inventory_known_ = true;
   for (const HostId host : std::exchange(to_adopt_, {})) {
-    if (started_.contains(host)) continue;
-    ending_.insert(host);
-    RankEnd unseen;
-    unseen.kind = EndKind::kExited;
-    send_after(world_.scheduler, Duration::zero(), life_, [this, host, unseen] { tell_ended(host, nullptr, unseen); });
+    if (!started_.contains(host)) end_unseen(host);
   }
   for (const HostId host : std::exchange(to_destroy_, {})) destroy(host);
+}
+
+// Nobody keeps it any more; what is left of it is looked for, as of any other.
+void Supervisor::end_unseen(HostId host) {
+  ending_.insert(host);
+  RankEnd unseen;
+  unseen.kind = EndKind::kExited;
+  send_after(world_.scheduler, Duration::zero(), life_, [this, host, unseen, launch = launches_[host]] {
+    tell_ended(host, world_.host(host).worker(), unseen, launch);
+  });
 }
 
 void Supervisor::perform(const Action& action) {
@@ -187,6 +194,14 @@ void Supervisor::stop(StopHow how) {
   (void)decide(StopOrdered{.request = request});
 }
 
+// As supervisor_requests.cc: who asks is told why not, and the core hears of the rest.
+void Supervisor::ask(const OperatorRequest& request) {
+  if (!open()) return;
+  const Result<OperatorPlan> plan = operator_plan(*core_, request, now());
+  world_.note("asked", static_cast<std::uint64_t>(request.wish), plan.ok() ? 1 : 0);
+  if (plan.ok()) (void)decide(plan->event);
+}
+
 void Supervisor::on_signal(int number) {
   if (!open()) return;
   StopRequest request;
@@ -209,6 +224,7 @@ void Supervisor::launch(HostId host) {
   stash.bootstrap.suspect_after = policy.suspect_after;
   stash.bootstrap.orphan_ttl = policy.orphan_ttl;
   const Generation generation{term_, ++launches_[host]};
+  ending_.erase(host);
   world_.checker->launches(host);
   if (refuse_launch(host)) return;
   world_.guard->hear(Guard::Spawn{key_of(host, generation), stash});
@@ -262,12 +278,7 @@ void Supervisor::destroy(HostId host) {
     to_destroy_.insert(host);
     return;
   }
-  if (found == started_.end()) {
-    RankEnd none;
-    none.kind = EndKind::kExited;
-    send_after(world_.scheduler, Duration::zero(), life_, [this, host, none] { worker_ended(host, nullptr, none); });
-    return;
-  }
+  if (found == started_.end()) return end_unseen(host);
   world_.guard->hear(Stop{.ranks = {key_of(host, found->second).rank},
                           .generation = found->second,
                           .signal = SIGKILL,
@@ -288,15 +299,17 @@ void Supervisor::on_changed(const RankReport& report) {
   to_destroy_.erase(host);
   world_.guard->hear(Guard::Forget{{report.rank, report.generation}});
   if (pending_.contains(host)) launch_failed(host, LaunchFailureKind::kExec, "the worker ended before it told its key");
-  tell_ended(host, world_.guard->worker_of(key_of(host, report.generation)), report.end);
+  tell_ended(host, world_.guard->worker_of(key_of(host, report.generation)), report.end, launches_[host]);
 }
 
-// A worker has ended when nothing of it lives.
-void Supervisor::tell_ended(HostId host, Worker* worker, const RankEnd& end) {
+// A worker has ended when nothing of it lives. Once another is launched there the end of the one before says nothing.
+void Supervisor::tell_ended(HostId host, Worker* worker, const RankEnd& end, std::uint64_t launch) {
+  if (launches_[host] != launch) return;
   ending_.insert(host);
   if (worker == nullptr || worker->gone() || world_.host(host).off) return worker_ended(host, worker, end);
   if (world_.reachable(host)) worker->ranks().kill_everything();
-  send_after(world_.scheduler, kSweepPeriod, life_, [this, host, worker, end] { tell_ended(host, worker, end); });
+  send_after(world_.scheduler, kSweepPeriod, life_,
+             [this, host, worker, end, launch] { tell_ended(host, worker, end, launch); });
 }
 
 void Supervisor::worker_ended(HostId host, const Worker* worker, const RankEnd& end) {

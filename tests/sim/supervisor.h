@@ -42,6 +42,7 @@ class Supervisor {
   void on_message(const Up& message);
   // From the operator.
   void stop(StopHow how);
+  void ask(const OperatorRequest& request);
 
   void die(int signal);
   void vanish();
@@ -110,7 +111,8 @@ class Supervisor {
   void joined(HostId host, std::uint64_t incarnation);
   void launch_failed(HostId host, LaunchFailureKind kind, const std::string& error);
   void destroy(HostId host);
-  void tell_ended(HostId host, Worker* worker, const RankEnd& end);
+  void end_unseen(HostId host);
+  void tell_ended(HostId host, Worker* worker, const RankEnd& end, std::uint64_t launch);
   void worker_ended(HostId host, const Worker* worker, const RankEnd& end);
 
   World& world_;

@@ -53,7 +53,8 @@ void Supervisor::on_journal(const JournalReport& report) {
     if (!durable->snapshot_due || !alive()) return;
     std::string state = encode_job_state(core_->state());
     if (world_.mutant(Mutant::kStaleSnapshot)) state = old_state_;
-    journal_->submit(SnapshotRequest{.ticket = ++last_ticket_, .state = state, .stamp = record(RecordType::kInput, {})});
+    journal_->submit(
+        SnapshotRequest{.ticket = ++last_ticket_, .state = state, .stamp = record(RecordType::kInput, {})});
     waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = {}});
   } else if (const auto* written = std::get_if<FileWritten>(&report)) {
     answered(written->ticket);

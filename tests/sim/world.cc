@@ -20,6 +20,8 @@ constexpr Duration kStopWindow = Duration::seconds(20);
 constexpr Duration kEndMargin = Duration::seconds(150);
 // From the verdict, or from the calm if that comes later, to the end: the longest grace, what is wedged, each deadline once.
 constexpr Duration kStopBound = Duration::seconds(90);
+// A machine that lost its power for good is tried again, later each time, until its job has spent what it may on replacements.
+constexpr Duration kTriedInVain = Duration::seconds(1'800);
 constexpr Duration kLook = Duration::seconds(1);
 
 Clock make_clock(Random& random) {
@@ -60,6 +62,7 @@ World::World(const Scenario& the_scenario, bool print)
   for (std::uint32_t i = 0; i < scenario.spec.pool_size(); ++i) {
     hosts.push_back(std::make_unique<Host>(*this, HostId(i), make_clock(random)));
     hosts.back()->blocked = random.permille(scenario.faults.call_back_blocked);
+    hosts.back()->sick = random.permille(scenario.faults.sick_hosts);
   }
   network = std::make_unique<Network>(*this);
   disk = std::make_unique<Disk>(*this);
@@ -125,6 +128,7 @@ void World::simulate() {
   } else {
     bound = bound + scenario.longest_run * 3;  // what was planned to fail does so once more
   }
+  if (scenario.faults.power_loss != Duration::forever()) bound = bound + kTriedInVain;
   if (!exit_code_) run_until(scheduler.now() + bound);
   if (!exit_code_) checker->not_ended(text("the job has not ended ", to_text(bound), " after all was well"));
   // What is cut off or was spared ends by itself.

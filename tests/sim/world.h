@@ -46,6 +46,7 @@ struct Host {
   LifePtr kernel;
   bool off = false;      // power lost, for good
   bool blocked = false;  // cannot dial the supervisor, until all heals
+  bool sick = false;     // until all heals
   Instant thawed_at;
   Term promise_on_disk;
   std::vector<std::unique_ptr<Worker>> workers;

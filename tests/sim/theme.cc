@@ -1,0 +1,142 @@
+#include "tests/sim/theme.h"
+
+#include <algorithm>
+
+#include "tests/sim/random.h"
+#include "tests/sim/scenario.h"
+
+namespace monarch::sim {
+
+namespace {
+
+constexpr std::uint64_t kSalt = 0x7E3E'0000U;
+
+// For all of the job and each of its meshes.
+template <class Change>
+void each_policy(JobSpec& spec, Change change) {
+  change(spec.supervision);
+  for (MeshSpec& mesh : spec.meshes) change(mesh.supervision);
+}
+
+void lasts(Random& random, Scenario& scenario) {
+  scenario.spec.time_limit = Duration::forever();
+  scenario.spec.lifetime.max = Duration::forever();
+  scenario.faults_until = Duration::seconds(random.between(120, 600));
+}
+
+void has_pool(Random& random, JobSpec& spec, std::uint32_t spares, std::uint32_t cold) {
+  LaunchLocal launch{.spares = spares};
+  launch.hosts = spec.hosts_needed() + spares + static_cast<std::uint32_t>(random.between(0, cold));
+  spec.launch = launch;
+}
+
+void one_gang_a_host(JobSpec& spec) {
+  for (MeshSpec& mesh : spec.meshes) mesh.gang = {.scope = GangScope::kDimension, .along = 0};
+}
+
+void thaws(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  has_pool(random, scenario.spec, 2, 6);
+  one_gang_a_host(scenario.spec);
+  each_policy(scenario.spec, [](Supervision& policy) {
+    policy.orphan = OrphanPolicy::kHold;
+    policy.reallocate = {.max = std::nullopt};
+  });
+  scenario.remote = true;
+  scenario.longest_run = Duration::forever();
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  faults.freeze = Duration::seconds(random.between(4, 20));
+  faults.long_freezes = true;
+  faults.slow = random.below(200);
+  faults.slow_by = Duration::milliseconds(random.between(10, 800));
+}
+
+void late_answers(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  scenario.faults_until = Duration::seconds(random.between(20, 90));
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    policy.restart.max = std::nullopt;
+    policy.restart.backoff = Duration::milliseconds(random.between(1, 50));
+    policy.restart.backoff_max = policy.restart.backoff * 2;
+  });
+  scenario.longest_run = Duration::seconds(random.between(1, 8));
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  faults.fails = static_cast<std::uint64_t>(random.between(400, 900));
+  faults.slow = static_cast<std::uint64_t>(random.between(50, 400));
+  faults.slow_by = Duration::milliseconds(random.between(300, 3'000));
+  faults.duplicate = static_cast<std::uint64_t>(random.between(100, 500));
+  faults.reconnect = Duration::seconds(random.between(5, 60));
+}
+
+void shrink(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  one_gang_a_host(scenario.spec);
+  const auto most = static_cast<std::uint32_t>(random.below(4));
+  const bool regrow = !random.one_in(4);
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    policy.orphan = OrphanPolicy::kHold;
+    policy.reallocate.max = most;
+  });
+  for (MeshSpec& mesh : scenario.spec.meshes) {
+    const auto least = static_cast<std::uint32_t>(random.between(1, mesh.gangs()));
+    mesh.supervision.shrink = ShrinkPolicy{.along = "host", .min = least, .regrow = regrow};
+  }
+  Faults& faults = scenario.faults;
+  faults.any = true;
+  faults.keeper_kill = Duration::seconds(random.between(10, 60));
+  faults.freeze = Duration::seconds(random.between(10, 90));
+  if (scenario.remote) faults.power_loss = Duration::seconds(random.between(60, 200));
+}
+
+void sick_hosts(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  has_pool(random, scenario.spec, static_cast<std::uint32_t>(random.below(3)), 4);
+  if (random.one_in(2)) one_gang_a_host(scenario.spec);
+  each_policy(scenario.spec, [](Supervision& policy) {
+    if (policy.orphan == OrphanPolicy::kRun) policy.orphan = OrphanPolicy::kHold;
+    policy.restart.max = 8;
+    policy.reallocate.max = 6;
+  });
+  scenario.faults.any = true;
+  scenario.faults.sick_hosts = static_cast<std::uint64_t>(random.between(100, 500));
+}
+
+void operates(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  has_pool(random, scenario.spec, static_cast<std::uint32_t>(random.below(3)), 4);
+  scenario.faults.any = true;
+  scenario.faults.operates = Duration::seconds(random.between(2, 20));
+  // Whoever stops a job operates on it no longer.
+  if (!random.one_in(4)) scenario.faults.stops = scenario.faults.kills = 0;
+}
+
+}  // namespace
+
+std::optional<Theme> theme_named(std::string_view name) {
+  const auto found =
+      std::find_if(kThemes.begin(), kThemes.end(), [name](const ThemeName& known) { return name == known.name; });
+  return found == kThemes.end() ? std::nullopt : std::optional(found->theme);
+}
+
+Theme theme_of(std::uint64_t seed) {
+  Random random(seed ^ kSalt);
+  if (random.one_in(2)) return Theme::kMix;
+  return kThemes[static_cast<std::size_t>(random.below(kThemes.size()))].theme;
+}
+
+void apply_theme(Theme theme, Scenario& scenario) {
+  Random random(scenario.seed ^ (kSalt << 1U));
+  scenario.theme = theme;
+  switch (theme) {
+    case Theme::kMix: return;
+    case Theme::kThaws: return thaws(random, scenario);
+    case Theme::kLateAnswers: return late_answers(random, scenario);
+    case Theme::kShrink: return shrink(random, scenario);
+    case Theme::kSickHosts: return sick_hosts(random, scenario);
+    case Theme::kOperator: return operates(random, scenario);
+  }
+}
+
+}  // namespace monarch::sim

@@ -1,0 +1,47 @@
+#pragma once
+
+// Theme: what the run of a seed is about, beside the mix of everything: one chain of faults that the mix rarely brings together, often
+// enough to matter. A theme is drawn from the seed alone, and changes a scenario that is drawn already.
+//
+// Thread: constants and values.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace monarch::sim {
+
+struct Scenario;
+
+enum class Theme : std::uint8_t {
+  kMix,
+  kThaws,        // hosts stand still for longer than a lease, and wake beside their successors
+  kLateAnswers,  // ranks are started again and again, and words about the one before come late
+  kShrink,       // gangs are parked, and return
+  kSickHosts,    // ranks die of their host
+  kOperator,     // somebody restarts, drains, undrains and retries while things fail
+};
+
+struct ThemeName {
+  Theme theme;
+  const char* name;
+};
+
+inline constexpr std::array kThemes = {
+    ThemeName{Theme::kMix, "mix"},
+    ThemeName{Theme::kThaws, "thaws"},
+    ThemeName{Theme::kLateAnswers, "late-answers"},
+    ThemeName{Theme::kShrink, "shrink"},
+    ThemeName{Theme::kSickHosts, "sick-hosts"},
+    ThemeName{Theme::kOperator, "operator"},
+};
+
+std::optional<Theme> theme_named(std::string_view name);
+
+// Every second run is of the mix.
+Theme theme_of(std::uint64_t seed);
+
+void apply_theme(Theme theme, Scenario& scenario);
+
+}  // namespace monarch::sim
