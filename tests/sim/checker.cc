@@ -4,7 +4,9 @@
 #include <functional>
 #include <utility>
 
+#include "tests/sim/guard.h"
 #include "tests/sim/journal.h"
+#include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 #include "transport/base/text.h"
 
@@ -14,6 +16,8 @@ namespace {
 
 constexpr Duration kLeaseSlack = Duration::milliseconds(200);
 constexpr Duration kOrphanMargin = Duration::seconds(5);
+// Doubt of itself at its most, two holds after others fell silent together, and what a supervisor that returned waits.
+constexpr Duration kDetectionBound = Duration::seconds(75);
 constexpr Duration kSettle = Duration::seconds(15);
 
 std::string name_of(const Incarnation& key) {
@@ -29,6 +33,8 @@ Checker::Checker(World& world)
 }
 
 void Checker::violated(const char* label, const std::string& message) const { throw Violation{label, message}; }
+
+Instant Checker::now() const { return world_.scheduler.now(); }
 
 bool Checker::settled() const { return healed_at_ && world_.scheduler.now() - *healed_at_ > kSettle; }
 
@@ -264,7 +270,32 @@ void Checker::reads(const Up& message) {
 // After it was told from one that came late by a link that had been replaced.
 void Checker::counts(HostId host, const Beat& beat) {
   if (beat.loop_age > world_.scenario.spec.supervision.suspect_after) return;
-  account(host).last_good_beat = world_.supervisor_clock.local(world_.scheduler.now());
+  account(host).last_good_beat = world_.supervisor_clock.local(now());
+  account(host).last_good_at = now();
+}
+
+// I12: who says nothing is declared, however slow the supervisor thinks that it is itself, and after a few silences of many at once.
+void Checker::watch_detection() {
+  world_.scheduler.after(Duration::seconds(1), [this] { watch_detection(); });
+  const Supervisor* supervisor = world_.guard->supervisor();
+  if (supervisor == nullptr || !supervisor->open() || supervisor->life()->frozen()) return;
+  const JobState& state = supervisor->core().state();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (state.hosts[i].phase != HostPhase::kJoined || state.hosts[i].shutdown_told) continue;
+    const Instant since = std::max({hosts_[i].joined_at, hosts_[i].last_good_at, goes_on_since_});
+    check(now() - since < kDetectionBound, "I12",
+          text("host ", i, " has said nothing for ", to_text(now() - since), ", and nobody has declared it lost"));
+  }
+}
+
+// I23: of a rank that lives only its own host tells. Of one that waits, whoever has its place by now may, and nothing follows.
+void Checker::believes(HostId teller, const RankReport& report) {
+  const JobState& state = world_.guard->supervisor()->core().state();
+  if (!lives(state.meshes[report.rank.mesh.value()].ranks[report.rank.rank.value()].stage)) return;
+  const auto started = started_.find({report.rank, report.generation});
+  check(started != started_.end() && started->second == teller, "I23",
+        text("what host ", teller.value(), " says of rank ", report.rank.mesh.value(), "/", report.rank.rank.value(),
+             " is believed"));
 }
 
 void Checker::judges(const HostVerdict& verdict) {

@@ -72,6 +72,9 @@ class Checker {
   void reads(const Up& message);
   void counts(HostId host, const Beat& beat);
   void judges(const HostVerdict& verdict);
+  void believes(HostId teller, const RankReport& report);
+  void supervisor_goes_on() { goes_on_since_ = now(); }
+  void watch_detection();
   void launches(HostId host);
   void worker_ended(HostId host, const Worker* worker);
   void stop_requested() { stop_requested_ = true; }
@@ -101,6 +104,9 @@ class Checker {
     std::optional<Ticket> named;            // the record with which it failed to start: the verdict has to name it
     std::optional<Instant> last_good_beat;  // read, on the supervisor's clock
     std::uint32_t launches = 0;
+    bool left = false;  // nothing new was to start there, since the last start; it may be forgiven by now
+    Instant joined_at;
+    Instant last_good_at;  // last_good_beat, in the world's time
   };
 
   struct GangAccount {
@@ -119,6 +125,7 @@ class Checker {
   }
   bool is_durable(const Ticket& ticket) const { return durable_.holds(ticket); }
   bool settled() const;
+  Instant now() const;
   std::optional<Command> command_of(const JobCore& core, const Action& action) const;
   void on_the_wire(const JobCore& core, const Action& action);
   void check_order_of_start(RankId rank);
@@ -185,6 +192,7 @@ class Checker {
   std::optional<Verdict> told_;
   std::optional<Instant> healed_at_;
   std::uint64_t deaths_ = 0;  // of supervisors
+  Instant goes_on_since_;     // the supervisor: it began, or was not hindered since
   bool stop_requested_ = false;
 };
 

@@ -19,6 +19,7 @@ enum CommandKind : int { kReserve, kStart, kStop, kShutdown, kLaunch, kDestroy }
 
 void Checker::recovered(const JournalContents& contents, const Status& replayed, const JobCore& core, Term term) {
   for (HostAccount& host : hosts_) host.unread = 0;
+  supervisor_goes_on();
   check(replayed.ok(), "I6", replayed.ok() ? "" : replayed.error().message);
   check(term > highest_term_, "I4", text("term ", term.value(), " comes after term ", highest_term_.value()));
   highest_term_ = term;

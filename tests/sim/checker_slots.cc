@@ -13,7 +13,10 @@ std::uint32_t Checker::slot_of(RankId rank) const { return slots_.first_slot(ran
 
 void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions,
                              const JobCore& core) {
-  if (const auto* joined = std::get_if<WorkerJoined>(&event)) account(joined->host).joined = true;
+  if (const auto* joined = std::get_if<WorkerJoined>(&event)) {
+    account(joined->host).joined = true;
+    account(joined->host).joined_at = now();
+  }
   const auto is_out_from_here = [&](HostId host) {
     if (!is_out(account(host), here.first)) account(host).out = here;
   };
@@ -24,9 +27,13 @@ void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const s
   // Whatever the reason, people are told of it one by one, and the verdict has to name them all.
   for (const Action& action : actions) {
     const auto* told = std::get_if<EmitEvent>(&action);
-    if (told == nullptr || told->event.type != "host.failed") continue;
-    for (std::uint32_t i = 0; i < core.hosts().size(); ++i) {
-      if (core.hosts()[i].name == told->event.host) account(HostId(i)).named = here;
+    if (told == nullptr) continue;
+    const bool failed = told->event.type == "host.failed";
+    const bool left = told->event.type == "host.quarantined" || told->event.type == "host.drained";
+    for (std::uint32_t i = 0; (failed || left) && i < core.hosts().size(); ++i) {
+      if (core.hosts()[i].name != told->event.host) continue;
+      if (failed) account(HostId(i)).named = here;
+      if (left) account(HostId(i)).left = true;
     }
   }
 }
@@ -75,7 +82,7 @@ void Checker::check_slot(const SendStart& start, const JobCore& core) {
   const auto stays = [&](HostId host) {
     const HostState& state = core.state().hosts[host.value()];
     return state.phase == HostPhase::kJoined && !state.wedged && state.standing == HostStanding::kGood &&
-           account(host).launches == 1;
+           account(host).launches == 1 && !account(host).left;
   };
   const HostState& state = core.state().hosts[start.host.value()];
   check(state.standing != HostStanding::kQuarantined, "I18",
@@ -85,6 +92,7 @@ void Checker::check_slot(const SendStart& start, const JobCore& core) {
     const std::uint32_t slot = slot_of(rank.rank);
     const auto [known, first] = slot_hosts_.try_emplace(slot, start.host);
     const HostId before = std::exchange(known->second, start.host);
+    if (before == start.host) account(before).left = false;
     check(before == start.host || !stays(before), "slots",
           text("slot ", slot, " leaves host ", before.value(), " for ", start.host.value(), " without need"));
     check(core.state().slots[slot] == start.host, "I18", text("slot ", slot, " is not where it starts"));

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "tests/sim/checker.h"
+#include "tests/sim/guard.h"
+#include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 
 namespace monarch::sim {
@@ -275,10 +277,34 @@ void Daemon::beat_if_due() {
     beat.loop_age = std::max(Duration::zero(), now - turn_);
     if (!hangs_ && main_->waiting() == 0) beat.loop_age = Duration::zero();  // an idle loop turns for its pings
     beat.ranks = *content_;
+    if (world_.random.permille(world_.faults().lies)) lie(beat);
     world_.checker->beats(host_.id, beat);
     world_.network->send_up({.host = host_.id, .link = 0, .term = term, .message = std::move(beat)});
   }
   beat_alarm_.set(std::max(schedule_->next_due(), now + daemon::BeatSchedule::kFloor));
+}
+
+// Of a rank that runs elsewhere: that it has failed, or that it runs here.
+void Daemon::lie(Beat& beat) const {
+  const Supervisor* supervisor = world_.guard->supervisor();
+  if (supervisor == nullptr || !supervisor->open()) return;
+  const JobCore& core = supervisor->core();
+  const MeshId mesh(static_cast<std::uint32_t>(world_.random.below(core.spec().meshes.size())));
+  const MeshSpec& spec = core.spec().meshes[mesh.value()];
+  const RankId rank{mesh, Rank(static_cast<std::uint32_t>(world_.random.below(spec.size())))};
+  if (core.placement().host_of(rank) == host_.id) return;
+  RankReport report;
+  report.rank = rank;
+  report.generation = core.state().meshes[mesh.value()].gangs[spec.gang_of(rank.rank).value()].generation;
+  report.phase = world_.random.one_in(2) ? RankPhase::kEnded : RankPhase::kRunning;
+  report.pid = 1;
+  report.ready = true;
+  if (report.phase == RankPhase::kEnded) {
+    report.end.kind = EndKind::kExited;
+    report.end.value = 7;
+    report.output_complete = true;
+  }
+  beat.ranks.push_back(std::move(report));
 }
 
 void Daemon::connected() {

@@ -95,6 +95,7 @@ class Daemon {
   void new_content(std::vector<RankReport> ranks, bool at_once);
   void owe_hello(bool again);
   void beat_if_due();
+  void lie(Beat& beat) const;
 
   World& world_;
   Host& host_;

@@ -37,6 +37,8 @@ enum class Mutant : std::uint8_t {
   kRestartForEver,
   kOpenResource,
   kAckAnyGeneration,
+  kBelieveAnybody,
+  kNeverJudge,
 };
 
 struct MutantName {
@@ -72,6 +74,8 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kRestartForEver, "restart-for-ever", "I10"},
     MutantName{Mutant::kOpenResource, "open-resource", "I2"},
     MutantName{Mutant::kAckAnyGeneration, "ack-any-generation"},
+    MutantName{Mutant::kBelieveAnybody, "believe-anybody", "I23"},
+    MutantName{Mutant::kNeverJudge, "never-judge", "I12"},
 };
 
 }  // namespace monarch::sim

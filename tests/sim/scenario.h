@@ -39,6 +39,7 @@ struct Faults {
   std::uint64_t few_cpus = 0;           // of a host: less than any rank needs
   std::uint64_t promise_fails = 0;
   std::uint64_t slow_disk = 0;
+  std::uint64_t lies = 0;  // of beats: they tell of a rank that another host has
   // The supervisor and its machine.
   Duration supervisor_crash = Duration::forever();
   Duration supervisor_stall = Duration::forever();

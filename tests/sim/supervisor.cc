@@ -172,6 +172,7 @@ void Supervisor::freeze() {
 void Supervisor::thaw() {
   if (world_.mutant(Mutant::kSleepThroughStall) && open()) health_turn();
   journal_life_->thaw();
+  world_.checker->supervisor_goes_on();
   life_->thaw();
 }
 
@@ -183,6 +184,7 @@ void Supervisor::stall() {
 void Supervisor::unstall() {
   if (!std::exchange(stalled_, false)) return;
   if (world_.mutant(Mutant::kSleepThroughStall) && open()) health_turn();
+  world_.checker->supervisor_goes_on();
   life_->thaw();
 }
 

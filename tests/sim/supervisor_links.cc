@@ -76,13 +76,17 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
   if (!world_.mutant(Mutant::kNeverResend)) resend_lost(host, beat);
 }
 
-void Supervisor::note_rank(HostId host, const RankReport& report) {
+void Supervisor::note_rank(HostId teller, const RankReport& report) {
+  HostId host = teller;
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
+  const bool believes = world_.mutant(Mutant::kBelieveAnybody) && core_->has_rank(report.rank);
+  if (believes) host = core_->placement().host_of(report.rank);
   if (!core_->concerns(host, report)) return;
   if (known != peer.ranks.end() && !advances(known->second.report, report)) return;
   world_.note("rank changed", host.value(), report.rank.mesh.value(), report.rank.rank.value(),
               static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
+  world_.checker->believes(teller, report);
   RankChanged change{.host = host,
                      .report = report,
                      .ended_at = liveness_->to_ours(host, report.ended_at),
@@ -167,7 +171,7 @@ void Supervisor::health_turn() {
     if (verdict.health == HostHealth::kSuspect) {
       (void)decide(HostDoubted{.host = verdict.host, .silence = verdict.silence});
     }
-    if (verdict.health == HostHealth::kSilent) {
+    if (verdict.health == HostHealth::kSilent && !world_.mutant(Mutant::kNeverJudge)) {
       (void)decide(
           HostSilent{.host = verdict.host, .silence = verdict.silence, .grants_until = grants_until(verdict.host)});
     }

@@ -112,6 +112,11 @@ void operates(Random& random, Scenario& scenario) {
   if (!random.one_in(4)) scenario.faults.stops = scenario.faults.kills = 0;
 }
 
+void lie(Random& random, Scenario& scenario) {
+  scenario.faults.any = true;
+  scenario.faults.lies = static_cast<std::uint64_t>(random.between(20, 500));
+}
+
 }  // namespace
 
 std::optional<Theme> theme_named(std::string_view name) {
@@ -136,6 +141,7 @@ void apply_theme(Theme theme, Scenario& scenario) {
     case Theme::kShrink: return shrink(random, scenario);
     case Theme::kSickHosts: return sick_hosts(random, scenario);
     case Theme::kOperator: return operates(random, scenario);
+    case Theme::kHostile: return lie(random, scenario);
   }
 }
 

@@ -21,6 +21,7 @@ enum class Theme : std::uint8_t {
   kShrink,       // gangs are parked, and return
   kSickHosts,    // ranks die of their host
   kOperator,     // somebody restarts, drains, undrains and retries while things fail
+  kHostile,      // daemons lie about the ranks of others
 };
 
 struct ThemeName {
@@ -35,6 +36,7 @@ inline constexpr std::array kThemes = {
     ThemeName{Theme::kShrink, "shrink"},
     ThemeName{Theme::kSickHosts, "sick-hosts"},
     ThemeName{Theme::kOperator, "operator"},
+    ThemeName{Theme::kHostile, "hostile"},
 };
 
 std::optional<Theme> theme_named(std::string_view name);

@@ -114,6 +114,7 @@ void World::run_until(Instant end) {
 void World::simulate() {
   guard->begin();
   injector->begin();
+  checker->watch_detection();
   run_until(Instant() + scenario.faults_until);
   healed_ = true;
   note("healed");
