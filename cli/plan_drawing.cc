@@ -158,6 +158,10 @@ std::string notes_text(const PlanDrawing& plan, const MeshSpec& mesh) {
   if (resources.cpus) {
     notes.push_back(text(counted(std::uint64_t{*resources.cpus} * mesh.per_host(), "core", "cores"), " per host"));
   }
+  if (mesh.standby_gangs > 0) {
+    notes.push_back(text(counted(mesh.standby_gangs, "standby gang", "standby gangs"), " on ",
+                         counted(std::uint64_t{mesh.standby_gangs} * mesh.gang_hosts(), "spare", "spares")));
+  }
   return notes.empty() ? "" : text("  ", join(notes, "; "), "\n");
 }
 

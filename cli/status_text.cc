@@ -142,6 +142,22 @@ std::string committed_text(const MeshStatus& mesh) {
   return gangs.empty() ? std::string() : text("  committed ", join(gangs, ", "), "\n");
 }
 
+// "standby 0 on v3, at its gate"
+std::string standby_text(const MeshStatus& mesh) {
+  std::string out;
+  for (std::size_t i = 0; i < mesh.standby.size(); ++i) {
+    const StandbyStatus& one = mesh.standby[i];
+    const std::string where = one.hosts.empty() ? " for spares" : text(" on ", join(one.hosts, ", "));
+    const std::string_view how = one.phase == "ready"      ? ", at its gate"
+                                 : one.phase == "taken"    ? ", takes a gang's place"
+                                 : one.phase == "waiting"  ? ""
+                                 : one.phase == "starting" ? ", starting"
+                                                           : ", stopping";
+    out += text("  standby ", i, one.phase == "waiting" ? ", waits" : "", where, how, "\n");
+  }
+  return out;
+}
+
 std::string hosts_text(const JobStatus& status, bool colour, std::size_t columns) {
   const auto has_note = [](const HostStatus& host) { return !note_of(host).empty(); };
   const bool notes = std::any_of(status.hosts.begin(), status.hosts.end(), has_note);
@@ -187,7 +203,9 @@ std::string status_text(const JobStatus& status, bool colour, std::size_t column
                 "): ", printable(status.verdict->reason), "\n");
     if (status.verdict->cause.rank) out += text("root cause ", cause_text(status.verdict->cause), "\n");
   }
-  for (const MeshStatus& mesh : status.meshes) out += mesh_text(mesh, colour, columns) + committed_text(mesh);
+  for (const MeshStatus& mesh : status.meshes) {
+    out += mesh_text(mesh, colour, columns) + committed_text(mesh) + standby_text(mesh);
+  }
   out += hosts_text(status, colour, columns);
   if (!status.counters.empty()) {
     std::vector<std::string> counters;

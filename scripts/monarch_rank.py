@@ -42,10 +42,12 @@ import threading
 import time
 
 __all__ = [
-    "ready", "status", "step", "phase", "metric", "watchdog", "stopping", "events", "who", "commit", "committed", "gang_step"
+    "ready", "status", "step", "phase", "metric", "watchdog", "stopping", "events", "who", "commit", "committed", "gang_step",
+    "gate"
 ]
 
 _MESSAGE_BYTES = 4096
+_GATE_BYTES = 1 << 20  # an environment
 _ANSWER_SECONDS = 2.0
 _URGENT_SECONDS = 1.0  # how long ready() and stopping() try when the keeper is behind
 _RECONNECT_SECONDS = 1.0
@@ -155,6 +157,28 @@ def who():
     return answer if "rank" in answer else None
 
 
+def gate():
+    # type: () -> dict
+    """Where a rank has done all that needs no place: imports, the model. What it returns, and puts into os.environ, is its environment.
+
+    In a rank that was started with a place it returns at once. A rank of a standby gang (`standby` of its mesh) waits here until it is
+    given the place of one that failed: RANK, WORLD_SIZE, MASTER_ADDR, MONARCH_RANK and what else depends on the place is known from then
+    on, and not before. Call it before anything that reads these, once.
+    """
+    path = os.environ.get("MONARCH_SOCKET")
+    if path:
+        while True:
+            answer = _ask(path, "ASK=gate", None, _GATE_BYTES)
+            if isinstance(answer.get("env"), dict):
+                os.environ.update(answer["env"])
+                os.environ.pop("MONARCH_STANDBY", None)
+                break
+            if "error" in answer:
+                break  # a keeper that knows of no gates: what is there is all
+            time.sleep(_ASK_AGAIN_SECONDS)
+    return dict(os.environ)
+
+
 def committed():
     # type: () -> dict
     """The newest checkpoint that all ranks of this gang had committed when they were started: None, or a dictionary.
@@ -234,14 +258,14 @@ def _remember(step):
         _newest["step"] = step
 
 
-def _ask(path, question, seconds):
+def _ask(path, question, seconds, most=_MESSAGE_BYTES):
     """The answer to a question, or {} where there is none."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
             door.settimeout(seconds)
             door.connect(path)
             door.send(question.encode("utf-8", "replace"))
-            answer = json.loads(door.recv(_MESSAGE_BYTES).decode("utf-8", "replace"))
+            answer = json.loads(door.recv(most).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return {}
     return answer if isinstance(answer, dict) else {}

@@ -47,12 +47,12 @@ def spread(times):
 class Job:
     """`monarch up` of ranks that write down when they began; stopped at the end."""
 
-    def __init__(self, monarch, world, dims, gang, supervision, local):
+    def __init__(self, monarch, world, dims, gang, supervision, local, program=None, folder=None, mesh=None):
         self.monarch, self.environment = monarch, world.environment
-        self.folder = tempfile.mkdtemp(dir=world.folder)
-        program = ["/bin/sh", "-c", BEGIN, self.folder, "$(self.rank)"]
+        self.folder = folder or tempfile.mkdtemp(dir=world.folder)
+        program = program or ["/bin/sh", "-c", BEGIN, self.folder, "$(self.rank)"]
         spec = {"version": 1, "job": "bench", "launch": {"local": local}, "supervision": supervision,
-                "meshes": {"m": {"dims": dims, "gang": gang, "program": program}}}
+                "meshes": {"m": {"dims": dims, "gang": gang, "program": program, **(mesh or {})}}}
         path = os.path.join(self.folder, "spec.yaml")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(spec, file)
@@ -134,6 +134,46 @@ def gang_in_place(monarch, world, runs, seed):
     against = f"torchrun {told(theirs)}" if theirs else "no torchrun here"
     ratio = f"{statistics.median(ours) / statistics.median(theirs):.2f}" if theirs else ""
     row("a gang of 8 back in place, p50 / p99", told(ours), against, ratio, f"p99 <= 150 ms ({spread(ours)})")
+
+
+# Its start costs a second, before the gate.
+SLOW = """import os, sys, time
+sys.path.insert(0, sys.argv[1])
+import monarch_rank
+time.sleep(1)
+place = monarch_rank.gate()
+path = os.path.join(sys.argv[2], place["MONARCH_RANK"])
+with open(path + ".new", "w") as file: file.write("%.9f" % time.time())
+os.replace(path + ".new", path)
+time.sleep(1000)
+"""
+
+
+def gang_by_standby(monarch, world, runs, seed):
+    """A gang of 8 whose program starts for a second: anew on its host, and by a standby gang that has done that already."""
+    times = {}
+    for standby in (0, 1):
+        draw = random.Random(seed)
+        times[standby] = []
+        supervision = {"restart": {"max": "unlimited", "backoff": "0ms"}}
+        folder = tempfile.mkdtemp(dir=world.folder)
+        path = os.path.join(folder, "slow.py")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(SLOW)
+        program = ["/usr/bin/python3", path, os.path.dirname(os.path.abspath(__file__)), folder]
+        with Job(monarch, world, {"slot": 8}, "all", supervision, {"hosts": 2, "spares": 1}, program=program, folder=folder,
+                 mesh={"standby": {"gangs": standby}}) as job:
+            for _ in range(runs):
+                until(lambda: all(job.began(r) > 0 for r in range(8)), "ranks at work")
+                job.settled()
+                if standby:
+                    until(lambda: job.status()["meshes"][0]["standby"][0]["phase"] == "ready", "a standby at its gate")
+                pid, since = job.pids()[draw.randrange(8)], time.time()
+                os.kill(pid, signal.SIGKILL)
+                times[standby].append(job.back(range(8), since))
+    ratio = f"{statistics.median(times[1]) / statistics.median(times[0]):.2f}"
+    row("a gang of 8 that starts for 1 s, back by standby", told(times[1]), f"anew {told(times[0])}", ratio,
+        f"p99 <= 250 ms ({spread(times[1])})")
 
 
 def torchrun_restart(world, runs, seed):
@@ -255,6 +295,7 @@ def bench_recovery(monarch, world, runs, seed, minutes):
     death_seen(monarch, world, runs, seed)
     gang_in_place(monarch, world, runs, seed)
     few = max(2, runs // 10)
+    gang_by_standby(monarch, world, few, seed)
     lost_host(monarch, world, few, {}, "by default", "<= 8 s")
     lost_host(monarch, world, few, FAST, "fast profile", "<= 3 s")
     supervisor_back(monarch, world, few)

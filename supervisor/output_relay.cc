@@ -96,6 +96,7 @@ class OutputRelay::Worker {
   // Of the host that the rank runs on; one that is not connected is asked again.
   void ask(RankId rank, Generation generation, const OutputFrom& from) {
     const std::optional<HostId> spare = prepared_host(spec_, rank);
+    if (!spare && standby_place(spec_, rank)) return;  // it is not known here where it is
     const auto found = bulk_links_.find(spare ? *spare : placement_.host_of(rank));
     if (found == bulk_links_.end()) return;
     FrameHeader header;
@@ -144,7 +145,8 @@ class OutputRelay::Worker {
     if (!runs_on(header->rank, *host)) return count(counters_.forged);
     if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
     if (copy_ && !keep(*header, *host, message)) return;
-    if (viewers_.empty() || prepared_host(spec_, header->rank)) return;  // viewers show what ranks of the spec write
+    const bool of_spec = header->rank.mesh.value() < spec_.meshes.size();
+    if (viewers_.empty() || !of_spec) return;  // viewers show what ranks of the spec write
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
     frame.header.type = static_cast<std::uint16_t>(MessageType::kViewerOutput);
@@ -184,6 +186,7 @@ class OutputRelay::Worker {
 
   bool runs_on(RankId rank, HostId host) const {
     if (const auto spare = prepared_host(spec_, rank)) return *spare == host;
+    if (standby_place(spec_, rank)) return !placement_.holds_ranks(host);  // where it is, is decided anew each time
     return rank.mesh.value() < spec_.meshes.size() && rank.rank.value() < spec_.meshes[rank.mesh.value()].size() &&
            placement_.host_of(rank) == host;
   }

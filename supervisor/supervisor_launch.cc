@@ -62,7 +62,8 @@ Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
   if (ssh_of(core_.spec()) != nullptr) {
     OutputCopyOptions copy{.log_directory = files_.log_directory(), .max_bytes = core_.spec().logs.max_bytes};
     for (const MeshSpec& mesh : core_.spec().meshes) copy.mesh_names.push_back(mesh.name);
-    if (!core_.spec().prepare().program.empty()) copy.mesh_names.emplace_back(kPrepareMesh);
+    copy.mesh_names.emplace_back(kPrepareMesh);
+    for (const MeshSpec& mesh : core_.spec().meshes) copy.mesh_names.push_back(text("standby-", mesh.name));
     options.copy = std::move(copy);
     MONARCH_ASSIGN(copied_, Inbox<OutputCopied>::create(kCopiedReports));
     options.copied = copied_.get();

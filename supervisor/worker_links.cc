@@ -32,7 +32,7 @@ bool advances(const RankReport& known, const RankReport& report) {
   if (known.generation != report.generation) return true;
   return report.phase > known.phase || (!known.ready && report.ready) || (known.pid == 0 && report.pid != 0) ||
          (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
-         (!known.output_complete && report.output_complete);
+         (!known.output_complete && report.output_complete) || (!known.at_gate && report.at_gate);
 }
 
 void add(TalkDrops& sum, const TalkDrops& more) {
@@ -247,12 +247,12 @@ RankReport WorkerLinks::as_copied(HostId host, const RankReport& report) {
 
 void WorkerLinks::on_copied(RankId rank, Generation generation) {
   copied_.emplace(rank, generation);
-  const std::optional<HostId> spare = prepared_host(core_.spec(), rank);
-  const HostId host = spare ? *spare : core_.placement().host_of(rank);
-  const auto held = peers_[host.value()].not_copied.find(rank);
-  if (held == peers_[host.value()].not_copied.end() || held->second.generation != generation) return;
+  const std::optional<HostId> host = core_.where_is(rank);
+  if (!host) return;
+  const auto held = peers_[host->value()].not_copied.find(rank);
+  if (held == peers_[host->value()].not_copied.end() || held->second.generation != generation) return;
   const RankReport report = held->second;
-  note_rank(host, report);
+  note_rank(*host, report);
 }
 
 void WorkerLinks::note_change(HostId host, const RankReport& report) {

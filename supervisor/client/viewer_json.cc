@@ -122,6 +122,12 @@ Json mesh_json(const MeshStatus& mesh) {
   for (const CommittedStatus& one : mesh.committed) {
     committed.append(Json::object({{"gang", one.gang}, {"step", one.step}, {"generation", one.generation}}));
   }
+  Json standby = Json::array();
+  for (const StandbyStatus& one : mesh.standby) {
+    Json hosts = Json::array();
+    for (const std::string& host : one.hosts) hosts.append(host);
+    standby.append(Json::object({{"phase", one.phase}, {"hosts", std::move(hosts)}}));
+  }
   Json gangs = Json::array();
   for (const GangStatus& gang : mesh.gangs) {
     gangs.append(Json::object({{"phase", gang.phase},
@@ -137,7 +143,8 @@ Json mesh_json(const MeshStatus& mesh) {
                                                  {"window_milliseconds", budget.window_milliseconds}})},
                        {"gangs", std::move(gangs)},
                        {"ranks", std::move(ranks)},
-                       {"committed", std::move(committed)}});
+                       {"committed", std::move(committed)},
+                       {"standby", std::move(standby)}});
 }
 
 Json drops_json(const TalkDrops& drops) {

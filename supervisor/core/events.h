@@ -7,6 +7,7 @@
 //   job.starting job.running job.expiring job.stopping job.ended   host.ready host.failed host.replaced host.suspect host.heard
 //   host.lost host.wedged host.quarantined host.doubtful host.drained host.undrained
 //   host.preparing host.prepared host.unprepared
+//   standby.starting standby.ready standby.taken standby.late standby.failed standby.stopping
 //   gang.starting gang.running gang.ready gang.done gang.failed gang.waiting gang.parked gang.returning gang.stopping
 //   gang.stopped
 //   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted

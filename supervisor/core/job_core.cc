@@ -43,6 +43,7 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
     MeshState state;
     state.ranks.resize(mesh.size());
     state.gangs.resize(mesh.gangs());
+    state.standby.resize(mesh.standby_gangs);
     state_.meshes.push_back(std::move(state));
   }
 }
@@ -67,6 +68,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   check_running();
   check_ended();
   tend_spares();
+  tend_standby();
   return std::move(actions_);
 }
 
@@ -80,6 +82,11 @@ Instant JobCore::next_deadline() const {
     if (host.fence > now_) next = std::min(next, host.fence);
   }
   for (const MeshState& mesh : state_.meshes) {
+    for (const StandbyState& standby : mesh.standby) {
+      next = std::min(next, standby.deadline);
+      if (standby.phase == StandbyPhase::kWaiting && standby.not_before > now_)
+        next = std::min(next, standby.not_before);
+    }
     for (const GangState& gang : mesh.gangs) {
       next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline});
       if (gang.phase == GangPhase::kWaiting && gang.not_before > now_) next = std::min(next, gang.not_before);
@@ -225,6 +232,13 @@ bool JobCore::grants(RankId id, Generation generation) const {
     return host.phase == HostPhase::kJoined && host.preparation.generation == generation &&
            lives(host.preparation.phase);
   }
+  if (const auto place = standby_place(spec_, id)) {
+    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
+    return standby.phase != StandbyPhase::kWaiting && standby.generation == generation &&
+           lives(standby.ranks[place->index].stage) &&
+           state_.hosts[standby.hosts[place->index / mesh_spec(place->mesh).per_host()].value()].phase ==
+               HostPhase::kJoined;
+  }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size()) return false;
@@ -240,6 +254,11 @@ bool JobCore::concerns(HostId where, const RankReport& report) const {
   if (const auto spare = prepared_host(spec_, id)) {
     return *spare == where && state_.hosts[where.value()].preparation.generation == report.generation;
   }
+  if (const auto place = standby_place(spec_, id)) {
+    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
+    return !standby.hosts.empty() && standby.generation == report.generation &&
+           standby.hosts[place->index / mesh_spec(place->mesh).per_host()] == where;
+  }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size() || placement_.host_of(id) != where) return false;
@@ -250,6 +269,9 @@ bool JobCore::is_superseded(const RankReport& report) const {
   const RankId id = report.rank;
   if (const auto spare = prepared_host(spec_, id)) {
     return report.generation < state_.hosts[spare->value()].preparation.generation;
+  }
+  if (const auto place = standby_place(spec_, id)) {
+    return report.generation < state_.meshes[place->mesh.value()].standby[place->standby].generation;
   }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];

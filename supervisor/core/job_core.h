@@ -61,6 +61,8 @@ class JobCore {
   // Would this answer move a gang on?
   bool awaits(HostId host, const Reserved& reserved) const;
   bool has_rank(RankId rank) const;
+  // Where this one is, also what warms a spare, and a rank of a standby gang.
+  std::optional<HostId> where_is(RankId rank) const;
   // The newest that all ranks of its gang have committed.
   std::optional<std::uint64_t> committed_step(RankId rank) const;
   // Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
@@ -198,6 +200,32 @@ class JobCore {
   void add_outstanding_of_prepare(HostId host, const std::vector<RankReport>& reported,
                                   std::vector<Action>& missing) const;
 
+  // job_core_standby.cc
+  void tend_standby();
+  void begin_standby(MeshId mesh, std::uint32_t standby, std::vector<HostId> hosts);
+  std::vector<HostId> hosts_for_standby(MeshId mesh) const;
+  bool may_stand_by(HostId host) const;
+  void on_standby_changed(const RankChanged& event, const StandbyPlace& place);
+  void standby_failed(MeshId mesh, std::uint32_t standby, const std::string& why);
+  void stop_standby(MeshId mesh, std::uint32_t standby);
+  void stop_all_standby();
+  void check_standby(MeshId mesh, std::uint32_t standby);
+  void lose_standby_on(HostId host);
+  void standby_deadlines();
+  void standby_takes(MeshId mesh, GangId gang);
+  void standby_is_placed(MeshId mesh, GangId gang);
+  std::optional<std::uint32_t> standby_of(MeshId mesh, GangId gang) const;
+  std::optional<StandbyRank> standby_for(RankId rank) const;
+  bool stands_by(HostId host, std::optional<std::pair<MeshId, GangId>> but_for) const;
+  bool any_standby_lives() const;
+  Start standby_start_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
+  Stop standby_stop_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
+  void add_outstanding_of_standby(HostId host, const std::vector<RankReport>& reported,
+                                  std::vector<Action>& missing) const;
+  void say_of_standby(MeshId mesh, std::uint32_t standby, const char* type, Severity severity, const std::string& what);
+  template <class Visit>
+  void each_standby(Visit visit) const;
+
   // job_core_operator.cc
   void on(const OperatorAsked& event);
   void restart_as_asked(MeshId mesh, GangId gang, const std::string& who);
@@ -278,6 +306,13 @@ template <class Visit>
 void JobCore::each_gang(Visit visit) {
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
     for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) visit(MeshId(m), GangId(g));
+  }
+}
+
+template <class Visit>
+void JobCore::each_standby(Visit visit) const {
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t s = 0; s < state_.meshes[m].standby.size(); ++s) visit(MeshId(m), s);
   }
 }
 

@@ -42,6 +42,7 @@ void JobCore::on(const RankChanged& event) {
   if (!concerns(event.host, event.report)) return;
   const RankId id = event.report.rank;
   if (prepared_host(spec_, id)) return on_prepare_changed(event, event.host);
+  if (const auto place = standby_place(spec_, id)) return on_standby_changed(event, *place);
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
   RankState& slot = rank(id);
@@ -133,6 +134,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     ready = ready && (slot.ready || (!spec.sidecar && slot.reaped && !is_failure(slot.end)));
     ended = ended && !lives(slot.stage);
   }
+  if (started) standby_is_placed(mesh, g);
   if (state.phase == GangPhase::kStarting && started) {
     state.phase = GangPhase::kRunning;
     say_of_gang(mesh, g, "gang.running", Severity::kInfo, text("is running", since_failure(state)));

@@ -163,6 +163,7 @@ void JobCore::lose_host(HostId id, const std::string& why) {
 void JobCore::mark_ranks_lost(HostId id) {
   host(id).preparation.phase = PreparePhase::kNone;
   host(id).preparation.deadline = Instant::never();
+  lose_standby_on(id);
   each_gang([&](MeshId m, GangId g) {
     bool changed = false;
     for (const RankId& r : placement_.ranks_of(m, g, id)) {
@@ -228,6 +229,7 @@ void JobCore::shut_down_hosts() {
 }
 
 void JobCore::host_deadlines() {
+  standby_deadlines();
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& state = state_.hosts[i];
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
@@ -296,6 +298,7 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
     }
   }
   add_outstanding_of_prepare(id, reported, missing);
+  add_outstanding_of_standby(id, reported, missing);
   // What runs there at a generation that nobody wants: it is killed, whatever it is.
   for (const RankReport& report : reported) {
     if (report.phase >= RankPhase::kStopping || grants(report.rank, report.generation)) continue;

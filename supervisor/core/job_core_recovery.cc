@@ -97,6 +97,7 @@ void JobCore::await_next(MeshId mesh, GangId g) {
     MONARCH_ASSERT_BECAUSE(!lives(rank(id).stage), "I3: a successor starts when nothing of the one before it may act");
     rank(id) = RankState{};
   }
+  standby_takes(mesh, g);
   tell_fence(mesh, g);
   tell_return(mesh, g);
   slots_due_ = true;

@@ -57,6 +57,9 @@ void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
   not_before(state_.drain_deadline, now_ + drain_patience());
   for (HostState& host : state_.hosts) not_before(host.preparation.deadline, now_ + kAnswersWithin);
+  each_standby([this](MeshId m, std::uint32_t s) {
+    not_before(state_.meshes[m.value()].standby[s].deadline, now_ + kAnswersWithin);
+  });
   each_gang([this](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     not_before(state.cause_deadline, now_ + kEndsArriveWithin);
@@ -97,6 +100,10 @@ void JobCore::change_clock(const SupervisorReturned& event) {
       }
       for (EndedRank& end : gang.ends) move(end.ended_at);
       move_all(gang.failures);
+    }
+    for (StandbyState& standby : mesh.standby) {
+      move(standby.not_before);
+      move(standby.deadline);
     }
   }
 }

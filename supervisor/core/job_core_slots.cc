@@ -113,23 +113,25 @@ bool JobCore::has_started(std::uint32_t slot) const {
   return false;
 }
 
-// A connected spare before one that is on its way, and that before a cold host; of connected ones, those that are prepared first.
+// A connected spare before one that is on its way, and that before a cold host; of connected ones, those that are prepared first,
+// and those where a standby gang waits last.
 std::optional<HostId> JobCore::replacement() const {
   std::optional<HostId> best;
   const auto place = [this](HostId id) {
     const HostState& state = state_.hosts[id.value()];
     switch (state.phase) {
       case HostPhase::kJoined:
+        if (stands_by(id, std::nullopt)) return 3;
         if (lives(state.preparation.phase)) return 1;
         return state.preparation.phase == PreparePhase::kUnprepared ? 2 : 0;
-      case HostPhase::kLaunched: return 3;
-      case HostPhase::kLaunching: return 4;
-      case HostPhase::kCold: return 5;
-      case HostPhase::kDestroying: return 4;  // it is launched again
+      case HostPhase::kLaunched: return 4;
+      case HostPhase::kLaunching: return 5;
+      case HostPhase::kCold: return 6;
+      case HostPhase::kDestroying: return 5;  // it is launched again
       case HostPhase::kEnded:
       case HostPhase::kLost: break;
     }
-    return 6;
+    return 7;
   };
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);

@@ -66,8 +66,9 @@ void JobCore::start_waiting_gangs() {
 void JobCore::reserve_for(MeshId mesh, GangId g) {
   if (!fence_done(mesh, g)) return;
   const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
-  const bool free = std::all_of(hosts.begin(), hosts.end(), [this](HostId id) {
-    return host(id).phase == HostPhase::kJoined && may_serve(id) && !lives(host(id).preparation.phase);
+  const bool free = std::all_of(hosts.begin(), hosts.end(), [&](HostId id) {
+    return host(id).phase == HostPhase::kJoined && may_serve(id) && !lives(host(id).preparation.phase) &&
+           !stands_by(id, std::pair(mesh, g));
   });
   if (!free) return;
   GangState& state = gang(mesh, g);
@@ -219,6 +220,7 @@ RankStart JobCore::rank_start(RankId id) const {
   start.ports = ports_of({spec, placement_, state}, id);
   if (spec.ready.kind == ReadyKind::kTcp) start.ready_port = start.ports[spec.ready.port];
   start.binding = resources_.binding_of(id, inventory);
+  start.standby = standby_for(id);
   return start;
 }
 

@@ -70,6 +70,7 @@ void JobCore::forget_deadlines() {
 // Of the highest stage that has not ended: the others wait until it has. A kill waits for nothing.
 void JobCore::stop_gangs() {
   stop_all_preparing();
+  stop_all_standby();
   each_gang([this](MeshId m, GangId g) {
     const GangPhase phase = gang(m, g).phase;
     const bool runs_nothing =
@@ -174,7 +175,7 @@ void JobCore::check_ended() {
   }
   if (state_.phase == JobPhase::kStopping) {
     check_stopping();
-    if (highest_stage() || is_preparing()) return;
+    if (highest_stage() || is_preparing() || any_standby_lives()) return;
     state_.phase = JobPhase::kDraining;
     state_.drain_deadline = now_ + drain_patience();
   }

@@ -72,6 +72,21 @@ std::optional<HostId> prepared_host(const JobSpec& spec, RankId rank) {
   return HostId(rank.rank.value());
 }
 
+RankId standby_rank(const JobSpec& spec, const StandbyPlace& place) {
+  const std::uint32_t size = spec.meshes[place.mesh.value()].gang_size();
+  return {MeshId(static_cast<std::uint32_t>(spec.meshes.size()) + 1 + place.mesh.value()),
+          Rank(place.standby * size + place.index)};
+}
+
+std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank) {
+  const std::size_t first = spec.meshes.size() + 1;
+  if (rank.mesh.value() < first || rank.mesh.value() - first >= spec.meshes.size()) return std::nullopt;
+  const MeshId mesh(rank.mesh.value() - static_cast<std::uint32_t>(first));
+  const MeshSpec& of = spec.meshes[mesh.value()];
+  if (rank.rank.value() >= of.standby_gangs * of.gang_size()) return std::nullopt;
+  return StandbyPlace{mesh, rank.rank.value() / of.gang_size(), rank.rank.value() % of.gang_size()};
+}
+
 bool JobSpec::supervised_elsewhere() const {
   return supervisor_on == SupervisorPlace::kFirst && std::holds_alternative<LaunchSsh>(launch);
 }

@@ -144,11 +144,14 @@ struct MeshSpec {
   ResourcesSpec resources;
   StopPolicy stop;
   Supervision supervision;
+  std::uint32_t standby_gangs = 0;  // that are kept at their gates
 
   std::uint32_t size() const;      // product of dims
   std::uint32_t per_host() const;  // product of the innermost per_host_dims
   std::uint32_t hosts() const;     // size() / per_host()
   std::uint32_t gangs() const;
+  std::uint32_t gang_size() const { return size() / gangs(); }
+  std::uint32_t gang_hosts() const { return (gang_size() + per_host() - 1) / per_host(); }
   GangId gang_of(Rank rank) const;
   std::vector<std::uint32_t> coordinates_of(Rank rank) const;  // one per dim
 
@@ -217,5 +220,14 @@ inline constexpr std::string_view kPrepareMesh = "spares-prepare";  // no mesh o
 RankId prepare_rank(const JobSpec& spec, HostId host);
 // Of such a rank; nothing for all others.
 std::optional<HostId> prepared_host(const JobSpec& spec, RankId rank);
+
+// Ranks of standby gangs are those of a mesh behind that, one for each mesh of the spec: standby 0 first.
+struct StandbyPlace {
+  MeshId mesh;
+  std::uint32_t standby = 0;
+  std::uint32_t index = 0;  // in its gang
+};
+RankId standby_rank(const JobSpec& spec, const StandbyPlace& place);
+std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank);  // nothing for all others
 
 }  // namespace monarch

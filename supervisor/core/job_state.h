@@ -194,10 +194,38 @@ struct GangState {
   GangCommits commits;  // over all its generations
 };
 
+enum class StandbyPhase : std::uint8_t {
+  kWaiting,   // for hosts, or for the end of its back-off
+  kStarting,  // START was decided; until all of its ranks are at their gates
+  kAtGate,
+  kGiven,  // it has a gang's place, and its ranks become that gang's with the next START
+  kStopping,
+};
+constexpr StandbyPhase monarch_enum_max(StandbyPhase) { return StandbyPhase::kStopping; }
+
+struct StandbyRankState {
+  RankStage stage = RankStage::kPending;
+  std::int32_t pid = 0;
+  bool at_gate = false;
+};
+
+// A gang without a place, on spares.
+struct StandbyState {
+  StandbyPhase phase = StandbyPhase::kWaiting;
+  Generation generation;      // the newest that was decided
+  std::vector<HostId> hosts;  // in the order of its ranks; kWaiting: those of before, whose last words may still come
+  std::vector<StandbyRankState> ranks;
+  std::uint32_t failures = 0;           // since it was last at its gate
+  Instant not_before;                   // kWaiting: the end of its back-off
+  Instant deadline = Instant::never();  // kStarting: it is told of; kStopping: its hosts are given up
+  std::optional<GangId> place;          // kGiven
+};
+
 struct MeshState {
   std::vector<RankState> ranks;
   std::vector<GangState> gangs;
   std::vector<Rank> held;  // by `monarch hold`, over generations; in order
+  std::vector<StandbyState> standby;
 };
 
 struct JobState {

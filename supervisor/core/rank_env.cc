@@ -196,4 +196,26 @@ std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank
   return env.take();
 }
 
+std::vector<EnvVariable> standby_environment(const RankEnvInput& input, RankId like, HostId host,
+                                             std::uint32_t standby) {
+  const MeshSpec& mesh = input.spec.meshes[like.mesh.value()];
+  Environment env;
+  env.set(EnvOrigin::kMesh, "MONARCH_JOB_ID", input.job_id);
+  env.set(EnvOrigin::kMesh, "MONARCH_MESH", mesh.name);
+  env.set(EnvOrigin::kMesh, "MONARCH_HOST", input.hosts[host.value()].name);
+  env.set(EnvOrigin::kMesh, "MONARCH_STANDBY", standby);
+  set_gpus(env, input, mesh, like);
+  for (const auto& [name, value] : input.shell) {
+    if (is_passed(mesh, name)) env.set({.name = name, .value = value, .origin = EnvOrigin::kPassed, .secret = true});
+  }
+  MONARCH_ASSERT(input.texts != nullptr);
+  const ReferenceSources sources{
+      .spec = input.spec, .placement = input.placement, .hosts = input.hosts, .port = nullptr, .shell = input.shell};
+  for (const auto& [name, value] : input.texts->env) {
+    if (!depends_on_place(value)) env.set(EnvOrigin::kSpec, name, expand_for(value, sources, like).value);
+  }
+  set_interface(env, input.spec);
+  return env.take();
+}
+
 }  // namespace monarch

@@ -60,4 +60,9 @@ struct RankEnvInput {
 // Sorted by name, each name once.
 std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank);
 
+// What a rank of a standby gang may know before it has a place: nothing that depends on that. `like`: the rank of the mesh's first gang
+// with its number in the gang; `host` is where it waits.
+std::vector<EnvVariable> standby_environment(const RankEnvInput& input, RankId like, HostId host,
+                                             std::uint32_t standby);
+
 }  // namespace monarch

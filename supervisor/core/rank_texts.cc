@@ -1,5 +1,7 @@
 #include "supervisor/core/rank_texts.h"
 
+#include <algorithm>
+
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -14,6 +16,12 @@ MeshTexts compile_texts(const JobSpec& spec, MeshId id) {
   for (const auto& [name, value] : mesh.env) texts.env.emplace(name, compile_expansion(value, spec, id));
   if (mesh.workdir) texts.workdir = compile_expansion(*mesh.workdir, spec, id);
   return texts;
+}
+
+bool depends_on_place(const CompiledText& text) {
+  return std::any_of(text.begin(), text.end(), [](const CompiledPiece& piece) {
+    return piece.meaning && piece.meaning->kind != ReferenceMeaning::Kind::kVariable;
+  });
 }
 
 ExpandedText expand_for(const CompiledText& text_of, const ReferenceSources& sources, RankId rank) {

@@ -42,6 +42,9 @@ struct ExpandedText {
   bool secret = false;  // a value of the submitting shell is in it
 };
 
+// Is anything but values of the submitting shell in it?
+bool depends_on_place(const CompiledText& text);
+
 ExpandedText expand_for(const CompiledText& text, const ReferenceSources& sources, RankId rank);
 
 // Absolute, or below the tree of the workspace that the rank's host has: what is relative starts at base_directory().

@@ -65,6 +65,17 @@ std::string phase_name(GangPhase phase) {
   return "";
 }
 
+std::string phase_name(StandbyPhase phase) {
+  switch (phase) {
+    case StandbyPhase::kWaiting: return "waiting";
+    case StandbyPhase::kStarting: return "starting";
+    case StandbyPhase::kAtGate: return "ready";
+    case StandbyPhase::kGiven: return "taken";
+    case StandbyPhase::kStopping: return "stopping";
+  }
+  return "";
+}
+
 std::string gang_phase_name(const GangState& gang) {
   const bool waits = gang.phase == GangPhase::kWaiting || gang.phase == GangPhase::kReserving;
   if (waits && recovers(gang)) return "restarting";
@@ -171,6 +182,13 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
       const std::optional<GangCheckpoint>& newest = state.meshes[m].gangs[g].commits.newest;
       if (!newest) continue;
       mesh.committed.push_back({.gang = g, .step = newest->step, .generation = newest->generation.counter});
+    }
+    for (const StandbyState& standby : state.meshes[m].standby) {
+      StandbyStatus shown{.phase = phase_name(standby.phase)};
+      const bool waits = standby.phase == StandbyPhase::kWaiting;
+      for (const HostId id : waits ? std::vector<HostId>() : standby.hosts)
+        shown.hosts.push_back(core.hosts()[id.value()].name);
+      mesh.standby.push_back(std::move(shown));
     }
     status.meshes.push_back(std::move(mesh));
   }

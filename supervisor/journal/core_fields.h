@@ -60,7 +60,9 @@ MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadl
                restarts, failed_at, out_of_memory, crash, progress_deadline, asked, hung, hung_because, furthest,
                commits);
 MONARCH_FIELDS(Crash, rank, step, count);
-MONARCH_FIELDS(MeshState, ranks, gangs, held);
+MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate);
+MONARCH_FIELDS(StandbyState, phase, generation, hosts, ranks, failures, not_before, deadline, place);
+MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
                time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
                unheard, boot_id);

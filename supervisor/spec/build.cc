@@ -10,6 +10,7 @@
 #include "supervisor/spec/build_needs.h"
 #include "supervisor/spec/build_network.h"
 #include "supervisor/spec/build_shrink.h"
+#include "supervisor/spec/build_standby.h"
 #include "supervisor/spec/build_storage.h"
 #include "supervisor/spec/build_supervision.h"
 #include "supervisor/spec/build_workspace.h"
@@ -84,6 +85,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   build_shrink(job, root, report);
   if (complete && build_links(job, *meshes, report)) {
     check_hosts_suffice(job, root, report);
+    check_standby(job, *meshes, report);
     check_network(job, root, report);
   }
   check_fixed_ports(job, *meshes, report);

@@ -234,6 +234,7 @@ class MeshBuilder {
   }
 
   void build_stop() {
+    mesh_.standby_gangs = integer_of(value_of(&node_, "standby"), "gangs").value_or(0);
     const YamlNode* stop = value_of(&node_, "stop");
     mesh_.stop.grace = duration_or(stop, "grace", mesh_.stop.grace);
     mesh_.stop.after_failure = duration_or(stop, "after_failure", mesh_.stop.after_failure);

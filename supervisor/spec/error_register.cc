@@ -197,6 +197,18 @@ constexpr ErrorDoc kErrors[] = {
      "where each rank is a gang of its own. A mesh that is a single gang cannot shrink."},
     {"E0325", "more gangs than there are",
      "`shrink.min` is the number of gangs below which the job fails; the mesh has at least as many."},
+    {"E0327", "too few spares for standby gangs",
+     "A standby gang waits on as many spares as a gang of its mesh has hosts; `spares` must hold all of them."},
+    {"E0328", "standby gangs of a mesh that shares its hosts",
+     "A standby gang takes over whole hosts, so none of a gang's may hold ranks of another gang or of another mesh."},
+    {"E0329", "standby gangs with GPUs on virtual hosts",
+     "Virtual hosts share the GPUs of this machine, and which of them a gang has goes by its place, which a standby "
+     "gang "
+     "does not have yet."},
+    {"E0330", "a standby gang does not know its place",
+     "The words of `program`, `wrap` and `workdir` are fixed when a standby gang is started, before it has a place. "
+     "What "
+     "depends on that belongs into `env`, which gate() returns."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "

@@ -217,7 +217,13 @@ constexpr KeyHelp kHelp[] = {
      "Survivors of a failed gang have nothing left to save as a rule: they are killed at once, and the first cause is "
      "known "
      "sooner."},
-    {"meshes.*.standby", "{gangs: 1}"},
+    {"meshes.*.standby", "{gangs: 1}",
+     "For programs that call gate() of monarch_rank.py (monarch-rank(7)) once they have imported and loaded what needs "
+     "no "
+     "place. A gang that has to be started again gets the hosts and the waiting processes of a standby gang, so that "
+     "imports and loading cost it nothing; then another standby is started, where hosts are free. Each waits on as "
+     "many "
+     "spares as a gang has hosts. A standby that fails is started again, with growing waits, and never ends the job."},
     {"meshes.*.standby.gangs", "1"},
     {"meshes.*.supervision", "{lease: 10s}"},
     {"controller", "{plugin: ./libdrive.so, entry: drive, args: {steps: 100}}"},

@@ -129,7 +129,11 @@ constexpr KeyRow kRows[] = {
      .default_value = "0s",
      .doc = "the grace of the survivors of a failed gang"},
     {.path = "meshes.*.standby", .type = kMap, .doc = "gangs that are kept ready"},
-    {.path = "meshes.*.standby.gangs", .type = kInteger, .default_value = "0", .unbuilt = "*", .doc = "how many"},
+    {.path = "meshes.*.standby.gangs",
+     .type = kInteger,
+     .default_value = "0",
+     .most = 1000,
+     .doc = "how many; they wait at gate() on spares"},
     {.path = "meshes.*.supervision", .type = kMap, .doc = "as at the top level; what is left out is taken from there"},
 };
 

@@ -67,6 +67,7 @@ class Guard {
   void perform(const keeper_action::Drop&) {}
   void perform(const keeper_action::Report& ordered);
   void perform(const keeper_action::Pipes&) {}
+  void perform(const keeper_action::TakeOver&) {}
   void perform(const keeper_action::HoldReservation&) {}
   void perform(const keeper_action::RefuseReservation&) {}
   void perform(const keeper_action::ReleaseReservation&) {}

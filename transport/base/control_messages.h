@@ -180,6 +180,7 @@ struct RankReport {
   std::uint32_t error_bytes = 0;  // of its error file, once the output is complete; Bootstrap::copied hosts alone
   Standstill standstill = Standstill::kNone;
   std::optional<CommitRequest> commit;  // that is not answered
+  bool at_gate = false;                 // of a standby: it has asked for its place, and waits; never taken back
 };
 
 // First message of every new link, and the answer to a resync. Names what the worker is.
@@ -268,6 +269,13 @@ struct RankBinding {
   bool operator==(const RankBinding&) const = default;
 };
 
+// A rank of a standby gang, which has been started and waits for a place.
+struct StandbyRank {
+  RankId rank;
+  Generation generation;
+  bool operator==(const StandbyRank&) const = default;
+};
+
 struct RankStart {
   RankId rank;
   std::map<std::string, std::string> env;  // of this rank alone; wins over Start::env
@@ -276,6 +284,8 @@ struct RankStart {
   std::vector<std::uint16_t> ports;        // reserved ones that are its own: released when it is executed
   std::uint16_t ready_port = 0;            // Start::ready kTcp: one of them
   RankBinding binding;
+  std::optional<StandbyRank>
+      standby;  // whose process becomes this rank, if it waits at its gate here; else one is forked
 };
 
 // Start these ranks of one gang. They are forked at once and wait at their gates: START grants nothing, the first matching ACK
@@ -297,6 +307,7 @@ struct Start {
   ReadyKind ready = ReadyKind::kExec;
   std::string
       setup;  // bash; its environment is the base of the ranks'. Run once per host and mesh, by the first rank past its gate
+  bool standby = false;  // who asks for its place waits for it, instead of being told what it was started as
 };
 
 // Stop these ranks if they run at `generation` or below, and never start that generation of them again. CONT, `signal`, the
@@ -379,7 +390,8 @@ struct KeeperHello {
 struct KeeperPipes {
   std::string mesh_name;
   std::uint64_t log_max_bytes = 0;
-  std::uint16_t ready_port = 0;  // not 0: the rank is ready once this port accepts a connection
+  std::uint16_t ready_port = 0;        // not 0: the rank is ready once this port accepts a connection
+  std::optional<StandbyRank> standby;  // whose pipes they were: what comes from now on is this rank's
 };
 
 struct KeeperPing {

@@ -116,6 +116,12 @@ struct CommittedStatus {
   std::uint64_t generation = 0;
 };
 
+// A gang without a place.
+struct StandbyStatus {
+  std::string phase;  // waiting starting ready taken stopping
+  std::vector<std::string> hosts;
+};
+
 struct MeshStatus {
   std::string name;
   std::vector<std::pair<std::string, std::uint32_t>> dims;
@@ -125,6 +131,7 @@ struct MeshStatus {
   std::vector<GangStatus> gangs = {};
   RestartBudget restart = {};                   // of each of them
   std::vector<CommittedStatus> committed = {};  // gangs that have one
+  std::vector<StandbyStatus> standby = {};
 };
 
 struct HostStatus {

@@ -16,7 +16,7 @@ MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at);
 MONARCH_FIELDS(TalkDrops, bad_values, too_long, foreign, connections, slow_readers);
 MONARCH_FIELDS(CommitRequest, number, step, what, whole);
 MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
-               output_complete, ready, progress, talk_drops, error_bytes, standstill, commit);
+               output_complete, ready, progress, talk_drops, error_bytes, standstill, commit, at_gate);
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
@@ -24,9 +24,10 @@ MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus, first_port, 
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
 MONARCH_FIELDS(Goodbye, incarnation, orderly);
 MONARCH_FIELDS(RankBinding, kind, first_cpu, cpus, gpus);
-MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding);
+MONARCH_FIELDS(StandbyRank, rank, generation);
+MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding, standby);
 MONARCH_FIELDS(Start, mesh, mesh_name, gang, generation, program, env, workdir, ranks, orphan, orphan_ttl, stop_signal,
-               stop_grace, log_max_bytes, ready, setup);
+               stop_grace, log_max_bytes, ready, setup, standby);
 MONARCH_FIELDS(Stop, ranks, generation, signal, grace);
 MONARCH_FIELDS(Signal, ranks, generation, number);
 MONARCH_FIELDS(Tell, ranks, generation, json);
@@ -36,7 +37,7 @@ MONARCH_FIELDS(Output, stream, offset, bytes);
 MONARCH_FIELDS(OutputFrom, stream, offset);
 MONARCH_FIELDS(OutputGone, stream, oldest);
 MONARCH_FIELDS(KeeperHello, incarnation, keeper_pid, starts, has_stash, ranks, spawned);
-MONARCH_FIELDS(KeeperPipes, mesh_name, log_max_bytes, ready_port);
+MONARCH_FIELDS(KeeperPipes, mesh_name, log_max_bytes, ready_port, standby);
 MONARCH_FIELDS(KeeperPing, number);
 MONARCH_FIELDS(KeeperPong, number);
 MONARCH_FIELDS(KeeperChanged, report);

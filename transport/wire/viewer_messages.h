@@ -23,7 +23,8 @@ MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end, ready, progr
 MONARCH_FIELDS(GangStatus, phase, generation, restarts, failures);
 MONARCH_FIELDS(RestartBudget, max, window_milliseconds);
 MONARCH_FIELDS(CommittedStatus, gang, step, generation);
-MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed);
+MONARCH_FIELDS(StandbyStatus, phase, hosts);
+MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby);
 MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds,
                talk_drops, standing, standing_because, returns_milliseconds, held_milliseconds, preparation);
 MONARCH_FIELDS(JobStatus, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict);

@@ -84,6 +84,8 @@ void DaemonCore::on(const RankTold& event, Instant now, Actions& actions) {
   actions.emplace_back(BeatChanged{.at_once = is_new || !tells_progress_alone(before, event.report)});
 }
 
+void DaemonCore::on(const TakenOver& event, Instant, Actions&) { ranks_.erase(event.standby); }
+
 void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
   const auto found = ranks_.find(event.incarnation);
   if (found == ranks_.end()) return;  // ignored: forgotten

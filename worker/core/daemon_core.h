@@ -57,6 +57,11 @@ struct RankTold {
   RankReport report;
 };
 
+// A standby has become another rank, of which is told next: nothing more is told of it.
+struct TakenOver {
+  Incarnation standby;
+};
+
 // How far the rank's output lies in its files; it is the only source of that.
 struct OutputTold {
   Incarnation incarnation;
@@ -69,7 +74,7 @@ struct OutputTold {
 // Nothing happened but time.
 struct Tick {};
 
-using Event = std::variant<Started, FrameHeard, PromisePersisted, PromiseFailed, RankTold, OutputTold, Tick>;
+using Event = std::variant<Started, FrameHeard, PromisePersisted, PromiseFailed, RankTold, TakenOver, OutputTold, Tick>;
 
 // ---- actions ----
 
@@ -142,6 +147,7 @@ class DaemonCore {
   void on(const PromisePersisted& event, Instant now, Actions& actions);
   void on(const PromiseFailed& event, Instant now, Actions& actions);
   void on(const RankTold& event, Instant now, Actions& actions);
+  void on(const TakenOver& event, Instant now, Actions& actions);
   void on(const OutputTold& event, Instant now, Actions& actions);
   void on(const Tick& event, Instant now, Actions& actions);
 

@@ -76,6 +76,9 @@ struct Committing {  // it has written a checkpoint; at most one of a rank is un
 };
 
 // The guarded process.
+struct AtGate {  // it waits for its place
+  Incarnation key;
+};
 struct GuardedForked {
   std::int32_t pid = 0;
 };
@@ -106,9 +109,9 @@ using KeeperEvent =
                  KeeperReady, KeeperShutdown, keeper_event::Spawn, keeper_event::Forked, keeper_event::ForkFailed,
                  keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited, keeper_event::TreeEmpty,
                  keeper_event::TreeBusy, keeper_event::Spoke, keeper_event::Stood, keeper_event::Committing,
-                 keeper_event::GuardedForked, keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke,
-                 keeper_event::GuardedPong, keeper_event::GuardedExited, keeper_event::GuardedHungUp,
-                 keeper_event::Terminated>;
+                 keeper_event::AtGate, keeper_event::GuardedForked, keeper_event::GuardedForkFailed,
+                 keeper_event::GuardedSpoke, keeper_event::GuardedPong, keeper_event::GuardedExited,
+                 keeper_event::GuardedHungUp, keeper_event::Terminated>;
 
 namespace keeper_action {
 
@@ -125,6 +128,12 @@ struct ForkRank {  // into its containment, up to its gate; answered by Forked o
   std::string setup;                 // run before it, once per mesh
   RankBinding binding;
   std::uint16_t ready_port = 0;  // for who watches the pipes
+  bool standby = false;          // it waits for a place where it asks for one
+};
+struct
+    TakeOver {  // the process of a standby is this rank from now on: its doors, pipes and containment are; OpenGate tells it so
+  Incarnation from;
+  ForkRank as;  // what it would be forked with
 };
 struct ForkSpawned {  // without a gate; answered as ForkRank
   Incarnation key;
@@ -213,7 +222,7 @@ struct Exit {
 }  // namespace keeper_action
 
 using KeeperAction =
-    std::variant<keeper_action::ForkRank, keeper_action::ForkSpawned, keeper_action::OpenGate,
+    std::variant<keeper_action::ForkRank, keeper_action::TakeOver, keeper_action::ForkSpawned, keeper_action::OpenGate,
                  keeper_action::SignalGroup, keeper_action::TellRank, keeper_action::AnswerCommit,
                  keeper_action::FreezeTree, keeper_action::ThawTree, keeper_action::KillTree, keeper_action::CheckTree,
                  keeper_action::Reap, keeper_action::Drop, keeper_action::Report, keeper_action::Pipes,

@@ -131,18 +131,20 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
                                                    .ready = order.ready},
                                   now));
     const std::uint16_t ready_port = order.ready == ReadyKind::kTcp ? rank.ready_port : std::uint16_t{0};
-    actions.emplace_back(action::ForkRank{.key = key,
-                                          .mesh_name = order.mesh_name,
-                                          .program = rank.program.empty() ? order.program : rank.program,
-                                          .gang_env = order.env,
-                                          .own_env = rank.env,
-                                          .workdir = rank.workdir.empty() ? order.workdir : rank.workdir,
-                                          .log_max_bytes = order.log_max_bytes,
-                                          .gang = order.gang,
-                                          .ports = rank.ports,
-                                          .setup = order.setup,
-                                          .binding = rank.binding,
-                                          .ready_port = ready_port});
+    action::ForkRank fork{.key = key,
+                          .mesh_name = order.mesh_name,
+                          .program = rank.program.empty() ? order.program : rank.program,
+                          .gang_env = order.env,
+                          .own_env = rank.env,
+                          .workdir = rank.workdir.empty() ? order.workdir : rank.workdir,
+                          .log_max_bytes = order.log_max_bytes,
+                          .gang = order.gang,
+                          .ports = rank.ports,
+                          .setup = order.setup,
+                          .binding = rank.binding,
+                          .ready_port = ready_port,
+                          .standby = order.standby};
+    if (!rank.standby || !take_over(*rank.standby, fork, now, actions)) actions.emplace_back(std::move(fork));
     const auto ports = ports_.find(Gang{order.mesh, order.gang});
     if (ports == ports_.end()) continue;
     if (const auto held = ports->second.held.find(order.generation); held != ports->second.held.end()) {

@@ -78,6 +78,7 @@ class KeeperCore {
   void on(const keeper_event::Spoke& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Stood& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Committing& event, Instant now, KeeperActions& actions);
+  void on(const keeper_event::AtGate& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedForked& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedForkFailed& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedSpoke& event, Instant now, KeeperActions& actions);
@@ -89,6 +90,8 @@ class KeeperCore {
   SlotState* find(const Incarnation& key);
   // Whether an incarnation may begin here; raises the floor if so.
   bool admit(const Incarnation& key, KeeperActions& actions);
+  // False where nobody waits there, so that a process is to be forked.
+  bool take_over(const StandbyRank& standby, const keeper_action::ForkRank& as, Instant now, KeeperActions& actions);
   // Its START was lost: nothing would ever tell that it does not run.
   void stopped_before_start(const Incarnation& key, Instant now, KeeperActions& actions);
   void guarded_ended(const RankEnd& end, Instant now, KeeperActions& actions);

@@ -140,6 +140,8 @@ RankQuestion parse_question(std::string_view message) {
       question = RankQuestion::kEvents;
     } else if (value == "committed") {
       question = RankQuestion::kCommitted;
+    } else if (value == "gate") {
+      question = RankQuestion::kGate;
     } else {
       question = RankQuestion::kUnknown;
     }
@@ -154,8 +156,20 @@ std::string who_answer(const RankIdentity& who) {
 
 std::string events_answer() { return "{\"v\":1,\"ok\":true}"; }
 
+std::string gate_answer(const std::map<std::string, std::string>& gang_env,
+                        const std::map<std::string, std::string>& own_env) {
+  std::map<std::string, std::string> whole = own_env;
+  whole.insert(gang_env.begin(), gang_env.end());
+  std::string out = "{\"v\":1,\"ok\":true,\"env\":{";
+  for (const auto& [name, value] : whole) {
+    if (out.back() != '{') out.push_back(',');
+    out += text(quoted(name), ':', quoted(value));
+  }
+  return out + "}}";
+}
+
 std::string unknown_answer() {
-  return "{\"v\":1,\"error\":\"ASK=who, ASK=events, ASK=committed or COMMIT=step is what can be asked\"}";
+  return "{\"v\":1,\"error\":\"ASK=who, ASK=events, ASK=committed, ASK=gate or COMMIT=step is what can be asked\"}";
 }
 
 std::string stopping_event(std::int32_t signal, Duration grace) {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,9 +47,9 @@ struct Notice {
 
 Notice parse_notice(std::string_view datagram);
 
-enum class RankQuestion : std::uint8_t { kNone, kWho, kEvents, kCommitted, kCommit, kUnknown };
+enum class RankQuestion : std::uint8_t { kNone, kWho, kEvents, kCommitted, kCommit, kGate, kUnknown };
 
-// `ASK=who`, `ASK=events`, `ASK=committed` or `COMMIT=step`, which commit_question.h reads; kNone where nothing is asked.
+// `ASK=who`, `ASK=events`, `ASK=committed`, `ASK=gate` or `COMMIT=step`, which commit_question.h reads; kNone where nothing is asked.
 RankQuestion parse_question(std::string_view message);
 
 // Whom a rank is, for ASK=who.
@@ -63,6 +64,9 @@ struct RankIdentity {
 // Answers and events: one object on one line, without blanks.
 std::string who_answer(const RankIdentity& who);
 std::string events_answer();
+// The environment of its place; that of the rank wins over that of its gang.
+std::string gate_answer(const std::map<std::string, std::string>& gang_env,
+                        const std::map<std::string, std::string>& own_env);
 std::string unknown_answer();
 std::string stopping_event(std::int32_t signal, Duration grace);
 std::string lease_low_event(Duration left);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
@@ -58,6 +59,7 @@ RankReport SlotState::report() const {
       phase_ == SlotPhase::kStarting || phase_ == SlotPhase::kRunning || phase_ == SlotPhase::kGrace;
   if (should_run) report.standstill = standstill_;
   if (phase_ != SlotPhase::kEnded) report.commit = commit_;
+  report.at_gate = at_gate_;
   if (leader_exited()) {
     report.ended_at = *ended_at_;
     report.end = end_;
@@ -253,6 +255,27 @@ void SlotState::forked(std::int32_t pid, Instant now, KeeperActions& actions) {
   if (!lease_.valid(now)) return;
   phase_ = SlotPhase::kStarting;
   actions.emplace_back(OpenGate{options_.key});
+}
+
+void SlotState::take_over(const SlotState& standby, Instant now, KeeperActions& actions) {
+  MONARCH_ASSERT_BECAUSE(standby.waits_for_place(), "I4: one process per rank and generation");
+  forked(standby.pid(), now, actions);
+  started_at_ = standby.started_at();
+}
+
+void SlotState::at_gate(KeeperActions& actions) {
+  if (std::exchange(at_gate_, true)) return;
+  switch (phase_) {
+    case SlotPhase::kStarting:  // it was executed, and its word overtook the kernel's
+    case SlotPhase::kRunning:
+    case SlotPhase::kHeld: actions.emplace_back(Report{report()}); return;
+    case SlotPhase::kForking:  // there is no program yet
+    case SlotPhase::kGated:
+    case SlotPhase::kGrace:  // it is going
+    case SlotPhase::kKilling:
+    case SlotPhase::kWedged:
+    case SlotPhase::kEnded: return;
+  }
 }
 
 void SlotState::fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions) {

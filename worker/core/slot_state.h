@@ -59,6 +59,10 @@ class SlotState {
   bool settled() const { return ended() || phase_ == SlotPhase::kWedged; }
   // It ended without a process: the order to stop it came before the one to start it.
   bool never_started() const { return never_started_; }
+  // A standby that is whole and waits for its place: it may become another rank.
+  bool waits_for_place() const { return phase_ == SlotPhase::kRunning && at_gate_ && !leader_exited(); }
+  std::int32_t pid() const { return pid_; }
+  Instant started_at() const { return started_at_; }
   RankReport report() const;
 
   // Before anything else is handled: has the lease ended (I1)?
@@ -81,6 +85,9 @@ class SlotState {
   // Instead of the fork: stopped before the order to start it came, which is its end.
   void never_start(Instant now, KeeperActions& actions);
   void forked(std::int32_t pid, Instant now, KeeperActions& actions);
+  // Instead of the fork: it is the process of a standby, which waits until its place is leased.
+  void take_over(const SlotState& standby, Instant now, KeeperActions& actions);
+  void at_gate(KeeperActions& actions);
   void fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions);
   void executed(KeeperActions& actions);
   void exec_failed(const keeper_event::ExecFailed& failure);
@@ -112,6 +119,7 @@ class SlotState {
   bool signalled_ = false;
   bool stop_when_forked_ = false;
   bool never_started_ = false;
+  bool at_gate_ = false;   // never taken back
   bool ready_ = false;     // as options_.ready says; never taken back
   RankProgress progress_;  // what it said of itself
   Standstill standstill_ = Standstill::kNone;

@@ -177,8 +177,18 @@ void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
   }
   const Incarnation incarnation{frame.header.rank, frame.header.generation};
   piped_[incarnation] = pipes->ready_port;
-  LogSource source{incarnation, std::move(pipes->mesh_name), pipes->log_max_bytes, std::move(descriptors[0]),
-                   std::move(descriptors[1])};
+  std::optional<Incarnation> standby;
+  if (pipes->standby) {
+    standby = {pipes->standby->rank, pipes->standby->generation};
+    piped_.erase(*standby);
+    feed(TakenOver{*standby});
+  }
+  LogSource source{incarnation,
+                   std::move(pipes->mesh_name),
+                   pipes->log_max_bytes,
+                   std::move(descriptors[0]),
+                   std::move(descriptors[1]),
+                   standby};
   if (log_->put(std::move(source))) return;
   // Its output would never be read. The next daemon gets the pipes again.
   log_error("the log thread does not take orders");

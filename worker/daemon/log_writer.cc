@@ -65,6 +65,7 @@ Status LogWriter::add(LogSource source) {
     return Error{ErrorCode::kInvalid, text("output of a mesh called '", printable(source.mesh_name), "'")};
   }
   if (sources_.contains(source.incarnation)) return Error{ErrorCode::kBusy, "these pipes were handed out before"};
+  if (source.standby) hand_over(*source.standby);
   auto made = std::make_unique<Source>();
   made->incarnation = source.incarnation;
   const std::string stem = text(source.incarnation.rank.rank.value(), '.', source.incarnation.generation.counter);
@@ -230,17 +231,33 @@ void LogWriter::give_up(const Incarnation& incarnation) {
   Source& source = *found->second;
   for (const auto& stream : source.streams) {
     if (!stream->pipe.valid()) continue;
-    // Not more than the pipe holds: what a stranger goes on writing is not the rank's output.
-    for (std::size_t drained = 0; drained < limits::kOutputPipeBytes;) {
-      const LogFile::Taken taken = stream->file.take(stream->pipe.get(), limits::kOutputChunkBytes);
-      account(*stream);
-      if (taken.bytes == 0) break;
-      drained += taken.bytes;
-    }
+    drain(*stream);
     log_warn("rank ", incarnation.rank.rank.value(), " has ended, and a process outside of its tree holds its ",
              stream->which == OutputStream::kStdout ? "stdout" : "stderr", " open: closed");
     end_stream(source, *stream);
   }
+}
+
+// Not more than the pipe holds: what a stranger goes on writing is not the rank's output.
+void LogWriter::drain(Stream& stream) {
+  for (std::size_t drained = 0; drained < limits::kOutputPipeBytes;) {
+    const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
+    account(stream);
+    if (taken.bytes == 0) break;
+    drained += taken.bytes;
+  }
+}
+
+// The process goes on as another rank, which has the same pipes.
+void LogWriter::hand_over(const Incarnation& standby) {
+  const auto found = sources_.find(standby);
+  if (found == sources_.end()) return;
+  for (const auto& stream : found->second->streams) {
+    if (!stream->pipe.valid()) continue;
+    stream->times.note(stream->file.end_offset(), wall_now());
+    drain(*stream);
+  }
+  forget(standby);
 }
 
 void LogWriter::forget(const Incarnation& incarnation) {

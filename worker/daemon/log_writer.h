@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,7 @@ struct LogSource {
   std::uint64_t max_bytes = 0;  // of each stream's file
   UniqueFd stdout_pipe;
   UniqueFd stderr_pipe;
+  std::optional<Incarnation> standby = {};  // whose pipes they were: what is in them already is still its
 };
 
 struct OutputTotals {
@@ -134,6 +136,8 @@ class LogWriter {
   void catch_up();
   void end_stream(Source& source, Stream& stream);
   void give_up(const Incarnation& incarnation);
+  void hand_over(const Incarnation& standby);
+  void drain(Stream& stream);
   void changed(Source& source);
   void tell_all();
   bool tell(Source& source);

@@ -80,6 +80,7 @@ void EventDoor::answer(std::uint64_t id, std::string_view message) {
       return;
     case RankQuestion::kCommitted: (void)say(id, options_.committed); return;
     case RankQuestion::kCommit: return commit(id, message);
+    case RankQuestion::kGate: return gate(id);
     case RankQuestion::kUnknown: (void)say(id, unknown_answer()); return;
   }
 }
@@ -104,6 +105,21 @@ void EventDoor::answer_commit(const CommitAnswer& answer) {
   const std::string line = commit_answer(*std::exchange(asked_, std::nullopt), answer);
   for (const std::uint64_t id : std::exchange(waiting_, {})) {
     if (connections_.contains(id)) (void)say(id, line);
+  }
+}
+
+void EventDoor::gate(std::uint64_t id) {
+  if (!options_.gate.empty()) return (void)say(id, options_.gate);
+  if (std::find(at_gate_.begin(), at_gate_.end(), id) == at_gate_.end()) at_gate_.push_back(id);
+  options_.on_gate();
+}
+
+void EventDoor::open_gate(std::string who, std::string committed, std::string gate) {
+  options_.who = std::move(who);
+  options_.committed = std::move(committed);
+  options_.gate = std::move(gate);
+  for (const std::uint64_t id : std::exchange(at_gate_, {})) {
+    if (connections_.contains(id)) (void)say(id, options_.gate);
   }
 }
 
@@ -146,6 +162,7 @@ void EventDoor::drop(std::uint64_t id) {
   loop_.forget(found->second.watch);
   connections_.erase(found);
   std::erase(waiting_, id);
+  std::erase(at_gate_, id);
 }
 
 }  // namespace monarch

@@ -29,6 +29,9 @@ struct EventDoorOptions {
   std::string events_path;
   std::string who;        // the answer to ASK=who
   std::string committed;  // the answer to ASK=committed
+  std::string gate;       // the answer to ASK=gate; empty: whoever asks waits for open_gate()
+  // Somebody waits for it. It must not close the door.
+  std::function<void()> on_gate = {};
   // A checkpoint, to be answered by answer_commit(). It must not close the door.
   std::function<void(const CommitRequest&)> on_commit;
 };
@@ -54,6 +57,8 @@ class EventDoor {
   void tell(const std::string& json);
   // Of the commit with this number; of another one it is nothing.
   void answer_commit(const CommitAnswer& answer);
+  // Of a standby that has its place now: `who`, `committed` and `gate` are of that, and who waits is told.
+  void open_gate(std::string who, std::string committed, std::string gate);
   EventDoorDrops drops() const;
 
  private:
@@ -68,6 +73,7 @@ class EventDoor {
   void on_readable(std::uint64_t id);
   void answer(std::uint64_t id, std::string_view message);
   void commit(std::uint64_t id, std::string_view message);
+  void gate(std::uint64_t id);
   void begin_events(std::uint64_t id);
   // False where the reader was dropped.
   bool say(std::uint64_t id, const std::string& line);
@@ -82,6 +88,7 @@ class EventDoor {
   std::uint64_t commits_ = 0;
   std::optional<CommitRequest> asked_;  // the one that is under way
   std::vector<std::uint64_t> waiting_;  // connections that asked for it
+  std::vector<std::uint64_t> at_gate_;  // connections that wait for their place
   std::deque<std::string> kept_;
   std::size_t kept_bytes_ = 0;
   EventDoorDrops drops_;

@@ -308,9 +308,9 @@ void Keeper::perform(const action::Pipes& ordered) {
     return log_error("the output of ", rank_key(ordered.key.rank, ordered.key.generation),
                      " cannot be handed over: no descriptor is left");
   }
-  send(MessageType::kKeeperPipes,
-       encode_payload(KeeperPipes{pipes->mesh_name, pipes->log_max_bytes, pipes->ready_port}), ordered.key,
-       std::move(copies));
+  KeeperPipes message{pipes->mesh_name, pipes->log_max_bytes, pipes->ready_port, std::nullopt};
+  if (pipes->standby) message.standby = StandbyRank{pipes->standby->rank, pipes->standby->generation};
+  send(MessageType::kKeeperPipes, encode_payload(message), ordered.key, std::move(copies));
 }
 
 void Keeper::perform(const action::HoldReservation& ordered) {

@@ -70,6 +70,7 @@ class Keeper {
   void send(MessageType type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors = {});
 
   void perform(const keeper_action::ForkRank& action) { ranks_.fork_rank(action); }
+  void perform(const keeper_action::TakeOver& action) { ranks_.take_over(action); }
   void perform(const keeper_action::ForkSpawned& action);
   void perform(const keeper_action::OpenGate& action) { ranks_.open_gate(action.key); }
   void perform(const keeper_action::SignalGroup& action);

@@ -18,31 +18,66 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
   // Of a rank there is one live generation at a time (I21), so the paths need none.
   const std::string stem = text(options_.directory, '/', key.rank.mesh.value(), '.', key.rank.rank.value());
   RankDoorPaths paths{.notify = stem + ".n", .questions = stem + ".s", .events = stem + ".e"};
-  const RankIdentity who{.job = options_.job_id,
-                         .mesh = order.mesh_name,
-                         .rank = key.rank.rank.value(),
-                         .generation = key.generation.counter,
-                         .host = options_.host_name};
   Door door{.name = text(printable(order.mesh_name), '/', key.rank.rank.value()), .voice = RankVoice(options_.period)};
   MONARCH_ASSIGN(door.notify, NotifySocket::open(
                                   loop_, paths.notify, [this, key](std::string_view datagram) { heard(key, datagram); },
                                   [this, key] { dropped(key); }));
   MONARCH_ASSIGN(
       door.events,
-      EventDoor::open(loop_, {.question_path = paths.questions,
-                              .events_path = paths.events,
-                              .who = who_answer(who),
-                              .committed = committed_answer(order.gang_env, order.own_env),
-                              // Later: what follows from it may close the door, which is being read from here.
-                              .on_commit = [this, key](const CommitRequest& asked) {
-                                loop_.defer([tell = tell_, key, asked] { tell(keeper_event::Committing{key, asked}); });
-                              }}));
+      EventDoor::open(
+          loop_, {.question_path = paths.questions,
+                  .events_path = paths.events,
+                  .who = who_answer(identity_of(order)),
+                  .committed = committed_answer(order.gang_env, order.own_env),
+                  .gate = order.standby ? std::string() : gate_answer(order.gang_env, order.own_env),
+                  .on_gate = [this, key] { loop_.defer([tell = tell_, key] { tell(keeper_event::AtGate{key}); }); },
+                  // Later: what follows from it may close the door, which is being read from here.
+                  .on_commit =
+                      [this, key](const CommitRequest& asked) {
+                        const Incarnation called = now_called(key);
+                        loop_.defer([tell = tell_, called, asked] { tell(keeper_event::Committing{called, asked}); });
+                      }}));
   doors_.insert_or_assign(key, std::move(door));
   return paths;
 }
 
+RankIdentity RankDoors::identity_of(const keeper_action::ForkRank& order) const {
+  return {.job = options_.job_id,
+          .mesh = order.mesh_name,
+          .rank = order.key.rank.rank.value(),
+          .generation = order.key.generation.counter,
+          .host = options_.host_name};
+}
+
+Incarnation RankDoors::now_called(const Incarnation& key) const {
+  const auto found = renamed_.find(key);
+  return found == renamed_.end() ? key : found->second;
+}
+
+void RankDoors::take_over(const Incarnation& from, const keeper_action::ForkRank& as) {
+  auto door = doors_.extract(from);
+  if (door.empty()) return;
+  loop_.cancel(std::exchange(door.mapped().timer, 0));
+  door.mapped().timer_due = Instant::never();
+  door.mapped().name = text(printable(as.mesh_name), '/', as.key.rank.rank.value());
+  door.mapped().place = as;
+  door.key() = as.key;
+  Door& moved = doors_.insert(std::move(door)).position->second;
+  renamed_[from] = as.key;
+  arm(as.key, moved);
+}
+
+void RankDoors::open_gate(const Incarnation& key) {
+  const auto found = doors_.find(key);
+  if (found == doors_.end() || !found->second.place) return;
+  const keeper_action::ForkRank place = *std::exchange(found->second.place, std::nullopt);
+  found->second.events->open_gate(who_answer(identity_of(place)), committed_answer(place.gang_env, place.own_env),
+                                  gate_answer(place.gang_env, place.own_env));
+}
+
 // It only sets the timer: what is passed on may close the door, which is being read from here.
-void RankDoors::heard(const Incarnation& key, std::string_view datagram) {
+void RankDoors::heard(const Incarnation& opened_as, std::string_view datagram) {
+  const Incarnation key = now_called(opened_as);
   const auto found = doors_.find(key);
   if (found == doors_.end()) return;
   Door& door = found->second;
@@ -56,7 +91,8 @@ void RankDoors::heard(const Incarnation& key, std::string_view datagram) {
   arm(key, door);
 }
 
-void RankDoors::dropped(const Incarnation& key) {
+void RankDoors::dropped(const Incarnation& opened_as) {
+  const Incarnation key = now_called(opened_as);
   const auto found = doors_.find(key);
   if (found == doors_.end()) return;
   found->second.voice.dropped(loop_.now());
@@ -115,6 +151,7 @@ void RankDoors::close(const Incarnation& key) {
   log_drops(found->second);
   loop_.cancel(found->second.timer);
   doors_.erase(found);
+  std::erase_if(renamed_, [&key](const auto& renamed) { return renamed.second == key; });
 }
 
 void RankDoors::log_drops(const Door& door) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "transport/base/result.h"
@@ -39,6 +40,10 @@ class RankDoors {
 
   // The paths for its environment; empty ones where ranks have no doors.
   Result<RankDoorPaths> open(const keeper_action::ForkRank& order);
+  // The standby's doors are this rank's from now on; who waits at its gate goes on waiting.
+  void take_over(const Incarnation& from, const keeper_action::ForkRank& as);
+  // To who waits: it has its place.
+  void open_gate(const Incarnation& key);
   // An event for who listens there.
   void tell(const Incarnation& key, const std::string& json);
   // To who asked for a commit.
@@ -55,10 +60,14 @@ class RankDoors {
     std::unique_ptr<EventDoor> events;
     TimerId timer = 0;
     Instant timer_due = Instant::never();
-    TalkDrops told;  // of drops()
+    TalkDrops told;                                // of drops()
+    std::optional<keeper_action::ForkRank> place;  // of a standby that has been given one, and has not been told
     TalkDrops drops() const;
   };
 
+  // What a standby has become; else itself.
+  Incarnation now_called(const Incarnation& key) const;
+  RankIdentity identity_of(const keeper_action::ForkRank& order) const;
   void heard(const Incarnation& key, std::string_view datagram);
   void dropped(const Incarnation& key);
   void arm(const Incarnation& key, Door& door);
@@ -69,6 +78,7 @@ class RankDoors {
   RankDoorsOptions options_;
   std::function<void(KeeperEvent)> tell_;
   std::map<Incarnation, Door> doors_;
+  std::map<Incarnation, Incarnation> renamed_;  // standbys, while what they have become has a door
 };
 
 }  // namespace monarch

@@ -205,7 +205,28 @@ void RankProcesses::ask_whether_executed(const Incarnation& key) {
   if (process != nullptr && process->exec_watch != 0) exec_told(key);
 }
 
-void RankProcesses::exited(const Incarnation& key, const ExitStatus& status) {
+// Its containment keeps its name, which nothing outside knows.
+void RankProcesses::take_over(const keeper_action::TakeOver& order) {
+  auto process = processes_.extract(order.from);
+  MONARCH_ASSERT(!process.empty());
+  const keeper_action::ForkRank& as = order.as;
+  process.key() = as.key;
+  Process& taken = process.mapped();
+  taken.reservation = {as.key.rank.mesh, as.gang, as.key.generation};
+  taken.ports = as.ports;
+  taken.at_inner_gate = true;
+  taken.pipes.mesh_name = as.mesh_name;
+  taken.pipes.log_max_bytes = as.log_max_bytes;
+  taken.pipes.ready_port = as.ready_port;
+  taken.pipes.standby = order.from;
+  processes_.insert(std::move(process));
+  renamed_[order.from] = as.key;
+  doors_.take_over(order.from, as);
+}
+
+void RankProcesses::exited(const Incarnation& forked_as, const ExitStatus& status) {
+  const auto renamed = renamed_.find(forked_as);
+  const Incarnation key = renamed == renamed_.end() ? forked_as : renamed->second;
   // What the child said before it exited is told first, in whatever order the descriptors became ready.
   exec_told(key);
   doors_.hear_last_words(key);
@@ -223,10 +244,16 @@ void RankProcesses::exited(const Incarnation& key, const ExitStatus& status) {
 void RankProcesses::open_gate(const Incarnation& key) {
   Process* process = find(key);
   if (process == nullptr || !process->child) return;
-  if (process->ports.empty()) return process->child->open_gate();
+  if (process->ports.empty()) return let_pass(key, *process);
   reservations_.hand_over(process->reservation, process->ports);
   process->gate_wanted = true;
   open_wanted_gates();
+}
+
+void RankProcesses::let_pass(const Incarnation& key, Process& process) {
+  if (!std::exchange(process.at_inner_gate, false)) return process.child->open_gate();
+  doors_.open_gate(key);
+  tell_(event::Executed{key});
 }
 
 void RankProcesses::arrived(Process& process) {
@@ -238,7 +265,7 @@ void RankProcesses::open_wanted_gates() {
   const auto on_the_way = [](const auto& entry) { return entry.second.child && entry.second.on_the_way; };
   if (std::any_of(processes_.begin(), processes_.end(), on_the_way)) return;
   for (auto& [key, process] : processes_) {
-    if (std::exchange(process.gate_wanted, false) && process.child) process.child->open_gate();
+    if (std::exchange(process.gate_wanted, false) && process.child) let_pass(key, process);
   }
 }
 
@@ -291,6 +318,7 @@ void RankProcesses::reap(const Incarnation& key) {
 void RankProcesses::drop(const Incarnation& key) {
   reap(key);
   processes_.erase(key);
+  std::erase_if(renamed_, [&key](const auto& renamed) { return renamed.second == key; });
 }
 
 std::variant<pid_t, StacksEnd> RankProcesses::leader(const Incarnation& key) const {

@@ -46,6 +46,7 @@ struct RankPipes {
   std::string mesh_name;
   std::uint64_t log_max_bytes = 0;
   std::uint16_t ready_port = 0;
+  std::optional<Incarnation> standby;  // whose they were
 };
 
 class RankProcesses {
@@ -59,6 +60,8 @@ class RankProcesses {
   void fork_rank(const keeper_action::ForkRank& order);
   // `descriptors` are its stdin, stdout and stderr.
   void fork_spawned(const keeper_action::ForkSpawned& order, const std::vector<UniqueFd>& descriptors);
+  // The standby's process is this rank's from now on.
+  void take_over(const keeper_action::TakeOver& order);
   void open_gate(const Incarnation& key);
   // Tells Executed of a rank whose program runs by now, if that was not noticed yet.
   void ask_whether_executed(const Incarnation& key);
@@ -88,6 +91,7 @@ class RankProcesses {
     RankPipes pipes;
     bool on_the_way = true;  // to its gate: it may still have copies of descriptors that are not its own
     bool gate_wanted = false;
+    bool at_inner_gate = false;  // a standby's that is executed already: its gate is at a door
     Reservations::Key reservation;
     std::vector<std::uint16_t> ports;  // of the reservation: its own
     StandstillWatch standstill;
@@ -103,6 +107,7 @@ class RankProcesses {
   void open_wanted_gates();
   void exited(const Incarnation& key, const ExitStatus& status);
   Process* find(const Incarnation& key);
+  void let_pass(const Incarnation& key, Process& process);
   // rank_standstill.cc
   void look_every_second();
   void look(const std::function<bool(const Process&)>& at);
@@ -118,6 +123,7 @@ class RankProcesses {
   std::optional<HostTopology> topology_;  // once it was needed
   std::map<MeshId, std::unique_ptr<MeshSetup>> setups_;
   std::map<Incarnation, Process> processes_;
+  std::map<Incarnation, Incarnation> renamed_;  // standbys, while what they have become has a process
   TimerId look_timer_ = 0;
 };
 

@@ -20,8 +20,6 @@ TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
 }
 
 TEST(NotYet, RefusesWhatIsNotBuiltInAMesh) {
-  const std::string standby = around_mesh("    dims: {x: 1}\n    program: [x]\n    standby: {gangs: 1}\n");
-  EXPECT_EQ(ids(load_text(standby)), std::vector<std::string>{"E0401"});
   for (const char* lines :
        {"    dims: {x: 1}\n    idle: true\n",
         "    dims: {x: 1}\n    actors: {p: {plugin: a.so, class: P, args: {lr: 0.1, deep: [1, {x: 2}]}}}\n"}) {

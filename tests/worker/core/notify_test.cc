@@ -77,11 +77,18 @@ TEST(Notice, LeavesAPhaseByAnEmptyOne) {
   EXPECT_TRUE(notice.says_anything());
 }
 
+TEST(Question, ForAPlaceIsAnsweredWithItsEnvironment) {
+  EXPECT_EQ(gate_answer({{"A", "gang"}, {"B", "x\"\n"}}, {{"A", "own"}}),
+            R"({"v":1,"ok":true,"env":{"A":"own","B":"x\"\u000a"}})");
+  EXPECT_EQ(gate_answer({}, {}), R"({"v":1,"ok":true,"env":{}})");
+}
+
 TEST(Question, IsTheFirstThatIsAsked) {
   EXPECT_EQ(parse_question("ASK=who"), RankQuestion::kWho);
   EXPECT_EQ(parse_question("X=1\nASK=events\nASK=who"), RankQuestion::kEvents);
   EXPECT_EQ(parse_question("ASK=committed"), RankQuestion::kCommitted);
   EXPECT_EQ(parse_question("WHAT=a\nCOMMIT=12\nASK=who"), RankQuestion::kCommit);
+  EXPECT_EQ(parse_question("ASK=gate"), RankQuestion::kGate);
   EXPECT_EQ(parse_question("ASK=the time"), RankQuestion::kUnknown);
   EXPECT_EQ(parse_question("READY=1"), RankQuestion::kNone);
   EXPECT_EQ(parse_question(std::string(kNotifyBytes + 1, 'x')), RankQuestion::kUnknown);

@@ -337,6 +337,29 @@ TEST_F(LogWriterTest, RefusesNamesThatAreNoMeshes) {
       writer.add({{{MeshId(9), Rank(0)}, kRank.generation}, "spares-prepare", 0, out.reader(), err.reader()}).ok());
 }
 
+// A standby's process becomes a rank: what it wrote before is the standby's, what comes after is the rank's.
+TEST_F(LogWriterTest, HandsThePipesOfAStandbyOver) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;
+  Pipe err;
+  const Incarnation standby{{MeshId(2), Rank(0)}, {Term(1), 1}};
+  ASSERT_TRUE(writer.add({standby, "standby-trainer", 0, out.reader(), err.reader()}).ok());
+  ASSERT_EQ(::write(out.in.get(), "loading\n", 8), 8);
+  LogSource rank = source(out, err);
+  rank.standby = standby;
+  ASSERT_TRUE(writer.add(std::move(rank)).ok());
+  ASSERT_EQ(::write(out.in.get(), "working\n", 8), 8);
+  ASSERT_TRUE(turn_until([&] { return !told_.empty() && told_.back().stdout_bytes == 8; }));
+  EXPECT_EQ(told_.back().incarnation, kRank);
+  const auto text_of = [](const fs::path& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(text_of(directory_ / "standby-trainer" / "0.1.out"), "loading\n");
+  EXPECT_EQ(text_of(file("out")), "working\n");
+}
+
 TEST_F(LogWriterTest, DrainsARankWhoseDirectoryCannotBeMade) {
   FakeSink sink(FakeSink::Mood::kTakesAll);
   std::ofstream(directory_ / "trainer") << "in the way";

@@ -1,0 +1,382 @@
+// Standby gangs: gangs of a mesh that are started on spares and wait at their gates without a place. Where a gang is to be started again, one
+// that waits takes its slots, and the START of the next generation names its processes: nothing of them acts as the gang before that START
+// is obeyed and leased (I1, I3). A standby decides nothing of the job.
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/first_cause.h"
+#include "supervisor/core/job_core.h"
+#include "supervisor/core/rank_env.h"
+#include "supervisor/core/restart_budget.h"
+#include "transport/base/assert.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// From TERM to KILL: it has nothing to save.
+constexpr Duration kStandbyGrace = Duration::seconds(5);
+
+// Beyond grace and KILL: for the words to travel.
+constexpr Duration kStopMargin = Duration::seconds(5);
+
+// Of one that fails before it is at its gate, twice as long each time.
+constexpr Duration kFirstBackoff = Duration::seconds(1);
+constexpr Duration kLongestBackoff = Duration::seconds(60);
+
+Duration backoff(std::uint32_t failures) {
+  Duration wait = kFirstBackoff;
+  for (std::uint32_t i = 1; i < failures && wait < kLongestBackoff; ++i) wait = wait * 2;
+  return std::min(wait, kLongestBackoff);
+}
+
+bool any_lives(const StandbyState& standby) {
+  return standby.phase != StandbyPhase::kWaiting &&
+         std::any_of(standby.ranks.begin(), standby.ranks.end(),
+                     [](const StandbyRankState& rank) { return lives(rank.stage); });
+}
+
+}  // namespace
+
+std::optional<HostId> JobCore::where_is(RankId id) const {
+  if (has_rank(id)) return placement_.host_of(id);
+  if (const auto spare = prepared_host(spec_, id)) return spare;
+  const auto place = standby_place(spec_, id);
+  if (!place) return std::nullopt;
+  const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
+  if (standby.hosts.empty()) return std::nullopt;
+  return standby.hosts[place->index / mesh_spec(place->mesh).per_host()];
+}
+
+// Those whose hosts are needed are ended, and those that have none are begun where hosts are free.
+void JobCore::tend_standby() {
+  if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
+  each_standby([this](MeshId m, std::uint32_t s) {
+    StandbyState& standby = state_.meshes[m.value()].standby[s];
+    const bool needed = std::any_of(standby.hosts.begin(), standby.hosts.end(),
+                                    [this](HostId id) { return placement_.holds_ranks(id); });
+    const bool waits = standby.phase == StandbyPhase::kStarting || standby.phase == StandbyPhase::kAtGate;
+    if (waits && needed) {
+      say_of_standby(m, s, "standby.stopping", Severity::kInfo, "is ended: a host of it is needed");
+      stop_standby(m, s);
+    }
+    if (standby.phase != StandbyPhase::kWaiting || standby.not_before > now_) return;
+    std::vector<HostId> hosts = hosts_for_standby(m);
+    if (hosts.size() == mesh_spec(m).gang_hosts()) begin_standby(m, s, std::move(hosts));
+  });
+}
+
+bool JobCore::may_stand_by(HostId id) const {
+  const HostState& host = state_.hosts[id.value()];
+  const bool prepared = spec_.prepare().program.empty() || host.preparation.phase == PreparePhase::kPrepared ||
+                        host.preparation.phase == PreparePhase::kUnprepared;
+  return host.phase == HostPhase::kJoined && may_serve(id) && !placement_.holds_ranks(id) && prepared &&
+         !stands_by(id, std::nullopt);
+}
+
+// Prepared ones first.
+std::vector<HostId> JobCore::hosts_for_standby(MeshId mesh) const {
+  std::vector<HostId> hosts;
+  for (const bool unprepared : {false, true}) {
+    for (std::uint32_t i = 0; i < state_.hosts.size() && hosts.size() < mesh_spec(mesh).gang_hosts(); ++i) {
+      const bool last = state_.hosts[i].preparation.phase == PreparePhase::kUnprepared;
+      if (last == unprepared && may_stand_by(HostId(i))) hosts.emplace_back(i);
+    }
+  }
+  return hosts;
+}
+
+void JobCore::begin_standby(MeshId m, std::uint32_t s, std::vector<HostId> hosts) {
+  StandbyState& standby = state_.meshes[m.value()].standby[s];
+  standby.phase = StandbyPhase::kStarting;
+  standby.generation = {state_.term, standby.generation.counter + 1};
+  standby.hosts = std::move(hosts);
+  standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{.stage = RankStage::kStarting});
+  standby.deadline = now_ + spec_.start_timeout;
+  standby.place.reset();
+  for (std::size_t h = 0; h < standby.hosts.size(); ++h) {
+    actions_.emplace_back(SendStart{standby.hosts[h], standby_start_message(m, s, h)});
+  }
+  std::vector<std::string> names;
+  for (const HostId id : standby.hosts) names.push_back(hosts_[id.value()].name);
+  say_of_standby(m, s, "standby.starting", Severity::kInfo, text("is starting on ", join(names, ", ")));
+}
+
+Start JobCore::standby_start_message(MeshId m, std::uint32_t s, std::size_t host_index) const {
+  const MeshSpec& spec = mesh_spec(m);
+  const StandbyState& standby = state_.meshes[m.value()].standby[s];
+  const HostId where = standby.hosts[host_index];
+  const RankId first = standby_rank(spec_, {m, s, 0});
+  const MeshTexts& texts = texts_[m.value()];
+  Start message{.mesh = first.mesh,
+                .mesh_name = text("standby-", spec.name),
+                .gang = GangId(s),
+                .generation = standby.generation};
+  const ReferenceSources sources{
+      .spec = spec_, .placement = placement_, .hosts = hosts_, .port = nullptr, .shell = options_.shell};
+  const RankId any{m, Rank(0)};  // validated: no word of these depends on the rank
+  for (const CompiledText& word : texts.argv) message.program.push_back(expand_for(word, sources, any).value);
+  message.workdir = workdir_of(texts, sources, any);
+  message.orphan = static_cast<OrphanAction>(spec.supervision.orphan);
+  message.orphan_ttl = spec.supervision.orphan_ttl;
+  message.stop_signal = spec.stop.signal;
+  message.stop_grace = kStandbyGrace;
+  message.log_max_bytes = spec_.logs.max_bytes;
+  message.setup = spec.setup;
+  message.env = {{"MONARCH_JOB_ID", options_.job_id}, {"MONARCH_MESH", spec.name}};  // all that a setup is told
+  message.standby = true;
+  const HostInventory& inventory = state_.hosts[where.value()].inventory;
+  const RankEnvInput input{.spec = spec_,
+                           .placement = placement_,
+                           .hosts = hosts_,
+                           .job_id = options_.job_id,
+                           .generation = standby.generation,
+                           .error_file = {},
+                           .shell = options_.shell,
+                           .texts = &texts,
+                           .resources = &resources_,
+                           .inventory = &inventory};
+  for (std::uint32_t i = 0; i < standby.ranks.size(); ++i) {
+    if (i / spec.per_host() != host_index || !lives(standby.ranks[i].stage)) continue;
+    const RankId like{m, Rank(i)};
+    RankStart start{.rank = standby_rank(spec_, {m, s, i})};
+    for (EnvVariable& variable : standby_environment(input, like, where, s)) {
+      start.env.emplace(std::move(variable.name), std::move(variable.value));
+    }
+    start.binding = resources_.binding_of(like, inventory);
+    message.ranks.push_back(std::move(start));
+  }
+  return message;
+}
+
+Stop JobCore::standby_stop_message(MeshId m, std::uint32_t s, std::size_t host_index) const {
+  const StandbyState& standby = state_.meshes[m.value()].standby[s];
+  Stop message{.ranks = {}, .generation = standby.generation, .signal = mesh_spec(m).stop.signal};
+  message.grace = state_.kill_ordered ? Duration::zero() : kStandbyGrace;
+  for (std::uint32_t i = 0; i < standby.ranks.size(); ++i) {
+    if (i / mesh_spec(m).per_host() == host_index && lives(standby.ranks[i].stage)) {
+      message.ranks.push_back(standby_rank(spec_, {m, s, i}));
+    }
+  }
+  return message;
+}
+
+void JobCore::on_standby_changed(const RankChanged& event, const StandbyPlace& place) {
+  StandbyState& standby = state_.meshes[place.mesh.value()].standby[place.standby];
+  StandbyRankState& rank = standby.ranks[place.index];
+  if (!lives(rank.stage)) return;
+  rank.pid = event.report.pid;
+  rank.at_gate = rank.at_gate || event.report.at_gate;
+  switch (event.report.phase) {
+    case RankPhase::kGated: break;
+    case RankPhase::kRunning:
+      if (rank.stage == RankStage::kStarting) rank.stage = RankStage::kRunning;
+      break;
+    case RankPhase::kStopping: rank.stage = RankStage::kStopping; break;
+    case RankPhase::kWedged:
+      note_wedged(event, text("standby ", place.standby, " of ", mesh_spec(place.mesh).name));
+      rank.stage = RankStage::kEnded;
+      break;
+    case RankPhase::kEnded: rank.stage = RankStage::kEnded; break;
+  }
+  if (event.report.end.kind != EndKind::kNone) {
+    standby_failed(place.mesh, place.standby,
+                   text("rank ", place.index, " on ", hosts_[event.host.value()].name, " (pid ", rank.pid,
+                        "): ", describe_end(event.report.end), rank.at_gate ? "" : ", before it was at its gate"));
+  }
+  check_standby(place.mesh, place.standby);
+}
+
+// A gang that lives and dies together, also here.
+void JobCore::standby_failed(MeshId m, std::uint32_t s, const std::string& why) {
+  StandbyState& standby = state_.meshes[m.value()].standby[s];
+  if (standby.phase == StandbyPhase::kWaiting || standby.phase == StandbyPhase::kStopping) return;
+  if (standby.phase == StandbyPhase::kGiven && gang(m, *standby.place).phase == GangPhase::kStarting) return;
+  ++standby.failures;
+  standby.not_before = now_ + backoff(standby.failures);
+  if (state_.phase <= JobPhase::kRunning) {
+    say_of_standby(m, s, "standby.failed", Severity::kWarning,
+                   text(why, "; it is started again in ", to_text(backoff(standby.failures)), " at the earliest"));
+  }
+  stop_standby(m, s);
+}
+
+void JobCore::stop_standby(MeshId m, std::uint32_t s) {
+  StandbyState& standby = state_.meshes[m.value()].standby[s];
+  if (standby.phase == StandbyPhase::kWaiting) return;
+  if (standby.phase == StandbyPhase::kStopping && !state_.kill_ordered) return;
+  standby.phase = StandbyPhase::kStopping;
+  standby.place.reset();
+  standby.deadline = now_ + kStandbyGrace + limits::kKillDeadline + kStopMargin;
+  for (std::size_t h = 0; h < standby.hosts.size(); ++h) {
+    Stop message = standby_stop_message(m, s, h);
+    if (!message.ranks.empty()) actions_.emplace_back(SendStop{standby.hosts[h], std::move(message)});
+  }
+  for (StandbyRankState& rank : standby.ranks) {
+    if (lives(rank.stage)) rank.stage = RankStage::kStopping;
+  }
+  check_standby(m, s);
+}
+
+void JobCore::stop_all_standby() {
+  each_standby([this](MeshId m, std::uint32_t s) { stop_standby(m, s); });
+}
+
+void JobCore::check_standby(MeshId m, std::uint32_t s) {
+  StandbyState& standby = state_.meshes[m.value()].standby[s];
+  if (standby.phase == StandbyPhase::kStarting) {
+    const bool whole = std::all_of(standby.ranks.begin(), standby.ranks.end(), [](const StandbyRankState& rank) {
+      return rank.stage == RankStage::kRunning && rank.at_gate;
+    });
+    if (!whole) return;
+    standby.phase = StandbyPhase::kAtGate;
+    standby.deadline = Instant::never();
+    standby.failures = 0;
+    return say_of_standby(m, s, "standby.ready", Severity::kInfo, "is at its gate");
+  }
+  if (standby.phase != StandbyPhase::kStopping || any_lives(standby)) return;
+  standby.phase = StandbyPhase::kWaiting;
+  standby.deadline = Instant::never();
+  starts_due_ = true;  // a gang may have waited for its hosts
+}
+
+void JobCore::lose_standby_on(HostId id) {
+  each_standby([&](MeshId m, std::uint32_t s) {
+    StandbyState& standby = state_.meshes[m.value()].standby[s];
+    bool lost = false;
+    for (std::size_t i = 0; i < standby.ranks.size(); ++i) {
+      if (standby.hosts[i / mesh_spec(m).per_host()] != id || !lives(standby.ranks[i].stage)) continue;
+      standby.ranks[i].stage = RankStage::kLost;
+      lost = true;
+    }
+    if (!lost) return;
+    standby_failed(m, s, text("its host ", hosts_[id.value()].name, " was lost"));
+    check_standby(m, s);
+  });
+}
+
+void JobCore::standby_deadlines() {
+  each_standby([this](MeshId m, std::uint32_t s) {
+    StandbyState& standby = state_.meshes[m.value()].standby[s];
+    if (standby.deadline > now_) return;
+    standby.deadline = Instant::never();
+    if (standby.phase == StandbyPhase::kStarting) {
+      return say_of_standby(m, s, "standby.late", Severity::kWarning,
+                            text("is not at its gate within start_timeout (", to_text(spec_.start_timeout),
+                                 "): does its program call gate() of monarch_rank.py? It waits on"));
+    }
+    if (standby.phase != StandbyPhase::kStopping) return;
+    for (std::size_t i = 0; i < standby.ranks.size(); ++i) {
+      if (lives(standby.ranks[i].stage)) give_up_host(standby.hosts[i / mesh_spec(m).per_host()]);
+    }
+  });
+}
+
+// The gang has failed, nothing of it lives, and it is to be started again: on the hosts of one that waits. Its hosts become spares.
+void JobCore::standby_takes(MeshId m, GangId g) {
+  std::vector<StandbyState>& all = state_.meshes[m.value()].standby;
+  const auto serves = [this](HostId id) { return may_serve(id) && host(id).phase == HostPhase::kJoined; };
+  const auto found = std::find_if(all.begin(), all.end(), [&](const StandbyState& standby) {
+    return standby.phase == StandbyPhase::kAtGate && std::all_of(standby.hosts.begin(), standby.hosts.end(), serves);
+  });
+  if (found == all.end()) return;
+  const std::vector<HostId> before = placement_.hosts_of(m, g);
+  const bool lost = std::any_of(before.begin(), before.end(), [this](HostId id) { return !may_serve(id); });
+  const ReallocatePolicy& policy = mesh_spec(m).supervision.reallocate;
+  if (lost) {
+    if (policy.max && still_count(state_.reallocations, policy.window, now_) >= *policy.max) return;
+    forget_older(state_.reallocations, policy.window, now_);
+    state_.reallocations.push_back(now_);
+  }
+  found->phase = StandbyPhase::kGiven;
+  found->place = g;
+  const auto s = static_cast<std::uint32_t>(found - all.begin());
+  say_of_standby(m, s, "standby.taken", Severity::kInfo, text("takes the place of gang ", g.value()));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    move_slot(*placement_.slot_on(before[i]), found->hosts[i], text("standby ", s));
+  }
+}
+
+std::optional<std::uint32_t> JobCore::standby_of(MeshId m, GangId g) const {
+  const std::vector<StandbyState>& all = state_.meshes[m.value()].standby;
+  for (std::uint32_t s = 0; s < all.size(); ++s) {
+    if (all[s].phase == StandbyPhase::kGiven && all[s].place == g) return s;
+  }
+  return std::nullopt;
+}
+
+// Whose process is to become this rank.
+std::optional<StandbyRank> JobCore::standby_for(RankId id) const {
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  const std::optional<std::uint32_t> s = standby_of(id.mesh, g);
+  if (!s) return std::nullopt;
+  const StandbyState& standby = state_.meshes[id.mesh.value()].standby[*s];
+  const std::uint32_t index = id.rank.value() - placement_.range_of(id.mesh, g).first;
+  if (!lives(standby.ranks[index].stage)) return std::nullopt;
+  return StandbyRank{standby_rank(spec_, {id.mesh, *s, index}), standby.generation};
+}
+
+// Every rank of the gang has passed its gate, or has ended: its processes are that gang's.
+void JobCore::standby_is_placed(MeshId m, GangId g) {
+  const std::optional<std::uint32_t> s = standby_of(m, g);
+  if (!s || gang(m, g).phase == GangPhase::kWaiting || gang(m, g).phase == GangPhase::kReserving) return;
+  StandbyState& standby = state_.meshes[m.value()].standby[*s];
+  standby.phase = StandbyPhase::kWaiting;
+  standby.place.reset();
+  for (StandbyRankState& rank : standby.ranks) rank.stage = RankStage::kLost;
+}
+
+// Does a standby gang live on this host, but for one that has this gang's place?
+bool JobCore::stands_by(HostId id, std::optional<std::pair<MeshId, GangId>> but_for) const {
+  bool found = false;
+  each_standby([&](MeshId m, std::uint32_t s) {
+    const StandbyState& standby = state_.meshes[m.value()].standby[s];
+    const bool own = but_for && but_for->first == m && standby.place == but_for->second;
+    const bool here = std::find(standby.hosts.begin(), standby.hosts.end(), id) != standby.hosts.end();
+    found = found || (here && !own && standby.phase != StandbyPhase::kWaiting);
+  });
+  return found;
+}
+
+bool JobCore::any_standby_lives() const {
+  bool found = false;
+  each_standby([&](MeshId m, std::uint32_t s) { found = found || any_lives(state_.meshes[m.value()].standby[s]); });
+  return found;
+}
+
+void JobCore::add_outstanding_of_standby(HostId id, const std::vector<RankReport>& reported,
+                                         std::vector<Action>& missing) const {
+  each_standby([&](MeshId m, std::uint32_t s) {
+    const StandbyState& standby = state_.meshes[m.value()].standby[s];
+    const auto here = std::find(standby.hosts.begin(), standby.hosts.end(), id);
+    if (here == standby.hosts.end()) return;
+    const auto h = static_cast<std::size_t>(here - standby.hosts.begin());
+    bool start = false;
+    bool stop = false;
+    for (std::uint32_t i = 0; i < standby.ranks.size(); ++i) {
+      if (i / mesh_spec(m).per_host() != h) continue;
+      const RankId rank = standby_rank(spec_, {m, s, i});
+      const auto found = std::find_if(reported.begin(), reported.end(), [&](const RankReport& report) {
+        return report.rank == rank && report.generation == standby.generation;
+      });
+      const bool unheard_of = found == reported.end();
+      start = start || (standby.phase == StandbyPhase::kStarting && unheard_of &&
+                        standby.ranks[i].stage == RankStage::kStarting);
+      stop = stop || (standby.phase == StandbyPhase::kStopping && lives(standby.ranks[i].stage) &&
+                      (unheard_of || found->phase <= RankPhase::kRunning));
+    }
+    if (start) missing.emplace_back(SendStart{id, standby_start_message(m, s, h)});
+    if (stop) missing.emplace_back(SendStop{id, standby_stop_message(m, s, h)});
+  });
+}
+
+void JobCore::say_of_standby(MeshId m, std::uint32_t s, const char* type, Severity severity, const std::string& what) {
+  JobEvent event = event_of(type, severity, text(mesh_spec(m).name, ": standby ", s, " ", what));
+  event.mesh = mesh_spec(m).name;
+  emit(std::move(event));
+}
+
+}  // namespace monarch
