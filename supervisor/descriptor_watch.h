@@ -53,7 +53,7 @@ class DescriptorWatch {
   EventLoop& loop_;
   std::vector<ListenerDoor> doors_;
   Handlers handlers_;
-  UniqueFd spare_;  // to look, and to turn somebody away, when there is none besides
+  UniqueFd spare_;  // to look when there is none besides
   bool scarce_ = false;
   std::size_t turned_away_ = 0;
   Instant quick_until_ = {};

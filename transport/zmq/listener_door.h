@@ -20,7 +20,8 @@ class ListenerDoor {
 
   Status close();
   Status open();
-  // Ends the connections that nobody has accepted yet; how many. It needs one free descriptor.
+  // Ends the connections that nobody has accepted yet; how many. It needs no free descriptor of this process: libzmq's threads spin for
+  // each that becomes free, and are quicker. Waits for a thread that does it, which never waits.
   std::size_t turn_away() const;
 
  private:
