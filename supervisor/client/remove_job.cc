@@ -180,6 +180,14 @@ Status end_processes(const std::string& id, const std::string& uuid, JobRemains&
                     "; their state in /proc says what they wait for")};
 }
 
+// Who is on its way out, and waits for a disk there, has no environment any more that could tell whose he is; but he is still in the
+// job's cgroup, which nobody would ever find again without the job's folder.
+Status expect_no_groups(const std::string& id, const std::string& uuid) {
+  if (count_job_groups(uuid) == 0) return {};
+  return Error{ErrorCode::kInternal, text("something in the cgroup of ", id, " did not end within ", to_text(kKilled),
+                                          " of SIGKILL: cgroup.procs in the folder monarch-", uuid, " says which")};
+}
+
 }  // namespace
 
 Result<JobRemains> remains_of(const StateDir& state, const std::string& id) {
@@ -204,6 +212,7 @@ Result<JobRemains> remove_job(const StateDir& state, const std::string& id) {
   if (remains.uuid) {
     MONARCH_TRY(end_processes(id, *remains.uuid, removed));
     removed.groups = remove_job_groups(*remains.uuid, kKilled);
+    MONARCH_TRY(expect_no_groups(id, *remains.uuid));
   }
   for (const Socket& socket : remains.sockets) {
     if (::unlinkat(socket.directory.fd(), socket.name.c_str(), 0) != 0 && errno != ENOENT) {

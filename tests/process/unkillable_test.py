@@ -9,6 +9,7 @@ import os
 import signal
 
 import harness
+import leftovers
 import recovery
 
 PTRACE_SEIZE, PTRACE_DETACH, PTRACE_O_TRACEEXIT = 0x4206, 17, 0x40
@@ -29,13 +30,17 @@ class Unkillable(recovery.RecoveryTest):
         return LIBC.ptrace(PTRACE_DETACH, pid, None, None) == 0
 
     def assert_left_behind(self, run, status, outcome):
-        """The job ends without it and says so; it ends once it may. Who would have removed its cgroup has gone by then."""
+        """The job ends without it and says so; it ends once it may. Its cgroup, whose keeper has gone by then, goes with `rm`."""
         finished = run.finished()
         verdict = self.verdict()
         self.assertEqual((finished.status, verdict["outcome"], verdict["left_behind"]), (status, outcome, ["v2"]), finished)
         self.assertIn(self.pids[2], [p.pid for p in self.processes()])
         self.assertTrue(self.let_go(self.pids[2]))
         harness.wait_for(lambda: not self.processes(), lambda: "\n".join(map(str, self.processes())))
+        groups = [line.removeprefix("cgroup ") for line in leftovers.cgroups(self.folder)]
+        self.assertEqual(self.monarch("rm", "last").status, 0)
+        self.assertEqual([group for group in groups if os.path.exists(group)], [])
+        self.assert_nothing_left()
         return finished, verdict["cause"]
 
     def test_its_gang_starts_on_the_spare_and_never_beside_it(self):  # P15
@@ -67,3 +72,25 @@ class Unkillable(recovery.RecoveryTest):
 
 if __name__ == "__main__":
     harness.main()
+    def test_a_job_is_removed_once_its_cgroups_are_empty_and_not_before(self):
+        """One that tells nobody whose it is: as who is on his way out, and waits for a disk there, has no environment any more."""
+        run = self.running("[ $MONARCH_RANK != 2 ] || { env -i setsid sleep 4321 & echo $! > odd.new; mv odd.new odd; }\nmark there\n" + recovery.COUNT)
+        pid = int(self.read("work", "odd"))
+        groups = [line.removeprefix("cgroup ") for line in leftovers.cgroups(self.folder)]
+        if not any(str(pid) in self.read(group, "cgroup.procs").split() for group in groups):
+            self.assertEqual(self.monarch("stop", "--kill").status, 0)
+            self.skipTest("no cgroup v2 can be written here")
+        self.hold_at_its_exit(pid)
+        self.write("go", "")
+        self.assertEqual(run.wait(60), 0, run)
+        self.assertEqual(self.verdict()["left_behind"], ["v2"])
+        job, = self.jobs()
+        refused = self.monarch("rm", job)
+        self.assertNotEqual(refused.status, 0, refused)
+        self.assertIn(f"something in the cgroup of {job} did not end within ", refused.err)
+        self.assertEqual(self.jobs(), [job])
+        self.assertTrue(self.let_go(pid))
+        self.assertEqual(self.monarch("rm", job).status, 0)
+        self.assertEqual([group for group in groups if os.path.exists(group)], [])
+        self.assert_nothing_left()
+
