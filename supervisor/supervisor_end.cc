@@ -31,13 +31,12 @@ void Supervisor::finish(const FinishJob& finish) {
   exit_code_ = verdict.exit_code;
   (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
   const std::string file = to_json(verdict_json(verdict)) + "\n";
-  // The journal has it for good: who waits need not wait for the file's own sync, but finds the file.
-  (void)decider_->write_file({.name = kVerdictFile, .bytes = file, .durability = Durability::kLater}, [this, verdict] {
+  // Who is told of it finds the file, also after a crash of this machine.
+  (void)decider_->write_file({.name = kVerdictFile, .bytes = file}, [this, verdict] {
     remove_secrets(files_.directory);
     WorkspacePack::remove(files_.directory.fd());
     viewers_->publish(verdict);
   });
-  (void)decider_->write_file({.name = kVerdictFile, .bytes = file}, {});
   (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
 }
 

@@ -61,6 +61,7 @@ Result<std::optional<Verdict>> JobView::verdict() const {
     return std::optional<Verdict>(std::move(verdict));
   }
   if (json.error().code != ErrorCode::kNotFound) return json.error();
+  if (live()) return std::optional<Verdict>();
   MONARCH_ASSIGN(const JournalContents contents, read_journal_contents());
   for (auto record = contents.records.rbegin(); record != contents.records.rend(); ++record) {
     if (record->type != RecordType::kVerdict) continue;

@@ -35,7 +35,8 @@ class JobView {
   std::optional<LockHolder> awaited_from() const;
   // Where its supervisor listens; kNotFound if none ever said so.
   Result<Endpoint> endpoint() const;
-  // From verdict.json, else from the journal; nothing if it has not ended.
+  // From verdict.json; without, and once nobody supervises the job, from the journal, which a supervisor fills before it writes
+  // the file. Nothing if it has not ended.
   Result<std::optional<Verdict>> verdict() const;
 
   Result<std::string> spec_text() const;

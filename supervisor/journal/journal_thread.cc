@@ -151,7 +151,7 @@ class JournalThread::Worker {
     if (!is_plain_name(request.name)) {
       return refuse(request, Error{ErrorCode::kInvalid, text("\"", printable(request.name), "\" is no file of a job")});
     }
-    const Errno failure = write_file_atomically(*options_.files, request.name, request.bytes, request.durability);
+    const Errno failure = write_file_atomically(*options_.files, request.name, request.bytes);
     if (failure != 0) return refuse(request, errno_error(text("write ", request.name), failure));
     report(FileWritten{request.ticket});
   }

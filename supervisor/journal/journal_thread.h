@@ -34,7 +34,6 @@ struct WriteFileRequest {
   std::uint64_t ticket = 0;
   std::string name;
   std::string bytes;
-  Durability durability = Durability::kNow;
 };
 // `state` is the core's after all records that were submitted before.
 struct SnapshotRequest {

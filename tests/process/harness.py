@@ -288,10 +288,7 @@ class MonarchTest(unittest.TestCase):
         return self.path("state", "jobs", job, name)
 
     def verdict(self, job=None):
-        """What verdict.json says: a command may have it from the journal, which has it a moment before the file is there."""
-        path = self.job_file("verdict.json", job)
-        wait_for(lambda: os.path.exists(path), lambda: f"{path} to be there")
-        return json.loads(self.read(path))
+        return json.loads(self.read(self.job_file("verdict.json", job)))
 
     def processes(self):
         return leftovers.processes(self.folder, self.tag, self.jobs(), self._hidden)

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "supervisor/client/job_view.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_lock.h"
@@ -112,6 +113,24 @@ TEST(ListJobs, TakesTheJournalsWordWhereTheVerdictsFileWasNotWritten) {
   ASSERT_TRUE((*writer)->append(record).ok());
   ASSERT_EQ((*writer)->flush(), JournalHealth::kGood);
   EXPECT_EQ(life(), JobLife::kEnded);
+}
+
+TEST(JobView, TakesTheJournalsWordOnceNobodyIsLeftToWriteTheFile) {
+  const Scratch scratch;
+  const auto state = *StateDir::open_for_writing(scratch.path() + "/state");
+  const auto job = *state.create_job("ending");
+  const auto files = posix_journal_files(*job.directory.duplicate());
+  const auto writer = *JournalWriter::create(*files, JournalContents{});
+  AppendRecord record{.type = RecordType::kVerdict, .term = Term(1), .wall = {}, .now = boot_now(), .payload = {}};
+  record.payload = encode_payload(Verdict{.exit_code = 3});
+  ASSERT_TRUE(writer->append(record).ok());
+  ASSERT_EQ(writer->flush(), JournalHealth::kGood);
+  const auto view = *JobView::open(state, job.id);
+  auto lock = *JobLock::take(job.directory, this_process_as_holder({}));
+  EXPECT_FALSE(*view.verdict()) << "its supervisor is about to write verdict.json, and tells then";
+  lock.reset();
+  ASSERT_TRUE(*view.verdict());
+  EXPECT_EQ((*view.verdict())->exit_code, 3);
 }
 
 }  // namespace monarch
