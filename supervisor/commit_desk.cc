@@ -1,5 +1,6 @@
 #include "supervisor/commit_desk.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace monarch {
@@ -11,11 +12,10 @@ void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
   Last& last = last_[report.rank];
   const MeshId mesh = report.rank.mesh;
   std::uint64_t& recorded = recorded_[{mesh, core_.spec().meshes[mesh.value()].gang_of(report.rank.rank)}];
-  const bool again = last.host == host && last.generation == report.generation && last.number == asked.number;
   CommitAnswer answer{.rank = report.rank, .generation = report.generation, .number = asked.number};
   switch (decision.ruling) {
     case CommitRuling::kRefuse:
-      if (!again) ++refused_;
+      count_refusal(report.rank, {host, report.generation, asked.number});
       answer.why = std::move(decision.why);
       handlers_.answer(host, answer);
       break;
@@ -33,9 +33,16 @@ void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
       recorded = last.ticket;
       break;
   }
-  last.host = host;
-  last.generation = report.generation;
-  last.number = asked.number;
+}
+
+// Once, however often it is said: what ran elsewhere before may ask beside the one that runs now.
+void CommitDesk::count_refusal(RankId rank, const Asked& asked) {
+  std::vector<Asked>& known = told_no_[rank];
+  if (std::find(known.begin(), known.end(), asked) != known.end()) return;
+  ++refused_;
+  std::erase_if(known, [&asked](const Asked& one) { return one.host == asked.host; });
+  if (known.size() == kAskers) known.erase(known.begin());
+  known.push_back(asked);
 }
 
 }  // namespace monarch

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "supervisor/core/job_core.h"
 #include "transport/base/ids.h"
@@ -37,18 +38,26 @@ class CommitDesk {
 
  private:
   struct Last {
-    HostId host;
-    Generation generation;
-    std::uint64_t number = 0;
     std::uint64_t ticket = 0;  // of the record of the last one that was taken; 0: an earlier supervisor's, or none
     Instant taken_at;
   };
+  // One question.
+  struct Asked {
+    HostId host;
+    Generation generation;
+    std::uint64_t number = 0;
+    bool operator==(const Asked&) const = default;
+  };
+  // More hosts than these do not ask for the same rank in turn, unless they lie (I22).
+  static constexpr std::size_t kAskers = 4;
+  void count_refusal(RankId rank, const Asked& asked);
   using GangKey = std::pair<MeshId, GangId>;
 
   const JobCore& core_;
   CommitDeskHandlers handlers_;
   std::map<RankId, Last> last_;
-  std::map<GangKey, std::uint64_t> recorded_;  // the ticket of its newest record: one rank's may be a commit of all
+  std::map<GangKey, std::uint64_t> recorded_;     // the ticket of its newest record: one rank's may be a commit of all
+  std::map<RankId, std::vector<Asked>> told_no_;  // the last of each, counted
   std::uint64_t refused_ = 0;
 };
 

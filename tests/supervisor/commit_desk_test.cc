@@ -92,6 +92,24 @@ TEST_F(Desk, RefusesARankOfAnEarlierGenerationAndCountsItOnce) {
   EXPECT_EQ(desk_.refused(), 2U);
 }
 
+TEST_F(Desk, CountsARefusalOnceHoweverManyAskInTurn) {
+  RankReport thawed = asks(0, 3, 10);
+  thawed.generation = Generation{Term(0), 9};
+  RankReport late = asks(0, 1, 10);
+  late.commit->what = std::string(kCommitWhatBytes + 1, 'x');
+  for (int i = 0; i < 3; ++i) {
+    hear(thawed, 1);
+    hear(late);
+  }
+  EXPECT_EQ(desk_.refused(), 2U);
+  hear(asks(0, 2, 10));  // one that counts, between
+  hear(thawed, 1);
+  EXPECT_EQ(desk_.refused(), 2U);
+  thawed.commit->number = 4;
+  hear(thawed, 1);
+  EXPECT_EQ(desk_.refused(), 3U);
+}
+
 TEST_F(Desk, TakesNoCommitOfARankFromAnotherHost) {
   hear(asks(0, 1, 10), 1);
   EXPECT_EQ(answers(),
