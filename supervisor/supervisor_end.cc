@@ -120,7 +120,7 @@ void Supervisor::step_down(const Error& why) {
   verdict.reason = verdict.cause.summary;
   verdict.started = started_;
   verdict.ended = wall_now();
-  log_error(verdict.reason, ": stepping down");
+  announce("journal.failed", Severity::kError, text(verdict.reason, ": stepping down"));
   const Status written = files_.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
   if (!written.ok()) log_error(written.error().message);
   remove_secrets(files_.directory);

@@ -12,7 +12,7 @@
 //   gang.stopped
 //   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
 //   output.incomplete
-// Its driver adds some that have no number and are in no journal: journal.stuck journal.mended guard.lost
+// Its driver adds some that have no number and are in no journal: journal.stuck journal.mended journal.failed guard.lost
 //   descriptors.scarce descriptors.enough
 //   library.old
 //

@@ -1,15 +1,23 @@
 """Each fault of the table under `## Faults` in ARCHITECTURE.md names tests that exist, and the suite `faults` is just their programs.
 
 A row is `| id | fault | tests |`, the last cell as that of a security control (controls.py). The suite is the list `fault_tests` of
-tests/process/meson.build.
+tests/process/meson.build. Each test of real processes calls one of each row of ASSERTIONS, itself or in a method that it calls.
 """
 
+import ast
 import re
 
 import controls
 from run_lint import Skip
 
-PAGE, HEADING, SUITE = "ARCHITECTURE.md", "## Faults", "tests/process/meson.build"
+PAGE, HEADING, SUITE, FOLDER = "ARCHITECTURE.md", "## Faults", "tests/process/meson.build", "tests/process"
+# As tests/process/recovery.py says.
+ASSERTIONS = {
+    "that it is seen in time": {"assert_seen"},
+    "which stage answers": {"assert_stage", "assert_nothing_done"},
+    "that others go on": {"assert_go_on"},
+    "that nothing is left": {"assert_nothing_left"},
+}
 
 
 def table(*cells):
@@ -21,11 +29,18 @@ def suite(*names):
     return "fault_tests = [\n" + "".join(f"  '{name}',\n" for name in names) + "]\n"
 
 
+def program(*calls):
+    return ("class Case(base.Base):\n    def test_it(self):\n" + "".join(f"        self.{call}()\n" for call in calls) + "        pass\n")
+
+
+ALL = ("assert_seen", "assert_stage", "assert_go_on", "end")
 CLEAN = {
-    PAGE: table("tests/process/a_test.py: Case.test_it; tests/x_test.cc: Suite.Name", "tests/process/b_test.py: Case.test_it"),
+    PAGE: table("tests/process/a_test.py: Case.test_it; tests/x_test.cc: Suite.Name", "tests/process/b_test.py: Other.test_that"),
     SUITE: suite("a_test.py", "b_test.py"),
-    "tests/process/a_test.py": "class Case(harness.MonarchTest):\n    def test_it(self):  # P01\n        pass\n",
-    "tests/process/b_test.py": "class Case(harness.MonarchTest):\n    def test_it(self):  # P02\n        pass\n",
+    "tests/process/base.py": "class Base(unittest.TestCase):\n    def end(self):\n        self.assert_nothing_left()\n",
+    "tests/process/a_test.py": program(*ALL),
+    "tests/process/b_test.py": "import a_test\n\n\nclass Mine(a_test.Case):\n    pass\n\n\nclass Other(Mine):\n    that = a_test.Case.test_it\n\n"
+                               "    def test_that(self):\n        (lambda: self.that())()\n",
     "tests/x_test.cc": "TEST(Suite, Name) {}\n",
 }
 PLANTS = [
@@ -36,7 +51,68 @@ PLANTS = [
     (PAGE, table("tests/x_test.cc: Suite.Name", "tests/process/a_test.py: Case.test_it"), "P01: no test of real processes"),
     (SUITE, suite("a_test.py"), "lacks b_test.py"),
     (SUITE, suite("a_test.py", "b_test.py", "c_test.py"), "c_test.py holds no fault"),
+    ("tests/process/a_test.py", program(*ALL[1:]), "Case.test_it does not assert that it is seen in time"),
+    ("tests/process/a_test.py", program(*ALL[:3]), "Case.test_it does not assert that nothing is left"),
+    ("tests/process/b_test.py", program(*ALL).replace("Case", "Other").replace("test_it", "test_that").replace("assert_go_on", "go_on"),
+     "Other.test_that does not assert that others go on"),
 ]
+
+
+class Programs:
+    """The classes of tests/process, and which methods one of a test reaches through `self`."""
+
+    def __init__(self, tree):
+        self._tree, self._modules = tree, {}
+
+    def _classes(self, module):
+        if module not in self._modules:
+            path = f"{FOLDER}/{module}.py"
+            parsed = ast.parse(self._tree.read(path)).body if self._tree.exists(path) else []
+            self._modules[module] = {node.name: node for node in parsed if isinstance(node, ast.ClassDef)}
+        return self._modules[module]
+
+    def _find(self, module, node):
+        """(module, class) of an expression that names a class: `Name` or `module.Name`."""
+        if isinstance(node, ast.Name):
+            return module, node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return node.value.id, node.attr
+        return module, ""
+
+    def _method(self, module, name, method):
+        """(module, its tree), of the class or the first base that has it."""
+        node = self._classes(module).get(name)
+        if node is None:
+            return None
+        for part in node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == method:
+                return module, part
+            renamed = isinstance(part, ast.Assign) and isinstance(part.value, ast.Attribute)
+            if renamed and any(isinstance(target, ast.Name) and target.id == method for target in part.targets):
+                return self._method(*self._find(module, part.value.value), part.value.attr)
+        return next(filter(None, (self._method(*self._find(module, base), method) for base in node.bases)), None)
+
+    def reached(self, module, name, test):
+        """Names of the methods that a test calls, and those that they call."""
+        names, open_ = set(), [test]
+        while open_:
+            found = self._method(module, name, open_.pop())
+            for node in ast.walk(found[1]) if found else []:
+                mine = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+                if mine and node.attr not in names:
+                    names.add(node.attr)
+                    open_.append(node.attr)
+        return names
+
+
+def check_assertions(programs, cell):
+    found = []
+    for module, tests in re.findall(rf"{FOLDER}/(\w+)\.py:([^;]*)", cell):
+        for test in filter(None, (part.strip() for part in tests.split(","))):
+            reached = programs.reached(module, *test.split("."))
+            found += [f"{FOLDER}/{module}.py: {test} does not assert {what}, by {' or '.join(sorted(words))}"
+                      for what, words in ASSERTIONS.items() if not words & reached]
+    return found
 
 
 def check(tree, _build):
@@ -45,18 +121,19 @@ def check(tree, _build):
     rows = controls.rows_of(tree.read(PAGE), HEADING)
     if len(rows) < 2:
         return [f"{PAGE}: has no table under {HEADING}"]
-    found, programs = [], set()
+    found, names, programs = [], set(), Programs(tree)
     for row in rows[1:]:
         cell = row[-1] if len(row) == 3 else ""
         if not re.fullmatch(r"[A-Z]\d\d", row[0].strip()):
             found.append(f"{PAGE}: `{row[0]}` is no id of a fault")
-        found += controls.check_tests(tree, row[0], cell)
-        own = set(re.findall(r"tests/process/(\w+_test\.py)", cell))
-        programs |= own
+        missing = controls.check_tests(tree, row[0], cell)
+        found += missing or check_assertions(programs, cell)
+        own = set(re.findall(rf"{FOLDER}/(\w+_test\.py)", cell))
+        names |= own
         if cell.strip() and not own:
             found.append(f"{PAGE}: {row[0]}: no test of real processes")
     listed = re.search(r"^fault_tests = \[(.*?)^\]", tree.read(SUITE), re.M | re.S)
     suite_has = set(re.findall(r"'([^']+)'", listed.group(1))) if listed else set()
-    found += [f"{SUITE}: fault_tests lacks {name}" for name in sorted(programs - suite_has)]
-    found += [f"{SUITE}: fault_tests: {name} holds no fault of {PAGE}" for name in sorted(suite_has - programs)]
+    found += [f"{SUITE}: fault_tests lacks {name}" for name in sorted(names - suite_has)]
+    found += [f"{SUITE}: fault_tests: {name} holds no fault of {PAGE}" for name in sorted(suite_has - names)]
     return found

@@ -11,9 +11,10 @@ import subprocess
 import unittest
 
 import harness
-import jobs
+import recovery
 
-RANK = "echo $$ >> ran.$MONARCH_RANK; mark there; sleep 0.3\n"
+RANK = "echo $$ >> ran.$MONARCH_RANK; mark there\n" + recovery.COUNT
+RETURNED_S = 10.0  # from the command until the next supervisor
 
 
 def can_trace():
@@ -25,7 +26,7 @@ def can_trace():
 
 
 @unittest.skipUnless(can_trace(), "needs strace, and the right to trace")
-class Failpoints(jobs.JobTest):
+class Failpoints(recovery.RecoveryTest):
     def traced(self, what):
         """A MONARCH_WORKER whose guard runs its first supervisor under strace with these words; $JOB is the job's folder."""
         once = self.path("work", "once")
@@ -38,10 +39,17 @@ class Failpoints(jobs.JobTest):
     def killed_at(self, what):
         """One run; how often its supervisor came back."""
         for name in os.listdir(self.path("work")):
-            if name.startswith(("ran.", "there.")):
+            if name.startswith(("ran.", "there.", "step.", "go")):
                 os.unlink(self.path("work", name))
         before = set(self.jobs())
-        done = self.monarch("run", self.job(RANK, slots=1), env={"MONARCH_WORKER": self.traced(what)})
+        since = self.now()
+        run = self.start("run", self.counting(RANK, slots=1), env={"MONARCH_WORKER": self.traced(what)})
+        harness.wait_for(lambda: run.status is not None or len(self.marks("there")) == 2, lambda: repr(run))
+        if run.status is None:
+            self.pids = dict(enumerate(self.wait_for_marks("there", 2)))
+            self.assert_go_on([0, 1])
+            self.write("go", "")
+        done = run.finished()
         job, = set(self.jobs()) - before
         log = self.log("supervisor.log", job)
         terms = len(re.findall(r"this is term \d+", log))
@@ -51,6 +59,11 @@ class Failpoints(jobs.JobTest):
         else:
             self.assertEqual(done.status, 0, f"{done}\n{log}")
             self.assertEqual([text.count("\n") for text in ran], [1, 1], f"started once each\n{log}")
+            self.assert_nothing_done()
+            if terms > 1:
+                returned = self.events("supervisor.returned")[0]
+                self.assert_seen(returned, since, RETURNED_S)
+                self.assert_stage(returned, "as term 2")
         self.assert_nothing_left()
         return terms
 

@@ -5,15 +5,20 @@ import shutil
 
 import harness
 import jobs
+import recovery
 
 
-class Journal(jobs.JobTest):
+class Journal(recovery.RecoveryTest):
     def test_a_job_whose_journal_is_removed_ends_with_74_and_says_why(self):  # S07
-        run = self.start("run", self.job(f"mark up; {jobs.FOREVER}"))
-        self.wait_for_marks("up", 4)
+        run = self.running()
+        self.beside()
+        since = self.now()
         shutil.rmtree(self.path("state", "jobs"))
-        run.wait_for_err("the job's state directory or its journal was removed", timeout=8)  # it looks every second
+        failed = self.wait_for_told(run, "journal.failed")
+        self.assert_seen(failed, since, 5.0)  # it looks every second
+        self.assert_stage(failed, "the job's state directory or its journal was removed.*stepping down")
         done = run.finished()
+        self.end_beside()
         self.assertEqual(done.status, 74, done)
         self.assertIn("root cause the journal cannot be written: the job's state directory or its journal was removed",
                       done.err)

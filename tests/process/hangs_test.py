@@ -39,9 +39,7 @@ class HangTest(talking_test.TalkingTest, recovery.RecoveryTest):
     def assert_comes_back(self, run, rank, rule):
         """The gang of this rank starts again in place, as another process; the other's is the one of the start, and steps on."""
         failed = self.wait_for_event("gang.failed")
-        self.assertEqual((failed["rank"], failed["generation"]), (rank, 1), failed)
-        self.assertIn("[restart 1 of 1 in 10m, at once; then: fail]", failed["message"])
-        self.assertRegex(failed["message"], rule)
+        self.assert_stage(failed, rule + r".*\[restart 1 of 1 in 10m, at once; then: fail\]", rank=rank, generation=1)
         self.wait_for_anew([rank])
         self.assert_go_on([1 - rank])
         where = {r["rank"]: (r["host"], r["generation"]) for r in self.status()["meshes"][0]["ranks"]}
@@ -144,11 +142,13 @@ class Progress(HangTest):
         run = self.running(supervision=RESTART)
         since = self.now()
         self.write("stuck.1", "")
+        self.assert_go_on([0])  # as long as nobody knows
         event = self.wait_for_event("rank.hung")
         self.assert_seen(event, since, 7.0)
         self.assertEqual((event["rank"], event["host"]), (1, "v2"))
         self.assertRegex(event["message"], r"no word of it for \d.* in phase step, step \d+ \(the limit is 3s, as written\)")
-        self.end_of(run, 1, cause={"kind": "rank", "rank": 1, "host": "v2"})
+        _, verdict = self.end_of(run, 1, cause={"kind": "rank", "rank": 1, "host": "v2"})
+        self.assert_stage(verdict["cause"], ": fail$", generation=1)
 
     def starts_again(self, script):
         run = self.running(script, supervision=AGAIN)

@@ -110,12 +110,19 @@ def _relatives(found, hidden, known):
 
 def sockets(folder):
     """Socket files below the folder, and bound unix sockets that name it though their file may be gone."""
-    found = {f"socket file {path}" for path in _walk(folder) if stat.S_ISSOCK(os.lstat(path).st_mode)}
+    found = {f"socket file {path}" for path in _walk(folder) if _is_socket(path)}
     for line in _read("/proc/net/unix").decode(errors="replace").splitlines()[1:]:
         name = line.split()[7:]
         if name and name[0].lstrip("@").startswith(folder + "/"):
             found.add(f"bound socket {name[0]}")
     return sorted(found)
+
+
+def _is_socket(path):
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False  # gone since it was listed
 
 
 def _walk(folder):

@@ -4,6 +4,7 @@ import os
 
 import harness
 import jobs
+import recovery
 import users
 
 
@@ -53,36 +54,53 @@ class Limits(jobs.JobTest):
         self.end_of(run, 0, "succeeded")
 
 
-class Forks(users.UserTest):
-    """P12: processes without end, each in a session of its own and nobody's child."""
+class Forks(users.UserTest, recovery.RecoveryTest):
+    """P12: rank 1 makes processes without end, each in a session of its own and nobody's child, and ends; rank 0 counts."""
 
-    FORK = (jobs.PYTHON_MARK + "import os, sys, time\nmade = 0\ntry:\n  while made < int(sys.argv[1]):\n    child = os.fork()\n    if child == 0:\n"
+    FORK = (jobs.PYTHON_MARK + "import os, sys, time\nmark('there')\nstep, made = 0, 0\n"
+            "while os.environ['MONARCH_RANK'] + os.environ['MONARCH_GENERATION'] != '11' and not os.path.exists('go'):\n"
+            "  step += 1\n  mark('step', step)\n  time.sleep(0.05)\nif os.path.exists('go'): sys.exit(0)\ntry:\n  while made < int(sys.argv[1]):\n    child = os.fork()\n    if child == 0:\n"
             "      code = 11\n      try:\n        os.setsid()\n        if os.fork() == 0: time.sleep(600)\n        code = 0\n"
             "      finally: os._exit(code)\n"
             "    if os.waitpid(child, 0)[1] != 0: raise BlockingIOError(11, os.strerror(11))\n    made += 1\n"
             "except OSError as e: print(e.strerror, flush=True)\n"
-            "mark('there')\n"
-            "while not os.path.exists('go'): time.sleep(0.05)\nsys.exit(7)\n")
+            "mark('made')\n"
+            "while not os.path.exists('die'): time.sleep(0.05)\nsys.exit(7)\n")
+
+    def forking(self, number):
+        return self.program_job(["/usr/bin/python3", "-c", self.FORK, str(number)], hosts=2, slots=1, mesh={"gang": "host"},
+                                supervision={"restart": {"max": 4}})
+
+    def assert_ends_with_it(self, run):
+        """The rank ends, and all that it made before the next generation of it runs."""
+        since = self.now()
+        self.write("die", "")
+        failed = self.wait_for_event("gang.failed")
+        self.assert_seen(failed, since)
+        self.assert_stage(failed, r"exit code 7 .*\[restart 1 of 4", rank=1, generation=1)
+        self.wait_for_anew([1])
+        self.assertEqual(len([p.pid for p in self.processes() if p.arguments[1:2] == [b"-c"]]), 2)
+        self.assert_go_on([0])
+        self.end_well(run)
 
     def test_a_thousand_orphans_of_a_rank_end_with_it(self):
-        run = self.start("run", self.program_job(["/usr/bin/python3", "-c", self.FORK, "1000"], hosts=1, slots=1))
-        rank, = self.wait_for_marks("there", 1, timeout=60)
+        run = self.start("run", self.forking(1000))
+        self.pids = dict(enumerate(self.wait_for_marks("there", 2, timeout=60)))
+        self.wait_for_marks("made", [1], timeout=60)
         own = [p.pid for p in self.processes() if p.arguments[1:2] == [b"-c"]]
-        self.assertEqual((len(own), rank in own), (1001, True))
-        self.write("go", "")
-        self.end_of(run, 7, timeout=60)
+        self.assertEqual((len(own), set(self.pids.values()) <= set(own)), (1002, True))
+        self.assert_ends_with_it(run)
 
     def test_the_users_limit_of_processes_holds_for_a_rank_and_its_host_goes_on(self):
         if self.uid == 0:
             self.skipTest("root has no limit of processes")
-        spec = self.program_job(["/usr/bin/python3", "-c", self.FORK, "100000"], hosts=1, slots=1)
         # Of the user's processes all count, whoever started them: the limit leaves room for others that run meanwhile.
-        run = self.start_program(*self.prefix, "/bin/bash", "-c", f"ulimit -Su 600; exec {self.program} run {spec}")
-        self.wait_for_marks("there", 1, timeout=60)
+        run = self.start_program(*self.prefix, "/bin/bash", "-c", f"ulimit -Su 600; exec {self.program} run {self.forking(100000)}")
+        self.pids = dict(enumerate(self.wait_for_marks("there", 2, timeout=60)))
+        self.wait_for_marks("made", [1], timeout=60)
         run.wait_for_out("Resource temporarily unavailable")
-        self.assertEqual([(h["phase"], h["daemon_starts"]) for h in self.status()["hosts"]], [("ready", 1)])
-        self.write("go", "")
-        self.end_of(run, 7, timeout=60)
+        self.assertEqual([(h["phase"], h["daemon_starts"]) for h in self.status()["hosts"]], [("ready", 1)] * 2)
+        self.assert_ends_with_it(run)
 
 
 class Floods(jobs.JobTest):

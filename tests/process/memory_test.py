@@ -2,15 +2,16 @@
 
 Each job runs in a memory cgroup of its own, of v2 or of v1, whose limit only the rank that takes memory reaches."""
 
-import json
 import os
 import tempfile
 
 import harness
 import jobs
+import recovery
 
 LIMIT = (2000 if harness.SANITIZED else 300) << 20  # the rank is the largest of the group long before it is reached
-HUNGRY = "exec python3 -c 'held = []\nwhile True: held.append(b\"x\" * (16 << 20))'"
+EATEN_S = 10.0  # until all of it is taken
+HUNGRY = "until [ -e eat ]; do sleep 0.02; done\nexec python3 -c 'held = []\nwhile True: held.append(b\"x\" * (16 << 20))'"
 
 
 def hierarchy():
@@ -28,7 +29,7 @@ def hierarchy():
     return None
 
 
-class Memory(jobs.JobTest):
+class Memory(recovery.RecoveryTest):
     def group(self):
         """The path of a new group with the limit; it is removed at the end."""
         found = hierarchy()
@@ -50,34 +51,53 @@ class Memory(jobs.JobTest):
                 file.write("0")
         return path
 
-    def run_in_group(self, spec):
-        return self.start_program("/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh", self.group(),
-                                  harness.MONARCH, "run", spec).finished(60)
+    def start_in_group(self, spec, *there):
+        """Its ranks of these numbers are there."""
+        run = self.start_program("/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh", self.group(),
+                                 harness.MONARCH, "run", spec)
+        self.pids = dict(zip(there, self.wait_for_marks("there", there)))
+        return run
 
     def test_the_first_cause_is_named_and_whom_we_killed_then_is_not_called_so(self):
-        script = ("trap '' TERM\nmark up\nwhile [ ! -e up.0 ] || [ ! -e up.1 ]; do sleep 0.05; done\n"
+        script = ("trap '' TERM\nmark there\n"
                   "[ $MONARCH_RANK = 1 ] || { " + jobs.FOREVER + " }\n" + HUNGRY)
         spec = self.job(script, hosts=2, slots=1, mesh={"stop": {"grace": "100ms"}})
-        done = self.run_in_group(spec)
+        run = self.start_in_group(spec, 0, 1)
+        self.beside()
+        since = self.now()
+        self.write("eat", "")
+        done = run.finished(60)
+        self.end_beside()
         verdict = self.assert_result(done, 137, "failed")
         self.assertEqual(verdict["cause"]["rank"], 1, verdict)
         self.assertEqual(verdict["cause"]["summary"], "killed by SIGKILL (out of memory)", verdict)
         self.assertEqual(verdict["cause"]["end"]["out_of_memory"], True, verdict)
         self.assertIn("root cause m/1 on v2, pid", done.err)
-        failed = [event for event in self.monarch("events", self.jobs()[-1], "--json").json() if event.get("event") == "gang.failed"]
-        self.assertIn("killed by SIGKILL (out of memory)", json.dumps(failed))
+        failed, = self.events("gang.failed")
+        self.assert_seen(failed, since, EATEN_S)
+        self.assert_stage(failed, r"killed by SIGKILL \(out of memory\).*fail\]$", rank=1)
         ranks = self.status(self.jobs()[-1])["meshes"][0]["ranks"]
         self.assertEqual([rank["end"] for rank in ranks], ["killed by SIGKILL", "killed by SIGKILL (out of memory)"], ranks)
         self.assert_nothing_left()
 
     def test_it_is_retried_once(self):  # P11; the second time nothing was done since
-        spec = self.job("echo $MONARCH_GENERATION >> tries\n" + HUNGRY, hosts=1, slots=1, supervision={"restart": {"max": 4}})
-        done = self.run_in_group(spec)
+        spec = self.counting("mark there\n[ $MONARCH_RANK = 0 ] || { echo $MONARCH_GENERATION >> tries\n"
+                             "until [ -e eat.$MONARCH_GENERATION ]; do sleep 0.02; done\n" + HUNGRY + "; }\n" + recovery.COUNT, slots=1)
+        run = self.start_in_group(spec, 0, 1)
+        since = self.now()
+        self.write("eat", "")
+        self.write("eat.1", "")
+        failed = self.wait_for_event("gang.failed")
+        self.assert_seen(failed, since, EATEN_S)
+        self.assert_stage(failed, r"\[out of memory: retried once: restart 1 of 4", rank=1, generation=1)
+        self.wait_for_anew([1])
+        self.assert_go_on([0])
+        since = self.now()
+        self.write("eat.2", "")
+        done, verdict = self.end_of(run, 137, cause={"rank": 1})
         self.assertEqual(self.read("work", "tries").split(), ["1", "2"], done)
-        verdict = self.assert_result(done, 137, "failed", {"rank": 0})
-        self.assertEqual(verdict["cause"]["rule"], "out of memory again: retried once: fail")
-        self.assertRegex(done.err, r"out of memory: retried once: restart 1 of 4")
-        self.assert_nothing_left()
+        self.assert_stage(verdict["cause"], "^out of memory again: retried once: fail$", generation=2)
+        self.assert_seen(self.events("gang.failed")[-1], since, EATEN_S)
 
 
 harness.main()

@@ -1,12 +1,20 @@
-"""What the tests of recovery share: a job of two gangs whose ranks count, and what its events say of a failure.
+"""What the tests of recovery and of faults share: a job of two gangs whose ranks count, and what its events say of a failure.
 
 Each rank of `self.counting(...)` writes its count into step.RANK, so that a test sees who goes on and who began anew. Nothing here
 judges by the wall clock but the bound of a detection, which is generous: a loaded machine is no fault.
+
+A test of a fault says by these words what it asserts, and tests/lint/faults.py looks for one of each:
+    assert_seen                          the event that tells of it has a time, at most so long after the fault
+    assert_stage, assert_nothing_done    which stage of the ladder answers; or that none does
+    assert_go_on                         gangs that it does not concern are the processes they were, and step on. A fault that ends a
+                                         whole job has another job beside it: `self.beside()`, whose rank is called `beside` here
+    assert_nothing_left                  in harness.py
 """
 
 import datetime
 import json
 import os
+import re
 import time
 
 import harness
@@ -15,10 +23,21 @@ import jobs
 # Counts for ever, or until the file `go` is there.
 COUNT = ("i=0; until [ -e go ]; do i=$((i+1)); echo $i > step.$MONARCH_RANK.new; mv step.$MONARCH_RANK.new step.$MONARCH_RANK; "
          "sleep 0.05; done\n")
-SEEN_S = 1.0  # from a fault to its event
+SEEN_S = 1.0   # from a fault to its event
+START_S = 5.0  # from a command to its ranks
+DONE = ("host.lost", "host.replaced", "host.wedged", "gang.failed", "gang.parked")  # what a stage of the ladder does
+LINE = re.compile(r"^(\S+) (?:error |warning )?([a-z]+\.[a-z_]+) (.*)$", re.M)  # of an event, as `run` shows it
+
+
+def after(seconds):
+    """Waits for this long, where it is the length of a fault."""
+    until = time.monotonic() + seconds
+    harness.wait_for(lambda: time.monotonic() >= until, f"{seconds} s", timeout=seconds + harness.DEADLINE_S)
 
 
 class RecoveryTest(jobs.JobTest):
+    pids = {}
+
     def counting(self, script="mark there\n" + COUNT, hosts=2, slots=2, mesh=None, local=None, **supervision):
         """A spec with a gang for each host; `restart: {max: 4}` unless written."""
         settings = {"restart": {"max": 4}, **supervision}
@@ -44,6 +63,26 @@ class RecoveryTest(jobs.JobTest):
                                      f"{e['event']}: {e['message']}" for e in self.events()), timeout)
         return found[number - 1]
 
+    def wait_for_told(self, run, kind, timeout=harness.DEADLINE_S):
+        """As wait_for_event, of what a command shows: some events are in no journal."""
+        def look():
+            return next(({"time": t, "event": k, "message": m} for t, k, m in LINE.findall(run.err) if k == kind), None)
+        return harness.wait_for(look, lambda: f"{kind} from {run!r}", timeout)
+
+    def beside(self):
+        """Another job, in a state directory of its own: its rank counts until end_beside()."""
+        script = ("MONARCH_RANK=beside\n" + jobs.MARK + "mark there\n" + COUNT).replace("-e go ", "-e go.beside ")
+        spec = self.program_job(["/bin/sh", "-c", script], hosts=1, slots=1, name="beside")
+        self.other = self.start("run", spec, env={"MONARCH_STATE_DIR": self.path("home", "beside")})
+        there = self.path("work", "there.beside")
+        harness.wait_for(lambda: os.path.exists(there), lambda: repr(self.other))
+        self.pids = {**dict(self.pids), "beside": self.pid_of("beside")}
+
+    def end_beside(self):
+        self.assert_go_on(["beside"])
+        self.write("go.beside", "")
+        self.assertEqual(self.other.wait(), 0, self.other)
+
     def step_of(self, rank):
         return self.count_in(f"step.{rank}")
 
@@ -65,6 +104,16 @@ class RecoveryTest(jobs.JobTest):
         """The event came at most so long after `since` (of time.time())."""
         at = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
         self.assertLess(at - since, within, event)
+        self.assertGreater(at - since, -0.1, event)  # an earlier one tells of something else
+
+    def assert_stage(self, told, pattern, **fields):
+        """An event, or the cause of a verdict, tells by its rule which stage answers, and has these fields."""
+        self.assertRegex(told.get("rule") or told["message"], pattern, told)
+        self.assertEqual({name: told[name] for name in fields}, fields, told)
+
+    def assert_nothing_done(self, *kinds):
+        """No stage answered; or those that are named did not."""
+        self.assertEqual([e["message"] for e in self.events() if e["event"] in (kinds or DONE)], [])
 
     def end_well(self, run):
         self.write("go", "")

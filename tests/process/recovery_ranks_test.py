@@ -17,8 +17,7 @@ class Ranks(recovery.RecoveryTest):
         kill(self.pids[2])
         failed = self.wait_for_event("gang.failed")
         self.assert_seen(failed, since)
-        self.assertRegex(failed["message"], reason + r".*\[restart 1 of 4 in 10m, at once; then: restart 2\]")
-        self.assertEqual((failed["rank"], failed["host"], failed["generation"]), (2, "v2", 1), failed)
+        self.assert_stage(failed, reason + r".*\[restart 1 of 4 in 10m, at once; then: restart 2\]", rank=2, host="v2", generation=1)
         self.wait_for_anew([2, 3])
         self.assert_go_on([0, 1])
         # The whole gang, on its host, and nothing else was started again.
@@ -37,10 +36,11 @@ class Ranks(recovery.RecoveryTest):
         script = ("mark there\nif [ $MONARCH_RANK$MONARCH_GENERATION = 21 ]; then until [ -e die ]; do sleep 0.02; done; "
                   + command + "; fi\n" + recovery.COUNT)
         run = self.running(script)
+        since = self.now()
         self.write("die", "")
         failed = self.wait_for_event("gang.failed")
-        self.assertRegex(failed["message"], reason)
-        self.assertEqual(failed["rank"], 2, failed)
+        self.assert_seen(failed, since)
+        self.assert_stage(failed, reason + r".*\[restart 1 of 4 in 10m, at once; then: restart 2\]", rank=2, host="v2", generation=1)
         self.wait_for_anew([2, 3])
         self.assert_go_on([0, 1])
         done, _ = self.end_well(run)
@@ -56,11 +56,17 @@ class Ranks(recovery.RecoveryTest):
         self.dies_by_itself("exit 1", "exit code 1")
 
     def test_again_and_again_until_its_budget_is_spent(self):  # P05
-        script = "mark there\n[ $MONARCH_RANK = 2 ] && { echo $MONARCH_GENERATION >> tries; exit 3; }\n" + recovery.COUNT
-        run = self.start("run", self.counting(script, restart={"max": 4, "backoff": "100ms", "jitter": 0}))
+        script = ("mark there\n[ $MONARCH_RANK = 2 ] && { echo $MONARCH_GENERATION >> tries; "
+                  "[ $MONARCH_GENERATION != 5 ] || { mark fifth; until [ -e last ]; do sleep 0.02; done; }; exit 3; }\n" + recovery.COUNT)
+        run = self.running(script, restart={"max": 4, "backoff": "100ms", "jitter": 0})
+        self.wait_for_marks("fifth", [2])
+        self.assert_go_on([0, 1])
+        since = self.now()
+        self.write("last", "")
         done, verdict = self.end_of(run, 3, cause={"rank": 2, "summary": "exit code 3"})
+        self.assert_seen(self.wait_for_event("gang.failed", 5), since)
         self.assertEqual(self.read("work", "tries").split(), ["1", "2", "3", "4", "5"])
-        self.assertRegex(verdict["cause"]["rule"], r"restart: .*4 of 4 in 10m.* spent: fail")
+        self.assert_stage(verdict["cause"], r"restart: .*4 of 4 in 10m.* spent: fail")
         rules = [re.search(r"\[(.*)\]$", e["message"]).group(1) for e in self.events("gang.failed") if e["rank"] == 2]
         waits = [re.search(r", (at once|after \S+);", rule) for rule in rules[:-1]]
         self.assertEqual([w.group(1) for w in waits], ["at once", "after 100ms", "after 200ms", "after 400ms"], rules)
@@ -70,41 +76,59 @@ class Ranks(recovery.RecoveryTest):
 
     def test_three_times_at_the_same_step(self):  # P05
         self.write("rank.py", jobs.PYTHON_MARK + "import os, sys, time\nimport monarch_rank as monarch\n"
-                   "first = os.environ['MONARCH_RANK'] == '0'\n"
+                   "first, generation = os.environ['MONARCH_RANK'] == '0', os.environ['MONARCH_GENERATION']\n"
                    "mark('there')\n"
-                   "for step in range(1, 10**9):\n    monarch.step(step)\n    time.sleep(0.1)\n"
-                   "    if step == 5 and first: os._exit(9)\n")
+                   "for step in range(1, 10**9):\n    monarch.step(step)\n    mark('step', step)\n    time.sleep(0.1)\n"
+                   "    while step == 5 and first:\n        if generation != '3' or os.path.exists('last'): os._exit(9)\n"
+                   "        mark('late')\n        time.sleep(0.02)\n")
         run = self.start("run", self.program_job(
-            ["python3", "rank.py"], hosts=1, slots=2,
-            mesh={"env": {"PYTHONPATH": harness.ROOT + "/scripts", "PYTHONDONTWRITEBYTECODE": "1"}},
+            ["python3", "rank.py"], hosts=2, slots=1,
+            mesh={"gang": "host", "env": {"PYTHONPATH": harness.ROOT + "/scripts", "PYTHONDONTWRITEBYTECODE": "1"}},
             supervision={"restart": {"max": 8, "backoff": "0ms"}}))
+        self.wait_for_marks("late", [0])
+        self.pids = {1: self.pid_of(1)}
+        self.assert_go_on([1])
+        since = self.now()
+        self.write("last", "")
         _, verdict = self.end_of(run, 9, cause={"rank": 0})
-        self.assertRegex(verdict["cause"]["rule"], r"crash 3 in a row at step 5: fail")
-        self.assertEqual(len(self.events("gang.failed")), 3)
+        self.assert_stage(verdict["cause"], r"crash 3 in a row at step 5: fail", generation=3)
+        failed = self.events("gang.failed")
+        self.assert_seen(failed[-1], since)
+        self.assertEqual([e["rank"] for e in failed], [0, 0, 0], failed)
 
     def test_before_it_is_ready(self):  # P16
-        script = "mark there\n[ $MONARCH_RANK$MONARCH_GENERATION = 21 ] && exit 4\nsystemd-notify --ready || exit 5\n" + recovery.COUNT
+        script = ("mark there\n[ $MONARCH_RANK$MONARCH_GENERATION = 21 ] && { until [ -e die ]; do sleep 0.02; done; exit 4; }\n"
+                  "systemd-notify --ready || exit 5\n" + recovery.COUNT)
         if not harness.shutil.which("systemd-notify"):
             script = script.replace("systemd-notify --ready", "PYTHONPATH=" + harness.ROOT +
                                     "/scripts python3 -B -c 'import monarch_rank; monarch_rank.ready()'")
         run = self.running(script, mesh={"ready": "notify"})
+        self.assert_go_on([0, 1])
+        since = self.now()
+        self.write("die", "")
         failed = self.wait_for_event("gang.failed")
-        self.assertRegex(failed["message"], r"exit code 4.*\[restart 1 of 4")
+        self.assert_seen(failed, since)
+        self.assert_stage(failed, r"exit code 4.*\[restart 1 of 4", rank=2, generation=1)
         self.wait_for_event("job.running")
-        self.wait_for_marks("there", 4)
+        self.wait_for_anew([2, 3])
+        self.assert_go_on([0, 1])
         self.end_well(run)
 
     def test_never_where_its_program_cannot_be_executed(self):  # P17
+        self.beside()
         for program, status, why in (["/nonesuch/train"], 127, "No such file"), ([self.write("text", "x\n")], 126, "denied"):
             with self.subTest(program=program):
+                since = self.now()
                 run = self.start("run", self.program_job(program, hosts=1, slots=1, supervision={"restart": {"max": 4}}))
                 finished = run.finished()
                 job = self.jobs()[-1]
                 self.assertEqual(finished.status, status, finished)
                 verdict = self.verdict(job)
                 self.assertRegex(verdict["cause"]["summary"], why)
-                self.assertEqual(verdict["cause"]["rule"], "exec error: fail, no retry")
-                self.assertEqual(verdict["cause"]["generation"], 1)
+                self.assert_stage(verdict["cause"], "^exec error: fail, no retry$", generation=1)
+                failed, = self.events("gang.failed")
+                self.assert_seen(failed, since, recovery.START_S)
+        self.end_beside()
         self.assert_nothing_left()
 
 

@@ -5,23 +5,35 @@ import signal
 
 import harness
 import jobs
+import recovery
 
 # Says that it got TERM, and takes as long as it likes to end: until the test makes the file `go`.
 SLOW = "trap 'mark term; until [ -e go ]; do sleep 0.05; done; mark ended; exit 0' TERM\nmark there\n" + jobs.FOREVER
 
 
-class Signals(jobs.JobTest):
+class Signals(recovery.RecoveryTest):
     def running(self, script, grace="30s", **options):
         run = self.start("run", self.job(script, mesh={"stop": {"grace": grace}}), **options)
-        self.wait_for_marks("there", 4)
+        self.pids = dict(enumerate(self.wait_for_marks("there", 4)))
         return run
+
+    def assert_heard(self, run, since, what):
+        """The stop is told of in time, and what it is."""
+        stopping = self.wait_for_told(run, "job.stopping")
+        self.assert_seen(stopping, since)
+        self.assert_stage(stopping, what)
 
     def test_ctrl_c_stops_in_order_with_130(self):  # V11
         run = self.running(SLOW)
+        self.beside()
+        since = self.now()
         run.signal(signal.SIGINT)
         self.wait_for_marks("term", 4)
+        self.assert_heard(run, since, "SIGINT")
         self.assertIn("monarch: stopping; Ctrl-C again kills\n", run.err)
         self.write("go", "")
+        run.wait()
+        self.end_beside()
         done, verdict = self.end_of(run, 130, "interrupted")
         self.assertEqual(self.marks("ended"), [0, 1, 2, 3], "each had its grace")
         self.assertRegex(verdict["reason"], "run, pid .*SIGINT")
@@ -29,9 +41,14 @@ class Signals(jobs.JobTest):
 
     def test_a_second_ctrl_c_kills(self):  # V11
         run = self.running(SLOW)
+        self.beside()
+        since = self.now()
         run.signal(signal.SIGINT)
         self.wait_for_marks("term", 4)
+        self.assert_heard(run, since, "SIGINT")
         run.signal(signal.SIGINT)
+        run.wait()
+        self.end_beside()
         done, _ = self.end_of(run, 130, "interrupted")
         self.assertIn("monarch: killing; Ctrl-C again leaves, and the supervisor goes on killing\n", done.err)
         self.assertEqual(self.marks("ended"), [])
@@ -39,6 +56,7 @@ class Signals(jobs.JobTest):
     def test_a_third_ctrl_c_leaves_and_the_supervisor_goes_on(self):  # V11
         run = self.running(SLOW)
         supervisor = self.process("supervisor")
+        self.beside()
         # While it is stopped it cannot kill: the viewer has somebody to leave behind.
         self.kill(supervisor, signal.SIGSTOP)
         for said in ("Ctrl-C again kills", "Ctrl-C again leaves", "leaving"):
@@ -48,10 +66,15 @@ class Signals(jobs.JobTest):
         done = run.finished()
         self.assertEqual(done.status, 130, done)
         self.assertIn("goes on killing it: monarch status", done.err)
+        since = self.now()
         self.kill(supervisor, signal.SIGCONT)
         waited = self.monarch("wait", "last")
         self.assertEqual(waited.status, 130, waited)
         self.assert_result(waited, 130, "interrupted")
+        stopping = self.wait_for_event("job.stopping")
+        self.assert_seen(stopping, since)
+        self.assert_stage(stopping, "SIGINT")
+        self.end_beside()
         self.assert_nothing_left()
         self.assertEqual(self.marks("ended"), [])
 
@@ -59,8 +82,11 @@ class Signals(jobs.JobTest):
         for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             with self.subTest(signal=number):
                 run = self.running(SLOW)
+                self.beside()
+                since = self.now()
                 run.signal(number)
                 self.wait_for_marks("term", 4)
+                self.assert_heard(run, since, signal.Signals(number).name)
                 run.signal(number)  # a second one adds nothing
                 self.write("go", "")
                 done = run.finished()
@@ -68,8 +94,9 @@ class Signals(jobs.JobTest):
                 self.assertEqual((done.status, self.verdict(job)["exit_code"], self.verdict(job)["outcome"]),
                                  (code, code, "stopped"), done)
                 self.assertEqual(self.marks("ended"), [0, 1, 2, 3])
+                self.end_beside()
                 self.assert_nothing_left()
-                for mark in ("go", *(f"{m}.{r}" for m in ("there", "term", "ended") for r in range(4))):
+                for mark in ("go", "go.beside", "there.beside", "step.beside", *(f"{m}.{r}" for m in ("there", "term", "ended") for r in range(4))):
                     os.unlink(self.path("work", mark))
 
     def test_usr1_reaches_the_ranks(self):
