@@ -223,7 +223,7 @@ void WorkerLinks::note_rank(HostId host, const RankReport& report) {
   // The core would drop it, and it would cost a record (I23).
   if (!core_.concerns(host, report)) {
     // Of an earlier generation nothing is left to learn but the rest of its output.
-    const bool copies = handlers_.on_written && core_.is_superseded(report);
+    const bool copies = handlers_.on_written && core_.is_superseded(host, report);
     if (copies && !copied_.contains({report.rank, report.generation})) handlers_.on_written(report);
     return;
   }
@@ -339,7 +339,7 @@ Ack WorkerLinks::ack_of(HostId host, const Beat& beat) const {
                           known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
                           handlers_.is_durable(known->second.ticket);
     // Another generation was decided; until that is durable, who comes back may have to learn of this end (J1).
-    const bool old = core_.is_superseded(report) && handlers_.all_durable() &&
+    const bool old = core_.is_superseded(host, report) && handlers_.all_durable() &&
                      (!handlers_.on_written || copied_.contains({report.rank, report.generation}));
     if ((recorded || old) && report.phase == RankPhase::kEnded && report.output_complete) {
       ack.forget.push_back(report.rank);

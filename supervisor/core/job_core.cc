@@ -265,18 +265,24 @@ bool JobCore::concerns(HostId where, const RankReport& report) const {
   return mesh.gangs[mesh_spec(id.mesh).gang_of(id.rank).value()].generation == report.generation;
 }
 
-bool JobCore::is_superseded(const RankReport& report) const {
+bool JobCore::is_superseded(HostId where, const RankReport& report) const {
   const RankId id = report.rank;
   if (const auto spare = prepared_host(spec_, id)) {
-    return report.generation < state_.hosts[spare->value()].preparation.generation;
+    return *spare == where && report.generation < state_.hosts[spare->value()].preparation.generation;
   }
   if (const auto place = standby_place(spec_, id)) {
-    return report.generation < state_.meshes[place->mesh.value()].standby[place->standby].generation;
+    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
+    return report.generation < standby.generation &&
+           ran_on(standby.places, report.generation, place->index / mesh_spec(place->mesh).per_host(), where);
   }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size()) return false;
-  return report.generation < mesh.gangs[mesh_spec(id.mesh).gang_of(id.rank).value()].generation;
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  const GangState& state = mesh.gangs[g.value()];
+  const Rank first(placement_.range_of(id.mesh, g).first);
+  const std::size_t index = placement_.host_index(id) - placement_.host_index({id.mesh, first});
+  return report.generation < state.generation && ran_on(state.places, report.generation, index, where);
 }
 
 bool JobCore::awaits(HostId where, const Reserved& reserved) const {

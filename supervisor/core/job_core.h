@@ -53,8 +53,8 @@ class JobCore {
   bool grants(RankId rank, Generation generation) const;
   // Is this report about a rank that the journal has on that host, at its gang's generation? Others change nothing.
   bool concerns(HostId host, const RankReport& report) const;
-  // Is this report about a rank at a generation that another has followed?
-  bool is_superseded(const RankReport& report) const;
+  // Is this report about a rank at a generation that another has followed, and that ran on this host (I23)?
+  bool is_superseded(HostId host, const RankReport& report) const;
   // Does somebody stop this rank on purpose, so that it must not be called hung? By `monarch hold`, and in any way.
   bool is_held(RankId rank) const;
   bool is_left_alone(RankId rank) const { return is_held(rank) || this->rank(rank).suspended; }

@@ -94,6 +94,7 @@ void JobCore::begin_standby(MeshId m, std::uint32_t s, std::vector<HostId> hosts
   standby.phase = StandbyPhase::kStarting;
   standby.generation = {state_.term, standby.generation.counter + 1};
   standby.hosts = std::move(hosts);
+  note_place(standby.places, standby.generation, standby.hosts);
   standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{.stage = RankStage::kStarting});
   standby.deadline = now_ + spec_.start_timeout;
   standby.place.reset();

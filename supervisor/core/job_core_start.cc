@@ -169,6 +169,7 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   state.phase = GangPhase::kStarting;
   state.commits.resumed = state.commits.newest;
+  note_place(state.places, state.generation, placement_.hosts_of(mesh, g));
   for (const RankId& id : placement_.ranks_of(mesh, g)) rank(id) = RankState{.stage = RankStage::kStarting};
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});

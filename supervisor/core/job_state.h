@@ -15,6 +15,7 @@
 #include "supervisor/core/gang_commits.h"
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/core/launch_times.h"
+#include "supervisor/core/past_places.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 #include "transport/base/viewer_messages.h"
@@ -105,6 +106,7 @@ struct HostState {
   Instant deadline = Instant::never();
   HostStanding standing = HostStanding::kGood;
   bool unproven = false;               // it was given up, and its worker may still live
+  bool wanted = false;                 // by an operator's undrain, once the end of its worker is proven
   std::uint32_t losses = 0;            // how often it was lost since it was last of use
   Instant cold_at = Instant::never();  // kEnded, kLost: when it may be launched again
   Instant fence;                       // a rank of it that is not proven to have ended may act until then
@@ -191,7 +193,8 @@ struct GangState {
   std::string hung_because;
   // The highest step that any rank of it had named at its end, in all generations; none: its program names no steps.
   std::optional<std::uint64_t> furthest;
-  GangCommits commits;  // over all its generations
+  GangCommits commits;            // over all its generations
+  std::vector<PastPlace> places;  // of those that were started
 };
 
 enum class StandbyPhase : std::uint8_t {
@@ -219,6 +222,7 @@ struct StandbyState {
   Instant not_before;                   // kWaiting: the end of its back-off
   Instant deadline = Instant::never();  // kStarting: it is told of; kStopping: its hosts are given up
   std::optional<GangId> place;          // kGiven
+  std::vector<PastPlace> places;        // of its generations
 };
 
 struct MeshState {

@@ -44,8 +44,8 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
 
 MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
                answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
-               awaited, launch_again, lost_because, deadline, standing, unproven, losses, cold_at, fence, suspicions,
-               preparation);
+               awaited, launch_again, lost_because, deadline, standing, unproven, wanted, losses, cold_at, fence,
+               suspicions, preparation);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,
@@ -58,10 +58,11 @@ MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
                restarts, failed_at, out_of_memory, crash, progress_deadline, asked, hung, hung_because, furthest,
-               commits);
+               commits, places);
+MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
 MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate);
-MONARCH_FIELDS(StandbyState, phase, generation, hosts, ranks, failures, not_before, deadline, place);
+MONARCH_FIELDS(StandbyState, phase, generation, hosts, ranks, failures, not_before, deadline, place, places);
 MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
                time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,

@@ -110,7 +110,7 @@ Ack Supervisor::ack_of(HostId host, const Beat& beat) const {
                     known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
                     durable_ticket_ >= known->second.ticket;
     // That it has ended was recorded before its successor was decided.
-    recorded = recorded || (core_->is_superseded(report) && durable_ticket_ == last_ticket_);
+    recorded = recorded || (core_->is_superseded(host, report) && durable_ticket_ == last_ticket_);
     if (world_.mutant(Mutant::kForgetBeforeDurable)) recorded = true;
     if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
       ack.forget.push_back(report.rank);

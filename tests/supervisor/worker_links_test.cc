@@ -206,6 +206,24 @@ TEST(WorkerLinks, TakeNothingThatAHostSaysOfAnothersRank) {
   EXPECT_TRUE(job.written.empty());
 }
 
+TEST(WorkerLinks, TakeWhatIsSaidOfAnEarlierGenerationFromTheHostItRanOnAlone) {
+  JobSpec spec = fixtures::job_that_recovers(2, 1, 4, 4);
+  spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
+  Links job(true, spec);
+  job.driver().join(2);
+  const RankReport old = job.ended(kFirst, true);
+  job.driver().step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = {}});
+  job.driver().step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  job.driver().start_again(0);
+  ASSERT_EQ(job.driver().core.placement().host_of(kFirst), HostId(2));
+  ASSERT_LT(old.generation, job.driver().gang(0).generation);
+  job.beats(HostId(2), old);
+  job.beats(HostId(1), old);
+  EXPECT_TRUE(job.written.empty()) << "I23: it never had that generation";
+  job.beats(HostId(0), old);
+  EXPECT_EQ(job.written.size(), 1U) << "the rest of its output may still come";
+}
+
 TEST(WorkerLinks, TellOfProgressOnceAStepIsBeyondThoseOfAllFailures) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4));
   std::uint64_t second = 0;

@@ -280,7 +280,7 @@ TEST(JobCoreRecovery, IgnoresWhatIsSaidOfAnEarlierGeneration) {
   const RankReport late = driver.report_of(kFirst, RankPhase::kEnded, exited(1));
   driver.fail_gang(kFirst, exited(1));
   driver.start_again(0);
-  EXPECT_TRUE(driver.core.is_superseded(late));
+  EXPECT_TRUE(driver.core.is_superseded(HostId(0), late));
   driver.step(RankChanged{.host = HostId(0), .report = late, .ended_at = driver.now, .uncertainty = {}});
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
 }
