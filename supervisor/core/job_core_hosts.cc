@@ -103,6 +103,7 @@ void JobCore::on(const WorkerEnded& event) {
   if (by_itself) lose_host(event.host, text("its worker ended unexpectedly: ", event.how));
   let_return(event.host, by_itself);
   mark_ranks_lost(event.host);
+  if (std::exchange(state.wanted, false)) become_cold(event.host);  // whatever the budgets say
 }
 
 void JobCore::on(const HostSilent& event) {

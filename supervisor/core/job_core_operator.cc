@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <variant>
 
 #include "supervisor/core/job_core.h"
 #include "transport/base/text.h"
@@ -74,6 +75,7 @@ void JobCore::drain(HostId id, const std::string& who) {
   HostState& state = host(id);
   if (state.standing != HostStanding::kGood) return;
   state.standing = HostStanding::kDrained;
+  state.wanted = false;
   state.lost_because = text("drained, asked by ", who);
   state.cold_at = Instant::never();
   JobEvent drained = event_of("host.drained", Severity::kInfo,
@@ -88,9 +90,14 @@ void JobCore::undrain(HostId id, const std::string& who) {
   state.standing = HostStanding::kGood;
   state.losses = 0;
   const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
-  if (gone && !state.wedged && !is_occupied(state)) state.cold_at = std::max(now_, state.fence);
+  const bool ending = state.phase == HostPhase::kDestroying && std::holds_alternative<LaunchLocal>(spec_.launch);
+  state.wanted = !state.wedged && (is_occupied(state) || ending);
+  if (is_occupied(state)) actions_.emplace_back(DestroyWorker{id});  // its end is looked for once more
+  if (gone && !state.wedged && !state.wanted) state.cold_at = std::max(now_, state.fence);
   JobEvent undrained =
-      event_of("host.undrained", Severity::kInfo, text(hosts_[id.value()].name, ": may be used again, asked by ", who));
+      event_of("host.undrained", Severity::kInfo,
+               text(hosts_[id.value()].name, ": may be used again",
+                    state.wanted ? ", once its worker of before is known to have ended" : "", ", asked by ", who));
   undrained.host = hosts_[id.value()].name;
   emit(std::move(undrained));
 }

@@ -12,7 +12,7 @@ using fixtures::job_that_recovers;
 
 // Two gangs, each on a host of its own, with a spare; the first host was given up, and nobody knows what became of its worker.
 struct GivenUp : Driver {
-  GivenUp() : Driver(spec()) {
+  explicit GivenUp(std::uint32_t reallocations = 4) : Driver(spec(reallocations)) {
     begin();
     for (std::uint32_t i = 0; i < 3; ++i) join(i);
     give_ports();
@@ -22,8 +22,8 @@ struct GivenUp : Driver {
     start_again(0);
     EXPECT_EQ(first().phase, HostPhase::kLost);
   }
-  static JobSpec spec() {
-    JobSpec spec = job_that_recovers(2, 1, 4, 4);
+  static JobSpec spec(std::uint32_t reallocations) {
+    JobSpec spec = job_that_recovers(2, 1, 4, reallocations);
     spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
     return spec;
   }
@@ -58,6 +58,33 @@ TEST(OccupiedHost, IsNotFreedByAnOperatorEither) {
   job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   job.pass_all_deadlines();
   EXPECT_EQ(job.first().phase, HostPhase::kLaunching);
+}
+
+TEST(OccupiedHost, ThatIsUndrainedReturnsWithItsProofWhateverTheBudget) {
+  GivenUp job(1);  // which is spent
+  const auto ask = [&](OperatorWish wish) {
+    return job.step(OperatorAsked{.wish = wish, .hosts = {HostId(0)}, .who = "test"});
+  };
+  ask(OperatorWish::kDrain);
+  EXPECT_EQ(Driver::count<DestroyWorker>(ask(OperatorWish::kUndrain)), 1U) << "its end is looked for once more";
+  EXPECT_EQ(job.told("host.undrained"),
+            std::vector<std::string>{
+                "v1: may be used again, once its worker of before is known to have ended, asked by test"});
+  job.pass_all_deadlines();
+  EXPECT_EQ(job.first().phase, HostPhase::kLost);
+  job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  EXPECT_EQ(job.first().phase, HostPhase::kCold) << "it may be launched again";
+  EXPECT_FALSE(job.first().unproven);
+}
+
+TEST(OccupiedHost, ThatIsDrainedAgainBeforeItsProofStaysOut) {
+  GivenUp job(1);
+  for (const OperatorWish wish : {OperatorWish::kDrain, OperatorWish::kUndrain, OperatorWish::kDrain}) {
+    job.step(OperatorAsked{.wish = wish, .hosts = {HostId(0)}, .who = "test"});
+  }
+  job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  job.pass_all_deadlines();
+  EXPECT_EQ(job.first().phase, HostPhase::kEnded);
 }
 
 }  // namespace
