@@ -25,14 +25,33 @@ bool has(const std::vector<RankCommit>& commits, std::uint64_t step) {
   return std::any_of(commits.begin(), commits.end(), [step](const RankCommit& one) { return one.step == step; });
 }
 
+// Snapshots of the journal hold what all ranks have said: of the newest checkpoint, of the one that is resumed, and of steps ahead. The
+// share of a rank is a third for each of these; so the next step always has room.
+std::size_t longest_name(const Committer& who) { return std::min(kCommitWhatBytes, who.names / 3); }
+
+// Of the rank, or of the one of its gang that has said most.
+CommitDecision if_names_fit(const GangCommits& known, const Committer& who, const CommitRequest& asked) {
+  std::size_t most = 0;
+  for (std::uint32_t rank = 0; rank < who.ranks && ahead_of(known, who) != nullptr; ++rank) {
+    if (rank != who.rank && !asked.whole) continue;
+    std::size_t bytes = 0;
+    for (const RankCommit& one : known.ahead[rank]) bytes += one.what.size();
+    most = std::max(most, bytes);
+  }
+  if (most + asked.what.size() <= who.names / 3) return {};
+  return refused(text("what this rank's steps that others of its gang have not are called would have ",
+                      most + asked.what.size(), " bytes, and in a job of this size a rank has ", who.names / 3,
+                      " for that: call them by less, or wait for the others"));
+}
+
 }  // namespace
 
 CommitDecision rule_commit(const GangCommits& known, const Committer& who, const CommitRequest& asked) {
   MONARCH_ASSERT(who.rank < who.ranks);
   // Keepers let nothing else pass; a host that lies must not write into other ranks' environments, or fill the journal (I22).
-  if (asked.what.size() > kCommitWhatBytes || !is_printable_ascii(asked.what)) {
-    return refused(
-        text("what a checkpoint is called has at most ", kCommitWhatBytes, " printable characters of ASCII"));
+  if (asked.what.size() > longest_name(who) || !is_printable_ascii(asked.what)) {
+    return refused(text("what a checkpoint is called has at most ", longest_name(who), " printable characters of ASCII",
+                        who.names / 3 < kCommitWhatBytes ? " in a job of this size" : ""));
   }
   if (known.newest && asked.step == known.newest->step) {
     return said_before({asked.step, known.newest->what[who.rank]}, asked);
@@ -42,7 +61,7 @@ CommitDecision rule_commit(const GangCommits& known, const Committer& who, const
                         known.newest->generation.counter, ": a step below it is none any more"));
   }
   const std::vector<RankCommit>* ahead = ahead_of(known, who);
-  if (ahead == nullptr || ahead->empty()) return {};
+  if (ahead == nullptr || ahead->empty()) return if_names_fit(known, who, asked);
   const RankCommit& newest = ahead->back();
   // The same step for all of the gang is more than was said before.
   if (asked.step == newest.step && !(asked.whole && asked.what == newest.what)) return said_before(newest, asked);
@@ -53,7 +72,7 @@ CommitDecision rule_commit(const GangCommits& known, const Committer& who, const
     return refused(text("this rank has committed ", GangCommits::kAhead,
                         " steps that others of its gang have not: each rank commits, or one with OF=gang for all"));
   }
-  return {};
+  return if_names_fit(known, who, asked);
 }
 
 bool take_commit(GangCommits& known, const Committer& who, const CommitRequest& asked) {

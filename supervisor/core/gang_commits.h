@@ -40,11 +40,15 @@ struct GangCommits {
   std::vector<std::vector<RankCommit>> ahead;  // of each rank: beyond the newest, rising
 };
 
+// Of what all ranks of a job say of their checkpoints: each has its share. A snapshot of the journal holds all of it.
+inline constexpr std::size_t kCommitNamesBytes = 6U << 20U;
+
 // Whose commit it is.
 struct Committer {
-  Generation generation;    // the gang's
-  std::uint32_t rank = 0;   // index within the gang
-  std::uint32_t ranks = 1;  // of the gang
+  Generation generation;                  // the gang's
+  std::uint32_t rank = 0;                 // index within the gang
+  std::uint32_t ranks = 1;                // of the gang
+  std::size_t names = kCommitNamesBytes;  // its share
 };
 
 enum class CommitRuling : std::uint8_t {

@@ -10,6 +10,12 @@ namespace {
 
 CommitDecision refused(std::string why) { return {.ruling = CommitRuling::kRefuse, .why = std::move(why)}; }
 
+std::size_t ranks_of(const JobSpec& spec) {
+  std::size_t ranks = 0;
+  for (const MeshSpec& mesh : spec.meshes) ranks += mesh.size();
+  return ranks;
+}
+
 }  // namespace
 
 bool JobCore::has_rank(RankId id) const {
@@ -19,7 +25,10 @@ bool JobCore::has_rank(RankId id) const {
 Committer JobCore::committer(RankId id) const {
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const RankRange range = placement_.range_of(id.mesh, g);
-  return {.generation = gang(id.mesh, g).generation, .rank = id.rank.value() - range.first, .ranks = range.count};
+  return {.generation = gang(id.mesh, g).generation,
+          .rank = id.rank.value() - range.first,
+          .ranks = range.count,
+          .names = kCommitNamesBytes / ranks_of(spec_)};
 }
 
 std::optional<std::uint64_t> JobCore::committed_step(RankId id) const {

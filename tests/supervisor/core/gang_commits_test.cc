@@ -12,7 +12,7 @@ constexpr Generation kSecond{Term(1), 2};
 class Gang {
  public:
   CommitRuling commit(std::uint32_t rank, std::uint64_t step, const std::string& what = "", bool whole = false) {
-    const Committer who{.generation = generation, .rank = rank, .ranks = 2};
+    const Committer who{.generation = generation, .rank = rank, .ranks = 2, .names = names};
     const CommitRequest asked{.number = 1, .step = step, .what = what, .whole = whole};
     const CommitDecision decision = rule_commit(commits, who, asked);
     why = decision.why;
@@ -22,6 +22,7 @@ class Gang {
 
   GangCommits commits;
   Generation generation = kFirst;
+  std::size_t names = kCommitNamesBytes;
   bool moved = false;
   std::string why;
 };
@@ -72,6 +73,28 @@ TEST(GangCommits, AreCalledWhatAKeeperWouldHaveLetPass) {
     EXPECT_EQ(gang.commit(0, 10, what), CommitRuling::kRefuse) << what;
   }
   EXPECT_EQ(gang.commit(0, 10, std::string(kCommitWhatBytes, 'x')), CommitRuling::kTake);
+}
+
+TEST(GangCommits, AreCalledByNoMoreThanARanksShare) {
+  Gang gang;
+  gang.names = 30;
+  EXPECT_EQ(gang.commit(0, 10, "aaaaaaaaaaa"), CommitRuling::kRefuse);
+  EXPECT_EQ(gang.why, "what a checkpoint is called has at most 10 printable characters of ASCII in a job of this size");
+  EXPECT_EQ(gang.commit(0, 10, "aaaa"), CommitRuling::kTake);
+  EXPECT_EQ(gang.commit(0, 11, "bbbb"), CommitRuling::kTake);
+  EXPECT_EQ(gang.commit(0, 12, "ccc"), CommitRuling::kRefuse);
+  EXPECT_EQ(
+      gang.why,
+      "what this rank's steps that others of its gang have not are called would have 11 bytes, and in a job of this "
+      "size a rank has 10 for that: call them by less, or wait for the others");
+  EXPECT_EQ(gang.commit(0, 11, "bbbb"), CommitRuling::kTaken) << "what is known stays known";
+  EXPECT_EQ(gang.commit(1, 12, "ddd", true), CommitRuling::kRefuse) << "for all: also for those that have none left";
+  EXPECT_EQ(gang.commit(1, 11, "dddddddddd"), CommitRuling::kTake) << "each rank has its own";
+  EXPECT_TRUE(gang.moved);
+  gang.commits.resumed = gang.commits.newest;
+  gang.generation = kSecond;
+  EXPECT_EQ(gang.commit(0, 12, "eeeeeeeeee", true), CommitRuling::kTake) << "the next step always has room";
+  EXPECT_TRUE(gang.moved);
 }
 
 TEST(GangCommits, NeverGoBack) {

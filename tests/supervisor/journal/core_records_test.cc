@@ -1,0 +1,32 @@
+#include "supervisor/journal/core_records.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "transport/base/limits.h"
+
+namespace monarch {
+namespace {
+
+TEST(CoreRecords, HoldTheLargestJobInASnapshotWhateverItsRanksCallTheirCheckpoints) {
+  constexpr std::size_t kRanks = limits::kRanksPerJob;
+  const std::string third(kCommitNamesBytes / kRanks / 3, 'x');
+  GangState gang{.generation = {Term(1), 1}};
+  gang.commits.newest =
+      GangCheckpoint{.step = 1, .generation = gang.generation, .what = std::vector<std::string>(kRanks, third)};
+  gang.commits.resumed = gang.commits.newest;
+  std::vector<RankCommit> ahead(GangCommits::kAhead, {.step = 2, .what = {}});
+  ahead.front().what = third;
+  gang.commits.ahead.assign(kRanks, ahead);
+  JobState state;
+  state.hosts.resize(limits::kHostsPerJob);
+  MeshState mesh;
+  mesh.ranks.assign(kRanks, RankState{.pid = 1, .ended_at = Instant::never()});
+  mesh.gangs.push_back(std::move(gang));
+  state.meshes.push_back(std::move(mesh));
+  EXPECT_LE(encode_job_state(state).size(), limits::kSnapshotBytes);
+}
+
+}  // namespace
+}  // namespace monarch
