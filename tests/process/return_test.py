@@ -236,7 +236,7 @@ class Resume(ReturnTest):
         self.monarch("up", self.job(ended + jobs.FOREVER, hosts=1, slots=400))
         self.write("out", "")
         job, = self.jobs()
-        harness.wait_for(lambda: os.path.exists(self.job_file("journal.0002")), self.supervisor_log)
+        harness.wait_for(lambda: os.path.exists(self.job_file("journal.0002")) and os.path.exists(self.job_file("snap")), self.supervisor_log)
         self.crash()
         os.unlink(self.job_file("journal.0001"))
         self.assertEqual(self.events("job.running"), [])
