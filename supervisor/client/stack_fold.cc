@@ -89,7 +89,7 @@ std::string words_of(StacksEnd end, StackTool tool, const std::string& detail, c
     case StacksEnd::kEnded: return with("it had ended when it was to be looked at");
     case StacksEnd::kNotExecuted: return with("its program has not been executed yet");
     case StacksEnd::kTimedOut: return text(printable(detail), " (--timeout gives it longer)");
-    case StacksEnd::kBusy: return printable(detail);
+    case StacksEnd::kBusy:
     case StacksEnd::kFailed: return printable(detail);
     case StacksEnd::kUnreachable: return with(text(printable(host), " said nothing"));
   }
