@@ -60,7 +60,7 @@ ExpandedText expand_for(const CompiledText& text_of, const ReferenceSources& sou
 }
 
 std::string workdir_of(const MeshTexts& texts, const ReferenceSources& sources, RankId rank) {
-  const std::string base = base_directory(sources.spec);
+  std::string base = base_directory(sources.spec);
   if (!texts.workdir) return base;
   ExpandedText whole = expand_for(*texts.workdir, sources, rank);
   if (whole.value.starts_with('/') || base == ".") return std::move(whole.value);
