@@ -182,7 +182,7 @@ std::string objection_to_link(std::string_view path, std::string_view target) {
   if (target.empty()) return "leads nowhere";
   if (target.size() > TreeManifest::kPathBytes) return "is too long";
   if (std::any_of(target.begin(), target.end(), is_control)) return "leads to a name with a control character";
-  const std::string outside = text("leads out of the tree, to `", printable(target), "`");
+  std::string outside = text("leads out of the tree, to `", printable(target), "`");
   if (target.front() == '/') return outside;
   auto above = std::count(path.begin(), path.end(), '/');
   bool began = false;  // a part that is not ..
