@@ -72,7 +72,8 @@ void Liveness::brake(Instant now) {
   (void)brake_.turn(std::move(silent), expected, now);  // whether it began is asked of hold()
   if (!brake_.hold()) return;
   for (Peer& peer : peers_) {
-    if (peer.health != HostHealth::kUnknown && now - peer.last_heard >= overdue) peer.held = true;
+    const bool silent_now = peer.health != HostHealth::kUnknown && now - peer.last_heard >= overdue;
+    if (silent_now && brake_.covers(peer.last_heard)) peer.held = true;
   }
 }
 

@@ -69,7 +69,7 @@ class Liveness {
     HostHealth health = HostHealth::kUnknown;
     Instant last_heard;
     Arrivals arrivals;
-    bool held = false;               // there was a hold while it was silent
+    bool held = false;               // there was a hold because of it, and it was not heard since
     std::optional<Duration> offset;  // ours − theirs, never below the truth: delay only adds
     Duration trip;
     bool same_clock = false;

@@ -12,7 +12,6 @@ std::size_t MassSilence::many(std::size_t hosts) {
 
 bool MassSilence::turn(std::vector<Silent> silent, std::size_t of, Instant now) {
   if (hold_ && (now >= hold_->until || silent.empty())) hold_.reset();
-  if (hold_) return false;
   std::erase_if(silent, [](const Silent& one) { return one.held_before; });
   std::sort(silent.begin(), silent.end(), [](const Silent& a, const Silent& b) { return a.since < b.since; });
   const std::size_t need = many(of);
@@ -20,7 +19,7 @@ bool MassSilence::turn(std::vector<Silent> silent, std::size_t of, Instant now) 
   for (std::size_t last = 0; last < silent.size(); ++last) {
     while (silent[last].since - silent[first].since > together_) ++first;
     if (last - first + 1 < need) continue;
-    hold_ = Hold{.silent = silent.size(), .of = of, .until = now + length_};
+    hold_ = Hold{.silent = silent.size(), .of = of, .until = now + length_, .latest = silent[last].since};
     return true;
   }
   return false;

@@ -210,6 +210,32 @@ TEST(MassFailure, DeclaresNobodyWhoIsHeardAgainWithinTheHold) {
   EXPECT_EQ(*world.declared(2), Duration::seconds(15));
 }
 
+// Found by monarch-sim (I14): they passed for hosts that the hold had been for, and were given up with its end.
+TEST(MassFailure, HoldsAnewForOthersThatFallSilentTogetherDuringAHold) {
+  ManyHosts world(5);
+  world.silence(0);
+  world.silence(1);
+  world.pass(Duration::seconds(8));
+  world.silence(2);
+  world.silence(3);
+  world.pass(Duration::seconds(30));
+  ASSERT_TRUE(world.declared(0) && world.declared(2));
+  EXPECT_EQ(*world.declared(0), Duration::seconds(23));
+  EXPECT_EQ(*world.declared(2), Duration::seconds(23)) << "12 s after they were suspected, 11 s in";
+}
+
+TEST(MassFailure, IsNoLongerForOneThatFallsSilentALittleLater) {
+  ManyHosts world(5);
+  world.silence(0);
+  world.silence(1);
+  world.pass(Duration::seconds(1));
+  world.silence(2);
+  world.silence(3);
+  world.pass(Duration::seconds(30));
+  EXPECT_EQ(*world.declared(0), Duration::seconds(15));
+  EXPECT_EQ(*world.declared(3), Duration::seconds(15));
+}
+
 TEST(MassFailure, IsNoExcuseForAHostThatFallsSilentAlone) {
   ManyHosts world(10);
   world.silence(3);

@@ -52,6 +52,19 @@ TEST(MassSilence, HoldsForTwoLeasesAndNotAgainForTheSameHosts) {
   EXPECT_FALSE(brake.hold().has_value());
 }
 
+TEST(MassSilence, BeginsAnewForOthersThatFellSilentTogetherSince) {
+  MassSilence brake(Duration::seconds(1), Duration::seconds(6));
+  EXPECT_TRUE(brake.turn({{.since = at(97'000)}, {.since = at(97'000)}}, 5, at(100'000)));
+  EXPECT_TRUE(brake.covers(at(99'000)));
+  EXPECT_FALSE(brake.covers(at(99'001)));
+  const std::vector<MassSilence::Silent> silent = {{.since = at(97'000), .held_before = true},
+                                                   {.since = at(97'000), .held_before = true},
+                                                   {.since = at(103'000)},
+                                                   {.since = at(104'000)}};
+  EXPECT_TRUE(brake.turn(silent, 5, at(107'000)));
+  EXPECT_EQ(brake.hold()->until, at(119'000));
+}
+
 TEST(MassSilence, EndsAtOnceWhenAllAreHeardAgain) {
   MassSilence brake(Duration::seconds(1), Duration::seconds(6));
   EXPECT_TRUE(brake.turn({{.since = at(97'000)}, {.since = at(97'000)}}, 4, at(100'000)));
