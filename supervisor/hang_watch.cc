@@ -32,7 +32,7 @@ HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
 }
 
 void HangWatch::on_report(HostId host, const RankReport& report, Instant sent_at, Instant now) {
-  if (!core_.grants(report.rank, report.generation)) return;  // it is being stopped, or has ended
+  if (!core_.grants(report.rank, report.generation)) return watch_.forget(report.rank);
   update(report.rank);  // of a new generation: what was stopped is not there any more
   tell_standstill(host, report, now);
   tell_unwatched(report, now);

@@ -139,6 +139,12 @@ bool ProgressWatch::holds(const RankHung& verdict) const {
   return !judged.standing || rank->second.standstill != Standstill::kNone;
 }
 
+void ProgressWatch::forget(RankId rank) {
+  ranks_.erase(rank);
+  const auto gang = gangs_.find(key_of(rank));
+  if (gang != gangs_.end()) gang->second.traced.erase(rank);
+}
+
 void ProgressWatch::retract(RankId rank) {
   const auto gang = gangs_.find(key_of(rank));
   if (gang != gangs_.end()) gang->second.told = false;

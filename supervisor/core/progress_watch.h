@@ -34,6 +34,8 @@ class ProgressWatch {
   // Is this still true of its rank? It is not when the rank has said something since, or goes on where it stood
   // still.
   bool holds(const RankHung& verdict) const;
+  // Nothing of it runs any more, or it is being stopped: nobody waits for it, nor for who traces it.
+  void forget(RankId rank);
   // The verdict about this rank was told to nobody: it is given again as soon as it is due.
   void retract(RankId rank);
 

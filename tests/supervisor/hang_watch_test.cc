@@ -163,6 +163,20 @@ TEST_F(HangWatchTest, TellsOfAHangOnceThoughItsRankIsHeldAndReleased) {
   EXPECT_EQ(asked.size(), 1U);
 }
 
+// Found by monarch-sim: the gang was left alone until its next generation.
+TEST_F(HangWatchTest, WatchesAGangAgainOnceTheRankThatWasTracedHasEnded) {
+  RankReport other = driver.report_of(kOther, RankPhase::kRunning);
+  other.standstill = Standstill::kTraced;
+  watch->on_report(HostId(0), other, now, now);
+  beats(Standstill::kStopped, 6);
+  EXPECT_TRUE(asked.empty());
+  driver.ended(kOther.rank.value(), {.kind = EndKind::kExited, .value = 0});
+  other.phase = RankPhase::kEnded;
+  watch->on_report(HostId(0), other, now, now);
+  beats(Standstill::kStopped, 6);
+  EXPECT_EQ(asked, std::vector<RankId>{kRank});
+}
+
 TEST(HangWatchOfMany, AsksForNoMoreRanksAtOnceThanARecordOfTheJournalHolds) {
   Driver driver(fixtures::job_of(1, 10'000));
   std::size_t ranks = 0;
