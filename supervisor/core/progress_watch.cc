@@ -126,8 +126,11 @@ std::optional<RankHung> ProgressWatch::heard(HostId host, const RankReport& repo
   if (!verdict) verdict = falls_silent(key, gang, report.rank);
   if (!verdict) return std::nullopt;
   gang.told = true;
-  Watched& judged = ranks_.at(verdict->rank);
-  judged.judged = Judged{.words = judged.words, .standing = stands};
+  Watched& rank_judged = ranks_.at(verdict->rank);
+  const std::optional<Judged> before = rank_judged.judged;
+  // Others of its gang moved on, and it did not: it was told of.
+  if (before && before->words == rank_judged.words && (before->standing || !stands)) return std::nullopt;
+  rank_judged.judged = Judged{.words = rank_judged.words, .standing = stands};
   return verdict;
 }
 
@@ -146,6 +149,7 @@ void ProgressWatch::forget(RankId rank) {
 }
 
 void ProgressWatch::retract(RankId rank) {
+  if (const auto known = ranks_.find(rank); known != ranks_.end()) known->second.judged.reset();
   const auto gang = gangs_.find(key_of(rank));
   if (gang != gangs_.end()) gang->second.told = false;
 }

@@ -29,7 +29,7 @@ class ProgressWatch {
   explicit ProgressWatch(const JobSpec& spec);
 
   // What a beat that was sent at `sent_at` says of a rank that runs where it should. At most one verdict a gang until one of
-  // its ranks moves on.
+  // its ranks moves on, and one about a rank until it does itself.
   std::optional<RankHung> heard(HostId host, const RankReport& report, Instant sent_at);
   // Is this still true of its rank? It is not when the rank has said something since, or goes on where it stood
   // still.

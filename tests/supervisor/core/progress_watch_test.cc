@@ -97,6 +97,24 @@ TEST_F(ProgressWatchTest, ReportsOnceWhenNoStepComesAndAgainAfterTheNextSilence)
   EXPECT_FALSE(watch().never_spoke(MeshId(0)));
 }
 
+// Found by monarch-sim: each word of another rank brought a dump of its stacks and a record.
+TEST_F(ProgressWatchTest, ReportsARankOnceWhileOthersOfItsGangGetOn) {
+  all_say(1);
+  for (std::uint64_t step = 2; step < 400; ++step) {
+    for (std::size_t rank = 1; rank < kRanks; ++rank) says(rank, step);
+    pass(1);
+  }
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].rank, id_of(0));
+  says(0, 2);
+  pass(1);
+  for (std::uint64_t step = 400; step < 5'000; ++step) {
+    for (std::size_t rank = 1; rank < kRanks; ++rank) says(rank, step);
+    pass(1);
+  }
+  EXPECT_EQ(verdicts.size(), 2U) << "it moved on in between";
+}
+
 TEST_F(ProgressWatchTest, GivesTheFirstStepAsLongAsTheStart) {
   spec.meshes[0].supervision.hang.phases["init"] = {.longest = Duration::seconds(600)};
   all_say(0);
