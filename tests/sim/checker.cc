@@ -16,8 +16,6 @@ namespace {
 
 constexpr Duration kLeaseSlack = Duration::milliseconds(200);
 constexpr Duration kOrphanMargin = Duration::seconds(5);
-// Doubt of itself at its most, two holds after others fell silent together, and what a supervisor that returned waits.
-constexpr Duration kDetectionBound = Duration::seconds(75);
 constexpr Duration kSettle = Duration::seconds(15);
 
 std::string name_of(const Incarnation& key) {
@@ -28,7 +26,12 @@ std::string name_of(const Incarnation& key) {
 }  // namespace
 
 Checker::Checker(World& world)
-    : world_(world), hosts_(world.hosts.size()), slots_(world.scenario.spec), stages_(world.scenario.spec) {
+    : world_(world),
+      hosts_(world.hosts.size()),
+      slots_(world.scenario.spec),
+      stages_(world.scenario.spec),
+      commits_(world.scenario.spec, durable_),
+      hangs_(world) {
   for (std::size_t i = 0; i < job_.bytes.size(); ++i) job_.bytes[i] = static_cast<std::uint8_t>(world.random.next());
 }
 
@@ -57,6 +60,7 @@ void Checker::forked(RankProcess& process) {
         text(name_of(key), " was forked on host ", process.host.value(), ", which does not have its slot"));
   check_order_of_start(key.rank);
   check_predecessors(process);
+  commits_.started(key);
   processes_[key.rank].push_back(&process);
 }
 
@@ -253,70 +257,6 @@ void Checker::orphan_due(HostId id) {
   world_.scheduler.after(again, [this, id] { orphan_due(id); });
 }
 
-// ---- the supervisor's inbox and judgement ----
-
-void Checker::arrives(const Up& message) {
-  if (std::holds_alternative<Beat>(message.message)) ++account(message.host).unread;
-}
-
-void Checker::reads(const Up& message) {
-  HostAccount& mine = account(message.host);
-  if (std::holds_alternative<Hello>(message.message)) mine.heard = true;
-  const auto* beat = std::get_if<Beat>(&message.message);
-  if (beat == nullptr) return;
-  if (mine.unread > 0) --mine.unread;
-}
-
-// After it was told from one that came late by a link that had been replaced.
-void Checker::counts(HostId host, const Beat& beat) {
-  if (beat.loop_age > world_.scenario.spec.supervision.suspect_after) return;
-  account(host).last_good_beat = world_.supervisor_clock.local(now());
-  account(host).last_good_at = now();
-}
-
-// I12: who says nothing is declared, however slow the supervisor thinks that it is itself, and after a few silences of many at once.
-void Checker::watch_detection() {
-  world_.scheduler.after(Duration::seconds(1), [this] { watch_detection(); });
-  const Supervisor* supervisor = world_.guard->supervisor();
-  if (supervisor == nullptr || !supervisor->open() || supervisor->life()->frozen()) return;
-  const JobState& state = supervisor->core().state();
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (state.hosts[i].phase != HostPhase::kJoined || state.hosts[i].shutdown_told) continue;
-    const Instant since = std::max({hosts_[i].joined_at, hosts_[i].last_good_at, goes_on_since_});
-    check(now() - since < kDetectionBound, "I12",
-          text("host ", i, " has said nothing for ", to_text(now() - since), ", and nobody has declared it lost"));
-  }
-}
-
-// I23: of a rank that lives only its own host tells. Of one that waits, whoever has its place by now may, and nothing follows.
-void Checker::believes(HostId teller, const RankReport& report) {
-  const JobState& state = world_.guard->supervisor()->core().state();
-  if (!lives(state.meshes[report.rank.mesh.value()].ranks[report.rank.rank.value()].stage)) return;
-  const auto started = started_.find({report.rank, report.generation});
-  check(started != started_.end() && started->second == teller, "I23",
-        text("what host ", teller.value(), " says of rank ", report.rank.mesh.value(), "/", report.rank.rank.value(),
-             " is believed"));
-}
-
-void Checker::judges(const HostVerdict& verdict) {
-  if (verdict.health != HostHealth::kSilent && verdict.health != HostHealth::kSuspect) return;
-  const HostAccount& mine = account(verdict.host);
-  const Supervision& policy = world_.scenario.spec.supervision;
-  check(world_.scenario.faults.any, "I11", text("host ", verdict.host.value(), " is suspected and nothing is wrong"));
-  check(mine.unread == 0, "I13", text("host ", verdict.host.value(), " is judged before its beats were read"));
-  Host& host = world_.host(verdict.host);
-  const bool well =
-      settled() && !host.off && host.worker() != nullptr && host.worker()->keeper_alive() && !host.suffers();
-  check(!well, "I15", text("host ", verdict.host.value(), " is suspected, though all has been well for a while"));
-  const Instant now = world_.supervisor_clock.local(world_.scheduler.now());
-  // A host that beats like a clock is suspected after two beats that did not come.
-  const Duration doubted = std::min(policy.suspect_after, policy.heartbeat * 2);
-  const Duration least = verdict.health == HostHealth::kSilent ? policy.lost_after : doubted;
-  check(
-      !mine.last_good_beat || now - *mine.last_good_beat >= least, "I13",
-      text("host ", verdict.host.value(), " is called silent ", to_text(now - *mine.last_good_beat), " after a beat"));
-}
-
 void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
   for (std::size_t i = 0; i < ack.ranks.size(); ++i) {
     const Incarnation key{ack.ranks[i], ack.generations[i]};
@@ -336,10 +276,11 @@ void Checker::launches(HostId host) {
   mine.named.reset();
   mine.beats.clear();
   mine.last_good_beat.reset();
-  // A machine that nobody reaches is tried in vain; what stood still until a moment ago finds its leases at their ends. Of a virtual host
+  // A machine that nobody reaches is tried in vain; what was cut off or stood still until a moment ago finds its leases at their ends. Of a virtual host
   // the end is proven, always.
   Host& where = world_.host(host);
-  const bool stood_still = !world_.reachable(host) || world_.scheduler.now() - where.thawed_at < kSettle;
+  const bool unheard = now() - mine.last_good_at >= world_.scenario.spec.supervision.lease;
+  const bool stood_still = !world_.reachable(host) || unheard || now() - where.thawed_at < kSettle;
   if (world_.scenario.remote && stood_still) return;
   for (const auto& worker : where.workers) {
     check(!worker->keeper_alive(), "I19", text("host ", host.value(), " is launched while a worker of it lives"));
@@ -352,6 +293,9 @@ void Checker::worker_ended(HostId host, const Worker* worker) {
         text("the worker of host ", host.value(), " is said to have ended"));
 }
 
-void Checker::supervisor_died() { ++deaths_; }
+void Checker::supervisor_died() {
+  ++deaths_;
+  hangs_.supervisor_died();
+}
 
 }  // namespace monarch::sim

@@ -19,21 +19,20 @@
 #include "supervisor/core/liveness.h"
 #include "supervisor/core/stages.h"
 #include "supervisor/journal/journal_contents.h"
+#include "tests/sim/commit_account.h"
 #include "tests/sim/durable_account.h"
+#include "tests/sim/hang_account.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"
 #include "tests/sim/ranks.h"
+#include "tests/sim/record_account.h"
+#include "tests/sim/violation.h"
 #include "worker/core/daemon_core.h"
 
 namespace monarch::sim {
 
 class World;
 class Worker;
-
-struct Violation {
-  std::string label;
-  std::string message;
-};
 
 class Checker {
  public:
@@ -47,6 +46,7 @@ class Checker {
   void says_ready(RankId rank) { ready_.insert(rank); }
   void forgotten(const RankProcess& process);
 
+  void wrote(const Incarnation& key, const CommitRequest& said) { commits_.wrote(key, said); }
   void writes(const RankProcess& process);  // to what ranks share, under its generation
 
   // Daemons.
@@ -66,12 +66,16 @@ class Checker {
   void appended(const Ticket& ticket, std::uint64_t lsn) { durable_.appended(ticket, lsn); }
   void durable(const Ticket& ticket) { durable_.told(ticket); }
   void performs(const JobCore& core, const Action& action);
+  void answers(const CommitAnswer& answer) { commits_.answered(answer); }
+  HangAccount& hangs() { return hangs_; }
   void resends(const JobCore& core, const Action& action);
   void acks(HostId host, const Ack& ack, const JobCore& core);
   void arrives(const Up& message);
   void reads(const Up& message);
   void counts(HostId host, const Beat& beat);
+  void watch_hangs(const JobCore& core);
   void judges(const HostVerdict& verdict);
+  void judges_together(const std::vector<HostVerdict>& verdicts, const Liveness& liveness) const;
   void believes(HostId teller, const RankReport& report);
   void supervisor_goes_on() { goes_on_since_ = now(); }
   void watch_detection();
@@ -136,6 +140,7 @@ class Checker {
   void learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions,
                       const JobCore& core);
   bool is_out(const HostAccount& host, Term term) const;
+  void learn_of_generations(const Ticket& here, const JobCore& core);
   void check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core);
   void check_slot(const SendStart& start, const JobCore& core);
   // checker_recovery.cc
@@ -143,6 +148,7 @@ class Checker {
   void learn_of_loss(HostId host);
   void learn_of_parked(const JobCore& core);
   void learn_of_hangs(const JobCore& core);
+  void learn_of_verdict(const RankHung& hung, const JobCore& core);
   void learn_of_wish(const OperatorAsked& asked);
   void check_restart(MeshId mesh, GangId gang, Generation before, Generation now);
   void check_predecessors(const RankProcess& process);
@@ -183,6 +189,9 @@ class Checker {
   Stages stages_;                         // of the scenario, whatever the core was fed with
   Term highest_term_;
   DurableAccount durable_;
+  CommitAccount commits_;
+  HangAccount hangs_;
+  RecordAccount records_;
   std::map<Command, Ticket> commands_;
   std::map<Incarnation, Ticket> recorded_ends_;
   std::map<Incarnation, HostId> started_;  // where START said

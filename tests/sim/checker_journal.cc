@@ -24,6 +24,8 @@ void Checker::recovered(const JournalContents& contents, const Status& replayed,
   check(term > highest_term_, "I4", text("term ", term.value(), " comes after term ", highest_term_.value()));
   highest_term_ = term;
   durable_.recovered(contents.last_lsn);
+  commits_.recovered();
+  commits_.after_event(core.state());
   auto& states = world_.disk->state_after;
   states.erase(states.upper_bound(contents.last_lsn), states.end());
   if (states.empty()) return;
@@ -68,6 +70,7 @@ std::optional<Checker::Command> Checker::command_of(const JobCore& core, const A
 void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, const std::vector<Action>& actions,
                       const JobCore& core) {
   const Ticket here{term, ticket};
+  records_.decided(term, event, now());
   for (const Action& action : actions) {
     if (const auto command = command_of(core, action)) commands_.try_emplace(*command, here);
     if (std::holds_alternative<FinishJob>(action)) finished_ = here;
@@ -79,11 +82,19 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   learn_causes(event);
   learn_of_parked(core);
   if (std::holds_alternative<DeadlinePassed>(event)) learn_of_hangs(core);
+  if (const auto* hung = std::get_if<RankHung>(&event)) learn_of_verdict(*hung, core);
   if (core.state().verdict && core.state().verdict->reason != decided_) {
     decided_ = core.state().verdict->reason;
     check_decision(*core.state().verdict, core);
   }
   check_starts(here, actions, core);
+  for (const Action& action : actions) {
+    if (const auto* start = std::get_if<SendStart>(&action)) commits_.resumes(here, start->message);
+  }
+  if (const auto* committed = std::get_if<CheckpointCommitted>(&event)) {
+    commits_.journalled(here, {committed->rank, committed->generation}, committed->commit);
+  }
+  commits_.after_event(core.state());
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
     // Said again after a late beat that still knew it alive: what was durable stays so.
@@ -112,6 +123,7 @@ void Checker::performs(const JobCore& core, const Action& action) {
 void Checker::resends(const JobCore& core, const Action& action) { on_the_wire(core, action); }
 
 void Checker::on_the_wire(const JobCore& core, const Action& action) {
+  if (const auto* start = std::get_if<SendStart>(&action)) commits_.resumes_on_the_wire(start->message);
   const auto command = command_of(core, action);
   if (!command) return;
   auto decision = commands_.find(*command);

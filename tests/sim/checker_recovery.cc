@@ -47,6 +47,24 @@ void Checker::learn_of_hangs(const JobCore& core) {
   }
 }
 
+void Checker::learn_of_verdict(const RankHung& hung, const JobCore& core) {
+  hangs_.judged(hung, core);
+  if (hung.action != HangAction::kRestart) return;
+  const GangId gang = world_.scenario.spec.meshes[hung.rank.mesh.value()].gang_of(hung.rank.rank);
+  gangs_[{hung.rank.mesh, gang}].caused = hung.generation;
+}
+
+// Of hosts that were heard of within two beats.
+void Checker::watch_hangs(const JobCore& core) {
+  if (world_.scenario.hang_limit == Duration::forever()) return;
+  const Duration lately = world_.scenario.spec.supervision.heartbeat * 2;
+  std::set<HostId> heard;
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+    if (now() - hosts_[i].last_good_at < lately) heard.insert(HostId(i));
+  }
+  hangs_.look(core, heard);
+}
+
 void Checker::learn_of_parked(const JobCore& core) {
   for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
     if (!core.spec().meshes[m].supervision.shrink) continue;

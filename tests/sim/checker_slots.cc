@@ -1,6 +1,7 @@
 // The checker's account of hosts that do not start: who has which slot, and that no started gang ever moves.
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/sim/checker.h"
 #include "tests/sim/world.h"
@@ -22,7 +23,10 @@ void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const s
   };
   if (const auto* ended = std::get_if<WorkerEnded>(&event)) is_out_from_here(ended->host);
   for (const Action& action : actions) {
-    if (const auto* destroy = std::get_if<DestroyWorker>(&action)) is_out_from_here(destroy->host);
+    const auto* destroy = std::get_if<DestroyWorker>(&action);
+    if (destroy == nullptr) continue;
+    is_out_from_here(destroy->host);
+    learn_of_loss(destroy->host);  // what it could not end there is a cause for all that runs there
   }
   // Whatever the reason, people are told of it one by one, and the verdict has to name them all.
   for (const Action& action : actions) {
@@ -43,18 +47,29 @@ bool Checker::is_out(const HostAccount& host, Term term) const {
   return host.out && (host.out->first == term || is_durable(*host.out));
 }
 
+// Decided also where nothing is asked of a host for it, and its start waits for another.
+void Checker::learn_of_generations(const Ticket& here, const JobCore& core) {
+  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
+    const auto& gangs = core.state().meshes[m].gangs;
+    for (std::uint32_t g = 0; g < gangs.size(); ++g) {
+      auto& [generation, when] = decided_gangs_[{MeshId(m), GangId(g)}];
+      if (generation != gangs[g].generation) when = here;
+      generation = gangs[g].generation;
+    }
+  }
+}
+
 // A gang starts as a whole, on hosts that have all said hello and are not out.
 void Checker::check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core) {
+  learn_of_generations(here, core);
   std::map<std::pair<MeshId, GangId>, std::size_t> ranks;
   for (const Action& action : actions) {
     if (const auto* reserve = std::get_if<SendReserve>(&action)) {
-      decided_gangs_[{reserve->message.mesh, reserve->message.gang}] = {reserve->message.generation, here};
       gangs_[{reserve->message.mesh, reserve->message.gang}].begun_at = world_.scheduler.now();
     }
     const auto* start = std::get_if<SendStart>(&action);
     if (start == nullptr) continue;
     check_slot(*start, core);
-    decided_gangs_[{start->message.mesh, start->message.gang}] = {start->message.generation, here};
     ranks[{start->message.mesh, start->message.gang}] += start->message.ranks.size();
     const HostAccount& where = account(start->host);
     const bool out = is_out(where, here.first);
@@ -88,8 +103,10 @@ void Checker::check_slot(const SendStart& start, const JobCore& core) {
   check(state.standing != HostStanding::kQuarantined, "I18",
         text("a gang starts on host ", start.host.value(), ", which is in quarantine"));
   check(!state.wedged, "I21", text("a gang starts on host ", start.host.value(), ", which is wedged"));
+  std::optional<std::uint32_t> looked_at;
   for (const RankStart& rank : start.message.ranks) {
     const std::uint32_t slot = slot_of(rank.rank);
+    if (std::exchange(looked_at, slot) == slot) continue;
     const auto [known, first] = slot_hosts_.try_emplace(slot, start.host);
     const HostId before = std::exchange(known->second, start.host);
     if (before == start.host) account(before).left = false;

@@ -96,6 +96,7 @@ class Daemon {
   void owe_hello(bool again);
   void beat_if_due();
   void lie(Beat& beat) const;
+  void flood(const Beat& beat, Term term);
 
   World& world_;
   Host& host_;

@@ -1,9 +1,11 @@
 #include "tests/sim/injector.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include "tests/sim/checker.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/hang_account.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
@@ -13,6 +15,7 @@ namespace monarch::sim {
 void Injector::begin() {
   const Faults& faults = world_.scenario.faults;
   repeat(faults.cut, [this] { cut(); });
+  repeat(faults.mass_cut, [this] { mass_cut(); });
   repeat(faults.reconnect, [this] { world_.network->reconnect(any_host(), world_.random.one_in(2)); });
   repeat(faults.freeze, [this] { freeze(); });
   repeat(faults.power_loss, [this] { power_loss(); });
@@ -25,6 +28,8 @@ void Injector::begin() {
   repeat(faults.supervisor_stall, [this] { supervisor_stall(); });
   repeat(faults.supervisor_freeze, [this] { supervisor_freeze(); });
   repeat(faults.operates, [this] { ask(); });
+  repeat(faults.standstill, [this] { stand(); });
+  repeat(faults.holds, [this] { hold(); });
   repeat(faults.disk_full, [this] { disk_full(); });
   operate();
 }
@@ -46,9 +51,29 @@ void Injector::cut() {
   const HostId host = any_host();
   const std::uint64_t which = world_.random.below(3);
   world_.note("cut", host.value(), which);
+  cut_off(host, which, world_.random.skewed(Duration::milliseconds(300), Duration::seconds(30)));
+}
+
+void Injector::cut_off(HostId host, std::uint64_t which, Duration length) {
   world_.network->cut(host, which != 1, which != 2);
-  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(300), Duration::seconds(30)),
-                         [this, host] { world_.network->mend(host); });
+  world_.scheduler.after(length, [this, host] { world_.network->mend(host); });
+}
+
+// Neighbours, in one moment or one after the other, and back together or not.
+void Injector::mass_cut() {
+  Random& random = world_.random;
+  const std::uint64_t count = 2 + random.below(world_.hosts.size());
+  const std::uint64_t first = random.below(world_.hosts.size());
+  const std::uint64_t which = random.below(3);
+  const Duration length = random.skewed(Duration::milliseconds(500), Duration::seconds(40));
+  const Duration apart = random.one_in(2) ? Duration::zero() : random.between(Duration::zero(), Duration::seconds(1));
+  world_.note("mass cut", first, count, which);
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, world_.hosts.size()); ++i) {
+    const HostId host(static_cast<std::uint32_t>((first + i) % world_.hosts.size()));
+    world_.scheduler.after(random.between(Duration::zero(), apart), [this, host, which, length] {
+      if (!world_.healed()) cut_off(host, which, length);
+    });
+  }
 }
 
 void Injector::freeze() {
@@ -180,6 +205,9 @@ void Injector::set_right() {
   send_after(world_.scheduler, Duration::microseconds(50), supervisor->life(), [supervisor, undrain, retry] {
     supervisor->ask(undrain);
     supervisor->ask(retry);
+    supervisor->hold(
+        {.ranks = every_rank(supervisor->core().spec()), .release = true, .who = "monarch hold, pid 4712"});
+    supervisor->signal(every_rank(supervisor->core().spec()), SIGCONT);
   });
 }
 
@@ -189,6 +217,7 @@ void Injector::heal() {
     world_.network->mend(host->id);
     while (host->frozen()) host->thaw();
     if (Daemon* daemon = host->daemon()) daemon->unhang();
+    for (const auto& worker : host->workers) worker->ranks().set_going();
   }
   world_.thaw_supervisor();
   if (Supervisor* supervisor = world_.guard->supervisor()) supervisor->unstall();

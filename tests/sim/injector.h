@@ -36,6 +36,10 @@ class Injector {
   void disk_full();
   void operate();
   void ask();
+  void mass_cut();
+  void cut_off(HostId host, std::uint64_t which, Duration length);
+  void stand();
+  void hold();
   void set_right();
 
   World& world_;

@@ -39,6 +39,14 @@ enum class Mutant : std::uint8_t {
   kAckAnyGeneration,
   kBelieveAnybody,
   kNeverJudge,
+  kCommitAnyGeneration,
+  kCommitBeforeDurable,
+  kNoBrake,
+  kRecordAll,
+  kForgetHolds,
+  kBlindToDebuggers,
+  kNoStacks,
+  kNeverHung,
 };
 
 struct MutantName {
@@ -76,6 +84,14 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kAckAnyGeneration, "ack-any-generation"},
     MutantName{Mutant::kBelieveAnybody, "believe-anybody", "I23"},
     MutantName{Mutant::kNeverJudge, "never-judge", "I12"},
+    MutantName{Mutant::kCommitAnyGeneration, "commit-any-generation", "I20"},
+    MutantName{Mutant::kCommitBeforeDurable, "commit-before-durable", "J1"},
+    MutantName{Mutant::kNoBrake, "no-brake", "I14"},
+    MutantName{Mutant::kRecordAll, "record-all", "I22"},
+    MutantName{Mutant::kForgetHolds, "forget-holds", "hang"},
+    MutantName{Mutant::kBlindToDebuggers, "blind-to-debuggers", "hang"},
+    MutantName{Mutant::kNoStacks, "no-stacks", "hang"},
+    MutantName{Mutant::kNeverHung, "never-hung", "hang"},
 };
 
 }  // namespace monarch::sim

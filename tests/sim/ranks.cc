@@ -61,6 +61,7 @@ void Ranks::fork_rank(const keeper_action::ForkRank& order) {
   process.deaf = world_.random.permille(faults.deaf);
   if (world_.random.permille(faults.children))
     process.children = 1 + static_cast<std::uint32_t>(world_.random.below(3));
+  resume(process, order);
   const auto [entry, is_new] = processes_.emplace(order.key, process);
   MONARCH_ASSERT_BECAUSE(is_new, "I4: one process per rank and generation");
   world_.note("fork", host_.id.value(), order.key.rank.mesh.value(), order.key.rank.rank.value(),
@@ -107,6 +108,9 @@ void Ranks::executed(RankProcess& process, bool fails) {
   plan_readiness(process);
   tell_(event::Executed{key});
   if (find(key) == nullptr) return;
+  plan_commit(key);
+  plan_words(key);
+  plan_stuck(key);
   later(key, run_time(), [this, kind, value](RankProcess& p) { end(p, kind, value); });
 }
 
@@ -131,15 +135,17 @@ void Ranks::plan_readiness(RankProcess& process) {
 }
 
 void Ranks::becomes_ready(RankProcess& process) {
-  process.word_due = process.frozen;
-  if (process.frozen) return;
+  const bool held = process.frozen || process.standstill != Standstill::kNone;
+  process.word_due = held;
+  if (held) return;
   const RankId rank = process.key.rank;
   world_.note("ready", process.host.value(), rank.mesh.value(), rank.rank.value());
   world_.checker->says_ready(rank);
   if (world_.scenario.spec.meshes[rank.mesh.value()].ready.kind == ReadyKind::kTcp) {
     process.accepts = true;  // the daemon finds out
   } else {
-    tell_(event::Spoke{process.key, true, {}});
+    process.said_ready = true;
+    speak(process);
   }
 }
 
@@ -149,7 +155,8 @@ bool Ranks::accepts(const Incarnation& key) const {
 }
 
 void Ranks::end(RankProcess& process, EndKind kind, std::int32_t value) {
-  if (process.frozen && !process.killed) {
+  const bool held = process.frozen || process.standstill != Standstill::kNone || process.stuck;
+  if (held && !process.killed && !process.term_due) {
     process.due = true;
     return;
   }
@@ -173,6 +180,14 @@ void Ranks::term(RankProcess& process) {
       return later(process.key, kSoon, [this](RankProcess& p) { end(p, EndKind::kSignaled, SIGTERM); });
     case Stage::kRunning: break;
   }
+  // Who is stopped or held acts on it later; who is stuck dies of it, or does not even hear it.
+  process.term_due = process.standstill != Standstill::kNone;
+  if (process.term_due) return;
+  if (process.stuck) {
+    if (world_.random.one_in(2)) return;
+    process.stuck = false;
+    return later(process.key, kSoon, [this](RankProcess& p) { end(p, EndKind::kSignaled, SIGTERM); });
+  }
   if (process.deaf) return;
   const bool handles = world_.random.one_in(2);
   const Duration wait = world_.random.skewed(kSoon, Duration::seconds(3));
@@ -183,7 +198,12 @@ void Ranks::term(RankProcess& process) {
 
 void Ranks::signal_group(const Incarnation& key, int number) {
   RankProcess* process = find(key);
-  if (process == nullptr || number == SIGCONT) return;
+  if (process == nullptr) return;
+  if (number == SIGSTOP) return stand(key, Standstill::kStopped);
+  if (number == SIGCONT) {
+    if (process->standstill == Standstill::kStopped) go_on(key);
+    return;
+  }
   if (process->alive()) process->signalled = true;
   if (number == SIGKILL) return kill_leader(*process);
   term(*process);
@@ -201,6 +221,7 @@ void Ranks::thaw(const Incarnation& key) {
   process->frozen = false;
   if (process->alive()) world_.checker->executes(*process);
   if (process->alive() && !process->killed && process->word_due) becomes_ready(*process);
+  if (process->stage == Stage::kRunning && (process->stuck || process->standstill != Standstill::kNone)) return;
   if (!std::exchange(process->due, false)) return;
   if (process->stage == Stage::kExecuting) {
     later(key, kSoon, [this](RankProcess& p) { executed(p, false); });
@@ -213,6 +234,11 @@ void Ranks::kill_leader(RankProcess& process) {
   if (!process.alive() || process.killed) return;
   process.signalled = true;
   process.killed = true;
+  // It dies when its wait ends.
+  if (process.standstill == Standstill::kWaiting) {
+    ++process.life;
+    return;
+  }
   const bool wedged = world_.random.permille(world_.faults().wedged);
   const Duration wait =
       wedged ? world_.random.between(Duration::milliseconds(500), Duration::seconds(20)) : Duration::microseconds(100);
@@ -253,6 +279,7 @@ void Ranks::kill_everything() {
 void Ranks::power_off() {
   for (auto& [key, process] : processes_) {
     process.stage = Stage::kDead;
+    process.standstill = Standstill::kNone;
     process.children = 0;
   }
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "tests/sim/kernel.h"
 #include "worker/core/keeper_actions.h"
@@ -35,12 +36,26 @@ struct RankProcess {
   bool killed = false;     // a KILL is on its way, however long it takes
   std::uint64_t life = 0;  // counts what was planned for it
   std::uint32_t children = 0;
-  RankEnd end;           // what the kernel tells once it is dead
-  Instant ended_at;      // real time
-  Instant leased_until;  // real time; as granted to its worker, and not later
+  // What it says of itself, and what keeps it from doing so.
+  bool said_ready = false;
+  RankProgress progress;
+  Instant last_word_at;  // real time
+  Standstill standstill = Standstill::kNone;
+  Instant stands_since;                // real time
+  Instant stood_until;                 // real time
+  bool stuck = false;                  // in a call that never returns
+  bool term_due = false;               // it was told to end while it stood still
+  std::uint64_t step = 0;              // the newest that it knows to be committed
+  std::uint64_t question = 0;          // the number of its last one about a commit
+  std::optional<std::uint64_t> asked;  // the step that this was about, until it is answered
+  RankEnd end;                         // what the kernel tells once it is dead
+  Instant ended_at;                    // real time
+  Instant leased_until;                // real time; as granted to its worker, and not later
   bool lease_watched = false;
   bool alive() const { return stage != Stage::kDead; }
   bool executes() const { return (stage == Stage::kExecuting || stage == Stage::kRunning) && !frozen && !killed; }
+  // Its program gets on.
+  bool acts() const { return executes() && stage == Stage::kRunning && standstill == Standstill::kNone && !stuck; }
 };
 
 class Ranks {
@@ -55,8 +70,14 @@ class Ranks {
   void kill(const Incarnation& key);
   void check(const Incarnation& key);
   void drop(const Incarnation& key);
+  void commit_answered(const keeper_action::AnswerCommit& ordered);
   bool accepts(const Incarnation& key) const;
   bool has_pipes(const Incarnation& key) const { return processes_.contains(key); }
+
+  // ranks_hangs.cc: somebody else's doing
+  void stand(const Incarnation& key, Standstill how);
+  void go_on(const Incarnation& key);
+  void set_going();
 
   void parent_died();      // PDEATHSIG: the leaders, not what they forked
   void kill_everything();  // whatever carries the job's mark
@@ -74,6 +95,16 @@ class Ranks {
   void term(RankProcess& process);
   void kill_leader(RankProcess& process);
   Duration run_time();
+  // ranks_hangs.cc
+  void speak(const RankProcess& process);
+  void plan_words(const Incarnation& key);
+  void plan_stuck(const Incarnation& key);
+  void tell_standing(const Incarnation& key, Duration wait);
+  void end_if_due(RankProcess& process);
+  // ranks_commits.cc
+  static void resume(RankProcess& process, const keeper_action::ForkRank& order);
+  void plan_commit(const Incarnation& key);
+  void commit(RankProcess& process);
 
   World& world_;
   Host& host_;

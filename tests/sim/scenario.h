@@ -39,7 +39,9 @@ struct Faults {
   std::uint64_t few_cpus = 0;           // of a host: less than any rank needs
   std::uint64_t promise_fails = 0;
   std::uint64_t slow_disk = 0;
-  std::uint64_t lies = 0;  // of beats: they tell of a rank that another host has
+  Duration mass_cut = Duration::forever();  // a switch dies, with all that is behind it
+  std::uint64_t floods = 0;  // of beats: followed by many that tell each time something else of their ranks
+  std::uint64_t lies = 0;    // of beats: they tell of a rank that another host has
   // The supervisor and its machine.
   Duration supervisor_crash = Duration::forever();
   Duration supervisor_stall = Duration::forever();
@@ -58,7 +60,10 @@ struct Faults {
   std::uint64_t fails = 0;     // ends with a code or by a signal
   std::uint64_t never_ready = 0;
   std::uint64_t late_ready = 0;
+  std::uint64_t stuck = 0;                    // ceases to get on, and never ends by itself
+  Duration standstill = Duration::forever();  // somebody stops, traces or freezes one, or its disk is away
   // The operator.
+  Duration holds = Duration::forever();  // holds, stops and lets go
   Duration operates = Duration::forever();
   std::uint64_t stops = 0;
   std::uint64_t kills = 0;
@@ -72,9 +77,13 @@ struct Scenario {
   Theme theme = Theme::kMix;
   JobSpec spec;
   Faults faults;
-  Duration faults_until;  // then everything heals
-  Duration longest_run;   // of a rank; forever(): until it is stopped
-  bool remote = false;    // a cut or dead host cannot be reached by its launcher either
+  Duration faults_until;                      // then everything heals
+  Duration longest_run;                       // of a rank; forever(): until it is stopped
+  Duration words = Duration::forever();       // between two steps that a rank names
+  Duration hang_limit = Duration::forever();  // of a phase, as written; where hangs are ended
+  Duration commits = Duration::forever();     // between two checkpoints of a rank
+  std::uint64_t whole_commits = 0;            // of a thousand, that speak for all of a gang
+  bool remote = false;                        // a cut or dead host cannot be reached by its launcher either
   std::uint64_t snapshot_every = 1000;
 };
 

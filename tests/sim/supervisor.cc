@@ -52,8 +52,10 @@ void Supervisor::boot() {
   core_.emplace(core_spec(world_.scenario), pool_of(world_.scenario.spec),
                 JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
   liveness_.emplace(world_.scenario.spec.supervision, world_.hosts.size());
+  open_commits();
   const Status replayed = replay(journal->contents, *core_);
   world_.checker->recovered(journal->contents, replayed, *core_, term_);
+  open_hangs();
   journal_ =
       std::make_unique<Journal>(world_, journal_life_, std::move(journal->writer), [this](const JournalReport& report) {
         send_after(world_.scheduler, kHop, life_, [this, report] { on_journal(report); });
@@ -107,6 +109,7 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<SendReserve>(&action)) return send(a->host, a->message);
   if (const auto* a = std::get_if<SendStart>(&action)) return send(a->host, a->message);
   if (const auto* a = std::get_if<SendStop>(&action)) return send(a->host, a->message);
+  if (const auto* a = std::get_if<SendCommitAnswer>(&action)) return answer(a->host, a->message);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
     liveness_->stop_expecting(a->host);
     return send(a->host, a->message);

@@ -16,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/commit_desk.h"
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/liveness.h"
+#include "supervisor/hang_watch.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"
@@ -43,6 +45,8 @@ class Supervisor {
   // From the operator.
   void stop(StopHow how);
   void ask(const OperatorRequest& request);
+  void hold(const HoldRequest& request);
+  void signal(std::vector<RankId> ranks, int number);
 
   void die(int signal);
   void vanish();
@@ -97,6 +101,14 @@ class Supervisor {
   // supervisor_links.cc
   void expect_again(HostId host);
   void on_beat(HostId host, const Beat& beat);
+  // supervisor_hangs.cc
+  void open_hangs();
+  void take_stacks(RankId rank, const std::function<void(std::string)>& then);
+  void when_durable(std::function<void()> then);
+
+  void open_commits();
+  void hear_commit(HostId host, RankReport report);
+  void answer(HostId host, const CommitAnswer& told);
   void note_rank(HostId host, const RankReport& report);
   Ack ack_of(HostId host, const Beat& beat) const;
   void resend_lost(HostId host, const Beat& beat);
@@ -105,6 +117,7 @@ class Supervisor {
   void send(HostId host, const Message& message);
   void health_turn();
   void watch_health();
+  void judge_without_brake(std::vector<HostVerdict>& verdicts) const;
 
   // supervisor_launcher.cc
   bool refuse_launch(HostId host);
@@ -121,6 +134,8 @@ class Supervisor {
   Term term_;
   std::optional<JobCore> core_;
   std::optional<Liveness> liveness_;
+  std::optional<CommitDesk> commits_;
+  std::optional<HangWatch> hangs_;
   std::unique_ptr<Journal> journal_;
   LinkTable table_;
   std::vector<Peer> peers_;

@@ -30,6 +30,11 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
     for (const Action& action : actions) perform(action);
     actions.clear();
   }
+  if (world_.mutant(Mutant::kCommitBeforeDurable)) {
+    for (const Action& action : actions) {
+      if (std::holds_alternative<SendCommitAnswer>(action)) perform(action);
+    }
+  }
   if (world_.mutant(Mutant::kVerdictBeforeDurable) && core_->state().phase == JobPhase::kEnded) {
     world_.checker->verdict(*core_->state().verdict, *core_);
   }

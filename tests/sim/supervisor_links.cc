@@ -61,7 +61,13 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
   if (liveness_->heard(host, beat, now())) {
     (void)decide(HostDoubted{.host = host, .heard_again = true, .silence = Duration::zero()});
   }
-  for (const RankReport& report : beat.ranks) note_rank(host, report);
+  for (const RankReport& report : beat.ranks) {
+    // First: a rank that has ended meanwhile had written what it says.
+    if (report.commit) hear_commit(host, report);
+    note_rank(host, report);
+    const bool its_own = core_->has_rank(report.rank) && core_->concerns(host, report);
+    if (its_own && !world_.mutant(Mutant::kNeverHung)) hangs_->on_report(host, report, beat.sent_at, now());
+  }
   const HostState& known = core_->state().hosts[host.value()];
   if (known.awaited && known.phase == HostPhase::kJoined) {
     (void)decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
@@ -76,6 +82,27 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
   if (!world_.mutant(Mutant::kNeverResend)) resend_lost(host, beat);
 }
 
+void Supervisor::open_commits() {
+  commits_.emplace(*core_,
+                   CommitDeskHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
+                                      .is_durable = [this](std::uint64_t ticket) { return durable_ticket_ >= ticket; },
+                                      .answer = [this](HostId host, const CommitAnswer& told) { answer(host, told); }});
+}
+
+void Supervisor::hear_commit(HostId host, RankReport report) {
+  if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.rank)) {
+    const GangId gang = core_->spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
+    report.generation = core_->state().meshes[report.rank.mesh.value()].gangs[gang.value()].generation;
+    host = core_->placement().host_of(report.rank);
+  }
+  commits_->hear(host, report, now());
+}
+
+void Supervisor::answer(HostId host, const CommitAnswer& told) {
+  world_.checker->answers(told);
+  send(host, told);
+}
+
 void Supervisor::note_rank(HostId teller, const RankReport& report) {
   HostId host = teller;
   Peer& peer = peers_[host.value()];
@@ -83,7 +110,8 @@ void Supervisor::note_rank(HostId teller, const RankReport& report) {
   const bool believes = world_.mutant(Mutant::kBelieveAnybody) && core_->has_rank(report.rank);
   if (believes) host = core_->placement().host_of(report.rank);
   if (!core_->concerns(host, report)) return;
-  if (known != peer.ranks.end() && !advances(known->second.report, report)) return;
+  const bool news = known == peer.ranks.end() || advances(known->second.report, report);
+  if (!news && !world_.mutant(Mutant::kRecordAll)) return;
   world_.note("rank changed", host.value(), report.rank.mesh.value(), report.rank.rank.value(),
               static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
   world_.checker->believes(teller, report);
@@ -153,6 +181,7 @@ template void Supervisor::send(HostId host, const Reserve& message);
 template void Supervisor::send(HostId host, const Start& message);
 template void Supervisor::send(HostId host, const Stop& message);
 template void Supervisor::send(HostId host, const Shutdown& message);
+template void Supervisor::send(HostId host, const Signal& message);
 
 void Supervisor::health_turn() {
   std::vector<HostVerdict> verdicts;
@@ -165,6 +194,8 @@ void Supervisor::health_turn() {
   }
   last_health_turn_ = now_is;
   for (const HostVerdict& verdict : liveness_->turn(now_is)) verdicts.push_back(verdict);
+  if (world_.mutant(Mutant::kNoBrake)) judge_without_brake(verdicts);
+  world_.checker->judges_together(verdicts, *liveness_);
   for (const HostVerdict& verdict : verdicts) {
     world_.note(verdict.health == HostHealth::kSilent ? "silent" : "suspect", verdict.host.value());
     world_.checker->judges(verdict);
@@ -177,6 +208,16 @@ void Supervisor::health_turn() {
     }
   }
   watch_health();
+}
+
+// A planted bug: each host by itself.
+void Supervisor::judge_without_brake(std::vector<HostVerdict>& verdicts) const {
+  for (std::uint32_t i = 0; i < world_.hosts.size(); ++i) {
+    const Duration silence = liveness_->silence(HostId(i), now());
+    if (liveness_->health(HostId(i)) != HostHealth::kSuspect || silence < core_->spec().supervision.lost_after)
+      continue;
+    verdicts.push_back({.host = HostId(i), .health = HostHealth::kSilent, .silence = silence});
+  }
 }
 
 void Supervisor::watch_health() { health_.set(liveness_->next_deadline()); }

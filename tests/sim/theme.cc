@@ -115,6 +115,83 @@ void operates(Random& random, Scenario& scenario) {
 void lie(Random& random, Scenario& scenario) {
   scenario.faults.any = true;
   scenario.faults.lies = static_cast<std::uint64_t>(random.between(20, 500));
+  if (random.one_in(2)) scenario.faults.floods = static_cast<std::uint64_t>(random.between(50, 600));
+}
+
+void switches(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  has_pool(random, scenario.spec, 2, 6);
+  if (random.one_in(2)) one_gang_a_host(scenario.spec);
+  each_policy(scenario.spec, [](Supervision& policy) {
+    policy.orphan = OrphanPolicy::kHold;
+    policy.reallocate = {.max = std::nullopt};
+  });
+  scenario.remote = random.one_in(2);
+  scenario.longest_run = Duration::forever();
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  faults.mass_cut = Duration::seconds(random.between(4, 30));
+  faults.drop = random.below(100);
+  if (random.one_in(3)) faults.cut = Duration::seconds(random.between(10, 60));
+  if (random.one_in(4)) faults.supervisor_stall = Duration::seconds(random.between(10, 60));
+}
+
+void hangs(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  scenario.words = Duration::milliseconds(random.between(300, 2'000));
+  scenario.hang_limit = Duration::seconds(random.between(10, 40));
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    policy.restart.max = std::nullopt;
+    policy.restart.backoff = Duration::milliseconds(random.between(1, 500));
+    policy.restart.backoff_max = policy.restart.backoff * 4;
+    policy.hang.action = random.one_in(5) ? HangAction::kReport : HangAction::kRestart;
+    for (auto& [phase, limit] : policy.hang.phases) limit = {.longest = scenario.hang_limit, .written = true};
+  });
+  if (random.one_in(2)) scenario.longest_run = Duration::forever();
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  faults.stuck = random.below(400);
+  if (!random.one_in(8)) faults.standstill = Duration::seconds(random.between(1, 10));
+  if (!random.one_in(4)) faults.holds = Duration::seconds(random.between(2, 20));
+  if (random.one_in(2)) faults.supervisor_crash = Duration::seconds(random.between(15, 120));
+  if (random.one_in(3)) faults.daemon_crash = Duration::seconds(random.between(10, 60));
+  if (random.one_in(3)) faults.freeze = Duration::seconds(random.between(10, 60));
+  if (random.one_in(3)) faults.cut = Duration::seconds(random.between(10, 60));
+  faults.drop = random.below(200);
+  faults.slow_sync = random.below(300);
+}
+
+void commits(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  scenario.faults_until = Duration::seconds(random.between(30, 240));
+  has_pool(random, scenario.spec, 2, 4);
+  if (random.one_in(2)) one_gang_a_host(scenario.spec);
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    // Who wakes up lives for long enough to be heard.
+    policy.orphan = OrphanPolicy::kHold;
+    policy.orphan_ttl = Duration::seconds(60);
+    policy.restart.max = std::nullopt;
+    policy.restart.backoff = Duration::milliseconds(random.between(1, 200));
+    policy.restart.backoff_max = policy.restart.backoff * 4;
+    policy.reallocate = {.max = std::nullopt};
+  });
+  scenario.remote = random.one_in(2);
+  scenario.commits = random.skewed(Duration::milliseconds(20), Duration::seconds(4));
+  if (random.one_in(3)) scenario.whole_commits = random.one_in(2) ? 1000 : 300;
+  scenario.longest_run = random.one_in(2) ? Duration::forever() : Duration::seconds(random.between(10, 60));
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  faults.freeze = Duration::seconds(random.between(6, 30));
+  faults.long_freezes = true;
+  faults.fails = static_cast<std::uint64_t>(random.between(0, 700));
+  faults.supervisor_crash = Duration::seconds(random.between(4, 40));
+  faults.daemon_crash = Duration::seconds(random.between(10, 60));
+  faults.keeper_kill = Duration::seconds(random.between(15, 90));
+  faults.slow = random.below(300);
+  faults.slow_by = Duration::milliseconds(random.between(10, 3'000));
+  faults.duplicate = random.below(300);
+  faults.drop = random.below(200);
+  faults.slow_sync = random.below(300);
 }
 
 }  // namespace
@@ -142,6 +219,9 @@ void apply_theme(Theme theme, Scenario& scenario) {
     case Theme::kSickHosts: return sick_hosts(random, scenario);
     case Theme::kOperator: return operates(random, scenario);
     case Theme::kHostile: return lie(random, scenario);
+    case Theme::kSwitches: return switches(random, scenario);
+    case Theme::kHangs: return hangs(random, scenario);
+    case Theme::kCommits: return commits(random, scenario);
   }
 }
 

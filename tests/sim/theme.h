@@ -22,6 +22,9 @@ enum class Theme : std::uint8_t {
   kSickHosts,    // ranks die of their host
   kOperator,     // somebody restarts, drains, undrains and retries while things fail
   kHostile,      // daemons lie about the ranks of others
+  kSwitches,     // many hosts fall silent together, again and again
+  kHangs,        // ranks cease to get on, and operators and debuggers stop them on purpose
+  kCommits,      // ranks commit checkpoints, also those whose generation is over, and supervisors die in between
 };
 
 struct ThemeName {
@@ -37,6 +40,9 @@ inline constexpr std::array kThemes = {
     ThemeName{Theme::kSickHosts, "sick-hosts"},
     ThemeName{Theme::kOperator, "operator"},
     ThemeName{Theme::kHostile, "hostile"},
+    ThemeName{Theme::kSwitches, "switches"},
+    ThemeName{Theme::kHangs, "hangs"},
+    ThemeName{Theme::kCommits, "commits"},
 };
 
 std::optional<Theme> theme_named(std::string_view name);

@@ -139,6 +139,7 @@ void Worker::tell_daemon(Daemon::FromKeeper message) {
 
 void Worker::perform(const action::Report& ordered) {
   RankReport report = ordered.report;
+  if (world_.mutant(Mutant::kBlindToDebuggers)) report.standstill = Standstill::kNone;
   if (world_.mutant(Mutant::kBlameOurSignal)) report.end.after_our_signal = false;
   tell_daemon(KeeperChanged{report});
 }

@@ -1,0 +1,69 @@
+// As supervisor.cc and supervisor_requests.cc: what is done about ranks that do not get on, and what an operator does to them.
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "tests/sim/checker.h"
+#include "tests/sim/supervisor.h"
+#include "tests/sim/world.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim {
+
+void Supervisor::open_hangs() {
+  HangWatchHandlers handlers{.decide = [this](const CoreEvent& event) { (void)decide(event); }};
+  if (!world_.mutant(Mutant::kNoStacks)) {
+    handlers.dump = [this](RankId rank, const std::function<void(std::string)>& then) { take_stacks(rank, then); };
+  }
+  hangs_.emplace(*core_, std::move(handlers));
+}
+
+// Answered by its host, or by the deadline.
+void Supervisor::take_stacks(RankId rank, const std::function<void(std::string)>& then) {
+  const GangId gang = core_->spec().meshes[rank.mesh.value()].gang_of(rank.rank);
+  const Generation generation = core_->state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
+  world_.note("stacks", rank.mesh.value(), rank.rank.value());
+  const Duration wait = world_.random.skewed(Duration::milliseconds(20), Duration::milliseconds(2'500));
+  send_after(world_.scheduler, wait, life_, [this, rank, generation, then] {
+    world_.checker->hangs().dumped(rank, generation);
+    then("all_reduce, or why there are no stacks");
+  });
+}
+
+void Supervisor::when_durable(std::function<void()> then) {
+  waiting_.push_back({.ticket = last_ticket_, .actions = {}, .then = std::move(then)});
+  release();
+}
+
+void Supervisor::hold(const HoldRequest& request) {
+  if (!open()) return;
+  world_.note(request.release ? "released" : "held", request.ranks.size());
+  if (request.release) world_.checker->hangs().released(request.ranks);
+  if (!world_.mutant(Mutant::kForgetHolds)) (void)hangs_->hold(request);
+  if (request.release) return;
+  when_durable([this, ranks = request.ranks] { world_.checker->hangs().held(ranks); });
+}
+
+void Supervisor::signal(std::vector<RankId> ranks, int number) {
+  if (!open()) return;
+  std::erase_if(ranks, [&](const RankId& rank) {
+    const RankStage stage = core_->state().meshes[rank.mesh.value()].ranks[rank.rank.value()].stage;
+    return !lives(stage) || stage == RankStage::kStarting;
+  });
+  if (ranks.empty()) return;
+  world_.note("signalled", ranks.size(), static_cast<std::uint64_t>(number));
+  if (number == SIGCONT) world_.checker->hangs().continued(ranks);
+  if (!world_.mutant(Mutant::kForgetHolds)) hangs_->signalled(ranks, number);
+  if (number == SIGSTOP) world_.checker->hangs().stopped(ranks, *core_);
+  when_durable([this, ranks, number] {
+    for (const RankId& rank : ranks) {
+      const GangId gang = core_->spec().meshes[rank.mesh.value()].gang_of(rank.rank);
+      const Generation generation = core_->state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
+      if (!core_->grants(rank, generation)) continue;
+      send(core_->placement().host_of(rank), Signal{.ranks = {rank}, .generation = generation, .number = number});
+    }
+  });
+}
+
+}  // namespace monarch::sim
