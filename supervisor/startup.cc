@@ -68,7 +68,8 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
   auto duplicate = directory->duplicate();
   if (!duplicate.ok()) return failed(kExitInternal, duplicate.error().message);
   auto files = posix_journal_files(std::move(*duplicate));
-  auto journal = recover_journal(*files, {.wall = wall_now(), .now = boot_now(), .writer = {}});
+  auto journal =
+      recover_journal(*files, {.wall = wall_now(), .now = boot_now(), .writer = {}, .forced = force_takeover});
   if (!journal.ok()) return failed(kExitJournal, text("the journal of ", job_directory, ": ", journal.error().message));
   if (!journal->contents.why.empty()) log_warn("journal: ", journal->contents.describe_end());
 

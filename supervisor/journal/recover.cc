@@ -16,7 +16,7 @@ Result<RecoveredJournal> recover_journal(JournalFiles& files, const RecoverOptio
                  text("the journal cannot be continued: ", recovered.contents.describe_end())};
   }
   MONARCH_ASSIGN(recovered.writer, JournalWriter::create(files, recovered.contents, options.writer));
-  recovered.term = Term(recovered.contents.last_term.value() + 1);
+  recovered.term = Term(recovered.contents.last_term.value() + (options.forced ? kForcedTermStep : 1));
   const AppendRecord term{RecordType::kTerm, recovered.term, options.wall, options.now, {}};
   const Result<std::uint64_t> appended = recovered.writer->append(term);
   if (!appended.ok()) return appended.error();

@@ -295,6 +295,27 @@ class Resume(ReturnTest):
         self.assertEqual([(r["phase"], r["generation"], r["pid"]) for r in status["meshes"][0]["ranks"]], ranks)
         self.assertEqual(self.monarch("stop", job, env=copy).status, 0)
 
+    # Both journals go on from the same term: equal terms would be obeyed from either of them.
+    def test_who_was_left_behind_by_force_is_obeyed_by_no_worker(self):
+        self.stepping("up").wait()
+        job = self.crash()
+        shutil.copytree(self.path("state"), self.path("copy"))
+        copy = {"MONARCH_STATE_DIR": self.path("copy")}
+        self.assertEqual(self.monarch("up", "--resume", job, "--force-takeover", env=copy).status, 0)
+        ranks = self.ranks_of(copy, job)
+        for role in ("guard", "supervisor"):
+            self.kill(self.process(role))
+        self.monarch("up", "--resume", job)  # the workers' word may come before or after it is ready
+        harness.wait_for(lambda: "has promised term 1000001" in self.supervisor_log(), self.supervisor_log)
+        harness.wait_for(lambda: not self.processes_of("supervisor"), self.supervisor_log)
+        self.assertEqual(self.monarch("up", "--resume", job, env=copy).status, 0)
+        self.assertEqual(self.ranks_of(copy, job), ranks)
+        self.assertEqual(self.monarch("stop", job, env=copy).status, 0)
+
+    def ranks_of(self, state, job):
+        status = self.monarch("status", "--json", job, env=state).json()[0]
+        return [(r["phase"], r["generation"], r["pid"]) for r in status["meshes"][0]["ranks"]]
+
     def test_no_flag_is_dropped_in_silence(self):
         self.stepping("up").wait()
         job = self.crash()

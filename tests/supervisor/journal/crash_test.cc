@@ -115,6 +115,19 @@ TEST(Crash, TermsAreNeverUsedTwice) {
   }
 }
 
+// Two copies of one journal: the one that was left behind counts on from where it was.
+TEST(Recover, ByForceTakesATermThatTheOneBeforeDoesNotReach) {
+  FakeJournalFiles files;
+  testing::live(files, {.batches = 1, .per_batch = 1, .writer = {}});
+  const auto left = files.after_crash(testing::DataLeft::kSyncedOnly, testing::NamesLeft::kAll);
+  const auto forced = recover_journal(files, {.wall = {}, .now = {}, .writer = {}, .forced = true});
+  ASSERT_TRUE(forced.ok());
+  EXPECT_EQ(forced->term, Term(1 + kForcedTermStep));
+  const auto next = recover_journal(*left, {});
+  ASSERT_TRUE(next.ok());
+  EXPECT_EQ(next->term, Term(2));
+}
+
 TEST(Recover, RefusesADamagedJournalNamingThePlace) {
   FakeJournalFiles files;
   testing::live(files, {.batches = 5, .per_batch = 1, .writer = {}});
