@@ -69,6 +69,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   check_ended();
   tend_spares();
   tend_standby();
+  tend_waits();
   return std::move(actions_);
 }
 
@@ -76,7 +77,7 @@ Instant JobCore::next_deadline() const {
   Instant next = Instant::never();
   if (state_.phase == JobPhase::kEnded) return next;
   next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
-                   state_.lifetime_warning});
+                   state_.lifetime_warning, state_.hold_remind_at});
   for (const HostState& host : state_.hosts) {
     next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
     if (host.fence > now_) next = std::min(next, host.fence);
@@ -88,7 +89,7 @@ Instant JobCore::next_deadline() const {
         next = std::min(next, standby.not_before);
     }
     for (const GangState& gang : mesh.gangs) {
-      next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline});
+      next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline, gang.remind_at});
       if (gang.phase == GangPhase::kWaiting && gang.not_before > now_) next = std::min(next, gang.not_before);
     }
   }
@@ -162,6 +163,7 @@ void JobCore::on(const DeadlinePassed&) {
     }
   });
   host_deadlines();
+  remind();
   // A drain that is over its deadline is noticed by check_ended().
 }
 

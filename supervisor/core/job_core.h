@@ -126,6 +126,16 @@ class JobCore {
   void on(const RankHung& event);
   void on(const HoldAsked& event);
 
+  // job_core_waits.cc
+  void tend_waits();
+  void remind();
+  bool waits_at_length(MeshId mesh, GangId gang) const;
+  std::string why_out(MeshId mesh, GangId gang, HostId host) const;
+  std::string remind_text(MeshId mesh, GangId gang) const;
+  void remind_of_holds();
+  bool some_left_alone() const;
+  std::vector<std::string> left_alone() const;
+
   // job_core_recovery.cc
   void on(const GangProgressed& event);
   Recovery recovery_of(MeshId mesh, GangId gang, const Verdict& verdict, std::optional<std::size_t> first);

@@ -94,6 +94,8 @@ void JobCore::on(const HoldAsked& event) {
       case HoldWish::kContinue: rank(id).suspended = false; break;
     }
   }
+  const bool begins = event.wish == HoldWish::kHold || event.wish == HoldWish::kStop;
+  if (begins) state_.held_by = event.who.empty() ? "an operator" : printable(event.who);
   const std::string count = text(event.ranks.size(), event.ranks.size() == 1 ? " rank" : " ranks");
   if (event.wish == HoldWish::kHold) {
     emit(event_of("ranks.held", Severity::kInfo,

@@ -5,6 +5,7 @@
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/occupants.h"
 #include "supervisor/core/restart_budget.h"
+#include "supervisor/core/some_of.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -14,15 +15,6 @@ namespace {
 
 // Of a program that names no steps, being ready for so long is progress.
 constexpr Duration kReadyIsProgress = Duration::seconds(60);
-
-constexpr std::size_t kMostNamed = 8;
-
-// "a, b and 3 more"
-std::string some_of(std::vector<std::string> names) {
-  const std::size_t unnamed = names.size() - std::min(names.size(), kMostNamed);
-  names.resize(names.size() - unnamed);
-  return text(join(names, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "");
-}
 
 }  // namespace
 

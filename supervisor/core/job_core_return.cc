@@ -77,8 +77,9 @@ void JobCore::change_clock(const SupervisorReturned& event) {
     if (time != Instant() && time != Instant::never()) time = time + by;
   };
   const auto move_all = [&move](std::vector<Instant>& times) { std::for_each(times.begin(), times.end(), move); };
-  for (Instant* time : {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline,
-                        &state_.lifetime_warning, &state_.drain_deadline, &state_.returned_at}) {
+  for (Instant* time :
+       {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline, &state_.lifetime_warning,
+        &state_.drain_deadline, &state_.returned_at, &state_.held_since, &state_.hold_remind_at}) {
     move(*time);
   }
   move_all(state_.reallocations);
@@ -94,8 +95,8 @@ void JobCore::change_clock(const SupervisorReturned& event) {
   for (MeshState& mesh : state_.meshes) {
     for (RankState& rank : mesh.ranks) move(rank.ended_at);
     for (GangState& gang : mesh.gangs) {
-      for (Instant* time :
-           {&gang.cause_deadline, &gang.stop_deadline, &gang.not_before, &gang.failed_at, &gang.progress_deadline}) {
+      for (Instant* time : {&gang.cause_deadline, &gang.stop_deadline, &gang.not_before, &gang.failed_at,
+                            &gang.progress_deadline, &gang.waits_since, &gang.remind_at}) {
         move(*time);
       }
       for (EndedRank& end : gang.ends) move(end.ended_at);

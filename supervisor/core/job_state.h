@@ -193,23 +193,30 @@ struct GangState {
   std::string hung_because;
   // The highest step that any rank of it had named at its end, in all generations; none: its program names no steps.
   std::optional<std::uint64_t> furthest;
-  GangCommits commits;            // over all its generations
-  std::vector<PastPlace> places;  // of those that were started
+  GangCommits commits;                   // over all its generations
+  std::vector<PastPlace> places;         // of those that were started
+  Instant waits_since;                   // kWaiting, kParked while the job runs
+  Instant remind_at = Instant::never();  // when it is said again for whom it waits
 };
 
 enum class StandbyPhase : std::uint8_t {
-  kWaiting,   // for hosts, or for the end of its back-off
-  kStarting,  // START was decided; until all of its ranks are at their gates
+  kWaiting,    // for hosts, or for the end of its back-off
+  kReserving,  // its hosts were asked to hold its GPUs
+  kStarting,   // START was decided; until all of its ranks are at their gates
   kAtGate,
   kGiven,  // it has a gang's place, and its ranks become that gang's with the next START
   kStopping,
 };
 constexpr StandbyPhase monarch_enum_max(StandbyPhase) { return StandbyPhase::kStopping; }
 
+// From TERM to KILL: it has nothing to save.
+inline constexpr Duration kStandbyGrace = Duration::seconds(5);
+
 struct StandbyRankState {
   RankStage stage = RankStage::kPending;
   std::int32_t pid = 0;
   bool at_gate = false;
+  bool output_complete = false;
 };
 
 // A gang without a place, on spares.
@@ -217,6 +224,7 @@ struct StandbyState {
   StandbyPhase phase = StandbyPhase::kWaiting;
   Generation generation;      // the newest that was decided
   std::vector<HostId> hosts;  // in the order of its ranks; kWaiting: those of before, whose last words may still come
+  std::vector<HostId> held;   // kReserving: hosts that hold what it needs
   std::vector<StandbyRankState> ranks;
   std::uint32_t failures = 0;           // since it was last at its gate
   Instant not_before;                   // kWaiting: the end of its back-off
@@ -252,11 +260,18 @@ struct JobState {
   bool adopting = false;               // hosts of before are awaited; until it is told which have spoken
   std::vector<HostId> unheard;         // of these: lost before they spoke
   std::string boot_id;                 // of the machine whose boot clock all times here are of
+  Instant held_since;                  // since some rank was left alone on purpose
+  std::string held_by;                 // who asked for it last
+  Instant hold_remind_at = Instant::never();
 };
 
 // Wanted alive: the stages in which a lease is granted.
 inline bool lives(RankStage stage) {
   return stage == RankStage::kStarting || stage == RankStage::kRunning || stage == RankStage::kStopping;
+}
+
+inline bool holds_for_standby(const StandbyState& standby, HostId host) {
+  return std::find(standby.held.begin(), standby.held.end(), host) != standby.held.end();
 }
 
 // Of a gang that failed and is to be started again: until its next generation runs.

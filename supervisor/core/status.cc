@@ -68,6 +68,7 @@ std::string phase_name(GangPhase phase) {
 std::string phase_name(StandbyPhase phase) {
   switch (phase) {
     case StandbyPhase::kWaiting: return "waiting";
+    case StandbyPhase::kReserving:
     case StandbyPhase::kStarting: return "starting";
     case StandbyPhase::kAtGate: return "ready";
     case StandbyPhase::kGiven: return "taken";

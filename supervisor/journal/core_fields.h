@@ -58,14 +58,14 @@ MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
                restarts, failed_at, out_of_memory, crash, progress_deadline, asked, hung, hung_because, furthest,
-               commits, places);
+               commits, places, waits_since, remind_at);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
-MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate);
-MONARCH_FIELDS(StandbyState, phase, generation, hosts, ranks, failures, not_before, deadline, place, places);
+MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate, output_complete);
+MONARCH_FIELDS(StandbyState, phase, generation, hosts, held, ranks, failures, not_before, deadline, place, places);
 MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
                time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
-               unheard, boot_id);
+               unheard, boot_id, held_since, held_by, hold_remind_at);
 
 }  // namespace monarch

@@ -140,7 +140,7 @@ TEST(LostHosts, AreTriedAgainWhereTheirWorkerDoesNotStartUntilTheBudgetIsSpent) 
     EXPECT_EQ(driver.gang(0).phase, GangPhase::kWaiting);
     driver.step(WorkerEnded{.host = HostId(0), .how = "it never ran"});
     waits.push_back(host(driver, 0).cold_at - driver.now);
-    driver.pass_deadline();
+    driver.step(DeadlinePassed{}, host(driver, 0).cold_at - driver.now);
   }
   EXPECT_EQ(waits, (std::vector{Duration::seconds(60), Duration::seconds(120), Duration::seconds(240)}));
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
