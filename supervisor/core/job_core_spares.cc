@@ -6,6 +6,7 @@
 
 #include "supervisor/core/first_cause.h"
 #include "supervisor/core/job_core.h"
+#include "supervisor/core/rank_texts.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
@@ -18,6 +19,18 @@ constexpr Duration kPrepareGrace = Duration::seconds(5);
 
 // Beyond grace and KILL: for the words to travel.
 constexpr Duration kStopMargin = Duration::seconds(5);
+
+// Where ranks start, if all of them start in one folder of every host; else that of the spec, or its copy.
+std::string folder_of_preparation(const std::vector<MeshTexts>& texts, const ReferenceSources& sources) {
+  std::string folder;
+  for (std::uint32_t m = 0; m < texts.size(); ++m) {
+    if (texts[m].workdir && depends_on_place(*texts[m].workdir)) return base_directory(sources.spec);
+    std::string own = workdir_of(texts[m], sources, {MeshId(m), Rank(0)});
+    if (m > 0 && own != folder) return base_directory(sources.spec);
+    folder = std::move(own);
+  }
+  return folder;
+}
 
 }  // namespace
 
@@ -59,7 +72,8 @@ Start JobCore::prepare_message(HostId id) const {
                 .generation = state_.hosts[id.value()].preparation.generation};
   message.program = spec_.prepare().program;
   message.env = {{"MONARCH_JOB_ID", options_.job_id}, {"MONARCH_PREPARE", "1"}};
-  message.workdir = base_directory(spec_);
+  message.workdir = folder_of_preparation(
+      texts_, {.spec = spec_, .placement = placement_, .hosts = hosts_, .port = nullptr, .shell = options_.shell});
   message.ranks.push_back(RankStart{.rank = rank});
   message.orphan = static_cast<OrphanAction>(spec_.supervision.orphan);
   message.orphan_ttl = spec_.supervision.orphan_ttl;

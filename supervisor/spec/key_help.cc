@@ -23,8 +23,9 @@ constexpr KeyHelp kHelp[] = {
     {"launch.local.spares", "1"},
     {"launch.local.spares.count", "1"},
     {"launch.local.spares.prepare", "[python3, warm.py]",
-     "It runs once on each spare as soon as that is connected, in the folder where ranks start, to fill caches or to "
-     "load what ranks will load; it is given MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
+     "It runs once on each spare as soon as that is connected, in the folder where ranks start (where meshes start in "
+     "different ones, in that of the spec, or its copy), to fill caches or to load what ranks will load; it is given "
+     "MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
      "Where it fails the host stays a spare, and is taken after those that are prepared. A host that is needed "
      "meanwhile is given to its ranks once the program has been ended."},
     {"launch.local.spares.timeout", "2m"},
@@ -40,8 +41,9 @@ constexpr KeyHelp kHelp[] = {
     {"launch.ssh.spares", "2"},
     {"launch.ssh.spares.count", "2"},
     {"launch.ssh.spares.prepare", "[python3, warm.py]",
-     "It runs once on each spare as soon as that is connected, in the folder where ranks start, to fill caches or to "
-     "load what ranks will load; it is given MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
+     "It runs once on each spare as soon as that is connected, in the folder where ranks start (where meshes start in "
+     "different ones, in that of the spec, or its copy), to fill caches or to load what ranks will load; it is given "
+     "MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
      "Where it fails the host stays a spare, and is taken after those that are prepared. A host that is needed "
      "meanwhile is given to its ranks once the program has been ended."},
     {"launch.ssh.spares.timeout", "2m"},

@@ -71,6 +71,26 @@ struct Warming : Driver {
 
 using Lines = std::vector<std::string>;
 
+TEST(Spares, AreWarmedInTheFolderWhereRanksStart) {
+  const auto folder = [](const std::vector<std::optional<std::string>>& workdirs) {
+    JobSpec spec = job_with_spares(1);
+    for (std::size_t m = 1; m < workdirs.size(); ++m) {
+      spec.meshes.push_back(fixtures::mesh_of("other", {{"host", 1}}, 0));
+    }
+    for (std::size_t m = 0; m < workdirs.size(); ++m) spec.meshes[m].workdir = workdirs[m];
+    Driver driver(spec);
+    driver.begin();
+    for (std::uint32_t i = 0; i < driver.core.hosts().size(); ++i) driver.join(i);
+    const auto starts = driver.actions_of<SendStart>();
+    return starts.empty() ? std::string("none") : std::get<SendStart>(starts.back()).message.workdir;
+  };
+  EXPECT_EQ(folder({"/tmp/there"}), "/tmp/there");
+  EXPECT_EQ(folder({"below"}), "/srv/job/below");
+  EXPECT_EQ(folder({"/tmp/of-$(self.rank)"}), "/srv/job");
+  EXPECT_EQ(folder({"/one", "/other"}), "/srv/job");
+  EXPECT_EQ(folder({"/one", "/one"}), "/one");
+}
+
 TEST(Spares, AreWarmedOnceAsSoonAsTheyAreConnected) {
   Warming driver(1);
   EXPECT_EQ(driver.orders(), Lines{"start v2"});
