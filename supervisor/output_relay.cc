@@ -71,6 +71,8 @@ class OutputRelay::Worker {
         if (copy_) copy_->on_written(*written, loop_.now());
       } else if (auto* slots = std::get_if<Slots>(&command)) {
         placement_.put(std::move(*slots));
+      } else if (const auto* started = std::get_if<RanksStarted>(&command)) {
+        note(*started);
       } else {
         add(std::move(std::get<UniqueFd>(command)));
       }
@@ -93,11 +95,30 @@ class OutputRelay::Worker {
     });
   }
 
-  // Of the host that the rank runs on; one that is not connected is asked again.
+  void note(const RanksStarted& started) {
+    for (const RankId& rank : started.ranks) {
+      std::map<std::uint64_t, HostId>& known = started_[rank];
+      known.insert_or_assign(started.generation.counter, started.host);
+      if (known.size() > kGenerationsKept) known.erase(known.begin());
+    }
+  }
+
+  // Nothing for what is no rank, and for a standby that nobody told us of.
+  std::optional<HostId> speaker(RankId rank, Generation generation) const {
+    if (const auto known = started_.find(rank); known != started_.end()) {
+      const auto found = known->second.find(generation.counter);
+      if (found != known->second.end()) return found->second;
+    }
+    if (const auto spare = prepared_host(spec_, rank)) return spare;
+    const bool of_spec =
+        rank.mesh.value() < spec_.meshes.size() && rank.rank.value() < spec_.meshes[rank.mesh.value()].size();
+    return of_spec ? std::optional(placement_.host_of(rank)) : std::nullopt;
+  }
+
+  // Of the host that the rank runs on, or ran on; one that is not connected is asked again.
   void ask(RankId rank, Generation generation, const OutputFrom& from) {
-    const std::optional<HostId> spare = prepared_host(spec_, rank);
-    if (!spare && standby_place(spec_, rank)) return;  // it is not known here where it is
-    const auto found = bulk_links_.find(spare ? *spare : placement_.host_of(rank));
+    const std::optional<HostId> host = speaker(rank, generation);
+    const auto found = host ? bulk_links_.find(*host) : bulk_links_.end();
     if (found == bulk_links_.end()) return;
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(MessageType::kOutputFrom);
@@ -142,7 +163,7 @@ class OutputRelay::Worker {
     const bool known = type == MessageType::kOutput || (copy_ && type == MessageType::kOutputGone) ||
                        (stacks_ != nullptr && type == MessageType::kStacks);
     if (!known) return count(counters_.malformed);
-    if (!runs_on(header->rank, *host)) return count(counters_.forged);
+    if (speaker(header->rank, header->generation) != host) return count(counters_.forged);
     if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
     if (copy_ && !keep(*header, *host, message)) return;
     const bool of_spec = header->rank.mesh.value() < spec_.meshes.size();
@@ -184,13 +205,6 @@ class OutputRelay::Worker {
 
   static void count(std::atomic<std::uint64_t>& number) { number.fetch_add(1, std::memory_order_relaxed); }
 
-  bool runs_on(RankId rank, HostId host) const {
-    if (const auto spare = prepared_host(spec_, rank)) return *spare == host;
-    if (standby_place(spec_, rank)) return !placement_.holds_ranks(host);  // where it is, is decided anew each time
-    return rank.mesh.value() < spec_.meshes.size() && rank.rank.value() < spec_.meshes[rank.mesh.value()].size() &&
-           placement_.host_of(rank) == host;
-  }
-
   EventLoop& loop_;
   ZmqLoop zmq_loop_;
   std::unique_ptr<ServerLink> link_;
@@ -198,6 +212,7 @@ class OutputRelay::Worker {
   JobUuid job_;
   const JobSpec spec_;
   Placement placement_;
+  std::map<RankId, std::map<std::uint64_t, HostId>> started_;  // by the generation's counter
   Counters& counters_;
   Inbox<StacksCame>* stacks_;
   std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
@@ -237,6 +252,17 @@ LinkCounters OutputRelay::link_counters() const {
 Status OutputRelay::place(std::vector<HostId> slots) {
   if (commands_->put(std::move(slots))) return {};
   return Error{ErrorCode::kBusy, "too many viewers connect at once"};
+}
+
+Status OutputRelay::started(RanksStarted started) {
+  if (commands_->put(std::move(started))) return {};
+  return Error{ErrorCode::kBusy, "too much output comes at once"};
+}
+
+Status OutputRelay::started(const SendStart& start) {
+  RanksStarted told{.host = start.host, .generation = start.message.generation, .ranks = {}};
+  for (const RankStart& rank : start.message.ranks) told.ranks.push_back(rank.rank);
+  return started(std::move(told));
 }
 
 Status OutputRelay::add_viewer(UniqueFd socket) {

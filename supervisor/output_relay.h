@@ -2,7 +2,8 @@
 
 // OutputRelay: the bulk port. It passes pieces of the ranks' output from workers to the viewers that asked for it. Best effort: what a
 // viewer does not take in time is dropped and counted; each piece names its offset, and the viewer reads what it missed from the
-// rank's file. A host speaks for the ranks that are placed on it: what it says of another is dropped and counted.
+// rank's file. A host speaks for the ranks that were started on it, and of a generation that nobody knows here for those that are placed
+// on it: what it says of another is dropped and counted.
 //
 // Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that.
 //
@@ -18,6 +19,7 @@
 #include <thread>
 #include <variant>
 
+#include "supervisor/core/actions.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/output_copy.h"
 #include "transport/base/ids.h"
@@ -43,11 +45,24 @@ struct OutputRelayOptions {
   Inbox<OutputCopied>* copied = nullptr;       // of a copy; what does not fit is told again when it is asked for again
 };
 
+// Who speaks for these ranks at this generation from now on, wherever their slots go.
+struct RanksStarted {
+  HostId host;
+  Generation generation;
+  std::vector<RankId> ranks;
+};
+
 class OutputRelay {
  public:
+  static constexpr std::size_t kGenerationsKept =
+      8;  // of a rank, the newest: what is older than those has been copied long since
+
   static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, OutputRelayOptions options);
   // The host of each slot of the placement, from now on. kBusy: it has to be said again.
   Status place(std::vector<HostId> slots);
+  // Before its START is sent. kBusy: it has to be said again.
+  Status started(RanksStarted started);
+  Status started(const SendStart& start);
   ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;
@@ -60,7 +75,7 @@ class OutputRelay {
   std::uint64_t dropped_pieces() const { return counters_->dropped.load(std::memory_order_relaxed); }
   LinkCounters link_counters() const;
   std::uint64_t foreign_job() const { return counters_->foreign_job.load(std::memory_order_relaxed); }
-  // Pieces of ranks that are not placed on the host that sent them.
+  // Pieces of ranks that are another host's.
   std::uint64_t forged_pieces() const { return counters_->forged.load(std::memory_order_relaxed); }
 
  private:
@@ -73,7 +88,7 @@ class OutputRelay {
     PublishedCounters link;
   };
   using Slots = std::vector<HostId>;
-  using Command = std::variant<UniqueFd, OutputWritten, Slots, Stop>;
+  using Command = std::variant<UniqueFd, OutputWritten, Slots, RanksStarted, Stop>;
   class Worker;
   OutputRelay() = default;
 

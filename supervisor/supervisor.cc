@@ -126,6 +126,7 @@ Status Supervisor::open_ports() {
               },
           .on_output = [this] { idle_->used(); },
           .on_written = written_handler(),
+          .on_start = [this](const SendStart& start) { return relay_->started(start).ok(); },
           .on_commit = commit_handler(),
           .on_report = [this](HostId host, const RankReport& report,
                               Instant sent_at) { hangs_->on_report(host, report, sent_at, loop_->now()); },
@@ -241,6 +242,7 @@ void Supervisor::begin() {
     }
   }
   tell_slots();
+  tell_standbys();
   SupervisorReturned returned{.term = files_.journal.term, .boot_id = own_boot_id()};
   const JournalContents& contents = files_.journal.contents;
   if (const auto& records = contents.records.empty() ? contents.history : contents.records; !records.empty()) {
@@ -263,12 +265,6 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   tell_slots();
   release_launcher();
   return ticket;
-}
-
-// Output of a rank is accepted from the host that has its slot. A START follows the first change by a round trip at least.
-void Supervisor::tell_slots() {
-  if (told_slots_ == core_.state().slots) return;
-  if (relay_->place(core_.state().slots).ok()) told_slots_ = core_.state().slots;
 }
 
 void Supervisor::perform(const Action& action) {

@@ -60,11 +60,9 @@ Error Supervisor::port_error(const Error& error) {
 Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
   OutputRelayOptions options{.job = job_, .spec = core_.spec(), .stacks = stacks_came_.get()};
   if (ssh_of(core_.spec()) != nullptr) {
-    OutputCopyOptions copy{.log_directory = files_.log_directory(), .max_bytes = core_.spec().logs.max_bytes};
-    for (const MeshSpec& mesh : core_.spec().meshes) copy.mesh_names.push_back(mesh.name);
-    copy.mesh_names.emplace_back(kPrepareMesh);
-    for (const MeshSpec& mesh : core_.spec().meshes) copy.mesh_names.push_back(text("standby-", mesh.name));
-    options.copy = std::move(copy);
+    options.copy = OutputCopyOptions{.log_directory = files_.log_directory(),
+                                     .mesh_names = log_mesh_names(core_.spec()),
+                                     .max_bytes = core_.spec().logs.max_bytes};
     MONARCH_ASSIGN(copied_, Inbox<OutputCopied>::create(kCopiedReports));
     options.copied = copied_.get();
     const auto watched = loop_->watch(copied_->descriptor(), Interest::kRead, [this](Readiness) {
@@ -74,6 +72,26 @@ Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
   }
   MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), std::move(options)));
   return {};
+}
+
+// Output of a rank is accepted from the host that has its slot. A START follows the first change by a round trip at least.
+void Supervisor::tell_slots() {
+  if (told_slots_ == core_.state().slots) return;
+  if (relay_->place(core_.state().slots).ok()) told_slots_ = core_.state().slots;
+}
+
+// What a standby that we take over says is its own, as if we had started it.
+void Supervisor::tell_standbys() {
+  for (std::uint32_t m = 0; m < core_.state().meshes.size(); ++m) {
+    const std::vector<StandbyState>& all = core_.state().meshes[m].standby;
+    for (std::uint32_t s = 0; s < all.size(); ++s) {
+      for (std::uint32_t i = 0; i < all[s].ranks.size(); ++i) {
+        const RankId rank = standby_rank(core_.spec(), {MeshId(m), s, i});
+        // The inbox of a relay that has just started holds thousands.
+        if (const auto host = core_.where_is(rank)) (void)relay_->started({*host, all[s].generation, {rank}});
+      }
+    }
+  }
 }
 
 // Empty where no copy is kept.

@@ -82,6 +82,7 @@ class Supervisor {
   void on_journal();
   void publish_keys();
   void tell_slots();
+  void tell_standbys();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
   // supervisor_requests.cc

@@ -36,6 +36,8 @@ struct WorkerLinksHandlers {
   std::function<void()> on_output = {};  // a rank has written something
   // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
   std::function<void(const RankReport&)> on_written = {};
+  // Ranks are about to be started there. False: not now, the next beat shows that they are missing.
+  std::function<bool(const SendStart&)> on_start = {};
   // A rank asks that a checkpoint count.
   std::function<void(HostId, const RankReport&)> on_commit = {};
   // A rank that is where it should be, as a beat tells of it that was sent then on the host's clock.

@@ -32,6 +32,7 @@ void WorkerLinks::send(const SendReserve& action) {
   (void)send(action.host, MessageType::kReserve, encode_payload(action.message));
 }
 void WorkerLinks::send(const SendStart& action) {
+  if (handlers_.on_start && !handlers_.on_start(action)) return;
   (void)send(action.host, MessageType::kStart, encode_payload(action.message));
 }
 void WorkerLinks::send(const SendStop& action) {

@@ -204,7 +204,7 @@ class JobCore {
   void stop_preparing(HostId host, const std::string& why);
   void stop_all_preparing();
   bool is_preparing() const;
-  bool prepare_output_comes() const;
+  void add_prepare_output_on_its_way(std::vector<RankId>& ranks) const;
   Start prepare_message(HostId host) const;
   Stop stop_prepare_message(HostId host) const;
   void add_outstanding_of_prepare(HostId host, const std::vector<RankReport>& reported,
@@ -228,6 +228,14 @@ class JobCore {
   std::optional<StandbyRank> standby_for(RankId rank) const;
   bool stands_by(HostId host, std::optional<std::pair<MeshId, GangId>> but_for) const;
   bool any_standby_lives() const;
+  void add_standby_output_on_its_way(std::vector<RankId>& ranks) const;
+  void say_of_standby(MeshId mesh, std::uint32_t standby, const char* type, Severity severity, const std::string& what);
+  template <class Visit>
+  void each_standby(Visit visit) const;
+
+  // job_core_standby_orders.cc
+  void let_go_of_reservation(MeshId mesh, std::uint32_t standby);
+  Reserve standby_reserve_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
   Start standby_start_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
   Stop standby_stop_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
   void add_outstanding_of_standby(HostId host, const std::vector<RankReport>& reported,

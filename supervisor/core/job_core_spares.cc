@@ -158,13 +158,12 @@ bool JobCore::is_preparing() const {
   });
 }
 
-// Of one that has ended, where somebody is there to send it.
-bool JobCore::prepare_output_comes() const {
-  return std::any_of(state_.hosts.begin(), state_.hosts.end(), [](const HostState& host) {
-    const PreparePhase phase = host.preparation.phase;
-    return host.phase == HostPhase::kJoined && !host.wedged && !host.preparation.output_complete &&
-           (phase == PreparePhase::kPrepared || phase == PreparePhase::kUnprepared);
-  });
+void JobCore::add_prepare_output_on_its_way(std::vector<RankId>& ranks) const {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const Preparation& preparation = state_.hosts[i].preparation;
+    const bool ended = preparation.phase == PreparePhase::kPrepared || preparation.phase == PreparePhase::kUnprepared;
+    if (ended && !preparation.output_complete) ranks.push_back(prepare_rank(spec_, HostId(i)));
+  }
 }
 
 void JobCore::add_outstanding_of_prepare(HostId id, const std::vector<RankReport>& reported,

@@ -168,6 +168,9 @@ Stop JobCore::standby_stop_message(MeshId m, std::uint32_t s, std::size_t host_i
 void JobCore::on_standby_changed(const RankChanged& event, const StandbyPlace& place) {
   StandbyState& standby = state_.meshes[place.mesh.value()].standby[place.standby];
   StandbyRankState& rank = standby.ranks[place.index];
+  rank.output_complete = rank.output_complete || event.report.output_complete;
+  // It has become a rank of a gang, which was told first: what it wrote as a standby is on its way.
+  if (rank.stage == RankStage::kLost && event.report.phase == RankPhase::kEnded) rank.stage = RankStage::kEnded;
   if (!lives(rank.stage)) return;
   rank.pid = event.report.pid;
   rank.at_gate = rank.at_gate || event.report.at_gate;
@@ -346,6 +349,16 @@ bool JobCore::any_standby_lives() const {
   bool found = false;
   each_standby([&](MeshId m, std::uint32_t s) { found = found || any_lives(state_.meshes[m.value()].standby[s]); });
   return found;
+}
+
+void JobCore::add_standby_output_on_its_way(std::vector<RankId>& ranks) const {
+  each_standby([&](MeshId m, std::uint32_t s) {
+    const StandbyState& standby = state_.meshes[m.value()].standby[s];
+    for (std::uint32_t i = 0; i < standby.ranks.size(); ++i) {
+      const StandbyRankState& rank = standby.ranks[i];
+      if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back(standby_rank(spec_, {m, s, i}));
+    }
+  });
 }
 
 void JobCore::add_outstanding_of_standby(HostId id, const std::vector<RankReport>& reported,

@@ -138,6 +138,8 @@ std::vector<RankId> JobCore::ranks_with_output_on_its_way() const {
       if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back({MeshId(m), Rank(r)});
     }
   }
+  add_prepare_output_on_its_way(ranks);
+  add_standby_output_on_its_way(ranks);
   return ranks;
 }
 
@@ -145,9 +147,9 @@ void JobCore::tell_incomplete_output(const std::vector<RankId>& ranks) {
   std::vector<std::string> names;
   for (const RankId& id : ranks) {
     if (names.size() == kMostNamed) break;
-    const HostId where = placement_.host_of(id);
+    const HostId where = *where_is(id);
     const std::string& folder = host(where).log_directory;
-    names.push_back(text(mesh_spec(id.mesh).name, "/", id.rank.value(), " (", hosts_[where.value()].name,
+    names.push_back(text(log_mesh_names(spec_)[id.mesh.value()], "/", id.rank.value(), " (", hosts_[where.value()].name,
                          folder.empty() ? "" : ":", folder, ")"));
   }
   const std::size_t unnamed = ranks.size() - names.size();
@@ -183,9 +185,10 @@ void JobCore::check_ended() {
     if (state_.kill_ordered) state_.drain_deadline = std::min(state_.drain_deadline, now_ + limits::kKillDeadline);
     const std::vector<RankId> incomplete = ranks_with_output_on_its_way();
     const bool coming = std::any_of(incomplete.begin(), incomplete.end(), [this](const RankId& id) {
-      return host(placement_.host_of(id)).phase == HostPhase::kJoined;
+      const HostState& where = host(*where_is(id));
+      return where.phase == HostPhase::kJoined && (has_rank(id) || !where.wedged);
     });
-    if ((coming || prepare_output_comes()) && now_ < state_.drain_deadline) return;
+    if (coming && now_ < state_.drain_deadline) return;
     if (!incomplete.empty()) tell_incomplete_output(incomplete);
     state_.drain_deadline = Instant::never();
     state_.phase = JobPhase::kShuttingDown;

@@ -1,5 +1,7 @@
 #include "supervisor/core/job_spec.h"
 
+#include "transport/base/text.h"
+
 namespace monarch {
 
 namespace {
@@ -76,6 +78,14 @@ RankId standby_rank(const JobSpec& spec, const StandbyPlace& place) {
   const std::uint32_t size = spec.meshes[place.mesh.value()].gang_size();
   return {MeshId(static_cast<std::uint32_t>(spec.meshes.size()) + 1 + place.mesh.value()),
           Rank(place.standby * size + place.index)};
+}
+
+std::vector<std::string> log_mesh_names(const JobSpec& spec) {
+  std::vector<std::string> names;
+  for (const MeshSpec& mesh : spec.meshes) names.push_back(mesh.name);
+  names.emplace_back(kPrepareMesh);
+  for (const MeshSpec& mesh : spec.meshes) names.push_back(text("standby-", mesh.name));
+  return names;
 }
 
 std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank) {

@@ -228,6 +228,8 @@ struct StandbyPlace {
   std::uint32_t index = 0;  // in its gang
 };
 RankId standby_rank(const JobSpec& spec, const StandbyPlace& place);
+// By MeshId, those behind the meshes of the spec included: folders of output.
+std::vector<std::string> log_mesh_names(const JobSpec& spec);
 std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank);  // nothing for all others
 
 }  // namespace monarch

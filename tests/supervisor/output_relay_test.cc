@@ -69,8 +69,9 @@ struct Relayed {
     EXPECT_TRUE(worker->link->send(frames).ok());
   }
 
-  void say(RankId rank, std::string bytes, std::uint64_t offset = 0) {
+  void say(RankId rank, std::string bytes, std::uint64_t offset = 0, Generation generation = {}) {
     FrameHeader header;
+    header.generation = generation;
     header.type = static_cast<std::uint16_t>(MessageType::kOutput);
     header.job = kJob;
     header.rank = rank;
@@ -109,6 +110,27 @@ TEST(OutputRelay, HearsOfASlotFromTheHostThatHasItNow) {
   ASSERT_TRUE(r.lab.until([&] { return decode_payload<Output>(r.seen.back().payload)->bytes == "last"; }));
   for (const Frame& frame : r.seen) EXPECT_NE(decode_payload<Output>(frame.payload)->bytes, "its own before");
   EXPECT_GE(r.relay->forged_pieces(), 1U);
+}
+
+// Its slot has moved on, or it is a standby's: what it says of what was started there is its own.
+TEST(OutputRelay, HearsOfAGenerationFromTheHostOnWhichThatWasStarted) {
+  Relayed r;
+  const Generation first{Term(1), 1};
+  const RankId moved{MeshId(0), Rank(0)};
+  const RankId standby{MeshId(2), Rank(0)};
+  ASSERT_TRUE(r.relay->started({HostId(0), first, {moved}}).ok());
+  ASSERT_TRUE(r.relay->place({HostId(1), HostId(0)}).ok());
+  ASSERT_TRUE(r.lab.until([&] {
+    if (r.seen.empty()) r.say({MeshId(0), Rank(2)}, "its own now");
+    return !r.seen.empty();
+  }));
+  const std::uint64_t before = r.relay->forged_pieces();
+  r.say(moved, "last words", 0, first);
+  ASSERT_TRUE(r.lab.until([&] { return decode_payload<Output>(r.seen.back().payload)->bytes == "last words"; }));
+  r.say(moved, "of the next, which runs elsewhere", 0, {Term(1), 2});
+  r.say(standby, "of a standby that nobody started there", 0, first);
+  ASSERT_TRUE(r.lab.until([&] { return r.relay->forged_pieces() == before + 2; }));
+  EXPECT_EQ(decode_payload<Output>(r.seen.back().payload)->bytes, "last words");
 }
 
 TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {

@@ -84,7 +84,13 @@ void DaemonCore::on(const RankTold& event, Instant now, Actions& actions) {
   actions.emplace_back(BeatChanged{.at_once = is_new || !tells_progress_alone(before, event.report)});
 }
 
-void DaemonCore::on(const TakenOver& event, Instant, Actions&) { ranks_.erase(event.standby); }
+// Nothing of it runs under that name; it is told of until what it wrote is safe.
+void DaemonCore::on(const TakenOver& event, Instant, Actions& actions) {
+  const auto found = ranks_.find(event.standby);
+  if (found == ranks_.end()) return;  // ignored: a daemon before this one knew of it
+  found->second.report.phase = RankPhase::kEnded;
+  actions.emplace_back(BeatChanged{.at_once = true});
+}
 
 void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
   const auto found = ranks_.find(event.incarnation);

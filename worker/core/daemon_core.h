@@ -57,7 +57,7 @@ struct RankTold {
   RankReport report;
 };
 
-// A standby has become another rank, of which is told next: nothing more is told of it.
+// A standby has become another rank, of which is told next: as a standby it has ended, without an end of its process.
 struct TakenOver {
   Incarnation standby;
 };

@@ -248,16 +248,19 @@ void LogWriter::drain(Stream& stream) {
   }
 }
 
-// The process goes on as another rank, which has the same pipes.
+// The process goes on as another rank, which has the same pipes. What is in them already is the standby's, and stays on offer until that is
+// forgotten.
 void LogWriter::hand_over(const Incarnation& standby) {
   const auto found = sources_.find(standby);
   if (found == sources_.end()) return;
-  for (const auto& stream : found->second->streams) {
+  Source& source = *found->second;
+  source.ended = true;  // without an error file: it has not failed
+  for (const auto& stream : source.streams) {
     if (!stream->pipe.valid()) continue;
     stream->times.note(stream->file.end_offset(), wall_now());
     drain(*stream);
+    end_stream(source, *stream);
   }
-  forget(standby);
 }
 
 void LogWriter::forget(const Incarnation& incarnation) {

@@ -237,5 +237,38 @@ TEST(StandbyGangs, AreTakenOverAsTheyAreByASupervisorThatComesBack) {
   EXPECT_EQ(driver.standby().phase, StandbyPhase::kAtGate);
 }
 
+// As a standby it has no end; what it wrote as one may still be on its way when the job ends.
+TEST(StandbyGangs, AreWaitedForUntilTheirOutputIsComplete) {
+  Standing driver(1, 1);
+  driver.reach_gate();
+  driver.step(StopOrdered{.request = {.who = "somebody"}});
+  for (const std::uint32_t rank : {0U, 1U, 2U, 3U}) driver.ended(rank, killed_by_us(15));
+  for (const std::uint32_t rank : {0U, 1U}) {
+    RankReport report = driver.of_standby(rank, RankPhase::kEnded, true, killed_by_us(15));
+    report.output_complete = false;
+    driver.step(RankChanged{.host = HostId(2), .report = report, .ended_at = driver.now});
+  }
+  EXPECT_EQ(driver.core.state().phase, JobPhase::kDraining);
+  driver.stands(0, RankPhase::kEnded, true, killed_by_us(15));
+  EXPECT_EQ(driver.core.state().phase, JobPhase::kDraining);
+  driver.stands(1, RankPhase::kEnded, true, killed_by_us(15));
+  EXPECT_EQ(driver.core.state().phase, JobPhase::kShuttingDown);
+}
+
+TEST(StandbyGangs, WhoseLastOutputDoesNotComeAreNamed) {
+  Standing driver(1, 1);
+  driver.reach_gate();
+  driver.step(StopOrdered{.request = {.who = "somebody"}});
+  for (const std::uint32_t rank : {0U, 1U, 2U, 3U}) driver.ended(rank, killed_by_us(15));
+  driver.stands(0, RankPhase::kEnded, true, killed_by_us(15));
+  RankReport report = driver.of_standby(1, RankPhase::kEnded, true, killed_by_us(15));
+  report.output_complete = false;
+  driver.step(RankChanged{.host = HostId(2), .report = report, .ended_at = driver.now});
+  driver.pass_deadline();
+  ASSERT_EQ(driver.told("output.incomplete").size(), 1U);
+  EXPECT_NE(driver.told("output.incomplete")[0].find("standby-trainer/1 (v3)"), std::string::npos)
+      << driver.told("output.incomplete")[0];
+}
+
 }  // namespace
 }  // namespace monarch

@@ -313,6 +313,25 @@ TEST_F(Core, ForgetsARankOnlyWhenItHasEndedAndItsOutputIsSafe) {
   EXPECT_TRUE(core_.step(OutputTold{Incarnation{kRank, kFirst}, 1, 0, true}, at(5)).empty());
 }
 
+// It has no end of its own: its process goes on as another rank.
+TEST_F(Core, TellsOfAStandbyThatBecameARankUntilItsOutputIsSafe) {
+  const RankId standby{MeshId(2), Rank(0)};
+  core_.step(RankTold{report(standby, kFirst, RankPhase::kRunning)}, at(1));
+  const auto taken = core_.step(TakenOver{{standby, kFirst}}, at(2));
+  EXPECT_TRUE(only<BeatChanged>(taken).back().at_once);
+  ASSERT_EQ(core_.reports().size(), 1U);
+  EXPECT_EQ(core_.reports()[0].phase, RankPhase::kEnded);
+  EXPECT_EQ(core_.reports()[0].end.kind, EndKind::kNone);
+  Ack forget = ack_of({}, {});
+  forget.forget = {standby};
+  forget.forget_generations = {kFirst};
+  hear(Term(3), forget, at(3), at(2));
+  EXPECT_EQ(core_.reports().size(), 1U) << "its last output is still on its way into the file";
+  core_.step(OutputTold{{standby, kFirst}, 8, 0, true}, at(4));
+  hear(Term(3), forget, at(5), at(4));
+  EXPECT_TRUE(core_.reports().empty());
+}
+
 TEST_F(Core, KeepsTwoGenerationsOfARankApart) {
   run(kFirst);
   end(kFirst, at(1));

@@ -24,12 +24,18 @@ namespace fs = std::filesystem;
 
 constexpr Duration kDeadline = Duration::seconds(60);
 const Incarnation kRank{RankId{MeshId(0), Rank(3)}, Generation{Term(1), 2}};
+const Incarnation kStandby{RankId{MeshId(2), Rank(0)}, Generation{Term(1), 1}};
 
 // Keeps what it is told like a copy: only what follows on what it has.
 class CopySink final : public OutputSink {
  public:
   bool wanted() const override { return there; }
   bool offer(const Incarnation& incarnation, Output&& output) override {
+    if (incarnation == kStandby) {
+      EXPECT_EQ(output.offset, of_standby.size());
+      of_standby += output.bytes;
+      return true;
+    }
     EXPECT_EQ(incarnation, kRank);
     std::string& copy = copies[output.stream];
     offsets.push_back(output.offset);
@@ -45,6 +51,7 @@ class CopySink final : public OutputSink {
   std::map<OutputStream, std::string> copies;
   std::map<OutputStream, std::uint64_t> missing;
   std::vector<std::uint64_t> offsets;
+  std::string of_standby;
 };
 
 class LogCopies : public testing::Test {
@@ -136,6 +143,23 @@ TEST_F(LogCopies, AreSaidAgainFromWhereTheyAreAskedFor) {
   EXPECT_EQ(sink_.copies[OutputStream::kStdout], "0123");
   writer_->say_again(kRank, {.stream = OutputStream::kStdout, .offset = 4});
   EXPECT_TRUE(turn_until([&] { return sink_.copies[OutputStream::kStdout] == "0123456789abc"; }));
+}
+
+// Nobody took it before its pipes became those of a rank.
+TEST_F(LogCopies, HaveAllThatAStandbyWroteBeforeItBecameARank) {
+  const auto copy_of = [](const UniqueFd& pipe) { return UniqueFd(::fcntl(pipe.get(), F_DUPFD_CLOEXEC, 0)); };
+  ASSERT_TRUE(writer_->add({kStandby, "standby-trainer", 0, copy_of(out_[0]), copy_of(err_[0])}).ok());
+  sink_.there = false;
+  ASSERT_EQ(::write(out_[1].get(), "loading\n", 8), 8);
+  LogSource rank{kRank, "trainer", 0, std::move(out_[0]), std::move(err_[0])};
+  rank.standby = kStandby;
+  ASSERT_TRUE(writer_->add(std::move(rank)).ok());
+  ASSERT_EQ(::write(out_[1].get(), "working\n", 8), 8);
+  sink_.there = true;
+  writer_->sink_ready();
+  EXPECT_TRUE(turn_until([&] { return sink_.copies[OutputStream::kStdout] == "working\n"; }));
+  EXPECT_TRUE(turn_until([&] { return sink_.of_standby == "loading\n"; }));
+  writer_->forget(kStandby);
 }
 
 TEST_F(LogCopies, SayWhatWasRotatedAway) {

@@ -350,8 +350,12 @@ TEST_F(LogWriterTest, HandsThePipesOfAStandbyOver) {
   rank.standby = standby;
   ASSERT_TRUE(writer.add(std::move(rank)).ok());
   ASSERT_EQ(::write(out.in.get(), "working\n", 8), 8);
-  ASSERT_TRUE(turn_until([&] { return !told_.empty() && told_.back().stdout_bytes == 8; }));
-  EXPECT_EQ(told_.back().incarnation, kRank);
+  ASSERT_TRUE(turn_until(
+      [&] { return !told_.empty() && told_.back().incarnation == kRank && told_.back().stdout_bytes == 8; }));
+  const auto of_standby = std::find_if(
+      told_.begin(), told_.end(), [&](const OutputTold& told) { return told.incarnation == standby && told.complete; });
+  ASSERT_NE(of_standby, told_.end());
+  EXPECT_EQ(of_standby->stdout_bytes, 8U);
   const auto text_of = [](const fs::path& path) {
     std::ifstream file(path);
     return std::string(std::istreambuf_iterator<char>(file), {});
