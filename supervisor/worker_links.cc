@@ -155,6 +155,8 @@ void WorkerLinks::on_message(InboundMessage&& message) {
 // Who answers with another number of ports than was asked for is refused by the core, which needs no more than one too many for
 // that: all of them may be more than a record of the journal holds (I23).
 void WorkerLinks::cut_ports(HostId host, Reserved& reserved) const {
+  if (reserved.mesh.value() >= core_.spec().meshes.size())
+    return reserved.ports.clear();  // a standby gang's: it has none
   const HeldPortsInput input{.mesh = core_.spec().meshes[reserved.mesh.value()],
                              .placement = core_.placement(),
                              .gang = core_.state().meshes[reserved.mesh.value()].gangs[reserved.gang.value()]};

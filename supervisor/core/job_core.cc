@@ -60,15 +60,18 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   now_ = now;
   actions_.clear();
   std::visit([this](const auto& e) { on(e); }, event);
-  while (slots_due_ || starts_due_) {  // who begins a gang may find that a host lacks what it needs, which is out then
-    if (std::exchange(slots_due_, false)) fill_slots();
-    if (std::exchange(starts_due_, false)) start_waiting_gangs();
-  }
-  if (state_.adopting) check_adopted();
-  check_running();
-  check_ended();
-  tend_spares();
-  tend_standby();
+  do {
+    while (slots_due_ ||
+           starts_due_) {  // who begins a gang may find that a host lacks what it needs, which is out then
+      if (std::exchange(slots_due_, false)) fill_slots();
+      if (std::exchange(starts_due_, false)) start_waiting_gangs();
+    }
+    if (state_.adopting) check_adopted();
+    check_running();
+    check_ended();
+    tend_spares();
+    tend_standby();
+  } while (starts_due_);  // a standby gave up a host on which nothing of it had started
   tend_waits();
   return std::move(actions_);
 }
@@ -288,7 +291,7 @@ bool JobCore::is_superseded(HostId where, const RankReport& report) const {
 }
 
 bool JobCore::awaits(HostId where, const Reserved& reserved) const {
-  if (reserved.mesh.value() >= state_.meshes.size()) return false;
+  if (reserved.mesh.value() >= state_.meshes.size()) return awaits_for_standby(where, reserved);
   if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
   const GangState& waiting = gang(reserved.mesh, reserved.gang);
   if (waiting.phase != GangPhase::kReserving || waiting.generation != reserved.generation) return false;

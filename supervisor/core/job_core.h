@@ -213,8 +213,11 @@ class JobCore {
   // job_core_standby.cc
   void tend_standby();
   void begin_standby(MeshId mesh, std::uint32_t standby, std::vector<HostId> hosts);
+  void start_standby(MeshId mesh, std::uint32_t standby);
+  bool awaits_for_standby(HostId host, const Reserved& reserved) const;
+  void on_standby_reserved(const PortsReserved& event);
   std::vector<HostId> hosts_for_standby(MeshId mesh) const;
-  bool may_stand_by(HostId host) const;
+  bool may_stand_by(MeshId mesh, HostId host) const;
   void on_standby_changed(const RankChanged& event, const StandbyPlace& place);
   void standby_failed(MeshId mesh, std::uint32_t standby, const std::string& why);
   void stop_standby(MeshId mesh, std::uint32_t standby);
@@ -240,9 +243,6 @@ class JobCore {
   Stop standby_stop_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
   void add_outstanding_of_standby(HostId host, const std::vector<RankReport>& reported,
                                   std::vector<Action>& missing) const;
-  void say_of_standby(MeshId mesh, std::uint32_t standby, const char* type, Severity severity, const std::string& what);
-  template <class Visit>
-  void each_standby(Visit visit) const;
 
   // job_core_operator.cc
   void on(const OperatorAsked& event);

@@ -17,9 +17,6 @@ namespace monarch {
 
 namespace {
 
-// From TERM to KILL: it has nothing to save.
-constexpr Duration kStandbyGrace = Duration::seconds(5);
-
 // Beyond grace and KILL: for the words to travel.
 constexpr Duration kStopMargin = Duration::seconds(5);
 
@@ -58,7 +55,8 @@ void JobCore::tend_standby() {
     StandbyState& standby = state_.meshes[m.value()].standby[s];
     const bool needed = std::any_of(standby.hosts.begin(), standby.hosts.end(),
                                     [this](HostId id) { return placement_.holds_ranks(id); });
-    const bool waits = standby.phase == StandbyPhase::kStarting || standby.phase == StandbyPhase::kAtGate;
+    const bool waits = standby.phase == StandbyPhase::kReserving || standby.phase == StandbyPhase::kStarting ||
+                       standby.phase == StandbyPhase::kAtGate;
     if (waits && needed) {
       say_of_standby(m, s, "standby.stopping", Severity::kInfo, "is ended: a host of it is needed");
       stop_standby(m, s);
@@ -69,12 +67,12 @@ void JobCore::tend_standby() {
   });
 }
 
-bool JobCore::may_stand_by(HostId id) const {
+bool JobCore::may_stand_by(MeshId mesh, HostId id) const {
   const HostState& host = state_.hosts[id.value()];
   const bool prepared = spec_.prepare().program.empty() || host.preparation.phase == PreparePhase::kPrepared ||
                         host.preparation.phase == PreparePhase::kUnprepared;
   return host.phase == HostPhase::kJoined && may_serve(id) && !placement_.holds_ranks(id) && prepared &&
-         !stands_by(id, std::nullopt);
+         !stands_by(id, std::nullopt) && resources_.lacking({mesh, Rank(0)}, host.inventory).empty();
 }
 
 // Prepared ones first.
@@ -83,7 +81,7 @@ std::vector<HostId> JobCore::hosts_for_standby(MeshId mesh) const {
   for (const bool unprepared : {false, true}) {
     for (std::uint32_t i = 0; i < state_.hosts.size() && hosts.size() < mesh_spec(mesh).gang_hosts(); ++i) {
       const bool last = state_.hosts[i].preparation.phase == PreparePhase::kUnprepared;
-      if (last == unprepared && may_stand_by(HostId(i))) hosts.emplace_back(i);
+      if (last == unprepared && may_stand_by(mesh, HostId(i))) hosts.emplace_back(i);
     }
   }
   return hosts;
@@ -91,78 +89,58 @@ std::vector<HostId> JobCore::hosts_for_standby(MeshId mesh) const {
 
 void JobCore::begin_standby(MeshId m, std::uint32_t s, std::vector<HostId> hosts) {
   StandbyState& standby = state_.meshes[m.value()].standby[s];
-  standby.phase = StandbyPhase::kStarting;
+  standby.phase = StandbyPhase::kReserving;
   standby.generation = {state_.term, standby.generation.counter + 1};
   standby.hosts = std::move(hosts);
-  note_place(standby.places, standby.generation, standby.hosts);
-  standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{.stage = RankStage::kStarting});
+  standby.held.clear();
+  standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{});
   standby.deadline = now_ + spec_.start_timeout;
   standby.place.reset();
   for (std::size_t h = 0; h < standby.hosts.size(); ++h) {
-    actions_.emplace_back(SendStart{standby.hosts[h], standby_start_message(m, s, h)});
+    Reserve message = standby_reserve_message(m, s, h);
+    if (message.gpus.empty()) {
+      standby.held.push_back(standby.hosts[h]);
+    } else {
+      actions_.emplace_back(SendReserve{standby.hosts[h], std::move(message)});
+    }
   }
   std::vector<std::string> names;
   for (const HostId id : standby.hosts) names.push_back(hosts_[id.value()].name);
   say_of_standby(m, s, "standby.starting", Severity::kInfo, text("is starting on ", join(names, ", ")));
+  start_standby(m, s);
 }
 
-Start JobCore::standby_start_message(MeshId m, std::uint32_t s, std::size_t host_index) const {
-  const MeshSpec& spec = mesh_spec(m);
-  const StandbyState& standby = state_.meshes[m.value()].standby[s];
-  const HostId where = standby.hosts[host_index];
-  const RankId first = standby_rank(spec_, {m, s, 0});
-  const MeshTexts& texts = texts_[m.value()];
-  Start message{.mesh = first.mesh,
-                .mesh_name = text("standby-", spec.name),
-                .gang = GangId(s),
-                .generation = standby.generation};
-  const ReferenceSources sources{
-      .spec = spec_, .placement = placement_, .hosts = hosts_, .port = nullptr, .shell = options_.shell};
-  const RankId any{m, Rank(0)};  // validated: no word of these depends on the rank
-  for (const CompiledText& word : texts.argv) message.program.push_back(expand_for(word, sources, any).value);
-  message.workdir = workdir_of(texts, sources, any);
-  message.orphan = static_cast<OrphanAction>(spec.supervision.orphan);
-  message.orphan_ttl = spec.supervision.orphan_ttl;
-  message.stop_signal = spec.stop.signal;
-  message.stop_grace = kStandbyGrace;
-  message.log_max_bytes = spec_.logs.max_bytes;
-  message.setup = spec.setup;
-  message.env = {{"MONARCH_JOB_ID", options_.job_id}, {"MONARCH_MESH", spec.name}};  // all that a setup is told
-  message.standby = true;
-  const HostInventory& inventory = state_.hosts[where.value()].inventory;
-  const RankEnvInput input{.spec = spec_,
-                           .placement = placement_,
-                           .hosts = hosts_,
-                           .job_id = options_.job_id,
-                           .generation = standby.generation,
-                           .error_file = {},
-                           .shell = options_.shell,
-                           .texts = &texts,
-                           .resources = &resources_,
-                           .inventory = &inventory};
-  for (std::uint32_t i = 0; i < standby.ranks.size(); ++i) {
-    if (i / spec.per_host() != host_index || !lives(standby.ranks[i].stage)) continue;
-    const RankId like{m, Rank(i)};
-    RankStart start{.rank = standby_rank(spec_, {m, s, i})};
-    for (EnvVariable& variable : standby_environment(input, like, where, s)) {
-      start.env.emplace(std::move(variable.name), std::move(variable.value));
-    }
-    start.binding = resources_.binding_of(like, inventory);
-    message.ranks.push_back(std::move(start));
+// Once each of its hosts holds what it needs there.
+void JobCore::start_standby(MeshId m, std::uint32_t s) {
+  StandbyState& standby = state_.meshes[m.value()].standby[s];
+  if (standby.phase != StandbyPhase::kReserving || standby.held.size() < standby.hosts.size()) return;
+  standby.phase = StandbyPhase::kStarting;
+  note_place(standby.places, standby.generation, standby.hosts);
+  standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{.stage = RankStage::kStarting});
+  for (std::size_t h = 0; h < standby.hosts.size(); ++h) {
+    actions_.emplace_back(SendStart{standby.hosts[h], standby_start_message(m, s, h)});
   }
-  return message;
 }
 
-Stop JobCore::standby_stop_message(MeshId m, std::uint32_t s, std::size_t host_index) const {
-  const StandbyState& standby = state_.meshes[m.value()].standby[s];
-  Stop message{.ranks = {}, .generation = standby.generation, .signal = mesh_spec(m).stop.signal};
-  message.grace = state_.kill_ordered ? Duration::zero() : kStandbyGrace;
-  for (std::uint32_t i = 0; i < standby.ranks.size(); ++i) {
-    if (i / mesh_spec(m).per_host() == host_index && lives(standby.ranks[i].stage)) {
-      message.ranks.push_back(standby_rank(spec_, {m, s, i}));
-    }
+bool JobCore::awaits_for_standby(HostId where, const Reserved& reserved) const {
+  const auto place = standby_place(spec_, {reserved.mesh, Rank(0)});
+  if (!place || reserved.gang.value() >= state_.meshes[place->mesh.value()].standby.size()) return false;
+  const StandbyState& standby = state_.meshes[place->mesh.value()].standby[reserved.gang.value()];
+  const bool asked = std::find(standby.hosts.begin(), standby.hosts.end(), where) != standby.hosts.end();
+  return asked && standby.phase == StandbyPhase::kReserving && standby.generation == reserved.generation &&
+         !holds_for_standby(standby, where);
+}
+
+void JobCore::on_standby_reserved(const PortsReserved& event) {
+  const MeshId m = standby_place(spec_, {event.reserved.mesh, Rank(0)})->mesh;
+  const std::uint32_t s = event.reserved.gang.value();
+  if (!event.reserved.error.empty()) {
+    return standby_failed(m, s,
+                          text("could not reserve what it needs on ", hosts_[event.host.value()].name, ": ",
+                               printable(event.reserved.error)));
   }
-  return message;
+  state_.meshes[m.value()].standby[s].held.push_back(event.host);
+  start_standby(m, s);
 }
 
 void JobCore::on_standby_changed(const RankChanged& event, const StandbyPlace& place) {
@@ -212,6 +190,7 @@ void JobCore::stop_standby(MeshId m, std::uint32_t s) {
   StandbyState& standby = state_.meshes[m.value()].standby[s];
   if (standby.phase == StandbyPhase::kWaiting) return;
   if (standby.phase == StandbyPhase::kStopping && !state_.kill_ordered) return;
+  if (standby.phase == StandbyPhase::kReserving) let_go_of_reservation(m, s);
   standby.phase = StandbyPhase::kStopping;
   standby.place.reset();
   standby.deadline = now_ + kStandbyGrace + limits::kKillDeadline + kStopMargin;
@@ -250,7 +229,8 @@ void JobCore::check_standby(MeshId m, std::uint32_t s) {
 void JobCore::lose_standby_on(HostId id) {
   each_standby([&](MeshId m, std::uint32_t s) {
     StandbyState& standby = state_.meshes[m.value()].standby[s];
-    bool lost = false;
+    const bool here = std::find(standby.hosts.begin(), standby.hosts.end(), id) != standby.hosts.end();
+    bool lost = here && standby.phase == StandbyPhase::kReserving;
     for (std::size_t i = 0; i < standby.ranks.size(); ++i) {
       if (standby.hosts[i / mesh_spec(m).per_host()] != id || !lives(standby.ranks[i].stage)) continue;
       standby.ranks[i].stage = RankStage::kLost;
@@ -267,6 +247,11 @@ void JobCore::standby_deadlines() {
     StandbyState& standby = state_.meshes[m.value()].standby[s];
     if (standby.deadline > now_) return;
     standby.deadline = Instant::never();
+    if (standby.phase == StandbyPhase::kReserving) {
+      return standby_failed(m, s,
+                            text("not all of its hosts have said within start_timeout (", to_text(spec_.start_timeout),
+                                 ") that they hold what it needs"));
+    }
     if (standby.phase == StandbyPhase::kStarting) {
       return say_of_standby(m, s, "standby.late", Severity::kWarning,
                             text("is not at its gate within start_timeout (", to_text(spec_.start_timeout),
@@ -358,32 +343,6 @@ void JobCore::add_standby_output_on_its_way(std::vector<RankId>& ranks) const {
       const StandbyRankState& rank = standby.ranks[i];
       if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back(standby_rank(spec_, {m, s, i}));
     }
-  });
-}
-
-void JobCore::add_outstanding_of_standby(HostId id, const std::vector<RankReport>& reported,
-                                         std::vector<Action>& missing) const {
-  each_standby([&](MeshId m, std::uint32_t s) {
-    const StandbyState& standby = state_.meshes[m.value()].standby[s];
-    const auto here = std::find(standby.hosts.begin(), standby.hosts.end(), id);
-    if (here == standby.hosts.end()) return;
-    const auto h = static_cast<std::size_t>(here - standby.hosts.begin());
-    bool start = false;
-    bool stop = false;
-    for (std::uint32_t i = 0; i < standby.ranks.size(); ++i) {
-      if (i / mesh_spec(m).per_host() != h) continue;
-      const RankId rank = standby_rank(spec_, {m, s, i});
-      const auto found = std::find_if(reported.begin(), reported.end(), [&](const RankReport& report) {
-        return report.rank == rank && report.generation == standby.generation;
-      });
-      const bool unheard_of = found == reported.end();
-      start = start || (standby.phase == StandbyPhase::kStarting && unheard_of &&
-                        standby.ranks[i].stage == RankStage::kStarting);
-      stop = stop || (standby.phase == StandbyPhase::kStopping && lives(standby.ranks[i].stage) &&
-                      (unheard_of || found->phase <= RankPhase::kRunning));
-    }
-    if (start) missing.emplace_back(SendStart{id, standby_start_message(m, s, h)});
-    if (stop) missing.emplace_back(SendStop{id, standby_stop_message(m, s, h)});
   });
 }
 

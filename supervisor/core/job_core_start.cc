@@ -146,6 +146,7 @@ void JobCore::on(const PortsReserved& event) {
   const Reserved& reserved = event.reserved;
   // Else it was said again for a command that was sent twice, or is of an earlier generation.
   if (!awaits(event.host, reserved)) return;
+  if (reserved.mesh.value() >= state_.meshes.size()) return on_standby_reserved(event);
   GangState& state = gang(reserved.mesh, reserved.gang);
   const Reserve asked = reserve_message(reserved.mesh, reserved.gang, event.host);
   if (!reserved.error.empty() || reserved.ports.size() != asked.count + asked.fixed.size()) {

@@ -225,7 +225,10 @@ constexpr KeyHelp kHelp[] = {
      "place. A gang that has to be started again gets the hosts and the waiting processes of a standby gang, so that "
      "imports and loading cost it nothing; then another standby is started, where hosts are free. Each waits on as "
      "many "
-     "spares as a gang has hosts. A standby that fails is started again, with growing waits, and never ends the job."},
+     "spares as a gang has hosts, and has their GPUs to itself meanwhile, as a gang would: another job is refused "
+     "them. A "
+     "standby that fails, or whose GPUs another job has, is started again, with growing waits, and never ends the "
+     "job."},
     {"meshes.*.standby.gangs", "1"},
     {"meshes.*.supervision", "{lease: 10s}"},
     {"controller", "{plugin: ./libdrive.so, entry: drive, args: {steps: 100}}"},

@@ -38,6 +38,15 @@ print("placed as", mine["MONARCH_RANK"], flush=True)
 mark("up-" + mine["MONARCH_GENERATION"])
 while True: time.sleep(0.1)
 """
+# The NVIDIA driver's files of one GPU.
+MADE_UP_GPU = r"""
+set -e
+mount --make-private /proc
+mount -t tmpfs none /proc/driver
+place=/proc/driver/nvidia/gpus/0000:3b:00.0
+mkdir -p $place
+printf 'Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-11112222-0000-0000-0000-00000000000%s\nBus Location: \t 0000:3b:00.0\nDevice Minor: \t 0\n' $0 > $place/information
+"""
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "monarch_rank.py")
 LOST_S = 60  # a lost host is given up after 5 s, and its lease ends a second later; the rest is a busy machine's
 
@@ -191,6 +200,36 @@ signal.signal(signal.SIGTERM, last)""")
         self.standing(slow={"delay": 0.3}, program=talking)
         self.stopped()
         self.assertEqual(["xlast\n" in self.text(f"standby-m/{i}.1.out") for i in range(2)], [True, True])
+
+    def other_job(self, host):
+        """Ends with what a job of the same user says that wants the GPU of that host."""
+        spec = self.job("mark other", hosts=1, slots=1, name="other", mesh={"workdir": "/tmp", "resources": {"gpus": 1}},
+                        launch={"ssh": {"hosts": [host]}})
+        return self.monarch("run", spec, timeout=60)
+
+    def assert_gpu_is_held(self, host):
+        refused = self.other_job(host)
+        self.assertEqual(refused.status, 69, refused)
+        self.assertRegex(refused.err, rf"GPU 0 \(GPU-\S+\) of host {host} is held by job demo-[0-9a-f]{{4}} \(pid \d+\)")
+
+    def test_one_holds_the_gpus_that_it_waits_for(self):
+        self.world(3)
+        for number, host in enumerate(self.w.hosts):
+            host.run("/bin/sh", "-c", MADE_UP_GPU, str(number))
+        self.standing(slots=1, resources={"gpus": 1})
+        self.assert_gpu_is_held("h3")
+        self.signal_by_pid_on("h2", 1)
+        self.wait_for_marks("up-2", [1])
+        self.assertEqual(self.hosts_of_marks("up-2"), {1: "h3"})
+        self.wait_for_event("standby.ready", 2, job="demo")
+        self.assert_gpu_is_held("h3")  # it is the gang's now
+        self.assert_gpu_is_held("h2")  # and this the next standby's
+        demo, = (job for job in self.jobs() if job.startswith("demo"))
+        self.assertEqual(self.monarch("stop", demo, timeout=90).status, 0)
+        self.assertEqual(self.run_.wait(60), 143, self.run_)
+        done = self.other_job("h3")
+        self.assertEqual(done.status, 0, done)
+        self.assert_nothing_left()
 
 
 # On hosts that can be told apart, and at the end once the host's mark is whole.
