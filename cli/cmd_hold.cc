@@ -22,7 +22,7 @@ int run_hold(const Arguments& arguments, Context& context) {
   const auto done = ask_hold(
       meant.socket,
       {.ranks = meant.ranks, .release = arguments.has(kRelease), .who = text("monarch hold, pid ", ::getpid())});
-  if (!done.ok()) return refuse_call(context, "hold of", meant.id(), done.error());
+  if (!done.ok()) return refuse_call(context, "hold of", meant.job->view, done.error());
   write_out(text(meant.id(), ": ", printable(done->message), "\n"));
   return kExitOk;
 }

@@ -155,6 +155,11 @@ int run_ps(const Arguments& arguments, Context& context) {
     say_note(context.terminal,
              "jobs on other machines are shown as they were when last spoken with; monarch status JOB asks");
   }
+  for (const Row& row : rows) {
+    if (row.job.life != JobLife::kAbandoned || !row.where.empty()) continue;
+    say_note(context.terminal, text(row.job.id, " has no supervisor: monarch up --resume ", row.job.id,
+                                    " goes on with what still runs, monarch rm ", row.job.id, " ends and removes it"));
+  }
   if (rows.empty()) say_note(context.terminal, hidden == 0 ? "there is no job" : "no job is live");
   if (hidden > 0)
     say_note(context.terminal,

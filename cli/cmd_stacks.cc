@@ -82,7 +82,7 @@ int run_stacks(const Arguments& arguments, Context& context) {
                               .all_threads = arguments.has("all-threads"),
                               .native = arguments.has("native")};
   auto ranks = ask_stacks(meant.socket, request, meant.hosts);
-  if (!ranks.ok()) return refuse_call(context, "stacks of", meant.id(), ranks.error());
+  if (!ranks.ok()) return refuse_call(context, "stacks of", meant.job->view, ranks.error());
   return show({.job = meant.id(),
                .meshes = mesh_names(meant.job->spec),
                .ranks = std::move(*ranks),

@@ -36,6 +36,15 @@ StateArgument take_state(const Context& context) {
   return {.state = std::nullopt, .exit_code = kExitUsage};
 }
 
+std::string help_without_supervisor(const JobView& view) {
+  if (view.live()) return "";
+  const auto verdict = view.verdict();
+  if (verdict.ok() && *verdict) return "";
+  if (view.awaited_from()) return "its supervisor has ended, and its guard starts the next: try again in a moment";
+  return text("it has no supervisor, and nobody starts one: monarch up --resume ", view.id(), " does, and monarch rm ",
+              view.id(), " ends and removes what is left of it");
+}
+
 JobArgument take_job(const std::string& written, const Context& context) {
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return {.job = nullptr, .exit_code = state.exit_code};

@@ -28,6 +28,9 @@ struct JobArgument {
 
 JobArgument take_job(const std::string& written, const Context& context);
 
+// What helps who got no answer of the job's supervisor; empty where one is there, or the job has ended meanwhile.
+std::string help_without_supervisor(const JobView& view);
+
 // The state directory as a command that reads takes it; nothing if no job was ever started here. A complaint was said where the exit
 // code is not 0.
 struct StateArgument {

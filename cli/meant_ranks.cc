@@ -14,8 +14,11 @@ int refuse(const Context& context, const Complaint& complaint, int exit_code) {
   return exit_code;
 }
 
-int refuse_call(const Context& context, const std::string& doing, const std::string& job_id, const Error& error) {
-  return refuse(context, {.id = "E0908", .message = text(doing, " ", job_id, ": ", error.message), .help = ""},
+int refuse_call(const Context& context, const std::string& doing, const JobView& job, const Error& error) {
+  return refuse(context,
+                {.id = "E0908",
+                 .message = text(doing, " ", job.id(), ": ", error.message),
+                 .help = help_without_supervisor(job)},
                 kExitInternal);
 }
 
@@ -43,9 +46,9 @@ MeantRanks take_ranks(const std::string& written, const Arguments& arguments, co
                          kExitUsage));
   }
   const auto endpoint = job.view.endpoint();
-  if (!endpoint.ok()) return failed(refuse_call(context, options.doing, id, endpoint.error()));
+  if (!endpoint.ok()) return failed(refuse_call(context, options.doing, job.view, endpoint.error()));
   const auto status = ask_status(endpoint->socket);
-  if (!status.ok()) return failed(refuse_call(context, options.doing, id, status.error()));
+  if (!status.ok()) return failed(refuse_call(context, options.doing, job.view, status.error()));
   meant.socket = endpoint->socket;
   for (std::uint32_t m = 0; m < status->meshes.size(); ++m) {
     for (const RankStatus& rank : status->meshes[m].ranks) {

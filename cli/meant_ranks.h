@@ -38,6 +38,6 @@ MeantRanks take_ranks(const std::string& written, const Arguments& arguments, co
 
 int refuse(const Context& context, const Complaint& complaint, int exit_code);
 // What the supervisor answered, or did not.
-int refuse_call(const Context& context, const std::string& doing, const std::string& job_id, const Error& error);
+int refuse_call(const Context& context, const std::string& doing, const JobView& job, const Error& error);
 
 }  // namespace monarch

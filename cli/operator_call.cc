@@ -48,8 +48,11 @@ std::optional<std::string> socket_of(const OpenedJob& job, const Context& contex
   }
   const auto endpoint = job.view.endpoint();
   if (endpoint.ok()) return endpoint->socket;
-  exit_code =
-      refuse(context, {.id = "E0908", .message = text(id, ": ", endpoint.error().message), .help = ""}, kExitInternal);
+  exit_code = refuse(context,
+                     {.id = "E0908",
+                      .message = text(id, ": ", endpoint.error().message),
+                      .help = help_without_supervisor(job.view)},
+                     kExitInternal);
   return std::nullopt;
 }
 
@@ -64,9 +67,11 @@ std::optional<std::vector<RankId>> gangs_meant(const OpenedJob& job, const Argum
   if (!socket) return std::nullopt;
   const auto status = ask_status(*socket);
   if (!status.ok()) {
-    exit_code =
-        refuse(context, {.id = "E0908", .message = text(job.view.id(), ": ", status.error().message), .help = ""},
-               kExitInternal);
+    exit_code = refuse(context,
+                       {.id = "E0908",
+                        .message = text(job.view.id(), ": ", status.error().message),
+                        .help = help_without_supervisor(job.view)},
+                       kExitInternal);
     return std::nullopt;
   }
   std::vector<RankId> meant;
@@ -124,7 +129,8 @@ int ask_the_supervisor(const OpenedJob& job, OperatorRequest request, const Argu
         context,
         {.id = refused ? "E0928" : "E0908",
          .message = text(verb, " of ", id, ": ", printable(answer.error().message)),
-         .help = refused ? "monarch status shows its hosts and gangs, monarch events what became of them" : ""},
+         .help = refused ? "monarch status shows its hosts and gangs, monarch events what became of them"
+                         : help_without_supervisor(job.view)},
         refused ? kExitUsage : kExitInternal);
   }
   if (!arguments.has("json")) {

@@ -71,6 +71,14 @@ class Viewers(jobs.JobTest):
         table = self.monarch("status", job)
         self.assertIn("no supervisor answers", table.out)
         self.assertIn(f"{job} is abandoned: its supervisor ended without a verdict", table.err)
+        way_on = f"monarch up --resume {job}"
+        self.assertIn(way_on, table.err)
+        self.assertIn(way_on, self.monarch("ps").err)
+        for command in (["stacks", job], ["signal", job, "USR1"], ["hold", job], ["restart", job], ["retry", job],
+                        ["drain", job, "v1"]):
+            refused = self.monarch(*command)
+            self.assertEqual((refused.status, refused.out), (70, ""), refused)
+            self.assertIn(way_on, refused.err, refused)
         waiting = self.start("wait", job)
         self.assertEqual(waiting.wait(), 70)
         self.assertIn("has answered for 15s", waiting.err)
