@@ -44,6 +44,7 @@ void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant n
   if (told.generation != report.generation) told = Told{.generation = report.generation};
   const Standstill before = told.standstill;
   if (before == report.standstill) return;
+  if (is_stopping(report.rank)) return;  // it goes on because it is to end
   const Instant began = std::exchange(told.since, now);
   told.standstill = report.standstill;
   if (now - told.window > kChangesWindow) {
@@ -67,6 +68,13 @@ void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant n
                           : text("goes on, after ", to_text(now - began));
   if (told.changes == kChangesTold) event.message += "; it changes often, and is not told of again for a while";
   tell(std::move(event));
+}
+
+bool HangWatch::is_stopping(RankId rank) const {
+  const MeshId mesh = rank.mesh;
+  const GangId g = core_.spec().meshes[mesh.value()].gang_of(rank.rank);
+  const GangPhase phase = core_.state().meshes[mesh.value()].gangs[g.value()].phase;
+  return phase == GangPhase::kFailing || phase == GangPhase::kStopping;
 }
 
 std::string HangWatch::what_follows(RankId rank, Standstill standstill) const {

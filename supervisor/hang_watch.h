@@ -58,6 +58,7 @@ class HangWatch {
   void on_verdict(RankHung hung);
   void ask(HoldWish wish, const std::vector<RankId>& ranks, const std::string& who);
   void update(RankId rank);
+  bool is_stopping(RankId rank) const;
   std::string what_follows(RankId rank, Standstill standstill) const;
   void tell(JobEvent event) { handlers_.decide(PeopleTold{.event = std::move(event)}); }
 

@@ -84,6 +84,14 @@ TEST_F(HangWatchTest, TellsOnceWhenARankStopsAndWhenItGoesOn) {
   EXPECT_NE(told("rank.continued")[0].message.find("goes on, after 2s"), std::string::npos);
 }
 
+TEST_F(HangWatchTest, SaysNothingOfARankThatGoesOnBecauseItsGangIsStopped) {
+  beats(Standstill::kStopped, 6);
+  answer("main.c:4");
+  driver.step(decided.back());
+  beats(Standstill::kNone);
+  EXPECT_EQ(told("rank.continued").size(), 0U);
+}
+
 TEST_F(HangWatchTest, TakesTheStacksBeforeTheCoreHears) {
   beats(Standstill::kStopped, 6);
   ASSERT_EQ(asked, std::vector<RankId>{kRank});
