@@ -15,11 +15,10 @@ int refuse(const Context& context, const Complaint& complaint, int exit_code) {
 }
 
 int refuse_call(const Context& context, const std::string& doing, const JobView& job, const Error& error) {
-  return refuse(context,
-                {.id = "E0908",
-                 .message = text(doing, " ", job.id(), ": ", error.message),
-                 .help = help_without_supervisor(job)},
-                kExitInternal);
+  return refuse(
+      context,
+      {.id = "E0908", .message = text(doing, " ", job.id(), ": ", error.message), .help = help_without_supervisor(job)},
+      kExitInternal);
 }
 
 MeantRanks take_ranks(const std::string& written, const Arguments& arguments, const Context& context,

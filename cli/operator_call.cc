@@ -48,11 +48,10 @@ std::optional<std::string> socket_of(const OpenedJob& job, const Context& contex
   }
   const auto endpoint = job.view.endpoint();
   if (endpoint.ok()) return endpoint->socket;
-  exit_code = refuse(context,
-                     {.id = "E0908",
-                      .message = text(id, ": ", endpoint.error().message),
-                      .help = help_without_supervisor(job.view)},
-                     kExitInternal);
+  exit_code = refuse(
+      context,
+      {.id = "E0908", .message = text(id, ": ", endpoint.error().message), .help = help_without_supervisor(job.view)},
+      kExitInternal);
   return std::nullopt;
 }
 
@@ -125,13 +124,12 @@ int ask_the_supervisor(const OpenedJob& job, OperatorRequest request, const Argu
   const std::string& id = job.view.id();
   if (!answer.ok()) {
     const bool refused = answer.error().code == ErrorCode::kInvalid;
-    return refuse(
-        context,
-        {.id = refused ? "E0928" : "E0908",
-         .message = text(verb, " of ", id, ": ", printable(answer.error().message)),
-         .help = refused ? "monarch status shows its hosts and gangs, monarch events what became of them"
-                         : help_without_supervisor(job.view)},
-        refused ? kExitUsage : kExitInternal);
+    return refuse(context,
+                  {.id = refused ? "E0928" : "E0908",
+                   .message = text(verb, " of ", id, ": ", printable(answer.error().message)),
+                   .help = refused ? "monarch status shows its hosts and gangs, monarch events what became of them"
+                                   : help_without_supervisor(job.view)},
+                  refused ? kExitUsage : kExitInternal);
   }
   if (!arguments.has("json")) {
     write_out(text(id, ": ", printable(answer->message), "\n"));

@@ -193,6 +193,7 @@ void JobCore::say_of_gang(MeshId mesh, GangId g, const char* type, Severity seve
   JobEvent event = event_of(type, severity, text(mesh_spec(mesh).name, ": gang ", g.value(), " ", what));
   event.mesh = mesh_spec(mesh).name;
   event.generation = gang(mesh, g).generation.counter;
+  event.details = {{"gang", text(g.value())}};
   emit(std::move(event));
 }
 
@@ -217,8 +218,12 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   verdict.cause.rule = next.rule;
   const bool goes_on = next.remedy != Remedy::kFail;
   if (spec.sidecar && !goes_on) verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
+  // A host may hold several gangs; a rank is of one.
+  const std::string who =
+      verdict.cause.kind == CauseKind::kHost ? text(spec.name, ": gang ", g.value(), ": ") : std::string();
   JobEvent event = event_of("gang.failed", spec.sidecar || goes_on ? Severity::kWarning : Severity::kError,
-                            text(verdict.reason, " [", verdict.cause.rule, "]"));
+                            text(who, verdict.reason, " [", verdict.cause.rule, "]"));
+  event.details = {{"gang", text(g.value())}};
   event.host = verdict.cause.host;
   event.mesh = verdict.cause.mesh;
   event.rank = verdict.cause.rank;

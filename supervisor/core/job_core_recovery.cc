@@ -197,11 +197,11 @@ void JobCore::forget_failures(GangState& state) {
   if (state.was_ready) state.progress_deadline = Instant::never();
 }
 
-// " again, 312ms after it failed"
+// " again, 312ms after it failed", or was stopped since an operator asked for that.
 std::string JobCore::since_failure(const GangState& state) const {
   if (!recovers(state)) return "";
   return text(" again, ", to_text(Duration::milliseconds((now_ - state.failed_at).count_milliseconds())),
-              " after it failed");
+              state.failure->cause.kind == CauseKind::kRequest ? " after it was stopped" : " after it failed");
 }
 
 // What failed before this step does not count any longer.

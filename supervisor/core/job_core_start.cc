@@ -39,6 +39,15 @@ void share_program(Start& message) {
   }
 }
 
+// ", from step 190: 4 steps are done again"
+std::string from_checkpoint(const GangState& state) {
+  if (!state.commits.resumed) return "";
+  const std::uint64_t step = state.commits.resumed->step;
+  const std::uint64_t again = std::max(state.furthest.value_or(0), step) - step;
+  return text(", from step ", step,
+              again == 0 ? "" : text(": ", again, again == 1 ? " step is" : " steps are", " done again"));
+}
+
 }  // namespace
 
 bool JobCore::is_ready(MeshId mesh) const {
@@ -175,12 +184,8 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
   }
-  JobEvent event =
-      event_of("gang.starting", Severity::kInfo,
-               text(mesh_spec(mesh).name, ": gang ", g.value(), " is starting, generation ", state.generation.counter));
-  event.mesh = mesh_spec(mesh).name;
-  event.generation = state.generation.counter;
-  emit(std::move(event));
+  say_of_gang(mesh, g, "gang.starting", Severity::kInfo,
+              text("is starting, generation ", state.generation.counter, from_checkpoint(state)));
 }
 
 std::uint16_t JobCore::port_of_rank(RankId id, std::size_t index) const {

@@ -206,7 +206,7 @@ std::optional<RankHung> ProgressWatch::stands_still(const GangKey& key, const Ga
   return RankHung{.host = rank.host,
                   .rank = id,
                   .generation = gang.generation,
-                  .why = text("it is ", describe(rank.standstill), " for ", to_text(rank.stood)),
+                  .why = text("it has been ", describe(rank.standstill), " for ", to_text(rank.stood)),
                   .phase = rank.phase,
                   .waited = rank.stood,
                   .limit = *grace,

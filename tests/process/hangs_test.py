@@ -96,7 +96,7 @@ class Standstills(HangTest):
         self.signal_by_pid(self.pid(1), signal.SIGSTOP)
         self.assert_seen(self.wait_for_event("rank.hung"), since[1], 6.0)
         self.assertGreater(time.monotonic() - since[0], 2.5)  # a person who looks for a moment costs nothing
-        self.assert_comes_back(run, 1, "made no progress: it is stopped by a signal for ")
+        self.assert_comes_back(run, 1, "made no progress: it has been stopped by a signal for ")
 
     def test_a_frozen_rank_is_started_again_where_the_spec_asks_for_that(self):  # P07
         run = self.running(supervision=STILL)

@@ -13,7 +13,7 @@ RankId rank_of(std::uint32_t rank) { return {MeshId(0), Rank(rank)}; }
 
 class Job : public fixtures::Driver {
  public:
-  Job() : Driver(fixtures::job_of(2, 1)) { run_all(); }
+  explicit Job(const JobSpec& spec = fixtures::job_of(2, 1)) : Driver(spec) { run_all(); }
 
   Generation generation() const { return core.state().meshes[0].gangs[0].generation; }
   CommitRequest asks(std::uint64_t step) const { return {.number = 7, .step = step, .what = "ckpt"}; }
@@ -48,6 +48,16 @@ TEST(JobCoreCommits, AreAnsweredToTheHostAndToldOnceTheGangHasThem) {
   const JobStatus status = status_of(job.core, "test-0001", job.now);
   ASSERT_EQ(status.meshes[0].committed.size(), 1U);
   EXPECT_EQ(status.meshes[0].committed[0].step, 10U);
+}
+
+TEST(JobCoreCommits, AreWhatTheNextGenerationIsSaidToGoOnFrom) {
+  Job job(fixtures::job_that_recovers(1, 2, 2));
+  (void)job.commit(0, 10);
+  (void)job.commit(1, 10);
+  job.fail_gang(rank_of(0), fixtures::exited(1), 14);
+  job.start_again(0);
+  EXPECT_EQ(job.told("gang.starting").back(),
+            "trainer: gang 0 is starting, generation 2, from step 10: 4 steps are done again");
 }
 
 TEST(JobCoreCommits, OfAnotherGenerationOrHostAreRefused) {

@@ -104,6 +104,7 @@ TEST(LostHosts, FailTheJobWithTheHostAsFirstCauseWhereNobodyIsLeft) {
   EXPECT_EQ(driver.verdict()->exit_code, 92);
   EXPECT_EQ(driver.verdict()->cause.host, "v1");
   EXPECT_EQ(driver.verdict()->cause.rule, "host lost: no other host is left: fail");
+  EXPECT_TRUE(driver.told("gang.failed").back().starts_with("trainer: gang 0: host v1 was lost: "));
 }
 
 TEST(LostHosts, AreWaitedForWhereTheirWorkerEndedTwiceAndNobodyElseIsLeft) {

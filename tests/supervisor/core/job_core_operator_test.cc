@@ -68,6 +68,7 @@ TEST(OperatorAsked, StopsAGangWithItsGraceAndStartsItsNextGeneration) {
   EXPECT_TRUE(job.gang(0).failures.empty());
   ASSERT_EQ(job.told("gang.stopping").size(), 1U);
   EXPECT_NE(job.told("gang.stopping")[0].find("asked by monarch restart, pid 7"), std::string::npos);
+  EXPECT_TRUE(job.told("gang.running").back().ends_with(" after it was stopped")) << "nothing of it has failed";
 }
 
 TEST(OperatorAsked, StartsAGangAgainAlsoForOneWhoDoesNotSayWhoHeIs) {
