@@ -11,6 +11,9 @@ namespace monarch {
 
 namespace {
 
+// For who asked for the stacks, and may ask again.
+constexpr std::string_view kGivenLonger = " (--timeout gives it longer)";
+
 std::string file_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 std::string key_of(const FoldedThread& thread) {
@@ -20,7 +23,10 @@ std::string key_of(const FoldedThread& thread) {
 }
 
 std::string key_of(const FoldedProcess& process) {
-  std::string key = text(process.name, '\n', static_cast<int>(process.tool), '\n', static_cast<int>(process.end));
+  // One that was killed after it had shown the same frames saw the same.
+  const bool shown = process.end == StacksEnd::kTimedOut && !process.threads.empty();
+  const StacksEnd end = shown ? StacksEnd::kTaken : process.end;
+  std::string key = text(process.name, '\n', static_cast<int>(process.tool), '\n', static_cast<int>(end));
   for (const FoldedThread& thread : process.threads) key += text("\n\n", key_of(thread));
   return key;
 }
@@ -88,7 +94,7 @@ std::string words_of(StacksEnd end, StackTool tool, const std::string& detail, c
       return with(text("the kernel does not let ", name_of(tool), " look at it")) + advice_on_refusal(detail);
     case StacksEnd::kEnded: return with("it had ended when it was to be looked at");
     case StacksEnd::kNotExecuted: return with("its program has not been executed yet");
-    case StacksEnd::kTimedOut: return text(printable(detail), " (--timeout gives it longer)");
+    case StacksEnd::kTimedOut:
     case StacksEnd::kBusy:
     case StacksEnd::kFailed: return printable(detail);
     case StacksEnd::kUnreachable: return with(text(printable(host), " said nothing"));
@@ -117,6 +123,14 @@ std::vector<FoldedProcess> processes_of(const RankStacks& rank, bool all_threads
   return processes;
 }
 
+std::string reason_of(const RankStacks& stacks) {
+  const Stacks& told = stacks.stacks;
+  if (told.end != StacksEnd::kTaken) return words_of(told.end, StackTool::kNone, told.detail, stacks.host);
+  if (told.processes.empty()) return "it has no process that could be looked at";
+  const ProcessStacks& own = told.processes.front();
+  return words_of(own.end, own.tool, own.detail, stacks.host);
+}
+
 // Before a character that it would break.
 std::string cut(std::string words, std::size_t bytes) {
   if (words.size() <= bytes) return words;
@@ -128,6 +142,7 @@ std::string cut(std::string words, std::size_t bytes) {
 void add(StackGroup& group, std::size_t rank, const std::vector<FoldedProcess>& processes) {
   group.ranks.push_back(rank);
   for (std::size_t p = 0; p < processes.size(); ++p) {
+    if (processes[p].why_not.empty()) group.processes[p].why_not.clear();
     for (std::size_t t = 0; t < processes[p].threads.size(); ++t) {
       FoldedThread& thread = group.processes[p].threads[t];
       const FoldedThread& other = processes[p].threads[t];
@@ -161,6 +176,9 @@ std::vector<StackGroup> fold_stacks(const std::vector<RankStacks>& all, bool all
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!any_taken(all[i].stacks)) continue;
     std::vector<FoldedProcess> processes = processes_of(all[i], all_threads);
+    for (FoldedProcess& process : processes) {
+      if (process.end == StacksEnd::kTimedOut) process.why_not += kGivenLonger;
+    }
     std::string key;
     for (const FoldedProcess& process : processes) key += text(key_of(process), "\n\n\n");
     StackGroup& group = groups[key];
@@ -177,15 +195,13 @@ std::vector<StackGroup> fold_stacks(const std::vector<RankStacks>& all, bool all
 }
 
 std::string why_not(const RankStacks& stacks) {
-  const Stacks& told = stacks.stacks;
-  if (told.end != StacksEnd::kTaken) return words_of(told.end, StackTool::kNone, told.detail, stacks.host);
-  if (told.processes.empty()) return "it has no process that could be looked at";
-  const ProcessStacks& own = told.processes.front();
-  return words_of(own.end, own.tool, own.detail, stacks.host);
+  const bool own = stacks.stacks.end == StacksEnd::kTaken && !stacks.stacks.processes.empty();
+  const StacksEnd end = own ? stacks.stacks.processes.front().end : stacks.stacks.end;
+  return reason_of(stacks) + std::string(end == StacksEnd::kTimedOut ? kGivenLonger : "");
 }
 
 std::string stack_words(const RankStacks& stacks, std::size_t bytes) {
-  if (!any_taken(stacks.stacks)) return cut(why_not(stacks), bytes);
+  if (!any_taken(stacks.stacks)) return cut(reason_of(stacks), bytes);
   std::string words;
   for (const FoldedProcess& process : processes_of(stacks, false)) {
     if (!words.empty()) words += '\n';

@@ -133,6 +133,20 @@ TEST(StackFold, KeepsWhatADebuggerShowedBeforeItWasKilled) {
   EXPECT_EQ(groups[0].processes.at(0).threads.size(), 1U);
 }
 
+TEST(StackFold, PutsOneThatWasKilledAfterItShowedTheSameWithTheOthers) {
+  const ProcessStacks whole = process(StackTool::kGdb, gdb(7, "#0  main ()\n"), 7);
+  ProcessStacks late = whole;
+  late.end = StacksEnd::kTimedOut;
+  late.detail = "gdb was not done within 2s and was killed";
+  for (const bool first : {true, false}) {
+    const auto groups = fold_stacks({rank(0, {first ? late : whole}), rank(1, {first ? whole : late})}, false);
+    ASSERT_EQ(groups.size(), 1U) << "the odd one out is no hang, but a slow debugger";
+    EXPECT_EQ(groups[0].processes.at(0).why_not, "");
+  }
+  EXPECT_EQ(stack_words(rank(0, {late}), 1'000), "train (gdb): gdb was not done within 2s and was killed\n  main")
+      << "in an event nobody has a flag to set";
+}
+
 TEST(StackFold, MakesWordsForAnEventThatArePrintableAndBounded) {
   const RankStacks python = rank(0, {process(StackTool::kPySpy, recorded::kPySpy, recorded::kPythonPid, "python3.11")});
   EXPECT_EQ(stack_words(python, 1'000), "python3.11 (py-spy)\n  Trainer.step (t.py:6)\n  <module> (t.py:9)");
