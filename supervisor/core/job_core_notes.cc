@@ -7,6 +7,30 @@
 
 namespace monarch {
 
+namespace {
+
+constexpr std::size_t kMostRuns = 8;
+
+// "trainer/0-3,7", and of several meshes each
+std::string names_of(std::vector<RankId> ranks, const JobSpec& spec) {
+  std::sort(ranks.begin(), ranks.end());
+  std::string names;
+  std::size_t runs = 0;
+  for (std::size_t i = 0; i < ranks.size();) {
+    if (runs++ == kMostRuns) return text(names, " and ", ranks.size() - i, " more");
+    const std::size_t first = i++;
+    const MeshId mesh = ranks[first].mesh;
+    while (i < ranks.size() && ranks[i].mesh == mesh && ranks[i].rank.value() - ranks[i - 1].rank.value() <= 1) ++i;
+    const bool same_mesh = first > 0 && ranks[first - 1].mesh == mesh;
+    names += same_mesh ? "," : text(first > 0 ? " " : "", spec.meshes[mesh.value()].name, "/");
+    names += text(ranks[first].rank.value());
+    if (ranks[i - 1].rank != ranks[first].rank) names += text("-", ranks[i - 1].rank.value());
+  }
+  return names;
+}
+
+}  // namespace
+
 void JobCore::on(const PeopleTold& event) {
   if (state_.phase != JobPhase::kEnded) emit(event.event);
 }
@@ -95,15 +119,20 @@ void JobCore::on(const HoldAsked& event) {
     }
   }
   const bool begins = event.wish == HoldWish::kHold || event.wish == HoldWish::kStop;
-  if (begins) state_.held_by = event.who.empty() ? "an operator" : printable(event.who);
-  const std::string count = text(event.ranks.size(), event.ranks.size() == 1 ? " rank" : " ranks");
-  if (event.wish == HoldWish::kHold) {
-    emit(event_of("ranks.held", Severity::kInfo,
-                  text(count, " not watched for hangs, as ", printable(event.who), " asked, until released")));
-  } else if (event.wish == HoldWish::kRelease) {
-    emit(event_of("ranks.released", Severity::kInfo,
-                  text(count, " watched for hangs again, as ", printable(event.who), " asked")));
+  const std::string who = event.who.empty() ? "an operator" : printable(event.who);
+  if (begins) state_.held_by = who;
+  if (event.wish != HoldWish::kHold && event.wish != HoldWish::kRelease) return;
+  const bool held = event.wish == HoldWish::kHold;
+  JobEvent told =
+      event_of(held ? "ranks.held" : "ranks.released", Severity::kInfo,
+               text(names_of(event.ranks, spec_),
+                    held ? ": not watched for hangs until released" : ": watched for hangs again", ", asked by ", who));
+  const auto of_first = [&](const RankId& id) { return id.mesh == event.ranks.front().mesh; };
+  if (!event.ranks.empty() && std::all_of(event.ranks.begin(), event.ranks.end(), of_first)) {
+    told.mesh = mesh_spec(event.ranks.front().mesh).name;
+    if (event.ranks.size() == 1) told.rank = event.ranks.front().rank.value();
   }
+  emit(std::move(told));
 }
 
 }  // namespace monarch

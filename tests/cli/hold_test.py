@@ -34,9 +34,9 @@ class Hold(jobs.JobTest):
         self.hold(f"{job}: 4 ranks watched for hangs again", job, "--release")
         self.hold(f"{job}: 4 ranks: none was held", "--release")
         self.assertEqual(self.unwatched(), [])
-        told = re.findall(r"ranks\.(held|released) (\d) ranks? (?:not )?watched for hangs.*, as monarch hold, pid \d+ asked",
+        told = re.findall(r"ranks\.(held|released) (\S+): (?:not )?watched for hangs .*, asked by monarch hold, pid \d+",
                           self.monarch("events", job).out)
-        self.assertEqual(told, [("held", "1"), ("held", "2"), ("released", "1"), ("released", "2")])
+        self.assertEqual(told, [("held", "m/1"), ("held", "m/2-3"), ("released", "m/2"), ("released", "m/1,3")])
         self.assertEqual(self.monarch("stop", job).status, 0)
         self.assert_nothing_left()
 

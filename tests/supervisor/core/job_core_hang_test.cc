@@ -88,15 +88,31 @@ TEST(JobCoreHang, KeepsWhatSomebodyHoldsUntilItIsReleased) {
   const RankId second{MeshId(0), Rank(1)};
   const auto held = events_of(driver.step(HoldAsked{.ranks = {second, first}, .who = "somebody"}), "ranks.held");
   ASSERT_EQ(held.size(), 1U);
-  EXPECT_EQ(held[0].message, "2 ranks not watched for hangs, as somebody asked, until released");
+  EXPECT_EQ(held[0].message, "trainer/0-1: not watched for hangs until released, asked by somebody");
   driver.step(HoldAsked{.ranks = {first}, .who = "somebody"});
   EXPECT_EQ(driver.core.state().meshes[0].held, (std::vector<Rank>{Rank(0), Rank(1)}));
   const HoldAsked release{.wish = HoldWish::kRelease, .ranks = {first}, .who = "somebody"};
   const auto released = events_of(driver.step(release), "ranks.released");
   ASSERT_EQ(released.size(), 1U);
-  EXPECT_EQ(released[0].message, "1 rank watched for hangs again, as somebody asked");
+  EXPECT_EQ(released[0].message, "trainer/0: watched for hangs again, asked by somebody");
+  EXPECT_EQ(released[0].rank, 0U);
   EXPECT_FALSE(driver.core.is_left_alone(first));
   EXPECT_TRUE(driver.core.is_left_alone(second));
+}
+
+TEST(JobCoreHang, NamesManyHeldRanksShortly) {
+  JobSpec spec = fixtures::job_of(1, 24);
+  spec.meshes.push_back(fixtures::mesh_of("side", {{"host", 1}, {"slot", 1}}, 1));
+  Driver driver(spec);
+  driver.run_all();
+  HoldAsked hold{.ranks = {{MeshId(1), Rank(0)}}, .who = "somebody"};
+  for (const std::uint32_t rank : {5U, 0U, 1U, 2U}) hold.ranks.push_back({MeshId(0), Rank(rank)});
+  EXPECT_EQ(events_of(driver.step(hold), "ranks.held").at(0).message,
+            "trainer/0-2,5 side/0: not watched for hangs until released, asked by somebody");
+  HoldAsked odd{.who = "somebody"};
+  for (std::uint32_t rank = 1; rank < 24; rank += 2) odd.ranks.push_back({MeshId(0), Rank(rank)});
+  EXPECT_EQ(events_of(driver.step(odd), "ranks.held").at(0).message,
+            "trainer/1,3,5,7,9,11,13,15 and 4 more: not watched for hangs until released, asked by somebody");
 }
 
 TEST(JobCoreHang, WatchesTheNextGenerationOfWhatASignalStoppedButNotOfWhatIsHeld) {
