@@ -88,13 +88,13 @@ int start_again(const OpenedJob& job, const Arguments& arguments, Context& conte
 }  // namespace
 
 std::vector<Flag> resume_flags() {
-  return {{.name = "resume",
-           .value = "JOB",
-           .help = "start a supervisor for a job whose own is gone with its guard; what still runs goes on"},
-          {.name = "force-takeover",
-           .value = "",
-           .help = "with --resume: also where the job was started on another machine or in another directory, if\n"
-                   "you know that no supervisor of it lives there"}};
+  return {
+      {.name = "resume",
+       .value = "JOB",
+       .help = "start a supervisor for a job whose own is gone with its guard; what still runs goes on"},
+      {.name = "force-takeover",
+       .value = "",
+       .help = "with --resume: also a copy, or a job of another machine, if you know that no supervisor lives there"}};
 }
 
 int resume_job(const Arguments& arguments, Context& context) {

@@ -164,8 +164,9 @@ std::string hosts_text(const JobStatus& status, bool colour, std::size_t columns
   std::vector<std::string> titles{"  HOST", "PHASE", "ROLE", "KEEPER", "DAEMON STARTS", "SILENT", "ROUND TRIP"};
   if (notes) titles.emplace_back("NOTE");
   Table table(std::move(titles));
-  const bool live = status.supervisor_pid != 0;  // the journal knows no silences
   for (const HostStatus& host : status.hosts) {
+    // The journal knows no silences, and who is not there is not silent.
+    const bool live = status.supervisor_pid != 0 && (host.phase == "ready" || host.phase == "suspect");
     std::vector<Table::Cell> row{
         plain("  " + host.name),
         phase(host.phase),
