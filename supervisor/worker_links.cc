@@ -165,6 +165,18 @@ void WorkerLinks::cut_ports(HostId host, Reserved& reserved) const {
   reserved.ports.resize(std::min(reserved.ports.size(), enough));
 }
 
+void WorkerLinks::tell_restart(HostId host, std::uint32_t start) {
+  const std::string& name = core_.hosts()[host.value()].name;
+  JobEvent event;
+  event.type = "host.daemon";
+  event.severity = Severity::kWarning;
+  event.host = name;
+  event.message =
+      text(name, ": its daemon had ended, and its keeper has started it again (start ", start, "); its ranks go on");
+  event.details = {{"start", text(start)}};
+  (void)handlers_.decide(PeopleTold{.event = std::move(event)});
+}
+
 void WorkerLinks::on_hello(HostId host, std::string_view payload) {
   const auto hello = decode_payload<Hello>(payload);
   if (!hello.ok()) {
@@ -180,7 +192,7 @@ void WorkerLinks::on_hello(HostId host, std::string_view payload) {
   peer.greeted = true;
   // It only grows, and its keeper stops at a few: more are no starts (I22).
   if (hello->daemon_starts > std::max(peer.daemon_starts, 1U) && ++peer.starts_told <= kStartsTold) {
-    log_warn(core_.hosts()[host.value()].name, ": its daemon was started again, start ", hello->daemon_starts);
+    tell_restart(host, hello->daemon_starts);
   }
   peer.daemon_starts = hello->daemon_starts;
   // Virtual hosts share our clock: nothing has to be estimated.

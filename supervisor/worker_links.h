@@ -116,6 +116,7 @@ class WorkerLinks {
   };
 
   void cut_ports(HostId host, Reserved& reserved) const;
+  void tell_restart(HostId host, std::uint32_t start);
   void on_hello(HostId host, std::string_view payload);
   void on_beat(HostId host, std::string_view payload);
   void note_rank(HostId host, const RankReport& report);

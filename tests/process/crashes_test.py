@@ -103,6 +103,9 @@ class WithCgroup(jobs.JobTest):
         ranks = self.status()["meshes"][0]["ranks"]
         self.assertEqual([(r["phase"], r["generation"]) for r in ranks], [("running", 1)] * 4)
         self.assertEqual(host("v1")["daemon_starts"], 1)
+        told = [(e["host"], e["severity"], e["details"]) for e in self.monarch("events", "last", "--json").json()
+                if e["event"] == "host.daemon"]
+        self.assertEqual(told, [("v2", "warning", {"start": "2"})])
         self.write("go", "")
         done, _ = self.end_of(run, 0, "succeeded")
         self.assert_counted(done.out, self.PREFIXES)

@@ -127,6 +127,18 @@ TEST(WorkerLinks, TakeNoGoodbyeOfAnotherJobOrThatCannotBeRead) {
   EXPECT_EQ(job.links->drops().malformed, 1U);
 }
 
+TEST(WorkerLinks, TellOfADaemonThatWasStartedAgain) {
+  Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
+  const std::int32_t keeper = job.driver().core.state().hosts[0].keeper_pid;
+  for (const std::uint32_t start : {1U, 2U, 2U}) {
+    job.says(HostId(0), MessageType::kHello,
+             Hello{.host = 0, .incarnation = 1, .keeper_pid = keeper, .daemon_starts = start});
+  }
+  const auto told = job.driver().told("host.daemon");
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0], "v1: its daemon had ended, and its keeper has started it again (start 2); its ranks go on");
+}
+
 TEST(WorkerLinks, TakeNoHelloAndNoGoodbyeOfAWorkerThatWasLaunchedBefore) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
   job.driver().step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
