@@ -49,13 +49,26 @@ MeantRanks take_ranks(const std::string& written, const Arguments& arguments, co
   const auto status = ask_status(endpoint->socket);
   if (!status.ok()) return failed(refuse_call(context, options.doing, job.view, status.error()));
   meant.socket = endpoint->socket;
+  std::size_t others = 0;
   for (std::uint32_t m = 0; m < status->meshes.size(); ++m) {
     for (const RankStatus& rank : status->meshes[m].ranks) {
       const RankId one{MeshId(m), Rank(rank.rank)};
-      if (!options.counts(rank) || !selector->has(one, rank.host, rank.generation)) continue;
+      if (!selector->has(one, rank.host, rank.generation)) continue;
+      if (!options.counts(rank)) {
+        ++others;
+        continue;
+      }
       meant.ranks.push_back(one);
       meant.hosts.push_back(rank.host);
     }
+  }
+  if (meant.ranks.empty() && others > 0) {
+    return failed(refuse(context,
+                         {.id = "E0923",
+                          .message = text(others == 1 ? "the rank of " : "none of the ranks of ", id,
+                                          others == 1 ? " that is meant does not run" : " that are meant runs"),
+                          .help = text("monarch status ", id, " shows how they are, monarch events ", id, " why")},
+                         kExitUsage));
   }
   if (meant.ranks.empty()) return failed(refuse(context, nothing_selected(id), kExitUsage));
   return meant;

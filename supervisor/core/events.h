@@ -10,7 +10,7 @@
 //   standby.starting standby.ready standby.taken standby.late standby.failed standby.stopping
 //   gang.starting gang.running gang.ready gang.done gang.failed gang.waiting gang.parked gang.returning gang.stopping
 //   gang.stopped
-//   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
+//   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released failures.forgiven   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
 //   output.incomplete
 // Its driver adds some that have no number and are in no journal: journal.stuck journal.mended journal.failed guard.lost
 //   descriptors.scarce descriptors.enough

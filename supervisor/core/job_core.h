@@ -246,6 +246,7 @@ class JobCore {
 
   // job_core_operator.cc
   void on(const OperatorAsked& event);
+  void forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const std::string& who);
   void restart_as_asked(MeshId mesh, GangId gang, const std::string& who);
   void start_as_asked(MeshId mesh, GangId gang);
   void retry(MeshId mesh, GangId gang);

@@ -18,21 +18,36 @@ void JobCore::on(const OperatorAsked& event) {
   }
   std::set<std::pair<MeshId, GangId>> gangs;
   for (const RankId& id : event.ranks) gangs.emplace(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
-  if (event.wish == OperatorWish::kRetry) {
-    state_.reallocations.clear();
-    for (HostState& host : state_.hosts) {
-      if (host.standing == HostStanding::kQuarantined) host.standing = HostStanding::kGood;
-      host.losses = 0;
-      host.suspicions.clear();
-      if (host.cold_at != Instant::never()) host.cold_at = std::max(now_, host.fence);
-    }
-  }
+  if (event.wish == OperatorWish::kRetry) forgive({gangs.begin(), gangs.end()}, who);
   for (const auto& [mesh, g] : gangs) {
     event.wish == OperatorWish::kRetry ? retry(mesh, g) : restart_as_asked(mesh, g, who);
   }
   host_deadlines();
   slots_due_ = true;
   starts_due_ = true;
+}
+
+// Said with what it forgives: what comes after is counted anew.
+void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const std::string& who) {
+  std::size_t failures = 0;
+  for (const auto& [mesh, g] : gangs) failures += gang(mesh, g).failures.size();
+  std::string freed;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& host = state_.hosts[i];
+    if (host.standing == HostStanding::kQuarantined) {
+      host.standing = HostStanding::kGood;
+      freed += text(freed.empty() ? "; may be used again: " : ", ", hosts_[i].name);
+    }
+    host.losses = 0;
+    host.suspicions.clear();
+    if (host.cold_at != Instant::never()) host.cold_at = std::max(now_, host.fence);
+  }
+  const std::size_t moves = state_.reallocations.size();
+  emit(event_of(
+      "failures.forgiven", Severity::kInfo,
+      text(failures, failures == 1 ? " failure" : " failures", " of ranks and ", moves,
+           moves == 1 ? " replacement" : " replacements", " of hosts do not count any longer, asked by ", who, freed)));
+  state_.reallocations.clear();
 }
 
 void JobCore::restart_as_asked(MeshId mesh, GangId g, const std::string& who) {

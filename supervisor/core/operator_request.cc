@@ -101,12 +101,30 @@ class Planner {
       if (runs(gang_of(id).phase)) plan_.event.ranks.push_back(id);
     }
     const std::size_t count = plan_.event.ranks.size();
-    if (count == 0) return cannot("no gang that is meant runs");
+    if (count == 0) return cannot(text("no gang that is meant runs", what_starts(meant)));
     MONARCH_TRY(may_start_again(plan_.event.ranks));
     const std::size_t others = meant.size() - count;
     plan_.words = text(count_of(count, "gang"), are(count), "stopped and started again",
                        others == 0 ? "" : text("; ", others, others == 1 ? " does" : " do", " not run"));
     return {};
+  }
+
+  // ": 1 gang is parked, and …", where they come to run otherwise.
+  std::string what_starts(const std::vector<RankId>& meant) const {
+    std::size_t parked = 0;
+    std::size_t waiting = 0;
+    for (const RankId& id : meant) {
+      parked += gang_of(id).phase == GangPhase::kParked ? 1U : 0U;
+      waiting += gang_of(id).phase == GangPhase::kWaiting ? 1U : 0U;
+    }
+    if (parked > 0) {
+      return text(": ", count_of(parked, "gang"), are(parked), "parked, and monarch retry tries ",
+                  parked == 1 ? "it" : "them", " again");
+    }
+    if (waiting == 0) return "";
+    return text(": ", count_of(waiting, "gang"), waiting == 1 ? " waits" : " wait",
+                " to start, and monarch retry starts ", waiting == 1 ? "it as soon as its" : "them as soon as their",
+                " hosts are there");
   }
 
   template <class IsMeant>

@@ -241,6 +241,24 @@ TEST(OperatorAsked, CountsReplacementsOfTheWindowAlone) {
   EXPECT_TRUE(operator_plan(core, drain, job.now + Duration::seconds(3'660)).ok());
 }
 
+TEST(OperatorAsked, SaysWhatHelpsAGangThatDoesNotRunYet) {
+  TwoGangs job;
+  JobState state = job.core.state();
+  const auto refused = [&](GangPhase phase) {
+    JobCore core(TwoGangs::spec(), pool_of(TwoGangs::spec()), {.job_id = "test-0001"});
+    state.meshes[0].gangs[0].phase = phase;
+    core.restore(state);
+    return operator_plan(core, {.wish = OperatorWish::kRestart, .ranks = {kFirst}, .who = "alice"}, job.now)
+        .error()
+        .message;
+  };
+  EXPECT_EQ(refused(GangPhase::kParked),
+            "no gang that is meant runs: 1 gang is parked, and monarch retry tries it again");
+  EXPECT_EQ(
+      refused(GangPhase::kWaiting),
+      "no gang that is meant runs: 1 gang waits to start, and monarch retry starts it as soon as its hosts are there");
+}
+
 TEST(OperatorAsked, ForgivesFailuresAndHosts) {
   TwoGangs job;
   JobState state = job.core.state();
@@ -256,7 +274,13 @@ TEST(OperatorAsked, ForgivesFailuresAndHosts) {
   const auto made = operator_plan(core, {.wish = OperatorWish::kRetry, .ranks = {kFirst}, .who = "alice"}, job.now);
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->words, "what failed is forgiven; 1 gang is tried again");
-  (void)core.step(made->event, job.now + Duration::seconds(1));
+  const auto actions = core.step(made->event, job.now + Duration::seconds(1));
+  ASSERT_FALSE(actions.empty());
+  const JobEvent& told = std::get<EmitEvent>(actions.front()).event;
+  EXPECT_EQ(told.type, "failures.forgiven");
+  EXPECT_EQ(
+      told.message,
+      "1 failure of ranks and 1 replacement of hosts do not count any longer, asked by alice; may be used again: v2");
   EXPECT_TRUE(core.state().meshes[0].gangs[0].failures.empty());
   EXPECT_LE(core.state().meshes[0].gangs[0].not_before, job.now + Duration::seconds(1));
   EXPECT_TRUE(core.state().reallocations.empty());
