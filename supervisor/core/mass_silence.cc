@@ -12,7 +12,7 @@ std::size_t MassSilence::many(std::size_t hosts) {
 
 bool MassSilence::turn(std::vector<Silent> silent, std::size_t of, Instant now) {
   if (hold_ && (now >= hold_->until || silent.empty())) hold_.reset();
-  std::erase_if(silent, [](const Silent& one) { return one.held_before; });
+  std::erase_if(silent, [this](const Silent& one) { return one.held_before || covers(one.since); });
   std::sort(silent.begin(), silent.end(), [](const Silent& a, const Silent& b) { return a.since < b.since; });
   const std::size_t need = many(of);
   std::size_t first = 0;
