@@ -17,7 +17,8 @@ void Injector::stand() {
   std::advance(chosen, world_.random.below(ranks.processes().size()));
   const Incarnation key = chosen->first;
   ranks.stand(key, static_cast<Standstill>(world_.random.between(1, 4)));
-  world_.scheduler.after(world_.random.skewed(Duration::milliseconds(300), Duration::seconds(60)),
+  const Duration shortest = world_.random.one_in(2) ? Duration::milliseconds(300) : Duration::seconds(20);
+  world_.scheduler.after(world_.random.skewed(shortest, Duration::seconds(60)),
                          [&ranks, kernel = host.kernel, key] { kernel->timer([&ranks, key] { ranks.go_on(key); }); });
 }
 
