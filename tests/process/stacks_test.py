@@ -94,7 +94,7 @@ class Stacks(jobs.JobTest):
         shown = self.monarch("stacks", *LONG)
         self.assertRegex(shown.out, rf"\A3 ranks of {job}: ")
         none = self.monarch("stacks", job, "--rank", "0")
-        self.assert_output(none, 2, "", re.compile(rf"error\[E0923\]: nothing of {job} is selected\n.*\n"))
+        self.assert_output(none, 2, "", re.compile(rf"error\[E0923\]: the rank of {job} that is meant does not run\n.*\n"))
         self.end(job)
         ended = self.monarch("stacks", job)
         self.assert_output(ended, 2, "", re.compile(rf"error\[E0923\]: {job} has ended: there is nothing to look at\n.*\n"))
