@@ -309,7 +309,7 @@ void Supervisor::on_changed(const RankReport& report) {
 
 // A worker has ended when nothing of it lives. Once another is launched there the end of the one before says nothing.
 void Supervisor::tell_ended(HostId host, Worker* worker, const RankEnd& end, std::uint64_t launch) {
-  if (launches_[host] != launch) return;
+  if (launches_[host] != launch || ended_[host] > launch) return;
   ending_.insert(host);
   if (worker == nullptr || worker->gone() || world_.host(host).off) return worker_ended(host, worker, end);
   if (world_.reachable(host)) worker->ranks().kill_everything();
@@ -319,6 +319,7 @@ void Supervisor::tell_ended(HostId host, Worker* worker, const RankEnd& end, std
 
 void Supervisor::worker_ended(HostId host, const Worker* worker, const RankEnd& end) {
   ending_.erase(host);
+  ended_[host] = launches_[host] + 1;  // once: the next launch may be decided, and not have begun
   liveness_->stop_expecting(host);
   world_.note("worker ended", host.value());
   world_.checker->worker_ended(host, worker);

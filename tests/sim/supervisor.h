@@ -150,6 +150,7 @@ class Supervisor {
   std::set<HostId> pending_;                  // replies that have not come
   bool inventory_known_ = true;               // of the guard: only one that came back has to ask
   std::set<HostId> ending_;                   // their ends are on their way
+  std::map<HostId, std::uint64_t> ended_;     // one more than the launch whose end was told
   std::set<HostId> to_adopt_;
   std::set<HostId> to_destroy_;
   std::string old_state_;  // for kStaleSnapshot
