@@ -149,6 +149,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   if (!ended) {
     const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
     if (quit && !state.ever_ready) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
+    if (quit && state.ever_ready) starts_due_ = true;  // the job goes on without it: nobody waits for it any longer
     return;
   }
   state.stop_deadline = Instant::never();

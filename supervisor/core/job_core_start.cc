@@ -54,8 +54,9 @@ bool JobCore::is_ready(MeshId mesh) const {
   const MeshState& state = state_.meshes[mesh.value()];
   return std::all_of(state.gangs.begin(), state.gangs.end(), [&](const GangState& gang) {
     const bool over = gang.phase == GangPhase::kFailed || gang.phase == GangPhase::kDone;
-    return gang.was_ready || (gang.phase == GangPhase::kDone && !mesh_spec(mesh).sidecar) ||
-           (over && gang.ever_ready) || gang.phase == GangPhase::kParked;
+    if (gang.was_ready || (over && gang.ever_ready) || gang.phase == GangPhase::kParked) return true;
+    if (!mesh_spec(mesh).sidecar) return gang.phase == GangPhase::kDone;
+    return gang.ever_ready && ended_unready(gang).has_value();
   });
 }
 

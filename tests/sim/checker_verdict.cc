@@ -80,7 +80,7 @@ void Checker::check_shrunk(const JobCore& core, MeshId mesh) const {
 void Checker::check_decision(const Verdict& verdict, const JobCore& core) const {
   if (verdict.cause.kind == CauseKind::kNone) check_success(core);
   check(!settled() || verdict.cause.rule != "start_timeout: fail" || somebody_is_tardy(), "I15",
-        "start_timeout, though all has been well for a while");
+        text("start_timeout, though all has been well for a while: ", verdict.reason));
   check_hosts_are_known(verdict);
   check_budget_spent(verdict);
   if (made_no_progress(verdict.cause)) check_no_progress(verdict);

@@ -225,8 +225,8 @@ TEST(JobCoreRecovery, StartsASidecarAgainAndNeverFailsTheJobByIt) {
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
 }
 
-JobSpec job_with_sidecar() {
-  JobSpec spec = job_that_recovers(1, 1, 1);
+JobSpec job_with_sidecar(std::uint32_t ranks = 1) {
+  JobSpec spec = job_that_recovers(1, ranks, 1);
   spec.meshes[0].sidecar = true;
   spec.meshes[0].ready.kind = ReadyKind::kNotify;
   spec.meshes.push_back(fixtures::mesh_of("main", {{"host", 1}}, 0));
@@ -253,6 +253,25 @@ TEST(JobCoreRecovery, TakesASidecarThatWasReadyOnceForUpWhenItIsDone) {
   driver.join(1);
   driver.start_again(0, 1);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning) << "nobody waits for it any longer";
+}
+
+// Found by monarch-sim, seed 20040 of the theme commits: all waited until start_timeout.
+TEST(JobCoreRecovery, TakesASidecarThatWasReadyOnceForUpWhenARankOfItEndsUnready) {
+  Driver driver(job_with_sidecar(2));
+  driver.begin();
+  driver.join(0);
+  driver.start_again(0);
+  say_ready(driver, kFirst);
+  say_ready(driver, {MeshId(0), Rank(1)});
+  driver.fail_gang(kFirst, exited(1));
+  driver.start_again(0);
+  driver.join(1);
+  say_ready(driver, kFirst);
+  EXPECT_EQ(driver.gang(0, 1).phase, GangPhase::kWaiting);
+  driver.report({MeshId(0), Rank(1)}, RankPhase::kEnded, exited(0));
+  driver.start_again(0, 1);
+  EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning) << "its other rank lives, and it will never be ready again";
+  EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
 }
 
 TEST(JobCoreRecovery, GoesOnWithoutASidecarThatHasNotWhatItNeedsTheSecondTime) {
