@@ -10,6 +10,7 @@ namespace monarch {
 namespace {
 
 constexpr std::size_t kMostNames = 4;
+constexpr std::int64_t kCheckpointsEvery = Duration::seconds(10).count_nanoseconds();
 
 std::string some_names(const std::vector<std::string>& names) {
   if (names.size() <= kMostNames) return join(names, ", ");
@@ -53,6 +54,20 @@ Announcer::Announcer(const JobSpec& spec, const Terminal& terminal)
   for (const MeshSpec& mesh : spec.meshes) gangs_.emplace_back(mesh.name, mesh.gangs());
 }
 
+// Of a gang that commits several times a second nothing else could be read. `monarch events` has them all.
+bool Announcer::is_one_of_many(const JobEvent& event) {
+  if (event.type != "checkpoint.committed") return false;
+  std::string gang;
+  for (const auto& [key, value] : event.details) {
+    if (key == "gang") gang = value;
+  }
+  const auto [told, first] = told_of_checkpoint_.try_emplace({event.mesh, gang}, event.time);
+  const std::int64_t since = event.time.nanoseconds_since_epoch - told->second.nanoseconds_since_epoch;
+  if (!first && since >= 0 && since < kCheckpointsEvery) return true;
+  told->second = event.time;
+  return false;
+}
+
 std::string Announcer::on_event(const JobEvent& event) {
   if (event.type == "host.ready") ready_.insert(event.host);
   if (event.type == "host.lost" || event.type == "host.failed") std::erase(hosts_, event.host);  // nobody waits for it
@@ -63,7 +78,7 @@ std::string Announcer::on_event(const JobEvent& event) {
   if (event.type == "job.running") phase_ = Phase::kRunning;
   if (event.type == "job.stopping") phase_ = Phase::kStopping;
   if (event.type == "job.ended") phase_ = Phase::kEnded;
-  if (terminal_.quiet && event.severity != Severity::kError) return "";
+  if ((terminal_.quiet && event.severity != Severity::kError) || is_one_of_many(event)) return "";
   if (event.type == "job.ended") return terminal_.err_live ? "" : plain_event_line(event);
   if (!terminal_.err_live) return plain_event_line(event);
   const bool matters = event.severity != Severity::kInfo || event.type == "job.running";

@@ -23,7 +23,7 @@ class Announcer {
  public:
   Announcer(const JobSpec& spec, const Terminal& terminal);
 
-  // The lines to show for an event; empty: it only changes the progress.
+  // The lines to show for an event; empty: it only changes the progress, or is a checkpoint of a gang that commits often.
   std::string on_event(const JobEvent& event);
   // For one who joins late.
   void on_status(const JobStatus& status);
@@ -39,6 +39,7 @@ class Announcer {
   // Meshes whose gangs do not all run yet.
   std::vector<std::string> missing_meshes() const;
   std::string waited_for(Duration waited) const;
+  bool is_one_of_many(const JobEvent& event);
 
   Terminal terminal_;
   Phase phase_ = Phase::kStarting;
@@ -47,6 +48,7 @@ class Announcer {
   std::set<std::string> ready_;
   std::vector<std::pair<std::string, std::uint32_t>> gangs_;  // of each mesh, how many
   std::map<std::string, std::uint32_t> gangs_running_;
+  std::map<std::pair<std::string, std::string>, WallTime> told_of_checkpoint_;  // by mesh and gang
 };
 
 // "2026-11-20T12:04:41.120Z error host.lost v2: …"

@@ -146,6 +146,31 @@ TEST(Announcer, QuietSaysErrorsOnly) {
   EXPECT_NE(announcer.on_event(event("host.lost", "x", Severity::kError)), "");
 }
 
+TEST(Announcer, SaysOneCheckpointOfAGangInTenSeconds) {
+  Announcer announcer(two_hosts(), {});
+  JobEvent committed = event("checkpoint.committed", "trainer: gang 0 has committed step 7");
+  committed.mesh = "trainer";
+  committed.details = {{"gang", "0"}, {"step", "7"}};
+  const auto after = [&](std::int64_t seconds) {
+    JobEvent later = committed;
+    later.time.nanoseconds_since_epoch += seconds * 1'000'000'000;
+    return announcer.on_event(later);
+  };
+  EXPECT_NE(announcer.on_event(committed), "");
+  EXPECT_EQ(after(0), "");
+  EXPECT_EQ(after(9), "");
+  EXPECT_NE(after(10), "");
+  EXPECT_EQ(after(19), "") << "counted from what was said last";
+  EXPECT_NE(after(-1), "") << "the clock was set back";
+  EXPECT_EQ(after(0), "");
+  committed.details = {{"gang", "1"}, {"step", "7"}};
+  EXPECT_NE(announcer.on_event(committed), "") << "of another gang";
+  JobEvent other = event("gang.failed", "it failed");
+  other.mesh = "trainer";
+  EXPECT_NE(announcer.on_event(other), "");
+  EXPECT_NE(announcer.on_event(other), "");
+}
+
 TEST(Announcer, LetsNoEscapeThrough) {
   EXPECT_EQ(plain_event_line(event("host.lost", "\x1b[2J")), "2023-11-14T22:13:20.120Z host.lost \\x1b[2J\n");
 }
