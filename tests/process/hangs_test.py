@@ -103,7 +103,7 @@ class Standstills(HangTest):
         folder, since = self.own_cgroup_of(0, run), self.now()
         self.freeze(folder, "1")
         self.assert_seen(self.wait_for_event("rank.hung"), since, 10.0)
-        self.assert_comes_back(run, 0, "made no progress: it is frozen with its cgroup for ")
+        self.assert_comes_back(run, 0, "made no progress: it has been frozen with its cgroup for ")
 
     def test_what_monarch_signal_stops_is_left_alone(self):
         run = self.running(supervision=RESTART)
