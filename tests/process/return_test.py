@@ -302,6 +302,8 @@ class Resume(ReturnTest):
         shutil.copytree(self.path("state"), self.path("copy"))
         copy = {"MONARCH_STATE_DIR": self.path("copy")}
         self.assertEqual(self.monarch("up", "--resume", job, "--force-takeover", env=copy).status, 0)
+        harness.wait_for(lambda: "supervisor.adopted" in self.monarch("events", job, env=copy).out,
+                         "the workers' promises to who took the job over")
         ranks = self.ranks_of(copy, job)
         for role in ("guard", "supervisor"):
             self.kill(self.process(role))
