@@ -26,6 +26,12 @@ std::string not_ready_text(const MeshSpec& mesh) {
   return {};
 }
 
+// Of the rank's host, counted from the first of its gang.
+std::size_t index_in_gang(const Placement& placement, GangId gang, RankId id) {
+  const Rank first(placement.range_of(id.mesh, gang).first);
+  return placement.host_index(id) - placement.host_index({id.mesh, first});
+}
+
 }  // namespace
 
 JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options)
@@ -61,8 +67,8 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   actions_.clear();
   std::visit([this](const auto& e) { on(e); }, event);
   do {
-    while (slots_due_ ||
-           starts_due_) {  // who begins a gang may find that a host lacks what it needs, which is out then
+    // Who begins a gang may find that a host lacks what it needs, which is out then.
+    while (slots_due_ || starts_due_) {
       if (std::exchange(slots_due_, false)) fill_slots();
       if (std::exchange(starts_due_, false)) start_waiting_gangs();
     }
@@ -267,7 +273,11 @@ bool JobCore::concerns(HostId where, const RankReport& report) const {
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size() || placement_.host_of(id) != where) return false;
-  return mesh.gangs[mesh_spec(id.mesh).gang_of(id.rank).value()].generation == report.generation;
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  const GangState& state = mesh.gangs[g.value()];
+  // Who has the slot by now did not have it when this generation began: its next one waits until this one can act no longer (I3).
+  return state.generation == report.generation &&
+         ran_on(state.places, report.generation, index_in_gang(placement_, g, id), where);
 }
 
 bool JobCore::is_superseded(HostId where, const RankReport& report) const {
@@ -285,9 +295,8 @@ bool JobCore::is_superseded(HostId where, const RankReport& report) const {
   if (id.rank.value() >= mesh.ranks.size()) return false;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const GangState& state = mesh.gangs[g.value()];
-  const Rank first(placement_.range_of(id.mesh, g).first);
-  const std::size_t index = placement_.host_index(id) - placement_.host_index({id.mesh, first});
-  return report.generation < state.generation && ran_on(state.places, report.generation, index, where);
+  return report.generation < state.generation &&
+         ran_on(state.places, report.generation, index_in_gang(placement_, g, id), where);
 }
 
 bool JobCore::awaits(HostId where, const Reserved& reserved) const {

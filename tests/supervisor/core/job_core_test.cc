@@ -12,6 +12,7 @@ namespace {
 using fixtures::Driver;
 using fixtures::exited;
 using fixtures::job_of;
+using fixtures::job_that_recovers;
 using fixtures::killed;
 using fixtures::killed_by_us;
 
@@ -235,6 +236,26 @@ TEST(JobCore, IsNotConcernedByRanksOfOtherHostsAndGenerations) {
   report.rank = {MeshId(0), Rank(4'000'000'000)};
   EXPECT_FALSE(job.core.concerns(HostId(1), report));
   EXPECT_FALSE(job.core.awaits(HostId(0), {.mesh = MeshId(0), .gang = GangId(0), .generation = {Term(1), 1}}));
+}
+
+// Found by monarch-sim, seed 20957 of the theme hostile: with it the next generation began beside the one before.
+TEST(JobCore, IsNotConcernedByWhatAHostSaysOfAGenerationThatRanBeforeItHadTheSlot) {
+  JobSpec spec = job_that_recovers(2, 1, 4, 4);
+  spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
+  Driver job(spec);
+  job.begin();
+  for (std::uint32_t host = 0; host < 3; ++host) job.join(host);
+  job.start_again(0);
+  job.start_again(1);
+  const RankId first{MeshId(0), Rank(0)};
+  job.step(
+      HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = job.now + Duration::seconds(60)});
+  ASSERT_EQ(job.core.placement().host_of(first), HostId(2));
+  ASSERT_EQ(job.gang(0).phase, GangPhase::kWaiting);
+  EXPECT_FALSE(job.core.concerns(HostId(2), job.report_of(first, RankPhase::kEnded, exited(0))));
+  job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  job.start_again(0);
+  EXPECT_TRUE(job.core.concerns(HostId(2), job.report_of(first, RankPhase::kEnded, exited(0))));
 }
 
 TEST(JobCore, SaysThatAHostIsSuspectedAndStopsNothing) {
