@@ -115,8 +115,8 @@ void HangAccount::look(const JobCore& core, const std::set<HostId>& heard) {
         continue;
       }
       // Or held by an order whose answer nobody has heard.
-      const bool held = std::any_of(ranks.begin(), ranks.end(), [&](const RankId& rank) {
-        return rank.mesh == key.rank.mesh && mesh.gang_of(rank.rank) == g && core.is_left_alone(rank);
+      const bool held = std::any_of(ranks.begin(), ranks.end(), [&, of = key.rank.mesh](const RankId& rank) {
+        return rank.mesh == of && mesh.gang_of(rank.rank) == g && core.is_left_alone(rank);
       });
       if (held || left_alone(key.rank.mesh, g, key.generation)) continue;
       Duration& unseen = unseen_[key];
