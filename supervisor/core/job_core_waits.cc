@@ -132,9 +132,10 @@ std::string JobCore::remind_text(MeshId mesh, GangId g) const {
   if (help.size() > kMostHelp) help.resize(kMostHelp);
   help.push_back(text("`monarch stop ", job, "` ends the job"));
   const bool parked = state.phase == GangPhase::kParked;
+  const bool no_deadline = missing.empty() || !timed;
+  const std::string whom = missing.empty() ? "a host" : some_of(std::move(missing));
   return text(parked ? "is parked, and has waited " : "has waited ", to_text(milliseconds(now_ - state.waits_since)),
-              " for ", missing.empty() ? "a host" : some_of(std::move(missing)),
-              timed && !missing.empty() ? "" : "; there is no deadline", ": ", join(help, ", "));
+              " for ", whom, no_deadline ? "; there is no deadline" : "", ": ", join(help, ", "));
 }
 
 bool JobCore::some_left_alone() const {
