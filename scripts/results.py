@@ -16,6 +16,26 @@ def tail(text, lines):
     return "\n".join(head + rows[-lines:])
 
 
+# How a sanitizer's report, a failed assertion of GoogleTest, a failed TAP line and Python's last words begin.
+REPORT = re.compile(r"^(==\d+==)?\s*(ERROR|WARNING): \w+Sanitizer|runtime error: ")
+CAUSE = re.compile(REPORT.pattern + r"|^\S+:\d+: (Failure|.*error)|^not ok |^\w*(Error|Exception)\b")
+
+
+def excerpt(text, lines):
+    """What of a failed test's output tells most: a sanitizer's report from its beginning, or the output's end."""
+    rows = text.rstrip().splitlines()
+    first = next((i for i, row in enumerate(rows) if REPORT.search(row)), None)
+    if first is None or len(rows) - first <= lines:
+        return tail(text, lines)
+    return "\n".join([f"… {first} lines before these", *rows[first:first + lines], f"… {len(rows) - first - lines} lines after these"])
+
+
+def cause(text):
+    """One line that says why a test failed: the first that reads like a reason, or the last of all."""
+    rows = [row.strip() for row in text.splitlines() if row.strip()]
+    return next((row for row in rows if CAUSE.search(row)), rows[-1] if rows else "no output")[:300]
+
+
 class Tally:
     """Counts, with the failures and skips by name."""
 

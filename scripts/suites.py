@@ -136,7 +136,7 @@ def built(tree, suites, tally):
     failure = build(tree, suites)
     say(f"{tree}: {'failed' if failure else 'built'} in {time.monotonic() - started:.0f} s")
     if failure:
-        tally.failed += 1
+        tally.fail(f"the build of {tree}", failure)
         say(results.tail(failure, 80))
     return not failure
 
@@ -175,7 +175,7 @@ def try_again(name, tree, tests, extra, found):
         if test in again and not again[test].failed:
             first, found[test] = found[test], again[test]
             for label, text in first.failures:
-                say(f"\n--- FAILED AT FIRST {label}\n{results.tail(text, 60)}\n---")
+                say(f"\n--- FAILED AT FIRST {label}\n{results.excerpt(text, 60)}\n---")
                 found[test].notes.append(f"WARNING: {label} failed, and passed when it ran once more, alone")
 
 
@@ -199,7 +199,7 @@ def run_tests(name, tree, suites, extra, tally, second_try):
         part.fail(f"{name} in {tree}", output)
     say(f"{name} in {tree}: {part.line()} in {time.monotonic() - started:.1f} s")
     for label, text in part.failures:
-        say(f"\n--- FAILED {label}\n{results.tail(text, 60)}\n---")
+        say(f"\n--- FAILED {label}\n{results.excerpt(text, 60)}\n---")
     for note in part.notes:
         say(note)
     for label, reason in part.skips:
@@ -223,6 +223,8 @@ def run_suites(names, tally, second_try=False):
 def finish(tally):
     if not tally.passed and not tally.failed:
         say("nothing ran")
+    for label, text in tally.failures:
+        say(f"FAILED {label}: {results.cause(text)}")
     say(tally.line())
     return 1 if tally.failed or not tally.passed else 0
 
