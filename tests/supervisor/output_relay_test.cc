@@ -27,14 +27,13 @@ constexpr JobUuid kJob{};
 struct Relayed {
   ZmqLab lab;
   CurveKeyPair keys = key_pair();
+  // Used by the relay's thread: they outlive it.
+  std::unique_ptr<Inbox<OutputCopied>> copied = *Inbox<OutputCopied>::create(16);
+  std::unique_ptr<Inbox<StacksCame>> stacks = *Inbox<StacksCame>::create(4);
   std::unique_ptr<OutputRelay> relay;
   std::unique_ptr<RecordedClient> worker;
-  std::unique_ptr<SeqpacketChannel> viewer;
   std::vector<Frame> seen;
-
-  std::unique_ptr<Inbox<OutputCopied>> copied = *Inbox<OutputCopied>::create(16);
-
-  std::unique_ptr<Inbox<StacksCame>> stacks = *Inbox<StacksCame>::create(4);
+  std::unique_ptr<SeqpacketChannel> viewer;
 
   explicit Relayed(const std::optional<OutputCopyOptions>& copy = {}) {
     lab.allow({{keys.public_key, user_id_of(HostId(0))}});
