@@ -82,6 +82,7 @@ class JobCore {
   void time_is_up(const std::string& key, Duration limit);
   std::string missing_at_start() const;
   std::string unready_text(RankId id) const;
+  bool starts_again(RankId id) const;
 
   // job_core_return.cc
   void on(const SupervisorReturned& event);
@@ -186,6 +187,7 @@ class JobCore {
   std::optional<HostId> replacement() const;
   void move_slot(std::uint32_t slot, HostId to, const std::string& rule = {});
   void give_up_reservations(std::uint32_t slot);
+  void give_up_reservation(MeshId mesh, GangId gang);
   void check_inventory(std::uint32_t slot);
   LaunchFailure lack_of(HostId host, const std::string& what) const;
   void host_lacks(HostId host, const std::string& what);
@@ -252,6 +254,7 @@ class JobCore {
   void retry(MeshId mesh, GangId gang);
   void drain(HostId host, const std::string& who);
   void undrain(HostId host, const std::string& who);
+  void take_back(HostId host);
   void end_drained();
 
   // job_core_quarantine.cc

@@ -35,7 +35,7 @@ void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& host = state_.hosts[i];
     if (host.standing == HostStanding::kQuarantined) {
-      host.standing = HostStanding::kGood;
+      take_back(HostId(i));
       freed += text(freed.empty() ? "; may be used again: " : ", ", hosts_[i].name);
     }
     host.losses = 0;
@@ -99,9 +99,9 @@ void JobCore::drain(HostId id, const std::string& who) {
   emit(std::move(drained));
 }
 
-void JobCore::undrain(HostId id, const std::string& who) {
+// Where its worker has ended meanwhile it is launched when it is needed; where nobody knows that, once it is proven.
+void JobCore::take_back(HostId id) {
   HostState& state = host(id);
-  if (state.standing != HostStanding::kDrained) return;
   state.standing = HostStanding::kGood;
   state.losses = 0;
   const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
@@ -109,6 +109,12 @@ void JobCore::undrain(HostId id, const std::string& who) {
   state.wanted = !state.wedged && (is_occupied(state) || ending);
   if (is_occupied(state)) actions_.emplace_back(DestroyWorker{id});  // its end is looked for once more
   if (gone && !state.wedged && !state.wanted) state.cold_at = std::max(now_, state.fence);
+}
+
+void JobCore::undrain(HostId id, const std::string& who) {
+  HostState& state = host(id);
+  if (state.standing != HostStanding::kDrained) return;
+  take_back(id);
   JobEvent undrained =
       event_of("host.undrained", Severity::kInfo,
                text(hosts_[id.value()].name, ": may be used again",

@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "supervisor/core/operator_request.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {
@@ -51,6 +52,32 @@ TEST(Quarantine, KeepsOutAGangWhosePortsWereAskedForBeforeIt) {
   EXPECT_EQ(driver.core.placement().host_of(kEvaluator), HostId(1));
   driver.give_ports();
   EXPECT_EQ(driver.gang(0, 1).phase, GangPhase::kStarting);
+}
+
+// Found by monarch-sim: it was said to be of use again, and never was.
+TEST(Quarantine, IsForgivenAlsoWhereTheWorkerHasEndedMeanwhile) {
+  Driver driver(job_with_a_neighbour());
+  driver.begin();
+  driver.join(0);
+  driver.join(1);
+  driver.give_ports();
+  for (const RankId& id : {kTrainer, kOther, kEvaluator}) driver.report(id, RankPhase::kRunning);
+  driver.fail_gang(kEvaluator, killed(SIGBUS));
+  driver.report(kTrainer, RankPhase::kEnded, killed(SIGBUS));
+  driver.pass_deadline();
+  driver.report(kOther, RankPhase::kEnded, killed_by_us(SIGKILL));
+  driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"}, Duration::seconds(1));
+  const HostState& left = driver.core.state().hosts[0];
+  ASSERT_EQ(left.standing, HostStanding::kQuarantined);
+  ASSERT_EQ(left.phase, HostPhase::kEnded);
+  driver.step(DeadlinePassed{}, Duration::seconds(1'000));
+  EXPECT_EQ(left.phase, HostPhase::kEnded) << "for good, until somebody says otherwise";
+  const auto asked =
+      operator_plan(driver.core, {.wish = OperatorWish::kRetry, .ranks = {kTrainer}, .who = "alice"}, driver.now);
+  ASSERT_TRUE(asked.ok()) << asked.error().message;
+  driver.step(asked->event);
+  EXPECT_EQ(left.standing, HostStanding::kGood);
+  EXPECT_EQ(left.phase, HostPhase::kLaunching) << "as the spare that is missing";
 }
 
 }  // namespace
