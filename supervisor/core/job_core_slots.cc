@@ -162,12 +162,15 @@ void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) 
 // Of gangs that waited for this slot nothing runs: what is held for them elsewhere is held for a generation that never starts.
 void JobCore::give_up_reservations(std::uint32_t slot) {
   each_gang([&](MeshId m, GangId g) {
-    GangState& state = gang(m, g);
-    if (state.phase != GangPhase::kReserving) return;
-    if (placement_.range_of(m, g, state_.slots[slot]).count == 0) return;
-    state.phase = GangPhase::kWaiting;
-    state.ports.clear();
+    if (placement_.range_of(m, g, state_.slots[slot]).count > 0) give_up_reservation(m, g);
   });
+}
+
+void JobCore::give_up_reservation(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  if (state.phase != GangPhase::kReserving) return;
+  state.phase = GangPhase::kWaiting;
+  state.ports.clear();
 }
 
 // A connected host that has fewer GPUs or cores than its ranks need is out, before anybody waits for it. What each has is known by

@@ -192,6 +192,8 @@ void JobCore::stop_standby(MeshId m, std::uint32_t s) {
   if (standby.phase == StandbyPhase::kStopping && !state_.kill_ordered) return;
   if (standby.phase == StandbyPhase::kReserving) let_go_of_reservation(m, s);
   standby.phase = StandbyPhase::kStopping;
+  // Nothing starts where it has not ended, whatever ports are on their way (I18).
+  if (standby.place) give_up_reservation(m, *standby.place);
   standby.place.reset();
   standby.deadline = now_ + kStandbyGrace + limits::kKillDeadline + kStopMargin;
   for (std::size_t h = 0; h < standby.hosts.size(); ++h) {

@@ -173,6 +173,22 @@ TEST(StandbyGangs, WaitUntilNothingOfTheGangMayAct) {
   EXPECT_TRUE(driver.last_start().ranks[0].standby.has_value());
 }
 
+// Found by monarch-sim: its gang was started beside what had not ended of it.
+TEST(StandbyGangs, ThatFailOnceTheyHaveAPlaceEndBeforeTheirGangStarts) {
+  Standing driver(1, 1);
+  driver.reach_gate();
+  driver.fail_gang({MeshId(0), Rank(2)}, killed(9));
+  ASSERT_EQ(driver.standby().phase, StandbyPhase::kGiven);
+  ASSERT_EQ(driver.gang(1).phase, GangPhase::kReserving);
+  driver.stands(0, RankPhase::kEnded, true, exited(3));
+  const std::size_t started = driver.actions_of<SendStart>().size();
+  driver.give_ports();
+  EXPECT_EQ(driver.actions_of<SendStart>().size(), started) << "the other rank of it is still there";
+  driver.stands(1, RankPhase::kEnded, true, killed_by_us(15));
+  driver.give_ports();
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kStarting);
+}
+
 TEST(StandbyGangs, ThatAreNotAtTheirGatesTakeNothing) {
   Standing driver(1, 1);
   driver.fail_gang({MeshId(0), Rank(2)}, killed(9));
