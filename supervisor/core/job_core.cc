@@ -197,8 +197,9 @@ void JobCore::time_is_up(const std::string& key, Duration limit) {
 
 std::string JobCore::missing_at_start() const {
   std::vector<std::string> hosts;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
     const HostPhase phase = state_.hosts[i].phase;
+    if (!placement_.holds_ranks(HostId(i))) continue;  // nobody waits for a spare
     if (phase == HostPhase::kLaunching) hosts.push_back(text(hosts_[i].name, " (its worker has not started)"));
     if (phase == HostPhase::kLaunched) hosts.push_back(text(hosts_[i].name, " (its worker has not called back)"));
   }
@@ -218,7 +219,7 @@ std::string JobCore::missing_at_start() const {
     for (std::uint32_t r = 0; r < spec_.meshes[m].size(); ++r) {
       const RankId id{MeshId(m), Rank(r)};
       const RankState& slot = rank(id);
-      if (slot.ready || (slot.reaped && !spec_.meshes[m].sidecar)) continue;
+      if ((slot.ready || (slot.reaped && !spec_.meshes[m].sidecar)) && !starts_again(id)) continue;
       if (++missing > kMostNamed) continue;
       ranks.push_back(unready_text(id));
     }
@@ -229,8 +230,18 @@ std::string JobCore::missing_at_start() const {
   return out;
 }
 
+// Its gang has failed, and what is known of it is of a generation that is over.
+bool JobCore::starts_again(RankId id) const {
+  const GangState& of = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
+  return recovers(of) && (of.phase == GangPhase::kFailing || of.phase == GangPhase::kWaiting);
+}
+
 // "trainer/3@v2 (has not said READY=1)"
 std::string JobCore::unready_text(RankId id) const {
+  if (starts_again(id)) {
+    return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name,
+                " (its gang has failed, and is to start again)");
+  }
   const RankStage stage = rank(id).stage;
   const bool started = stage != RankStage::kPending && stage != RankStage::kStarting;
   return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name,

@@ -67,6 +67,33 @@ TEST(LateGang, FailsWhereARankIsNeverExecutedAndIsStartedOnceMore) {
   EXPECT_EQ(job.gang(1).phase, GangPhase::kRunning);
 }
 
+// Found by monarch-sim: it named nobody.
+TEST(LateStart, NamesTheRanksOfAGangThatFailedAndIsToStartAgain) {
+  JobSpec spec = Restarted::spec_of(50, ReadyKind::kNotify);
+  spec.meshes[0].supervision.restart.backoff = Duration::seconds(30);
+  spec.meshes[0].supervision.restart.backoff_max = Duration::seconds(60);
+  Driver job(spec);
+  job.begin();
+  job.join(0);
+  job.join(1);
+  job.give_ports();
+  for (std::uint32_t r : {2U, 3U}) {
+    RankReport report = job.report_of({MeshId(0), Rank(r)}, RankPhase::kRunning);
+    report.ready = true;
+    job.step(RankChanged{.host = HostId(1), .report = report, .ended_at = job.now, .uncertainty = {}});
+  }
+  for (int i = 0; i < 20 && !job.core.state().verdict; ++i) {
+    if (job.gang(0).phase == GangPhase::kReserving) job.give_ports();
+    if (job.gang(0).phase == GangPhase::kStarting) job.fail_gang(kFirst, exited(1));
+    if (job.gang(0).phase == GangPhase::kWaiting) job.pass_deadline();
+  }
+  ASSERT_TRUE(job.core.state().verdict);
+  const std::string& reason = job.core.state().verdict->reason;
+  EXPECT_NE(reason.find("waiting for ranks trainer/0@v1 (its gang has failed, and is to start again), trainer/1@v1"),
+            std::string::npos)
+      << reason;
+}
+
 TEST(LateGang, FailsWhereAHostNeverSaysWhichPortsItHolds) {
   Restarted job;
   job.pass_the_timeout();
