@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "supervisor/journal/runtime_dir.h"
 #include "supervisor/launch/ssh/libssh.h"
@@ -85,11 +87,13 @@ void Supervisor::tell_standbys() {
   for (std::uint32_t m = 0; m < core_.state().meshes.size(); ++m) {
     const std::vector<StandbyState>& all = core_.state().meshes[m].standby;
     for (std::uint32_t s = 0; s < all.size(); ++s) {
+      std::map<HostId, std::vector<RankId>> on;
       for (std::uint32_t i = 0; i < all[s].ranks.size(); ++i) {
         const RankId rank = standby_rank(core_.spec(), {MeshId(m), s, i});
-        // The inbox of a relay that has just started holds thousands.
-        if (const auto host = core_.where_is(rank)) (void)relay_->started({*host, all[s].generation, {rank}});
+        if (const auto host = core_.where_is(rank)) on[*host].push_back(rank);
       }
+      // The inbox of a relay that has just started holds thousands: more than there are hosts.
+      for (auto& [host, ranks] : on) (void)relay_->started({host, all[s].generation, std::move(ranks)});
     }
   }
 }
