@@ -9,6 +9,7 @@ namespace {
 
 constexpr Duration kReconnectDeadline = Duration::seconds(15);  // a guard needs less to start a supervisor again
 constexpr Duration kReconnectPeriod = Duration::milliseconds(100);
+constexpr Duration kSilentAtFirst = Duration::seconds(2);  // of a supervisor that is being started nothing need be said
 
 }  // namespace
 
@@ -116,6 +117,7 @@ void ViewerSession::connect_or_retry() {
 void ViewerSession::on_connected() {
   if (lost_at_ != Instant::never() && last_event_ > 0) say("connected again");
   lost_at_ = Instant::never();
+  told_lost_ = false;
   if (!options_.from_the_start) {
     client_->request_status([this](const Result<JobStatus>& status) {
       if (status.ok()) announcer_.on_status(*status);
@@ -137,7 +139,8 @@ void ViewerSession::send_stop(const StopRequest& request) {
 void ViewerSession::on_lost(const Error& why) {
   if (ending_) return;
   lost_at_ = loop_->now();
-  if (options_.events || options_.kind == ViewerKind::kOwner) {
+  told_lost_ = options_.events || options_.kind == ViewerKind::kOwner;
+  if (told_lost_) {
     say(text("lost the supervisor of ", job_.id(), " (", printable(why.message),
              "); its guard starts a crashed one again"));
   }
@@ -155,6 +158,11 @@ void ViewerSession::retry() {
   const auto verdict = job_.live() ? Result<std::optional<Verdict>>(std::optional<Verdict>()) : job_.verdict();
   if (verdict.ok() && *verdict) return on_verdict(**verdict);
   if (loop_->now() >= lost_at_ + kReconnectDeadline) return give_up();
+  if (!told_lost_ && loop_->now() >= lost_at_ + kSilentAtFirst) {
+    told_lost_ = true;
+    say(text("no supervisor of ", job_.id(), " answers; waiting up to ", to_text(kReconnectDeadline),
+             " for its guard to start one"));
+  }
   loop_->at(loop_->now() + kReconnectPeriod, [this] {
     if (!ending_) connect_or_retry();
   });

@@ -107,6 +107,7 @@ class ViewerSession {
   std::optional<StopRequest> pending_stop_;
   std::uint64_t last_event_ = 0;
   Instant lost_at_ = Instant::never();  // since when nobody answers
+  bool told_lost_ = false;              // that nobody does
   Instant phase_since_;
   Instant next_word_;  // when it is said again who is waited for
   std::string group_;  // of a CI runner's log, if one is open
