@@ -146,8 +146,9 @@ int run_events(const Arguments& arguments, Context& context) {
   if (!events.ok()) return fail(context, events.error().message);
   for (const JobEvent& event : events->events) printer.add_past(event);
   printer.print_past();
-  return events->cut.empty() ? kExitOk
-                             : fail(context, text("what follows in the journal cannot be read: ", events->cut));
+  if (!events->cut.empty()) return fail(context, text("what follows in the journal cannot be read: ", events->cut));
+  say_missing_end(argument.job->view, context);
+  return kExitOk;
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ int run_status(const Arguments& arguments, Context& context) {
                   " is abandoned: its supervisor ended without a verdict, and its hosts end what they run when their "
                   "lease, and then orphan_ttl, is over; monarch up --resume ",
                   id, " goes on with what still runs, monarch rm ", id, " ends and removes it"));
+  } else {
+    say_missing_end(argument.job->view, context);
   }
   const JobStatus shown = selected_part(*status, *selector);
   if (shown.meshes.empty() && shown.hosts.empty() && !selector->selects_all()) {

@@ -27,6 +27,14 @@ Result<std::string> find_id(const StateDir& state, const std::string& written) {
 
 }  // namespace
 
+void say_missing_end(const JobView& view, const Context& context) {
+  const auto missing = view.missing_end();
+  const std::string what = missing.ok() ? *missing : missing.error().message;
+  if (!what.empty())
+    say_note(context.terminal,
+             text("the end of the journal of ", view.id(), " is missing, and what it told is not shown: ", what));
+}
+
 StateArgument take_state(const Context& context) {
   auto state = open_state();
   if (state.ok()) return {.state = std::move(*state), .exit_code = kExitOk};

@@ -31,6 +31,9 @@ JobArgument take_job(const std::string& written, const Context& context);
 // What helps who got no answer of the job's supervisor; empty where one is there, or the job has ended meanwhile.
 std::string help_without_supervisor(const JobView& view);
 
+// A note on stderr where the journal of an ended job lacks its end: what a command shows of it is not all.
+void say_missing_end(const JobView& view, const Context& context);
+
 // The state directory as a command that reads takes it; nothing if no job was ever started here. A complaint was said where the exit
 // code is not 0.
 struct StateArgument {

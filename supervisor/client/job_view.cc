@@ -1,5 +1,7 @@
 #include "supervisor/client/job_view.h"
 
+#include <algorithm>
+
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/supervisor_client.h"
 #include "supervisor/client/viewer_json.h"
@@ -119,6 +121,20 @@ Result<JobView::Events> JobView::events() const {
     }
   }
   return events;
+}
+
+Result<std::string> JobView::missing_end() const {
+  const auto told = job_.directory.read_file(kVerdictFile, kVerdictBytes);
+  if (live() || !told.ok()) return std::string();
+  MONARCH_ASSIGN(UniqueFd directory, job_.directory.duplicate());
+  const std::unique_ptr<JournalFiles> files = posix_journal_files(std::move(directory));
+  MONARCH_ASSIGN(const JournalContents contents, read_journal(*files));
+  if (contents.end != JournalEnd::kClean) return contents.describe_end();
+  const auto tells = [](const Record& record) { return record.type == RecordType::kVerdict; };
+  const bool whole = std::any_of(contents.records.begin(), contents.records.end(), tells) ||
+                     std::any_of(contents.history.begin(), contents.history.end(), tells);
+  if (whole) return std::string();
+  return text(contents.end_file, " at byte ", contents.end_offset, ": it ends there, without the verdict");
 }
 
 }  // namespace monarch

@@ -51,6 +51,9 @@ class JobView {
     std::string cut;
   };
   Result<Events> events() const;
+  // Of a job with a verdict that nobody supervises any more: where its journal ends, if that is before its end was recorded or in the
+  // middle of a record. What came after is not shown by status() and events(). Empty where nothing is missing.
+  Result<std::string> missing_end() const;
 
  private:
   explicit JobView(JobDirectory job) : job_(std::move(job)) {}

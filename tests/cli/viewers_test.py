@@ -1,6 +1,8 @@
 """Commands that look at a real job: while it runs, after it, with its supervisor gone, and with a reader that is slow or leaves."""
 
 import hashlib
+import os
+import re
 import socket
 import subprocess
 
@@ -81,6 +83,7 @@ class Viewers(jobs.JobTest):
             self.assertIn(way_on, refused.err, refused)
         waiting = self.start("wait", job)
         self.assertEqual(waiting.wait(), 70)
+        self.assertIn(f"no supervisor of {job} answers; waiting up to 15s for its guard to start one", waiting.err)
         self.assertIn("has answered for 15s", waiting.err)
         self.kill_everything()
 
@@ -154,6 +157,23 @@ class Viewers(jobs.JobTest):
         self.assertNotIn("\x1b[2J", on_terminal.out)
         line, = [o for o in self.monarch("run", "--json", spec).json() if o["type"] == "output"]
         self.assertEqual(line["line"], "\x1b[2Jboom")
+        self.assert_nothing_left()
+
+    def test_a_journal_that_lost_its_end_is_said_to_lack_it(self):
+        self.assertEqual(self.monarch("run", "-q", self.job("exit 3", hosts=1, slots=1)).status, 3)
+        job, = self.jobs()
+        journal = self.job_file("journal.0001")
+        for command in ("events", "status"):
+            self.assertEqual(self.monarch(command, job).err, "")
+        for cut in (1, os.path.getsize(journal) // 2):  # the second cuts before the verdict
+            os.truncate(journal, os.path.getsize(journal) - cut)
+            for command in ("events", "status"):
+                done = self.monarch(command, job)
+                self.assertEqual(done.status, 0, done)
+                self.assertRegex(done.err, rf"monarch: the end of the journal of {job} is missing, and what it told is not shown: "
+                                           r"journal\.0001 at byte \d+: \S")
+        os.truncate(journal, int(re.search(r"at byte (\d+)", done.err)[1]))  # no record is cut any more
+        self.assertIn(": it ends there, without the verdict", self.monarch("events", job).err)
         self.assert_nothing_left()
 
     def test_a_supervisor_that_cannot_start_says_why(self):
