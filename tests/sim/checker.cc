@@ -58,9 +58,9 @@ void Checker::forked(RankProcess& process) {
   check(started_.contains(key), "I5", text(name_of(key), " was forked and never journalled"));
   check(started_.at(key) == process.host, "slots",
         text(name_of(key), " was forked on host ", process.host.value(), ", which does not have its slot"));
-  check_order_of_start(key.rank);
+  if (is_of_spec(key.rank)) check_order_of_start(key.rank);
   check_predecessors(process);
-  commits_.started(key);
+  if (is_of_spec(key.rank)) commits_.started(key);
   processes_[key.rank].push_back(&process);
 }
 
@@ -87,6 +87,7 @@ void Checker::check_order_of_stop(const JobCore& core, const Action& action) con
   const auto* stop = std::get_if<SendStop>(&action);
   if (stop == nullptr || stop->message.ranks.empty() || core.state().kill_ordered) return;
   const RankId rank = stop->message.ranks.front();
+  if (!is_of_spec(rank)) return;
   const MeshState& mesh = core.state().meshes[rank.mesh.value()];
   const GangState& gang = mesh.gangs[core.spec().meshes[rank.mesh.value()].gang_of(rank.rank).value()];
   if (gang.phase != GangPhase::kStopping || gang.generation != stop->message.generation) return;
@@ -100,6 +101,7 @@ void Checker::check_order_of_stop(const JobCore& core, const Action& action) con
 }
 
 void Checker::check_ports(const SendStart& start) const {
+  if (start.message.mesh.value() >= world_.scenario.spec.meshes.size()) return;
   const MeshSpec& mesh = world_.scenario.spec.meshes[start.message.mesh.value()];
   for (const RankStart& rank : start.message.ranks) {
     check(rank.ports.size() == mesh.ports.size() && std::count(rank.ports.begin(), rank.ports.end(), 0) == 0, "ports",
@@ -111,9 +113,11 @@ void Checker::executes(RankProcess& process) {
   const Instant now = world_.scheduler.now();
   check(process.leased_until + kLeaseSlack > now, "I1", text(name_of(process.key), " executes without a lease"));
   for (const RankProcess* other : processes_[process.key.rank]) {
+    if (!is_of_spec(process.key.rank)) break;  // until it has a place it does nothing of the job's
     check(other == &process || !other->executes() || other->leased_until < now, "I1",
           text(name_of(process.key), " and ", name_of(other->key), " both hold leases"));
   }
+  check_company(process);
   watch_lease(process);
   writes(process);
 }
@@ -139,7 +143,10 @@ void Checker::watch_lease(RankProcess& process) {
 
 void Checker::forgotten(const RankProcess& process) {
   // Once its successor is decided, nothing of it is wanted any more.
-  const GangId gang = world_.scenario.spec.meshes[process.key.rank.mesh.value()].gang_of(process.key.rank.rank);
+  const bool beside = !is_of_spec(process.key.rank);
+  if (beside && is_superseded_beside(process)) return;
+  const GangId gang =
+      beside ? GangId() : world_.scenario.spec.meshes[process.key.rank.mesh.value()].gang_of(process.key.rank.rank);
   const auto successor = decided_gangs_.find({process.key.rank.mesh, gang});
   if (successor != decided_gangs_.end() && successor->second.first > process.key.generation &&
       is_durable(successor->second.second)) {
@@ -262,7 +269,7 @@ void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
     const Incarnation key{ack.ranks[i], ack.generations[i]};
     check(started_.contains(key), "I8", text("a lease for ", name_of(key), ", which was never started"));
     check(!recorded_ends_.contains(key), "I8", text("a lease for ", name_of(key), ", which has ended"));
-    check(core.placement().host_of(key.rank) == host, "I8", text("a lease for ", name_of(key), " on the wrong host"));
+    check(core.where_is(key.rank) == host, "I8", text("a lease for ", name_of(key), " on the wrong host"));
   }
 }
 
@@ -276,11 +283,13 @@ void Checker::launches(HostId host) {
   mine.named.reset();
   mine.beats.clear();
   mine.last_good_beat.reset();
+  const std::optional<Instant> back_at = std::exchange(mine.back_at, std::nullopt);
   // A machine that nobody reaches is tried in vain; what was cut off or stood still until a moment ago finds its leases at their ends. Of a virtual host
   // the end is proven, always.
   Host& where = world_.host(host);
   const bool unheard = now() - mine.last_good_at >= world_.scenario.spec.supervision.lease;
-  const bool stood_still = !world_.reachable(host) || unheard || now() - where.thawed_at < kSettle;
+  const bool just_back = back_at && now() - *back_at < kSettle;
+  const bool stood_still = !world_.reachable(host) || unheard || just_back || now() - where.thawed_at < kSettle;
   if (world_.scenario.remote && stood_still) return;
   for (const auto& worker : where.workers) {
     check(!worker->keeper_alive(), "I19", text("host ", host.value(), " is launched while a worker of it lives"));

@@ -43,7 +43,12 @@ class Checker {
   // Ranks.
   void forked(RankProcess& process);
   void executes(RankProcess& process);
-  void says_ready(RankId rank) { ready_.insert(rank); }
+  void says_ready(const Incarnation& key) {
+    ready_.insert(key.rank);
+    said_ready_.insert(key);
+  }
+  bool is_of_spec(RankId rank) const;
+  void taken_over(const Incarnation& from, RankProcess& process);
   void forgotten(const RankProcess& process);
 
   void wrote(const Incarnation& key, const CommitRequest& said) { commits_.wrote(key, said); }
@@ -110,7 +115,8 @@ class Checker {
     std::uint32_t launches = 0;
     bool left = false;  // nothing new was to start there, since the last start; it may be forgiven by now
     Instant joined_at;
-    Instant last_good_at;  // last_good_beat, in the world's time
+    Instant last_good_at;            // last_good_beat, in the world's time
+    std::optional<Instant> back_at;  // heard again then, after its leases were over
   };
 
   struct GangAccount {
@@ -143,6 +149,11 @@ class Checker {
   void learn_of_generations(const Ticket& here, const JobCore& core);
   void check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core);
   void check_slot(const SendStart& start, const JobCore& core);
+  // checker_standby.cc
+  void learn_of_standby(const Ticket& here, const std::vector<Action>& actions, const JobCore& core);
+  bool is_superseded_beside(const RankProcess& process) const;
+  void check_company(const RankProcess& process) const;
+  void check_readiness(const RankReport& report) const;
   // checker_recovery.cc
   void learn_causes(const CoreEvent& event);
   void learn_of_loss(HostId host);
@@ -178,10 +189,13 @@ class Checker {
   JobUuid job_;
   std::vector<HostAccount> hosts_;
   std::map<RankId, std::vector<RankProcess*>> processes_;
-  std::set<RankId> ready_;                      // some process of it was
-  std::set<std::pair<MeshId, GangId>> parked_;  // was, once: nobody waits for it
-  Placement slots_;                             // of the scenario, before anything is replaced
-  std::map<std::uint32_t, HostId> slot_hosts_;  // as START has said
+  std::set<Incarnation> said_ready_;
+  std::map<RankId, std::pair<Generation, Ticket>> decided_beside_;  // of what is no rank of a mesh
+  std::set<std::pair<MeshId, GangId>> given_;                       // gangs that a standby has taken the place of, once
+  std::set<RankId> ready_;                                          // some process of it was
+  std::set<std::pair<MeshId, GangId>> parked_;                      // was, once: nobody waits for it
+  Placement slots_;                                                 // of the scenario, before anything is replaced
+  std::map<std::uint32_t, HostId> slot_hosts_;                      // as START has said
   std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> started_gangs_;
   std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> decided_gangs_;  // before anything starts
   std::map<std::pair<MeshId, GangId>, GangAccount> gangs_;

@@ -34,8 +34,11 @@ void Checker::counts(HostId host, const Beat& beat) {
   const auto sent = account(host).beats.find(beat.seq);
   if (sent != account(host).beats.end()) hangs_.counts(host, sent->second);
   if (beat.loop_age > world_.scenario.spec.supervision.suspect_after) return;
-  account(host).last_good_beat = world_.supervisor_clock.local(now());
-  account(host).last_good_at = now();
+  HostAccount& mine = account(host);
+  const bool gone_before = now() - mine.last_good_at >= world_.scenario.spec.supervision.lease;
+  if (mine.last_good_beat && gone_before) mine.back_at = now();
+  mine.last_good_beat = world_.supervisor_clock.local(now());
+  mine.last_good_at = now();
 }
 
 // I12: who says nothing is declared, however slow the supervisor thinks that it is itself, and after a few silences of many at once.
@@ -56,7 +59,9 @@ void Checker::watch_detection() {
 // I23: of a rank that lives only its own host tells. Of one that waits, whoever has its place by now may, and nothing follows.
 void Checker::believes(HostId teller, const RankReport& report) {
   const JobState& state = world_.guard->supervisor()->core().state();
-  if (!lives(state.meshes[report.rank.mesh.value()].ranks[report.rank.rank.value()].stage)) return;
+  const bool lives_on =
+      !is_of_spec(report.rank) || lives(state.meshes[report.rank.mesh.value()].ranks[report.rank.rank.value()].stage);
+  if (!lives_on) return;
   const auto started = started_.find({report.rank, report.generation});
   check(started != started_.end() && started->second == teller, "I23",
         text("what host ", teller.value(), " says of rank ", report.rank.mesh.value(), "/", report.rank.rank.value(),

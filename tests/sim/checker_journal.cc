@@ -58,7 +58,8 @@ std::optional<Checker::Command> Checker::command_of(const JobCore& core, const A
   if (const auto* a = std::get_if<SendStop>(&action)) {
     if (a->message.ranks.empty()) return std::nullopt;
     const RankId rank = a->message.ranks.front();
-    const GangId gang = core.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
+    const bool of_spec = core.has_rank(rank);
+    const GangId gang = of_spec ? core.spec().meshes[rank.mesh.value()].gang_of(rank.rank) : GangId(rank.rank.value());
     return Command{kStop, rank.mesh.value(), gang.value(), a->message.generation.counter};
   }
   if (const auto* a = std::get_if<SendShutdown>(&action)) return Command{kShutdown, a->host.value(), 0, 0};
@@ -87,6 +88,7 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     decided_ = core.state().verdict->reason;
     check_decision(*core.state().verdict, core);
   }
+  learn_of_standby(here, actions, core);
   check_starts(here, actions, core);
   for (const Action& action : actions) {
     if (const auto* start = std::get_if<SendStart>(&action)) commits_.resumes(here, start->message);

@@ -24,6 +24,8 @@ void Checker::learn_causes(const CoreEvent& event) {
   if (const auto* change = std::get_if<RankChanged>(&event)) {
     const RankReport& report = change->report;
     if (report.phase == RankPhase::kWedged) learn_of_loss(change->host);
+    check_readiness(report);
+    if (!is_of_spec(report.rank)) return;
     if (report.end.kind == EndKind::kNone || !is_failure(report.end)) return;
     const GangId gang = world_.scenario.spec.meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
     gangs_[{report.rank.mesh, gang}].caused = report.generation;
@@ -91,7 +93,7 @@ void Checker::learn_of_wish(const OperatorAsked& asked) {
 // A cause for all that has ranks there.
 void Checker::learn_of_loss(HostId host) {
   for (const auto& [key, where] : started_) {
-    if (where != host) continue;
+    if (where != host || !is_of_spec(key.rank)) continue;
     const std::pair gang{key.rank.mesh, world_.scenario.spec.meshes[key.rank.mesh.value()].gang_of(key.rank.rank)};
     const auto known = started_gangs_.find(gang);
     if (known == started_gangs_.end() || known->second.first != key.generation) continue;
@@ -157,6 +159,7 @@ void Checker::check_predecessors(const RankProcess& process) {
     const bool left = world_.scenario.remote && of_another_worker && other->killed;
     const bool gone = left || (!other->alive() && other->children == 0);
     check(gone || other->host != process.host, "I21", text(which, " starts beside its predecessor"));
+    if (!is_of_spec(process.key.rank)) continue;  // it does nothing of the job's
     check(gone || other->leased_until < now, "I3", text(which, " starts while its predecessor has a lease"));
   }
 }

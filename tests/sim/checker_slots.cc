@@ -69,8 +69,9 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
     }
     const auto* start = std::get_if<SendStart>(&action);
     if (start == nullptr) continue;
-    check_slot(*start, core);
-    ranks[{start->message.mesh, start->message.gang}] += start->message.ranks.size();
+    const bool of_spec = start->message.mesh.value() < core.spec().meshes.size();
+    if (of_spec) check_slot(*start, core);
+    if (of_spec) ranks[{start->message.mesh, start->message.gang}] += start->message.ranks.size();
     const HostAccount& where = account(start->host);
     const bool out = is_out(where, here.first);
     check(where.heard && !out, "slots",
@@ -110,7 +111,9 @@ void Checker::check_slot(const SendStart& start, const JobCore& core) {
     const auto [known, first] = slot_hosts_.try_emplace(slot, start.host);
     const HostId before = std::exchange(known->second, start.host);
     if (before == start.host) account(before).left = false;
-    check(before == start.host || !stays(before), "slots",
+    // A standby takes the place of a gang that has failed, wherever that was.
+    const bool given = given_.contains({start.message.mesh, start.message.gang});
+    check(before == start.host || given || !stays(before), "slots",
           text("slot ", slot, " leaves host ", before.value(), " for ", start.host.value(), " without need"));
     check(core.state().slots[slot] == start.host, "I18", text("slot ", slot, " is not where it starts"));
   }

@@ -92,6 +92,7 @@ void Checker::check_decision(const Verdict& verdict, const JobCore& core) const 
   check(verdict.cause.kind == CauseKind::kStart, "sidecar",
         text("sidecar ", mesh->name, " decides while others are undecided: ", verdict.reason));
   for (const auto& [key, host] : started_) {
+    if (!is_of_spec(key.rank)) continue;
     check(meshes[key.rank.mesh.value()].sidecar, "sidecar",
           text("mesh ", key.rank.mesh.value(), " had begun when sidecar ", mesh->name, " failed the start"));
   }

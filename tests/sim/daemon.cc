@@ -85,6 +85,11 @@ void Daemon::on(const HelloWithStash& said) {
 
 void Daemon::on(const PipesOf& said) { piped_.insert(said.key); }
 
+void Daemon::on(const Taken& said) {
+  piped_.erase(said.standby);
+  feed(daemon::TakenOver{said.standby});
+}
+
 void Daemon::on(const KeeperPing& said) {
   settle_adopted();
   worker_.hear(keeper_event::GuardedPong{said.number});
@@ -124,6 +129,7 @@ void Daemon::on_report(const RankReport& report) {
 
 // As the daemon's ready_probes do.
 void Daemon::probe(const RankReport& report) {
+  if (!world_.checker->is_of_spec(report.rank)) return;
   if (world_.scenario.spec.meshes[report.rank.mesh.value()].ready.kind != ReadyKind::kTcp) return;
   const Incarnation key{report.rank, report.generation};
   if (report.ready || report.phase >= RankPhase::kStopping) {

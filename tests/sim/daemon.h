@@ -35,9 +35,13 @@ class Daemon {
   struct PipesOf {
     Incarnation key;
   };
+  struct Taken {  // this standby is another rank now
+    Incarnation standby;
+  };
   struct Terminated {};
   struct KeeperGone {};
-  using FromKeeper = std::variant<HelloWithStash, PipesOf, KeeperPing, KeeperChanged, Reserved, Terminated, KeeperGone>;
+  using FromKeeper =
+      std::variant<HelloWithStash, PipesOf, KeeperPing, KeeperChanged, Reserved, Terminated, KeeperGone, Taken>;
 
   Daemon(World& world, Host& host, Worker& worker);
 
@@ -69,6 +73,7 @@ class Daemon {
   void on(const KeeperChanged& said);
   void on(const Reserved& said);
   void on(const Terminated& said);
+  void on(const Taken& said);
   void on(const KeeperGone& said);
 
   void grant_whatever_runs(daemon::FrameHeard& frame) const;

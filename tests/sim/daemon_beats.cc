@@ -91,7 +91,7 @@ void Daemon::flood(const Beat& beat, Term term) {
   for (std::uint64_t more = random.below(12); more > 0; --more) {
     Beat said = beat;
     for (RankReport& report : said.ranks) {
-      if (report.phase != RankPhase::kRunning) continue;
+      if (report.phase != RankPhase::kRunning || !world_.checker->is_of_spec(report.rank)) continue;
       report.standstill = static_cast<Standstill>(random.below(5));
       report.held = random.one_in(4);
       if (random.one_in(3)) report.pid = static_cast<std::int32_t>(random.below(3));

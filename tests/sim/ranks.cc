@@ -58,6 +58,7 @@ void Ranks::fork_rank(const keeper_action::ForkRank& order) {
   process.key = order.key;
   process.host = host_.id;
   process.pid = world_.next_pid();
+  process.standby = order.standby;
   process.deaf = world_.random.permille(faults.deaf);
   if (world_.random.permille(faults.children))
     process.children = 1 + static_cast<std::uint32_t>(world_.random.below(3));
@@ -77,6 +78,10 @@ void Ranks::open_gate(const Incarnation& key) {
   const Faults& faults = world_.faults();
   process->stage = Stage::kExecuting;
   world_.checker->executes(*process);
+  if (process->at_gate) {  // it was executed long ago, as another
+    if (world_.mutant(Mutant::kStandbyIsReady)) tell_(event::Spoke{key, true, {}});
+    return later(key, kSoon, [this](RankProcess& p) { executed(p, false); });
+  }
   const bool slow = world_.random.permille(faults.slow_exec);
   const Duration wait = world_.random.skewed(kSoon, slow ? Duration::seconds(5) : Duration::milliseconds(20));
   const bool fails = world_.random.permille(faults.exec_fails);
@@ -94,6 +99,7 @@ void Ranks::executed(RankProcess& process, bool fails) {
     return end(process, EndKind::kExited, 127);
   }
   process.stage = Stage::kRunning;
+  if (!world_.checker->is_of_spec(key.rank)) return executed_beside(process);
   const bool bad = world_.random.permille(world_.faults().fails);
   EndKind kind = EndKind::kExited;
   std::int32_t value = 0;
@@ -118,7 +124,7 @@ void Ranks::executed(RankProcess& process, bool fails) {
 void Ranks::plan_readiness(RankProcess& process) {
   Random& random = world_.random;
   const ReadyKind kind = world_.scenario.spec.meshes[process.key.rank.mesh.value()].ready.kind;
-  if (kind == ReadyKind::kExec) return world_.checker->says_ready(process.key.rank);
+  if (kind == ReadyKind::kExec) return world_.checker->says_ready(process.key);
   const bool never = random.permille(world_.faults().never_ready);
   const bool late = random.permille(world_.faults().late_ready);
   process.tardy = never || late;
@@ -140,7 +146,7 @@ void Ranks::becomes_ready(RankProcess& process) {
   if (held) return;
   const RankId rank = process.key.rank;
   world_.note("ready", process.host.value(), rank.mesh.value(), rank.rank.value());
-  world_.checker->says_ready(rank);
+  world_.checker->says_ready(process.key);
   if (world_.scenario.spec.meshes[rank.mesh.value()].ready.kind == ReadyKind::kTcp) {
     process.accepts = true;  // the daemon finds out
   } else {
@@ -221,6 +227,7 @@ void Ranks::thaw(const Incarnation& key) {
   process->frozen = false;
   if (process->alive()) world_.checker->executes(*process);
   if (process->alive() && !process->killed && process->word_due) becomes_ready(*process);
+  if (process->alive() && !process->killed && process->gate_due) comes_to_gate(*process);
   if (process->stage == Stage::kRunning && (process->stuck || process->standstill != Standstill::kNone)) return;
   if (!std::exchange(process->due, false)) return;
   if (process->stage == Stage::kExecuting) {

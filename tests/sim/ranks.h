@@ -36,6 +36,9 @@ struct RankProcess {
   bool killed = false;     // a KILL is on its way, however long it takes
   std::uint64_t life = 0;  // counts what was planned for it
   std::uint32_t children = 0;
+  bool standby = false;   // waits for the place of another
+  bool at_gate = false;   // and may have one
+  bool gate_due = false;  // it would have come there while it was frozen
   // What it says of itself, and what keeps it from doing so.
   bool said_ready = false;
   RankProgress progress;
@@ -71,6 +74,9 @@ class Ranks {
   void check(const Incarnation& key);
   void drop(const Incarnation& key);
   void commit_answered(const keeper_action::AnswerCommit& ordered);
+  void take_over(const keeper_action::TakeOver& order);
+  // Of one that was forked as another.
+  Incarnation present_name(const Incarnation& key) const;
   bool accepts(const Incarnation& key) const;
   bool has_pipes(const Incarnation& key) const { return processes_.contains(key); }
 
@@ -95,6 +101,11 @@ class Ranks {
   void term(RankProcess& process);
   void kill_leader(RankProcess& process);
   Duration run_time();
+  // ranks_standby.cc
+  void executed_beside(RankProcess& process);
+  void plan_preparation(const Incarnation& key);
+  void plan_gate(const Incarnation& key);
+  void comes_to_gate(RankProcess& process);
   // ranks_hangs.cc
   void speak(const RankProcess& process);
   void plan_words(const Incarnation& key);
@@ -110,6 +121,7 @@ class Ranks {
   Host& host_;
   std::function<void(KeeperEvent)> tell_;
   std::map<Incarnation, RankProcess> processes_;
+  std::map<Incarnation, Incarnation> renamed_;
 };
 
 }  // namespace monarch::sim

@@ -98,6 +98,7 @@ void Ranks::go_on(const Incarnation& key) {
     });
   });
   if (std::exchange(process->term_due, false)) return term(*process);
+  if (process->gate_due) comes_to_gate(*process);
   end_if_due(*process);
 }
 

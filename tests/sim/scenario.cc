@@ -168,6 +168,7 @@ Faults make_faults(Random& random) {
 void put_on_machines(JobSpec& spec) {
   LaunchSsh launch;
   launch.spares = spec.spares();
+  launch.prepare = spec.prepare();
   for (std::uint32_t i = 0; i < spec.pool_size(); ++i) launch.hosts.push_back({.name = text("h", i)});
   spec.launch = std::move(launch);
 }

@@ -60,6 +60,8 @@ struct Faults {
   std::uint64_t fails = 0;     // ends with a code or by a signal
   std::uint64_t never_ready = 0;
   std::uint64_t late_ready = 0;
+  std::uint64_t standby_dies = 0;  // while it waits for a place
+  std::uint64_t never_at_gate = 0;
   std::uint64_t stuck = 0;                    // ceases to get on, and never ends by itself
   Duration standstill = Duration::forever();  // somebody stops, traces or freezes one, or its disk is away
   // The operator.

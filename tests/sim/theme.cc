@@ -136,6 +136,61 @@ void switches(Random& random, Scenario& scenario) {
   if (random.one_in(4)) faults.supervisor_stall = Duration::seconds(random.between(10, 60));
 }
 
+// As many spares as the standby gangs need, and some more.
+void standby_gangs(Random& random, JobSpec& spec) {
+  std::uint32_t needed = 0;
+  for (MeshSpec& mesh : spec.meshes) mesh.like.reset();
+  for (MeshSpec& mesh : spec.meshes) {
+    if (mesh.gang_size() % mesh.per_host() != 0) mesh.gang = {.scope = GangScope::kDimension, .along = 0};
+    mesh.standby_gangs = static_cast<std::uint32_t>(random.below(mesh.gang_hosts() > 2 ? 2 : 3));
+    needed += mesh.standby_gangs * mesh.gang_hosts();
+  }
+  if (needed == 0) {
+    spec.meshes.front().standby_gangs = 1;
+    needed = spec.meshes.front().gang_hosts();
+  }
+  LaunchLocal launch{.spares = needed + static_cast<std::uint32_t>(random.below(3))};
+  launch.hosts = spec.hosts_needed() + launch.spares + static_cast<std::uint32_t>(random.below(4));
+  if (random.one_in(2)) launch.prepare = {.program = {"warm"}, .timeout = Duration::seconds(random.between(3, 20))};
+  spec.launch = launch;
+}
+
+void standby(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  scenario.faults_until = Duration::seconds(random.between(60, 300));
+  standby_gangs(random, scenario.spec);
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    policy.orphan = OrphanPolicy::kHold;
+    policy.restart.max = std::nullopt;
+    policy.restart.backoff = Duration::milliseconds(random.between(1, 1'000));
+    policy.restart.backoff_max = policy.restart.backoff * 4;
+    policy.reallocate = {.max = std::nullopt};
+  });
+  scenario.remote = random.one_in(2);
+  if (random.one_in(3)) scenario.commits = Duration::seconds(1);
+  scenario.longest_run = Duration::seconds(random.between(30, 400));
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  // Some lives of a gang until none of its ranks fails.
+  std::uint64_t largest = 1;
+  for (const MeshSpec& mesh : scenario.spec.meshes) largest = std::max<std::uint64_t>(largest, mesh.gang_size());
+  faults.fails = std::min<std::uint64_t>(900, (1 + random.below(5)) * 1'000 / (largest + 1));
+  faults.standby_dies = random.below(200);
+  faults.never_at_gate = random.one_in(3) ? random.below(200) : 0;
+  faults.keeper_kill = Duration::seconds(random.between(15, 90));
+  if (random.one_in(2)) faults.freeze = Duration::seconds(random.between(15, 90));
+  if (random.one_in(3)) faults.power_loss = Duration::seconds(random.between(60, 200));
+  if (random.one_in(2)) faults.daemon_crash = Duration::seconds(random.between(5, 60));
+  if (random.one_in(2)) faults.supervisor_crash = Duration::seconds(random.between(5, 60));
+  if (random.one_in(3)) faults.standstill = Duration::seconds(random.between(3, 30));
+  if (random.one_in(3)) faults.wedged = random.below(200);
+  faults.drop = random.below(200);
+  faults.slow = random.below(300);
+  faults.slow_by = Duration::milliseconds(random.between(10, 2'000));
+  faults.duplicate = random.below(300);
+  faults.slow_sync = random.below(300);
+}
+
 void hangs(Random& random, Scenario& scenario) {
   lasts(random, scenario);
   scenario.words = Duration::milliseconds(random.between(300, 2'000));
@@ -220,6 +275,7 @@ void apply_theme(Theme theme, Scenario& scenario) {
     case Theme::kOperator: return operates(random, scenario);
     case Theme::kHostile: return lie(random, scenario);
     case Theme::kSwitches: return switches(random, scenario);
+    case Theme::kStandby: return standby(random, scenario);
     case Theme::kHangs: return hangs(random, scenario);
     case Theme::kCommits: return commits(random, scenario);
   }

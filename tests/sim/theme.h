@@ -23,6 +23,7 @@ enum class Theme : std::uint8_t {
   kOperator,     // somebody restarts, drains, undrains and retries while things fail
   kHostile,      // daemons lie about the ranks of others
   kSwitches,     // many hosts fall silent together, again and again
+  kStandby,      // gangs wait at their gates on spares that are warmed, and die, and take the place of others
   kHangs,        // ranks cease to get on, and operators and debuggers stop them on purpose
   kCommits,      // ranks commit checkpoints, also those whose generation is over, and supervisors die in between
 };
@@ -41,6 +42,7 @@ inline constexpr std::array kThemes = {
     ThemeName{Theme::kOperator, "operator"},
     ThemeName{Theme::kHostile, "hostile"},
     ThemeName{Theme::kSwitches, "switches"},
+    ThemeName{Theme::kStandby, "standby"},
     ThemeName{Theme::kHangs, "hangs"},
     ThemeName{Theme::kCommits, "commits"},
 };

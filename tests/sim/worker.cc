@@ -49,8 +49,9 @@ void Worker::handle(KeeperEvent happened) {
 void Worker::run() {
   handling_ = true;
   while (!events_.empty() && !core_.exited() && life_->alive()) {
-    const KeeperEvent happened = std::move(events_.front());
+    KeeperEvent happened = std::move(events_.front());
     events_.pop_front();
+    if (auto* exited = std::get_if<event::Exited>(&happened)) exited->key = ranks_.present_name(exited->key);
     for (const KeeperAction& ordered : core_.step(happened, host_.now())) {
       std::visit([this](const auto& one) { perform(one); }, ordered);
     }
@@ -108,6 +109,9 @@ void Worker::hear(KeeperEvent said) {
   if (auto* lease = std::get_if<KeeperLease>(&said); lease != nullptr && world_.mutant(Mutant::kIgnoreLeaseEnd)) {
     lease->until = lease->until + Duration::seconds(100'000);
   }
+  if (auto* start = std::get_if<Start>(&said); start != nullptr && world_.mutant(Mutant::kForkBesideStandby)) {
+    for (RankStart& rank : start->ranks) rank.standby.reset();
+  }
   send_after(world_.scheduler, kHop, life_, [this, said = std::move(said)]() mutable {
     handle(event::GuardedSpoke{});
     handle(std::move(said));
@@ -142,6 +146,12 @@ void Worker::perform(const action::Report& ordered) {
   if (world_.mutant(Mutant::kBlindToDebuggers)) report.standstill = Standstill::kNone;
   if (world_.mutant(Mutant::kBlameOurSignal)) report.end.after_our_signal = false;
   tell_daemon(KeeperChanged{report});
+}
+
+// Of which the daemon is told with the pipes.
+void Worker::perform(const action::TakeOver& ordered) {
+  ranks_.take_over(ordered);
+  tell_daemon(Daemon::Taken{ordered.from});
 }
 
 void Worker::perform(const action::Pipes& ordered) {

@@ -56,7 +56,7 @@ class Worker {
   void end(RankEnd end);
 
   void perform(const keeper_action::ForkRank& ordered) { ranks_.fork_rank(ordered); }
-  void perform(const keeper_action::TakeOver&) {}     // no standby waits in the simulation
+  void perform(const keeper_action::TakeOver& ordered);
   void perform(const keeper_action::ForkSpawned&) {}  // a worker's keeper spawns nothing else
   void perform(const keeper_action::OpenGate& ordered) { ranks_.open_gate(ordered.key); }
   void perform(const keeper_action::SignalGroup& ordered) { ranks_.signal_group(ordered.key, ordered.number); }
