@@ -126,15 +126,17 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   if (has_ended(state.phase) || state.phase == GangPhase::kWaiting || state.phase == GangPhase::kReserving) return;
   const MeshSpec& spec = mesh_spec(mesh);
   bool started = true;
+  bool placed = true;  // it is known of all whether they have a process
   bool ready = true;
   bool ended = true;
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
     const RankState& slot = rank(id);
     started = started && slot.stage != RankStage::kStarting;
+    placed = placed && (slot.pid != 0 || !lives(slot.stage));
     ready = ready && (slot.ready || (!spec.sidecar && slot.reaped && !is_failure(slot.end)));
     ended = ended && !lives(slot.stage);
   }
-  if (started) standby_is_placed(mesh, g);
+  if (started && placed) standby_is_placed(mesh, g);
   if (state.phase == GangPhase::kStarting && started) {
     state.phase = GangPhase::kRunning;
     say_of_gang(mesh, g, "gang.running", Severity::kInfo, text("is running", since_failure(state)));

@@ -310,14 +310,21 @@ std::optional<StandbyRank> JobCore::standby_for(RankId id) const {
   return StandbyRank{standby_rank(spec_, {id.mesh, *s, index}), standby.generation};
 }
 
-// Every rank of the gang has passed its gate, or has ended: its processes are that gang's.
+// Every rank of the gang has passed its gate, or has ended: its processes are that gang's, but for those that were stopped before they
+// became anything: these wait on, and have to end before anything starts there (I18).
 void JobCore::standby_is_placed(MeshId m, GangId g) {
   const std::optional<std::uint32_t> s = standby_of(m, g);
   if (!s || gang(m, g).phase == GangPhase::kWaiting || gang(m, g).phase == GangPhase::kReserving) return;
   StandbyState& standby = state_.meshes[m.value()].standby[*s];
+  const std::vector<RankId> placed = placement_.ranks_of(m, g);
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const RankState& became = rank(placed[i]);
+    const bool left = became.pid == 0 && became.stage == RankStage::kEnded;
+    if (!left && lives(standby.ranks[i].stage)) standby.ranks[i].stage = RankStage::kLost;
+  }
+  if (any_lives(standby)) return stop_standby(m, *s);
   standby.phase = StandbyPhase::kWaiting;
   standby.place.reset();
-  for (StandbyRankState& rank : standby.ranks) rank.stage = RankStage::kLost;
 }
 
 // Does a standby gang live on this host, but for one that has this gang's place?

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -184,6 +185,32 @@ TEST(StandbyGangs, ThatFailOnceTheyHaveAPlaceEndBeforeTheirGangStarts) {
   const std::size_t started = driver.actions_of<SendStart>().size();
   driver.give_ports();
   EXPECT_EQ(driver.actions_of<SendStart>().size(), started) << "the other rank of it is still there";
+  driver.stands(1, RankPhase::kEnded, true, killed_by_us(15));
+  driver.give_ports();
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kStarting);
+}
+
+// Found by monarch-sim: nobody ended it, and the gang was started beside it.
+TEST(StandbyGangs, AreEndedWhereTheirRankWasStoppedBeforeItTookThem) {
+  Standing driver(1, 1);
+  driver.reach_gate();
+  driver.fail_gang({MeshId(0), Rank(2)}, killed(9));
+  driver.give_ports();
+  ASSERT_EQ(driver.gang(1).phase, GangPhase::kStarting);
+  driver.report({MeshId(0), Rank(2)}, RankPhase::kRunning);
+  const std::size_t before = driver.all.size();
+  driver.report({MeshId(0), Rank(2)}, RankPhase::kEnded, exited(1));
+  EXPECT_EQ(driver.standby().phase, StandbyPhase::kGiven) << "whether the other has become anything is not known";
+  RankReport never =
+      driver.report_of({MeshId(0), Rank(3)}, RankPhase::kEnded,
+                       {.kind = EndKind::kNotExecuted, .value = ECANCELED, .detail = {}, .after_our_signal = true});
+  never.pid = 0;
+  driver.step(RankChanged{.host = HostId(2), .report = never, .ended_at = driver.now, .uncertainty = {}});
+  EXPECT_EQ(driver.standby().phase, StandbyPhase::kStopping);
+  EXPECT_EQ(driver.orders(before).back(), "stop 2 v3");
+  ASSERT_EQ(driver.gang(1).phase, GangPhase::kWaiting);
+  driver.step(DeadlinePassed{}, Duration::seconds(4));
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kWaiting) << "it is still there";
   driver.stands(1, RankPhase::kEnded, true, killed_by_us(15));
   driver.give_ports();
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kStarting);
