@@ -226,6 +226,8 @@ class Resume(ReturnTest):
         since = self.now()
         self.assertEqual(self.monarch("up", "--resume", job).status, 0)
         self.assert_adopted(since)
+        # A host may have answered before it let its ranks go on.
+        harness.wait_for(lambda: self.ranks() == ranks, self.supervisor_log)
         self.assert_untouched(ranks)
         self.assertEqual(self.monarch("stop", job).status, 0)
         self.assert_nothing_left()
