@@ -112,8 +112,8 @@ void CommitAccount::answered(const CommitAnswer& answer) {
     return its_own && taken.key.generation == key.generation && taken.commit.step == step &&
            durable_.holds(taken.ticket);
   });
-  // Below what all have it is no matter of record any more.
-  must(durable || (have && step < *have), "J1",
+  // What all have is committed, whichever generation said it, and below that it is no matter of record any more.
+  must(durable || (have && step <= *have), "J1",
        text("step ", step, " of ", name_of(key), " counts before it is durable"));
   must(!answer.gang || (have && *answer.gang <= *have), "J1",
        text(name_of(key), " is told that its gang has ", name_of(answer.gang), ", and durable is ", name_of(have)));
