@@ -16,9 +16,9 @@ def tail(text, lines):
     return "\n".join(head + rows[-lines:])
 
 
-# How a sanitizer's report, a failed assertion of GoogleTest, a failed TAP line and Python's last words begin.
+# How these begin: a sanitizer's report; a failed assertion of GoogleTest, a seed that fails, Python's last words.
 REPORT = re.compile(r"^(==\d+==)?\s*(ERROR|WARNING): \w+Sanitizer|runtime error: ")
-CAUSE = re.compile(REPORT.pattern + r"|^\S+:\d+: (Failure|.*error)|^not ok |^\w*(Error|Exception)\b")
+CAUSE = re.compile(REPORT.pattern + r"|^\S+:\d+: (Failure|.*error)|^seed \d+: |^(# )?\w*(Error|Exception)\b")
 
 
 def excerpt(text, lines):
@@ -31,9 +31,10 @@ def excerpt(text, lines):
 
 
 def cause(text):
-    """One line that says why a test failed: the first that reads like a reason, or the last of all."""
+    """One line that says why a test failed: the first that reads like a reason, a failed TAP line with the next, or the last of all."""
     rows = [row.strip() for row in text.splitlines() if row.strip()]
-    return next((row for row in rows if CAUSE.search(row)), rows[-1] if rows else "no output")[:300]
+    bad = next((i for i, row in enumerate(rows) if row.startswith("not ok ")), len(rows) - 1)
+    return next((row for row in rows if CAUSE.search(row)), " ".join(rows[bad:bad + 2]) or "no output")[:300]
 
 
 class Tally:
