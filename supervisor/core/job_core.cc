@@ -233,19 +233,17 @@ std::string JobCore::missing_at_start() const {
 // Its gang has failed, and what is known of it is of a generation that is over.
 bool JobCore::starts_again(RankId id) const {
   const GangState& of = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
-  return recovers(of) && (of.phase == GangPhase::kFailing || of.phase == GangPhase::kWaiting);
+  return recovers(of) &&
+         (of.phase == GangPhase::kFailing || of.phase == GangPhase::kWaiting || of.phase == GangPhase::kReserving);
 }
 
 // "trainer/3@v2 (has not said READY=1)"
 std::string JobCore::unready_text(RankId id) const {
-  if (starts_again(id)) {
-    return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name,
-                " (its gang has failed, and is to start again)");
-  }
   const RankStage stage = rank(id).stage;
   const bool started = stage != RankStage::kPending && stage != RankStage::kStarting;
-  return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name,
-              started ? not_ready_text(mesh_spec(id.mesh)) : std::string());
+  std::string why = started ? not_ready_text(mesh_spec(id.mesh)) : std::string();
+  if (starts_again(id)) why = " (its gang has failed, and is to start again)";
+  return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name, why);
 }
 
 bool JobCore::grants(RankId id, Generation generation) const {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <utility>
 
 #include "tests/supervisor/core/fixtures.h"
 
@@ -67,31 +68,41 @@ TEST(LateGang, FailsWhereARankIsNeverExecutedAndIsStartedOnceMore) {
   EXPECT_EQ(job.gang(1).phase, GangPhase::kRunning);
 }
 
-// Found by monarch-sim: it named nobody.
+// Found by monarch-sim: it named nobody. Once while the gang waits, once while it is not told which ports it has.
 TEST(LateStart, NamesTheRanksOfAGangThatFailedAndIsToStartAgain) {
-  JobSpec spec = Restarted::spec_of(50, ReadyKind::kNotify);
-  spec.meshes[0].supervision.restart.backoff = Duration::seconds(30);
-  spec.meshes[0].supervision.restart.backoff_max = Duration::seconds(60);
-  Driver job(spec);
-  job.begin();
-  job.join(0);
-  job.join(1);
-  job.give_ports();
-  for (std::uint32_t r : {2U, 3U}) {
-    RankReport report = job.report_of({MeshId(0), Rank(r)}, RankPhase::kRunning);
-    report.ready = true;
-    job.step(RankChanged{.host = HostId(1), .report = report, .ended_at = job.now, .uncertainty = {}});
+  for (const Duration backoff : {Duration::seconds(1), Duration::seconds(60)}) {
+    JobSpec spec = Restarted::spec_of(50, ReadyKind::kNotify);
+    spec.meshes[0].supervision.restart.backoff = backoff;
+    spec.meshes[0].supervision.restart.backoff_max = backoff * 2;
+    Driver job(spec);
+    job.begin();
+    job.join(0);
+    job.join(1);
+    job.give_ports();
+    for (std::uint32_t r : {2U, 3U}) {
+      RankReport report = job.report_of({MeshId(0), Rank(r)}, RankPhase::kRunning);
+      report.ready = true;
+      job.step(RankChanged{.host = HostId(1), .report = report, .ended_at = job.now, .uncertainty = {}});
+    }
+    GangPhase last = GangPhase::kStarting;
+    bool again = false;
+    for (int i = 0; i < 20 && !job.core.state().verdict; ++i) {
+      last = job.gang(0).phase;
+      if (last == GangPhase::kStarting) {
+        job.fail_gang(kFirst, exited(1));
+      } else if (last == GangPhase::kReserving && !std::exchange(again, true)) {
+        job.give_ports();  // and not for its third generation
+      } else {
+        job.pass_deadline();
+      }
+    }
+    EXPECT_EQ(last, backoff == Duration::seconds(1) ? GangPhase::kReserving : GangPhase::kWaiting);
+    ASSERT_TRUE(job.core.state().verdict);
+    const std::string& reason = job.core.state().verdict->reason;
+    EXPECT_NE(reason.find("waiting for ranks trainer/0@v1 (its gang has failed, and is to start again), trainer/1@v1"),
+              std::string::npos)
+        << reason;
   }
-  for (int i = 0; i < 20 && !job.core.state().verdict; ++i) {
-    if (job.gang(0).phase == GangPhase::kReserving) job.give_ports();
-    if (job.gang(0).phase == GangPhase::kStarting) job.fail_gang(kFirst, exited(1));
-    if (job.gang(0).phase == GangPhase::kWaiting) job.pass_deadline();
-  }
-  ASSERT_TRUE(job.core.state().verdict);
-  const std::string& reason = job.core.state().verdict->reason;
-  EXPECT_NE(reason.find("waiting for ranks trainer/0@v1 (its gang has failed, and is to start again), trainer/1@v1"),
-            std::string::npos)
-      << reason;
 }
 
 TEST(LateGang, FailsWhereAHostNeverSaysWhichPortsItHolds) {
