@@ -129,6 +129,7 @@ Result<std::string> JobView::missing_end() const {
   MONARCH_ASSIGN(UniqueFd directory, job_.directory.duplicate());
   const std::unique_ptr<JournalFiles> files = posix_journal_files(std::move(directory));
   MONARCH_ASSIGN(const JournalContents contents, read_journal(*files));
+  if (contents.end_file.empty()) return std::string();  // it never came to have one
   if (contents.end != JournalEnd::kClean) return contents.describe_end();
   const auto tells = [](const Record& record) { return record.type == RecordType::kVerdict; };
   const bool whole = std::any_of(contents.records.begin(), contents.records.end(), tells) ||

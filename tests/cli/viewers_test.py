@@ -184,6 +184,7 @@ class Viewers(jobs.JobTest):
         self.assertIn("│ some words", done.err)
         self.assertEqual(self.verdict()["exit_code"], 70)
         self.assertEqual(self.monarch("ps").out, "")
+        self.assertEqual(self.monarch("status", "last").err, "")  # it never came to have a journal that could lack something
         self.assert_nothing_left()
 
     def test_what_a_spec_names_and_cannot_be_used_is_no_failure_of_monarch(self):
