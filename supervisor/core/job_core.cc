@@ -199,7 +199,7 @@ std::string JobCore::missing_at_start() const {
   std::vector<std::string> hosts;
   for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
     const HostPhase phase = state_.hosts[i].phase;
-    if (!placement_.holds_ranks(HostId(i))) continue;  // nobody waits for a spare
+    if (!is_taken(HostId(i))) continue;  // nobody waits for a spare
     if (phase == HostPhase::kLaunching) hosts.push_back(text(hosts_[i].name, " (its worker has not started)"));
     if (phase == HostPhase::kLaunched) hosts.push_back(text(hosts_[i].name, " (its worker has not called back)"));
   }
@@ -281,7 +281,7 @@ bool JobCore::concerns(HostId where, const RankReport& report) const {
   }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
-  if (id.rank.value() >= mesh.ranks.size() || placement_.host_of(id) != where) return false;
+  if (id.rank.value() >= mesh.ranks.size() || place_of(id) != where) return false;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const GangState& state = mesh.gangs[g.value()];
   // Who has the slot by now did not have it when this generation began: its next one waits until this one can act no longer (I3).
@@ -331,6 +331,15 @@ const GangState& JobCore::gang(MeshId mesh, GangId gang) const {
 RankState& JobCore::rank(RankId id) { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
 
 const RankState& JobCore::rank(RankId id) const { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
+
+// Where it is to run or runs; of one that has ended, where it ran: its slot may have gone elsewhere since.
+HostId JobCore::place_of(RankId id) const {
+  const RankStage stage = rank(id).stage;
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  const std::vector<PastPlace>& places = gang(id.mesh, g).places;
+  if ((stage != RankStage::kEnded && stage != RankStage::kLost) || places.empty()) return placement_.host_of(id);
+  return places.back().hosts[index_in_gang(placement_, g, id)];
+}
 
 HostState& JobCore::host(HostId id) {
   MONARCH_ASSERT(id.value() < state_.hosts.size());

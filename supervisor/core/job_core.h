@@ -275,6 +275,7 @@ class JobCore {
   std::uint32_t hosts_left(const std::vector<HostId>& own) const;
   bool is_free_to_launch(HostId host) const;
   bool may_take(HostId host) const;
+  bool is_taken(HostId host) const;
   FailureFacts facts_of_lost_host(MeshId mesh, const std::vector<HostId>& hosts) const;
   std::vector<Duration> returns(const std::vector<HostId>& own) const;
   void refill_slot(std::uint32_t slot);
@@ -303,6 +304,7 @@ class JobCore {
   const GangState& gang(MeshId mesh, GangId gang) const;
   RankState& rank(RankId id);
   const RankState& rank(RankId id) const;
+  HostId place_of(RankId id) const;
   HostState& host(HostId id);
   const MeshSpec& mesh_spec(MeshId id) const { return spec_.meshes[id.value()]; }
   template <class Visit>

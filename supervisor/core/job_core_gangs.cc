@@ -51,6 +51,7 @@ void JobCore::on(const RankChanged& event) {
     slot.output_complete = true;
     slot.stdout_bytes = event.report.stdout_bytes;
     slot.stderr_bytes = event.report.stderr_bytes;
+    slots_due_ = true;  // its host may be free for others now
   }
   if (slot.stage == RankStage::kEnded || slot.stage == RankStage::kLost || slot.stage == RankStage::kPending) return;
 

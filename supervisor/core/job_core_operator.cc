@@ -123,11 +123,11 @@ void JobCore::undrain(HostId id, const std::string& who) {
   emit(std::move(undrained));
 }
 
-// Their workers, once no slot is on them.
+// Their workers, once nothing that may run yet is on them.
 void JobCore::end_drained() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const bool drained = state_.hosts[i].standing == HostStanding::kDrained;
-    if (drained && !placement_.holds_ranks(HostId(i)) && state_.hosts[i].phase != HostPhase::kDestroying) {
+    if (drained && !is_taken(HostId(i)) && state_.hosts[i].phase != HostPhase::kDestroying) {
       destroy(HostId(i));
     }
   }

@@ -69,7 +69,7 @@ bool JobCore::may_reallocate() const {
 std::uint32_t JobCore::hosts_left(const std::vector<HostId>& own) const {
   std::uint32_t left = 0;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    const bool held = placement_.holds_ranks(HostId(i));
+    const bool held = is_taken(HostId(i));
     const bool its_own = std::find(own.begin(), own.end(), HostId(i)) != own.end();
     left += (!held && may_take(HostId(i))) || (its_own && is_free_to_launch(HostId(i))) ? 1U : 0U;
   }
@@ -81,7 +81,23 @@ bool JobCore::is_free_to_launch(HostId id) const {
   return state.phase == HostPhase::kCold && state.standing == HostStanding::kGood;
 }
 
-// As a host that holds no slot.
+// Something on its slot may run yet, or what it wrote last is still to be read there. Where all has ended for good the slot may go to
+// any host, and this one to another slot.
+bool JobCore::is_taken(HostId id) const {
+  if (!placement_.holds_ranks(id)) return false;
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    const GangRange here = placement_.gangs_on(MeshId(m), id);
+    for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
+      if (!has_ended(state_.meshes[m].gangs[g].phase)) return true;
+      for (const RankId& r : placement_.ranks_of(MeshId(m), GangId(g), id)) {
+        if (rank(r).stage == RankStage::kEnded && !rank(r).output_complete && place_of(r) == id) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// As a host that is not taken.
 bool JobCore::may_take(HostId id) const { return may_serve(id) || is_free_to_launch(id); }
 
 // How long until each of the hosts that come back by themselves may be launched again, the first of them first.
@@ -90,7 +106,7 @@ std::vector<Duration> JobCore::returns(const std::vector<HostId>& own) const {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostState& state = state_.hosts[i];
     const bool its_own = std::find(own.begin(), own.end(), HostId(i)) != own.end();
-    if (placement_.holds_ranks(HostId(i)) && !its_own) continue;
+    if (is_taken(HostId(i)) && !its_own) continue;
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
     if (out && state.cold_at != Instant::never()) waits.push_back(std::max(state.cold_at - now_, Duration::zero()));
     if (state_.phase == JobPhase::kRunning && is_tried_again(state)) waits.push_back(return_wait(state, false));

@@ -86,7 +86,7 @@ void JobCore::not_called_back(HostId id) {
 // It is out for good; the caller ends what may live there.
 void JobCore::host_failed(HostId id, LaunchFailure failure) {
   const std::string& name = hosts_[id.value()].name;
-  const bool missed = placement_.holds_ranks(id) && !replacement();
+  const bool missed = is_taken(id) && !replacement();
   JobEvent failed =
       event_of("host.failed", missed ? Severity::kError : Severity::kWarning, text(name, ": ", what_failed(failure)));
   failed.host = name;
@@ -114,7 +114,7 @@ bool JobCore::has_started(std::uint32_t slot) const {
 }
 
 // A connected spare before one that is on its way, and that before a cold host; of connected ones, those that are prepared first,
-// and those where a standby gang waits last.
+// and those where a standby gang waits last. Of two alike, a spare before a host on which all has ended.
 std::optional<HostId> JobCore::replacement() const {
   std::optional<HostId> best;
   const auto place = [this](HostId id) {
@@ -133,10 +133,11 @@ std::optional<HostId> JobCore::replacement() const {
     }
     return 7;
   };
+  const auto order = [&](HostId id) { return std::pair(place(id), placement_.holds_ranks(id)); };
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
-    if (!may_take(id) || placement_.holds_ranks(id)) continue;
-    if (!best || place(id) < place(*best)) best = id;
+    if (!may_take(id) || is_taken(id)) continue;
+    if (!best || order(id) < order(*best)) best = id;
   }
   return best;
 }
@@ -145,13 +146,16 @@ void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) 
   const HostId from = state_.slots[slot];
   MONARCH_ASSERT_BECAUSE(!somebody_lives_on(state_, placement_, from),
                          "I3: whose host is taken away gets no lease and is not heard any longer");
+  const std::optional<std::uint32_t> done = placement_.slot_on(to);
+  MONARCH_ASSERT_BECAUSE(!done || !is_taken(to), "I18: nobody is moved to where others still run");
+  if (done) state_.slots[*done] = from;  // nothing of it will need a host again, but by an operator
   state_.slots[slot] = to;
   placement_.put(state_.slots);
   const bool cold = state_.hosts[to.value()].phase == HostPhase::kCold;
-  JobEvent moved =
-      event_of("host.replaced", Severity::kWarning,
-               text(hosts_[to.value()].name, " takes the place of ", hosts_[from.value()].name,
-                    cold ? "; its worker is launched now" : "", rule.empty() ? std::string() : text(" [", rule, "]")));
+  JobEvent moved = event_of("host.replaced", Severity::kWarning,
+                            text(hosts_[to.value()].name, done ? ", where all has ended," : "", " takes the place of ",
+                                 hosts_[from.value()].name, cold ? "; its worker is launched now" : "",
+                                 rule.empty() ? std::string() : text(" [", rule, "]")));
   moved.host = hosts_[to.value()].name;
   moved.details = {{"replaces", hosts_[from.value()].name}, {"slot", text(slot)}};
   emit(std::move(moved));

@@ -39,7 +39,7 @@ bool any_lives(const StandbyState& standby) {
 }  // namespace
 
 std::optional<HostId> JobCore::where_is(RankId id) const {
-  if (has_rank(id)) return placement_.host_of(id);
+  if (has_rank(id)) return place_of(id);
   if (const auto spare = prepared_host(spec_, id)) return spare;
   const auto place = standby_place(spec_, id);
   if (!place) return std::nullopt;

@@ -99,15 +99,28 @@ RankRange Placement::range_of(MeshId mesh, GangId gang) const {
   return {first, where.gang_size};
 }
 
-RankRange Placement::range_of(MeshId mesh, GangId gang, HostId host) const {
+RankRange Placement::ranks_on(MeshId mesh, HostId host) const {
   const MeshPlace& where = place(mesh);
   const std::optional<std::uint32_t> slot = slot_on(host);
   if (!slot || *slot < where.first_slot || *slot - where.first_slot >= where.size / where.per_host) return {};
+  return {(*slot - where.first_slot) * where.per_host, where.per_host};
+}
+
+RankRange Placement::range_of(MeshId mesh, GangId gang, HostId host) const {
+  const RankRange here = ranks_on(mesh, host);
+  if (here.count == 0) return {};
   const RankRange all = range_of(mesh, gang);
-  const std::uint32_t on_host = (*slot - where.first_slot) * where.per_host;
-  const std::uint32_t first = std::max(all.first, on_host);
-  const std::uint32_t end = std::min(all.first + all.count, on_host + where.per_host);
+  const std::uint32_t first = std::max(all.first, here.first);
+  const std::uint32_t end = std::min(all.first + all.count, here.first + here.count);
   return {first, end > first ? end - first : 0};
+}
+
+GangRange Placement::gangs_on(MeshId mesh, HostId host) const {
+  const RankRange here = ranks_on(mesh, host);
+  if (here.count == 0) return {};
+  const std::uint32_t size = place(mesh).gang_size;
+  const std::uint32_t first = here.first / size;
+  return {first, (here.first + here.count - 1) / size - first + 1};
 }
 
 namespace {

@@ -33,6 +33,12 @@ struct RankRange {
   std::uint32_t count = 0;
 };
 
+// Neighbouring gangs of a mesh.
+struct GangRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
 class Placement {
  public:
   // Takes hosts_needed() of the pool; the validator has checked that they are there.
@@ -57,6 +63,8 @@ class Placement {
   RankRange range_of(MeshId mesh, GangId gang) const;
   RankRange range_of(MeshId mesh, GangId gang, HostId host) const;
   bool holds_ranks(HostId host) const { return slot_on(host).has_value(); }
+  // Neighbouring gangs of a mesh with ranks on this host; none: count is 0.
+  GangRange gangs_on(MeshId mesh, HostId host) const;
 
  private:
   struct MeshPlace {
@@ -66,6 +74,8 @@ class Placement {
     std::uint32_t gang_size = 0;
   };
   const MeshPlace& place(MeshId mesh) const;
+  // All of a mesh that are on this host, of whichever gang.
+  RankRange ranks_on(MeshId mesh, HostId host) const;
 
   std::vector<MeshPlace> places_;
   std::vector<HostId> slots_;
