@@ -113,7 +113,6 @@ class Checker {
     std::optional<Ticket> named;            // the record with which it failed to start: the verdict has to name it
     std::optional<Instant> last_good_beat;  // read, on the supervisor's clock
     std::uint32_t launches = 0;
-    bool left = false;  // nothing new was to start there, since the last start; it may be forgiven by now
     Instant joined_at;
     Instant last_good_at;            // last_good_beat, in the world's time
     std::optional<Instant> back_at;  // heard again then, after its leases were over
@@ -145,6 +144,7 @@ class Checker {
   std::uint32_t slot_of(RankId rank) const;
   void learn_of_hosts(const Ticket& here, const CoreEvent& event, const std::vector<Action>& actions,
                       const JobCore& core);
+  void learn_of_done_slots(const JobCore& core);
   bool is_out(const HostAccount& host, Term term) const;
   void learn_of_generations(const Ticket& here, const JobCore& core);
   void check_starts(const Ticket& here, const std::vector<Action>& actions, const JobCore& core);
@@ -196,6 +196,7 @@ class Checker {
   std::set<std::pair<MeshId, GangId>> parked_;                      // was, once: nobody waits for it
   Placement slots_;                                                 // of the scenario, before anything is replaced
   std::map<std::uint32_t, HostId> slot_hosts_;                      // as START has said
+  std::set<std::uint32_t> may_leave_;  // of these slots, since their last start: left, or all that was there had ended
   std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> started_gangs_;
   std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> decided_gangs_;  // before anything starts
   std::map<std::pair<MeshId, GangId>, GangAccount> gangs_;

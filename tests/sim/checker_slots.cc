@@ -37,8 +37,25 @@ void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const s
     for (std::uint32_t i = 0; (failed || left) && i < core.hosts().size(); ++i) {
       if (core.hosts()[i].name != told->event.host) continue;
       if (failed) account(HostId(i)).named = here;
-      if (left) account(HostId(i)).left = true;
+      for (const auto& [slot, host] : slot_hosts_) {
+        if (left && host == HostId(i)) may_leave_.insert(slot);
+      }
     }
+  }
+}
+
+// Where nothing will run any more another slot may need the host.
+void Checker::learn_of_done_slots(const JobCore& core) {
+  std::set<std::uint32_t> taken;
+  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
+    const auto& gangs = core.state().meshes[m].gangs;
+    for (std::uint32_t g = 0; g < gangs.size(); ++g) {
+      if (has_ended(gangs[g].phase)) continue;
+      for (const RankId& rank : slots_.ranks_of(MeshId(m), GangId(g))) taken.insert(slot_of(rank));
+    }
+  }
+  for (const auto& [slot, host] : slot_hosts_) {
+    if (!taken.contains(slot)) may_leave_.insert(slot);
   }
 }
 
@@ -93,12 +110,13 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
   }
 }
 
-// A slot leaves its host only where that is out, wedged or left for good, and a host has one slot (I18).
+// A slot leaves its host only where that is out, wedged or was left since the slot's last start, or where all of its gangs had ended,
+// and a host has one slot (I18).
 void Checker::check_slot(const SendStart& start, const JobCore& core) {
   const auto stays = [&](HostId host) {
     const HostState& state = core.state().hosts[host.value()];
     return state.phase == HostPhase::kJoined && !state.wedged && state.standing == HostStanding::kGood &&
-           account(host).launches == 1 && !account(host).left;
+           account(host).launches == 1;
   };
   const HostState& state = core.state().hosts[start.host.value()];
   check(state.standing != HostStanding::kQuarantined, "I18",
@@ -110,10 +128,10 @@ void Checker::check_slot(const SendStart& start, const JobCore& core) {
     if (std::exchange(looked_at, slot) == slot) continue;
     const auto [known, first] = slot_hosts_.try_emplace(slot, start.host);
     const HostId before = std::exchange(known->second, start.host);
-    if (before == start.host) account(before).left = false;
+    const bool left = may_leave_.erase(slot) > 0;
     // A standby takes the place of a gang that has failed, wherever that was.
     const bool given = given_.contains({start.message.mesh, start.message.gang});
-    check(before == start.host || given || !stays(before), "slots",
+    check(before == start.host || left || given || !stays(before), "slots",
           text("slot ", slot, " leaves host ", before.value(), " for ", start.host.value(), " without need"));
     check(core.state().slots[slot] == start.host, "I18", text("slot ", slot, " is not where it starts"));
   }

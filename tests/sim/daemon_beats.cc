@@ -70,7 +70,7 @@ void Daemon::lie(Beat& beat) const {
   const MeshId mesh(static_cast<std::uint32_t>(world_.random.below(core.spec().meshes.size())));
   const MeshSpec& spec = core.spec().meshes[mesh.value()];
   const RankId rank{mesh, Rank(static_cast<std::uint32_t>(world_.random.below(spec.size())))};
-  if (core.placement().host_of(rank) == host_.id) return;
+  if (core.where_is(rank) == host_.id) return;
   RankReport report;
   report.rank = rank;
   report.generation = core.state().meshes[mesh.value()].gangs[spec.gang_of(rank.rank).value()].generation;

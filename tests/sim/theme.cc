@@ -189,6 +189,9 @@ void standby(Random& random, Scenario& scenario) {
   faults.slow_by = Duration::milliseconds(random.between(10, 2'000));
   faults.duplicate = random.below(300);
   faults.slow_sync = random.below(300);
+  if (random.one_in(3)) faults.cut = Duration::seconds(random.between(10, 60));
+  if (random.one_in(3)) faults.operates = Duration::seconds(random.between(2, 20));
+  if (random.one_in(4)) faults.lies = static_cast<std::uint64_t>(random.between(20, 500));
 }
 
 void hangs(Random& random, Scenario& scenario) {
