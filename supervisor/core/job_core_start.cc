@@ -48,6 +48,10 @@ std::string from_checkpoint(const GangState& state) {
               again == 0 ? "" : text(": ", again, again == 1 ? " step is" : " steps are", " done again"));
 }
 
+bool all_held(const GangState& gang) {
+  return std::all_of(gang.ports.begin(), gang.ports.end(), [](const HostPorts& host) { return host.held; });
+}
+
 }  // namespace
 
 bool JobCore::is_ready(MeshId mesh) const {
@@ -68,7 +72,12 @@ void JobCore::start_waiting_gangs() {
     if (!std::all_of(first.begin(), first.end(), [this](MeshId other) { return is_ready(other); })) continue;
     for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
       if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
-      if (gang(MeshId(m), GangId(g)).phase == GangPhase::kWaiting) reserve_for(MeshId(m), GangId(g));
+      const GangState& state = gang(MeshId(m), GangId(g));
+      if (state.phase == GangPhase::kWaiting) {
+        reserve_for(MeshId(m), GangId(g));
+      } else if (state.phase == GangPhase::kReserving && all_held(state)) {
+        start_gang(MeshId(m), GangId(g));  // its last answer came while another slot had no host
+      }
     }
   }
 }
@@ -167,11 +176,9 @@ void JobCore::on(const PortsReserved& event) {
   }
   state.ports[*placement_.index_in_gang(reserved.mesh, reserved.gang, event.host)] = {.held = true,
                                                                                       .ports = reserved.ports};
-  const bool held =
-      std::all_of(state.ports.begin(), state.ports.end(), [](const HostPorts& host) { return host.held; });
   if (!empty_slots().empty()) {
     slots_due_ = true;  // this may be the last answer that was waited for
-  } else if (held) {
+  } else if (all_held(state)) {
     start_gang(reserved.mesh, reserved.gang);
   }
 }

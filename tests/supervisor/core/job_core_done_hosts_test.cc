@@ -146,6 +146,27 @@ TEST(DoneHosts, TakeInAGangThatIsParked) {
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
 }
 
+TEST(DoneHosts, TakeTheSlotOfOneThatDoesNotStartWhileOthersWaitForIt) {
+  JobSpec spec = job_that_recovers(4, 1, 4, 4);
+  spec.launch = LaunchLocal{.hosts = 4};
+  Driver driver(spec);
+  driver.begin();
+  driver.join(2);
+  driver.give_ports();
+  driver.report({MeshId(0), Rank(2)}, RankPhase::kRunning);
+  driver.join(1);
+  driver.join(3);
+  driver.step(WorkerLaunchFailed{.host = kV1, .failure = {.kind = LaunchFailureKind::kTimeout}});
+  Reserved held{.mesh = MeshId(0), .gang = GangId(1), .generation = driver.gang(1).generation};
+  held.ports = {29'500};
+  driver.step(PortsReserved{.host = kV2, .reserved = held});
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kReserving) << "nothing begins before it is known whether all can";
+  driver.ended(2, exited(0));
+  EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(2));
+  EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kStarting);
+}
+
 TEST(DoneHosts, EndWhereNothingNewMayStart) {
   Driver driver(two_gangs());
   driver.run_all();
