@@ -1,6 +1,7 @@
 #include "supervisor/output_relay.h"
 
 #include <list>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -61,6 +62,11 @@ class OutputRelay::Worker {
   }
 
  private:
+  struct Speaker {
+    HostId host;
+    std::uint64_t last = 0;  // generation's counter
+  };
+
   void take_commands() {
     for (Command& command : commands_.take_all()) {
       if (std::holds_alternative<Stop>(command)) {
@@ -71,8 +77,8 @@ class OutputRelay::Worker {
         if (copy_) copy_->on_written(*written, loop_.now());
       } else if (auto* slots = std::get_if<Slots>(&command)) {
         placement_.put(std::move(*slots));
-      } else if (const auto* started = std::get_if<RanksStarted>(&command)) {
-        note(*started);
+      } else if (const auto* started = std::get_if<std::vector<RanksStarted>>(&command)) {
+        for (const RanksStarted& one : *started) note(one);
       } else {
         add(std::move(std::get<UniqueFd>(command)));
       }
@@ -97,8 +103,8 @@ class OutputRelay::Worker {
 
   void note(const RanksStarted& started) {
     for (const RankId& rank : started.ranks) {
-      std::map<std::uint64_t, HostId>& known = started_[rank];
-      known.insert_or_assign(started.generation.counter, started.host);
+      std::map<std::uint64_t, Speaker>& known = started_[rank];
+      known.insert_or_assign(started.first.counter, Speaker{.host = started.host, .last = started.last.counter});
       if (known.size() > kGenerationsKept) known.erase(known.begin());
     }
   }
@@ -106,8 +112,9 @@ class OutputRelay::Worker {
   // Nothing for what is no rank, and for a standby that nobody told us of.
   std::optional<HostId> speaker(RankId rank, Generation generation) const {
     if (const auto known = started_.find(rank); known != started_.end()) {
-      const auto found = known->second.find(generation.counter);
-      if (found != known->second.end()) return found->second;
+      const auto after = known->second.upper_bound(generation.counter);
+      const auto found = after == known->second.begin() ? known->second.end() : std::prev(after);
+      if (found != known->second.end() && generation.counter <= found->second.last) return found->second.host;
     }
     if (const auto spare = prepared_host(spec_, rank)) return spare;
     const bool of_spec =
@@ -212,7 +219,7 @@ class OutputRelay::Worker {
   JobUuid job_;
   const JobSpec spec_;
   Placement placement_;
-  std::map<RankId, std::map<std::uint64_t, HostId>> started_;  // by the generation's counter
+  std::map<RankId, std::map<std::uint64_t, Speaker>> started_;  // by the counter of the first generation
   Counters& counters_;
   Inbox<StacksCame>* stacks_;
   std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
@@ -221,6 +228,22 @@ class OutputRelay::Worker {
   TimerId copy_timer_ = 0;
   Instant copy_due_ = Instant::never();
 };
+
+std::vector<RanksStarted> started_before(const std::vector<PastPlace>& places, Generation newest,
+                                         const std::vector<RankId>& ranks) {
+  std::vector<RanksStarted> started;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::vector<HostId>& hosts = places[i].hosts;
+    Generation last = newest;
+    if (i + 1 < places.size()) last = {places[i].first.term, places[i + 1].first.counter - 1};
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      const auto from = ranks.begin() + static_cast<std::ptrdiff_t>(h * ranks.size() / hosts.size());
+      const auto to = ranks.begin() + static_cast<std::ptrdiff_t>((h + 1) * ranks.size() / hosts.size());
+      started.push_back({.host = hosts[h], .first = places[i].first, .last = last, .ranks = {from, to}});
+    }
+  }
+  return started;
+}
 
 Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, OutputRelayOptions options) {
   std::unique_ptr<OutputRelay> relay(new OutputRelay());
@@ -254,15 +277,16 @@ Status OutputRelay::place(std::vector<HostId> slots) {
   return Error{ErrorCode::kBusy, "too many viewers connect at once"};
 }
 
-Status OutputRelay::started(RanksStarted started) {
+Status OutputRelay::started(std::vector<RanksStarted> started) {
   if (commands_->put(std::move(started))) return {};
   return Error{ErrorCode::kBusy, "too much output comes at once"};
 }
 
 Status OutputRelay::started(const SendStart& start) {
-  RanksStarted told{.host = start.host, .generation = start.message.generation, .ranks = {}};
+  const Generation generation = start.message.generation;
+  RanksStarted told{.host = start.host, .first = generation, .last = generation, .ranks = {}};
   for (const RankStart& rank : start.message.ranks) told.ranks.push_back(rank.rank);
-  return started(std::move(told));
+  return started(std::vector{std::move(told)});
 }
 
 Status OutputRelay::add_viewer(UniqueFd socket) {

@@ -18,9 +18,11 @@
 #include <optional>
 #include <thread>
 #include <variant>
+#include <vector>
 
 #include "supervisor/core/actions.h"
 #include "supervisor/core/job_spec.h"
+#include "supervisor/core/past_places.h"
 #include "supervisor/output_copy.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
@@ -45,23 +47,29 @@ struct OutputRelayOptions {
   Inbox<OutputCopied>* copied = nullptr;       // of a copy; what does not fit is told again when it is asked for again
 };
 
-// Who speaks for these ranks at this generation from now on, wherever their slots go.
+// Who speaks for these ranks at these generations from now on, wherever their slots go.
 struct RanksStarted {
   HostId host;
-  Generation generation;
+  Generation first;
+  Generation last;
   std::vector<RankId> ranks;
 };
+
+// Of a gang, or a standby, that was started before: who speaks for each of its ranks (in order, as many on each host) up to its newest
+// generation.
+std::vector<RanksStarted> started_before(const std::vector<PastPlace>& places, Generation newest,
+                                         const std::vector<RankId>& ranks);
 
 class OutputRelay {
  public:
   static constexpr std::size_t kGenerationsKept =
-      8;  // of a rank, the newest: what is older than those has been copied long since
+      8;  // of a rank, the newest entries: what is older than those has been copied long since
 
   static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, OutputRelayOptions options);
   // The host of each slot of the placement, from now on. kBusy: it has to be said again.
   Status place(std::vector<HostId> slots);
   // Before its START is sent. kBusy: it has to be said again.
-  Status started(RanksStarted started);
+  Status started(std::vector<RanksStarted> started);
   Status started(const SendStart& start);
   ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
@@ -88,7 +96,7 @@ class OutputRelay {
     PublishedCounters link;
   };
   using Slots = std::vector<HostId>;
-  using Command = std::variant<UniqueFd, OutputWritten, Slots, RanksStarted, Stop>;
+  using Command = std::variant<UniqueFd, OutputWritten, Slots, std::vector<RanksStarted>, Stop>;
   class Worker;
   OutputRelay() = default;
 

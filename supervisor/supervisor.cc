@@ -242,7 +242,7 @@ void Supervisor::begin() {
     }
   }
   tell_slots();
-  tell_standbys();
+  tell_started();
   SupervisorReturned returned{.term = files_.journal.term, .boot_id = own_boot_id()};
   const JournalContents& contents = files_.journal.contents;
   if (const auto& records = contents.records.empty() ? contents.history : contents.records; !records.empty()) {

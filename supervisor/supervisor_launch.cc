@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -82,20 +81,26 @@ void Supervisor::tell_slots() {
   if (relay_->place(core_.state().slots).ok()) told_slots_ = core_.state().slots;
 }
 
-// What a standby that we take over says is its own, as if we had started it.
-void Supervisor::tell_standbys() {
+// What ranks and standbys that were started before us say is theirs, as if we had started them.
+void Supervisor::tell_started() {
+  std::vector<RanksStarted> all;
+  const auto add = [&all](const std::vector<PastPlace>& places, Generation newest, const std::vector<RankId>& ranks) {
+    for (RanksStarted& started : started_before(places, newest, ranks)) all.push_back(std::move(started));
+  };
   for (std::uint32_t m = 0; m < core_.state().meshes.size(); ++m) {
-    const std::vector<StandbyState>& all = core_.state().meshes[m].standby;
-    for (std::uint32_t s = 0; s < all.size(); ++s) {
-      std::map<HostId, std::vector<RankId>> on;
-      for (std::uint32_t i = 0; i < all[s].ranks.size(); ++i) {
-        const RankId rank = standby_rank(core_.spec(), {MeshId(m), s, i});
-        if (const auto host = core_.where_is(rank)) on[*host].push_back(rank);
+    const MeshState& mesh = core_.state().meshes[m];
+    for (std::uint32_t g = 0; g < mesh.gangs.size(); ++g) {
+      add(mesh.gangs[g].places, mesh.gangs[g].generation, core_.placement().ranks_of(MeshId(m), GangId(g)));
+    }
+    for (std::uint32_t s = 0; s < mesh.standby.size(); ++s) {
+      std::vector<RankId> ranks;
+      for (std::uint32_t i = 0; i < mesh.standby[s].ranks.size(); ++i) {
+        ranks.push_back(standby_rank(core_.spec(), {MeshId(m), s, i}));
       }
-      // The inbox of a relay that has just started holds thousands: more than there are hosts.
-      for (auto& [host, ranks] : on) (void)relay_->started({host, all[s].generation, std::move(ranks)});
+      add(mesh.standby[s].places, mesh.standby[s].generation, ranks);
     }
   }
+  (void)relay_->started(std::move(all));  // a relay that has just started has room
 }
 
 // Empty where no copy is kept.

@@ -82,7 +82,7 @@ class Supervisor {
   void on_journal();
   void publish_keys();
   void tell_slots();
-  void tell_standbys();
+  void tell_started();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
   // supervisor_requests.cc

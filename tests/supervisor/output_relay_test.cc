@@ -117,7 +117,7 @@ TEST(OutputRelay, HearsOfAGenerationFromTheHostOnWhichThatWasStarted) {
   const Generation first{Term(1), 1};
   const RankId moved{MeshId(0), Rank(0)};
   const RankId standby{MeshId(2), Rank(0)};
-  ASSERT_TRUE(r.relay->started({HostId(0), first, {moved}}).ok());
+  ASSERT_TRUE(r.relay->started({{HostId(0), first, first, {moved}}}).ok());
   ASSERT_TRUE(r.relay->place({HostId(1), HostId(0)}).ok());
   ASSERT_TRUE(r.lab.until([&] {
     if (r.seen.empty()) r.say({MeshId(0), Rank(2)}, "its own now");
@@ -130,6 +130,42 @@ TEST(OutputRelay, HearsOfAGenerationFromTheHostOnWhichThatWasStarted) {
   r.say(standby, "of a standby that nobody started there", 0, first);
   ASSERT_TRUE(r.lab.until([&] { return r.relay->forged_pieces() == before + 2; }));
   EXPECT_EQ(decode_payload<Output>(r.seen.back().payload)->bytes, "last words");
+}
+
+// As a supervisor that comes back tells it.
+TEST(OutputRelay, HearsOfGenerationsOfBeforeFromTheHostsWhereTheyRan) {
+  Relayed r;
+  const RankId moved{MeshId(0), Rank(0)};
+  const std::vector<PastPlace> places = {{.first = {Term(1), 1}, .hosts = {HostId(0)}},
+                                         {.first = {Term(1), 4}, .hosts = {HostId(1)}}};
+  ASSERT_TRUE(r.relay->place({HostId(1), HostId(0)}).ok());
+  ASSERT_TRUE(r.relay->started(started_before(places, {Term(2), 6}, {moved, {MeshId(0), Rank(1)}})).ok());
+  ASSERT_TRUE(r.lab.until([&] {
+    if (r.seen.empty()) r.say({MeshId(0), Rank(2)}, "its own now");
+    return !r.seen.empty();
+  }));
+  const std::uint64_t before = r.relay->forged_pieces();
+  r.say(moved, "of a generation that moved away", 0, {Term(2), 5});
+  r.say(moved, "last words", 0, {Term(1), 3});
+  ASSERT_TRUE(r.lab.until([&] { return decode_payload<Output>(r.seen.back().payload)->bytes == "last words"; }));
+  EXPECT_EQ(r.relay->forged_pieces(), before + 1);
+}
+
+TEST(OutputRelay, KnowsWhoSpokeForEachRankOfAGangThatMoved) {
+  std::vector<RankId> ranks;
+  for (std::uint32_t i = 0; i < 4; ++i) ranks.push_back({MeshId(0), Rank(i)});
+  const std::vector<RanksStarted> told = started_before({{.first = {Term(1), 2}, .hosts = {HostId(0), HostId(1)}},
+                                                         {.first = {Term(2), 5}, .hosts = {HostId(0), HostId(3)}}},
+                                                        {Term(2), 7}, ranks);
+  ASSERT_EQ(told.size(), 4U);
+  EXPECT_EQ(told[1].host, HostId(1));
+  EXPECT_EQ(told[1].first.counter, 2U);
+  EXPECT_EQ(told[1].last.counter, 4U);
+  EXPECT_EQ(told[1].ranks, (std::vector<RankId>{ranks[2], ranks[3]}));
+  EXPECT_EQ(told[3].host, HostId(3));
+  EXPECT_EQ(told[3].first.counter, 5U);
+  EXPECT_EQ(told[3].last.counter, 7U);
+  EXPECT_TRUE(started_before({}, {Term(1), 1}, ranks).empty());
 }
 
 TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {
