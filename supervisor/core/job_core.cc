@@ -78,6 +78,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
     tend_spares();
     tend_standby();
   } while (starts_due_);  // a standby gave up a host on which nothing of it had started
+  tell_waits();
   tend_waits();
   return std::move(actions_);
 }

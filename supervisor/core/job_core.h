@@ -144,6 +144,7 @@ class JobCore {
   void note_failure(MeshId mesh, GangId gang, Verdict verdict, const Recovery& next);
   void note_ready(GangState& gang);
   void await_next(MeshId mesh, GangId gang);
+  void tell_waits();
   void tell_fence(MeshId mesh, GangId gang);
   void tell_return(MeshId mesh, GangId gang);
   bool fence_done(MeshId mesh, GangId gang) const;
@@ -322,8 +323,9 @@ class JobCore {
   JobState state_;
   Instant now_;
   std::vector<Action> actions_;
-  bool starts_due_ = false;  // within a step: something was ready that others may wait for
-  bool slots_due_ = false;   // within a step: a host is out, or it is known of one more that it is not
+  bool starts_due_ = false;                               // within a step: something was ready that others may wait for
+  std::vector<std::pair<MeshId, GangId>> waits_to_tell_;  // within a step
+  bool slots_due_ = false;  // within a step: a host is out, or it is known of one more that it is not
 };
 
 template <class Visit>

@@ -1,6 +1,7 @@
 // Recovery: what becomes of a gang that has failed, from the decision to its next generation.
 
 #include <algorithm>
+#include <utility>
 
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/occupants.h"
@@ -90,10 +91,18 @@ void JobCore::await_next(MeshId mesh, GangId g) {
     rank(id) = RankState{};
   }
   standby_takes(mesh, g);
-  tell_fence(mesh, g);
-  tell_return(mesh, g);
+  waits_to_tell_.emplace_back(mesh, g);
   slots_due_ = true;
   starts_due_ = true;
+}
+
+// Of gangs that came to wait within this step, once it is known what becomes of their slots.
+void JobCore::tell_waits() {
+  for (const auto& [mesh, g] : std::exchange(waits_to_tell_, {})) {
+    if (gang(mesh, g).phase != GangPhase::kWaiting) continue;
+    tell_fence(mesh, g);
+    tell_return(mesh, g);
+  }
 }
 
 void JobCore::tell_fence(MeshId mesh, GangId g) {
