@@ -288,7 +288,8 @@ void Checker::launches(HostId host) {
   // the end is proven, always.
   Host& where = world_.host(host);
   const bool unheard = now() - mine.last_good_at >= world_.scenario.spec.supervision.lease;
-  const bool just_back = back_at && now() - *back_at < kSettle;
+  // A supervisor that was away or stood still meanwhile has had no time to end it.
+  const bool just_back = back_at && now() - std::max(*back_at, goes_on_since_) < kSettle;
   const bool stood_still = !world_.reachable(host) || unheard || just_back || now() - where.thawed_at < kSettle;
   if (world_.scenario.remote && stood_still) return;
   for (const auto& worker : where.workers) {

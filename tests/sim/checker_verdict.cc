@@ -98,10 +98,16 @@ void Checker::check_decision(const Verdict& verdict, const JobCore& core) const 
   }
 }
 
+// Of a rank that was never ready any process counts, for all of them had the one start_timeout; else the newest.
 bool Checker::somebody_is_tardy() const {
-  return std::any_of(processes_.begin(), processes_.end(), [this](const auto& known) {
-    return !ready_.contains(known.first) &&
-           std::any_of(known.second.begin(), known.second.end(), [](const RankProcess* p) { return p->tardy; });
+  const auto is_tardy = [](const RankProcess* p) { return p->tardy; };
+  return std::any_of(processes_.begin(), processes_.end(), [&](const auto& known) {
+    const auto& [rank, processes] = known;
+    if (processes.empty()) return false;
+    if (!ready_.contains(rank)) return std::any_of(processes.begin(), processes.end(), is_tardy);
+    const auto older = [](const RankProcess* a, const RankProcess* b) { return a->key.generation < b->key.generation; };
+    const RankProcess* newest = *std::max_element(processes.begin(), processes.end(), older);
+    return newest->tardy && !said_ready_.contains(newest->key);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "tests/sim/hang_account.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/sim/violation.h"
 #include "tests/sim/world.h"
@@ -36,8 +37,20 @@ void HangAccount::released(const std::vector<RankId>& ranks) {
 void HangAccount::stopped(const std::vector<RankId>& ranks, const JobCore& core) {
   for (const RankId& rank : ranks) {
     const GangId gang = core.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
-    stopped_.insert({rank, core.state().meshes[rank.mesh.value()].gangs[gang.value()].generation});
+    const Incarnation key{rank, core.state().meshes[rank.mesh.value()].gangs[gang.value()].generation};
+    if (stopped_.insert(key).second) asked_.insert(key);
   }
+}
+
+void HangAccount::stop_is_durable(const std::vector<RankId>& ranks) {
+  for (const RankId& rank : ranks) {
+    std::erase_if(asked_, [&rank](const Incarnation& key) { return key.rank == rank; });
+  }
+}
+
+void HangAccount::supervisor_died() {
+  unseen_.clear();
+  for (const Incarnation& key : std::exchange(asked_, {})) stopped_.erase(key);
 }
 
 void HangAccount::continued(const std::vector<RankId>& ranks) {

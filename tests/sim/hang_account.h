@@ -27,7 +27,9 @@ class HangAccount {
   // An operator was answered; one that lets go has merely asked.
   void held(const std::vector<RankId>& ranks);
   void released(const std::vector<RankId>& ranks);
+  // Asked for; until it is durable, a supervisor's death makes it undone.
   void stopped(const std::vector<RankId>& ranks, const JobCore& core);
+  void stop_is_durable(const std::vector<RankId>& ranks);
   void continued(const std::vector<RankId>& ranks);
   // A beat of this host was sent then and counts now.
   void counts(HostId host, Instant sent_at);
@@ -35,7 +37,7 @@ class HangAccount {
   void judged(const RankHung& verdict, const JobCore& core);
   // Once a second; `heard`: of whom it was heard lately.
   void look(const JobCore& core, const std::set<HostId>& heard);
-  void supervisor_died() { unseen_.clear(); }
+  void supervisor_died();
 
  private:
   RankProcess* process_of(HostId host, const Incarnation& key) const;
@@ -44,6 +46,7 @@ class HangAccount {
   World& world_;
   std::set<RankId> held_;          // as places
   std::set<Incarnation> stopped_;  // as processes
+  std::set<Incarnation> asked_;    // of these, what is not durable
   std::set<Incarnation> traced_;   // and the supervisor can know it
   std::set<Incarnation> dumped_;
   std::map<Incarnation, Duration> unseen_;  // how long somebody should have noticed

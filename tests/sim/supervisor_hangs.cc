@@ -57,6 +57,7 @@ void Supervisor::signal(std::vector<RankId> ranks, int number) {
   if (!world_.mutant(Mutant::kForgetHolds)) hangs_->signalled(ranks, number);
   if (number == SIGSTOP) world_.checker->hangs().stopped(ranks, *core_);
   when_durable([this, ranks, number] {
+    if (number == SIGSTOP) world_.checker->hangs().stop_is_durable(ranks);
     for (const RankId& rank : ranks) {
       const GangId gang = core_->spec().meshes[rank.mesh.value()].gang_of(rank.rank);
       const Generation generation = core_->state().meshes[rank.mesh.value()].gangs[gang.value()].generation;

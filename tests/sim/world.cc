@@ -131,6 +131,11 @@ void World::simulate() {
   }
   if (scenario.faults.power_loss != Duration::forever()) bound = bound + kTriedInVain;
   if (!exit_code_) run_until(scheduler.now() + bound);
+  if (!exit_code_ && too_few_hosts()) {
+    note("given up");
+    stop_again();
+    run_until(scheduler.now() + kStopBound + kEndMargin);
+  }
   if (!exit_code_) checker->not_ended(text("the job has not ended ", to_text(bound), " after all was well"));
   // What is cut off or was spared ends by itself.
   ending_ = true;
@@ -151,6 +156,12 @@ void World::watch_stop(std::optional<Instant> since) {
     checker->not_ended(text("the job has been stopping for ", to_text(kStopBound), " and all is well"));
   }
   scheduler.after(kLook, [this, since] { watch_stop(since); });
+}
+
+// For what has not ended: with a budget without an end such a job tries its hosts for ever, until somebody stops it.
+bool World::too_few_hosts() const {
+  const auto left = std::count_if(hosts.begin(), hosts.end(), [](const auto& host) { return !host->off; });
+  return left < static_cast<std::ptrdiff_t>(scenario.spec.hosts_needed());
 }
 
 void World::stop_again() {
