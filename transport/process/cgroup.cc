@@ -154,7 +154,15 @@ Status CgroupFolder::kill() const { return write("cgroup.kill", "1"); }
 
 Status CgroupFolder::freeze(bool frozen) const { return write("cgroup.freeze", frozen ? "1" : "0"); }
 
-bool CgroupFolder::populated() const { return value_of(read("cgroup.events"), "populated").value_or(1) != 0; }
+bool CgroupFolder::populated() const {
+  const std::optional<long long> told = value_of(read("cgroup.events"), "populated");
+  return told ? *told != 0 : !removed();
+}
+
+// Somebody else may have done it while we have it open: then not even the files that each cgroup has are in it.
+bool CgroupFolder::removed() const {
+  return ::faccessat(folder_.get(), "cgroup.procs", F_OK, 0) != 0 && errno == ENOENT;
+}
 
 bool CgroupFolder::frozen() const { return value_of(read("cgroup.events"), "frozen").value_or(0) != 0; }
 

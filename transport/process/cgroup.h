@@ -36,7 +36,7 @@ class CgroupFolder {
   UniqueFd open_procs() const;
   Status kill() const;
   Status freeze(bool frozen) const;
-  // Whether a live process is in it or below. True when that cannot be read.
+  // Whether a live process is in it or below. True when that cannot be read, false where the folder was removed.
   bool populated() const;
   // Whether all that is in it stands still. False when that cannot be read.
   bool frozen() const;
@@ -48,6 +48,7 @@ class CgroupFolder {
   CgroupFolder(UniqueFd folder, std::string path) : folder_(std::move(folder)), path_(std::move(path)) {}
   Status write(const char* file, std::string_view value) const;
   std::string read(const char* file) const;
+  bool removed() const;
 
   UniqueFd folder_;
   std::string path_;  // for messages

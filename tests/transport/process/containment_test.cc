@@ -157,6 +157,18 @@ TEST(Containment, LeavesNoFolderBehind) {
   EXPECT_FALSE(own.value()->open(text("monarch-gone", ::getpid())).ok());
 }
 
+// Two look after it at a time: the daemon of a killed keeper, and the launcher on its machine.
+TEST(Containment, AFolderThatSomebodyElseRemovedHoldsNobody) {
+  const auto own = CgroupFolder::own();
+  if (!own.ok()) GTEST_SKIP() << own.error().message;
+  const std::string name = text("monarch-test-", ::getpid());
+  const auto folder = own.value()->make(name);
+  if (!folder.ok()) GTEST_SKIP() << folder.error().message;
+  EXPECT_FALSE(folder.value()->populated());
+  own.value()->remove(name);
+  EXPECT_FALSE(folder.value()->populated());
+}
+
 TEST(Containment, FoldersOfAKilledKeeperAreFoundWhereverTheyAreAndRemoved) {
   const ContainmentOptions options{{"A=b"}, "K", text("dead", ::getpid()), "v1"};
   const auto own = CgroupFolder::own();
