@@ -1,7 +1,7 @@
 #include "supervisor/output_relay.h"
 
-#include <list>
 #include <iterator>
+#include <list>
 #include <map>
 #include <optional>
 #include <utility>

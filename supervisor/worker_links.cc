@@ -138,6 +138,12 @@ void WorkerLinks::on_message(InboundMessage&& message) {
       if (handlers_.on_goodbye) handlers_.on_goodbye(*host, *goodbye);
       return;
     }
+    case MessageType::kKeeperGone: {
+      const auto gone = decode_payload<KeeperGone>(payload);
+      if (!gone.ok()) break;
+      on_keeper_gone(*host, *gone);
+      return;
+    }
     case MessageType::kReserved: {
       auto reserved = decode_payload<Reserved>(payload);
       if (!reserved.ok()) break;
@@ -150,6 +156,16 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     default: break;
   }
   ++drops_.malformed;
+}
+
+// Once for each worker (I22).
+void WorkerLinks::on_keeper_gone(HostId host, const KeeperGone& gone) {
+  const HostState& state = core_.state().hosts[host.value()];
+  if (gone.incarnation != state.incarnation) {
+    ++drops_.foreign_worker;
+    return;
+  }
+  if (state.phase == HostPhase::kJoined && !state.failing) (void)handlers_.decide(WorkerFailing{.host = host});
 }
 
 // Who answers with another number of ports than was asked for is refused by the core, which needs no more than one too many for

@@ -115,6 +115,7 @@ class WorkerLinks {
     std::uint64_t next_seq = 1;
   };
 
+  void on_keeper_gone(HostId host, const KeeperGone& gone);
   void cut_ports(HostId host, Reserved& reserved) const;
   void tell_restart(HostId host, std::uint32_t start);
   void on_hello(HostId host, std::string_view payload);

@@ -86,6 +86,11 @@ struct HostSilent {
   Instant grants_until = {};  // the latest end of a lease that it may hold, with the margin for its clock
 };
 
+// Its keeper ended unexpectedly, and its daemon kills what runs there: the worker is about to end. WorkerEnded or HostSilent follows.
+struct WorkerFailing {
+  HostId host;
+};
+
 // For people alone: a host is suspected, or was heard again. Nothing follows from it.
 struct HostDoubted {
   HostId host;
@@ -179,9 +184,9 @@ struct StopOrdered {
 // next_deadline() has passed.
 struct DeadlinePassed {};
 
-using CoreEvent =
-    std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
-                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
-                 GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked>;
+using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined,
+                               WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed,
+                               HostDoubted, IdleNoted, GangProgressed, RankHung, HostsHeld, OperatorAsked,
+                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing>;
 
 }  // namespace monarch

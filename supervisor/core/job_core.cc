@@ -265,8 +265,9 @@ bool JobCore::grants(RankId id, Generation generation) const {
   if (id.rank.value() >= mesh.ranks.size()) return false;
   const RankState& rank = mesh.ranks[id.rank.value()];
   const GangId gang = mesh_spec(id.mesh).gang_of(id.rank);
-  // A host that is being destroyed gets no more time, even if it is heard of once more.
-  if (state_.hosts[placement_.host_of(id).value()].phase != HostPhase::kJoined) return false;
+  // A host that is being destroyed gets no more time, even if it is heard of once more; nor does one that kills what runs there.
+  const HostState& where = state_.hosts[placement_.host_of(id).value()];
+  if (where.phase != HostPhase::kJoined || where.failing) return false;
   return mesh.gangs[gang.value()].generation == generation && lives(rank.stage) && !rank.reaped;
 }
 

@@ -291,10 +291,12 @@ class JobCore {
   void on(const WorkerLaunched& event);
   void on(const WorkerJoined& event);
   void on(const WorkerEnded& event);
+  void on(const WorkerFailing& event);
   void on(const HostSilent& event);
   void on(const HostDoubted& event);
   void learn_address(HostId host);
   void lose_host(HostId host, const std::string& why);
+  void decide_causes_within(HostId host, Duration patience);
   void mark_ranks_lost(HostId host);
   void give_up_host(HostId host);
   void destroy(HostId host);

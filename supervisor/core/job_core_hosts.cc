@@ -91,6 +91,7 @@ void JobCore::on(const WorkerEnded& event) {
     case HostPhase::kJoined: break;
   }
   const bool by_itself = state.phase == HostPhase::kJoined && !state.shutdown_told;
+  const bool known = std::exchange(state.failing, false);
   state.phase = HostPhase::kEnded;
   state.deadline = Instant::never();
   state.fence = Instant{};  // proof: nothing of it acts any longer
@@ -100,10 +101,33 @@ void JobCore::on(const WorkerEnded& event) {
     state.phase = HostPhase::kCold;
     return launch(event.host);
   }
-  if (by_itself) lose_host(event.host, text("its worker ended unexpectedly: ", event.how));
+  const std::string why = text("its worker ended unexpectedly: ", event.how);
+  if (by_itself && !known) lose_host(event.host, why);
+  if (by_itself && known) {
+    state.lost_because = why;  // more than its daemon could know
+    decide_causes_within(event.host, cause_window());
+  }
   let_return(event.host, by_itself);
   mark_ranks_lost(event.host);
   if (std::exchange(state.wanted, false)) become_cold(event.host);  // whatever the budgets say
+}
+
+// Before its ranks' peers miss them: they are not the cause. What is done about it is decided with the worker's end, at once or soon.
+void JobCore::on(const WorkerFailing& event) {
+  HostState& state = host(event.host);
+  if (state.phase != HostPhase::kJoined || state.shutdown_told || state.failing) return;
+  lose_host(event.host, "its keeper ended unexpectedly, and what runs there is being killed");
+  state.failing = true;
+  decide_causes_within(event.host, kDestroyDeadline);
+}
+
+// Of gangs that fail because of this host.
+void JobCore::decide_causes_within(HostId id, Duration patience) {
+  each_gang([&](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    const bool open = state.phase == GangPhase::kFailing && !state.cause_decided;
+    if (open && state.host_lost && state.lost_host == id) state.cause_deadline = now_ + patience;
+  });
 }
 
 void JobCore::on(const HostSilent& event) {
@@ -130,10 +154,12 @@ void JobCore::on(const HostDoubted& event) {
 
 void JobCore::lose_host(HostId id, const std::string& why) {
   const std::string& name = hosts_[id.value()].name;
-  host(id).lost_because = why;
-  JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));
-  lost.host = name;
-  emit(std::move(lost));
+  if (!host(id).failing) {
+    host(id).lost_because = why;
+    JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));
+    lost.host = name;
+    emit(std::move(lost));
+  }
   const std::optional<std::uint32_t> slot = placement_.slot_on(id);
   if (state_.phase == JobPhase::kStarting && !(slot && has_started(*slot))) {
     host(id).failure = LaunchFailure{.kind = LaunchFailureKind::kOther,
@@ -262,7 +288,7 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
     return missing;
   }
-  if (state.phase != HostPhase::kJoined) return missing;
+  if (state.phase != HostPhase::kJoined || state.failing) return missing;
   if (state.shutdown_told) {
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
     return missing;

@@ -44,7 +44,8 @@ Verdict blame_left_host(const std::string& name, const std::string& why) {
 bool JobCore::may_serve(HostId id) const {
   const HostState& state = state_.hosts[id.value()];
   if (state.standing != HostStanding::kGood) return false;
-  return is_coming(state) || (state.phase == HostPhase::kJoined && !state.wedged && !state.shutdown_told);
+  return is_coming(state) ||
+         (state.phase == HostPhase::kJoined && !state.wedged && !state.shutdown_told && !state.failing);
 }
 
 void JobCore::launch(HostId id) {

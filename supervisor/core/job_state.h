@@ -99,6 +99,7 @@ struct HostState {
   std::optional<LaunchFailure> failure;  // why it is out, if that was before the job ran
   bool wedged = false;
   bool shutdown_told = false;
+  bool failing = false;       // kJoined: its keeper is gone, and its end is about to be proven
   bool awaited = false;       // since a supervisor came back it has not spoken
   bool launch_again = false;  // kDestroying: it was being launched when the supervisor ended
   std::string lost_because;

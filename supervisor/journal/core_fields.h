@@ -21,6 +21,7 @@ MONARCH_FIELDS(LaunchFailure, kind, phase, elapsed, message, words, again);
 MONARCH_FIELDS(WorkerLaunchFailed, host, failure);
 MONARCH_FIELDS(WorkerJoined, host, incarnation);
 MONARCH_FIELDS(WorkerEnded, host, how, orderly);
+MONARCH_FIELDS(WorkerFailing, host);
 MONARCH_FIELDS(HostSilent, host, silence, grants_until);
 MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
 MONARCH_FIELDS(IdleNoted, left);
@@ -44,8 +45,8 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
 
 MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
                answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
-               awaited, launch_again, lost_because, deadline, standing, unproven, wanted, losses, cold_at, fence,
-               suspicions, preparation);
+               failing, awaited, launch_again, lost_because, deadline, standing, unproven, wanted, losses, cold_at,
+               fence, suspicions, preparation);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,

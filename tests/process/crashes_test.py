@@ -12,6 +12,23 @@ import jobs
 FAMILY = ("(setsid sh -c 'echo $$ > far.$MONARCH_RANK; exec sleep 600' </dev/null >/dev/null 2>&1 &)\n"
           "(setsid sh -c 'exec sleep 601' </dev/null >/dev/null 2>&1 &)\n"
           "until [ -s far.$MONARCH_RANK ]; do sleep 0.02; done\nmark there\n")
+# Rank 0 fails as soon as its connection to rank 1 breaks, as a collective does.
+MISSES = jobs.PYTHON_MARK + """
+import os, socket, sys, time
+where = (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']))
+if os.environ['MONARCH_RANK'] == '0':
+    link, _ = socket.create_server(where).accept()
+else:
+    while True:
+        try:
+            link = socket.create_connection(where)
+            break
+        except OSError:
+            time.sleep(0.02)
+mark('there')
+link.recv(1)
+sys.exit(3)
+"""
 COUNT = "i=0; until [ -e go ]; do i=$((i+1)); echo line $i; sleep 0.02; done; echo last $i\n"
 
 
@@ -118,6 +135,16 @@ class WithCgroup(jobs.JobTest):
         done, verdict = self.end_of(run, 92, cause={"kind": "host", "host": "v2"})
         self.assertRegex(done.err, r"(?m)^ root cause host v2 was lost: its worker ended unexpectedly: .*SIGKILL")
         self.assertIn("v2", verdict["reason"])
+
+    def test_keeper_of_a_rank_that_its_peer_misses(self):
+        run = self.start("run", self.program_job(["/usr/bin/python3", "-c", MISSES], slots=1))
+        self.wait_for_marks("there", 2)
+        self.kill(self.process("keeper", "v2"))
+        done, verdict = self.end_of(run, 92, cause={"kind": "host", "host": "v2"})
+        self.assertRegex(done.err, r"(?m)^ root cause host v2 was lost: its worker ended unexpectedly: .*SIGKILL")
+        told = [e["event"] for e in self.monarch("events", "last", "--json").json()]
+        self.assertEqual(told.count("host.lost"), 1)
+        self.assertLess(told.index("host.lost"), told.index("gang.failed"))
 
     def test_daemon_and_keeper_of_a_host(self):
         if self.no_cgroup:

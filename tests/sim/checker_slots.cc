@@ -116,7 +116,7 @@ void Checker::check_slot(const SendStart& start, const JobCore& core) {
   const auto stays = [&](HostId host) {
     const HostState& state = core.state().hosts[host.value()];
     return state.phase == HostPhase::kJoined && !state.wedged && state.standing == HostStanding::kGood &&
-           account(host).launches == 1;
+           account(host).launches == 1 && !state.failing;
   };
   const HostState& state = core.state().hosts[start.host.value()];
   check(state.standing != HostStanding::kQuarantined, "I18",

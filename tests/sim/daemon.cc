@@ -110,6 +110,8 @@ void Daemon::on(const Terminated&) { leave(kLeavePatience, 0); }
 void Daemon::on(const KeeperGone&) {
   if (phase_ != Phase::kServing) return remove_state();
   world_.note("daemon sweeps", host_.id.value());
+  const monarch::KeeperGone gone{.incarnation = hello_.incarnation};
+  if (has_link()) world_.network->send_up({.host = host_.id, .link = 0, .term = hello_.promised, .message = gone});
   worker_.ranks().kill_everything();
   leave(kOrphanedPatience, kExitInternal);
 }

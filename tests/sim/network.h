@@ -23,7 +23,7 @@ struct Up {
   HostId host;
   std::uint32_t link = 0;
   Term term;  // of the header: what the worker has promised
-  std::variant<Hello, Beat, Reserved> message;
+  std::variant<Hello, Beat, Reserved, KeeperGone> message;
 };
 
 struct Down {

@@ -41,6 +41,10 @@ void Supervisor::on_message(const Up& message) {
     joined(host, hello->incarnation);
   } else if (const auto* beat = std::get_if<Beat>(&message.message)) {
     on_beat(host, *beat);
+  } else if (const auto* gone = std::get_if<KeeperGone>(&message.message)) {
+    const HostState& state = core_->state().hosts[host.value()];
+    const bool news = state.phase == HostPhase::kJoined && !state.failing && gone->incarnation == state.incarnation;
+    if (news) (void)decide(WorkerFailing{.host = host});
   } else if (const auto& reserved = std::get<Reserved>(message.message); core_->awaits(host, reserved)) {
     (void)decide(PortsReserved{.host = host, .reserved = reserved});
   }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -125,6 +126,19 @@ TEST(WorkerLinks, TakeNoGoodbyeOfAnotherJobOrThatCannotBeRead) {
   EXPECT_TRUE(job.goodbyes.empty());
   EXPECT_EQ(job.links->drops().foreign_job, 1U);
   EXPECT_EQ(job.links->drops().malformed, 1U);
+}
+
+TEST(WorkerLinks, TakeItOnceThatAKeeperIsGone) {
+  Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
+  job.says(HostId(0), MessageType::kKeeperGone, KeeperGone{.incarnation = 7});
+  EXPECT_FALSE(job.driver().core.state().hosts[0].failing) << "it is of another worker";
+  EXPECT_EQ(job.links->drops().foreign_worker, 1U);
+  for (int i = 0; i < 2; ++i) job.says(HostId(0), MessageType::kKeeperGone, KeeperGone{.incarnation = 1});
+  EXPECT_TRUE(job.driver().core.state().hosts[0].failing);
+  EXPECT_EQ(job.driver().told("host.lost").size(), 1U);
+  const auto is_failing = [](const auto& entry) { return std::holds_alternative<WorkerFailing>(entry.first); };
+  const auto& history = job.driver().history;
+  EXPECT_EQ(std::count_if(history.begin(), history.end(), is_failing), 1) << "a record each";
 }
 
 TEST(WorkerLinks, TellOfADaemonThatWasStartedAgain) {

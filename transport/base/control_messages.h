@@ -28,6 +28,7 @@ enum class MessageType : std::uint16_t {
   kBeat = 2,
   kReserved = 3,
   kGoodbye = 4,
+  kKeeperGone = 5,
   // supervisor → worker, control port
   kAck = 16,
   kReserve = 17,
@@ -244,6 +245,12 @@ struct Reserved {
 struct Goodbye {
   std::uint64_t incarnation = 0;  // of the worker, as in Hello
   bool orderly = true;            // false: its keeper was killed, and the daemon killed what that kept
+};
+
+// A daemon's, at once: its keeper ended unexpectedly, and it is about to kill what that kept. Said once: who does not hear it hears the
+// end.
+struct KeeperGone {
+  std::uint64_t incarnation = 0;  // of the worker, as in Hello
 };
 
 enum class OrphanAction : std::uint8_t { kHold, kStop, kRun };

@@ -23,6 +23,7 @@ MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, 
 MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus, first_port, last_port, spared);
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
 MONARCH_FIELDS(Goodbye, incarnation, orderly);
+MONARCH_FIELDS(KeeperGone, incarnation);
 MONARCH_FIELDS(RankBinding, kind, first_cpu, cpus, gpus);
 MONARCH_FIELDS(StandbyRank, rank, generation);
 MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding, standby);

@@ -62,6 +62,7 @@ class Daemon {
   void begin(const KeeperHello& hello);
 
   void on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
+  void say(MessageType type, std::string payload, bool last);
   void on_keeper_gone(const Error& why);
   void on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors);
   void on_report(const RankReport& report);

@@ -46,6 +46,8 @@ void Daemon::on_keeper_ended(const KeeperEnded& ended) {
 void Daemon::on_keeper_gone(const Error& why) {
   if (keeper_ended_) return remove_state();  // in order: what it kept has ended
   log_error("the keeper is gone (", why.message, "): everything of this worker is killed");
+  // Before peers elsewhere miss the ranks.
+  say(MessageType::kKeeperGone, encode_payload(KeeperGone{hello_.incarnation}), false);
   const std::string job = setup_.stash.job.to_text();
   const std::string& host = setup_.stash.bootstrap.host_name;
   const ContainmentOptions everything{.host_lines = {text(kJobUuidVariable, '=', job), text(kHostVariable, '=', host)},
@@ -101,11 +103,16 @@ void Daemon::say_goodbye() {
   if (result_) return;
   result_ = exit_code_;
   if (!keeper_ended_ || keeper_ended_->left > 0) return;
+  say(MessageType::kGoodbye, encode_payload(Goodbye{.incarnation = hello_.incarnation, .orderly = orderly_}), true);
+}
+
+// Once, by the thread that beats, whatever this one does meanwhile.
+void Daemon::say(MessageType type, std::string payload, bool last) {
   Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(MessageType::kGoodbye);
+  frame.header.type = static_cast<std::uint16_t>(type);
   frame.header.job = setup_.stash.job;
-  frame.payload = encode_payload(Goodbye{.incarnation = hello_.incarnation, .orderly = orderly_});
-  (void)beat_->put(SendFrame{.frame = std::move(frame), .last = true});
+  frame.payload = std::move(payload);
+  (void)beat_->put(SendFrame{.frame = std::move(frame), .last = last});
 }
 
 }  // namespace monarch::daemon

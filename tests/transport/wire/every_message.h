@@ -29,7 +29,7 @@ using EveryMessage =
                StopRequest, SignalRequest, ViewerOutput, Accepted, Refused, KeeperReady, OutputFrom, OutputGone,
                Goodbye, KeeperEnded, StartThere, StartedThere, LauncherHello, HostLaunched, HostNotLaunched, HostEnded,
                LauncherWelcome, LaunchHost, EndHost, HostSaidGoodbye, LeaveLauncher, TakeStacks, Stacks, StacksRequest,
-               RankStacks, OperatorRequest, HoldRequest, CommitAnswer>;
+               RankStacks, OperatorRequest, HoldRequest, CommitAnswer, KeeperGone>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
 inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "beat",
@@ -86,7 +86,8 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "rank-stacks",
                                                                   "operator-request",
                                                                   "hold-request",
-                                                                  "commit-answer"};
+                                                                  "commit-answer",
+                                                                  "keeper-gone"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>

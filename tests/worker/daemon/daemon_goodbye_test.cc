@@ -59,6 +59,9 @@ TEST_F(DaemonGoodbye, SaysWhenTheKeeperWasKilled) {
   world_.keeper_dies();
   ASSERT_TRUE(world_.until([&] { return goodbye().has_value(); }));
   EXPECT_FALSE(goodbye()->orderly);
+  const auto gone = world_.supervisor_heard<KeeperGone>(MessageType::kKeeperGone);
+  ASSERT_TRUE(gone.has_value()) << "before it begins to kill what is left";
+  EXPECT_EQ(gone->incarnation, 99U);
   EXPECT_EQ(world_.wait_for_end(), 70);
 }
 
