@@ -80,14 +80,16 @@ void Daemon::check_left() {
   // Its keeper's word goes into the last one, and comes within a turn of it once every rank has ended.
   if (phase_ != Phase::kLeaving || !keeper_ended_) return;
   if (nothing_to_tell_ || core_.reports().empty()) return remove_state();
+  // Their ends are nobody's to tell any more. What is to be copied elsewhere has its time.
+  if (lost_keeper() && !setup_.stash.bootstrap.copied && all_complete()) return remove_state();
   if (!all_complete() || std::exchange(last_words_, true)) return;
   loop_->at(loop_->now() + kLastWords, [this] { remove_state(); });
 }
 
 bool Daemon::all_complete() const {
   const std::vector<RankReport> reports = core_.reports();
-  return std::all_of(reports.begin(), reports.end(), [](const RankReport& report) {
-    return report.phase == RankPhase::kEnded && report.output_complete;
+  return std::all_of(reports.begin(), reports.end(), [this](const RankReport& report) {
+    return (report.phase == RankPhase::kEnded || lost_keeper()) && report.output_complete;
   });
 }
 
