@@ -36,6 +36,7 @@ class OwnPlace : public KeeperTest {
       (void)end_marked({.uuid = uuid(), .host = host}, Duration::seconds(5));
       EXPECT_TRUE(remove_socket_directory(sockets(host)));
     }
+    (void)remove_job_groups(uuid(), Duration::seconds(5));
     KeeperTest::TearDown();
   }
 
