@@ -226,6 +226,7 @@ void JobCore::destroy(HostId id) {
     case HostPhase::kDestroying: break;
   }
   state.phase = HostPhase::kDestroying;
+  state.failing = false;
   state.launch_again = false;
   state.deadline = now_ + kDestroyDeadline;
   actions_.emplace_back(DestroyWorker{id});

@@ -145,6 +145,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
         {.name = core.hosts()[i].name,
          .phase = host.wedged    ? "wedged"
                   : host.failure ? "failed"
+                  : host.failing ? "ending"
                                  : phase_name(host.phase),
          .role = core.placement().holds_ranks(HostId(static_cast<std::uint32_t>(i))) ? "rank"
                  : host.failure                                                      ? "none"

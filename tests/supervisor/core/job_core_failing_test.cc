@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "supervisor/core/status.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {
@@ -88,6 +89,13 @@ TEST(FailingHost, IsLaunchedAgainAtOnceWhereNoOtherIsLeft) {
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
 }
 
+TEST(FailingHost, IsShownAsEnding) {
+  Driver driver(one_gang());
+  run_with_spare(driver);
+  driver.step(WorkerFailing{.host = kV2});
+  EXPECT_EQ(status_of(driver.core, "test-0001", driver.now).hosts[1].phase, "ending");
+}
+
 TEST(FailingHost, GetsNoLeaseAndNoOrder) {
   Driver driver(one_gang());
   run_with_spare(driver);
@@ -105,6 +113,7 @@ TEST(FailingHost, ThatFallsSilentIsGivenUpAsOthersAre) {
   driver.step(WorkerFailing{.host = kV2});
   driver.step(HostSilent{.host = kV2, .silence = Duration::seconds(5), .grants_until = driver.now});
   EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kDestroying);
+  EXPECT_FALSE(driver.core.state().hosts[1].failing);
   EXPECT_EQ(driver.told("host.lost").size(), 1U);
   driver.ended(0, exited(1));
   EXPECT_EQ(driver.core.placement().host_of(kSecond), HostId(2));
