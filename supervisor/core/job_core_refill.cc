@@ -90,7 +90,8 @@ bool JobCore::is_taken(HostId id) const {
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
       if (!has_ended(state_.meshes[m].gangs[g].phase)) return true;
       for (const RankId& r : placement_.ranks_of(MeshId(m), GangId(g), id)) {
-        if (rank(r).stage == RankStage::kEnded && !rank(r).output_complete && place_of(r) == id) return true;
+        const bool owes = rank(r).stage == RankStage::kEnded && !rank(r).output_complete && place_of(r) == id;
+        if (owes && state_.hosts[id.value()].phase == HostPhase::kJoined) return true;
       }
     }
   }

@@ -48,6 +48,24 @@ class Hosts(recovery.RecoveryTest):
         self.assert_go_on([0, 1])
         self.end_well(run)
 
+    def test_one_that_stands_still_is_replaced_by_one_where_all_is_done(self):
+        early = recovery.COUNT.replace("[ -e go ]", "[ -e go ] || [ -e early.$MONARCH_RANK ]")
+        run = self.running("mark there\n" + early, reallocate={"max": 4}, **QUICK)
+        for rank in (2, 3):
+            self.write(f"early.{rank}", "")
+        self.wait_for_event("gang.done")
+        pids = [p.pid for p in self.processes() if p.pid in (self.pids[0], self.pids[1])]
+        since = self.now()
+        for process in [self.process("keeper", "v1"), self.process("daemon", "v1"),
+                        *(p for p in self.processes() if p.pid in pids)]:
+            self.kill(process, signal.SIGSTOP)
+        self.assert_seen(self.wait_for_event("host.lost"), since, 4.0)
+        self.wait_for_anew([0, 1])
+        self.assertEqual({self.host_of(r) for r in range(4)}, {"v2"}, "who is done is shown where it ran")
+        self.assert_stage(self.wait_for_event("host.replaced"),
+                          r"^v2, where all has ended, takes the place of v1 \[host lost: replacement 1 of 4", host="v2")
+        self.end_well(run)
+
     def test_one_that_is_drained_at_once_is_left_for_the_spare(self):
         run = self.running(local={"hosts": 3, "spares": 1}, reallocate={"max": 4})
         done = self.monarch("drain", "v2", "--now")
