@@ -128,22 +128,12 @@ void WorkerLinks::on_message(InboundMessage&& message) {
   switch (static_cast<MessageType>(header->type)) {
     case MessageType::kHello: on_hello(*host, payload); return;
     case MessageType::kBeat: on_beat(*host, payload); return;
-    case MessageType::kGoodbye: {
-      const auto goodbye = decode_payload<Goodbye>(payload);
-      if (!goodbye.ok()) break;
-      if (goodbye->incarnation != core_.state().hosts[host->value()].incarnation) {
-        ++drops_.foreign_worker;
-        return;
-      }
-      if (handlers_.on_goodbye) handlers_.on_goodbye(*host, *goodbye);
-      return;
-    }
-    case MessageType::kKeeperGone: {
-      const auto gone = decode_payload<KeeperGone>(payload);
-      if (!gone.ok()) break;
-      on_keeper_gone(*host, *gone);
-      return;
-    }
+    case MessageType::kGoodbye:
+      if (const auto goodbye = decode_payload<Goodbye>(payload); goodbye.ok()) return on_goodbye(*host, *goodbye);
+      break;
+    case MessageType::kKeeperGone:
+      if (const auto gone = decode_payload<KeeperGone>(payload); gone.ok()) return on_keeper_gone(*host, *gone);
+      break;
     case MessageType::kReserved: {
       auto reserved = decode_payload<Reserved>(payload);
       if (!reserved.ok()) break;
@@ -158,13 +148,21 @@ void WorkerLinks::on_message(InboundMessage&& message) {
   ++drops_.malformed;
 }
 
+// Is it the worker that we know there that says so?
+bool WorkerLinks::is_known(HostId host, std::uint64_t incarnation) {
+  if (incarnation == core_.state().hosts[host.value()].incarnation) return true;
+  ++drops_.foreign_worker;
+  return false;
+}
+
+void WorkerLinks::on_goodbye(HostId host, const Goodbye& goodbye) {
+  if (is_known(host, goodbye.incarnation) && handlers_.on_goodbye) handlers_.on_goodbye(host, goodbye);
+}
+
 // Once for each worker (I22).
 void WorkerLinks::on_keeper_gone(HostId host, const KeeperGone& gone) {
+  if (!is_known(host, gone.incarnation)) return;
   const HostState& state = core_.state().hosts[host.value()];
-  if (gone.incarnation != state.incarnation) {
-    ++drops_.foreign_worker;
-    return;
-  }
   if (state.phase == HostPhase::kJoined && !state.failing) (void)handlers_.decide(WorkerFailing{.host = host});
 }
 

@@ -115,6 +115,8 @@ class WorkerLinks {
     std::uint64_t next_seq = 1;
   };
 
+  bool is_known(HostId host, std::uint64_t incarnation);
+  void on_goodbye(HostId host, const Goodbye& goodbye);
   void on_keeper_gone(HostId host, const KeeperGone& gone);
   void cut_ports(HostId host, Reserved& reserved) const;
   void tell_restart(HostId host, std::uint32_t start);
