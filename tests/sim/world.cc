@@ -131,7 +131,7 @@ void World::simulate() {
   }
   if (scenario.faults.power_loss != Duration::forever()) bound = bound + kTriedInVain;
   if (!exit_code_) run_until(scheduler.now() + bound);
-  if (!exit_code_ && too_few_hosts()) {
+  if (!exit_code_ && waits_without_end()) {
     note("given up");
     stop_again();
     run_until(scheduler.now() + kStopBound + kEndMargin);
@@ -159,9 +159,12 @@ void World::watch_stop(std::optional<Instant> since) {
 }
 
 // For what has not ended: with a budget without an end such a job tries its hosts for ever, until somebody stops it.
-bool World::too_few_hosts() const {
+bool World::waits_without_end() const {
+  const auto& meshes = scenario.spec.meshes;
+  const bool endless =
+      std::any_of(meshes.begin(), meshes.end(), [](const MeshSpec& mesh) { return !mesh.supervision.reallocate.max; });
   const auto left = std::count_if(hosts.begin(), hosts.end(), [](const auto& host) { return !host->off; });
-  return left < static_cast<std::ptrdiff_t>(scenario.spec.hosts_needed());
+  return endless && left < static_cast<std::ptrdiff_t>(scenario.spec.hosts_needed());
 }
 
 void World::stop_again() {

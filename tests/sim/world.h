@@ -108,7 +108,7 @@ class World {
  private:
   void run_until(Instant end);
   void simulate();
-  bool too_few_hosts() const;
+  bool waits_without_end() const;
   void stop_again();
   void watch_stop(std::optional<Instant> since);
 
