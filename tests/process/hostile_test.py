@@ -155,7 +155,7 @@ class Outsiders(HostileTest):
                 joined = time.monotonic() - killed
             self.assertLess(time.monotonic() - killed, 30 + SECONDS, now)
         self.assertLess(joined, 5)
-        self.assertGreater(closed, 400, "each was closed in its time")
+        self.assertGreaterEqual(closed, 400, "each was closed in its time")
         for link in half_open:
             link.close()
         added = self.added()
