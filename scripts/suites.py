@@ -35,6 +35,7 @@ ENVIRONMENT = {
                                    os.path.join(ROOT, "tests/thread_sanitizer.supp")},
 }
 SHORT_SIMULATION = {"MONARCH_SIM_SEEDS": "300"}
+LONGER_SIMULATION = {"MONARCH_SIM_SEEDS": "1000"}  # a seed takes some fifty times as long as without a sanitizer
 MINUTE = 60
 
 # name: (what --list says, [(tree, meson suites, extra environment)])
@@ -53,9 +54,9 @@ SUITES = {
     "sanitize": ("unit and 300 seeds under address+undefined and thread sanitizers, corpora under the first",
                  [("build-asan", ["unit", "sim-seeds", "fuzz"], SHORT_SIMULATION),
                   ("build-tsan", ["unit", "sim-seeds"], SHORT_SIMULATION)]),
-    "sanitize-full": ("all of unit, sim, process and fuzz under the sanitizers",
-                      [("build-asan", ["unit", "sim", "process", "fuzz"], {}),
-                       ("build-tsan", ["unit", "sim", "process"], {})]),
+    "sanitize-full": ("all of unit, sim (1000 seeds), process and fuzz under the sanitizers",
+                      [("build-asan", ["unit", "sim", "process", "fuzz"], LONGER_SIMULATION),
+                       ("build-tsan", ["unit", "sim", "process"], LONGER_SIMULATION)]),
     "clang": ("everything compiled by clang-14, and the unit tests of that", [("build-clang", ["unit"], {})]),
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
