@@ -44,6 +44,10 @@ class Daemon {
       std::variant<HelloWithStash, PipesOf, KeeperPing, KeeperChanged, Reserved, Terminated, KeeperGone, Taken>;
 
   Daemon(World& world, Host& host, Worker& worker);
+  ~Daemon() {
+    main_->end();
+    beat_->end();
+  }
 
   void hear(FromKeeper message);
   // From the network.

@@ -28,7 +28,7 @@ Guard::Guard(World& world)
                           .guarded = {.ping_deadline = limits::kSupervisorPingDeadline, .final_codes = {74, 75}}}),
       alarm_(world.scheduler, world.supervisor_clock, life_, [this] { handle(event::Tick{}); }) {}
 
-Guard::~Guard() = default;
+Guard::~Guard() { life_->end(); }
 
 void Guard::begin() { handle(event::Tick{}); }
 

@@ -86,6 +86,8 @@ class Clock {
   std::int64_t ppm_ = 0;
 };
 
+// WARNING: what waits for one that is frozen holds it. Whoever has made a life ends it with itself, or a world that is thrown away in the
+// midst of things would leave both.
 class Life {
  public:
   bool alive() const { return alive_; }

@@ -37,7 +37,10 @@ Supervisor::Supervisor(World& world)
   send_after(world.scheduler, boots, journal_life_, [this] { boot(); });
 }
 
-Supervisor::~Supervisor() = default;
+Supervisor::~Supervisor() {
+  life_->end();
+  journal_life_->end();
+}
 
 Instant Supervisor::now() const { return world_.supervisor_clock.local(world_.scheduler.now()); }
 

@@ -26,6 +26,7 @@ class Worker {
   using OnEnded = std::function<void(const RankEnd&)>;
 
   Worker(World& world, Host& host, DaemonStash stash, ReplyTo reply_to, OnEnded on_ended);
+  ~Worker() { life_->end(); }
 
   void begin();
   void terminate(int signal);

@@ -34,6 +34,8 @@ Clock make_clock(Random& random) {
 Host::Host(World& the_world, HostId the_id, Clock the_clock)
     : world(the_world), id(the_id), clock(the_clock), kernel(std::make_shared<Life>()) {}
 
+Host::~Host() { kernel->end(); }
+
 Instant Host::now() const { return clock.local(world.scheduler.now()); }
 
 void Host::freeze() {

@@ -30,6 +30,7 @@ class Disk;
 // A machine of the pool. Its kernel is frozen with it.
 struct Host {
   Host(World& the_world, HostId the_id, Clock the_clock);
+  ~Host();
   Instant now() const;
   bool frozen() const { return kernel->frozen(); }
   // The launched worker; earlier ones only where something is badly wrong.
