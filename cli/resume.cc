@@ -110,8 +110,9 @@ int resume_job(const Arguments& arguments, Context& context) {
     return refuse(context, text("the supervisor of ", job.view.id(), " lives on ", there->host),
                   text("there: monarch up --resume ", job.view.id()));
   }
+  // Its supervisor may be about to leave: it holds the job for a moment after it has told everybody of the end.
   const auto verdict = job.view.verdict();
-  if (!job.view.live() && verdict.ok() && *verdict) {
+  if (verdict.ok() && *verdict) {
     return refuse(context, text(job.view.id(), " has ended, with exit code ", (*verdict)->exit_code),
                   text("monarch events ", job.view.id()));
   }
