@@ -3,9 +3,11 @@
 Ranks write a step every 20 ms into a file of their own: they keep their processes, and step all the while.
 """
 
+import fcntl
 import os
 import shutil
 import signal
+import struct
 import time
 
 import harness
@@ -344,6 +346,16 @@ class Resume(ReturnTest):
         self.assertEqual(done.status, 2, done)
         self.assertIn(f"{job} has ended, with exit code 3", done.err)
 
+    def test_a_job_that_has_ended_is_not_resumed_while_somebody_still_holds_it(self):
+        # As its supervisor does for a moment after it has told of the end.
+        self.monarch("run", self.job("exit 3", hosts=1, slots=1))
+        job, = self.jobs()
+        harness.wait_for(lambda: not self.processes_of("supervisor") and not self.processes_of("guard"), "the end of both")
+        with open(self.job_file("lock"), "r+b") as lock:
+            fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+            done = self.monarch("up", "--resume", job)
+        self.assertEqual(done.status, 2, done)
+        self.assertIn(f"{job} has ended, with exit code 3", done.err)
 
 
 if __name__ == "__main__":
