@@ -102,9 +102,13 @@ class RecoveryTest(jobs.JobTest):
 
     def assert_seen(self, event, since, within=SEEN_S):
         """The event came at most so long after `since` (of time.time())."""
-        at = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
-        self.assertLess(at - since, within, event)
-        self.assertGreater(at - since, -0.1, event)  # an earlier one tells of something else
+        after_it = self.time_of(event) - since
+        self.assertLess(after_it, within, event)
+        self.assertGreater(after_it, -0.1, event)  # an earlier one tells of something else
+
+    def time_of(self, event):
+        """As time.time()."""
+        return datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
 
     def assert_stage(self, told, pattern, **fields):
         """An event, or the cause of a verdict, tells by its rule which stage answers, and has these fields."""
