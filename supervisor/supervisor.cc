@@ -118,12 +118,7 @@ Status Supervisor::open_ports() {
           .decide = [this](const CoreEvent& event) { return decide(event); },
           .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
           .all_durable = [this] { return decider_->all_durable(); },
-          .on_health =
-              [this](HostId host, HostHealth health, Duration silence) {
-                if (health == HostHealth::kSilent) return;  // the core is told of it by itself
-                (void)decide(
-                    HostDoubted{.host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
-              },
+          .on_health = [this](HostId host, HostHealth health, Duration silence) { on_health(host, health, silence); },
           .on_output = [this] { idle_->used(); },
           .on_written = written_handler(),
           .on_start = [this](const SendStart& start) { return relay_->started(start).ok(); },

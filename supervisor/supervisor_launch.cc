@@ -192,10 +192,54 @@ Status Supervisor::open_ssh_launcher(const LaunchSsh& ssh) {
   options.pool.seed =
       static_cast<std::uint64_t>(::getpid()) ^ static_cast<std::uint64_t>(started_.nanoseconds_since_epoch);
   options.workspace = core_.spec().workspace.has_value();
+  MONARCH_TRY(open_second_look(options));
   MONARCH_ASSIGN(auto launcher, SshLauncher::create(*loop_, std::move(options), launcher_handlers()));
   ssh_launcher_ = launcher.get();
   launcher_ = std::move(launcher);
   return core_.spec().workspace ? pack_workspace() : Status();
+}
+
+// What it finds is to be known before the host counts as lost.
+Status Supervisor::open_second_look(const SshLauncherOptions& launcher) {
+  const Supervision& supervision = core_.spec().supervision;
+  const bool dialled = core_.spec().control.via == ControlVia::kDirect;
+  SecondLookOptions options{.job = job_,
+                            .hosts = launcher.hosts,
+                            .image = launcher.image,
+                            .installed = launcher.installed,
+                            .address = core_.spec().control.address,
+                            .port = dialled ? ports_.control : std::uint16_t{0},
+                            .patience = (supervision.lost_after - supervision.suspect_after) * 4 / 5,
+                            .seed = launcher.pool.seed};
+  MONARCH_ASSIGN(second_look_,
+                 SecondLook::create(*loop_, std::move(options),
+                                    [this](HostId host, const SecondPath& seen) { on_seen(host, seen); }));
+  return {};
+}
+
+void Supervisor::on_health(HostId host, HostHealth health, Duration silence) {
+  if (second_look_ && health != HostHealth::kSuspect) second_look_->forget(host);
+  if (health == HostHealth::kSilent) return;  // the core is told of it by itself
+  (void)decide(HostDoubted{.host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
+  if (!second_look_ || health != HostHealth::kSuspect) return;
+  // Two that are heard, the next ones after it: other hosts are asked of another one.
+  constexpr std::size_t kPeers = 2;
+  std::vector<SecondLook::Peer> peers;
+  const std::size_t hosts = core_.hosts().size();
+  for (std::size_t i = 1; i < hosts && peers.size() < kPeers; ++i) {
+    const HostId peer(static_cast<std::uint32_t>((host.value() + i) % hosts));
+    const bool heard = links_->liveness().health(peer) == HostHealth::kFresh;
+    const std::string& address = core_.hosts()[host.value()].address;
+    if (heard && !address.empty()) peers.push_back({.host = peer, .suspect_address = address});
+  }
+  second_look_->look(host, peers);
+}
+
+// That its worker is gone is the launcher's to prove, and to tell.
+void Supervisor::on_seen(HostId host, const SecondPath& seen) {
+  if (core_.state().hosts[host.value()].phase != HostPhase::kJoined) return;
+  (void)decide(PeopleTold{.event = told_of(core_.hosts()[host.value()].name, seen)});
+  if (worker_is_gone(seen)) ssh_launcher_->destroy(host);
 }
 
 // The keys, and the files that the spec names for SSH, are on the machine that started the job.

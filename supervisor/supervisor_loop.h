@@ -25,6 +25,7 @@
 #include "supervisor/launch/relayed_launcher.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
+#include "supervisor/second_look.h"
 #include "supervisor/stack_dumps.h"
 #include "supervisor/startup.h"
 #include "supervisor/supervisor.h"
@@ -63,6 +64,7 @@ class Supervisor {
   void dump_stacks(RankId rank, const std::function<void(std::string)>& then);
   Status open_launcher();
   Status open_ssh_launcher(const LaunchSsh& ssh);
+  Status open_second_look(const SshLauncherOptions& launcher);
   void open_relayed_launcher();
   void release_launcher();
   Status pack_workspace();
@@ -71,6 +73,8 @@ class Supervisor {
   std::function<void(HostId, const RankReport&)> commit_handler();
   void perform(const Action& action);
   void launch(HostId host);
+  void on_health(HostId host, HostHealth health, Duration silence);
+  void on_seen(HostId host, const SecondPath& seen);
   void finish(const FinishJob& finish);
   void farewell();
   void leave(int exit_code);
@@ -125,6 +129,7 @@ class Supervisor {
   LocalLauncher* local_launcher_ = nullptr;  // one of the three is launcher_
   SshLauncher* ssh_launcher_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
+  std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
   std::unique_ptr<ControlServer> viewers_;
   std::vector<ListenerDoor> doors_;  // of the ports, until they are watched
   std::unique_ptr<DescriptorWatch> descriptors_;

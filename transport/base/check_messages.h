@@ -1,7 +1,8 @@
 #pragma once
 
-// What `monarch doctor` asks of a host, and what `monarch-worker check` there answers: facts, never judgements, so that an older worker
-// need not know what a newer doctor thinks of them. A talk is one request and one answer at a time, as often as the doctor likes.
+// What `monarch doctor`, and a supervisor that doubts a host, ask of it, and what `monarch-worker check` there answers: facts, never
+// judgements, so that an older worker need not know what a newer doctor thinks of them. A talk is one request and one answer at a time,
+// as often as the doctor likes.
 // How they are written is wire/check_messages.h's.
 //
 // Thread: values.
@@ -17,10 +18,23 @@
 namespace monarch {
 
 // Whoever says `word` at a door is answered `answer`: both are drawn for one run of the doctor, so that nobody else's door is taken
-// for it.
+// for it. A knock waits for what begins with `answer`; an empty one: that the connection opens is enough.
 struct DoorWords {
   std::string word;
   std::string answer;
+};
+
+// A job's worker on the host.
+struct WorkerMarks {
+  std::string job_uuid;
+  std::string host;
+};
+
+// What is there of it now.
+struct WorkerThere {
+  std::uint32_t keepers = 0;
+  std::uint32_t stopped = 0;    // of the keepers, by a signal or a debugger
+  std::uint32_t processes = 0;  // with its daemon and ranks, and what descends from them
 };
 
 // A door to knock at.
@@ -74,6 +88,7 @@ struct CheckRequest {
   std::vector<ProgramNeed> programs;
   std::vector<TokenOrder> write;  // taken away again at the end
   std::vector<TokenOrder> read;
+  std::optional<WorkerMarks> worker = {};  // look for it
 };
 
 inline constexpr std::uint64_t kUnlimited = UINT64_MAX;
@@ -157,6 +172,7 @@ struct CheckAnswer {
   std::vector<ProgramFacts> programs = {};
   std::vector<TokenFound> written = {};
   std::vector<TokenFound> read = {};
+  std::optional<WorkerThere> worker = {};
 };
 
 // How the names of token files begin; a time and the run's word follow, so that a later doctor knows those of a killed one.

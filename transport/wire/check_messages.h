@@ -25,8 +25,10 @@ MONARCH_FIELDS(ProgramNeed, mesh, program, workdir, path);
 MONARCH_FIELDS(FolderNeed, name, path, written);
 MONARCH_FIELDS(TokenOrder, folder, name, content);
 MONARCH_FIELDS(TokenFound, folder, content, error);
+MONARCH_FIELDS(WorkerMarks, job_uuid, host);
+MONARCH_FIELDS(WorkerThere, keepers, stopped, processes);
 MONARCH_FIELDS(CheckRequest, words, life, patience, look, wake_gpus, first_door, last_door, calls, folders, programs,
-               write, read);
+               write, read, worker);
 MONARCH_FIELDS(LimitFacts, soft, hard);
 MONARCH_FIELDS(FolderFacts, name, path, error, there, no_exec, read_only, free_bytes, total_bytes, free_files);
 MONARCH_FIELDS(ProgramFacts, mesh, program, found, error);
@@ -36,7 +38,7 @@ MONARCH_FIELDS(OrphanFacts, job_uuid, host, pids, program);
 MONARCH_FIELDS(HostFacts, version, kernel, machine, user, files, locked, processes, no_cgroup_because, ptrace_scope,
                places, inventory, gpu_driver, gpus_can_be_opened, rdma, interfaces, orphans, stale_sockets,
                kills_at_logout, address);
-MONARCH_FIELDS(CheckAnswer, received, answered, error, facts, door, calls, folders, programs, written, read);
+MONARCH_FIELDS(CheckAnswer, received, answered, error, facts, door, calls, folders, programs, written, read, worker);
 
 inline constexpr std::size_t kCheckBytes = 1U << 20U;  // of one message; more is an error
 

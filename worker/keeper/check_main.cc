@@ -13,6 +13,7 @@
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/process/door.h"
+#include "transport/process/job_marks.h"
 #include "transport/wire/check_messages.h"
 #include "worker/core/environment.h"
 #include "worker/keeper/folder_facts.h"
@@ -26,6 +27,18 @@ namespace {
 
 constexpr Duration kFirstWord = Duration::seconds(60);  // of the doctor's; a request says how long to live
 constexpr std::size_t kReadBytes = 65'536;
+
+WorkerThere look_for(const WorkerMarks& marks) {
+  WorkerThere found;
+  for (const ProcessEntry& entry : processes_of_job({.uuid = marks.job_uuid, .host = marks.host})) {
+    ++found.processes;
+    const auto worker = worker_mark(entry.pid);
+    if (!worker || !worker->keeper || worker->uuid != marks.job_uuid) continue;
+    ++found.keepers;
+    found.stopped += entry.state == 'T' || entry.state == 't' ? 1U : 0U;
+  }
+  return found;
+}
 
 class Check {
  public:
@@ -106,6 +119,7 @@ class Check {
       if (answer.written.back().error.empty()) written_.emplace_back(order, request.patience);
     }
     for (const TokenOrder& order : request.read) answer.read.push_back(read_token(order, request.patience));
+    if (request.worker && is_job_uuid(request.worker->job_uuid)) answer.worker = look_for(*request.worker);
     return answer;
   }
 

@@ -31,6 +31,14 @@ TEST(Door, SaysNothingToAnotherWordAndIsNotMistakenForAnother) {
             "somebody else answers there");
 }
 
+TEST(Door, AKnockMayWaitForTheBeginningOfAnAnswerOrForNone) {
+  const auto door = Door::open(kWords, 0, 0);
+  ASSERT_TRUE(door.ok());
+  const DoorCall call{.name = "me", .address = "127.0.0.1", .port = (*door)->port()};
+  EXPECT_EQ(knock({call}, {.word = "sesame-1234", .answer = "open-"}, kPatience)[0].error, "");
+  EXPECT_EQ(knock({call}, {}, kPatience)[0].error, "");
+}
+
 TEST(Door, IsShutWhenItIsGone) {
   auto door = Door::open(kWords, 0, 0);
   ASSERT_TRUE(door.ok());

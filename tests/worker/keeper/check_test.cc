@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "tests/worker/keeper/keeper_fixture.h"
@@ -81,6 +82,27 @@ TEST_F(CheckProcess, AnswersUntilItIsLeftAloneAndTakesItsTokensAway) {
   EXPECT_EQ(end_of(child_).value, 0);
   EXPECT_TRUE(fs::is_empty(path("store")));
   EXPECT_NE(knock({call}, words_, Duration::seconds(5))[0].error, "");
+}
+
+TEST_F(CheckProcess, LooksForAJobsWorkerAndForWhatItLeft) {
+  begin();
+  const std::string uuid = "0123456789abcdef0123456789abcdef";
+  const WorkerMarks marks{.job_uuid = uuid, .host = "gpu7"};
+  EXPECT_FALSE(ask({.look = false}).worker.has_value()) << "nobody asked";
+  EXPECT_EQ(ask({.worker = marks}).worker->processes, 0U);
+  SpawnOptions options = program({"/bin/sleep", "100"});
+  options.environment = {"MONARCH_JOB_UUID=" + uuid, "MONARCH_HOST=gpu7"};
+  Child* left = start(options);
+  std::optional<WorkerThere> found;
+  EXPECT_TRUE(until([&] {
+    found = ask({.worker = marks}).worker;
+    return found && found->processes == 1;
+  }));
+  EXPECT_EQ(found->keepers, 0U);
+  EXPECT_EQ(ask({.worker = WorkerMarks{.job_uuid = uuid, .host = "gpu8"}}).worker->processes, 0U);
+  EXPECT_FALSE(ask({.worker = WorkerMarks{.job_uuid = "all of them", .host = "gpu7"}}).worker.has_value());
+  ASSERT_EQ(::kill(left->pid(), SIGKILL), 0);
+  (void)end_of(left);
 }
 
 TEST_F(CheckProcess, EndsByItselfWhenItsTimeIsUp) {
