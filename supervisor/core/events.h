@@ -91,7 +91,7 @@ struct WorkerFailing {
   HostId host;
 };
 
-// For people alone: a host is suspected, or was heard again. Nothing follows from it.
+// A host is suspected, or was heard again. Nothing is stopped for it; nothing new is put there meanwhile.
 struct HostDoubted {
   HostId host;
   bool heard_again = false;

@@ -52,6 +52,7 @@ void JobCore::on(const WorkerJoined& event) {
   HostState& state = host(event.host);
   if (!can_report(state.phase)) return;
   state.incarnation = event.incarnation;
+  state.doubted = false;
   if (state.phase == HostPhase::kLaunched) {
     state.phase = HostPhase::kJoined;
     state.deadline = Instant::never();
@@ -92,6 +93,7 @@ void JobCore::on(const WorkerEnded& event) {
   }
   const bool by_itself = state.phase == HostPhase::kJoined && !state.shutdown_told;
   const bool known = std::exchange(state.failing, false);
+  state.doubted = false;
   state.phase = HostPhase::kEnded;
   state.deadline = Instant::never();
   state.fence = Instant{};  // proof: nothing of it acts any longer
@@ -141,6 +143,8 @@ void JobCore::on(const HostSilent& event) {
 
 void JobCore::on(const HostDoubted& event) {
   if (host(event.host).phase != HostPhase::kJoined) return;
+  host(event.host).doubted = !event.heard_again;
+  if (event.heard_again) slots_due_ = starts_due_ = true;  // somebody may have waited for it
   const std::string& name = hosts_[event.host.value()].name;
   JobEvent doubt =
       event.heard_again
@@ -227,6 +231,7 @@ void JobCore::destroy(HostId id) {
   }
   state.phase = HostPhase::kDestroying;
   state.failing = false;
+  state.doubted = false;
   state.launch_again = false;
   state.deadline = now_ + kDestroyDeadline;
   actions_.emplace_back(DestroyWorker{id});

@@ -158,6 +158,9 @@ void JobCore::refill_slot(std::uint32_t slot) {
     if (state_.phase > JobPhase::kRunning) return;
   }
   if (!move) return;
+  const std::optional<HostId> other = replacement();
+  const bool itself = is_free_to_launch(at) && (!other || !may_serve(*other) || host(*other).doubted);
+  if (!itself && host(*other).doubted) return;
   if (somebody_lives_on(state_, placement_, at)) {
     // Who goes on where nothing new may start is not stopped for it: the slot moves once all of them have ended.
     if (!is_left(state_.hosts[at.value()])) evict(slot);
@@ -166,8 +169,6 @@ void JobCore::refill_slot(std::uint32_t slot) {
   forget_older(state_.reallocations, longest_window(spec_), now_);
   state_.reallocations.push_back(now_);
   const std::string& rule = move->second.rule;
-  const std::optional<HostId> other = replacement();
-  const bool itself = is_free_to_launch(at) && (!other || !may_serve(*other));
   itself ? launch_again(at, rule) : move_slot(slot, *other, rule);
   check_inventory(slot);
 }

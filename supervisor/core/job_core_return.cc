@@ -35,6 +35,7 @@ void JobCore::on(const SupervisorReturned& event) {
   std::size_t ranks = 0;
   for (HostState& host : state_.hosts) {
     host.awaited = host.phase == HostPhase::kJoined;
+    host.doubted = false;  // all have until now
     awaited += host.awaited ? 1 : 0;
   }
   state_.adopting = awaited > 0;

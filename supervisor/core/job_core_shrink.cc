@@ -36,9 +36,10 @@ bool JobCore::find_hosts(MeshId mesh, GangId g) {
     if (may_serve(id)) continue;
     if (somebody_lives_on(state_, placement_, id)) return false;
     const std::optional<HostId> other = replacement();
-    if (is_free_to_launch(id) && !(other && may_serve(*other))) {
+    const bool sure = other && may_serve(*other) && !host(*other).doubted;
+    if (is_free_to_launch(id) && !sure) {
       launch_again(id, "shrink: regrow");
-    } else if (other) {
+    } else if (other && !host(*other).doubted) {
       move_slot(*placement_.slot_on(id), *other, "shrink: regrow");
     }
   }

@@ -115,13 +115,15 @@ bool JobCore::has_started(std::uint32_t slot) const {
 }
 
 // A connected spare before one that is on its way, and that before a cold host; of connected ones, those that are prepared first,
-// and those where a standby gang waits last. Of two alike, a spare before a host on which all has ended.
+// and those where a standby gang waits last. Of two alike, a spare before a host on which all has ended. One that is suspected comes after
+// all: whoever would get it waits, for it is heard again or lost soon.
 std::optional<HostId> JobCore::replacement() const {
   std::optional<HostId> best;
   const auto place = [this](HostId id) {
     const HostState& state = state_.hosts[id.value()];
     switch (state.phase) {
       case HostPhase::kJoined:
+        if (state.doubted) return 7;
         if (stands_by(id, std::nullopt)) return 3;
         if (lives(state.preparation.phase)) return 1;
         return state.preparation.phase == PreparePhase::kUnprepared ? 2 : 0;
@@ -132,7 +134,7 @@ std::optional<HostId> JobCore::replacement() const {
       case HostPhase::kEnded:
       case HostPhase::kLost: break;
     }
-    return 7;
+    return 8;
   };
   const auto order = [&](HostId id) { return std::pair(place(id), placement_.holds_ranks(id)); };
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
@@ -226,6 +228,7 @@ void JobCore::fill_slots() {
         break;
       }
       if (!next) break;  // its gang's other hosts still answer whether they hold what it needs there
+      if (host(*next).doubted) break;
       give_up_reservations(slot);
       move_slot(slot, *next);
       check_inventory(slot);
@@ -249,6 +252,7 @@ std::vector<std::uint32_t> JobCore::empty_slots() const {
 void JobCore::check_slots() {
   bool open =
       std::any_of(state_.hosts.begin(), state_.hosts.end(), [](const HostState& state) { return is_coming(state); });
+  open = open || replacement();  // one that is suspected
   each_gang([&](MeshId m, GangId g) {
     if (gang(m, g).phase != GangPhase::kReserving) return;
     for (const HostId id : placement_.hosts_of(m, g)) {

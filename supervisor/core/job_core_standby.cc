@@ -71,8 +71,8 @@ bool JobCore::may_stand_by(MeshId mesh, HostId id) const {
   const HostState& host = state_.hosts[id.value()];
   const bool prepared = spec_.prepare().program.empty() || host.preparation.phase == PreparePhase::kPrepared ||
                         host.preparation.phase == PreparePhase::kUnprepared;
-  return host.phase == HostPhase::kJoined && may_serve(id) && !placement_.holds_ranks(id) && prepared &&
-         !stands_by(id, std::nullopt) && resources_.lacking({mesh, Rank(0)}, host.inventory).empty();
+  return host.phase == HostPhase::kJoined && may_serve(id) && !host.doubted && !placement_.holds_ranks(id) &&
+         prepared && !stands_by(id, std::nullopt) && resources_.lacking({mesh, Rank(0)}, host.inventory).empty();
 }
 
 // Prepared ones first.
@@ -269,7 +269,9 @@ void JobCore::standby_deadlines() {
 // The gang has failed, nothing of it lives, and it is to be started again: on the hosts of one that waits. Its hosts become spares.
 void JobCore::standby_takes(MeshId m, GangId g) {
   std::vector<StandbyState>& all = state_.meshes[m.value()].standby;
-  const auto serves = [this](HostId id) { return may_serve(id) && host(id).phase == HostPhase::kJoined; };
+  const auto serves = [this](HostId id) {
+    return may_serve(id) && host(id).phase == HostPhase::kJoined && !host(id).doubted;
+  };
   const auto found = std::find_if(all.begin(), all.end(), [&](const StandbyState& standby) {
     return standby.phase == StandbyPhase::kAtGate && std::all_of(standby.hosts.begin(), standby.hosts.end(), serves);
   });

@@ -100,6 +100,7 @@ struct HostState {
   bool wedged = false;
   bool shutdown_told = false;
   bool failing = false;       // kJoined: its keeper is gone, and its end is about to be proven
+  bool doubted = false;       // kJoined: it is suspected, and takes nobody's place until it is heard again
   bool awaited = false;       // since a supervisor came back it has not spoken
   bool launch_again = false;  // kDestroying: it was being launched when the supervisor ended
   std::string lost_because;
