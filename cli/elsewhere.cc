@@ -54,7 +54,8 @@ bool may_pass(LaunchFailureKind kind) {
     case LaunchFailureKind::kResources:
     case LaunchFailureKind::kLibraries:
     case LaunchFailureKind::kLauncherGone:
-    case LaunchFailureKind::kInterface: return false;
+    case LaunchFailureKind::kInterface:
+    case LaunchFailureKind::kUnwell: return false;
   }
   return false;
 }

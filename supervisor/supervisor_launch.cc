@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/host_health.h"
 #include "supervisor/journal/runtime_dir.h"
 #include "supervisor/launch/ssh/libssh.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
@@ -193,6 +194,7 @@ Status Supervisor::open_ssh_launcher(const LaunchSsh& ssh) {
       static_cast<std::uint64_t>(::getpid()) ^ static_cast<std::uint64_t>(started_.nanoseconds_since_epoch);
   options.workspace = core_.spec().workspace.has_value();
   MONARCH_TRY(open_second_look(options));
+  options.check = host_health(core_.spec(), options);
   MONARCH_ASSIGN(auto launcher, SshLauncher::create(*loop_, std::move(options), launcher_handlers()));
   ssh_launcher_ = launcher.get();
   launcher_ = std::move(launcher);
@@ -310,6 +312,7 @@ void Supervisor::launch(HostId host) {
     bootstrap.host_address = where.address;
     bootstrap.socket_directory = local_socket_directory(runtime_->path(), job_, host);
   }
+  if (ssh_launcher_ != nullptr && core_.state().hosts[host.value()].losses > 0) ssh_launcher_->check_first(host);
   launcher_->launch(host, bootstrap);
 }
 

@@ -42,6 +42,7 @@ std::string name_of(LaunchFailureKind kind) {
     case LaunchFailureKind::kLibraries: return "system too old";
     case LaunchFailureKind::kLauncherGone: return "launcher gone";
     case LaunchFailureKind::kInterface: return "no such interface";
+    case LaunchFailureKind::kUnwell: return "unwell";
   }
   return "";
 }

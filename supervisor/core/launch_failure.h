@@ -36,8 +36,9 @@ enum class LaunchFailureKind : std::uint8_t {
   kLibraries,       // its C library is too old for what is executed there
   kLauncherGone,    // who launches hosts for a supervisor on another machine has left
   kInterface,       // network.interface is not there; message names those that are
+  kUnwell,          // it was lost, and what it is like now would end ranks; message says what
 };
-constexpr LaunchFailureKind monarch_enum_max(LaunchFailureKind) { return LaunchFailureKind::kInterface; }
+constexpr LaunchFailureKind monarch_enum_max(LaunchFailureKind) { return LaunchFailureKind::kUnwell; }
 
 // The host's key was refused: an operator must decide, no retry helps.
 constexpr bool is_host_key(LaunchFailureKind kind) {
@@ -47,7 +48,8 @@ constexpr bool is_host_key(LaunchFailureKind kind) {
 
 struct LaunchFailure {
   LaunchFailureKind kind = LaunchFailureKind::kOther;
-  std::string phase;    // "connect", "host key", "authenticate", "tunnel", "copy", "start", "call back", "reserve"
+  std::string
+      phase;  // "connect", "host key", "authenticate", "check", "tunnel", "copy", "start", "call back", "reserve"
   Duration elapsed;     // since the launch began
   std::string message;  // what was tried, on what, and what was answered
   std::string words;    // of the remote side, raw; may be empty

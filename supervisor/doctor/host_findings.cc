@@ -46,6 +46,7 @@ std::string check_of(LaunchFailureKind kind) {
     case LaunchFailureKind::kLibraries:
     case LaunchFailureKind::kLauncherGone:
     case LaunchFailureKind::kInterface:
+    case LaunchFailureKind::kUnwell:
     case LaunchFailureKind::kDiskFull:
     case LaunchFailureKind::kNotExecutable:
     case LaunchFailureKind::kArchitecture:

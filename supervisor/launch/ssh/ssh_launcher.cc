@@ -131,13 +131,17 @@ void SshLauncher::submit_launch(HostId host, const Bootstrap& bootstrap) {
   FrameHeader header;
   header.job = options_.job;
   header.term = options_.term;
+  const SshHostCheck check = std::exchange(state.check, false) ? options_.check : SshHostCheck();
   // Values of its own for the thread: nothing of this object is touched there.
   auto talk = [this, host, header, there = Bootstrap(bootstrap), order = order_of(host, RemotePurpose::kStart),
                tree = order_of(host, RemotePurpose::kWorkspace), pack = pack_ ? **pack_ : nullptr,
                route = options_.hosts[host.value()].route, way = options_.way_back, image = options_.image,
-               silence = options_.silence, began = state.began,
-               sent = sent_](SshSession& session, int cancel) mutable -> SshVisit {
+               silence = options_.silence, began = state.began, sent = sent_,
+               check](SshSession& session, int cancel) mutable -> SshVisit {
     const Instant opened = boot_now();
+    if (auto unwell = check ? check(session, host, cancel) : std::nullopt) {
+      return [this, host, unwell = std::move(*unwell)] { fail(host, unwell, Phase::kUntouched); };
+    }
     const auto tell = [host, sent](WorkspaceSent how) { (void)sent->put(SentReport{host, how}); };
     auto back = point_back(session, route, way, there, {opened + silence, cancel});
     if (auto* failure = std::get_if<LaunchFailure>(&back)) {

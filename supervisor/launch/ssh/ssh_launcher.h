@@ -33,6 +33,9 @@ struct SshLauncherHost {
   SshRoute route;
 };
 
+// Why no worker is to be started on this host; nothing: it may be. In the session's thread.
+using SshHostCheck = std::function<std::optional<LaunchFailure>(SshSession& session, HostId host, int cancel)>;
+
 struct SshLauncherOptions {
   JobUuid job;
   std::string job_id;
@@ -44,6 +47,7 @@ struct SshLauncherOptions {
   Duration silence = Duration::seconds(30);  // of a host in the middle of a talk
   bool workspace = false;  // each host gets one before its worker is started; launches wait for on_workspace()
   SshPoolOptions pool;
+  SshHostCheck check = {};  // of hosts that check_first() named; may be empty
 };
 
 class SshLauncher final : public Launcher {
@@ -54,6 +58,8 @@ class SshLauncher final : public Launcher {
 
   // Its endpoints have the right ports, and any address.
   void launch(HostId host, const Bootstrap& bootstrap) override;
+  // The next launch on this host looks at it before anything is started there.
+  void check_first(HostId host) { hosts_.at(host.value()).check = true; }
   // A worker that an earlier supervisor launched, and that knows these endpoints: the tunnel to it, if there are any.
   void reach_again(HostId host, const std::string& control_endpoint, const std::string& bulk_endpoint);
   void destroy(HostId host) override;
@@ -82,6 +88,7 @@ class SshLauncher final : public Launcher {
     std::optional<Bootstrap> waiting;  // a launch, for the workspace
     std::vector<std::uint16_t> there;  // where its worker enters the tunnel
     SessionMark session;               // of the last tunnel
+    bool check = false;                // before its next launch
   };
 
   SshLauncher(EventLoop& loop, SshLauncherOptions options, LauncherHandlers handlers)

@@ -99,7 +99,9 @@ class SshLaunch : public LoopTest {
                            .way_back = way_back_,
                            .image = image_,
                            .silence = Duration::seconds(20),
-                           .workspace = workspace_},
+                           .workspace = workspace_,
+                           .pool = {},
+                           .check = check_},
         LauncherHandlers{
             .on_launched = [this](HostId, LaunchedWorker worker) { launched_.push_back(std::move(worker)); },
             .on_failed = [this](HostId, LaunchFailure failure) { failed_.push_back(std::move(failure)); },
@@ -129,6 +131,7 @@ class SshLaunch : public LoopTest {
   SshTarget target_;
   SshWayBack way_back_;
   bool workspace_ = false;
+  SshHostCheck check_;
   std::shared_ptr<const WorkerImage> image_;
   std::unique_ptr<SshLauncher> launcher_;
   std::vector<LaunchedWorker> launched_;

@@ -205,5 +205,24 @@ TEST(RemoteTalk, TakesAFileThatCouldNotBeExecutedForNoWorker) {
   EXPECT_TRUE(may_have_run(BootstrapReply{}));
 }
 
+TEST_F(SshLaunch, LooksAtAHostThatIsNamedBeforeItsNextLaunchAndAtNoOther) {
+  std::vector<HostId> looked_at;
+  std::optional<LaunchFailure> unwell = LaunchFailure{.kind = LaunchFailureKind::kUnwell, .message = "no disk"};
+  check_ = [&](SshSession&, HostId host, int) {
+    looked_at.push_back(host);  // the loop waits for the session's end before it looks
+    return unwell;
+  };
+  open();
+  launcher_->check_first(HostId(0));
+  launcher_->launch(HostId(0), bootstrap());
+  ASSERT_TRUE(told());
+  ASSERT_EQ(failed_.size(), 1U);
+  EXPECT_EQ(failed_[0].message, "no disk");
+  EXPECT_EQ(looked_at, std::vector<HostId>{HostId(0)});
+  launcher_->launch(HostId(0), bootstrap());
+  ASSERT_TRUE(run_until([&] { return !launched_.empty(); }, Duration::seconds(30)));
+  EXPECT_EQ(looked_at.size(), 1U) << "once";
+}
+
 }  // namespace
 }  // namespace monarch
