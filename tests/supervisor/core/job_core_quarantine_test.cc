@@ -77,5 +77,60 @@ TEST(Quarantine, IsForgivenAlsoWhereTheWorkerHasEndedMeanwhile) {
   EXPECT_EQ(left.phase, HostPhase::kLaunching) << "as the spare that is missing";
 }
 
+// One gang on each of so many hosts, and so many spares.
+JobSpec gangs_with_spares(std::uint32_t gangs, std::uint32_t spares) {
+  JobSpec spec = job_that_recovers(gangs, 1, 4, 16);
+  spec.launch = LaunchLocal{.hosts = gangs + spares, .spares = spares};
+  return spec;
+}
+
+// Its worker ends by itself, its time passes, it is launched and calls again: until it was lost so often.
+void lose(Driver& driver, HostId host, int times) {
+  const HostState& state = driver.core.state().hosts[host.value()];
+  for (int i = 0; i < times; ++i) {
+    ASSERT_EQ(state.phase, HostPhase::kJoined);
+    driver.step(WorkerEnded{.host = host, .how = "killed by SIGKILL"}, Duration::seconds(1));
+    if (state.phase == HostPhase::kEnded && state.cold_at != Instant::never())
+      driver.step(DeadlinePassed{}, Duration::seconds(100));
+    if (state.phase == HostPhase::kLaunching) driver.join(host.value());
+  }
+}
+
+TEST(Lemon, IsLeftWithItsThirdLoss) {
+  Driver driver(gangs_with_spares(1, 2));
+  driver.run_all();
+  driver.join(1);
+  driver.join(2);
+  lose(driver, HostId(2), 2);
+  EXPECT_EQ(driver.core.state().hosts[2].standing, HostStanding::kGood);
+  EXPECT_TRUE(driver.told("host.quarantined").empty());
+  lose(driver, HostId(2), 1);
+  EXPECT_EQ(driver.core.state().hosts[2].standing, HostStanding::kQuarantined);
+  ASSERT_EQ(driver.told("host.quarantined").size(), 1U);
+  EXPECT_EQ(driver.told("host.quarantined")[0], "v3: lost 3 times within 1h: it is left for good");
+  driver.step(DeadlinePassed{}, Duration::seconds(10'000));
+  EXPECT_EQ(driver.core.state().hosts[2].phase, HostPhase::kEnded);
+}
+
+TEST(Lemon, IsLaunchedAgainWhereTheJobHasNoOther) {
+  Driver driver(gangs_with_spares(1, 0));
+  driver.run_all();
+  lose(driver, HostId(0), 4);
+  EXPECT_EQ(driver.core.state().hosts[0].losses, 4U);
+  EXPECT_EQ(driver.core.state().hosts[0].standing, HostStanding::kGood);
+}
+
+TEST(Lemon, IsOneByLossesWithinTheWindowAlone) {
+  Driver driver(gangs_with_spares(1, 2));
+  driver.run_all();
+  driver.join(1);
+  driver.join(2);
+  lose(driver, HostId(2), 2);
+  driver.step(DeadlinePassed{}, Duration::seconds(4'000));
+  lose(driver, HostId(2), 1);
+  EXPECT_EQ(driver.core.state().hosts[2].standing, HostStanding::kGood);
+  EXPECT_EQ(driver.core.state().hosts[2].losses, 1U);
+}
+
 }  // namespace
 }  // namespace monarch
