@@ -106,6 +106,7 @@ std::string note_of(const HostStatus& host) {
   if (host.held_milliseconds >= 0) {
     notes.push_back(text("silent with many others: not given up within ", seconds_text(host.held_milliseconds)));
   }
+  if (!host.shortage.empty()) notes.push_back(printable(host.shortage));
   return join(notes, "; ");
 }
 

@@ -119,6 +119,7 @@ Status Supervisor::open_ports() {
           .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
           .all_durable = [this] { return decider_->all_durable(); },
           .on_health = [this](HostId host, HostHealth health, Duration silence) { on_health(host, health, silence); },
+          .on_pressure = [this](HostId host, const HostPressure& pressure) { on_pressure(host, pressure); },
           .on_output = [this] { idle_->used(); },
           .on_written = written_handler(),
           .on_start = [this](const SendStart& start) { return relay_->started(start).ok(); },
@@ -326,6 +327,8 @@ JobStatus Supervisor::status() const {
       }
     }
     shown.daemon_starts = links_->daemon_starts(host);
+    if (core_.state().hosts[i].phase == HostPhase::kJoined) shown.pressure = links_->pressure(host);
+    if (shown.pressure) shown.shortage = shortage_of(*shown.pressure);
     const Duration silence = links_->liveness().silence(host, loop_->now());
     shown.silent_milliseconds = std::max(silence, Duration::zero()).count_milliseconds();
     shown.round_trip_microseconds = links_->liveness().round_trip(host).count_nanoseconds() / 1'000;

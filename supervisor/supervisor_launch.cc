@@ -244,6 +244,14 @@ void Supervisor::on_seen(HostId host, const SecondPath& seen) {
   if (worker_is_gone(seen)) ssh_launcher_->destroy(host);
 }
 
+// Virtual hosts share a machine that its user sees for himself.
+void Supervisor::on_pressure(HostId host, const HostPressure& pressure) {
+  if (local_launcher_ != nullptr) return;
+  if (auto event = pressures_.note(host, core_.hosts()[host.value()].name, pressure, loop_->now())) {
+    (void)decide(PeopleTold{.event = std::move(*event)});
+  }
+}
+
 // The keys, and the files that the spec names for SSH, are on the machine that started the job.
 void Supervisor::open_relayed_launcher() {
   auto launcher = std::make_unique<RelayedLauncher>(

@@ -15,6 +15,7 @@
 
 #include "supervisor/commit_desk.h"
 #include "supervisor/control_server.h"
+#include "supervisor/core/pressure_watch.h"
 #include "supervisor/decider.h"
 #include "supervisor/descriptor_watch.h"
 #include "supervisor/hang_watch.h"
@@ -75,6 +76,7 @@ class Supervisor {
   void launch(HostId host);
   void on_health(HostId host, HostHealth health, Duration silence);
   void on_seen(HostId host, const SecondPath& seen);
+  void on_pressure(HostId host, const HostPressure& pressure);
   void finish(const FinishJob& finish);
   void farewell();
   void leave(int exit_code);
@@ -130,6 +132,7 @@ class Supervisor {
   SshLauncher* ssh_launcher_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
   std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
+  PressureWatch pressures_;
   std::unique_ptr<ControlServer> viewers_;
   std::vector<ListenerDoor> doors_;  // of the ports, until they are watched
   std::unique_ptr<DescriptorWatch> descriptors_;

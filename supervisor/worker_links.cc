@@ -227,6 +227,8 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
   if (const auto back = liveness_.heard(host, *beat, loop_.now())) {
     handlers_.on_health(back->host, back->health, back->silence);
   }
+  peers_[host.value()].pressure = beat->pressure;
+  if (beat->pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat->pressure);
   for (const RankReport& report : beat->ranks) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);

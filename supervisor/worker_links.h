@@ -33,6 +33,7 @@ struct WorkerLinksHandlers {
   std::function<bool(std::uint64_t ticket)> is_durable;
   std::function<bool()> all_durable;  // everything that was decided
   std::function<void(HostId, HostHealth, Duration silence)> on_health;
+  std::function<void(HostId, const HostPressure&)> on_pressure = {};
   std::function<void()> on_output = {};  // a rank has written something
   // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
   std::function<void(const RankReport&)> on_written = {};
@@ -97,6 +98,8 @@ class WorkerLinks {
   const Liveness& liveness() const { return liveness_; }
   const LinkDrops& drops() const { return drops_; }
   std::uint32_t daemon_starts(HostId host) const { return peers_[host.value()].daemon_starts; }
+  // As its last beat said.
+  std::optional<HostPressure> pressure(HostId host) const { return peers_[host.value()].pressure; }
 
  private:
   struct KnownRank {
@@ -108,6 +111,7 @@ class WorkerLinks {
     bool forged = false;   // it was told in the log
     std::uint32_t starts_told = 0;
     std::uint32_t daemon_starts = 0;
+    std::optional<HostPressure> pressure;
     std::map<RankId, KnownRank> ranks;
     std::map<RankId, RankReport> not_copied;  // as the host said it last
     Instant resent_at;

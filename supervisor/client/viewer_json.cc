@@ -157,6 +157,12 @@ Json drops_json(const TalkDrops& drops) {
 
 Json time_or_null(std::int64_t milliseconds) { return milliseconds < 0 ? Json() : Json(milliseconds); }
 
+// Percent of the last ten seconds in which somebody waited for it.
+Json pressure_json(const std::optional<HostPressure>& pressure) {
+  if (!pressure) return {};
+  return Json::object({{"cpu", pressure->cpu}, {"memory", pressure->memory}, {"io", pressure->io}});
+}
+
 Json host_json(const HostStatus& host) {
   return Json::object({{"name", host.name},
                        {"phase", host.phase},
@@ -170,7 +176,9 @@ Json host_json(const HostStatus& host) {
                        {"standing_because", text_or_null(host.standing_because)},
                        {"returns_milliseconds", time_or_null(host.returns_milliseconds)},
                        {"held_milliseconds", time_or_null(host.held_milliseconds)},
-                       {"preparation", text_or_null(host.preparation)}});
+                       {"preparation", text_or_null(host.preparation)},
+                       {"pressure", pressure_json(host.pressure)},
+                       {"shortage", text_or_null(host.shortage)}});
 }
 
 // What to_text(WallTime) writes: "2026-11-20T12:04:41.120Z".

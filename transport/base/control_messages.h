@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "transport/base/bootstrap.h"
+#include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 
@@ -206,6 +207,7 @@ struct Beat {
   std::uint64_t output_dropped_bytes = 0;  // not streamed; read again from the file
   bool output_disk_full = false;
   Duration round_trip;  // of the last beat that was acknowledged, on the worker's clock; zero: none yet
+  std::optional<HostPressure> pressure;  // nothing: its kernel does not count it
 };
 
 struct Ack {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "transport/base/control_messages.h"
+#include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 
@@ -148,6 +149,8 @@ struct HostStatus {
   std::int64_t returns_milliseconds = -1;  // until it may be launched again; below 0: not by itself
   std::int64_t held_milliseconds = -1;     // it is silent with many others, and is not given up before; below 0: no
   std::string preparation = {};            // by spares.prepare; empty: none | preparing | prepared | unprepared
+  std::optional<HostPressure> pressure = {};
+  std::string shortage = {};  // what of that is worth a word: "short of memory (63 % of the time)"
 };
 
 struct JobStatus {

@@ -26,7 +26,8 @@ MONARCH_FIELDS(CommittedStatus, gang, step, generation);
 MONARCH_FIELDS(StandbyStatus, phase, hosts);
 MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby);
 MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds,
-               talk_drops, standing, standing_because, returns_milliseconds, held_milliseconds, preparation);
+               talk_drops, standing, standing_because, returns_milliseconds, held_milliseconds, preparation, pressure,
+               shortage);
 MONARCH_FIELDS(JobStatus, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict);
 MONARCH_FIELDS(Attach, output, events, after_event, viewer);
 MONARCH_FIELDS(StatusRequest, unused);

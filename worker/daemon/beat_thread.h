@@ -13,12 +13,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
 #include <vector>
 
 #include "transport/base/control_messages.h"
+#include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
@@ -55,6 +57,7 @@ struct BeatContent {
   std::vector<RankReport> ranks;
   std::uint64_t output_dropped_bytes = 0;
   bool output_disk_full = false;
+  std::optional<HostPressure> pressure;
   bool at_once = false;
 };
 // What Hello says from now on; `again`: it goes before the next beat, as it does on each new link.

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kBeatsToALink = 5;                   // then it is said that there is none
 constexpr Duration kKeeperQuiet = limits::kPingPeriod * 2;  // it pings every period
+constexpr Duration kPressurePeriod = Duration::seconds(2);  // the kernel's own
 constexpr Duration kTellAgain = Duration::milliseconds(100);
 constexpr int kExitInternal = 70;
 
@@ -119,6 +120,7 @@ void Daemon::begin(const KeeperHello& hello) {
   // Before the first promise: what a daemon that crashes right now leaves behind has its keys.
   stash();
   say_hello(false);
+  look_at_pressure();
   feed(Started{setup_.stash.bootstrap.term});
   for (const RankReport& report : hello.ranks) feed(RankTold{report});
   beat_later();
@@ -327,6 +329,7 @@ void Daemon::flush_beat() {
   beat_dirty_ = !beat_->put(BeatContent{.ranks = std::move(reports),
                                         .output_dropped_bytes = totals_.not_streamed_bytes,
                                         .output_disk_full = totals_.disk_full,
+                                        .pressure = pressure_,
                                         .at_once = beat_at_once_});
   if (!beat_dirty_) {
     beat_at_once_ = false;
@@ -334,6 +337,12 @@ void Daemon::flush_beat() {
   }
   flush_armed_ = true;
   loop_->at(loop_->now() + kTellAgain, [this] { flush_beat(); });
+}
+
+void Daemon::look_at_pressure() {
+  const std::optional<HostPressure> now = pressure_files_.read();
+  if (std::exchange(pressure_, now) != now) beat_later();
+  loop_->at(loop_->now() + kPressurePeriod, [this] { look_at_pressure(); });
 }
 
 void Daemon::arm_tick() {

@@ -31,6 +31,7 @@
 #include "worker/daemon/daemon_setup.h"
 #include "worker/daemon/keeper_line.h"
 #include "worker/daemon/log_thread.h"
+#include "worker/daemon/pressure.h"
 #include "worker/daemon/ready_probes.h"
 
 namespace monarch::daemon {
@@ -91,6 +92,7 @@ class Daemon {
   void say_hello(bool again);
   void beat_later();
   void flush_beat();
+  void look_at_pressure();
   void arm_tick();
 
   void leave_in_order();
@@ -117,6 +119,8 @@ class Daemon {
   ProgressBudget budget_;
   std::vector<RankReport> adopted_;  // of KeeperHello, until it is known whose pipes follow
   OutputTotals totals_;
+  PressureFiles pressure_files_;
+  std::optional<HostPressure> pressure_;
   bool beat_dirty_ = false;
   bool beat_at_once_ = false;
   bool flush_armed_ = false;

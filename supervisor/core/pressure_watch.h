@@ -1,0 +1,36 @@
+#pragma once
+
+// PressureWatch: who is told that a host is short of something, from what its beats say. Nothing is stopped or moved for it: a host that is
+// slow is not one that fails. It is said once, and again only after it was over for a while.
+//
+// Thread: its owner's.
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "transport/base/host_pressure.h"
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+#include "transport/base/viewer_messages.h"
+
+namespace monarch {
+
+// "short of memory (63 % of the time)", and of processors and of what its disks can do; empty: of nothing that is worth a word.
+std::string shortage_of(const HostPressure& pressure);
+
+class PressureWatch {
+ public:
+  // An event host.pressure, or nothing.
+  std::optional<JobEvent> note(HostId host, const std::string& name, const HostPressure& pressure, Instant now);
+
+ private:
+  struct Host {
+    bool told = false;
+    Instant short_at;  // last
+  };
+  std::map<HostId, Host> hosts_;
+};
+
+}  // namespace monarch
