@@ -1,5 +1,8 @@
 #include "supervisor/core/pressure_watch.h"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -9,41 +12,48 @@ namespace monarch {
 
 namespace {
 
-// Percent of the time in which somebody waits. Processors are waited for wherever there are more threads than those.
-constexpr int kShortOfProcessors = 80;
-constexpr int kShortOfMemory = 20;
-constexpr int kShortOfDisks = 60;
+struct Resource {
+  const char* name;
+  std::uint8_t HostPressure::*percent;
+  int limit;  // from here on it is worth a word
+};
+// Processors are waited for wherever there are more threads than those.
+constexpr std::array<Resource, 3> kResources = {{{"memory", &HostPressure::memory, 20},
+                                                 {"disk bandwidth", &HostPressure::io, 60},
+                                                 {"processors", &HostPressure::cpu, 80}}};
 constexpr Duration kCalm = Duration::seconds(120);
+
+std::string words_of(const Resource& resource, const HostPressure& pressure) {
+  return text("short of ", resource.name, " (", int{pressure.*resource.percent}, " % of the time)");
+}
 
 }  // namespace
 
 std::string shortage_of(const HostPressure& pressure) {
   std::vector<std::string> all;
-  const auto look = [&all](const char* what, int percent, int limit) {
-    if (percent >= limit) all.push_back(text("short of ", what, " (", percent, " % of the time)"));
-  };
-  look("memory", pressure.memory, kShortOfMemory);
-  look("disk bandwidth", pressure.io, kShortOfDisks);
-  look("processors", pressure.cpu, kShortOfProcessors);
+  for (const Resource& resource : kResources) {
+    if (pressure.*resource.percent >= resource.limit) all.push_back(words_of(resource, pressure));
+  }
   return join(all, ", ");
 }
 
 std::optional<JobEvent> PressureWatch::note(HostId host, const std::string& name, const HostPressure& pressure,
                                             Instant now) {
-  const std::string shortage = shortage_of(pressure);
-  if (shortage.empty()) {
-    const auto known = hosts_.find(host);
-    if (known != hosts_.end() && now >= known->second.short_at + kCalm) hosts_.erase(known);
-    return std::nullopt;
+  std::vector<std::string> shortages;
+  for (std::size_t i = 0; i < kResources.size(); ++i) {
+    std::optional<Instant>& told = told_[host][i];
+    if (pressure.*kResources[i].percent < kResources[i].limit) {
+      if (told && now >= *told + kCalm) told.reset();
+      continue;
+    }
+    if (!std::exchange(told, now)) shortages.push_back(words_of(kResources[i], pressure));
   }
-  Host& known = hosts_[host];
-  known.short_at = now;
-  if (std::exchange(known.told, true)) return std::nullopt;
+  if (shortages.empty()) return std::nullopt;
   JobEvent event;
   event.type = "host.pressure";
   event.severity = Severity::kWarning;
   event.host = name;
-  event.message = text(name, ": ", shortage, "; it is slow, and nothing is stopped for that");
+  event.message = text(name, ": ", join(shortages, ", "), "; it is slow, and nothing is stopped for that");
   return event;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // PressureWatch: who is told that a host is short of something, from what its beats say. Nothing is stopped or moved for it: a host that is
-// slow is not one that fails. It is said once, and again only after it was over for a while.
+// slow is not one that fails. It is said once of each thing, and again only after that was over for a while.
 //
 // Thread: its owner's.
 
@@ -26,11 +26,8 @@ class PressureWatch {
   std::optional<JobEvent> note(HostId host, const std::string& name, const HostPressure& pressure, Instant now);
 
  private:
-  struct Host {
-    bool told = false;
-    Instant short_at;  // last
-  };
-  std::map<HostId, Host> hosts_;
+  // When it was short last of memory, disks and processors, if that is told.
+  std::map<HostId, std::array<std::optional<Instant>, 3>> told_;
 };
 
 }  // namespace monarch

@@ -34,6 +34,14 @@ TEST(Pressure, IsToldOnceAndAgainOnlyAfterACalm) {
   EXPECT_TRUE(watch.note(kHost, "h4", kShort, at(222)));
 }
 
+TEST(Pressure, OfAnotherThingIsToldByItself) {
+  PressureWatch watch;
+  EXPECT_TRUE(watch.note(kHost, "h4", kShort, at(1)));
+  const auto told = watch.note(kHost, "h4", {.cpu = 90, .memory = 63, .io = 0}, at(2));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->message, "h4: short of processors (90 % of the time); it is slow, and nothing is stopped for that");
+}
+
 TEST(Pressure, OfOneHostIsNotThatOfAnother) {
   PressureWatch watch;
   EXPECT_TRUE(watch.note(kHost, "h4", kShort, at(1)));
