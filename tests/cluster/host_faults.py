@@ -5,9 +5,12 @@ A gang of `self.running()` is on a host of its own, gang g on h(g+1); spares and
 it is, in step.RANK how far, and adds a line to effects.RANK for each of its steps, so that a test sees whether what it did ever goes
 back to an older generation. A fault is verified to have taken effect by who asked for it: the switch's counters, the freezer's state, a
 connection that does not open.
+
+Beside the words of recovery.py that tests/lint/faults.py looks for, there is assert_unseen for a fault that is none of the job's.
 """
 
 import os
+import socket
 
 import cluster
 import harness
@@ -40,6 +43,7 @@ while not os.path.exists("go"):
     with open("effects." + rank, "a") as file: file.write("%s %d\\n" % (generation, step))
     time.sleep(0.1)
 """
+SUSPECTED = ("host.suspect", "host.lost", "hosts.held")
 
 
 class HostFaultTest(cluster.ClusterTest, recovery.RecoveryTest):
@@ -55,13 +59,14 @@ class HostFaultTest(cluster.ClusterTest, recovery.RecoveryTest):
             all_options[name] = option
         return super().world(hosts, options=all_options, **more)
 
-    def running(self, pool=3, spares=1, gangs=2, slots=2, script=COUNT, fast=True, ssh=None, mesh=None, **supervision):
+    def running(self, pool=3, spares=1, gangs=2, slots=2, script=COUNT, fast=True, ssh=None, mesh=None, storage=(), **supervision):
         """`run` of a job of so many gangs, whose ranks all count. `fast`: by the quick times above, else by the defaults."""
         self._worlds or self.world(pool)
         self.profile = "fast" if fast else "default"
         settings = {"restart": {"max": 4}, "reallocate": {"max": 8}, **(FAST if fast else {"orphan_ttl": "10s"}), **supervision}
         spec = self.ssh_job(script, hosts=gangs, slots=slots, ssh={"spares": spares, **(ssh or {})}, supervision=settings,
-                            mesh={"gang": "host", "workdir": self.path("work"), "stop": {"grace": "2s"}, **(mesh or {})})
+                            mesh={"gang": "host", "workdir": self.path("work"), "stop": {"grace": "2s"}, **(mesh or {})},
+                            **({"storage": list(storage)} if storage else {}))
         run = self.start("run", spec)
         ranks = range(gangs * slots)
         harness.wait_for(lambda: all(self.step_of(r) > 1 for r in ranks), lambda: f"steps of all: {run!r}", START_S)
@@ -80,6 +85,9 @@ class HostFaultTest(cluster.ClusterTest, recovery.RecoveryTest):
     def host_of(self, rank):
         return self.pid_of(rank).split()[0]
 
+    def generation_of(self, rank):
+        return int(self.pid_of(rank).split()[1])
+
     def wait_for_move(self, ranks, host=None, timeout=START_S):
         """Until these ranks count as other processes than at the start; on that host."""
         def moved():
@@ -96,13 +104,18 @@ class HostFaultTest(cluster.ClusterTest, recovery.RecoveryTest):
 
     # What is asserted.
 
-    def assert_declared(self, host, since):
-        """It was given up, and not before nor long after its time."""
-        lost = self.wait_for_event("host.lost", timeout=START_S)
+    def assert_declared(self, host, since, number=1):
+        """It was given up, and not before nor long after its time; and nobody else was."""
+        lost = self.wait_for_event("host.lost", number, START_S)
         earliest, latest = DECLARED_S[self.profile]
         self.assertEqual(lost["host"], host, self.supervisor_log())
         self.assert_seen(lost, since, latest)
         self.assertGreater(self.time_of(lost) - since, earliest, lost)
+        return lost
+
+    def assert_unseen(self, *kinds):
+        """No host was doubted, nor given up; or nothing of these kinds was said."""
+        self.assertEqual([e["message"] for e in self.events() if e["event"] in (kinds or SUSPECTED)], [])
 
     def assert_single_effect(self, ranks):
         """What each of them did never went back to an older generation, and each generation counted on without a gap."""
@@ -112,12 +125,17 @@ class HostFaultTest(cluster.ClusterTest, recovery.RecoveryTest):
             self.assertEqual([(a, b) for a, b in zip(lines[1:], wanted) if a != b], [], f"rank {rank}")
             self.assertEqual([a for a, b in zip(lines, lines[1:]) if a[0] > b[0]], [], f"rank {rank} acted as an older generation")
 
-    def assert_out_of_reach(self, host):
-        """No new connection to its sshd opens from login."""
-        with self.w.login.socket() as one, self.assertRaises(OSError, msg=f"{host} answers"):
+    def assert_connects(self, host, connects=True, source=None):
+        """Whether a new connection to its sshd opens, from login or another host."""
+        with (source or self.w.login).socket() as one:
             one.settimeout(1)
-            one.connect((self.w[host].address, 22))
-            one.recv(64)
+            try:
+                one.connect((self.w[host].address, 22))
+                one.recv(64)
+                opened = True
+            except (TimeoutError, ConnectionError, OSError, socket.timeout):
+                opened = False
+        self.assertEqual(opened, connects, f"a connection to {host}")
 
     def counted(self, what):
         """How many frames the switch has treated so."""

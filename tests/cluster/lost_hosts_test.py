@@ -29,7 +29,7 @@ class LostHosts(host_faults.HostFaultTest):
         run = self.running(fast=False)
         since = self.now()
         self.w["h2"].power_off()
-        self.assert_out_of_reach("h2")
+        self.assert_connects("h2", False)
         self.moved(since)
         self.ended(run, ["h2"])
         self.assert_nothing_left()
@@ -49,11 +49,28 @@ class LostHosts(host_faults.HostFaultTest):
         self.ended(run)
         self.assert_nothing_left()
 
+    def test_that_comes_back_without_its_storage_is_no_spare(self):
+        self.world(3)
+        for host in self.w.hosts:
+            host.run("mkdir", "/tmp/store")
+        run = self.running(storage=[{"path": "/tmp/store"}])
+        since = self.now()
+        self.w["h2"].power_off()
+        self.moved(since)
+        self.w["h2"].power_on()
+        failed = self.wait_for_event("host.failed", timeout=90)
+        self.assertEqual((failed["host"], failed["details"]["kind"]), ("h2", "unwell"), failed)
+        self.assertIn("it was lost, and is looked at before it is used again: storage: /tmp/store is not there", failed["message"])
+        self.assertEqual([e["host"] for e in self.events("host.ready")].count("h2"), 1)
+        self.assert_go_on([0, 1])
+        self.ended(run)
+        self.assert_nothing_left()
+
     def test_unplugged(self):  # N01
         run = self.running()
         since = self.now()
         self.w["h2"].unplug()
-        self.assert_out_of_reach("h2")
+        self.assert_connects("h2", False)
         self.moved(since)
         # Nobody reaches it: it ends what it has by its own clock.
         harness.wait_for(lambda: not self.alive_on("h2", 1), lambda: f"the end of {self.alive_on('h2', 1)}", 30)

@@ -210,6 +210,12 @@ class World:
     def cut(self, source, target):
         self.link(source, target, cut=True)
 
+    def part(self, names):
+        """These hosts and the others are on two switches, and the cable between is out: all at once."""
+        others = [name for name in self._hosts if name not in names]
+        ways = [way for one in names for other in others for way in ((one, other), (other, one))]
+        self.ask("rules", ways=ways, fields={"cut": True})
+
     def heal(self):
         """No rule holds any more; cables stay as they are."""
         self.link("*", "*")

@@ -2,11 +2,9 @@
 
 Each job runs in a memory cgroup of its own, of v2 or of v1, whose limit only the rank that takes memory reaches."""
 
-import os
-import tempfile
-
 import harness
 import jobs
+import memory_groups
 import recovery
 
 LIMIT = (2000 if harness.SANITIZED else 300) << 20  # the rank is the largest of the group long before it is reached
@@ -14,46 +12,10 @@ EATEN_S = 10.0  # until all of it is taken
 HUNGRY = "until [ -e eat ]; do sleep 0.02; done\nexec python3 -c 'held = []\nwhile True: held.append(b\"x\" * (16 << 20))'"
 
 
-def hierarchy():
-    """(where memory groups can be made, the file of their limit), or None."""
-    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-        lines = [line.split(" - ") for line in mounts]
-    for left, right in lines:
-        place, (kind, _, options) = left.split()[4], right.split()
-        if kind == "cgroup" and "memory" in options.split(","):
-            return place, "memory.limit_in_bytes"
-        if kind == "cgroup2":
-            with open(os.path.join(place, "cgroup.subtree_control"), encoding="utf-8") as controllers:
-                if "memory" in controllers.read().split():
-                    return place, "memory.max"
-    return None
-
-
 class Memory(recovery.RecoveryTest):
-    def group(self):
-        """The path of a new group with the limit; it is removed at the end."""
-        found = hierarchy()
-        if found is None:
-            self.skipTest("no cgroup hierarchy with a memory controller: no rank can be brought to its limit alone")
-        place, limit = found
-        try:
-            path = tempfile.mkdtemp(prefix="monarch-test-", dir=place)
-            self.addCleanup(os.rmdir, path)
-            with open(os.path.join(path, limit), "w", encoding="utf-8") as file:
-                file.write(str(LIMIT))
-            with open(os.path.join(path, "cgroup.procs"), "w", encoding="utf-8"):
-                pass
-        except OSError as error:
-            self.skipTest(f"no memory group can be made here: {error}")
-        swap = os.path.join(path, "memory.swap.max")
-        if os.path.exists(swap):
-            with open(swap, "w", encoding="utf-8") as file:
-                file.write("0")
-        return path
-
     def start_in_group(self, spec, *there):
         """Its ranks of these numbers are there."""
-        run = self.start_program("/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh", self.group(),
+        run = self.start_program("/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh", memory_groups.make(self, LIMIT),
                                  harness.MONARCH, "run", spec)
         self.pids = dict(zip(there, self.wait_for_marks("there", there)))
         return run
