@@ -21,6 +21,7 @@ packages_cluster=(openssh-server openssh-client iproute2 util-linux procps)
 packages_cli=(tmux zsh fish)
 packages_package=(debootstrap util-linux iproute2)
 packages_bench=(openmpi-bin)
+packages_torchft=(procps python3-venv)
 
 say() { printf 'monarch: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -81,6 +82,23 @@ apt_install() (
     systemctl disable ssh.service ssh.socket || true  # not every release has both
   fi
 )
+
+# prepare_torchft: torchft and what it needs, from PyPI (5 GB), in a folder of this checkout. Where that cannot be had the tests are skipped.
+prepare_torchft() {
+  local folder=$root/build-torchft wanted=$root/tests/process/torchft_requirements.txt log
+  ! cmp -s "$wanted" "$folder/installed.txt" || return 0
+  say "installing torchft from PyPI into $folder (minutes)"
+  log=$(mktemp)
+  if rm -rf "$folder" && /usr/bin/python3 -m venv "$folder" >"$log" 2>&1 &&
+    "$folder/bin/pip" install --no-cache-dir -r "$wanted" >>"$log" 2>&1; then
+    cp "$wanted" "$folder/installed.txt"
+  else
+    tail -n 5 "$log" >&2
+    rm -rf "$folder"
+    say "torchft could not be installed"
+  fi
+  rm -f "$log"
+}
 
 # build_tree TARGET...: configures build/ when needed and builds the targets; silent unless it fails.
 # One build at a time per checkout: the lock sits on the checkout's folder.
