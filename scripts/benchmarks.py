@@ -4,6 +4,8 @@ little, a ratio of two things that were measured in turn says more.
 usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size and idle cost of a worker, throughput of output
        scripts/bench recovery [--runs N]   from a fault until what was lost is back
        scripts/bench recovery --overload MINUTES   what a loaded machine costs a job that nothing ails
+       scripts/bench recovery --hosts [--runs N]   the same of hosts over sshd, beside a restart of everything
+       scripts/bench recovery --weather MINUTES    what a bad network and busy hosts cost a job that nothing ails
        scripts/bench build                 a clean build, in seconds
 """
 
@@ -20,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import host_benchmarks
 import recovery_benchmarks
 import ssh_benchmarks
 from measuring import pairs, quietly, row, seconds
@@ -161,6 +164,8 @@ def bench_launch(arguments):
 
 
 def bench_recovery(arguments):
+    if arguments.hosts or arguments.weather:
+        return host_benchmarks.bench_hosts(max(2, arguments.runs // 10), arguments.seed, arguments.weather)
     with World() as world:
         recovery_benchmarks.bench_recovery(MONARCH, world, arguments.runs, arguments.seed, arguments.overload)
 
@@ -185,6 +190,10 @@ def main():
     recovery.add_argument("--seed", type=int, default=1, help="of who is struck")
     recovery.add_argument("--overload", type=float, default=0, metavar="MINUTES",
                           help="instead: so long under 64 spinning processes a core, with nothing struck")
+    recovery.add_argument("--hosts", action="store_true",
+                          help="instead: hosts over sshd that fall silent, and the same faults against stopping and starting everything; as root")
+    recovery.add_argument("--weather", type=float, default=0, metavar="MINUTES",
+                          help="instead: so long with lost and late packets and short freezes on such hosts, and as long under overload")
     recovery.set_defaults(call=bench_recovery)
     benches.add_parser("build", help="a clean build").set_defaults(call=bench_build)
     arguments = parser.parse_args()
