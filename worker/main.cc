@@ -26,7 +26,7 @@ constexpr std::string_view kUsage =
     "usage: monarch-worker [--job UUID --host NAME]   (a Bootstrap on standard input; `monarch` starts it)\n"
     "       monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…\n"
     "       monarch-worker end --job UUID --host NAME [--job-id ID]   (ends all of that job on this host)\n"
-    "       monarch-worker check   (answers `monarch doctor` on standard input)\n"
+    "       monarch-worker check   (answers `monarch doctor`, a supervisor or a drill)\n"
     "       monarch-worker workspace --job UUID --host NAME --job-id ID   (makes that job's workspace on this host)\n"
     "       monarch-worker digest FILE\n"
     "       monarch-worker version\n";

@@ -22,6 +22,12 @@ int main(int argc, char** argv) {
   request.programs = {{"m", "train", "/tmp", ""}};
   request.write = {{"/data", ".monarch-doctor-1", "of h1"}};
   request.worker = {"0123456789abcdef0123456789abcdef", "h2"};
+  request.strike = StrikeOrder{.what = StrikeWhat::kCut,
+                               .job_uuid = "0123456789abcdef0123456789abcdef",
+                               .host = "h2",
+                               .address = "10.0.0.1",
+                               .ports = {4711, 4712},
+                               .percent = 10};
   HostFacts facts{.version = "0.1.0", .kernel = "6.1", .machine = "x86_64", .user = "alice", .files = {1024, 4096}};
   facts.ptrace_scope = 1;
   facts.places = {{.name = "state and logs", .path = "/home/alice", .there = true, .free_bytes = 1}};
@@ -33,6 +39,7 @@ int main(int argc, char** argv) {
   answer.calls = {{{"h2", "10.0.0.2", 4711}, "refused"}};
   answer.read = {{"/data", "of h1", ""}};
   answer.worker = {1, 0, 4};
+  answer.struck = {"no daemon of the job is on this host", {17}};
   const std::string one = encode_piece(encode_payload(request));
   const std::string other = encode_piece(encode_payload(answer));
   write("request", one);

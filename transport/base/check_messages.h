@@ -2,7 +2,7 @@
 
 // What `monarch doctor`, and a supervisor that doubts a host, ask of it, and what `monarch-worker check` there answers: facts, never
 // judgements, so that an older worker need not know what a newer doctor thinks of them. A talk is one request and one answer at a time,
-// as often as the doctor likes.
+// as often as the doctor likes. What a talk has done there, for the doctor or for a drill, is taken back by its end.
 // How they are written is wire/check_messages.h's.
 //
 // Thread: values.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "transport/base/bootstrap.h"
+#include "transport/base/strike.h"
 #include "transport/base/time.h"
 
 namespace monarch {
@@ -89,6 +90,8 @@ struct CheckRequest {
   std::vector<TokenOrder> write;  // taken away again at the end
   std::vector<TokenOrder> read;
   std::optional<WorkerMarks> worker = {};  // look for it
+  std::optional<StrikeOrder> strike = {};  // in effect until the next one, `undo`, or the talk's end
+  bool undo = false;                       // take the last strike back
 };
 
 inline constexpr std::uint64_t kUnlimited = UINT64_MAX;
@@ -173,6 +176,7 @@ struct CheckAnswer {
   std::vector<TokenFound> written = {};
   std::vector<TokenFound> read = {};
   std::optional<WorkerThere> worker = {};
+  std::optional<StrikeSeen> struck = {};  // of `strike`, or of `undo`
 };
 
 // How the names of token files begin; a time and the run's word follow, so that a later doctor knows those of a killed one.

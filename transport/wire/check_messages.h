@@ -27,8 +27,10 @@ MONARCH_FIELDS(TokenOrder, folder, name, content);
 MONARCH_FIELDS(TokenFound, folder, content, error);
 MONARCH_FIELDS(WorkerMarks, job_uuid, host);
 MONARCH_FIELDS(WorkerThere, keepers, stopped, processes);
+MONARCH_FIELDS(StrikeOrder, what, whom, job_uuid, host, mesh, rank, processes, address, ports, way, percent);
+MONARCH_FIELDS(StrikeSeen, error, struck);
 MONARCH_FIELDS(CheckRequest, words, life, patience, look, wake_gpus, first_door, last_door, calls, folders, programs,
-               write, read, worker);
+               write, read, worker, strike, undo);
 MONARCH_FIELDS(LimitFacts, soft, hard);
 MONARCH_FIELDS(FolderFacts, name, path, error, there, no_exec, read_only, free_bytes, total_bytes, free_files);
 MONARCH_FIELDS(ProgramFacts, mesh, program, found, error);
@@ -38,7 +40,8 @@ MONARCH_FIELDS(OrphanFacts, job_uuid, host, pids, program);
 MONARCH_FIELDS(HostFacts, version, kernel, machine, user, files, locked, processes, no_cgroup_because, ptrace_scope,
                places, inventory, gpu_driver, gpus_can_be_opened, rdma, interfaces, orphans, stale_sockets,
                kills_at_logout, address);
-MONARCH_FIELDS(CheckAnswer, received, answered, error, facts, door, calls, folders, programs, written, read, worker);
+MONARCH_FIELDS(CheckAnswer, received, answered, error, facts, door, calls, folders, programs, written, read, worker,
+               struck);
 
 inline constexpr std::size_t kCheckBytes = 1U << 20U;  // of one message; more is an error
 

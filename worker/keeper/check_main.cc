@@ -16,6 +16,7 @@
 #include "transport/process/job_marks.h"
 #include "transport/wire/check_messages.h"
 #include "worker/core/environment.h"
+#include "worker/drill/strike.h"
 #include "worker/keeper/folder_facts.h"
 #include "worker/keeper/host_facts.h"
 
@@ -119,14 +120,28 @@ class Check {
       if (answer.written.back().error.empty()) written_.emplace_back(order, request.patience);
     }
     for (const TokenOrder& order : request.read) answer.read.push_back(read_token(order, request.patience));
+    if (request.strike || request.undo) answer.struck = strike(request);
     if (request.worker && is_job_uuid(request.worker->job_uuid)) answer.worker = look_for(*request.worker);
     return answer;
+  }
+
+  // One at a time: the last one is taken back first.
+  StrikeSeen strike(const CheckRequest& request) {
+    const Status undone = strike_ ? strike_->undo(request.patience) : Status();
+    strike_.reset();
+    if (!undone.ok()) return {.error = undone.error().message, .struck = {}};
+    if (!request.strike) return {};
+    auto begun = Strike::begin(*request.strike, request.patience);
+    if (!begun.ok()) return {.error = begun.error().message, .struck = {}};
+    strike_ = std::move(*begun);
+    return {.error = {}, .struck = {strike_->struck().begin(), strike_->struck().end()}};
   }
 
   Environment environment_;
   Instant until_;
   std::string bytes_;  // that came and are not understood yet
   std::unique_ptr<Door> door_;
+  std::unique_ptr<Strike> strike_;
   std::vector<std::pair<TokenOrder, Duration>> written_;
 };
 

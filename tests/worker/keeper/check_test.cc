@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
 #include "tests/worker/keeper/keeper_fixture.h"
 #include "transport/process/door.h"
+#include "transport/process/process_scan.h"
 #include "transport/wire/check_messages.h"
 
 namespace monarch {
@@ -103,6 +105,98 @@ TEST_F(CheckProcess, LooksForAJobsWorkerAndForWhatItLeft) {
   EXPECT_FALSE(ask({.worker = WorkerMarks{.job_uuid = "all of them", .host = "gpu7"}}).worker.has_value());
   ASSERT_EQ(::kill(left->pid(), SIGKILL), 0);
   (void)end_of(left);
+}
+
+// A job's process, and what `check` is asked to do to it.
+class Struck : public CheckProcess {
+ protected:
+  void begin() {
+    CheckProcess::begin();
+    SpawnOptions options = program({"/bin/sleep", "100"});
+    options.environment = {"MONARCH_JOB_UUID=" + kUuid, "MONARCH_HOST=gpu7"};
+    victim_ = start(options);
+    EXPECT_TRUE(until([&] { return ask({.worker = WorkerMarks{kUuid, "gpu7"}}).worker->processes == 1; }));
+  }
+  StrikeSeen strike(StrikeOrder order) {
+    order.job_uuid = kUuid;
+    order.host = "gpu7";
+    return ask({.strike = order}).struck.value_or(StrikeSeen{"no answer", {}});
+  }
+  char state() const { return read_process(victim_->pid())->state; }
+  void end_victim() {
+    EXPECT_EQ(::kill(victim_->pid(), SIGKILL), 0);
+    (void)end_of(victim_);
+  }
+
+  const std::string kUuid = "0123456789abcdef0123456789abcdef";
+  Child* victim_ = nullptr;
+};
+
+TEST_F(Struck, StandsStillUntilTheStrikeIsTakenBack) {
+  begin();
+  const StrikeSeen seen = strike({.what = StrikeWhat::kStop});
+  EXPECT_EQ(seen.error, "");
+  EXPECT_EQ(seen.struck, std::vector<std::int32_t>{victim_->pid()});
+  EXPECT_EQ(state(), 'T');
+  EXPECT_EQ(ask({.undo = true}).struck->error, "");
+  EXPECT_NE(state(), 'T');
+  end_victim();
+}
+
+TEST_F(Struck, GoesOnWhenTheTalkEndsAndAlsoWhenItsCheckIsKilled) {
+  begin();
+  EXPECT_EQ(strike({.what = StrikeWhat::kStop}).error, "");
+  EXPECT_EQ(state(), 'T');
+  to_.reset();
+  EXPECT_EQ(end_of(child_).value, 0);
+  EXPECT_NE(state(), 'T');
+
+  CheckProcess::begin();
+  EXPECT_EQ(strike({.what = StrikeWhat::kStop}).error, "");
+  ASSERT_EQ(::kill(child_->pid(), SIGKILL), 0);
+  (void)end_of(child_);
+  EXPECT_TRUE(until([&] { return state() != 'T'; }));
+  end_victim();
+}
+
+TEST_F(Struck, IsGoneAfterAKill) {
+  begin();
+  const StrikeSeen seen = strike({.what = StrikeWhat::kKill});
+  EXPECT_EQ(seen.error, "");
+  EXPECT_EQ(seen.struck, std::vector<std::int32_t>{victim_->pid()});
+  EXPECT_EQ(end_of(victim_).value, SIGKILL);
+}
+
+TEST_F(Struck, HostIsBusyUntilTheStrikeIsTakenBackOrItsCheckIsKilled) {
+  begin();
+  StrikeSeen seen = strike({.what = StrikeWhat::kBusy, .processes = 3});
+  EXPECT_EQ(seen.error, "");
+  ASSERT_EQ(seen.struck.size(), 3U);
+  for (const std::int32_t pid : seen.struck) EXPECT_EQ(read_process(pid)->state, 'R');
+  EXPECT_EQ(ask({.undo = true}).struck->error, "");
+  for (const std::int32_t pid : seen.struck) EXPECT_FALSE(read_process(pid).has_value());
+
+  seen = strike({.what = StrikeWhat::kBusy, .processes = 2});
+  ASSERT_EQ(::kill(child_->pid(), SIGKILL), 0);
+  (void)end_of(child_);
+  EXPECT_TRUE(until([&] {
+    return std::none_of(seen.struck.begin(), seen.struck.end(), [](std::int32_t pid) {
+      const auto now = read_process(pid);
+      return now && !now->dead();
+    });
+  }));
+  end_victim();
+}
+
+TEST_F(Struck, SaysWhoIsNotThereAndWhatMakesNoSense) {
+  begin();
+  EXPECT_EQ(strike({.what = StrikeWhat::kStop, .whom = StrikeWhom::kKeeper}).error,
+            "no keeper of the job is on this host");
+  EXPECT_EQ(strike({.what = StrikeWhat::kBusy}).error, "1 to 4096 processes keep a host busy");
+  EXPECT_EQ(strike({.what = StrikeWhat::kCut, .address = "h1", .ports = {1}}).error,
+            "what is cut is named by a numeric address");
+  EXPECT_EQ(ask({.undo = true}).struck->error, "") << "there is nothing to take back";
+  end_victim();
 }
 
 TEST_F(CheckProcess, EndsByItselfWhenItsTimeIsUp) {

@@ -1,0 +1,123 @@
+// Over a real sshd, with the real worker installed on its "host", and a process there that carries the marks of a job.
+
+#include "supervisor/drill/injector.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <variant>
+
+#include "tests/supervisor/launch/ssh/ssh_server.h"
+#include "tests/transport/loop/loop_fixture.h"
+#include "transport/process/process_scan.h"
+#include "transport/process/spawn.h"
+
+namespace monarch::drill {
+namespace {
+
+constexpr HostId kHost(0);
+const std::string kUuid = "0123456789abcdef0123456789abcdef";
+
+class InjectorTest : public LoopTest {
+ protected:
+  void SetUp() override {
+    LoopTest::SetUp();
+    const std::string lacks = SshServer::lacks();
+    if (!lacks.empty()) GTEST_SKIP() << "this machine lacks " << lacks;
+    worker_ = std::getenv("MONARCH_WORKER") == nullptr ? "" : std::getenv("MONARCH_WORKER");
+    ASSERT_NE(worker_, "") << "MONARCH_WORKER names the executable under test";
+    server_ = std::make_unique<SshServer>();
+    ASSERT_EQ(server_->failure(), "");
+    SpawnOptions options;
+    options.program = {"/bin/sleep", "100"};
+    options.environment = {"MONARCH_JOB_UUID=" + kUuid, "MONARCH_HOST=gpu7"};
+    auto forked = Child::fork(options);
+    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<Child>>(forked));
+    victim_ = std::move(std::get<std::unique_ptr<Child>>(forked));
+    victim_->open_gate();
+    ASSERT_TRUE(run_until([&] { return victim_->exec_state() == ExecState::kExecuted || look_often(); }));
+    auto made = Injector::create(
+        loop(), {.hosts = {{"gpu7", {server_->target()}}}, .image = nullptr, .installed = worker_, .seed = 1});
+    ASSERT_TRUE(made.ok());
+    injector_ = std::move(*made);
+  }
+  void TearDown() override {
+    injector_.reset();
+    if (victim_) {
+      (void)::kill(victim_->pid(), SIGKILL);
+      (void)::waitpid(victim_->pid(), nullptr, 0);
+    }
+    LoopTest::TearDown();
+  }
+  bool look_often() {
+    (void)loop().at(loop().now() + Duration::milliseconds(10), [] {});
+    return false;
+  }
+  char state() const { return read_process(victim_->pid())->state; }
+  Injector::Ticket strike(StrikeOrder order, Duration lasts) {
+    order.job_uuid = kUuid;
+    order.host = "gpu7";
+    return injector_->strike(
+        kHost, std::move(order), lasts, [this](const Injected& what) { injected_ = what; },
+        [this](const std::string& error) { undone_ = error; });
+  }
+  bool is_injected() {
+    return run_until([&] { return injected_.has_value(); }, Duration::seconds(60));
+  }
+
+  std::string worker_;
+  std::unique_ptr<SshServer> server_;
+  std::unique_ptr<Child> victim_;
+  std::unique_ptr<Injector> injector_;
+  std::optional<Injected> injected_;
+  std::optional<std::string> undone_;
+};
+
+TEST_F(InjectorTest, StopsAHostForATimeAndSaysWhenItGoesOn) {
+  (void)strike({.what = StrikeWhat::kStop}, Duration::milliseconds(500));
+  ASSERT_TRUE(is_injected());
+  EXPECT_EQ(injected_->error, "");
+  EXPECT_EQ(injected_->struck, std::vector<std::int32_t>{victim_->pid()});
+  EXPECT_EQ(state(), 'T');
+  EXPECT_FALSE(undone_.has_value());
+  ASSERT_TRUE(run_until([&] { return undone_.has_value(); }, Duration::seconds(60)));
+  EXPECT_EQ(*undone_, "");
+  EXPECT_NE(state(), 'T');
+}
+
+TEST_F(InjectorTest, TakesBackBeforeItsTimeWhatItIsToldTo) {
+  const Injector::Ticket ticket = strike({.what = StrikeWhat::kStop}, Duration::seconds(1'000));
+  ASSERT_TRUE(is_injected());
+  EXPECT_EQ(state(), 'T');
+  injector_->undo(ticket);
+  ASSERT_TRUE(run_until([&] { return undone_.has_value(); }, Duration::seconds(60)));
+  EXPECT_EQ(*undone_, "");
+  EXPECT_NE(state(), 'T');
+  injector_->undo(ticket);  // it is over
+}
+
+TEST_F(InjectorTest, TakesEverythingBackWithItsEnd) {
+  (void)strike({.what = StrikeWhat::kStop}, Duration::seconds(1'000));
+  ASSERT_TRUE(is_injected());
+  EXPECT_EQ(state(), 'T');
+  injector_.reset();
+  EXPECT_TRUE(run_until([&] { return state() != 'T' || look_often(); }, Duration::seconds(60)));
+  EXPECT_FALSE(undone_.has_value()) << "nobody is told any more";
+}
+
+TEST_F(InjectorTest, TellsWhyAFaultTookNoEffect) {
+  (void)strike({.what = StrikeWhat::kKill, .whom = StrikeWhom::kDaemon}, Duration());
+  ASSERT_TRUE(is_injected());
+  EXPECT_EQ(injected_->error, "no daemon of the job is on this host");
+  injected_.reset();
+  server_ = std::make_unique<SshServer>();  // at another port
+  (void)strike({.what = StrikeWhat::kStop}, Duration::seconds(1));
+  ASSERT_TRUE(is_injected());
+  EXPECT_NE(injected_->error.find("refused"), std::string::npos) << injected_->error;
+}
+
+}  // namespace
+}  // namespace monarch::drill

@@ -1,0 +1,98 @@
+#include "worker/core/strike_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace monarch {
+namespace {
+
+const std::vector<StrikeCandidate> kThere = {{.pid = 10, .role = StrikeRole::kRank, .mesh = "m", .rank = 2},
+                                             {.pid = 11, .role = StrikeRole::kOther},
+                                             {.pid = 12, .role = StrikeRole::kDaemon},
+                                             {.pid = 13, .role = StrikeRole::kKeeper},
+                                             {.pid = 14, .role = StrikeRole::kRank, .mesh = "other", .rank = 2}};
+
+std::vector<std::int32_t> pids_of(const StrikeOrder& order) {
+  const auto plan = plan_strike(order, kThere);
+  EXPECT_TRUE(plan.ok());
+  std::vector<std::int32_t> pids;
+  for (const Blow& blow : *plan) pids.push_back(blow.pid);
+  return pids;
+}
+
+TEST(StrikePlan, HitsThoseThatAreMeant) {
+  EXPECT_EQ(pids_of({.what = StrikeWhat::kSegv, .whom = StrikeWhom::kRank, .mesh = "m", .rank = 2}),
+            std::vector<std::int32_t>{10});
+  EXPECT_EQ(pids_of({.what = StrikeWhat::kKill, .whom = StrikeWhom::kDaemon}), std::vector<std::int32_t>{12});
+  EXPECT_EQ(pids_of({.what = StrikeWhat::kStop, .whom = StrikeWhom::kKeeper}), std::vector<std::int32_t>{13});
+}
+
+TEST(StrikePlan, BeginsWithWhoWouldSeeTheOthers) {
+  EXPECT_EQ(pids_of({.what = StrikeWhat::kStop, .whom = StrikeWhom::kWorker}), (std::vector<std::int32_t>{13, 12}));
+  EXPECT_EQ(pids_of({.what = StrikeWhat::kStop, .whom = StrikeWhom::kHost}),
+            (std::vector<std::int32_t>{13, 12, 10, 14, 11}));
+}
+
+TEST(StrikePlan, SendsTheSignalOfItsName) {
+  const auto signal_of = [](StrikeWhat what) {
+    return plan_strike({.what = what, .whom = StrikeWhom::kRank, .mesh = "m", .rank = 2}, kThere)->front().signal;
+  };
+  EXPECT_EQ(signal_of(StrikeWhat::kKill), SIGKILL);
+  EXPECT_EQ(signal_of(StrikeWhat::kSegv), SIGSEGV);
+  EXPECT_EQ(signal_of(StrikeWhat::kAbort), SIGABRT);
+  EXPECT_EQ(signal_of(StrikeWhat::kStop), SIGSTOP);
+}
+
+TEST(StrikePlan, SaysWhoIsNotThereAndWhatMakesNoSense) {
+  const auto none = plan_strike({.what = StrikeWhat::kKill, .whom = StrikeWhom::kRank, .mesh = "m", .rank = 7}, kThere);
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(none.error().message, "no process of rank m/7 of the job is on this host");
+  EXPECT_EQ(plan_strike({.what = StrikeWhat::kSegv, .whom = StrikeWhom::kHost}, kThere).error().code,
+            ErrorCode::kInvalid);
+  EXPECT_EQ(plan_strike({.what = StrikeWhat::kBusy}, kThere).error().code, ErrorCode::kInvalid);
+}
+
+StrikeOrder cut() { return {.what = StrikeWhat::kCut, .address = "10.77.0.1", .ports = {4711, 4712}}; }
+
+TEST(StrikePlan, CutsBothWaysOrOne) {
+  const auto both = cut_script(cut(), "t");
+  ASSERT_TRUE(both.ok());
+  EXPECT_EQ(*both,
+            "table inet t {\n"
+            "  chain input {\n"
+            "    type filter hook input priority -300; policy accept;\n"
+            "    ip saddr 10.77.0.1 tcp sport { 4711, 4712 } counter drop\n"
+            "  }\n"
+            "  chain output {\n"
+            "    type filter hook output priority -300; policy accept;\n"
+            "    ip daddr 10.77.0.1 tcp dport { 4711, 4712 } counter drop\n"
+            "  }\n"
+            "}\n");
+  StrikeOrder in = cut();
+  in.way = StrikeWay::kIn;
+  EXPECT_EQ(cut_script(in, "t")->find("output"), std::string::npos);
+  StrikeOrder out = cut();
+  out.way = StrikeWay::kOut;
+  out.percent = 10;
+  out.address = "fd77::1";
+  EXPECT_NE(cut_script(out, "t")->find("ip6 daddr fd77::1 tcp dport { 4711, 4712 } numgen random mod 100 < 10 counter"),
+            std::string::npos);
+}
+
+TEST(StrikePlan, TakesNothingForAnAddressThatNftCouldTakeForMore) {
+  for (const char* address : {"", "h1", "10.0.0.1 tcp dport 22 drop; #", "10.0.0.1\n"}) {
+    StrikeOrder order = cut();
+    order.address = address;
+    EXPECT_EQ(cut_script(order, "t").error().code, ErrorCode::kInvalid) << address;
+  }
+  StrikeOrder order = cut();
+  order.ports = {};
+  EXPECT_EQ(cut_script(order, "t").error().code, ErrorCode::kInvalid);
+  order = cut();
+  order.percent = 101;
+  EXPECT_EQ(cut_script(order, "t").error().code, ErrorCode::kInvalid);
+}
+
+}  // namespace
+}  // namespace monarch

@@ -1,0 +1,57 @@
+#pragma once
+
+// What a drill, or a test, has done to a host of a job, and what came of it. It is asked for in the talk of base/check_messages.h, whose
+// `monarch-worker check` does it there, looks whether it took effect, and takes it back: when it is told to, when its talk or its time is
+// over, and also when it is killed.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace monarch {
+
+enum class StrikeWhat : std::uint8_t {
+  kKill,   // SIGKILL; nothing is taken back
+  kSegv,   // SIGSEGV, of a rank
+  kAbort,  // SIGABRT, of a rank
+  kStop,   // SIGSTOP, and SIGCONT later
+  kBusy,   // processes that want all of a processor
+  kCut,    // packets are dropped; needs nft and the right to use it
+};
+constexpr StrikeWhat monarch_enum_max(StrikeWhat) { return StrikeWhat::kCut; }
+
+enum class StrikeWhom : std::uint8_t {
+  kRank,
+  kDaemon,
+  kKeeper,
+  kWorker,  // keeper and daemon
+  kHost,    // all of the job there
+};
+constexpr StrikeWhom monarch_enum_max(StrikeWhom) { return StrikeWhom::kHost; }
+
+enum class StrikeWay : std::uint8_t { kBoth, kIn, kOut };  // as the host sees it
+constexpr StrikeWay monarch_enum_max(StrikeWay) { return StrikeWay::kOut; }
+
+struct StrikeOrder {
+  StrikeWhat what = StrikeWhat::kKill;
+  StrikeWhom whom = StrikeWhom::kHost;
+  std::string job_uuid;
+  std::string host;  // as the job calls it
+  std::string mesh;  // kRank: its mesh
+  std::uint32_t rank = 0;
+  std::uint32_t processes = 0;  // kBusy
+  // kCut: TCP with the other side's port among these, at that numeric address; so much of it.
+  std::string address;
+  std::vector<std::uint16_t> ports;
+  StrikeWay way = StrikeWay::kBoth;
+  std::uint32_t percent = 100;
+};
+
+struct StrikeSeen {
+  std::string error;                 // why it took no effect, or could not be taken back; empty: neither
+  std::vector<std::int32_t> struck;  // processes it took effect on, or that were started
+};
+
+}  // namespace monarch

@@ -1,0 +1,92 @@
+#include "worker/core/strike_plan.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+int signal_of(StrikeWhat what) {
+  switch (what) {
+    case StrikeWhat::kKill: return SIGKILL;
+    case StrikeWhat::kSegv: return SIGSEGV;
+    case StrikeWhat::kAbort: return SIGABRT;
+    case StrikeWhat::kStop: return SIGSTOP;
+    case StrikeWhat::kBusy:
+    case StrikeWhat::kCut: return 0;
+  }
+  return 0;
+}
+
+bool is_meant(const StrikeOrder& order, const StrikeCandidate& one) {
+  switch (order.whom) {
+    case StrikeWhom::kRank: return one.role == StrikeRole::kRank && one.mesh == order.mesh && one.rank == order.rank;
+    case StrikeWhom::kDaemon: return one.role == StrikeRole::kDaemon;
+    case StrikeWhom::kKeeper: return one.role == StrikeRole::kKeeper;
+    case StrikeWhom::kWorker: return one.role == StrikeRole::kDaemon || one.role == StrikeRole::kKeeper;
+    case StrikeWhom::kHost: return true;
+  }
+  return false;
+}
+
+std::string name_of(const StrikeOrder& order) {
+  switch (order.whom) {
+    case StrikeWhom::kRank: return text("process of rank ", order.mesh, "/", order.rank);
+    case StrikeWhom::kDaemon: return "daemon";
+    case StrikeWhom::kKeeper: return "keeper";
+    case StrikeWhom::kWorker: return "worker";
+    case StrikeWhom::kHost: return "process";
+  }
+  return "";
+}
+
+// An address of one of the two families, and nothing that nft could take for more.
+bool is_numeric(const std::string& address) {
+  return !address.empty() && address.find_first_not_of("0123456789abcdef.:") == std::string::npos;
+}
+
+}  // namespace
+
+Result<std::vector<Blow>> plan_strike(const StrikeOrder& order, const std::vector<StrikeCandidate>& there) {
+  const int signal = signal_of(order.what);
+  const bool of_ranks = order.what == StrikeWhat::kSegv || order.what == StrikeWhat::kAbort;
+  if (signal == 0) return Error{ErrorCode::kInvalid, "this strike hits no process"};
+  if (of_ranks && order.whom != StrikeWhom::kRank) {
+    return Error{ErrorCode::kInvalid, "SEGV and ABRT are for a rank: nothing else dies of its own doing"};
+  }
+  std::vector<StrikeCandidate> meant;
+  std::copy_if(there.begin(), there.end(), std::back_inserter(meant),
+               [&](const StrikeCandidate& one) { return is_meant(order, one); });
+  if (meant.empty()) return Error{ErrorCode::kNotFound, text("no ", name_of(order), " of the job is on this host")};
+  std::stable_sort(meant.begin(), meant.end(),
+                   [](const StrikeCandidate& a, const StrikeCandidate& b) { return a.role < b.role; });
+  std::vector<Blow> blows;
+  blows.reserve(meant.size());
+  for (const StrikeCandidate& one : meant) blows.push_back({.pid = one.pid, .signal = signal});
+  return blows;
+}
+
+Result<std::string> cut_script(const StrikeOrder& order, const std::string& table) {
+  if (order.what != StrikeWhat::kCut) return Error{ErrorCode::kInvalid, "this strike cuts nothing"};
+  if (!is_numeric(order.address)) return Error{ErrorCode::kInvalid, "what is cut is named by a numeric address"};
+  if (order.ports.empty()) return Error{ErrorCode::kInvalid, "what is cut is named by ports, or SSH would be cut, too"};
+  if (order.percent == 0 || order.percent > 100) return Error{ErrorCode::kInvalid, "1 to 100 percent can be cut"};
+  std::vector<std::string> ports;
+  for (const std::uint16_t port : order.ports) ports.push_back(text(port));
+  const std::string family = order.address.find(':') == std::string::npos ? "ip" : "ip6";
+  const std::string some = order.percent == 100 ? "" : text("numgen random mod 100 < ", order.percent, " ");
+  const auto chain = [&](const char* hook, const char* address, const char* port) {
+    return text("  chain ", hook, " {\n    type filter hook ", hook, " priority -300; policy accept;\n    ", family,
+                " ", address, " ", order.address, " tcp ", port, " { ", join(ports, ", "), " } ", some,
+                "counter drop\n  }\n");
+  };
+  std::string script = text("table inet ", table, " {\n");
+  if (order.way != StrikeWay::kOut) script += chain("input", "saddr", "sport");
+  if (order.way != StrikeWay::kIn) script += chain("output", "daddr", "dport");
+  return script + "}\n";
+}
+
+}  // namespace monarch
