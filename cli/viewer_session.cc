@@ -156,7 +156,7 @@ void ViewerSession::retry() {
   if (ending_) return;
   // The file appears when the supervisor has ended in order; what the journal alone knows is asked at the end.
   const auto verdict = job_.live() ? Result<std::optional<Verdict>>(std::optional<Verdict>()) : job_.verdict();
-  if (verdict.ok() && *verdict) return on_verdict(**verdict);
+  if (verdict.ok() && *verdict) return on_unseen_end(**verdict);
   if (loop_->now() >= lost_at_ + kReconnectDeadline) return give_up();
   if (!told_lost_ && loop_->now() >= lost_at_ + kSilentAtFirst) {
     told_lost_ = true;
@@ -168,9 +168,17 @@ void ViewerSession::retry() {
   });
 }
 
+// The supervisor left before it was asked for all that happened: its journal has the rest.
+void ViewerSession::on_unseen_end(const Verdict& verdict) {
+  if (const auto known = job_.events(); known.ok()) {
+    for (const JobEvent& event : known->events) on_event(event);
+  }
+  on_verdict(verdict);
+}
+
 void ViewerSession::give_up() {
   const auto verdict = job_.verdict();
-  if (verdict.ok() && *verdict) return on_verdict(**verdict);
+  if (verdict.ok() && *verdict) return on_unseen_end(**verdict);
   say(text("no supervisor of ", job_.id(), " has answered for ", to_text(kReconnectDeadline),
            ", and it left no verdict", verdict.ok() ? "" : text(" (", verdict.error().message, ")"), "; see ",
            job_.path(), "/supervisor.log; what runs of it ends by itself, or goes on with `monarch up --resume ",

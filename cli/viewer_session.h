@@ -76,6 +76,7 @@ class ViewerSession {
   void on_connected();
   void on_lost(const Error& why);
   void retry();
+  void on_unseen_end(const Verdict& verdict);
   void give_up();
   void send_stop(const StopRequest& request);
 

@@ -1,7 +1,9 @@
 """How a job ends: the first cause is named, its exit code is the job's, and nothing is left."""
 
 import json
+import os
 import re
+import signal
 
 import harness
 import jobs
@@ -71,6 +73,23 @@ class Ends(jobs.JobTest):
                         mesh={"dims": {"replica": 2, "host": 1, "slot": 2}, "gang": "replica"})
         done, verdict = self.end_of(self.start("run", spec), 7, cause={"rank": 3, "gang": 1, "gang_rank": 1})
         self.assertRegex(done.err, rf"(?m)^ root cause m/3 \(gang 1, RANK 1\) on v2, pid {verdict['cause']['pid']}: exit")
+
+    def test_one_that_has_ended_before_run_could_look_is_told_whole(self):
+        held = self.write("held", "#!/bin/sh\n: > starting; until [ -e begin ]; do sleep 0.02; done; exec \"$@\"\n", mode=0o755)
+        held = f"/usr/bin/env --chdir={self.path('work')} {held}"
+        run = self.start("run", self.job("echo hello; exit 7", 1, 1), "--json", env={"MONARCH_WORKER": self.guarding(held)})
+        harness.wait_for(lambda: os.path.exists(self.path("work", "starting")), lambda: repr(run))
+        run.signal(signal.SIGSTOP)
+        self.write("begin", "")
+        harness.wait_for(lambda: self.jobs() and os.path.exists(self.path("state", "jobs", self.jobs()[0], "verdict.json")), lambda: repr(run))
+        harness.wait_for(lambda: not self.processes_of("supervisor"), "the supervisor's end")
+        run.signal(signal.SIGCONT)
+        done = run.finished()
+        self.assertEqual(done.status, 7, done)
+        lines = done.json()
+        self.assertEqual([e["event"] for e in lines if e["type"] == "event"],
+                         [e["event"] for e in self.monarch("events", "last", "--json").json()])
+        self.assertEqual({line["type"] for line in lines}, {"output", "event", "result"})
 
     def test_a_segfault_is_139(self):
         run = self.start("run", self.job('[ $RANK = 1 ] && kill -SEGV $$\n' + jobs.FOREVER))
