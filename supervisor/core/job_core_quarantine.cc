@@ -1,6 +1,5 @@
-// Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's doing; or one
-// that is lost for the third time. It is left for good where another host can take its place; else its gangs go on there, or it is launched
-// again and again, and it is said.
+// Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's doing. It is
+// left for good where another host can take its place; else its gangs go on there, and it is said.
 
 #include <algorithm>
 
@@ -10,8 +9,6 @@
 namespace monarch {
 
 namespace {
-
-constexpr std::uint32_t kLemonLosses = 3;  // within the window of `reallocate`
 
 // A program's own doing: it said so by its exit code, could not be executed, took too much memory, or dies where it died before.
 bool tells_of_host(const RankEnd& end, const std::optional<Crash>& crash) {
@@ -62,31 +59,6 @@ bool JobCore::lives_alone(MeshId mesh, GangId g, HostId where) const {
     }
   }
   return true;
-}
-
-// Lost again and again, and the job does not need it: as many others as it has slots are of use, or will be.
-bool JobCore::is_lemon(HostId id) const {
-  if (state_.hosts[id.value()].losses < kLemonLosses) return false;
-  std::size_t others = 0;
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    const HostState& other = state_.hosts[i];
-    const bool out = other.phase == HostPhase::kEnded || other.phase == HostPhase::kLost;
-    const bool comes = out ? other.cold_at != Instant::never() : other.phase != HostPhase::kDestroying;
-    const bool good = other.standing == HostStanding::kGood && !other.wedged;
-    others += i != id.value() && good && comes ? 1U : 0U;
-  }
-  return others >= placement_.slots().size();
-}
-
-void JobCore::leave_lemon(HostId id) {
-  host(id).standing = HostStanding::kQuarantined;
-  host(id).cold_at = Instant::never();
-  JobEvent event = event_of("host.quarantined", Severity::kWarning,
-                            text(hosts_[id.value()].name, ": lost ", host(id).losses, " times within ",
-                                 to_text(spec_.supervision.reallocate.window), ": it is left for good"));
-  event.host = hosts_[id.value()].name;
-  emit(std::move(event));
-  slots_due_ = true;
 }
 
 }  // namespace monarch

@@ -271,7 +271,6 @@ void JobCore::let_return(HostId id, bool at_once) {
   // What may still live there ends by itself, unless it is heard before.
   if (state.phase == HostPhase::kLost) wait = std::max(wait, spec_.supervision.orphan_ttl + kOrphanEndsWithin);
   ++state.losses;
-  if (is_lemon(id)) return leave_lemon(id);
   state.cold_at = std::max(now_, state.fence) + wait;
   if (state.cold_at <= now_) become_cold(id);
 }
