@@ -16,8 +16,11 @@ namespace {
 constexpr std::uint32_t kSessions = 32;
 constexpr std::size_t kReasonBytes = 300;  // of a host's own words
 
+// What a host says goes into the journal: no more of it than people read.
+std::string words_of(const std::string& said) { return printable(said.substr(0, kReasonBytes)); }
+
 std::string reason_of(const LaunchFailure& failure) {
-  return printable(text(name_of(failure.kind), ": ", failure.message).substr(0, kReasonBytes));
+  return words_of(text(name_of(failure.kind), ": ", failure.message));
 }
 
 using Checked = std::variant<doctor::TimedAnswer, LaunchFailure>;
@@ -39,7 +42,7 @@ SeenThere seen_there(const Checked& checked, std::string asked_at) {
   }
   const CheckAnswer& answer = std::get<doctor::TimedAnswer>(checked).answer;
   seen.worker = answer.worker;
-  if (!answer.calls.empty()) seen.does_not_reach_us = printable(answer.calls.front().error);
+  if (!answer.calls.empty()) seen.does_not_reach_us = words_of(answer.calls.front().error);
   return seen;
 }
 
@@ -142,7 +145,7 @@ SshPool::Ticket SecondLook::ask_peer(HostId host, std::uint64_t number, std::siz
     return [this, host, number, place, asked, error = asked ? answer->answer.calls.front().error : std::string()] {
       answered(host, number, [&](SecondPath& seen) {
         seen.from[place].asked = asked;
-        seen.from[place].does_not_answer = printable(error);
+        seen.from[place].does_not_answer = words_of(error);
       });
     };
   };
@@ -156,7 +159,8 @@ void SecondLook::answered(HostId host, std::uint64_t number, const std::function
   const auto found = looks_.find(host);
   if (found == looks_.end() || found->second.number != number) return;
   note(found->second.seen);
-  if (--found->second.open > 0) return;
+  // What others say of it adds nothing to that.
+  if (--found->second.open > 0 && !worker_is_gone(found->second.seen)) return;
   tell(host);
 }
 

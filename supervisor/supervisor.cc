@@ -273,10 +273,12 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<SendCommitAnswer>(&action)) return links_->answer(a->host, a->message);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
     links_->stop_expecting(a->host);
+    if (second_look_) second_look_->forget(a->host);
     return links_->send(*a);
   }
   if (const auto* a = std::get_if<DestroyWorker>(&action)) {
     links_->stop_expecting(a->host);
+    if (second_look_) second_look_->forget(a->host);
     return launcher_->destroy(a->host);
   }
   if (const auto* a = std::get_if<EmitEvent>(&action)) {

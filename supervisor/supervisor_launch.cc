@@ -137,6 +137,7 @@ LauncherHandlers Supervisor::launcher_handlers() {
       .on_ended =
           [this](HostId host, std::string how, bool orderly) {
             links_->stop_expecting(host);
+            if (second_look_) second_look_->forget(host);
             (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
           },
       .on_sending = [this](std::string words) { announce("workspace.sending", Severity::kInfo, std::move(words)); }};
