@@ -30,16 +30,20 @@ RemoteOrder order_of(const Asked& asked) {
   return order;
 }
 
-std::optional<LaunchFailure> worst_of(const doctor::HostSeen& seen) {
+LaunchFailure unwell(const std::string& what, const std::string& fix) {
+  return {.kind = LaunchFailureKind::kUnwell,
+          .phase = "check",
+          .message = text("it was lost, and is looked at before it is used again: ", what),
+          .again = fix};
+}
+
+// `lack`: of what the spec's ranks need there; its GPUs, for instance.
+std::optional<LaunchFailure> worst_of(const doctor::HostSeen& seen, const std::string& lack) {
   for (const doctor::Finding& finding : doctor::findings_of(seen)) {
     if (finding.health != doctor::Health::kFailed) continue;
-    return LaunchFailure{.kind = LaunchFailureKind::kUnwell,
-                         .phase = "check",
-                         .message = text("it was lost, and is looked at before it is used again: ", finding.check, ": ",
-                                         finding.found, "; ", finding.means),
-                         .again = finding.fix};
+    return unwell(text(finding.check, ": ", finding.found, "; ", finding.means), finding.fix);
   }
-  return std::nullopt;
+  return lack.empty() ? std::nullopt : std::optional(unwell(text("resources: ", lack), ""));
 }
 
 }  // namespace
@@ -56,11 +60,14 @@ SshHostCheck host_health(const JobSpec& spec, const SshLauncherOptions& launcher
     talk.leave();
     CheckAnswer& said = std::get<doctor::TimedAnswer>(answer).answer;
     const SshLauncherHost& who = asked->hosts[host.value()];
+    const std::string lack =
+        said.facts ? doctor::lacking_of(asked->spec, host.value(), said.facts->inventory) : std::string();
     return worst_of({.name = who.name,
                      .route = who.route,
                      .facts = std::move(said.facts),
                      .folders = std::move(said.folders),
-                     .programs = std::move(said.programs)});
+                     .programs = std::move(said.programs)},
+                    lack);
   };
 }
 
