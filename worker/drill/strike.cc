@@ -27,6 +27,8 @@ namespace {
 
 constexpr Duration kLook = Duration::milliseconds(5);
 constexpr std::uint32_t kMostProcesses = 4'096;
+constexpr int kGuardTries = 20;
+constexpr Duration kGuardPause = Duration::milliseconds(200);
 
 bool until(const std::function<bool()>& holds, Duration patience) {
   for (const Instant end = boot_now() + patience; !holds();) {
@@ -168,22 +170,39 @@ Status Strike::keep_busy(std::uint32_t processes) {
   if (processes == 0 || processes > kMostProcesses) {
     return Error{ErrorCode::kInvalid, text("1 to ", kMostProcesses, " processes keep a host busy")};
   }
+  // They begin with the end of this pipe, or end with a byte of it: whom nobody could signal is not to spin.
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("pipe2", errno);
+  UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
   const pid_t self = ::getpid();
-  for (std::uint32_t i = 0; i < processes; ++i) {
+  int error = 0;
+  for (std::uint32_t i = 0; i < processes && error == 0; ++i) {
     const pid_t child = ::fork();
-    if (child < 0) return errno_error("fork", errno);
     if (child == 0) {
       (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
       (void)::prctl(PR_SET_NAME, "monarch-drill");
       (void)::setsid();  // in a scheduling group of its own, as those of another user would be
-      if (::getppid() != self) ::_exit(0);
+      write_end.reset();
+      char word = 0;
+      if (::getppid() != self || ::read(read_end.get(), &word, 1) != 0) ::_exit(0);
       for (volatile std::uint64_t spins = 0;;) spins = spins + 1;
+    }
+    if (child < 0) {
+      error = errno;
+      break;
     }
     const auto entry = read_process(child);
     busy_.emplace_back(child, entry ? open_process(*entry) : UniqueFd());
     struck_.push_back(child);
+    if (!busy_.back().second.valid()) error = EMFILE;
   }
-  return {};
+  if (error == 0) return {};
+  for (std::size_t i = 0; i < busy_.size(); ++i) (void)!::write(write_end.get(), "x", 1);  // a pipe holds that many
+  for (const auto& [child, pidfd] : busy_) (void)::waitpid(child, nullptr, 0);
+  busy_.clear();
+  struck_.clear();
+  return errno_error(text("starting ", processes, " processes"), error);
 }
 
 Status Strike::cut(const StrikeOrder& order) {
@@ -218,7 +237,10 @@ Status Strike::guard() {
   }
   if (got == 1) ::_exit(0);
   for (const UniqueFd& pidfd : stopped_) (void)send_signal(pidfd.get(), SIGCONT);
-  if (!table_.empty()) (void)run_nft({"delete", "table", "inet", table_.c_str()}, "");
+  for (int tries = 0; !table_.empty() && tries < kGuardTries; ++tries) {
+    if (run_nft({"delete", "table", "inet", table_.c_str()}, "").ok()) break;
+    (void)::poll(nullptr, 0, static_cast<int>(kGuardPause.count_milliseconds()));
+  }
   ::_exit(0);
 }
 
@@ -240,10 +262,12 @@ Status Strike::undo(Duration patience) {
       undone = Error{ErrorCode::kTimeout, "what was stopped does not go on: somebody else holds it"};
   }
   if (const std::string table = std::exchange(table_, {}); !table.empty()) {
-    undone = run_nft({"delete", "table", "inet", table.c_str()}, "");
+    const Status deleted = run_nft({"delete", "table", "inet", table.c_str()}, "");
+    if (!deleted.ok()) undone = deleted;
   }
   if (guard_ > 0) {
-    (void)!::write(alive_.get(), "x", 1);  // it may have been killed, which is well now
+    // It may have been killed, which is well now; where something could not be taken back, it tries that, too.
+    if (undone.ok()) (void)!::write(alive_.get(), "x", 1);
     alive_.reset();
     (void)::waitpid(std::exchange(guard_, 0), nullptr, 0);
   }
