@@ -171,7 +171,9 @@ void ViewerSession::retry() {
 // The supervisor left before it was asked for all that happened: its journal has the rest.
 void ViewerSession::on_unseen_end(const Verdict& verdict) {
   if (const auto known = job_.events(); known.ok()) {
-    for (const JobEvent& event : known->events) on_event(event);
+    for (const JobEvent& event : known->events) {
+      if (!ending_) on_event(event);
+    }
   }
   on_verdict(verdict);
 }
