@@ -63,9 +63,7 @@ class Injected(host_faults.HostFaultTest):
         since = self.now()
         with striker as on:
             on.strike(STOP, HOST)
-            before = self.step_of(2)
             self.moved(since)
-            self.assertNotEqual(self.step_of(2), before)
             on.undo()
         self.ended(run)
 
