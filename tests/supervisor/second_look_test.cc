@@ -19,7 +19,13 @@ namespace {
 
 constexpr HostId kHost(0);
 constexpr HostId kPeer(1);
-const JobUuid kJob{.bytes = {0x12, 0x34, 0x56, 0x78}};
+// Another one in each process: workers are looked for on the whole machine.
+const JobUuid kJob = [] {
+  JobUuid made{.bytes = {0x12, 0x34, 0x56, 0x78}};
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  for (std::size_t i = 0; i < sizeof pid; ++i) made.bytes[4 + i] = static_cast<std::uint8_t>(pid >> (8 * i));
+  return made;
+}();
 
 class SecondLookTest : public LoopTest {
  protected:
@@ -57,6 +63,29 @@ class SecondLookTest : public LoopTest {
     (void)loop().at(loop().now() + Duration::milliseconds(10), [] {});
     return false;
   }
+  // A worker of the suspected host. It waits for the word of who started it, until that has nothing more to say.
+  void run_worker() {
+    int in[2];
+    ASSERT_EQ(::pipe2(in, O_CLOEXEC), 0);
+    const UniqueFd reads(in[0]);
+    to_worker_ = UniqueFd(in[1]);
+    SpawnOptions options;
+    options.program = {worker_, "--job", kJob.to_text(), "--host", "gpu7"};
+    options.descriptors = {{reads.get(), 0}};
+    auto forked = Child::fork(options);
+    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<Child>>(forked));
+    keeper_ = std::move(std::get<std::unique_ptr<Child>>(forked));
+    keeper_->open_gate();
+    ASSERT_TRUE(run_until([&] { return keeper_->exec_state() == ExecState::kExecuted || look_often(); }));
+  }
+  void TearDown() override {
+    to_worker_.reset();
+    if (keeper_) {
+      EXPECT_EQ(::waitpid(keeper_->pid(), nullptr, 0), keeper_->pid());
+    }
+    keeper_.reset();
+    LoopTest::TearDown();
+  }
   bool told(std::size_t times = 1) {
     return run_until([&] { return seen_.size() >= times; }, Duration::seconds(60));
   }
@@ -65,6 +94,8 @@ class SecondLookTest : public LoopTest {
   std::unique_ptr<SshServer> server_;
   std::unique_ptr<SshServer> other_;
   std::unique_ptr<SecondLook> look_;
+  UniqueFd to_worker_;
+  std::unique_ptr<Child> keeper_;
   std::vector<SecondPath> seen_;
 };
 
@@ -82,19 +113,8 @@ TEST_F(SecondLookTest, SeesThatAWorkerIsGoneAndThatItsHostReachesUs) {
 }
 
 TEST_F(SecondLookTest, SeesAWorkerThatRunsThere) {
-  // It waits for the word of who started it, until that has nothing more to say.
-  int in[2];
-  ASSERT_EQ(::pipe2(in, O_CLOEXEC), 0);
-  const UniqueFd reads(in[0]);
-  UniqueFd says(in[1]);
-  SpawnOptions options;
-  options.program = {worker_, "--job", kJob.to_text(), "--host", "gpu7"};
-  options.descriptors = {{reads.get(), 0}};
-  auto forked = Child::fork(options);
-  ASSERT_TRUE(std::holds_alternative<std::unique_ptr<Child>>(forked));
-  Child& keeper = *std::get<std::unique_ptr<Child>>(forked);
-  keeper.open_gate();
-  ASSERT_TRUE(run_until([&] { return keeper.exec_state() == ExecState::kExecuted || look_often(); }));
+  run_worker();
+  ASSERT_NE(keeper_, nullptr);
   open();
   look_->look(kHost, {});
   ASSERT_TRUE(told());
@@ -102,8 +122,6 @@ TEST_F(SecondLookTest, SeesAWorkerThatRunsThere) {
   EXPECT_EQ(seen_[0].there.worker->keepers, 1U);
   EXPECT_EQ(seen_[0].there.worker->stopped, 0U);
   EXPECT_FALSE(worker_is_gone(seen_[0]));
-  says.reset();
-  EXPECT_EQ(::waitpid(keeper.pid(), nullptr, 0), keeper.pid());
 }
 
 TEST_F(SecondLookTest, AsksOthersOfAHostThatDoesNotAnswer) {
@@ -121,6 +139,7 @@ TEST_F(SecondLookTest, AsksOthersOfAHostThatDoesNotAnswer) {
 }
 
 TEST_F(SecondLookTest, HearsFromAPeerThatTheHostAnswersIt) {
+  run_worker();  // a look is over as soon as it is seen that none runs
   open();
   look_->look(kHost, {{.host = kPeer, .suspect_address = "127.0.0.1"}});
   ASSERT_TRUE(told());
