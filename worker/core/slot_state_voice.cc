@@ -4,6 +4,7 @@
 namespace monarch {
 
 using keeper_action::AnswerCommit;
+using keeper_action::FreezeTree;
 using keeper_action::Report;
 using keeper_action::TellRank;
 
@@ -55,6 +56,11 @@ void SlotState::spoke(const keeper_event::Spoke& word, KeeperActions& actions) {
 }
 
 void SlotState::stood(Standstill standstill, KeeperActions& actions) {
+  // Without a cgroup a hold is a SIGSTOP, which others may undo; and it has no lease (I1).
+  if (phase_ == SlotPhase::kHeld && standstill == Standstill::kNone) {
+    actions.emplace_back(FreezeTree{options_.key});
+    return;
+  }
   if (standstill == standstill_) return;
   switch (phase_) {
     case SlotPhase::kStarting:  // a setup, or its word overtook the kernel's

@@ -58,6 +58,18 @@ TEST_F(SlotStandstill, IsNotToldOfOneThatWeHold) {
   EXPECT_EQ(stood(Standstill::kStopped), Standstill::kStopped);  // somebody else holds it, too
 }
 
+TEST_F(SlotStandstill, IsHeldAgainWhereSomebodyLetsItGoOn) {
+  KeeperActions actions;
+  slot.enforce_lease(at(6), actions);
+  actions.clear();
+  slot.stood(Standstill::kStopped, actions);  // as we left it
+  EXPECT_TRUE(actions.empty());
+  slot.stood(Standstill::kNone, actions);
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(std::get<keeper_action::FreezeTree>(actions[0]).key, kKey);
+  EXPECT_EQ(slot.phase(), SlotPhase::kHeld);
+}
+
 TEST_F(SlotStandstill, IsNotToldOfOneThatIsBeingKilled) {
   KeeperActions actions;
   slot.stop({SIGKILL, Duration::zero()}, at(1), actions);
