@@ -261,6 +261,9 @@ class JobCore {
   // job_core_quarantine.cc
   void suspect_host(MeshId mesh, GangId gang);
   bool lives_alone(MeshId mesh, GangId gang, HostId host) const;
+  bool is_lemon(HostId host) const;
+  void leave_lemon(HostId host);
+  void recall_lemons(std::optional<HostId> lost);
 
   // job_core_shrink.cc
   bool may_park(MeshId mesh) const;

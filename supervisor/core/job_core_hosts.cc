@@ -5,6 +5,7 @@
 
 #include "supervisor/core/fence.h"
 #include "supervisor/core/job_core.h"
+#include "supervisor/core/restart_budget.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -163,7 +164,12 @@ void JobCore::lose_host(HostId id, const std::string& why) {
     JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));
     lost.host = name;
     emit(std::move(lost));
+    if (host(id).standing == HostStanding::kGood) {
+      forget_older(host(id).lost_at, spec_.supervision.reallocate.window, now_);
+      host(id).lost_at.push_back(now_);
+    }
   }
+  recall_lemons(id);
   const std::optional<std::uint32_t> slot = placement_.slot_on(id);
   if (state_.phase == JobPhase::kStarting && !(slot && has_started(*slot))) {
     host(id).failure = LaunchFailure{.kind = LaunchFailureKind::kOther,

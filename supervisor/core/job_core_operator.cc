@@ -40,6 +40,7 @@ void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const
     }
     host.losses = 0;
     host.suspicions.clear();
+    host.lost_at.clear();
     if (host.cold_at != Instant::never()) host.cold_at = std::max(now_, host.fence);
   }
   const std::size_t moves = state_.reallocations.size();

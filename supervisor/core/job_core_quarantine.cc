@@ -1,5 +1,6 @@
 // Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's doing. It is
-// left for good where another host can take its place; else its gangs go on there, and it is said.
+// left for good where another host can take its place; else its gangs go on there, and it is said. And a lemon: a host that is lost again
+// and again. It stays out while the job has enough others, and is used again rather than nothing.
 
 #include <algorithm>
 
@@ -9,6 +10,8 @@
 namespace monarch {
 
 namespace {
+
+constexpr std::size_t kLemonLosses = 3;  // within the window of `reallocate`
 
 // A program's own doing: it said so by its exit code, could not be executed, took too much memory, or dies where it died before.
 bool tells_of_host(const RankEnd& end, const std::optional<Crash>& crash) {
@@ -59,6 +62,51 @@ bool JobCore::lives_alone(MeshId mesh, GangId g, HostId where) const {
     }
   }
   return true;
+}
+
+// The others do without it: there are as many as the job has slots, and they are connected and lack nothing.
+bool JobCore::is_lemon(HostId id) const {
+  const HostState& state = state_.hosts[id.value()];
+  const Duration window = spec_.supervision.reallocate.window;
+  const auto young = [&](Instant at) { return now_ - at < window; };
+  if (std::count_if(state.lost_at.begin(), state.lost_at.end(), young) < std::ptrdiff_t{kLemonLosses}) return false;
+  std::size_t others = 0;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const HostState& other = state_.hosts[i];
+    const bool serves = may_serve(HostId(i)) && other.phase == HostPhase::kJoined && !other.doubted && !other.failure;
+    others += i != id.value() && serves ? 1U : 0U;
+  }
+  return others >= placement_.slots().size();
+}
+
+void JobCore::leave_lemon(HostId id) {
+  HostState& state = host(id);
+  state.standing = HostStanding::kQuarantined;
+  state.cold_at = Instant::never();
+  JobEvent event = event_of("host.quarantined", Severity::kWarning,
+                            text(hosts_[id.value()].name, ": lost ", state.lost_at.size(), " times within ",
+                                 to_text(spec_.supervision.reallocate.window), ": it is left while others suffice"));
+  event.host = hosts_[id.value()].name;
+  emit(std::move(event));
+  state.lost_because = "quarantined: lost again and again";
+  slots_due_ = true;
+}
+
+// As soon as there are fewer others than slots. `lost` is about to go.
+void JobCore::recall_lemons(std::optional<HostId> lost) {
+  std::size_t others = 0;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) others += HostId(i) != lost && may_take(HostId(i)) ? 1U : 0U;
+  for (std::uint32_t i = 0; i < state_.hosts.size() && others < placement_.slots().size(); ++i) {
+    HostState& state = state_.hosts[i];
+    if (state.standing != HostStanding::kQuarantined || state.lost_at.size() < kLemonLosses) continue;
+    take_back(HostId(i));
+    state.lost_at.clear();
+    ++others;
+    JobEvent event = event_of("host.recalled", Severity::kWarning,
+                              text(hosts_[i].name, ": may be used again, for the job has too few others"));
+    event.host = hosts_[i].name;
+    emit(std::move(event));
+  }
 }
 
 }  // namespace monarch

@@ -271,6 +271,7 @@ void JobCore::let_return(HostId id, bool at_once) {
   // What may still live there ends by itself, unless it is heard before.
   if (state.phase == HostPhase::kLost) wait = std::max(wait, spec_.supervision.orphan_ttl + kOrphanEndsWithin);
   ++state.losses;
+  if (is_lemon(id)) return leave_lemon(id);
   state.cold_at = std::max(now_, state.fence) + wait;
   if (state.cold_at <= now_) become_cold(id);
 }
@@ -285,6 +286,7 @@ void JobCore::become_cold(HostId id) {
   fresh.losses = state.losses;
   fresh.awaited = state.awaited;
   fresh.suspicions = std::move(state.suspicions);
+  fresh.lost_at = std::move(state.lost_at);
   fresh.preparation.generation = state.preparation.generation;
   fresh.lost_because = std::move(state.lost_because);
   state = std::move(fresh);

@@ -92,6 +92,7 @@ void JobCore::change_clock(const SupervisorReturned& event) {
     }
     host.cold_at = std::max(host.cold_at, host.fence);
     for (Suspicion& suspicion : host.suspicions) move(suspicion.at);
+    move_all(host.lost_at);
   }
   for (MeshState& mesh : state_.meshes) {
     for (RankState& rank : mesh.ranks) move(rank.ended_at);

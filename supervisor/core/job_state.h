@@ -47,7 +47,7 @@ constexpr HostPhase monarch_enum_max(HostPhase) { return HostPhase::kLost; }
 // May a host hold ranks?
 enum class HostStanding : std::uint8_t {
   kGood,
-  kQuarantined,  // on evidence about the host alone: for good
+  kQuarantined,  // on evidence about the host alone
   kDrained,      // by an operator
 };
 constexpr HostStanding monarch_enum_max(HostStanding) { return HostStanding::kDrained; }
@@ -113,6 +113,7 @@ struct HostState {
   Instant cold_at = Instant::never();  // kEnded, kLost: when it may be launched again
   Instant fence;                       // a rank of it that is not proven to have ended may act until then
   std::vector<Suspicion> suspicions;
+  std::vector<Instant> lost_at;  // while it was connected, within the window of `reallocate`
   Preparation preparation;
 };
 

@@ -77,5 +77,93 @@ TEST(Quarantine, IsForgivenAlsoWhereTheWorkerHasEndedMeanwhile) {
   EXPECT_EQ(left.phase, HostPhase::kLaunching) << "as the spare that is missing";
 }
 
+// One gang on each of so many hosts, and so many spares.
+JobSpec gangs_with_spares(std::uint32_t gangs, std::uint32_t spares) {
+  JobSpec spec = job_that_recovers(gangs, 1, 4, 16);
+  spec.launch = LaunchLocal{.hosts = gangs + spares, .spares = spares};
+  return spec;
+}
+
+struct Lemons : Driver {
+  explicit Lemons(std::uint32_t spares) : Driver(gangs_with_spares(1, spares)) {
+    run_all();
+    for (std::uint32_t i = 1; i <= spares; ++i) join(i);
+  }
+  const HostState& host(std::uint32_t id) const { return core.state().hosts[id]; }
+  // Its worker ends by itself, its time passes, it is launched and calls again: until it was lost so often.
+  void lose(std::uint32_t id, int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_EQ(host(id).phase, HostPhase::kJoined);
+      step(WorkerEnded{.host = HostId(id), .how = "killed by SIGKILL"}, Duration::seconds(1));
+      const bool returns = host(id).phase == HostPhase::kEnded && host(id).cold_at != Instant::never();
+      if (returns) step(DeadlinePassed{}, Duration::seconds(100));
+      if (host(id).phase == HostPhase::kLaunching) join(id);
+    }
+  }
+};
+
+TEST(Lemon, IsLeftWithItsThirdLoss) {
+  Lemons driver(2);
+  driver.lose(2, 2);
+  EXPECT_EQ(driver.host(2).standing, HostStanding::kGood);
+  EXPECT_TRUE(driver.told("host.quarantined").empty());
+  driver.lose(2, 1);
+  EXPECT_EQ(driver.host(2).standing, HostStanding::kQuarantined);
+  ASSERT_EQ(driver.told("host.quarantined").size(), 1U);
+  EXPECT_EQ(driver.told("host.quarantined")[0], "v3: lost 3 times within 1h: it is left while others suffice");
+  driver.step(DeadlinePassed{}, Duration::seconds(10'000));
+  EXPECT_EQ(driver.host(2).phase, HostPhase::kEnded);
+}
+
+TEST(Lemon, IsUsedAgainRatherThanNothing) {
+  Lemons driver(1);
+  driver.lose(1, 3);
+  ASSERT_EQ(driver.host(1).standing, HostStanding::kQuarantined);
+  driver.step(HostDoubted{.host = HostId(0), .silence = Duration::seconds(2)});
+  EXPECT_EQ(driver.host(1).standing, HostStanding::kQuarantined) << "nothing is lost yet";
+  driver.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = driver.now});
+  EXPECT_EQ(driver.host(1).standing, HostStanding::kGood);
+  ASSERT_EQ(driver.told("host.recalled").size(), 1U);
+  EXPECT_EQ(driver.told("host.recalled")[0], "v2: may be used again, for the job has too few others");
+  driver.pass_deadline();
+  EXPECT_EQ(driver.host(1).phase, HostPhase::kLaunching);
+}
+
+TEST(Lemon, IsLaunchedAgainWhereTheJobHasNoOther) {
+  Lemons driver(0);
+  driver.lose(0, 4);
+  EXPECT_EQ(driver.host(0).losses, 4U);
+  EXPECT_EQ(driver.host(0).standing, HostStanding::kGood);
+}
+
+TEST(Lemon, IsLaunchedAgainWhereTheOtherIsSuspected) {
+  Lemons driver(1);
+  driver.lose(1, 2);
+  driver.step(HostDoubted{.host = HostId(0), .silence = Duration::seconds(2)});
+  driver.lose(1, 1);
+  EXPECT_EQ(driver.host(1).standing, HostStanding::kGood);
+}
+
+TEST(Lemon, IsOneByLossesWithinTheWindowAlone) {
+  Lemons driver(2);
+  driver.lose(2, 2);
+  driver.step(DeadlinePassed{}, Duration::seconds(4'000));
+  driver.lose(2, 1);
+  EXPECT_EQ(driver.host(2).standing, HostStanding::kGood);
+  EXPECT_EQ(driver.host(2).lost_at.size(), 1U);
+}
+
+// What fails to start is tried again later and later, and was never of use to be missed.
+TEST(Lemon, IsNoHostThatDoesNotStart) {
+  Lemons driver(2);
+  driver.lose(2, 1);
+  for (int i = 0; i < 4; ++i) {
+    driver.step(WorkerEnded{.host = HostId(2), .how = "exit code 1"}, Duration::seconds(1));
+    driver.step(DeadlinePassed{}, Duration::seconds(601));
+    ASSERT_EQ(driver.host(2).phase, HostPhase::kLaunching);
+  }
+  EXPECT_EQ(driver.host(2).standing, HostStanding::kGood);
+}
+
 }  // namespace
 }  // namespace monarch
