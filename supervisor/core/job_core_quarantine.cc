@@ -99,8 +99,10 @@ void JobCore::recall_lemons(std::optional<HostId> lost) {
   for (std::uint32_t i = 0; i < state_.hosts.size() && others < placement_.slots().size(); ++i) {
     HostState& state = state_.hosts[i];
     if (state.standing != HostStanding::kQuarantined || state.lost_at.size() < kLemonLosses) continue;
-    take_back(HostId(i));
+    state.standing = HostStanding::kGood;
+    state.losses = 0;
     state.lost_at.clear();
+    let_return(HostId(i), state.phase == HostPhase::kEnded);  // by the rules for any host that was lost
     ++others;
     JobEvent event = event_of("host.recalled", Severity::kWarning,
                               text(hosts_[i].name, ": may be used again, for the job has too few others"));

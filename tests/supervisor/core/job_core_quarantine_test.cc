@@ -85,9 +85,10 @@ JobSpec gangs_with_spares(std::uint32_t gangs, std::uint32_t spares) {
 }
 
 struct Lemons : Driver {
-  explicit Lemons(std::uint32_t spares) : Driver(gangs_with_spares(1, spares)) {
+  explicit Lemons(std::uint32_t spares) : Lemons(gangs_with_spares(1, spares)) {}
+  explicit Lemons(JobSpec spec) : Driver(std::move(spec)) {
     run_all();
-    for (std::uint32_t i = 1; i <= spares; ++i) join(i);
+    for (std::uint32_t i = 1; i < core.hosts().size(); ++i) join(i);
   }
   const HostState& host(std::uint32_t id) const { return core.state().hosts[id]; }
   // Its worker ends by itself, its time passes, it is launched and calls again: until it was lost so often.
@@ -127,6 +128,21 @@ TEST(Lemon, IsUsedAgainRatherThanNothing) {
   EXPECT_EQ(driver.told("host.recalled")[0], "v2: may be used again, for the job has too few others");
   driver.pass_deadline();
   EXPECT_EQ(driver.host(1).phase, HostPhase::kLaunching);
+}
+
+// Nobody has proven that what ran there has ended.
+TEST(Lemon, IsUsedAgainOnlyOnceWhatMayLiveThereHasEnded) {
+  JobSpec spec = gangs_with_spares(1, 1);
+  spec.launch = LaunchSsh{.hosts = {{.name = "a"}, {.name = "b"}}, .spares = 1};
+  Lemons driver(std::move(spec));
+  driver.lose(1, 2);
+  driver.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5), .grants_until = driver.now});
+  driver.step(DeadlinePassed{}, Duration::seconds(60));  // and the launcher says nothing of it
+  ASSERT_EQ(driver.host(1).phase, HostPhase::kLost);
+  ASSERT_EQ(driver.host(1).standing, HostStanding::kQuarantined);
+  driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  EXPECT_EQ(driver.host(1).standing, HostStanding::kGood);
+  EXPECT_GE(driver.host(1).cold_at - driver.now, driver.core.spec().supervision.orphan_ttl);
 }
 
 TEST(Lemon, IsLaunchedAgainWhereTheJobHasNoOther) {
