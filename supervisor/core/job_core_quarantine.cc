@@ -49,6 +49,7 @@ void JobCore::suspect_host(MeshId mesh, GangId g) {
   emit(std::move(event));
   if (!leave) return;
   host(where).standing = HostStanding::kQuarantined;
+  host(where).lost_at.clear();  // no lemon: it is not recalled
   host(where).lost_because = "quarantined";
   slots_due_ = true;
 }

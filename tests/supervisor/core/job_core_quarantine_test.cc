@@ -33,12 +33,18 @@ JobSpec job_with_a_neighbour() {
 
 // The evaluator waits for ports, and the host is left for what befalls a trainer; the other trainer is still being stopped.
 struct Doubtful : Driver {
-  Doubtful() : Driver(job_with_a_neighbour()) {
+  // Its host was lost so often before.
+  explicit Doubtful(std::size_t losses = 0) : Driver(job_with_a_neighbour()) {
     begin();
     join(0);
     join(1);
     give_ports();
     for (const RankId& id : {kTrainer, kOther, kEvaluator}) report(id, RankPhase::kRunning);
+    JobState state = core.state();
+    state.hosts[0].lost_at.assign(losses, now);
+    core = JobCore(job_with_a_neighbour(), pool_of(job_with_a_neighbour()),
+                   {.job_id = "test-0001", .log_directory = "/logs"});
+    core.restore(state);
     fail_gang(kEvaluator, killed(SIGBUS));
     EXPECT_EQ(gang(0, 1).phase, GangPhase::kReserving);
     report(kTrainer, RankPhase::kEnded, killed(SIGBUS));
@@ -143,6 +149,16 @@ TEST(Lemon, IsUsedAgainOnlyOnceWhatMayLiveThereHasEnded) {
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   EXPECT_EQ(driver.host(1).standing, HostStanding::kGood);
   EXPECT_GE(driver.host(1).cold_at - driver.now, driver.core.spec().supervision.orphan_ttl);
+}
+
+// It had been lost often enough, too, while no other could take its place; it runs, and what it was left for is for good.
+TEST(Lemon, IsNoHostThatWasLeftForTheDeathsOfRanks) {
+  Doubtful driver(3);
+  ASSERT_EQ(driver.core.state().hosts[0].standing, HostStanding::kQuarantined);
+  EXPECT_TRUE(driver.core.state().hosts[0].lost_at.empty());
+  driver.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5), .grants_until = driver.now});
+  EXPECT_TRUE(driver.told("host.recalled").empty());
+  EXPECT_EQ(driver.core.state().hosts[0].standing, HostStanding::kQuarantined);
 }
 
 TEST(Lemon, IsLaunchedAgainWhereTheJobHasNoOther) {
