@@ -30,7 +30,4 @@ Result<ScannedWorkspace> scan_workspace(const WorkspaceSpec& workspace);
 Result<ScannedWorkspace> scan_workspace(int folder, const WorkspaceSpec& workspace);
 Result<UniqueFd> open_workspace(const WorkspaceSpec& workspace);
 
-// "12.5MiB", for people.
-std::string amount_text(std::uint64_t bytes);
-
 }  // namespace monarch

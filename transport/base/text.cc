@@ -1,6 +1,7 @@
 #include "transport/base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace monarch {
@@ -89,6 +90,18 @@ std::string to_hex(std::string_view bytes) {
     out.push_back(kHexDigits[byte & 15U]);
   }
   return out;
+}
+
+std::string amount_text(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  std::uint64_t tenths = bytes;  // of the unit, once it is not bytes
+  for (std::uint64_t whole = bytes; whole >= 1024 && unit + 1 < kUnits.size(); ++unit) {
+    tenths = whole * 10 / 1024;
+    whole /= 1024;
+  }
+  if (unit == 0) return text(bytes, kUnits[0]);
+  return text(tenths / 10, tenths % 10 == 0 ? "" : text('.', tenths % 10), kUnits[unit]);
 }
 
 }  // namespace monarch

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,5 +46,8 @@ template <class... Parts>
 [[nodiscard]] bool is_printable_ascii(std::string_view raw);
 
 [[nodiscard]] std::string to_hex(std::string_view bytes);
+
+// "12.5MiB", for people.
+[[nodiscard]] std::string amount_text(std::uint64_t bytes);
 
 }  // namespace monarch

@@ -221,14 +221,5 @@ TEST_F(Workspace, LeavesKeysOfAHomeAtHome) {
   EXPECT_EQ(tree->entries[0].path, "a");
 }
 
-TEST(AmountText, IsForPeople) {
-  EXPECT_EQ(amount_text(0), "0B");
-  EXPECT_EQ(amount_text(1023), "1023B");
-  EXPECT_EQ(amount_text(1024), "1KiB");
-  EXPECT_EQ(amount_text(1536), "1.5KiB");
-  EXPECT_EQ(amount_text(10U << 20U), "10MiB");
-  EXPECT_EQ(amount_text(1ULL << 30U), "1GiB");
-}
-
 }  // namespace
 }  // namespace monarch
