@@ -21,20 +21,6 @@ constexpr Duration kStall = Duration::milliseconds(500);
 constexpr std::size_t kEndedKeptPerRank = 4;  // older ones are forgotten without having been asked for
 constexpr std::size_t kPortsPerReservation = 1024;
 constexpr std::size_t kGpusPerReservation = 1024;
-constexpr std::int32_t kExitNotFound = 127;
-constexpr std::int32_t kExitNotExecutable = 126;
-constexpr std::int32_t kExitSignalBase = 128;
-
-std::int32_t exit_code_of(const RankEnd& end) {
-  switch (end.kind) {
-    case EndKind::kExited:
-    case EndKind::kSetupFailed: return end.value;
-    case EndKind::kSignaled: return kExitSignalBase + end.value;
-    case EndKind::kNotExecuted: return end.value == ENOENT ? kExitNotFound : kExitNotExecutable;
-    case EndKind::kNone: return kExitInternal;
-  }
-  return kExitInternal;
-}
 
 }  // namespace
 
@@ -238,29 +224,6 @@ void KeeperCore::on(const KeeperForget& order, Instant /*now*/, KeeperActions& a
   }
 }
 
-void KeeperCore::on(const KeeperShutdown& order, Instant now, KeeperActions& actions) {
-  // A guard that was told to end between two supervisors ends as the job did, not by its signal: whoever waits asks for that.
-  if (!exit_code_ || options_.kind == KeeperKind::kGuard) exit_code_ = order.exit_code;
-  for (auto& [key, slot] : slots_) {
-    if (slot.options().gated) {
-      slot.stop({SIGKILL, Duration::zero()}, now, actions);
-    } else {
-      slot.await_end(limits::kKillDeadline, now, actions);
-    }
-  }
-  guarded_.let_go(limits::kKillDeadline, now);
-}
-
-void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& actions) {
-  if (options_.kind == KeeperKind::kGuard && !exit_code_ && guarded_.has_process()) {
-    actions.emplace_back(action::SignalGuarded{event.signal});
-    return;
-  }
-  if (exit_code_) return kill_all(now, actions);  // asked twice
-  exit_code_ = kExitSignalBase + event.signal;
-  for (auto& [key, slot] : slots_) slot.stop_as_configured(now, actions);
-}
-
 void KeeperCore::on(const event::Forked& event, Instant now, KeeperActions& actions) {
   SlotState* slot = find(event.key);
   if (slot == nullptr) return;
@@ -322,20 +285,6 @@ void KeeperCore::on(const event::GuardedHungUp& /*event*/, Instant now, KeeperAc
   guarded_.hung_up(now);
 }
 
-void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& actions) {
-  // While ending there is nothing to start it again for.
-  if (exit_code_) guarded_.let_go(Duration::zero(), now);
-  switch (guarded_.ended(end, now)) {
-    case GuardedState::Outcome::kNeverReady:
-    case GuardedState::Outcome::kFinal: exit_code_ = exit_code_of(end); break;
-    case GuardedState::Outcome::kGaveUp: exit_code_ = kExitInternal; break;
-    case GuardedState::Outcome::kNone:
-    case GuardedState::Outcome::kRestarts:
-    case GuardedState::Outcome::kLeft: return;
-  }
-  kill_all(now, actions);
-}
-
 void KeeperCore::say_hello(KeeperActions& actions) const {
   action::SayHello hello;
   hello.hello.starts = guarded_.starts();
@@ -374,34 +323,6 @@ void KeeperCore::release_ports(KeeperActions& actions) {
       held = ports.held.erase(held);
     }
   }
-}
-
-void KeeperCore::kill_all(Instant now, KeeperActions& actions) {
-  for (auto& [key, slot] : slots_) slot.stop({SIGKILL, Duration::zero()}, now, actions);
-}
-
-void KeeperCore::tell_ended(KeeperActions& actions) {
-  if (options_.kind != KeeperKind::kWorker || !guarded_.has_process() || std::exchange(end_told_, true)) return;
-  action::TellEnded ended;
-  for (const auto& [key, slot] : slots_) ended.wedged += slot.ended() ? 0U : 1U;
-  actions.emplace_back(ended);
-}
-
-void KeeperCore::finish(Instant now, KeeperActions& actions) {
-  if (!exit_code_) return;
-  if (!std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.settled(); })) return;
-  if (!guarded_.gone()) {
-    tell_ended(actions);
-    if (guarded_.phase() == GuardedPhase::kLeaving) return;
-    // It heard of every end before this, and has this long to put it in order.
-    if (guarded_.has_process()) actions.emplace_back(action::SignalGuarded{SIGTERM});
-    guarded_.let_go(limits::kKillDeadline, now);
-    if (!guarded_.gone()) return;
-  }
-  exited_ = true;
-  actions.emplace_back(
-      action::KillDescendants{options_.kind == KeeperKind::kGuard ? limits::kKillDeadline : Duration::zero()});
-  actions.emplace_back(action::Exit{*exit_code_});
 }
 
 }  // namespace monarch

@@ -100,6 +100,7 @@ class KeeperCore {
   void kill_all(Instant now, KeeperActions& actions);
   // A daemon waits for it before it says goodbye; a guard has nothing to tell.
   void tell_ended(KeeperActions& actions);
+  void stop_servants(Instant now, KeeperActions& actions);
   void finish(Instant now, KeeperActions& actions);
 
   KeeperOptions options_;

@@ -28,6 +28,25 @@ TEST(KeeperCore, KillsASpawnedProcessThatDoesNotEndAfterTheShutdown) {
   EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(2'000)).size(), 1U);
 }
 
+TEST(KeeperCore, KillsWhatServedAWorkersRanksAtTheShutdown) {
+  Keeper keeper;
+  keeper.send(event::Spawn{key(1, 1), {}});
+  EXPECT_EQ(all_of<action::KillTree>(keeper.send(KeeperShutdown{0})).size(), 1U);
+}
+
+TEST(KeeperCore, LetsWhatServesAWorkersRanksBeUntilTheLastOfThemHasEnded) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 600'000);
+  keeper.send(event::Spawn{key(9, 1), {}});
+  const KeeperActions told = keeper.send(event::Terminated{SIGTERM});
+  for (const action::SignalGroup& signal : all_of<action::SignalGroup>(told)) EXPECT_EQ(signal.key, key(0, 1));
+  EXPECT_TRUE(all_of<action::KillTree>(told).empty());
+  const auto killed = all_of<action::KillTree>(keeper.end(0, 1));
+  ASSERT_EQ(killed.size(), 1U);
+  EXPECT_EQ(killed[0].key, key(9, 1));
+}
+
 TEST(KeeperCore, PassesATermOnToTheGuardedProcessOfAGuard) {
   Keeper keeper(KeeperKind::kGuard);
   const KeeperActions actions = keeper.send(event::Terminated{SIGTERM});
