@@ -18,6 +18,7 @@
 #include "worker/keeper/keeper_main.h"
 #include "worker/keeper/tree_builder.h"
 #include "worker/keeper/workspace_main.h"
+#include "worker/vault/vault_main.h"
 
 namespace {
 
@@ -37,10 +38,12 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   // The mark is for those who look for what a job left; what counts is in the Bootstrap.
   const bool daemon = !arguments.empty() && arguments[0] == monarch::kDaemonArgument;
+  const bool vault = !arguments.empty() && arguments[0] == monarch::kVaultArgument;
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
-  const std::vector<std::string>& mark = daemon ? rest : arguments;
+  const std::vector<std::string>& mark = daemon || vault ? rest : arguments;
   const bool marked = mark.size() == 4 && mark[0] == monarch::kJobArgument && mark[2] == monarch::kHostArgument;
   if (daemon && (marked || rest.empty())) return monarch::daemon_main(monarch::remove_trees);
+  if (vault && marked) return monarch::vault_main();
   if (arguments.empty() || marked) return monarch::keeper_main();
   if (arguments[0] == "keep") return monarch::guard_main(rest);
   // None of these starts a rank, which would inherit it; what they read is the user's: a workspace, what ranks were given.

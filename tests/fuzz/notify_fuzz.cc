@@ -8,6 +8,7 @@
 #include "worker/core/commit_question.h"
 #include "worker/core/notify.h"
 #include "worker/core/rank_voice.h"
+#include "worker/core/vault_question.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace monarch;
@@ -29,11 +30,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     MONARCH_ASSERT(commit->what.size() <= kCommitWhatBytes);
     MONARCH_ASSERT(parse_question(input) != RankQuestion::kNone);
   }
-  for (const std::string& line :
-       {commit_error(input), committed_answer({{"MONARCH_COMMITTED_STEP", "1"},
-                                               {"MONARCH_COMMITTED_GENERATION", "1"},
-                                               {"MONARCH_COMMITTED_WHAT", std::string(input)}},
-                                              {})}) {
+  if (const auto asked = parse_vault_question(input); asked.ok()) {
+    MONARCH_ASSERT(asked->hosts.size() <= kVaultHolders && asked->not_from.size() <= kVaultHolders);
+    MONARCH_ASSERT(!asked->mesh.empty() && asked->digest.size() == 64);
+  }
+  for (const std::string& line : {commit_error(input), vault_error(input), vault_denied("full", input),
+                                  committed_answer({{"MONARCH_COMMITTED_STEP", "1"},
+                                                    {"MONARCH_COMMITTED_GENERATION", "1"},
+                                                    {"MONARCH_COMMITTED_WHAT", std::string(input)}},
+                                                   {})}) {
     for (const char c : line) MONARCH_ASSERT(c >= 0x20 && c != 0x7f);
   }
   if (parse_question(input) == RankQuestion::kNone) MONARCH_ASSERT(input.size() <= kNotifyBytes);

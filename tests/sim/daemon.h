@@ -84,6 +84,7 @@ class Daemon {
   void feed(const daemon::Event& event);
   void perform(const daemon::PersistPromise& action);
   void perform(const daemon::TellKeeper& action);
+  void perform(const daemon::TellVault& /*action*/) {}  // no host here has one
   void perform(const daemon::SayHello& action);
   void perform(const daemon::BeatChanged& action);
   void on_report(const RankReport& report);

@@ -28,7 +28,7 @@ struct Up {
 
 struct Down {
   Term term;
-  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer> message;
+  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer, VaultTable> message;
 };
 
 class Network {

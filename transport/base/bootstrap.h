@@ -35,6 +35,10 @@ struct Bootstrap {
   std::string socket_directory;    // 0700: the doors of its ranks; short (107 bytes a path)
   bool copied = false;             // the supervisor keeps a copy of all output: nothing of it is skipped
   bool login_environment = false;  // ranks begin with what a login has, not with all that the launcher's shell had
+  std::uint64_t checkpoint_memory =
+      0;                         // bytes for checkpoints of ranks, in a vault beside the daemon; 0: this host has none
+  std::uint16_t first_port = 0;  // of those that ranks are given, and the vault: 0: any
+  std::uint16_t last_port = 0;
 };
 
 struct Gpu {

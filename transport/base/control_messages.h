@@ -19,6 +19,7 @@
 #include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/base/vault_messages.h"
 
 namespace monarch {
 
@@ -40,6 +41,7 @@ enum class MessageType : std::uint16_t {
   kTell = 22,
   kTakeStacks = 26,  // see stack_messages.h
   kCommitAnswer = 28,
+  kVaultTable = 29,  // see vault_messages.h
   // worker → supervisor, bulk port
   kOutput = 32,
   kOutputGone = 33,
@@ -88,6 +90,13 @@ enum class MessageType : std::uint16_t {
   kEndHost = 122,
   kHostSaidGoodbye = 123,
   kLeaveLauncher = 124,
+  // daemon ↔ vault (and kVaultTable to it), and vault ↔ vault; see vault_messages.h
+  kVaultSetup = 128,
+  kVaultReport = 129,
+  kVaultOffer = 130,
+  kVaultKept = 131,
+  kVaultAsk = 132,
+  kVaultPiece = 133,
 };
 
 // How a rank's process stands on its host. States only move down this list within one generation.
@@ -208,6 +217,7 @@ struct Beat {
   bool output_disk_full = false;
   Duration round_trip;  // of the last beat that was acknowledged, on the worker's clock; zero: none yet
   std::optional<HostPressure> pressure;  // nothing: its kernel does not count it
+  std::optional<VaultReport> vault;      // nothing: this host has none, or it does not serve yet
 };
 
 struct Ack {
@@ -442,6 +452,7 @@ struct KeeperSpawn {
   std::vector<std::string> program;
   std::map<std::string, std::string> env;  // added to the keeper's
   std::string workdir;
+  std::string executable = {};  // of the keeper's host; empty: the program's first word
 };
 
 struct KeeperShutdown {

@@ -11,9 +11,9 @@ constexpr std::array<std::string_view, 5> kForeignNames = {"SLURM_PROCID", "SLUR
 // PMI_, PMI2_ and PMIX_ all begin with the first.
 constexpr std::array<std::string_view, 3> kForeignPrefixes = {"PMI", "OMPI_", "SLURM_STEP_"};
 
-constexpr std::array<std::string_view, 8> kTalkingNames = {kNotifyVariable, kQuestionsVariable, kEventsVariable,
-                                                           "WATCHDOG_USEC", "WATCHDOG_PID",     "LISTEN_FDS",
-                                                           "LISTEN_PID",    "LISTEN_FDNAMES"};
+constexpr std::array<std::string_view, 9> kTalkingNames = {kNotifyVariable, kQuestionsVariable, kEventsVariable,
+                                                           kVaultVariable,  "WATCHDOG_USEC",    "WATCHDOG_PID",
+                                                           "LISTEN_FDS",    "LISTEN_PID",       "LISTEN_FDNAMES"};
 
 }  // namespace
 

@@ -27,7 +27,8 @@ inline constexpr std::string_view kRankKeyVariable = "MONARCH_RANK_KEY";
 inline constexpr std::string_view kNotifyVariable = "NOTIFY_SOCKET";
 inline constexpr std::string_view kQuestionsVariable = "MONARCH_SOCKET";
 inline constexpr std::string_view kEventsVariable = "MONARCH_EVENTS";
-inline constexpr std::array<std::string_view, 5> kChosenAtStart = {kJobUuidVariable, kRankKeyVariable, kNotifyVariable,
-                                                                   kQuestionsVariable, kEventsVariable};
+inline constexpr std::string_view kVaultVariable = "MONARCH_VAULT";
+inline constexpr std::array<std::string_view, 6> kChosenAtStart = {
+    kJobUuidVariable, kRankKeyVariable, kNotifyVariable, kQuestionsVariable, kEventsVariable, kVaultVariable};
 
 }  // namespace monarch

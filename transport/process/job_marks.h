@@ -23,7 +23,7 @@ namespace monarch {
 // 32 digits of a hexadecimal number in small letters.
 bool is_job_uuid(std::string_view word);
 
-// A worker's keeper or daemon hides its environment, and what makes its workspace has none of ours; the command line is their mark.
+// A worker's keeper, daemon or vault hides its environment, and what makes its workspace has none of ours; the command line is their mark.
 struct WorkerMark {
   std::string uuid;
   std::string host;

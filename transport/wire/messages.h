@@ -8,6 +8,7 @@
 
 #include "transport/base/control_messages.h"
 #include "transport/wire/codec.h"
+#include "transport/wire/vault_messages.h"
 
 namespace monarch {
 
@@ -20,7 +21,7 @@ MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(HostPressure, cpu, memory, io);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip,
-               pressure);
+               pressure, vault);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
 MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus, first_port, last_port, spared);
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
@@ -48,12 +49,12 @@ MONARCH_FIELDS(KeeperEnded, left);
 MONARCH_FIELDS(KeeperStash, bytes);
 MONARCH_FIELDS(KeeperLease, ranks, generations, until);
 MONARCH_FIELDS(KeeperForget, ranks, generations);
-MONARCH_FIELDS(KeeperSpawn, program, env, workdir);
+MONARCH_FIELDS(KeeperSpawn, program, env, workdir, executable);
 MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(KeeperReady, rank, generation);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
                state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, interface,
-               socket_directory, copied, login_environment);
+               socket_directory, copied, login_environment, checkpoint_memory, first_port, last_port);
 MONARCH_FIELDS(Gpu, index, uuid);
 MONARCH_FIELDS(HostInventory, cpus, gpus);
 MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory, host_address, log_directory,

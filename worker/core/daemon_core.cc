@@ -163,6 +163,10 @@ void DaemonCore::obey(const Tell& order, const FrameHeard&, Instant, Actions& ac
   actions.emplace_back(TellKeeper{order});
 }
 
+void DaemonCore::obey(const VaultTable& table, const FrameHeard&, Instant, Actions& actions) {
+  actions.emplace_back(TellVault{table});
+}
+
 void DaemonCore::obey(const TakeStacks& order, const FrameHeard&, Instant, Actions& actions) {
   actions.emplace_back(TellKeeper{order});
 }

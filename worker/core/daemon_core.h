@@ -41,7 +41,7 @@ struct FrameHeard {
   JobUuid job;
   Term term;
   std::optional<Instant> sent_at;  // of the beat that an Ack answers; nothing: that beat is unknown or too long ago
-  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer> message;
+  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer, VaultTable> message;
 };
 
 struct PromisePersisted {
@@ -89,6 +89,11 @@ struct TellKeeper {
       message;
 };
 
+// What the host's vault goes by now.
+struct TellVault {
+  VaultTable table;
+};
+
 // Hello goes before the next beat.
 struct SayHello {};
 
@@ -97,7 +102,7 @@ struct BeatChanged {
   bool at_once = false;
 };
 
-using Action = std::variant<PersistPromise, TellKeeper, SayHello, BeatChanged>;
+using Action = std::variant<PersistPromise, TellKeeper, TellVault, SayHello, BeatChanged>;
 
 struct CoreOptions {
   JobUuid job;
@@ -161,6 +166,7 @@ class DaemonCore {
   void obey(const CommitAnswer& answer, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Shutdown& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const TakeStacks& order, const FrameHeard& frame, Instant now, Actions& actions);
+  void obey(const VaultTable& table, const FrameHeard& frame, Instant now, Actions& actions);
   void forget(const Ack& ack, Actions& actions);
   void renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions);
   void shut_down(Actions& actions);

@@ -108,6 +108,7 @@ Environment rank_environment(const Environment& base, const Environment& gang, c
   if (!keys.doors.notify.empty()) environment[std::string(kNotifyVariable)] = keys.doors.notify;
   if (!keys.doors.questions.empty()) environment[std::string(kQuestionsVariable)] = keys.doors.questions;
   if (!keys.doors.events.empty()) environment[std::string(kEventsVariable)] = keys.doors.events;
+  if (!keys.doors.vault.empty()) environment[std::string(kVaultVariable)] = keys.doors.vault;
   return environment;
 }
 

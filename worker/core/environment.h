@@ -31,9 +31,10 @@ std::vector<std::string> environment_lines(const Environment& environment);
 
 // Where a rank talks back; empty where it cannot.
 struct RankDoorPaths {
-  std::string notify;     // NOTIFY_SOCKET
-  std::string questions;  // MONARCH_SOCKET
-  std::string events;     // MONARCH_EVENTS
+  std::string notify;      // NOTIFY_SOCKET
+  std::string questions;   // MONARCH_SOCKET
+  std::string events;      // MONARCH_EVENTS
+  std::string vault = {};  // MONARCH_VAULT
 };
 
 struct RankEnvironment {

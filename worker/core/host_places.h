@@ -13,6 +13,10 @@
 
 namespace monarch {
 
+// In a worker's folder of sockets: where ranks ask the host's vault, and where its daemon talks to it.
+inline constexpr std::string_view kVaultDoor = "vault";
+inline constexpr std::string_view kVaultDaemonDoor = "vault.d";
+
 struct HostPlaces {
   std::string state_directory;  // $XDG_STATE_HOME/monarch/hosts/<job>/<host>
   std::string log_directory;    // …/logs

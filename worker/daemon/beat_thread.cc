@@ -164,6 +164,7 @@ void Beating::beat_if_due() {
     beat.output_disk_full = content_->output_disk_full;
     beat.round_trip = schedule_.round_trip();
     beat.pressure = content_->pressure;
+    beat.vault = content_->vault;
     // A full queue loses this beat; the next one says all of it.
     (void)send(MessageType::kBeat, encode_payload(beat));
   }

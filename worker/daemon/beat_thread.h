@@ -58,6 +58,7 @@ struct BeatContent {
   std::uint64_t output_dropped_bytes = 0;
   bool output_disk_full = false;
   std::optional<HostPressure> pressure;
+  std::optional<VaultReport> vault;
   bool at_once = false;
 };
 // What Hello says from now on; `again`: it goes before the next beat, as it does on each new link.

@@ -79,6 +79,7 @@ Status Daemon::open(UniqueFd keeper) {
   probes_ = std::make_unique<ReadyProbes>(*loop_, std::move(addresses), [this](const Incarnation& ready) {
     tell_keeper(KeeperReady{ready.rank, ready.generation});
   });
+  if (setup_.stash.bootstrap.checkpoint_memory > 0) make_vault_line();
   std::random_device random;
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
   const BeatThread::Options beat{.control = setup_.control,
@@ -123,6 +124,8 @@ void Daemon::begin(const KeeperHello& hello) {
   look_at_pressure();
   feed(Started{setup_.stash.bootstrap.term});
   for (const RankReport& report : hello.ranks) feed(RankTold{report});
+  if (vault_)
+    vault_->begin(std::find(hello.spawned.begin(), hello.spawned.end(), kVaultProcess) != hello.spawned.end());
   beat_later();
   loop_->at(loop_->now() + setup_.stash.bootstrap.heartbeat * kBeatsToALink, [this] {
     if (linked_ || refused_ || phase_ != Phase::kServing) return;
@@ -198,6 +201,10 @@ void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
 }
 
 void Daemon::on_report(const RankReport& report) {
+  if (report.rank == kVaultProcess) {
+    if (vault_) vault_->on_process(report);
+    return;
+  }
   feed(RankTold{report});
   probe(report);
   if (report.phase != RankPhase::kEnded) return;
@@ -330,6 +337,7 @@ void Daemon::flush_beat() {
                                         .output_dropped_bytes = totals_.not_streamed_bytes,
                                         .output_disk_full = totals_.disk_full,
                                         .pressure = pressure_,
+                                        .vault = vault_ ? vault_->report() : std::nullopt,
                                         .at_once = beat_at_once_});
   if (!beat_dirty_) {
     beat_at_once_ = false;

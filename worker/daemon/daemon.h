@@ -33,6 +33,7 @@
 #include "worker/daemon/log_thread.h"
 #include "worker/daemon/pressure.h"
 #include "worker/daemon/ready_probes.h"
+#include "worker/daemon/vault_line.h"
 
 namespace monarch::daemon {
 
@@ -60,6 +61,7 @@ class Daemon {
   Daemon(Setup& setup, const KeeperHello& hello, SignalFd& signals);
   Status open(UniqueFd keeper);
   Status watch_inboxes();
+  void make_vault_line();
   void begin(const KeeperHello& hello);
 
   void on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
@@ -84,6 +86,7 @@ class Daemon {
   void feed(const Event& event);
   void perform(PersistPromise&& action);
   void perform(TellKeeper&& action);
+  void perform(TellVault&& action);
   void perform(SayHello&& action);
   void perform(BeatChanged&& action);
   template <class Message>
@@ -116,6 +119,8 @@ class Daemon {
   std::unique_ptr<LogThread> log_;
   std::map<Incarnation, std::uint16_t> piped_;  // whose pipes were handed out; the port by which it becomes ready, or 0
   std::unique_ptr<ReadyProbes> probes_;
+  std::uint16_t vault_port_ = 0;      // as the last beat said
+  std::unique_ptr<VaultLine> vault_;  // nothing: this host keeps no checkpoints
   ProgressBudget budget_;
   std::vector<RankReport> adopted_;  // of KeeperHello, until it is known whose pipes follow
   OutputTotals totals_;

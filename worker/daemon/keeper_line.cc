@@ -14,13 +14,21 @@ Result<std::unique_ptr<KeeperLine>> KeeperLine::create(EventLoop& loop, UniqueFd
   return std::unique_ptr<KeeperLine>(new KeeperLine(job, std::move(channel)));
 }
 
-void KeeperLine::send(MessageType type, Term promised, std::string payload) {
+void KeeperLine::spawn(Term promised, const Incarnation& key, const KeeperSpawn& order,
+                       std::vector<UniqueFd> descriptors) {
+  send(MessageType::kKeeperSpawn, promised, encode_payload(order), key, std::move(descriptors));
+}
+
+void KeeperLine::send(MessageType type, Term promised, std::string payload, const Incarnation& key,
+                      std::vector<UniqueFd> descriptors) {
   Frame frame;
   frame.header.type = static_cast<std::uint16_t>(type);
   frame.header.job = job_;
   frame.header.term = promised;
+  frame.header.rank = key.rank;
+  frame.header.generation = key.generation;
   frame.payload = std::move(payload);
-  const Status sent = channel_->send(frame);
+  const Status sent = channel_->send(frame, std::move(descriptors));
   if (!sent.ok() && sent.error().code != ErrorCode::kGone) {
     log_warn("the keeper does not take a message of type ", frame.header.type, ": ", sent.error().message);
   }

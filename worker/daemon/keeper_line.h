@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
@@ -18,6 +19,7 @@
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "transport/wire/stack_messages.h"
+#include "worker/core/keeper_actions.h"
 
 namespace monarch::daemon {
 
@@ -46,10 +48,13 @@ class KeeperLine {
   void tell(Term promised, const Message& message) {
     send(type_of(message), promised, encode_payload(message));
   }
+  // A process of no rank: three descriptors, its standard input, output and error.
+  void spawn(Term promised, const Incarnation& key, const KeeperSpawn& order, std::vector<UniqueFd> descriptors);
 
  private:
   KeeperLine(const JobUuid& job, std::unique_ptr<SeqpacketChannel> channel) : job_(job), channel_(std::move(channel)) {}
-  void send(MessageType type, Term promised, std::string payload);
+  void send(MessageType type, Term promised, std::string payload, const Incarnation& key = {},
+            std::vector<UniqueFd> descriptors = {});
 
   const JobUuid job_;
   const std::unique_ptr<SeqpacketChannel> channel_;

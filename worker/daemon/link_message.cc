@@ -45,6 +45,7 @@ Result<FrameHeard> heard_from_link(const std::vector<ZmqFrame>& frames,
     case MessageType::kSignal: return heard<Signal>(std::move(frame), payload);
     case MessageType::kTell: return heard<Tell>(std::move(frame), payload);
     case MessageType::kTakeStacks: return heard<TakeStacks>(std::move(frame), payload);
+    case MessageType::kVaultTable: return heard<VaultTable>(std::move(frame), payload);
     case MessageType::kCommitAnswer: return heard<CommitAnswer>(std::move(frame), payload);
     case MessageType::kShutdown: return heard<Shutdown>(std::move(frame), payload);
     default:

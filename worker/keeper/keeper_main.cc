@@ -137,6 +137,7 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   setup.doors = {.directory = order.bootstrap.socket_directory,
                  .job_id = order.bootstrap.job_id,
                  .host_name = order.bootstrap.host_name,
+                 .vault = order.bootstrap.checkpoint_memory > 0,
                  .period = order.bootstrap.heartbeat / kWordsPerHeartbeat};
   setup.tree = text(order.bootstrap.state_directory, '/', kTreeName);
   DaemonStash stash;

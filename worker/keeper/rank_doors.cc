@@ -5,6 +5,7 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "worker/core/commit_question.h"
+#include "worker/core/host_places.h"
 
 namespace monarch {
 
@@ -18,6 +19,7 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
   // Of a rank there is one live generation at a time (I21), so the paths need none.
   const std::string stem = text(options_.directory, '/', key.rank.mesh.value(), '.', key.rank.rank.value());
   RankDoorPaths paths{.notify = stem + ".n", .questions = stem + ".s", .events = stem + ".e"};
+  if (options_.vault) paths.vault = text(options_.directory, '/', kVaultDoor);
   Door door{.name = text(printable(order.mesh_name), '/', key.rank.rank.value()), .voice = RankVoice(options_.period)};
   MONARCH_ASSIGN(door.notify, NotifySocket::open(
                                   loop_, paths.notify, [this, key](std::string_view datagram) { heard(key, datagram); },

@@ -27,6 +27,7 @@ struct RankDoorsOptions {
   std::string directory;  // of the sockets, 0700; empty: ranks have no doors
   std::string job_id;
   std::string host_name;
+  bool vault = false;                             // checkpoints are kept on this host, by a vault in that directory
   Duration period = Duration::milliseconds(250);  // between two words of a rank that are passed on
 };
 

@@ -150,6 +150,7 @@ void RankProcesses::fork_spawned(const keeper_action::ForkSpawned& order, const 
   process.name = rank_key(order.key.rank, order.key.generation);
   SpawnOptions options;
   options.program = order.spawn.program;
+  options.executable = order.spawn.executable;
   options.environment = environment_lines(hold_loader_variables(spawned_environment(options_.base, order.spawn.env)));
   options.workdir = order.spawn.workdir;
   for (std::size_t i = 0; i < descriptors.size() && i < 3; ++i) {

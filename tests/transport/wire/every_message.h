@@ -29,7 +29,8 @@ using EveryMessage =
                StopRequest, SignalRequest, ViewerOutput, Accepted, Refused, KeeperReady, OutputFrom, OutputGone,
                Goodbye, KeeperEnded, StartThere, StartedThere, LauncherHello, HostLaunched, HostNotLaunched, HostEnded,
                LauncherWelcome, LaunchHost, EndHost, HostSaidGoodbye, LeaveLauncher, TakeStacks, Stacks, StacksRequest,
-               RankStacks, OperatorRequest, HoldRequest, CommitAnswer, KeeperGone>;
+               RankStacks, OperatorRequest, HoldRequest, CommitAnswer, KeeperGone, VaultTable, VaultReport, VaultSetup,
+               VaultOffer, VaultKept, VaultAsk, VaultPiece>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
 inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "beat",
@@ -87,7 +88,14 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "operator-request",
                                                                   "hold-request",
                                                                   "commit-answer",
-                                                                  "keeper-gone"};
+                                                                  "keeper-gone",
+                                                                  "vault-table",
+                                                                  "vault-report",
+                                                                  "vault-setup",
+                                                                  "vault-offer",
+                                                                  "vault-kept",
+                                                                  "vault-ask",
+                                                                  "vault-piece"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>
@@ -106,6 +114,9 @@ class Arbitrary {
   void fill(std::string& value) {
     value.resize(length(300));
     for (char& c : value) c = static_cast<char>(below(256));
+  }
+  void fill(JobUuid& value) {
+    for (std::uint8_t& byte : value.bytes) byte = static_cast<std::uint8_t>(below(256));
   }
   void fill(Duration& value) { value = Duration::nanoseconds(number<std::int64_t>()); }
   void fill(Instant& value) { value = Instant::since_boot(Duration::nanoseconds(number<std::int64_t>())); }

@@ -96,6 +96,13 @@ TEST_F(Core, PassesOrdersOfThePromisedTermOnAtOnce) {
   EXPECT_EQ(told<KeeperShutdown>(hear(Term(3), Shutdown{}, at(1))).size(), 1U);
 }
 
+TEST_F(Core, TellsTheVaultWhatTheSupervisorSaysAndNotWhatOneThatWasReplacedSays) {
+  const auto actions = hear(Term(3), VaultTable{.version = 5}, at(1));
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(std::get<TellVault>(actions[0]).table.version, 5U);
+  EXPECT_TRUE(hear(Term(2), VaultTable{.version = 4}, at(1)).empty());
+}
+
 TEST_F(Core, PassesNoAnswerToACommitOnFromASupervisorThatWasReplaced) {
   EXPECT_TRUE(hear(Term(2), CommitAnswer{.number = 7, .committed = true}, at(1)).empty());
   EXPECT_EQ(core_.counters().lower_term, 1U);

@@ -1,0 +1,72 @@
+#include "worker/core/vault_keep.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace monarch {
+namespace {
+
+constexpr RankId kRank{MeshId(0), Rank(1)};
+
+HeldCheckpoint held(std::uint64_t generation, std::uint64_t step, bool complete = true, RankId rank = kRank) {
+  return {{rank, generation, step}, GangId(0), complete};
+}
+
+VaultGangs gang(std::uint64_t generation, std::optional<std::uint64_t> committed,
+                std::optional<std::uint64_t> resumed = std::nullopt) {
+  return {{{MeshId(0), GangId(0)},
+           VaultGang{.mesh = MeshId(0),
+                     .gang = GangId(0),
+                     .generation = generation,
+                     .committed = committed,
+                     .resumed = resumed,
+                     .targets = {}}}};
+}
+
+std::vector<std::uint64_t> steps_given_up(std::vector<HeldCheckpoint> all, const VaultGangs& gangs) {
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+  std::vector<std::uint64_t> steps;
+  for (const VaultKey& key : to_give_up(all, gangs)) steps.push_back(key.step);
+  return steps;
+}
+
+using Steps = std::vector<std::uint64_t>;
+
+TEST(VaultKeep, KeepsTheLastTwoThatTheGangHasCommitted) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20), held(1, 30), held(1, 40)}, gang(1, 30)), Steps{10});
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20), held(1, 30), held(1, 40)}, gang(1, 40)), (Steps{10, 20}));
+}
+
+TEST(VaultKeep, KeepsAllOfAGangThatHasCommittedNothing) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20), held(1, 30)}, gang(1, std::nullopt)), Steps{});
+}
+
+TEST(VaultKeep, GivesUpWhatAnEarlierGenerationSavedBeyondTheCommittedStep) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20), held(1, 30), held(2, 30)}, gang(2, 20)), Steps{30});
+  EXPECT_EQ(steps_given_up({held(1, 10)}, gang(2, std::nullopt)), Steps{10});
+}
+
+TEST(VaultKeep, KeepsWhatTheTableDoesNotKnowYet) { EXPECT_EQ(steps_given_up({held(3, 30)}, gang(2, 20)), Steps{}); }
+
+TEST(VaultKeep, KeepsTheStepThatTheGenerationBeganWith) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(2, 20), held(2, 30), held(2, 40)}, gang(2, 40, 10)), Steps{20});
+}
+
+TEST(VaultKeep, CountsNoneThatIsOnItsWayForTheOneBefore) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20, false), held(1, 30)}, gang(1, 30)), Steps{20});
+}
+
+TEST(VaultKeep, KeepsNothingOfAGangThatIsDone) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20)}, {}), (Steps{10, 20}));
+}
+
+TEST(VaultKeep, LooksAtEachRankAlone) {
+  const RankId other{MeshId(0), Rank(2)};
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20), held(1, 30), held(1, 20, true, other), held(1, 30, true, other)},
+                           gang(1, 30)),
+            Steps{10});
+}
+
+}  // namespace
+}  // namespace monarch

@@ -1,0 +1,127 @@
+#pragma once
+
+// The messages about checkpoints that are kept in the memory of hosts: what the supervisor tells each host's vault, what a daemon starts
+// its vault with and hears of it, and what vaults say to each other. A vault is a process beside the daemon; how it decides is
+// worker/core/vault_core.h's. They are written by wire/vault_messages.h.
+//
+// Of a generation its counter counts here: it never resets, and it is what a rank knows of itself.
+//
+// Thread: values.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/base/ids.h"
+
+namespace monarch {
+
+inline constexpr std::uint32_t kVaultPieceBytes = 1U << 20U;  // of a checkpoint, in one message
+
+// One rank's checkpoint of one step, as one start of its gang wrote it.
+struct VaultKey {
+  RankId rank;
+  std::uint64_t generation = 0;
+  std::uint64_t step = 0;
+  auto operator<=>(const VaultKey&) const = default;
+};
+
+struct VaultMesh {
+  std::string name;
+  std::uint32_t gang_size = 1;  // ranks; those of a gang follow each other
+  bool operator==(const VaultMesh&) const = default;
+};
+
+// A gang that is not done. Of one that is not named nothing is kept.
+struct VaultGang {
+  MeshId mesh;
+  GangId gang;
+  std::uint64_t generation = 0;            // the present one
+  std::optional<std::uint64_t> committed;  // the newest step that all its ranks have committed
+  std::optional<std::uint64_t> resumed;    // that from which the present generation goes on
+  std::vector<HostId> targets;             // of one with ranks on the host that is told: where copies of theirs go
+  bool operator==(const VaultGang&) const = default;
+};
+
+// Another host's vault.
+struct VaultPeer {
+  HostId host;
+  std::string name;
+  std::string address;  // numeric
+  std::uint16_t port = 0;
+  std::string public_key;  // z85
+  bool operator==(const VaultPeer&) const = default;
+};
+
+// supervisor → worker, and daemon → vault: all that a vault goes by. It replaces the one before.
+struct VaultTable {
+  std::uint64_t version = 0;  // of what follows, by its bytes; 0: none
+  std::vector<VaultMesh> meshes;
+  std::vector<VaultGang> gangs;
+  std::vector<VaultPeer> peers;
+  bool operator==(const VaultTable&) const = default;
+};
+
+// What a beat says of the host's vault.
+struct VaultReport {
+  std::uint16_t port = 0;
+  std::uint64_t table = 0;  // the version that it goes by; 0: none yet
+  std::uint64_t used = 0;   // bytes of memory
+  bool operator==(const VaultReport&) const = default;
+};
+
+// What a daemon starts a vault with, as sealed memory in its standard input; and the first word of each daemon that connects to it later,
+// which proves by the secret that it is one.
+struct VaultSetup {
+  JobUuid job;
+  std::string host_name;
+  HostId host;
+  std::string address;  // numeric: where it listens for others
+  std::string public_key;
+  std::string secret_key;
+  std::uint64_t memory = 0;  // bytes that checkpoints may take
+  std::string directory;     // of its two doors, for ranks and for the daemon
+  std::int32_t keeper_pid = 0;
+  std::uint16_t first_port = 0;  // it listens at the highest free one of these; 0: at any
+  std::uint16_t last_port = 0;
+};
+
+// vault → vault: I have this, keep a copy. The receiver asks for its pieces and says at last what became of it.
+struct VaultOffer {
+  VaultKey key;
+  std::uint64_t bytes = 0;
+  std::string digest;  // as the rank said it: another one is another checkpoint under the same key
+  bool operator==(const VaultOffer&) const = default;
+};
+
+// vault → vault, the answer to an offer.
+struct VaultKept {
+  VaultKey key;
+  std::string digest;
+  std::string refused;  // empty: it is kept
+  bool full = false;    // refused for want of memory
+  bool operator==(const VaultKept&) const = default;
+};
+
+// vault → vault: send these bytes. Of none: say how many there are.
+struct VaultAsk {
+  VaultKey key;
+  std::string digest;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  bool operator==(const VaultAsk&) const = default;
+};
+
+// vault → vault, the answer to an ask. The bytes are a frame of their own.
+struct VaultPiece {
+  VaultKey key;
+  std::string digest;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  std::uint64_t total = 0;
+  std::string refused;  // empty: here they are
+  bool operator==(const VaultPiece&) const = default;
+};
+
+}  // namespace monarch

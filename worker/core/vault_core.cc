@@ -1,0 +1,283 @@
+// VaultCore: what ranks ask, and what the supervisor's table changes.
+
+#include "worker/core/vault_core.h"
+
+#include <algorithm>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+VaultActions VaultCore::step(const VaultEvent& event, Instant now) {
+  now_ = now;
+  std::visit([this](const auto& one) { on(one); }, event);
+  activate_fetches();
+  return std::exchange(out_, {});
+}
+
+Instant VaultCore::next_due() const {
+  Instant due = Instant::never();
+  for (const auto& [key, fetch] : fetches_) {
+    if (!fetch.active) continue;
+    due = std::min(due, fetch.heard + kFetchQuiet);
+    for (const auto& [offset, asked_at] : fetch.on_the_way) due = std::min(due, asked_at + kAskAgain);
+  }
+  for (const auto& [key, copying] : copying_) {
+    for (const auto& [host, target] : copying.waiting) {
+      due = std::min({due, target.offered + kAskAgain, target.heard + kAnswerQuiet});
+    }
+  }
+  for (const auto& [key, search] : searches_) {
+    if (search.asked && !fetches_.contains(key)) due = std::min(due, search.asked_at + kFetchQuiet);
+  }
+  for (const Waiting& asked : waiting_) {
+    if (asked.full_since) due = std::min(due, *asked.full_since + kFullPatience);
+  }
+  return due;
+}
+
+void VaultCore::on(const vault_event::Asked& event) {
+  Waiting asked{event.client, event.question, event.bytes, {}};
+  if (take(asked)) return;
+  if (waiting_.size() >= kQuestions) {
+    return answer(event.client,
+                  vault_error(text("more than ", kQuestions, " questions wait at the vault of ", options_.host_name)));
+  }
+  waiting_.push_back(asked);
+}
+
+// Nobody commits what was not answered, so it is given up. A search goes on: another start of the rank will want what it finds.
+void VaultCore::on(const vault_event::ClientLeft& event) {
+  std::erase_if(waiting_, [&](const Waiting& one) { return one.client == event.client; });
+  const auto copying = std::find_if(copying_.begin(), copying_.end(),
+                                    [&](const auto& one) { return one.second.client == event.client; });
+  if (copying != copying_.end()) {
+    const VaultKey key = copying->first;
+    copying_.erase(copying);
+    drop_blob(key);
+  }
+  for (auto& [key, search] : searches_) std::erase(search.clients, event.client);
+  std::erase_if(searches_,
+                [&](const auto& one) { return one.second.clients.empty() && !fetches_.contains(one.first); });
+}
+
+void VaultCore::on(const vault_event::TableCame& event) {
+  const bool others = event.table.peers != table_.peers;
+  table_ = event.table;
+  gangs_.clear();
+  for (const VaultGang& gang : table_.gangs) gangs_[{gang.mesh, gang.gang}] = gang;
+  if (others) out_.emplace_back(vault_action::PeersChanged{});
+  give_up_old();
+  std::vector<std::pair<VaultKey, HostId>> left;
+  for (const auto& [key, copying] : copying_) {
+    for (const auto& [host, target] : copying.waiting) {
+      if (peer(host) == nullptr) left.emplace_back(key, host);
+    }
+  }
+  for (const auto& [key, host] : left) without(key, host, "is not connected any more");
+  take_waiting();
+}
+
+void VaultCore::take_waiting() {
+  for (Waiting& asked : std::exchange(waiting_, {})) {
+    if (!take(asked)) waiting_.push_back(std::move(asked));
+  }
+}
+
+bool VaultCore::take(Waiting& asked) {
+  if (table_.version == 0) return false;
+  const std::optional<MeshId> mesh = mesh_named(asked.question.mesh);
+  if (!mesh) {
+    answer(asked.client, vault_error(text("there is no mesh ", asked.question.mesh)));
+    return true;
+  }
+  return asked.question.kind == VaultAsks::kSave ? save(asked, *mesh) : load(asked, *mesh);
+}
+
+bool VaultCore::save(Waiting& asked, MeshId mesh) {
+  const RankId rank{mesh, asked.question.rank};
+  const VaultKey key{rank, asked.question.generation, asked.question.step};
+  const auto found = gangs_.find({mesh, *gang_of(rank)});
+  if (found == gangs_.end()) {
+    answer(asked.client, vault_error(text("nothing is kept of ", rank_name(rank),
+                                          ": its gang is done, or its mesh is a sidecar or has no such rank")));
+    return true;
+  }
+  const VaultGang& gang = found->second;
+  if (gang.generation < key.generation) return false;
+  if (gang.generation > key.generation) {
+    answer(asked.client, vault_denied("refused", text("generation ", gang.generation,
+                                                      " of its gang has taken the place of ", key.generation)));
+    return true;
+  }
+  if (const auto busy = copying_.find(key); busy != copying_.end()) {
+    answer(busy->second.client, vault_error(text("step ", key.step, " was saved again meanwhile")));
+    copying_.erase(busy);
+  }
+  drop_blob(key);
+  if (const std::string why = no_room_for(key, asked.bytes); !why.empty()) {
+    if (waits_for_room(asked)) return false;
+    answer(asked.client, vault_denied("full", why));
+    return true;
+  }
+  Blob& blob = add_blob(key, asked.question.digest, asked.bytes);
+  blob.complete = true;
+  out_.emplace_back(vault_action::Adopt{asked.client, blob.id});
+  begin_copies(key, asked, gang);
+  return true;
+}
+
+// A step may have been committed of which the table does not know yet.
+bool VaultCore::waits_for_room(Waiting& asked) const {
+  if (asked.bytes > options_.memory) return false;
+  if (!asked.full_since) asked.full_since = now_;
+  return now_ < *asked.full_since + kFullPatience;
+}
+
+void VaultCore::begin_copies(const VaultKey& key, const Waiting& asked, const VaultGang& gang) {
+  Copying& copying = copying_[key];
+  copying = {.client = asked.client, .digest = asked.question.digest, .bytes = asked.bytes};
+  if (gang.targets.empty()) copying.without.emplace_back("no other host is connected that holds no rank of the gang");
+  for (const HostId target : gang.targets) {
+    if (peer(target) == nullptr) {
+      copying.without.push_back(text(name_of(target), " is not connected"));
+    } else {
+      copying.waiting[target] = {.offered = now_, .heard = now_};
+      out_.emplace_back(vault_action::Dial{target});
+    }
+  }
+  settle(key);
+}
+
+// Answers the rank once nobody is waited for any more.
+void VaultCore::settle(const VaultKey& key) {
+  const auto found = copying_.find(key);
+  if (found == copying_.end() || !found->second.waiting.empty()) return;
+  const Copying copying = std::move(found->second);
+  copying_.erase(found);
+  const std::string why = join(copying.without, "; ");
+  if (copying.kept.empty() && copying.no_room) {
+    drop_blob(key);
+    return answer(copying.client, vault_denied("full", why));
+  }
+  std::vector<HostId> hosts = copying.kept;
+  hosts.insert(hosts.begin(), options_.host);
+  answer(copying.client, vault_saved(hosts, why));
+}
+
+bool VaultCore::load(const Waiting& asked, MeshId mesh) {
+  const VaultQuestion& question = asked.question;
+  const VaultKey key{{mesh, question.rank}, question.generation, question.step};
+  const auto bad = [&](HostId host) {
+    return std::find(question.not_from.begin(), question.not_from.end(), host) != question.not_from.end();
+  };
+  if (has_whole(key, question.digest)) {
+    if (!bad(options_.host)) {
+      const Blob& blob = blobs_.at(key);
+      answer(asked.client, vault_found(options_.host, blob.bytes), blob.id);
+      return true;
+    }
+    drop_blob(key);
+  }
+  if (const auto search = searches_.find(key); search != searches_.end() && search->second.digest == question.digest) {
+    search->second.clients.push_back(asked.client);
+    return true;
+  }
+  Search search{.digest = question.digest, .clients = {asked.client}};
+  for (const HostId host : question.hosts) {
+    if (host == options_.host) {
+      search.without.push_back(text(options_.host_name, " does not have it any more"));
+    } else if (bad(host)) {
+      search.without.push_back(text("what ", name_of(host), " has is damaged"));
+    } else if (peer(host) == nullptr) {
+      search.without.push_back(text(name_of(host), " is not connected"));
+    } else {
+      search.left.push_back(host);
+    }
+  }
+  // One of another digest under this key is none that anybody has committed.
+  if (const auto other = searches_.find(key); other != searches_.end()) {
+    for (const VaultClient client : other->second.clients)
+      answer(client, vault_error("another digest was asked for meanwhile"));
+  }
+  searches_[key] = std::move(search);
+  search_next(key);
+  return true;
+}
+
+void VaultCore::give_up_old() {
+  std::vector<HeldCheckpoint> held;
+  for (const auto& [key, blob] : blobs_) held.push_back({key, blob.gang, blob.complete});
+  for (const VaultKey& key : to_give_up(held, gangs_)) {
+    if (searches_.contains(key)) continue;
+    if (const auto copying = copying_.find(key); copying != copying_.end()) {
+      answer(copying->second.client, vault_denied("refused", text("its gang has gone on without step ", key.step)));
+      copying_.erase(copying);
+    }
+    drop_blob(key);
+  }
+}
+
+void VaultCore::answer(VaultClient client, std::string json, std::optional<BlobId> blob) {
+  out_.emplace_back(vault_action::Answer{client, std::move(json), blob});
+}
+
+VaultCore::Blob& VaultCore::add_blob(const VaultKey& key, const std::string& digest, std::uint64_t bytes) {
+  Blob& blob = blobs_[key];
+  blob = {.id = BlobId(next_blob_++), .bytes = bytes, .digest = digest, .gang = *gang_of(key.rank)};
+  used_ += bytes;
+  return blob;
+}
+
+void VaultCore::drop_blob(const VaultKey& key) {
+  const auto found = blobs_.find(key);
+  if (found == blobs_.end()) return;
+  used_ -= found->second.bytes;
+  out_.emplace_back(vault_action::Drop{found->second.id});
+  blobs_.erase(found);
+  if (fetches_.erase(key) > 0) std::erase(fetch_order_, key);
+}
+
+bool VaultCore::has_whole(const VaultKey& key, const std::string& digest) const {
+  const auto found = blobs_.find(key);
+  return found != blobs_.end() && found->second.complete && found->second.digest == digest;
+}
+
+std::string VaultCore::no_room_for(const VaultKey& key, std::uint64_t bytes) {
+  if (bytes <= options_.memory - std::min(used_, options_.memory)) return {};
+  give_up_old();
+  if (bytes <= options_.memory - std::min(used_, options_.memory)) return {};
+  return text("checkpoints.memory of host ", options_.host_name, " is ", amount_text(options_.memory), ": ",
+              amount_text(used_), " are taken, and ", rank_name(key.rank), " has ", amount_text(bytes), " of step ",
+              key.step);
+}
+
+std::optional<MeshId> VaultCore::mesh_named(const std::string& name) const {
+  for (std::size_t i = 0; i < table_.meshes.size(); ++i) {
+    if (table_.meshes[i].name == name) return MeshId(static_cast<std::uint32_t>(i));
+  }
+  return std::nullopt;
+}
+
+std::optional<GangId> VaultCore::gang_of(const RankId& rank) const {
+  if (rank.mesh.value() >= table_.meshes.size()) return std::nullopt;
+  return GangId(rank.rank.value() / std::max<std::uint32_t>(1, table_.meshes[rank.mesh.value()].gang_size));
+}
+
+const VaultPeer* VaultCore::peer(HostId host) const {
+  const auto found =
+      std::find_if(table_.peers.begin(), table_.peers.end(), [host](const VaultPeer& one) { return one.host == host; });
+  return found == table_.peers.end() ? nullptr : &*found;
+}
+
+std::string VaultCore::name_of(HostId host) const {
+  const VaultPeer* const known = peer(host);
+  return known != nullptr ? known->name : text("host ", host.value());
+}
+
+std::string VaultCore::rank_name(const RankId& rank) const {
+  const bool known = rank.mesh.value() < table_.meshes.size();
+  return text(known ? table_.meshes[rank.mesh.value()].name : text(rank.mesh.value()), '/', rank.rank.value());
+}
+
+}  // namespace monarch

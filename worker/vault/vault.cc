@@ -1,0 +1,202 @@
+#include "worker/vault/vault.h"
+
+#include <random>
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+#include "worker/core/host_places.h"
+
+namespace monarch::vault {
+
+Result<std::unique_ptr<Vault>> Vault::start(VaultSetup setup, SignalFd& signals) {
+  MONARCH_ASSIGN(CurveSecretKey secret, CurveSecretKey::from_bytes(setup.secret_key));
+  MONARCH_ASSIGN(CurveKeyPair keys, curve_key_pair_of(std::move(secret)));
+  std::unique_ptr<Vault> vault(new Vault(std::move(setup), std::move(keys)));
+  MONARCH_TRY(vault->open(signals));
+  return vault;
+}
+
+Vault::Vault(VaultSetup setup, CurveKeyPair keys)
+    : setup_(std::move(setup)),
+      keys_(std::move(keys)),
+      core_({.host = setup_.host, .host_name = setup_.host_name, .memory = setup_.memory}) {}
+
+Status Vault::open(SignalFd& signals) {
+  MONARCH_ASSIGN(loop_, EventLoop::create());
+  loop_->read_clock();
+  MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
+  zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
+  MONARCH_ASSIGN([[maybe_unused]] const WatchId watched,
+                 loop_->watch(signals.descriptor(), Interest::kRead, [this](Readiness) { loop_->stop(); }));
+  std::random_device random;
+  VaultLinks::Handlers heard{
+      .on_message =
+          [this](HostId from, VaultVia via, vault_event::Message message, std::string_view bytes) {
+            feed(vault_event::PeerSpoke{from, via, std::move(message)}, bytes);
+          },
+      .on_up = [this](HostId host) { feed(vault_event::PeerUp{host}); }};
+  MONARCH_ASSIGN(links_, VaultLinks::open(*context_, *zmq_loop_, keys_,
+                                          {.job = setup_.job,
+                                           .address = setup_.address,
+                                           .ports = {setup_.first_port, setup_.last_port},
+                                           .seed = random()},
+                                          std::move(heard)));
+  RankDoor::Handlers asked{
+      .on_question = [this](VaultClient client, std::string_view question,
+                            UniqueFd descriptor) { on_question(client, question, std::move(descriptor)); },
+      .on_left =
+          [this](VaultClient client) {
+            handed_over_.erase(client);
+            feed(vault_event::ClientLeft{client});
+          }};
+  MONARCH_ASSIGN(door_, RankDoor::open(*loop_, text(setup_.directory, '/', kVaultDoor), std::move(asked)));
+  MONARCH_ASSIGN(daemon_door_, SeqpacketListener::create(*loop_, text(setup_.directory, '/', kVaultDaemonDoor),
+                                                         [this](UniqueFd socket, const PeerCredentials& /*peer*/) {
+                                                           on_daemon(std::move(socket));
+                                                         }));
+  return {};
+}
+
+void Vault::on_question(VaultClient client, std::string_view question, UniqueFd descriptor) {
+  auto parsed = parse_vault_question(question);
+  if (!parsed.ok()) return door_->answer(client, vault_error(parsed.error().message), {});
+  vault_event::Asked asked{.client = client, .question = std::move(*parsed)};
+  if (asked.question.kind == VaultAsks::kSave) {
+    if (!descriptor.valid()) return door_->answer(client, vault_error("a save comes with one descriptor"), {});
+    const auto size = sealed_size(descriptor.get());
+    if (!size.ok()) return door_->answer(client, vault_error(size.error().message), {});
+    asked.bytes = *size;
+    handed_over_[client] = std::move(descriptor);
+  }
+  feed(asked);
+}
+
+// One counts as the daemon once it has proven that it is; the one before it has ended then, or is about to.
+void Vault::on_daemon(UniqueFd socket) {
+  const auto proven = std::make_shared<bool>(false);  // owners: this connection's handler alone
+  ChannelHandlers handlers;
+  handlers.on_frame = [this, proven](const Frame& frame, const std::vector<UniqueFd>& /*descriptors*/) {
+    if (*proven) return on_daemon_frame(frame);
+    if (!is_proof(frame)) {
+      log_warn("somebody who is not this host's daemon spoke at its door, and is not heard");
+      return coming_->close();
+    }
+    *proven = true;
+    daemon_ = std::move(coming_);
+    told_.reset();
+    report_later();
+  };
+  handlers.on_closed = [](const Error&) {};  // its keeper starts another one, which connects
+  auto channel = SeqpacketChannel::create(*loop_, std::move(socket), std::move(handlers));
+  if (!channel.ok()) return log_warn("the daemon's connection: ", channel.error().message);
+  coming_ = std::move(*channel);
+}
+
+bool Vault::is_proof(const Frame& frame) const {
+  if (frame.header.type != static_cast<std::uint16_t>(MessageType::kVaultSetup)) return false;
+  const auto setup = decode_payload<VaultSetup>(frame.payload);
+  return setup.ok() && setup->secret_key == setup_.secret_key;
+}
+
+void Vault::on_daemon_frame(const Frame& frame) {
+  if (static_cast<MessageType>(frame.header.type) != MessageType::kVaultTable) {
+    return log_warn("the daemon said something of type ", frame.header.type);
+  }
+  auto table = decode_payload<VaultTable>(frame.payload, limits::kSeqpacketPayloadBytes);
+  if (!table.ok()) return log_warn("the daemon sent a table that is none: ", table.error().message);
+  feed(vault_event::TableCame{std::move(*table)});
+}
+
+void Vault::feed(const VaultEvent& event, std::string_view bytes) {
+  for (const VaultAction& action : core_.step(event, loop_->now())) {
+    std::visit([&](const auto& one) { perform(one, bytes); }, action);
+  }
+  arm_tick();
+  report_later();
+}
+
+void Vault::arm_tick() {
+  loop_->cancel(std::exchange(tick_timer_, 0));
+  const Instant due = core_.next_due();
+  if (due == Instant::never()) return;
+  tick_timer_ = loop_->at(due, [this] {
+    tick_timer_ = 0;
+    feed(vault_event::Tick{});
+  });
+}
+
+void Vault::report_later() {
+  if (std::exchange(report_armed_, true)) return;
+  loop_->defer([this] {
+    report_armed_ = false;
+    if (!daemon_) return;
+    const VaultReport now{.port = links_->port(), .table = core_.table_version(), .used = core_.used()};
+    if (told_ == now) return;
+    FrameHeader header;
+    header.type = static_cast<std::uint16_t>(MessageType::kVaultReport);
+    header.job = setup_.job;
+    if (daemon_->send(Frame{header, encode_payload(now)}).ok()) told_ = now;
+  });
+}
+
+void Vault::perform(const vault_action::Answer& action, std::string_view /*bytes*/) {
+  handed_over_.erase(action.client);
+  UniqueFd descriptor;
+  std::string json = action.json;
+  if (action.blob) {
+    auto copy = memory_.copy_of(*action.blob);
+    if (copy.ok()) {
+      descriptor = std::move(*copy);
+    } else {
+      json = vault_error(copy.error().message);
+    }
+  }
+  door_->answer(action.client, json, std::move(descriptor));
+}
+
+void Vault::perform(const vault_action::Adopt& action, std::string_view /*bytes*/) {
+  memory_.adopt(action.blob, std::move(handed_over_[action.client]));
+  handed_over_.erase(action.client);
+}
+
+void Vault::perform(const vault_action::Create& action, std::string_view /*bytes*/) {
+  check(action.blob, memory_.create(action.blob, action.bytes));
+}
+
+void Vault::perform(const vault_action::Write& action, std::string_view bytes) {
+  check(action.blob, memory_.write(action.blob, action.offset, bytes));
+}
+
+void Vault::perform(const vault_action::Seal& action, std::string_view /*bytes*/) {
+  check(action.blob, memory_.seal(action.blob));
+}
+
+// Told once the present step is done with.
+void Vault::check(BlobId blob, const Status& done) {
+  if (done.ok()) return;
+  log_warn(done.error().message);
+  loop_->defer([this, blob, why = done.error().message] { feed(vault_event::BlobFailed{blob, why}); });
+}
+
+void Vault::perform(const vault_action::Drop& action, std::string_view /*bytes*/) { memory_.drop(action.blob); }
+
+void Vault::perform(const vault_action::Dial& action, std::string_view /*bytes*/) { links_->dial(action.host); }
+
+void Vault::perform(const vault_action::Send& action, std::string_view /*bytes*/) {
+  std::string bytes;
+  if (const auto* piece = std::get_if<VaultPiece>(&action.message); piece != nullptr && action.blob) {
+    auto read = memory_.read(*action.blob, piece->offset, piece->length);
+    if (!read.ok()) return log_warn(read.error().message);  // it is asked for again, and then given up
+    bytes = std::move(*read);
+  }
+  (void)links_->send(action.to, action.via, action.message, std::move(bytes));  // lost: it is said or asked again
+}
+
+void Vault::perform(const vault_action::PeersChanged& /*action*/, std::string_view /*bytes*/) {
+  links_->set_peers(core_.peers());
+}
+
+}  // namespace monarch::vault

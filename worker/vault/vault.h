@@ -1,0 +1,81 @@
+#pragma once
+
+// Vault: the process beside a daemon that keeps checkpoints in memory, as a loop around VaultCore. Ranks come by RankDoor, other vaults by
+// VaultLinks, the daemon by a socket of its own, over which the supervisor's table comes and what a beat says of the vault goes. It outlives
+// a daemon: the next one connects again. It ends by TERM, or with its keeper.
+//
+// Thread: the main one. Lifetime: the process's.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/vault_messages.h"
+#include "transport/loop/event_loop.h"
+#include "transport/loop/signals.h"
+#include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/seqpacket_listener.h"
+#include "transport/zmq/context.h"
+#include "transport/zmq/zmq_loop.h"
+#include "worker/core/vault_core.h"
+#include "worker/vault/rank_door.h"
+#include "worker/vault/vault_links.h"
+#include "worker/vault/vault_memory.h"
+
+namespace monarch::vault {
+
+class Vault {
+ public:
+  // `signals` delivers TERM, and outlives it.
+  static Result<std::unique_ptr<Vault>> start(VaultSetup setup, SignalFd& signals);
+  Vault(const Vault&) = delete;
+  Vault& operator=(const Vault&) = delete;
+
+  // Until TERM.
+  void run() { zmq_loop_->run(); }
+
+ private:
+  Vault(VaultSetup setup, CurveKeyPair keys);
+  Status open(SignalFd& signals);
+
+  void on_question(VaultClient client, std::string_view question, UniqueFd descriptor);
+  void on_daemon(UniqueFd socket);
+  bool is_proof(const Frame& frame) const;
+  void on_daemon_frame(const Frame& frame);
+  void feed(const VaultEvent& event, std::string_view bytes = {});
+  void arm_tick();
+  void report_later();
+
+  void perform(const vault_action::Answer& action, std::string_view bytes);
+  void perform(const vault_action::Adopt& action, std::string_view bytes);
+  void perform(const vault_action::Create& action, std::string_view bytes);
+  void perform(const vault_action::Write& action, std::string_view bytes);
+  void perform(const vault_action::Seal& action, std::string_view bytes);
+  void perform(const vault_action::Drop& action, std::string_view bytes);
+  void perform(const vault_action::Dial& action, std::string_view bytes);
+  void perform(const vault_action::Send& action, std::string_view bytes);
+  void perform(const vault_action::PeersChanged& action, std::string_view bytes);
+  void check(BlobId blob, const Status& done);
+
+  VaultSetup setup_;
+  CurveKeyPair keys_;
+  VaultCore core_;
+  VaultMemory memory_;
+  std::map<VaultClient, UniqueFd> handed_over_;  // until they are adopted, or the question is answered
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<ZmqContext> context_;
+  std::unique_ptr<ZmqLoop> zmq_loop_;
+  std::unique_ptr<VaultLinks> links_;
+  std::unique_ptr<RankDoor> door_;
+  std::unique_ptr<SeqpacketListener> daemon_door_;
+  std::unique_ptr<SeqpacketChannel> coming_;  // who has not proven yet that it is the daemon
+  std::unique_ptr<SeqpacketChannel> daemon_;
+  std::optional<VaultReport> told_;
+  bool report_armed_ = false;
+  TimerId tick_timer_ = 0;
+};
+
+}  // namespace monarch::vault

@@ -1,0 +1,201 @@
+#include "worker/vault/vault_links.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/messages.h"
+
+namespace monarch::vault {
+
+namespace {
+
+constexpr Duration kPublishAgain = Duration::milliseconds(100);
+constexpr std::size_t kOverhead = 64U << 10U;  // of a message beside a piece's bytes
+
+LinkOptions bulk_options() {
+  LinkOptions link;
+  link.high_water_mark = limits::kBulkHighWaterMark;
+  link.message_bytes = kVaultPieceBytes + kOverhead;
+  return link;
+}
+
+// The User-Id of a host's vault.
+std::string user_of(HostId host) { return text("vault-", host.value()); }
+
+std::optional<HostId> host_of(std::string_view user_id) {
+  constexpr std::string_view kPrefix = "vault-";
+  if (!user_id.starts_with(kPrefix)) return std::nullopt;
+  std::uint32_t number = 0;
+  const char* const end = user_id.data() + user_id.size();
+  const auto parsed = std::from_chars(user_id.data() + kPrefix.size(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return HostId(number);
+}
+
+MessageType type_of(const VaultOffer&) { return MessageType::kVaultOffer; }
+MessageType type_of(const VaultKept&) { return MessageType::kVaultKept; }
+MessageType type_of(const VaultAsk&) { return MessageType::kVaultAsk; }
+MessageType type_of(const VaultPiece&) { return MessageType::kVaultPiece; }
+
+template <class Message>
+Result<vault_event::Message> read(std::string_view payload) {
+  MONARCH_ASSIGN(Message message, decode_payload<Message>(payload));
+  return vault_event::Message(std::move(message));
+}
+
+Result<vault_event::Message> read_message(std::uint16_t type, std::string_view payload) {
+  switch (static_cast<MessageType>(type)) {
+    case MessageType::kVaultOffer: return read<VaultOffer>(payload);
+    case MessageType::kVaultKept: return read<VaultKept>(payload);
+    case MessageType::kVaultAsk: return read<VaultAsk>(payload);
+    case MessageType::kVaultPiece: return read<VaultPiece>(payload);
+    default: return Error{ErrorCode::kInvalid, text("type ", type, " is nothing that a vault says")};
+  }
+}
+
+// Of a range the highest that is free: ports that a spec names are mostly its first.
+Result<std::unique_ptr<ServerLink>> bind(ZmqContext& context, const VaultLinks::Options& options,
+                                         const CurveKeyPair& keys) {
+  ServerOptions server;
+  server.address = options.address;
+  server.link = bulk_options();
+  for (std::uint16_t port = options.ports.last; port > options.ports.first; --port) {
+    server.ports = {port, port};
+    auto bound = ServerLink::bind(context, server, keys);
+    if (bound.ok() || bound.error().code != ErrorCode::kBusy) return bound;
+  }
+  server.ports = {options.ports.first, options.ports.first};
+  return ServerLink::bind(context, server, keys);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<VaultLinks>> VaultLinks::open(ZmqContext& context, ZmqLoop& loop, const CurveKeyPair& keys,
+                                                     const Options& options, Handlers handlers) {
+  std::unique_ptr<VaultLinks> links(new VaultLinks(context, loop, keys, options, std::move(handlers)));
+  VaultLinks* const self = links.get();
+  MONARCH_ASSIGN(links->zap_, ZapHandler::start(context));
+  MONARCH_TRY(zap_self_test(context, [self](AllowTable table) { return self->zap_->replace(std::move(table)); }));
+  MONARCH_TRY(links->zap_->replace({}));
+  MONARCH_ASSIGN(links->server_, bind(context, options, keys));
+  links->server_->attach(loop, [self](InboundMessage&& message) { self->on_inbound(std::move(message)); });
+  return links;
+}
+
+VaultLinks::~VaultLinks() { loop_.loop().cancel(publish_timer_); }
+
+void VaultLinks::set_peers(const std::vector<VaultPeer>& peers) {
+  peers_.clear();
+  for (const VaultPeer& peer : peers) peers_[peer.host] = peer;
+  std::erase_if(dialled_, [this](const auto& one) {
+    const auto now = peers_.find(one.first);
+    return now == peers_.end() || now->second != one.second.peer;
+  });
+  publish();
+}
+
+void VaultLinks::publish() {
+  loop_.loop().cancel(std::exchange(publish_timer_, 0));
+  AllowTable table;
+  for (const auto& [host, peer] : peers_) {
+    const auto key = CurvePublicKey::parse(peer.public_key);
+    if (key.ok()) table.users[*key] = user_of(host);
+  }
+  if (zap_->replace(std::move(table)).ok()) return;
+  publish_timer_ = loop_.loop().at(loop_.loop().now() + kPublishAgain, [this] {
+    publish_timer_ = 0;
+    publish();
+  });
+}
+
+void VaultLinks::dial(HostId host) {
+  const auto known = dialled_.find(host);
+  if (known == dialled_.end()) {
+    if (const Status opened = open_client(host); !opened.ok()) {
+      log_warn("the vault of host ", host.value(), " cannot be dialled: ", opened.error().message);
+    }
+    return;
+  }
+  if (!known->second.client->connected()) return;
+  loop_.loop().defer([this, host] { handlers_.on_up(host); });
+}
+
+Status VaultLinks::open_client(HostId host) {
+  const auto peer = peers_.find(host);
+  if (peer == peers_.end()) return Error{ErrorCode::kNotFound, "it is in no table"};
+  ClientOptions client;
+  client.address = peer->second.address;
+  client.port = peer->second.port;
+  MONARCH_ASSIGN(client.server_key, CurvePublicKey::parse(peer->second.public_key));
+  client.link = bulk_options();
+  ReconnectingClient::Handlers handlers;
+  handlers.on_message = [this, host](std::vector<ZmqFrame>&& frames) { hear(host, VaultVia::kOurs, frames); };
+  handlers.on_connected = [this, host] { handlers_.on_up(host); };
+  handlers.on_disconnected = [] {};
+  handlers.on_refused = [](const Error&) {};  // its table comes later than ours; it is dialled again
+  MONARCH_ASSIGN(auto opened, ReconnectingClient::start(context_, loop_, client, keys_, options_.seed + host.value(),
+                                                        std::move(handlers)));
+  dialled_[host] = {.peer = peer->second, .client = std::move(opened)};
+  return {};
+}
+
+bool VaultLinks::send(HostId host, VaultVia via, const vault_event::Message& message, std::string bytes) {
+  FrameHeader header;
+  header.job = options_.job;
+  header.seq = ++sent_;
+  std::string payload;
+  std::visit(
+      [&](const auto& one) {
+        header.type = static_cast<std::uint16_t>(type_of(one));
+        payload = encode_payload(one);
+      },
+      message);
+  std::vector<ZmqFrame> frames;
+  frames.push_back(ZmqFrame::copy(encode_header(header)));
+  frames.push_back(ZmqFrame::take(std::move(payload)));
+  if (!bytes.empty()) frames.push_back(ZmqFrame::take(std::move(bytes)));
+  if (via == VaultVia::kOurs) {
+    const auto found = dialled_.find(host);
+    return found != dialled_.end() && found->second.client->send(frames).ok();
+  }
+  const std::string user = user_of(host);
+  const auto link = links_.link_of(user);
+  if (!link) return false;
+  const Status sent = server_->send(*link, frames);
+  if (!sent.ok() && sent.error().code == ErrorCode::kGone) links_.forget(user, *link);
+  return sent.ok();
+}
+
+// Who was let in once and is no peer any more is not heard.
+void VaultLinks::on_inbound(InboundMessage&& message) {
+  const std::optional<HostId> host = host_of(message.user_id);
+  if (!host || !peers_.contains(*host)) return;
+  if (links_.bind(message.link, message.user_id, message.user_id) == LinkTable::Bound::kStale) return;
+  hear(*host, VaultVia::kTheirs, message.frames);
+}
+
+void VaultLinks::hear(HostId from, VaultVia via, const std::vector<ZmqFrame>& frames) {
+  const auto malformed = [&](std::string_view why) {
+    if (std::exchange(told_malformed_, true)) return;
+    log_warn("the vault of host ", from.value(), " said something that is nothing (", why,
+             "); more of it is passed over");
+  };
+  if (frames.size() != 2 && frames.size() != 3) return malformed(text(frames.size(), " parts"));
+  const auto header = decode_header(frames[0].bytes());
+  if (!header.ok()) return malformed(header.error().message);
+  if (header->job != options_.job) return malformed("of another job");
+  auto message = read_message(header->type, frames[1].bytes());
+  if (!message.ok()) return malformed(message.error().message);
+  const std::string_view bytes = frames.size() == 3 ? frames[2].bytes() : std::string_view();
+  const auto* piece = std::get_if<VaultPiece>(&*message);
+  const std::size_t said = piece != nullptr && piece->refused.empty() ? piece->length : 0;
+  if (bytes.size() != said) return malformed(text(bytes.size(), " bytes instead of ", said));
+  handlers_.on_message(from, via, std::move(*message), bytes);
+}
+
+}  // namespace monarch::vault
