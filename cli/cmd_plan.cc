@@ -36,11 +36,20 @@ Json job_json(const JobSpec& spec, const WorkspaceLook& look) {
                            {"launch", launcher_name(spec.launch)},
                            {"hosts", spec.pool_size()},
                            {"hosts_needed", spec.hosts_needed()}});
+  if (spec.checkpoints.peer > 0) {
+    job.set("checkpoints", Json::object({{"peer", spec.checkpoints.peer}, {"memory", spec.checkpoints.memory}}));
+  }
   if (!spec.workspace) return job;
   Json workspace = Json::object({{"path", spec.workspace->path}, {"copied", look.scanned.has_value()}});
   if (look.scanned) workspace.set("files", look.scanned->files).set("bytes", look.scanned->bytes);
   job.set("workspace", std::move(workspace));
   return job;
+}
+
+std::string checkpoints_line(const CheckpointSpec& checkpoints) {
+  if (checkpoints.peer == 0) return "";
+  const char* copies = checkpoints.peer == 1 ? " copy on another host, " : " copies on other hosts, ";
+  return text("checkpoints: ", checkpoints.peer, copies, amount_text(checkpoints.memory), " of memory per host\n");
 }
 
 std::string plan_json(const Plan& plan, const WorkspaceLook& look) {
@@ -174,6 +183,7 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
     }
   }
   for (const std::string_view name : kChosenAtStart) {
+    if (name == kVaultVariable && plan.spec().checkpoints.peer == 0) continue;  // nothing keeps checkpoints there
     given.emplace(name);
     if (json) {
       out += variable_json(mesh, rank, name, kChosen, "worker");
@@ -234,7 +244,7 @@ int run_plan(const Arguments& arguments, Context& context) {
                                       .colour = context.terminal.out_colour,
                                       .columns = context.terminal.out_columns,
                                       .all = arguments.has("all")});
-  if (!json) out += workspace_line(input->spec, look.scanned);
+  if (!json) out += workspace_line(input->spec, look.scanned) + checkpoints_line(input->spec.checkpoints);
   if (arguments.has("env") || chosen) {
     const std::string env = environments(plan, wanted, context, json);
     if (env.empty()) {

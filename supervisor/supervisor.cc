@@ -124,6 +124,7 @@ Status Supervisor::open_ports() {
           .on_written = written_handler(),
           .on_start = [this](const SendStart& start) { return relay_->started(start).ok(); },
           .on_commit = commit_handler(),
+          .on_vault = vault_handler(),
           .on_report = [this](HostId host, const RankReport& report,
                               Instant sent_at) { hangs_->on_report(host, report, sent_at, loop_->now()); },
           .on_goodbye =
@@ -257,6 +258,7 @@ int Supervisor::run() {
 
 std::uint64_t Supervisor::decide(const CoreEvent& event) {
   const std::uint64_t ticket = decider_->decide(event);
+  if (vaults_) vaults_->changed(ticket);
   if (core_.state().phase == JobPhase::kRunning) idle_->begin();
   tell_slots();
   release_launcher();

@@ -118,6 +118,17 @@ std::function<void(const RankReport&)> Supervisor::written_handler() {
   };
 }
 
+// Empty where no checkpoints are kept in memory.
+std::function<void(HostId, const VaultReport&)> Supervisor::vault_handler() {
+  if (core_.spec().checkpoints.peer == 0) return nullptr;
+  VaultDeskOptions options{
+      .send = [this](HostId host, const VaultTable& table) { return links_->send_vault_table(host, table); },
+      .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; }};
+  if (returned_) options.whole_by = loop_->now() + VaultDesk::kHeardWithin;
+  vaults_ = std::make_unique<VaultDesk>(core_, std::move(options));
+  return [this](HostId host, const VaultReport& report) { vaults_->hear(host, report, loop_->now()); };
+}
+
 LauncherHandlers Supervisor::launcher_handlers() {
   return {
       .on_launched =
@@ -310,6 +321,12 @@ void Supervisor::launch(HostId host) {
                       .heartbeat = supervision.heartbeat,
                       .suspect_after = supervision.suspect_after,
                       .orphan_ttl = supervision.orphan_ttl};
+  const CheckpointSpec& checkpoints = core_.spec().checkpoints;
+  if (checkpoints.peer > 0) bootstrap.checkpoint_memory = checkpoints.memory;
+  if (const auto& ports = core_.spec().network.ports; ports) {
+    bootstrap.first_port = ports->first;
+    bootstrap.last_port = ports->last;
+  }
   if (local_launcher_ == nullptr) {
     // Where it keeps its things and who it is, a machine of its own knows by itself.
     bootstrap.copied = true;

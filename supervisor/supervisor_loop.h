@@ -30,6 +30,7 @@
 #include "supervisor/stack_dumps.h"
 #include "supervisor/startup.h"
 #include "supervisor/supervisor.h"
+#include "supervisor/vault_desk.h"
 #include "supervisor/worker_links.h"
 #include "supervisor/workspace/pack_thread.h"
 #include "transport/loop/signals.h"
@@ -72,6 +73,7 @@ class Supervisor {
   LauncherHandlers launcher_handlers();
   std::function<void(const RankReport&)> written_handler();
   std::function<void(HostId, const RankReport&)> commit_handler();
+  std::function<void(HostId, const VaultReport&)> vault_handler();
   void perform(const Action& action);
   void launch(HostId host);
   void on_health(HostId host, HostHealth health, Duration silence);
@@ -120,6 +122,7 @@ class Supervisor {
   std::unique_ptr<ServerLink> control_link_;
   std::unique_ptr<HangWatch> hangs_;
   std::unique_ptr<CommitDesk> commits_;
+  std::unique_ptr<VaultDesk> vaults_;  // nothing: no checkpoints are kept in memory
   std::unique_ptr<WorkerLinks> links_;
   std::unique_ptr<Inbox<StacksCame>> stacks_came_;  // of the relay's thread
   std::unique_ptr<StackDumps> stacks_;

@@ -41,6 +41,8 @@ struct WorkerLinksHandlers {
   std::function<bool(const SendStart&)> on_start = {};
   // A rank asks that a checkpoint count.
   std::function<void(HostId, const RankReport&)> on_commit = {};
+  // Of the vault of a host, as each of its beats says it.
+  std::function<void(HostId, const VaultReport&)> on_vault = {};
   // A rank that is where it should be, as a beat tells of it that was sent then on the host's clock.
   std::function<void(HostId, const RankReport&, Instant sent_at)> on_report = {};
   // A worker's last word, which may be lost: for launchers that do not see its end themselves.
@@ -74,6 +76,7 @@ class WorkerLinks {
   void send(const SendSignal& action);
   void send(const SendShutdown& action);
   void answer(HostId host, const CommitAnswer& answer);
+  bool send_vault_table(HostId host, const VaultTable& table);
   // How many of them are on hosts that took it; for the others it is not kept.
   std::size_t signal(const std::vector<RankId>& ranks, int number);
 

@@ -48,6 +48,10 @@ void WorkerLinks::answer(HostId host, const CommitAnswer& answer) {
   (void)send(host, MessageType::kCommitAnswer, encode_payload(answer));  // lost: the next beat asks again
 }
 
+bool WorkerLinks::send_vault_table(HostId host, const VaultTable& table) {
+  return send(host, MessageType::kVaultTable, encode_payload(table));
+}
+
 void WorkerLinks::send(const SendShutdown& action) {
   (void)send(action.host, MessageType::kShutdown, encode_payload(action.message));
 }

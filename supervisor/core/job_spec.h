@@ -177,6 +177,13 @@ struct StorageSpec {
   bool operator==(const StorageSpec&) const = default;
 };
 
+// Checkpoints that ranks hand over are kept in the memory of their host and of others.
+struct CheckpointSpec {
+  std::uint32_t peer = 0;    // copies on hosts other than those of the rank's gang; 0: nothing is kept
+  std::uint64_t memory = 0;  // bytes per host, its own ranks' and others'
+  bool operator==(const CheckpointSpec&) const = default;
+};
+
 // A folder that every host gets a copy of; of virtual hosts, it is used where it is.
 struct WorkspaceSpec {
   std::string path;                  // absolute
@@ -199,6 +206,7 @@ struct JobSpec {
   LogLimits logs;
   std::vector<StorageSpec> storage;
   std::optional<WorkspaceSpec> workspace;
+  CheckpointSpec checkpoints;
   std::string directory;  // absolute; of the spec's file
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other

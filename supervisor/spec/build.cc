@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "supervisor/spec/build_checkpoints.h"
 #include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/build_links.h"
 #include "supervisor/spec/build_mesh.h"
@@ -71,6 +72,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   job.lifetime.max = duration_or(lifetime, "max", job.lifetime.max);
   job.logs.max_bytes = size_or(value_of(&root, "logs"), "max_size", job.logs.max_bytes);
   job.storage = build_storage(root, report);
+  job.checkpoints = build_checkpoints(root, report);
   const YamlNode* meshes = value_of(&root, "meshes");
   if (meshes == nullptr || !meshes->is(YamlNode::Kind::kMap)) return job;
   bool complete = true;
@@ -86,6 +88,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   if (complete && build_links(job, *meshes, report)) {
     check_hosts_suffice(job, root, report);
     check_standby(job, *meshes, report);
+    check_checkpoints(job, root, report);
     check_network(job, root, report);
   }
   check_fixed_ports(job, *meshes, report);

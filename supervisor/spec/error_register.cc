@@ -209,6 +209,17 @@ constexpr ErrorDoc kErrors[] = {
      "The words of `program`, `wrap` and `workdir` are fixed when a standby gang is started, before it has a place. "
      "What "
      "depends on that belongs into `env`, which gate() returns."},
+    {"E0331", "too few hosts for copies of checkpoints",
+     "A copy is worth something on a host that is not lost together with what it is a copy of, so hosts of the gang's "
+     "own keep none: `checkpoints.peer` is at most the number of hosts that the job needs and of its spares, without "
+     "those of the widest gang."},
+    {"E0332", "copies of checkpoints need memory",
+     "`checkpoints.peer` says on how many other hosts a checkpoint is kept, and `checkpoints.memory` how much of each "
+     "host's memory may go into that. Either of them alone keeps nothing."},
+    {"E0333", "too many gangs or ranks for checkpoints in memory",
+     "Each host is told which steps of each gang still count, and a message holds 10,000 gangs. Sidecars are not "
+     "counted: nothing of theirs is kept. What a rank commits says which hosts have its checkpoint, and the journal "
+     "has room for that of 16,384 ranks."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "

@@ -264,9 +264,19 @@ constexpr KeyHelp kHelp[] = {
     {"stores.*.memory", "64GiB"},
     {"stores.*.replication", "2"},
     {"stores.*.keep_versions", "3"},
-    {"checkpoints", "{peer: 2, memory: 8GiB}"},
-    {"checkpoints.peer", "2"},
-    {"checkpoints.memory", "8GiB"},
+    {"checkpoints", "{peer: 2, memory: 8GiB}",
+     "A rank hands its checkpoint over by save() of monarch_rank.py (monarch-rank(7)), which also commits it. load() "
+     "of the next generation finds that of the step from which the gang goes on, also on a host that had no rank "
+     "before, and without storage that hosts share. A process beside each host's daemon keeps them: they outlive the "
+     "rank and the daemon, not the host. As many hosts may be lost at once as there are copies."},
+    {"checkpoints.peer", "2",
+     "Hosts that hold no rank of the gang keep them, so a job of one gang needs spares. What a lost host kept is not "
+     "copied anew; the next step that is saved has all its copies again."},
+    {"checkpoints.memory", "8GiB",
+     "Three steps of a rank may be there at a time: the newest that all ranks of its gang have, the one before it, "
+     "and the one that is being saved. A host has them of its own ranks and of those that it keeps copies for: with "
+     "two copies that is nine times what its ranks save. Where a checkpoint does not fit, save() says so, and nothing "
+     "is dropped for it."},
     {"start_timeout", "10m"},
     {"time_limit", "4h"},
     {"lifetime", "{idle: 1h}"},

@@ -39,6 +39,7 @@ class Links {
         .is_durable = [](std::uint64_t) { return true; },
         .all_durable = [this] { return durable; },
         .on_health = [](HostId, HostHealth, Duration) {},
+        .on_vault = [this](HostId host, const VaultReport& report) { vaults.emplace_back(host, report); },
         .on_goodbye = [this](HostId host, const Goodbye& word) { goodbyes.emplace_back(host, word.orderly); },
         .on_superseded = [](Term) {}};
     if (copies) handlers.on_written = [this](const RankReport& report) { written.push_back(report); };
@@ -80,6 +81,18 @@ class Links {
     ASSERT_TRUE(lab_.until([&] { return lab_.from(user_id_of(HostId(0))) != nullptr; }));
     link_of_first_ = lab_.from(user_id_of(HostId(0)))->link;
   }
+  // The payload of the first message of that type that the first host gets.
+  std::string received(MessageType type) {
+    std::string payload;
+    EXPECT_TRUE(lab_.until([&] {
+      for (std::size_t i = 0; i + 1 < client_->messages.size() && payload.empty(); i += 2) {
+        const auto header = decode_header(client_->messages[i]);
+        if (header.ok() && header->type == static_cast<std::uint16_t>(type)) payload = client_->messages[i + 1];
+      }
+      return !payload.empty();
+    }));
+    return payload;
+  }
   // What the first host is told to forget once it has said this.
   std::vector<RankId> forgotten_after(const RankReport& report) {
     client_->messages.clear();
@@ -93,6 +106,7 @@ class Links {
   const RankState& state(RankId rank) const { return driver_.core.state().meshes[0].ranks[rank.rank.value()]; }
 
   std::vector<std::pair<HostId, bool>> goodbyes;
+  std::vector<std::pair<HostId, VaultReport>> vaults;
   std::vector<RankReport> changes;
   std::vector<RankReport> written;
   bool durable = true;  // everything that was decided
@@ -179,6 +193,23 @@ TEST(WorkerLinks, KeepTooManyPortsOutOfTheJournal) {
   const auto* told = std::get_if<PortsReserved>(&job.driver().history.back().first);
   ASSERT_NE(told, nullptr) << "the core is told that it is another number";
   EXPECT_EQ(told->reserved.ports.size(), 2U);
+}
+
+TEST(WorkerLinks, PassOnWhatABeatSaysOfAVaultAndTellAHostItsTable) {
+  Links job;
+  job.dial();
+  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 1, .sent_at = boot_now()});
+  EXPECT_TRUE(job.vaults.empty());
+  const VaultReport report{.port = 7000, .table = 9, .used = 1U << 20U};
+  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 2, .sent_at = boot_now(), .vault = report});
+  ASSERT_EQ(job.vaults.size(), 1U);
+  EXPECT_EQ(job.vaults[0], std::pair(HostId(0), report));
+  const VaultTable table{.version = 7, .meshes = {{.name = "trainer", .gang_size = 2}}};
+  EXPECT_TRUE(job.links->send_vault_table(HostId(0), table));
+  EXPECT_FALSE(job.links->send_vault_table(HostId(1), table)) << "it has no link";
+  const auto told = decode_payload<VaultTable>(job.received(MessageType::kVaultTable));
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(*told, table);
 }
 
 TEST(WorkerLinks, HoldTheEndOfAnOutputBackUntilItIsCopied) {

@@ -1,0 +1,102 @@
+#include "supervisor/core/vault_table.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace monarch {
+
+namespace {
+
+// It may go on from a checkpoint, or is about to save one. A sidecar has nothing that another host could go on from.
+bool is_told_of(const MeshSpec& mesh, const GangState& gang) {
+  const auto& shrink = mesh.supervision.shrink;
+  const bool for_good = gang.phase == GangPhase::kParked && !(shrink && shrink->regrow);
+  return !mesh.sidecar && !has_ended(gang.phase) && !for_good;
+}
+
+VaultGang told_of(MeshId mesh, GangId id, const GangState& gang) {
+  VaultGang told{.mesh = mesh, .gang = id, .generation = gang.generation.counter};
+  if (gang.commits.newest) told.committed = gang.commits.newest->step;
+  if (gang.commits.resumed) told.resumed = gang.commits.resumed->step;
+  return told;
+}
+
+// Nothing speaks against giving it something to keep.
+bool is_well(const HostState& host) { return host.standing == HostStanding::kGood && !host.doubted; }
+
+}  // namespace
+
+bool serves_vault(const VaultView& view, HostId id) {
+  const HostState& host = view.state.hosts[id.value()];
+  const bool connected = host.phase == HostPhase::kJoined && !host.failing && !host.shutdown_told;
+  return connected && view.ports[id.value()] != 0 && !host.public_key.empty() && !view.pool[id.value()].address.empty();
+}
+
+VaultTable common_vault_table(const VaultView& view) {
+  VaultTable table;
+  for (std::uint32_t m = 0; m < view.spec.meshes.size(); ++m) {
+    const MeshSpec& mesh = view.spec.meshes[m];
+    table.meshes.push_back({.name = mesh.name, .gang_size = mesh.gang_size()});
+    const std::vector<GangState>& gangs = view.state.meshes[m].gangs;
+    for (std::uint32_t g = 0; g < gangs.size(); ++g) {
+      if (is_told_of(mesh, gangs[g])) table.gangs.push_back(told_of(MeshId(m), GangId(g), gangs[g]));
+    }
+  }
+  for (std::uint32_t i = 0; i < view.state.hosts.size(); ++i) {
+    if (!serves_vault(view, HostId(i))) continue;
+    const PoolHost& host = view.pool[i];
+    table.peers.push_back({.host = HostId(i),
+                           .name = host.name,
+                           .address = host.address,
+                           .port = view.ports[i],
+                           .public_key = view.state.hosts[i].public_key});
+  }
+  return table;
+}
+
+std::vector<VaultGang> own_vault_gangs(const VaultView& view, HostId host) {
+  std::vector<VaultGang> own;
+  for (std::uint32_t m = 0; m < view.spec.meshes.size(); ++m) {
+    const GangRange here = view.placement.gangs_on(MeshId(m), host);
+    for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
+      if (!is_told_of(view.spec.meshes[m], view.state.meshes[m].gangs[g])) continue;
+      own.push_back({.mesh = MeshId(m), .gang = GangId(g)});
+      own.back().targets = vault_targets(view, MeshId(m), GangId(g), host);
+    }
+  }
+  return own;
+}
+
+// The others in a ring, from the gang's first host on. Each of its hosts begins one further than the one before, or all of them would
+// fill the first.
+std::vector<HostId> vault_targets(const VaultView& view, MeshId mesh, GangId gang, HostId host) {
+  const std::optional<std::uint32_t> index = view.placement.index_in_gang(mesh, gang, host);
+  if (!index) return {};
+  const std::size_t hosts = view.state.hosts.size();
+  const HostId first = view.placement.hosts_of(mesh, gang).front();
+  std::vector<HostId> others;
+  for (std::size_t i = 1; i < hosts; ++i) {
+    const HostId other(static_cast<std::uint32_t>((first.value() + i) % hosts));
+    if (!view.placement.index_in_gang(mesh, gang, other) && serves_vault(view, other)) others.push_back(other);
+  }
+  if (others.empty()) return {};
+  std::rotate(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(*index % others.size()), others.end());
+  std::stable_partition(others.begin(), others.end(),
+                        [&view](HostId other) { return is_well(view.state.hosts[other.value()]); });
+  others.resize(std::min<std::size_t>(others.size(), view.spec.checkpoints.peer));
+  return others;
+}
+
+VaultTable vault_table_of(VaultTable common, const std::vector<VaultGang>& own, HostId host) {
+  const auto place = [](const VaultGang& gang) { return std::pair(gang.mesh, gang.gang); };
+  auto gang = common.gangs.begin();
+  for (const VaultGang& told : own) {
+    while (gang != common.gangs.end() && place(*gang) < place(told)) ++gang;
+    if (gang != common.gangs.end() && place(*gang) == place(told)) gang->targets = told.targets;
+  }
+  std::erase_if(common.peers, [host](const VaultPeer& peer) { return peer.host == host; });
+  return common;
+}
+
+}  // namespace monarch
