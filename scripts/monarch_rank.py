@@ -14,8 +14,8 @@
                 raise SystemExit(0)
 
 `monarch status` shows the last word of each. Outside of monarch nothing happens, so that a script needs no second version.
-Nothing here but commit() raises for want of a listener, and nothing but events(), commit() and who() waits: what cannot be said
-at once is not said.
+Nothing here but commit(), save() and load() raises for want of a listener, and nothing but these, events(), who() and gate() waits:
+what cannot be said at once is not said.
 
 A checkpoint counts once every rank of the gang has committed it; whoever starts again goes on from the newest of those:
 
@@ -28,13 +28,30 @@ A checkpoint counts once every rank of the gang has committed it; whoever starts
             monarch.commit(step + 1, path)
             delete(all that is older than monarch.gang_step())
 
+In a job with `checkpoints: {peer: N, memory: SIZE}` no disk is needed for that: save() keeps the bytes in the memory of this host and
+of N others and commits them, load() has them again on whatever host the rank is then:
+
+    found = monarch.load()
+    first, model = pickle.load(found) if found else (0, None)
+    for step in range(first, last):
+        model = train(step, model)
+        if step % 100 == 99:
+            monarch.save(step + 1, pickle.dumps((step + 1, model)))
+
 Any process or thread of a rank may call these; a process that was forked opens its own sockets.
 
 Copy this one file, or add its folder to PYTHONPATH: it needs Python 3.6 or later and nothing else.
 """
 
+import array
+import errno
+import fcntl
+import hashlib
+import io
 import json
+import mmap
 import os
+import re
 import select
 import socket
 import sys
@@ -43,20 +60,57 @@ import time
 
 __all__ = [
     "ready", "status", "step", "phase", "metric", "watchdog", "stopping", "events", "who", "commit", "committed", "gang_step",
-    "gate"
+    "gate", "save", "load"
 ]
 
 _MESSAGE_BYTES = 4096
 _GATE_BYTES = 1 << 20  # an environment
+_VAULT_BYTES = 1 << 16  # a word on each of many hosts
 _ANSWER_SECONDS = 2.0
 _URGENT_SECONDS = 1.0  # how long ready() and stopping() try when the keeper is behind
 _RECONNECT_SECONDS = 1.0
 _LONG_SECONDS = 3600.0  # how long one connection waits where there is no limit
 _ASK_AGAIN_SECONDS = 0.2  # after a door that took no more connections, or a commit of another thread
+_ALONE_SECONDS = 5.0  # for another host that takes a copy: those of a lost one are soon told where else theirs go
+_LOOK_AGAIN_SECONDS = 1.0  # for a checkpoint that no host has: one that does may be on its way back
+_PIECE_BYTES = 1 << 20
+_KEPT = re.compile(r"vault:([0-9]+):([0-9]+(?:,[0-9]+)*):([0-9a-f]{64})")  # what save() commits: rank, hosts, sha256
+
+# Of Linux, which Python knows from 3.8 on: memfd_create(2) and fcntl(2).
+_MFD_CLOEXEC, _MFD_ALLOW_SEALING = 1, 2
+_F_ADD_SEALS = 1033
+_SEALS = 1 | 2 | 4 | 8  # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE
 
 _notify = {"pid": None, "socket": None, "lock": None}  # type: dict
 _events = {"pid": None, "socket": None, "lock": None}  # type: dict
 _newest = {"step": None}  # type: dict
+_copies = {"short": None}  # type: dict
+
+
+class _Checkpoint(mmap.mmap):
+    """What load() returns: a mapping, with what libraries ask of a file beside that (from Python 3.13 on it has some of it itself)."""
+
+    def readable(self):
+        return True
+
+    def writable(self):
+        return False
+
+    def seekable(self):
+        return True
+
+    def seek(self, *where):
+        super().seek(*where)
+        return self.tell()
+
+    def readinto(self, buffer):
+        with memoryview(buffer).cast("B") as whole:
+            begin = self.tell()
+            count = max(0, min(len(whole), len(self) - begin))
+            with memoryview(self) as bytes_here:
+                whole[:count] = bytes_here[begin:begin + count]
+        self.seek(begin + count)
+        return count
 
 
 class _Phase:
@@ -211,33 +265,99 @@ def commit(step, what="", gang=False, timeout=60.0):
     stands: it may yet come to count, so keep what was written. ValueError: `what` is none.
     Outside of monarch it is True at once: nobody else writes.
     """
-    path = os.environ.get("MONARCH_SOCKET")
-    if not path:
+    return _commit(int(step), str(what), gang, _Deadline(timeout)) if os.environ.get("MONARCH_SOCKET") else True
+
+
+def save(step, data, gang=False, timeout=60.0):
+    # type: (int, object, bool, float) -> bool
+    """Keeps the checkpoint of `step` in the memory of this host and of others, and commits it: see commit() for what that is.
+
+    For a job with `checkpoints: {peer: N, memory: SIZE}`: copies go to N hosts that have no rank of this gang, so that the loss of this
+    host, or of its whole gang, takes nothing with it. `data` is the checkpoint of this rank: bytes, or whatever else is one contiguous
+    buffer (an array of numpy), or a function that writes it to the binary file that it is given and may seek there:
+
+        monarch.save(step, lambda file: torch.save(model.state_dict(), file))
+
+    The file is in memory, and it is this rank's copy: beside it nothing of that size is made here. `gang` is as of commit(): all ranks
+    of the gang will load what this one saves.
+
+    True: it counts. Where fewer hosts have it than should, standard error says once which do not and why; where no other host can take a
+    copy for 5 s, it is kept on this one alone and outlives the rank, but not the host. False: it does not count, since a later generation
+    of the gang has taken this one's place, or a later step was committed; standard error says which. MemoryError: there is no room for it
+    in checkpoints.memory of this host, or of those that are to have a copy. TimeoutError: there was no answer for `timeout` seconds after
+    all was written (None: no limit), in which copies have to cross the network; unless it says that it may yet count, it does not.
+    OSError: there is no memory for the file. After each of these errors the gang still has the step before, and may try the next.
+    RuntimeError: the job's spec has no `checkpoints`, or this rank has no place yet. ValueError: the step is none.
+    Outside of monarch it is True at once, and `data` is not looked at.
+    """
+    if not os.environ.get("MONARCH_SOCKET"):
         return True
-    what = str(what)
-    question = "COMMIT=%d\nOF=%s\nWHAT=%s" % (int(step), "gang" if gang else "rank", what)
-    if any(not " " <= character <= "~" for character in what):
-        raise ValueError("what a checkpoint is called has printable characters of ASCII alone: %r" % what)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    why = "nobody has answered"
+    step, path = int(step), _vault()
+    mesh, rank, generation = _place()
+    descriptor = _sealed_file(step, data)
+    try:
+        digest = _digest(descriptor)
+        deadline = _Deadline(timeout)
+        answer = _keep(path, _question("save", mesh, rank, generation, step, digest), step, deadline, descriptor)
+    finally:
+        os.close(descriptor)
+    if "refused" in answer:
+        sys.stderr.write("monarch_rank: the checkpoint of step %d does not count: %s\n" % (step, answer["refused"]))
+        return False
+    if "full" in answer:
+        raise MemoryError(str(answer["full"]))
+    hosts = ",".join(str(int(host)) for host in answer["hosts"])
+    return _commit(step, "vault:%s:%s:%s" % (rank, hosts, digest), gang, deadline)
+
+
+def load(timeout=60.0):
+    # type: (float) -> object
+    """What save() kept of the step that this gang goes on from, wherever it is; None where there is none, so that the rank begins anew.
+
+    It is a read-only buffer of these bytes which reads like a file, too (read, readinto, readline, seek, tell), for pickle.load(),
+    torch.load() or numpy.frombuffer(): a mapping (mmap) of memory that this host has anyway. An empty checkpoint is an empty io.BytesIO.
+    None: no checkpoint was committed (committed() is None), or the newest was committed by commit(), by another name.
+
+    Its sha256 is that of what was saved: a copy that differs is named on standard error, and another host's is taken. A host that has a
+    copy may be away for a moment, so it is looked for until the timeout is over (seconds; None: no limit). Then:
+    FileNotFoundError: no host that answers has it; the text has the hosts that were asked. TimeoutError: this host's vault has not
+    answered. All ranks of a gang go on from the same step: a rank goes on from something else, such as an older checkpoint on a disk,
+    only if all others of its gang do. Else let the error end it.
+    RuntimeError: the job's spec has no `checkpoints` any more. It may be called again, and copies nothing then either.
+    """
+    found = committed()
+    saved = _KEPT.fullmatch(found["what"]) if found else None
+    if not saved:
+        return None
+    step, deadline, path = found["step"], _Deadline(timeout), _vault()
+    mesh = _place()[0]
+    rank, hosts, digest = saved.groups()
+    question = _question("load", mesh, rank, found["generation"], step, digest) + "\nHOSTS=" + hosts
+    spoiled, missing = [], None
     while True:
-        left = _LONG_SECONDS if deadline is None else deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the checkpoint of step %d: %s for %g s; it may yet count" % (int(step), why, timeout))
-        answer = _ask(path, question, min(left, _LONG_SECONDS))
-        if answer.get("ok") is True:
-            _remember(answer.get("gang"))
-            return True
-        if "refused" in answer:
-            sys.stderr.write(
-                "monarch_rank: the checkpoint of step %d does not count: %s\n" % (int(step), answer["refused"])
-            )
-            return False
-        if "error" in answer:
-            why = str(answer["error"])
-            if "one at a time" not in why:
-                raise ValueError(why)
-        time.sleep(_ASK_AGAIN_SECONDS if deadline is None else min(_ASK_AGAIN_SECONDS, max(0.0, deadline - time.monotonic())))
+        without = "\nNOT=" + ",".join(spoiled) if spoiled else ""
+        try:
+            answer, descriptor = _ask_vault(path, question + without, step, deadline)
+        except TimeoutError:
+            if missing is None:
+                raise
+            raise FileNotFoundError(missing) from None
+        if descriptor is not None:
+            content = _verified(descriptor, digest)
+            if content is not None:
+                return content
+            spoiled.append(str(answer.get("host")))
+            sys.stderr.write("monarch_rank: the copy of the checkpoint of step %d that came from host %s is not what was saved "
+                             "(sha256); another is asked for\n" % (step, spoiled[-1]))
+            continue
+        why = "its descriptor did not come through: has this process too many open files?" if answer.get("ok") else answer.get("missing")
+        text = "the checkpoint of step %d of %s/%s is in no host's memory: %s" % (step, mesh, rank, why)
+        if spoiled:
+            text += "; what came from host %s is not what was saved" % ", ".join(spoiled)
+        if text != missing:
+            sys.stderr.write("monarch_rank: %s; looking for it again\n" % text)
+        missing = text
+        deadline.sleep(_LOOK_AGAIN_SECONDS)
 
 
 def gang_step():
@@ -251,6 +371,44 @@ def gang_step():
         known = committed()
         return known["step"] if known else None
     return _newest["step"]
+
+
+class _Deadline:
+    """The end of a timeout in seconds, from now on; None: there is no end."""
+
+    def __init__(self, timeout):
+        self.timeout = timeout
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def left(self):
+        """Seconds, as many as one question may wait; 0 and less: it is over."""
+        return _LONG_SECONDS if self._end is None else min(_LONG_SECONDS, self._end - time.monotonic())
+
+    def sleep(self, seconds):
+        time.sleep(min(seconds, max(0.0, self.left())))
+
+
+def _commit(step, what, gang, deadline):
+    question = "COMMIT=%d\nOF=%s\nWHAT=%s" % (step, "gang" if gang else "rank", what)
+    if any(not " " <= character <= "~" for character in what):
+        raise ValueError("what a checkpoint is called has printable characters of ASCII alone: %r" % what)
+    why = "nobody has answered"
+    while True:
+        left = deadline.left()
+        if left <= 0:
+            raise TimeoutError("the checkpoint of step %d: %s for %g s; it may yet count" % (step, why, deadline.timeout))
+        answer = _ask(os.environ["MONARCH_SOCKET"], question, left)
+        if answer.get("ok") is True:
+            _remember(answer.get("gang"))
+            return True
+        if "refused" in answer:
+            sys.stderr.write("monarch_rank: the checkpoint of step %d does not count: %s\n" % (step, answer["refused"]))
+            return False
+        if "error" in answer:
+            why = str(answer["error"])
+            if "one at a time" not in why:
+                raise ValueError(why)
+        deadline.sleep(_ASK_AGAIN_SECONDS)
 
 
 def _remember(step):
@@ -269,6 +427,143 @@ def _ask(path, question, seconds, most=_MESSAGE_BYTES):
     except (OSError, ValueError):
         return {}
     return answer if isinstance(answer, dict) else {}
+
+
+def _vault():
+    path = os.environ.get("MONARCH_VAULT")
+    if not path:
+        raise RuntimeError("this job keeps no checkpoints in memory: its spec has no `checkpoints`, such as "
+                           "`checkpoints: {peer: 1, memory: 8GiB}`")
+    return path
+
+
+def _place():
+    """Mesh, rank and generation, which a rank that waits at gate() does not have yet."""
+    try:
+        return [os.environ["MONARCH_" + name] for name in ("MESH", "RANK", "GENERATION")]
+    except KeyError as error:
+        raise RuntimeError("%s is not set: this rank has no place before gate()" % error.args[0]) from None
+
+
+def _question(kind, mesh, rank, generation, step, digest):
+    return "VAULT=%s\nMESH=%s\nRANK=%s\nGENERATION=%s\nSTEP=%d\nDIGEST=%s" % (kind, mesh, rank, generation, step, digest)
+
+
+def _ask_vault(path, question, step, deadline, descriptor=None):
+    """The vault's answer, and the descriptor that came along or None. One that ends is started again: it is asked till the deadline."""
+    while True:
+        left = deadline.left()
+        if left <= 0:
+            raise TimeoutError("the checkpoint of step %d: the vault of this host (MONARCH_VAULT) has not answered for %g s" %
+                               (step, deadline.timeout))
+        answer, received = _talk_to_vault(path, question, left, descriptor)
+        if "error" in answer:
+            raise ValueError("the checkpoint of step %d: %s" % (step, answer["error"]))
+        if answer:
+            return answer, received
+        deadline.sleep(_ASK_AGAIN_SECONDS)
+
+
+def _keep(path, question, step, deadline, descriptor):
+    """The answer to `save`. Where no other host takes a copy it is asked again for a while, unless that was so the last time, too."""
+    patience = time.monotonic() + (_ALONE_SECONDS if _copies["short"] is None else 0)
+    while True:
+        answer = _ask_vault(path, question, step, deadline, descriptor)[0]
+        hosts = answer.get("hosts", [])
+        if "refused" in answer or "full" in answer or len(hosts) > 1:
+            break
+        if not hosts:
+            raise OSError("the checkpoint of step %d: %s was answered" % (step, json.dumps(answer)))
+        if time.monotonic() >= patience or deadline.left() <= _ASK_AGAIN_SECONDS:
+            break
+        deadline.sleep(_ASK_AGAIN_SECONDS)
+    if hosts:
+        short = answer.get("short")
+        if short is not None and short != _copies["short"]:
+            sys.stderr.write("monarch_rank: the checkpoint of step %d is on %s: %s\n" %
+                             (step, "this host alone" if len(hosts) == 1 else "%d hosts" % len(hosts), short))
+        _copies["short"] = short
+    return answer
+
+
+def _talk_to_vault(path, question, seconds, descriptor):
+    """As _ask(), with a descriptor on either way."""
+    passed = array.array("i", [] if descriptor is None else [descriptor])
+    received = array.array("i")
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+            door.settimeout(seconds)
+            door.connect(path)
+            door.sendmsg([question.encode("utf-8", "replace")],
+                         [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed.tobytes())] if passed else [])
+            message, ancillary, _, _ = door.recvmsg(_VAULT_BYTES, socket.CMSG_SPACE(passed.itemsize), socket.MSG_CMSG_CLOEXEC)
+        for level, kind, value in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                received.frombytes(value[:len(value) - len(value) % received.itemsize])
+        answer = json.loads(message.decode("utf-8", "replace"))
+    except (OSError, ValueError):
+        answer = {}
+    answer = answer if isinstance(answer, dict) else {}
+    for extra in received[1 if answer else 0:]:
+        os.close(extra)
+    return answer, received[0] if answer and received else None
+
+
+def _sealed_file(step, data):
+    """A descriptor of a file in memory that holds the data, and which nobody can change any more."""
+    descriptor = _memory_file("monarch-checkpoint")
+    try:
+        with open(os.dup(descriptor), "w+b") as file:
+            if callable(data):
+                data(file)
+            else:
+                file.write(data)
+        try:
+            fcntl.fcntl(descriptor, _F_ADD_SEALS, _SEALS)
+        except OSError as error:
+            why = "it is still mapped for writing" if error.errno == errno.EBUSY else error.strerror
+            raise OSError(error.errno, "the file of the checkpoint of step %d cannot be sealed: %s" % (step, why)) from None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _memory_file(name):
+    flags = _MFD_CLOEXEC | _MFD_ALLOW_SEALING
+    if hasattr(os, "memfd_create"):  # from Python 3.8 on
+        return os.memfd_create(name, flags)
+    import ctypes
+    create = getattr(ctypes.CDLL(None, use_errno=True), "memfd_create", None)
+    if create is None:
+        raise RuntimeError("save() needs memfd_create(2): Python 3.8, or a C library that has it (glibc 2.27, musl 1.1.20)")
+    descriptor = create(name.encode(), flags)
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "memfd_create: " + os.strerror(ctypes.get_errno()))
+    return descriptor
+
+
+def _digest(descriptor):
+    digest, offset = hashlib.sha256(), 0
+    while True:
+        piece = os.pread(descriptor, _PIECE_BYTES, offset)
+        if not piece:
+            return digest.hexdigest()
+        digest.update(piece)
+        offset += len(piece)
+
+
+def _verified(descriptor, digest):
+    """What the descriptor holds, or None where that is something else; closes the descriptor."""
+    try:
+        if _digest(descriptor) != digest:
+            return None
+        if os.fstat(descriptor).st_size == 0:
+            return io.BytesIO(b"")
+        # WARNING: before Linux 6.7 nothing maps a file with F_SEAL_WRITE shared, not even for reading.
+        return _Checkpoint(descriptor, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+    finally:
+        os.close(descriptor)
 
 
 def _line(text):
