@@ -17,18 +17,18 @@ VaultActions VaultCore::step(const VaultEvent& event, Instant now) {
 
 Instant VaultCore::next_due() const {
   Instant due = Instant::never();
-  for (const auto& [key, fetch] : fetches_) {
+  for (const auto& [item, fetch] : fetches_) {
     if (!fetch.active) continue;
     due = std::min(due, fetch.heard + kFetchQuiet);
     for (const auto& [offset, asked_at] : fetch.on_the_way) due = std::min(due, asked_at + kAskAgain);
   }
-  for (const auto& [key, copying] : copying_) {
+  for (const auto& [item, copying] : copying_) {
     for (const auto& [host, target] : copying.waiting) {
       due = std::min({due, target.offered + kAskAgain, target.heard + kAnswerQuiet});
     }
   }
-  for (const auto& [key, search] : searches_) {
-    if (search.asked && !fetches_.contains(key)) due = std::min(due, search.asked_at + kFetchQuiet);
+  for (const auto& [item, search] : searches_) {
+    if (search.asked && !fetches_.contains(item)) due = std::min(due, search.asked_at + kFetchQuiet);
   }
   for (const Waiting& asked : waiting_) {
     if (asked.full_since) due = std::min(due, *asked.full_since + kFullPatience);
@@ -52,11 +52,12 @@ void VaultCore::on(const vault_event::ClientLeft& event) {
   const auto copying = std::find_if(copying_.begin(), copying_.end(),
                                     [&](const auto& one) { return one.second.client == event.client; });
   if (copying != copying_.end()) {
-    const VaultKey key = copying->first;
+    const VaultItem item = copying->first;
+    const bool is_new = copying->second.is_new;
     copying_.erase(copying);
-    drop_blob(key);
+    if (is_new) drop_blob(item);
   }
-  for (auto& [key, search] : searches_) std::erase(search.clients, event.client);
+  for (auto& [item, search] : searches_) std::erase(search.clients, event.client);
   std::erase_if(searches_,
                 [&](const auto& one) { return one.second.clients.empty() && !fetches_.contains(one.first); });
 }
@@ -68,13 +69,13 @@ void VaultCore::on(const vault_event::TableCame& event) {
   for (const VaultGang& gang : table_.gangs) gangs_[{gang.mesh, gang.gang}] = gang;
   if (others) out_.emplace_back(vault_action::PeersChanged{});
   give_up_old();
-  std::vector<std::pair<VaultKey, HostId>> left;
-  for (const auto& [key, copying] : copying_) {
+  std::vector<std::pair<VaultItem, HostId>> left;
+  for (const auto& [item, copying] : copying_) {
     for (const auto& [host, target] : copying.waiting) {
-      if (peer(host) == nullptr) left.emplace_back(key, host);
+      if (peer(host) == nullptr) left.emplace_back(item, host);
     }
   }
-  for (const auto& [key, host] : left) without(key, host, "is not connected any more");
+  for (const auto& [item, host] : left) without(item, host, "is not connected any more");
   take_waiting();
 }
 
@@ -97,6 +98,7 @@ bool VaultCore::take(Waiting& asked) {
 bool VaultCore::save(Waiting& asked, MeshId mesh) {
   const RankId rank{mesh, asked.question.rank};
   const VaultKey key{rank, asked.question.generation, asked.question.step};
+  const VaultItem item{key, asked.question.digest};
   const auto found = gangs_.find({mesh, *gang_of(rank)});
   if (found == gangs_.end()) {
     answer(asked.client, vault_error(text("nothing is kept of ", rank_name(rank),
@@ -104,26 +106,34 @@ bool VaultCore::save(Waiting& asked, MeshId mesh) {
     return true;
   }
   const VaultGang& gang = found->second;
-  if (gang.generation < key.generation) return false;
+  if (gang.generation < key.generation) {
+    asked.full_since.reset();
+    return false;
+  }
   if (gang.generation > key.generation) {
     answer(asked.client, vault_denied("refused", text("generation ", gang.generation,
                                                       " of its gang has taken the place of ", key.generation)));
     return true;
   }
-  if (const auto busy = copying_.find(key); busy != copying_.end()) {
+  if (const auto busy = copying_.find(item); busy != copying_.end()) {
     answer(busy->second.client, vault_error(text("step ", key.step, " was saved again meanwhile")));
     copying_.erase(busy);
   }
-  drop_blob(key);
-  if (const std::string why = no_room_for(key, asked.bytes); !why.empty()) {
-    if (waits_for_room(asked)) return false;
-    answer(asked.client, vault_denied("full", why));
-    return true;
+  // What is here whole may be what was committed: it stays, and what was handed over goes.
+  const bool is_new = !has_whole(item);
+  if (is_new) {
+    drop_blob(item);
+    if (const std::string why = no_room_for(key, asked.bytes); !why.empty()) {
+      if (waits_for_room(asked)) return false;
+      answer(asked.client, vault_denied("full", why));
+      return true;
+    }
+    Blob& blob = add_blob(item, asked.bytes);
+    blob.complete = true;
+    out_.emplace_back(vault_action::Adopt{asked.client, blob.id});
   }
-  Blob& blob = add_blob(key, asked.question.digest, asked.bytes);
-  blob.complete = true;
-  out_.emplace_back(vault_action::Adopt{asked.client, blob.id});
-  begin_copies(key, asked, gang);
+  copying_[item] = {.client = asked.client, .bytes = blobs_.at(item).bytes, .is_new = is_new};
+  begin_copies(item, gang);
   return true;
 }
 
@@ -134,9 +144,8 @@ bool VaultCore::waits_for_room(Waiting& asked) const {
   return now_ < *asked.full_since + kFullPatience;
 }
 
-void VaultCore::begin_copies(const VaultKey& key, const Waiting& asked, const VaultGang& gang) {
-  Copying& copying = copying_[key];
-  copying = {.client = asked.client, .digest = asked.question.digest, .bytes = asked.bytes};
+void VaultCore::begin_copies(const VaultItem& item, const VaultGang& gang) {
+  Copying& copying = copying_.at(item);
   if (gang.targets.empty()) copying.without.emplace_back("no other host is connected that holds no rank of the gang");
   for (const HostId target : gang.targets) {
     if (peer(target) == nullptr) {
@@ -146,18 +155,18 @@ void VaultCore::begin_copies(const VaultKey& key, const Waiting& asked, const Va
       out_.emplace_back(vault_action::Dial{target});
     }
   }
-  settle(key);
+  settle(item);
 }
 
 // Answers the rank once nobody is waited for any more.
-void VaultCore::settle(const VaultKey& key) {
-  const auto found = copying_.find(key);
+void VaultCore::settle(const VaultItem& item) {
+  const auto found = copying_.find(item);
   if (found == copying_.end() || !found->second.waiting.empty()) return;
   const Copying copying = std::move(found->second);
   copying_.erase(found);
   const std::string why = join(copying.without, "; ");
   if (copying.kept.empty() && copying.no_room) {
-    drop_blob(key);
+    if (copying.is_new) drop_blob(item);
     return answer(copying.client, vault_denied("full", why));
   }
   std::vector<HostId> hosts = copying.kept;
@@ -167,23 +176,23 @@ void VaultCore::settle(const VaultKey& key) {
 
 bool VaultCore::load(const Waiting& asked, MeshId mesh) {
   const VaultQuestion& question = asked.question;
-  const VaultKey key{{mesh, question.rank}, question.generation, question.step};
+  const VaultItem item{{{mesh, question.rank}, question.generation, question.step}, question.digest};
   const auto bad = [&](HostId host) {
     return std::find(question.not_from.begin(), question.not_from.end(), host) != question.not_from.end();
   };
-  if (has_whole(key, question.digest)) {
+  if (has_whole(item)) {
     if (!bad(options_.host)) {
-      const Blob& blob = blobs_.at(key);
+      const Blob& blob = blobs_.at(item);
       answer(asked.client, vault_found(options_.host, blob.bytes), blob.id);
       return true;
     }
-    drop_blob(key);
+    drop_blob(item);
   }
-  if (const auto search = searches_.find(key); search != searches_.end() && search->second.digest == question.digest) {
+  if (const auto search = searches_.find(item); search != searches_.end()) {
     search->second.clients.push_back(asked.client);
     return true;
   }
-  Search search{.digest = question.digest, .clients = {asked.client}};
+  Search search{.clients = {asked.client}};
   for (const HostId host : question.hosts) {
     if (host == options_.host) {
       search.without.push_back(text(options_.host_name, " does not have it any more"));
@@ -195,26 +204,26 @@ bool VaultCore::load(const Waiting& asked, MeshId mesh) {
       search.left.push_back(host);
     }
   }
-  // One of another digest under this key is none that anybody has committed.
-  if (const auto other = searches_.find(key); other != searches_.end()) {
-    for (const VaultClient client : other->second.clients)
-      answer(client, vault_error("another digest was asked for meanwhile"));
-  }
-  searches_[key] = std::move(search);
-  search_next(key);
+  searches_[item] = std::move(search);
+  search_next(item);
   return true;
 }
 
 void VaultCore::give_up_old() {
   std::vector<HeldCheckpoint> held;
-  for (const auto& [key, blob] : blobs_) held.push_back({key, blob.gang, blob.complete});
-  for (const VaultKey& key : to_give_up(held, gangs_)) {
-    if (searches_.contains(key)) continue;
-    if (const auto copying = copying_.find(key); copying != copying_.end()) {
-      answer(copying->second.client, vault_denied("refused", text("its gang has gone on without step ", key.step)));
+  for (const auto& [item, blob] : blobs_) held.push_back({item.key, blob.gang, blob.complete});
+  const std::vector<VaultKey> old = to_give_up(held, gangs_);
+  std::vector<VaultItem> items;
+  for (const auto& [item, blob] : blobs_) {
+    if (std::binary_search(old.begin(), old.end(), item.key) && !searches_.contains(item)) items.push_back(item);
+  }
+  for (const VaultItem& item : items) {
+    if (const auto copying = copying_.find(item); copying != copying_.end()) {
+      answer(copying->second.client,
+             vault_denied("refused", text("its gang has gone on without step ", item.key.step)));
       copying_.erase(copying);
     }
-    drop_blob(key);
+    drop_blob(item);
   }
 }
 
@@ -222,25 +231,25 @@ void VaultCore::answer(VaultClient client, std::string json, std::optional<BlobI
   out_.emplace_back(vault_action::Answer{client, std::move(json), blob});
 }
 
-VaultCore::Blob& VaultCore::add_blob(const VaultKey& key, const std::string& digest, std::uint64_t bytes) {
-  Blob& blob = blobs_[key];
-  blob = {.id = BlobId(next_blob_++), .bytes = bytes, .digest = digest, .gang = *gang_of(key.rank)};
+VaultCore::Blob& VaultCore::add_blob(const VaultItem& item, std::uint64_t bytes) {
+  Blob& blob = blobs_[item];
+  blob = {.id = BlobId(next_blob_++), .bytes = bytes, .gang = *gang_of(item.key.rank)};
   used_ += bytes;
   return blob;
 }
 
-void VaultCore::drop_blob(const VaultKey& key) {
-  const auto found = blobs_.find(key);
+void VaultCore::drop_blob(const VaultItem& item) {
+  const auto found = blobs_.find(item);
   if (found == blobs_.end()) return;
   used_ -= found->second.bytes;
   out_.emplace_back(vault_action::Drop{found->second.id});
   blobs_.erase(found);
-  if (fetches_.erase(key) > 0) std::erase(fetch_order_, key);
+  if (fetches_.erase(item) > 0) std::erase(fetch_order_, item);
 }
 
-bool VaultCore::has_whole(const VaultKey& key, const std::string& digest) const {
-  const auto found = blobs_.find(key);
-  return found != blobs_.end() && found->second.complete && found->second.digest == digest;
+bool VaultCore::has_whole(const VaultItem& item) const {
+  const auto found = blobs_.find(item);
+  return found != blobs_.end() && found->second.complete;
 }
 
 std::string VaultCore::no_room_for(const VaultKey& key, std::uint64_t bytes) {

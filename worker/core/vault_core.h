@@ -37,6 +37,13 @@ using BlobId = StrongId<struct BlobIdTag, std::uint64_t>;            // the byte
 // Who opened the connection that a message came by, or goes by: we, or the other vault.
 enum class VaultVia : std::uint8_t { kOurs, kTheirs };
 
+// Saved again with other bytes a step is another item: which of them counts is known once one is committed.
+struct VaultItem {
+  VaultKey key;
+  std::string digest;
+  auto operator<=>(const VaultItem&) const = default;
+};
+
 struct VaultOptions {
   HostId host;
   std::string host_name;
@@ -149,7 +156,6 @@ class VaultCore {
   struct Blob {
     BlobId id;
     std::uint64_t bytes = 0;
-    std::string digest;
     GangId gang;
     bool complete = false;
   };
@@ -166,7 +172,6 @@ class VaultCore {
   // One whose copies a rank waits for.
   struct Copying {
     VaultClient client;
-    std::string digest;
     std::uint64_t bytes = 0;
     struct Target {
       Instant offered;
@@ -177,10 +182,10 @@ class VaultCore {
     std::vector<HostId> kept;
     std::vector<std::string> without;  // why others have none
     bool no_room = false;              // of a target
+    bool is_new = true;                // nobody was told before that this host has it, so nobody has committed it
   };
   // One that ranks want, and who is asked for it.
   struct Search {
-    std::string digest;
     std::vector<VaultClient> clients;
     std::deque<HostId> left;
     std::optional<HostId> asked;
@@ -207,21 +212,21 @@ class VaultCore {
   void take_waiting();
   bool save(Waiting& asked, MeshId mesh);
   bool waits_for_room(Waiting& asked) const;
-  void begin_copies(const VaultKey& key, const Waiting& asked, const VaultGang& gang);
-  void settle(const VaultKey& key);
+  void begin_copies(const VaultItem& item, const VaultGang& gang);
+  void settle(const VaultItem& item);
   bool load(const Waiting& asked, MeshId mesh);
   void give_up_old();
   void answer(VaultClient client, std::string json, std::optional<BlobId> blob = {});
 
   // vault_core_transfers.cc: other vaults
-  void offer(const VaultKey& key, HostId target);
-  void without(const VaultKey& key, HostId target, const std::string& why);
-  void search_next(const VaultKey& key);
-  void found(const VaultKey& key);
-  void begin_fetch(const VaultKey& key, const VaultOffer& offer, HostId from, VaultVia via);
+  void offer(const VaultItem& item, HostId target);
+  void without(const VaultItem& item, HostId target, const std::string& why);
+  void search_next(const VaultItem& item);
+  void found(const VaultItem& item);
+  void begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via);
   void activate_fetches();
-  void ask_pieces(const VaultKey& key, Fetch& fetch);
-  void fetch_failed(const VaultKey& key, const std::string& why);
+  void ask_pieces(const VaultItem& item, Fetch& fetch);
+  void fetch_failed(const VaultItem& item, const std::string& why);
   void on_message(HostId from, VaultVia via, const VaultOffer& message);
   void on_message(HostId from, VaultVia via, const VaultKept& message);
   void on_message(HostId from, VaultVia via, const VaultAsk& message);
@@ -230,9 +235,9 @@ class VaultCore {
   void look_at_copies();
   void look_at_searches();
 
-  Blob& add_blob(const VaultKey& key, const std::string& digest, std::uint64_t bytes);
-  void drop_blob(const VaultKey& key);
-  bool has_whole(const VaultKey& key, const std::string& digest) const;
+  Blob& add_blob(const VaultItem& item, std::uint64_t bytes);
+  void drop_blob(const VaultItem& item);
+  bool has_whole(const VaultItem& item) const;
   // Empty: there is room now, after old ones were given up.
   std::string no_room_for(const VaultKey& key, std::uint64_t bytes);
   std::optional<MeshId> mesh_named(const std::string& name) const;
@@ -244,11 +249,11 @@ class VaultCore {
   VaultOptions options_;
   VaultTable table_;
   VaultGangs gangs_;
-  std::map<VaultKey, Blob> blobs_;
-  std::map<VaultKey, Fetch> fetches_;
-  std::deque<VaultKey> fetch_order_;  // those that are not active yet
-  std::map<VaultKey, Copying> copying_;
-  std::map<VaultKey, Search> searches_;
+  std::map<VaultItem, Blob> blobs_;
+  std::map<VaultItem, Fetch> fetches_;
+  std::deque<VaultItem> fetch_order_;  // those that are not active yet
+  std::map<VaultItem, Copying> copying_;
+  std::map<VaultItem, Search> searches_;
   std::vector<Waiting> waiting_;
   std::uint64_t used_ = 0;
   std::uint64_t next_blob_ = 1;

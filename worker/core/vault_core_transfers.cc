@@ -19,37 +19,37 @@ void VaultCore::on(const vault_event::PeerSpoke& event) {
 
 // What was said over an earlier connection may be lost.
 void VaultCore::on(const vault_event::PeerUp& event) {
-  for (auto& [key, copying] : copying_) {
-    if (copying.waiting.contains(event.host)) offer(key, event.host);
+  for (auto& [item, copying] : copying_) {
+    if (copying.waiting.contains(event.host)) offer(item, event.host);
   }
-  for (auto& [key, search] : searches_) {
-    if (search.asked != event.host || fetches_.contains(key)) continue;
-    out_.emplace_back(vault_action::Send{event.host, VaultVia::kOurs, VaultAsk{key, search.digest, 0, 0}});
+  for (auto& [item, search] : searches_) {
+    if (search.asked != event.host || fetches_.contains(item)) continue;
+    out_.emplace_back(vault_action::Send{event.host, VaultVia::kOurs, VaultAsk{item.key, item.digest, 0, 0}});
   }
 }
 
-void VaultCore::offer(const VaultKey& key, HostId target) {
-  Copying& copying = copying_.at(key);
+void VaultCore::offer(const VaultItem& item, HostId target) {
+  Copying& copying = copying_.at(item);
   copying.waiting.at(target).offered = now_;
-  out_.emplace_back(vault_action::Send{target, VaultVia::kOurs, VaultOffer{key, copying.bytes, copying.digest}});
+  out_.emplace_back(vault_action::Send{target, VaultVia::kOurs, VaultOffer{item.key, copying.bytes, item.digest}});
 }
 
 // This target has no copy of it, and will have none.
-void VaultCore::without(const VaultKey& key, HostId target, const std::string& why) {
-  const auto found = copying_.find(key);
+void VaultCore::without(const VaultItem& item, HostId target, const std::string& why) {
+  const auto found = copying_.find(item);
   if (found == copying_.end() || found->second.waiting.erase(target) == 0) return;
   found->second.without.push_back(text(name_of(target), ' ', why));
-  settle(key);
+  settle(item);
 }
 
 // Asks the next of those that have it; when none is left, the ranks hear why.
-void VaultCore::search_next(const VaultKey& key) {
-  Search& search = searches_.at(key);
+void VaultCore::search_next(const VaultItem& item) {
+  Search& search = searches_.at(item);
   search.asked.reset();
   if (search.left.empty()) {
     const std::string why = search.without.empty() ? "no host is known to have it" : join(search.without, "; ");
     for (const VaultClient client : search.clients) answer(client, vault_denied("missing", why));
-    searches_.erase(key);
+    searches_.erase(item);
     return;
   }
   search.asked = search.left.front();
@@ -58,45 +58,46 @@ void VaultCore::search_next(const VaultKey& key) {
   out_.emplace_back(vault_action::Dial{*search.asked});
 }
 
-void VaultCore::found(const VaultKey& key) {
-  const auto search = searches_.find(key);
+void VaultCore::found(const VaultItem& item) {
+  const auto search = searches_.find(item);
   if (search == searches_.end()) return;
-  const Blob& blob = blobs_.at(key);
+  const Blob& blob = blobs_.at(item);
   const HostId from = search->second.asked.value_or(options_.host);
   for (const VaultClient client : search->second.clients) answer(client, vault_found(from, blob.bytes), blob.id);
   searches_.erase(search);
 }
 
 void VaultCore::on_message(HostId from, VaultVia via, const VaultOffer& message) {
+  const VaultItem item{message.key, message.digest};
   const auto say = [&](std::string refused, bool full = false) {
     out_.emplace_back(vault_action::Send{from, via, VaultKept{message.key, message.digest, std::move(refused), full}});
   };
   // It is offered again: what it is of, and whether its generation is the present one, is not known here yet.
   if (table_.version == 0 || !gang_of(message.key.rank)) return;
-  if (has_whole(message.key, message.digest)) return say("");
+  if (has_whole(item)) return say("");
   if (!to_give_up({{message.key, *gang_of(message.key.rank), false}}, gangs_).empty()) {
     return say(text("knows that the gang has gone on without step ", message.key.step));
   }
-  if (const auto under_way = fetches_.find(message.key); under_way != fetches_.end()) {
-    const bool same = blobs_.at(message.key).digest == message.digest;
-    if (same && under_way->second.from == from && under_way->second.via == via) {
+  if (const auto under_way = fetches_.find(item); under_way != fetches_.end()) {
+    if (under_way->second.from == from && under_way->second.via == via) {
       // It may wait for others to come first: a sign of life.
       out_.emplace_back(vault_action::Send{from, via, VaultAsk{message.key, message.digest, 0, 0}});
       return;
     }
-    // The connection is another one, or the checkpoint is: what was asked for before is not answered any more.
-    if (searches_.contains(message.key)) return;
+    // The connection is another one: what was asked for over the one before is not answered any more.
+    if (searches_.contains(item)) return;
   }
-  drop_blob(message.key);
+  drop_blob(item);
   if (const std::string why = no_room_for(message.key, message.bytes); !why.empty()) {
     return say(text("has no room: ", why), true);
   }
-  begin_fetch(message.key, message, from, via);
+  begin_fetch(item, message.bytes, from, via);
 }
 
 void VaultCore::on_message(HostId from, VaultVia /*via*/, const VaultKept& message) {
-  const auto found = copying_.find(message.key);
-  if (found == copying_.end() || found->second.digest != message.digest) return;
+  const VaultItem item{message.key, message.digest};
+  const auto found = copying_.find(item);
+  if (found == copying_.end()) return;
   if (message.full) {
     const auto target = found->second.waiting.find(from);
     if (target == found->second.waiting.end()) return;
@@ -106,24 +107,25 @@ void VaultCore::on_message(HostId from, VaultVia /*via*/, const VaultKept& messa
   }
   if (!message.refused.empty()) {
     found->second.no_room = found->second.no_room || message.full;
-    return without(message.key, from, message.refused);
+    return without(item, from, message.refused);
   }
   if (found->second.waiting.erase(from) == 0) return;
   found->second.kept.push_back(from);
-  settle(message.key);
+  settle(item);
 }
 
 void VaultCore::on_message(HostId from, VaultVia via, const VaultAsk& message) {
-  if (const auto copying = copying_.find(message.key); copying != copying_.end()) {
+  const VaultItem item{message.key, message.digest};
+  if (const auto copying = copying_.find(item); copying != copying_.end()) {
     const auto target = copying->second.waiting.find(from);
     if (target != copying->second.waiting.end()) target->second.heard = target->second.offered = now_;
   }
   VaultPiece piece{message.key, message.digest, message.offset, message.length, 0, {}};
   std::optional<BlobId> bytes;
-  if (!has_whole(message.key, message.digest)) {
+  if (!has_whole(item)) {
     piece.refused = kNotHere;
   } else {
-    const Blob& blob = blobs_.at(message.key);
+    const Blob& blob = blobs_.at(item);
     piece.total = blob.bytes;
     if (message.length > kVaultPieceBytes || message.offset > blob.bytes ||
         blob.bytes - message.offset < message.length) {
@@ -136,27 +138,28 @@ void VaultCore::on_message(HostId from, VaultVia via, const VaultAsk& message) {
 }
 
 void VaultCore::on_message(HostId from, VaultVia via, const VaultPiece& message) {
-  const auto fetch = fetches_.find(message.key);
+  const VaultItem item{message.key, message.digest};
+  const auto fetch = fetches_.find(item);
   if (fetch == fetches_.end()) {
     // The answer to a search: whether it has it, and how large it is.
-    const auto search = searches_.find(message.key);
-    if (search == searches_.end() || search->second.asked != from || search->second.digest != message.digest) return;
+    const auto search = searches_.find(item);
+    if (search == searches_.end() || search->second.asked != from) return;
     std::string why = message.refused;
     if (why.empty()) {
-      drop_blob(message.key);
+      drop_blob(item);
       const std::string full = no_room_for(message.key, message.total);
       if (full.empty() && gang_of(message.key.rank)) {
-        return begin_fetch(message.key, {message.key, message.total, message.digest}, from, via);
+        return begin_fetch(item, message.total, from, via);
       }
       why = text("has it, and there is no room here: ", full);
     }
     search->second.without.push_back(text(name_of(from), ' ', why));
-    return search_next(message.key);
+    return search_next(item);
   }
   Fetch& under_way = fetch->second;
-  const Blob& blob = blobs_.at(message.key);
-  if (under_way.from != from || under_way.via != via || blob.digest != message.digest) return;
-  if (!message.refused.empty()) return fetch_failed(message.key, message.refused);
+  const Blob& blob = blobs_.at(item);
+  if (under_way.from != from || under_way.via != via) return;
+  if (!message.refused.empty()) return fetch_failed(item, message.refused);
   const auto asked = under_way.on_the_way.find(message.offset);
   const std::uint64_t expected =
       std::min<std::uint64_t>(options_.piece_bytes, blob.bytes - std::min(blob.bytes, message.offset));
@@ -166,14 +169,14 @@ void VaultCore::on_message(HostId from, VaultVia via, const VaultPiece& message)
   under_way.received += message.length;
   under_way.heard = now_;
   out_.emplace_back(vault_action::Write{blob.id, message.offset});
-  ask_pieces(message.key, under_way);
+  ask_pieces(item, under_way);
 }
 
-void VaultCore::begin_fetch(const VaultKey& key, const VaultOffer& offer, HostId from, VaultVia via) {
-  const Blob& blob = add_blob(key, offer.digest, offer.bytes);
-  out_.emplace_back(vault_action::Create{blob.id, offer.bytes});
-  fetches_[key] = {.from = from, .via = via, .heard = now_};
-  fetch_order_.push_back(key);
+void VaultCore::begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via) {
+  const Blob& blob = add_blob(item, bytes);
+  out_.emplace_back(vault_action::Create{blob.id, bytes});
+  fetches_[item] = {.from = from, .via = via, .heard = now_};
+  fetch_order_.push_back(item);
 }
 
 void VaultCore::activate_fetches() {
@@ -182,22 +185,22 @@ void VaultCore::activate_fetches() {
         std::count_if(fetches_.begin(), fetches_.end(), [](const auto& one) { return one.second.active; }));
   };
   while (!fetch_order_.empty() && active() < kFetches) {
-    const VaultKey key = fetch_order_.front();
+    const VaultItem item = fetch_order_.front();
     fetch_order_.pop_front();
-    Fetch& fetch = fetches_.at(key);
+    Fetch& fetch = fetches_.at(item);
     fetch.active = true;
     fetch.heard = now_;
-    ask_pieces(key, fetch);
+    ask_pieces(item, fetch);
   }
 }
 
 // Also ends the fetch, once there is nothing more to ask for.
-void VaultCore::ask_pieces(const VaultKey& key, Fetch& fetch) {
-  Blob& blob = blobs_.at(key);
+void VaultCore::ask_pieces(const VaultItem& item, Fetch& fetch) {
+  Blob& blob = blobs_.at(item);
   while (fetch.next < blob.bytes && fetch.on_the_way.size() < kPiecesOnTheWay) {
     const auto length =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.piece_bytes, blob.bytes - fetch.next));
-    out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultAsk{key, blob.digest, fetch.next, length}});
+    out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultAsk{item.key, item.digest, fetch.next, length}});
     fetch.on_the_way[fetch.next] = now_;
     fetch.next += length;
   }
@@ -205,31 +208,30 @@ void VaultCore::ask_pieces(const VaultKey& key, Fetch& fetch) {
   blob.complete = true;
   out_.emplace_back(vault_action::Seal{blob.id});
   if (fetch.via == VaultVia::kTheirs) {
-    out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultKept{key, blob.digest, {}, false}});
+    out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultKept{item.key, item.digest, {}, false}});
   }
-  fetches_.erase(key);
-  found(key);
+  fetches_.erase(item);
+  found(item);
 }
 
-void VaultCore::fetch_failed(const VaultKey& key, const std::string& why) {
-  const auto fetch = fetches_.find(key);
+void VaultCore::fetch_failed(const VaultItem& item, const std::string& why) {
+  const auto fetch = fetches_.find(item);
   if (fetch == fetches_.end()) return;
   const Fetch failed = fetch->second;
-  const std::string digest = blobs_.at(key).digest;
-  drop_blob(key);
+  drop_blob(item);
   if (failed.via == VaultVia::kTheirs) {
-    out_.emplace_back(vault_action::Send{failed.from, failed.via, VaultKept{key, digest, why, false}});
+    out_.emplace_back(vault_action::Send{failed.from, failed.via, VaultKept{item.key, item.digest, why, false}});
   }
-  const auto search = searches_.find(key);
+  const auto search = searches_.find(item);
   if (search == searches_.end()) return;
   search->second.without.push_back(text(name_of(failed.from), ' ', why));
-  search_next(key);
+  search_next(item);
 }
 
 void VaultCore::on(const vault_event::BlobFailed& event) {
-  for (const auto& [key, blob] : blobs_) {
+  for (const auto& [item, blob] : blobs_) {
     if (blob.id != event.blob) continue;
-    const VaultKey failed = key;
+    const VaultItem failed = item;
     if (fetches_.contains(failed)) return fetch_failed(failed, event.why);
     return drop_blob(failed);
   }
@@ -243,48 +245,48 @@ void VaultCore::on(const vault_event::Tick& /*event*/) {
 }
 
 void VaultCore::look_at_fetches() {
-  std::vector<VaultKey> silent;
-  for (auto& [key, fetch] : fetches_) {
+  std::vector<VaultItem> silent;
+  for (auto& [item, fetch] : fetches_) {
     if (!fetch.active) continue;
     if (now_ >= fetch.heard + kFetchQuiet) {
-      silent.push_back(key);
+      silent.push_back(item);
       continue;
     }
-    const Blob& blob = blobs_.at(key);
+    const Blob& blob = blobs_.at(item);
     for (auto& [offset, asked_at] : fetch.on_the_way) {
       if (now_ < asked_at + kAskAgain) continue;
       asked_at = now_;
       const auto length =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.piece_bytes, blob.bytes - offset));
-      out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultAsk{key, blob.digest, offset, length}});
+      out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultAsk{item.key, item.digest, offset, length}});
     }
   }
-  for (const VaultKey& key : silent) fetch_failed(key, text("sent nothing for ", to_text(kFetchQuiet)));
+  for (const VaultItem& item : silent) fetch_failed(item, text("sent nothing for ", to_text(kFetchQuiet)));
 }
 
 void VaultCore::look_at_copies() {
-  std::vector<std::pair<VaultKey, HostId>> silent;
-  for (auto& [key, copying] : copying_) {
+  std::vector<std::pair<VaultItem, HostId>> silent;
+  for (auto& [item, copying] : copying_) {
     for (auto& [host, target] : copying.waiting) {
       if (now_ >= target.heard + kAnswerQuiet) {
-        silent.emplace_back(key, host);
+        silent.emplace_back(item, host);
       } else if (now_ >= target.offered + kAskAgain) {
-        offer(key, host);
+        offer(item, host);
       }
     }
   }
-  for (const auto& [key, host] : silent) without(key, host, text("did not answer for ", to_text(kAnswerQuiet)));
+  for (const auto& [item, host] : silent) without(item, host, text("did not answer for ", to_text(kAnswerQuiet)));
 }
 
 void VaultCore::look_at_searches() {
-  std::vector<VaultKey> silent;
-  for (const auto& [key, search] : searches_) {
-    if (search.asked && !fetches_.contains(key) && now_ >= search.asked_at + kFetchQuiet) silent.push_back(key);
+  std::vector<VaultItem> silent;
+  for (const auto& [item, search] : searches_) {
+    if (search.asked && !fetches_.contains(item) && now_ >= search.asked_at + kFetchQuiet) silent.push_back(item);
   }
-  for (const VaultKey& key : silent) {
-    Search& search = searches_.at(key);
+  for (const VaultItem& item : silent) {
+    Search& search = searches_.at(item);
     search.without.push_back(text(name_of(*search.asked), " did not answer for ", to_text(kFetchQuiet)));
-    search_next(key);
+    search_next(item);
   }
 }
 

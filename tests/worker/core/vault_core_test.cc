@@ -235,6 +235,32 @@ TEST_F(Vault, GivesUpWhatNobodyWaitsForAnyMore) {
   EXPECT_EQ(held(1), 0U);
 }
 
+TEST_F(Vault, KeepsWhatWasCommittedWhenTheStepIsSavedAgainWithOtherBytes) {
+  table(1, {});
+  (void)world_.save(kOwn, 1, 1, 10, "one");
+  world_.deliver_all();
+  const VaultClient again = world_.save(kOwn, 1, 1, 10, "two");
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, again), R"({"v":1,"ok":true,"hosts":[0,1]})");
+  table(2, 10);
+  for (const HostId host : {kOwn, kOther}) {
+    const VaultClient client = world_.load(host, 1, 1, 10, "one", {kOwn, kOther});
+    EXPECT_EQ(world_.at(host.value()).given[client], "one") << host.value();
+  }
+}
+
+TEST_F(Vault, KeepsWhatWasCommittedWhenWhoSavesItAgainLeaves) {
+  table(1, {});
+  (void)world_.save(kOwn, 1, 1, 10, "one");
+  world_.deliver_all();
+  table(1, 10);
+  const VaultClient again = world_.save(kOwn, 1, 1, 10, "one");
+  world_.feed(kOwn, vault_event::ClientLeft{again});
+  world_.deliver_all();
+  EXPECT_EQ(held(0), 1U);
+  EXPECT_EQ(held(1), 1U);
+}
+
 TEST_F(Vault, TakesNoCopyOfAStepThatTheGangHasGoneOnWithout) {
   table(1, {}, {kOther});
   const VaultClient client = world_.save(kOwn, 1, 1, 10, "some checkpoint");
