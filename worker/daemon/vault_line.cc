@@ -67,6 +67,7 @@ void VaultLine::spawn() {
   started_ = loop_.now();
   // The keeper takes no generation twice, and a daemon does not know what the one before it has named.
   const Generation generation{Term(1), static_cast<std::uint64_t>(loop_.now().since_boot().count_nanoseconds())};
+  generation_ = generation;
   handlers_.spawn({kVaultProcess, generation}, order, std::move(*descriptors));
   connect_later();
 }
@@ -81,6 +82,7 @@ void VaultLine::spawn_later() {
 void VaultLine::on_process(const RankReport& report) {
   if (report.phase != RankPhase::kEnded) return;
   handlers_.forget({report.rank, report.generation});
+  if (generation_ && report.generation != *generation_) return;  // one before it, told of again
   if (!std::exchange(runs_, false) || leaving_) return;
   log_warn("the vault has ended (", report.end.kind == EndKind::kSignaled ? "signal " : "status ", report.end.value,
            report.end.detail.empty() ? "" : ": ", report.end.detail,
