@@ -84,7 +84,7 @@ _SEALS = 1 | 2 | 4 | 8  # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE
 _notify = {"pid": None, "socket": None, "lock": None}  # type: dict
 _events = {"pid": None, "socket": None, "lock": None}  # type: dict
 _newest = {"step": None}  # type: dict
-_copies = {"short": None}  # type: dict
+_copies = {"short": None, "alone": False}  # type: dict
 
 
 class _Checkpoint(mmap.mmap):
@@ -466,7 +466,7 @@ def _ask_vault(path, question, step, deadline, descriptor=None):
 
 def _keep(path, question, step, deadline, descriptor):
     """The answer to `save`. Where no other host takes a copy it is asked again for a while, unless that was so the last time, too."""
-    patience = time.monotonic() + (_ALONE_SECONDS if _copies["short"] is None else 0)
+    patience = time.monotonic() if _copies["alone"] else None  # from the first such answer on: copies take their time
     while True:
         answer = _ask_vault(path, question, step, deadline, descriptor)[0]
         hosts = answer.get("hosts", [])
@@ -474,6 +474,8 @@ def _keep(path, question, step, deadline, descriptor):
             break
         if not hosts:
             raise OSError("the checkpoint of step %d: %s was answered" % (step, json.dumps(answer)))
+        if patience is None:
+            patience = time.monotonic() + _ALONE_SECONDS
         if time.monotonic() >= patience or deadline.left() <= _ASK_AGAIN_SECONDS:
             break
         deadline.sleep(_ASK_AGAIN_SECONDS)
@@ -482,7 +484,7 @@ def _keep(path, question, step, deadline, descriptor):
         if short is not None and short != _copies["short"]:
             sys.stderr.write("monarch_rank: the checkpoint of step %d is on %s: %s\n" %
                              (step, "this host alone" if len(hosts) == 1 else "%d hosts" % len(hosts), short))
-        _copies["short"] = short
+        _copies.update(short=short, alone=len(hosts) == 1)
     return answer
 
 

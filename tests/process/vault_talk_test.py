@@ -221,7 +221,7 @@ class Saves(VaultTalk):
 
     def test_one_that_no_other_host_takes_is_offered_again_for_a_while_and_then_kept_here_alone(self):
         alone = {**KEPT, "hosts": [3], "short": "h2 is away"}
-        self.addCleanup(monarch._copies.update, short=None)
+        self.addCleanup(monarch._copies.update, short=None, alone=False)
         with self.doors(vault=[alone, alone, {**KEPT, "short": "h5 is away"}, KEPT]) as (vault, _, said):
             self.assertIs(monarch.save(100, b"weights"), True)
             self.assertIs(monarch.save(200, b"weights"), True)

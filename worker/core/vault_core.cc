@@ -76,6 +76,7 @@ void VaultCore::on(const vault_event::TableCame& event) {
     }
   }
   for (const auto& [item, host] : left) without(item, host, "is not connected any more");
+  if (others) reach_again();
   take_waiting();
 }
 
@@ -194,6 +195,7 @@ bool VaultCore::load(const Waiting& asked, MeshId mesh) {
   }
   Search search{.clients = {asked.client}};
   for (const HostId host : question.hosts) {
+    search.named.insert(host);
     if (host == options_.host) {
       search.without.push_back(text(options_.host_name, " does not have it any more"));
     } else if (bad(host)) {
@@ -204,15 +206,21 @@ bool VaultCore::load(const Waiting& asked, MeshId mesh) {
       search.left.push_back(host);
     }
   }
+  std::size_t others = 0;
+  for (const VaultPeer& other : table_.peers) {
+    if (search.named.contains(other.host) || bad(other.host)) continue;
+    if (++others > kOthersAsked) break;
+    search.left.push_back(other.host);
+  }
   searches_[item] = std::move(search);
   search_next(item);
   return true;
 }
 
-void VaultCore::give_up_old() {
+void VaultCore::give_up_old(VaultRoom room) {
   std::vector<HeldCheckpoint> held;
   for (const auto& [item, blob] : blobs_) held.push_back({item.key, blob.gang, blob.complete});
-  const std::vector<VaultKey> old = to_give_up(held, gangs_);
+  const std::vector<VaultKey> old = to_give_up(held, gangs_, room);
   std::vector<VaultItem> items;
   for (const auto& [item, blob] : blobs_) {
     if (std::binary_search(old.begin(), old.end(), item.key) && !searches_.contains(item)) items.push_back(item);
@@ -253,9 +261,12 @@ bool VaultCore::has_whole(const VaultItem& item) const {
 }
 
 std::string VaultCore::no_room_for(const VaultKey& key, std::uint64_t bytes) {
-  if (bytes <= options_.memory - std::min(used_, options_.memory)) return {};
+  const auto fits = [&] { return bytes <= options_.memory - std::min(used_, options_.memory); };
+  if (fits()) return {};
   give_up_old();
-  if (bytes <= options_.memory - std::min(used_, options_.memory)) return {};
+  if (fits()) return {};
+  give_up_old(VaultRoom::kNone);
+  if (fits()) return {};
   return text("checkpoints.memory of host ", options_.host_name, " is ", amount_text(options_.memory), ": ",
               amount_text(used_), " are taken, and ", rank_name(key.rank), " has ", amount_text(bytes), " of step ",
               key.step);

@@ -135,6 +135,7 @@ class VaultCore {
  public:
   static constexpr std::uint32_t kPiecesOnTheWay = 4;             // of one checkpoint
   static constexpr std::size_t kFetches = 4;                      // at a time; the others wait
+  static constexpr std::size_t kOthersAsked = 32;                 // beside those that a rank names
   static constexpr std::size_t kQuestions = 1'024;                // that wait; one more is answered with an error
   static constexpr Duration kAskAgain = Duration::seconds(2);     // an offer, or a piece
   static constexpr Duration kFetchQuiet = Duration::seconds(10);  // without a piece; then a fetch has failed
@@ -188,6 +189,7 @@ class VaultCore {
   struct Search {
     std::vector<VaultClient> clients;
     std::deque<HostId> left;
+    std::set<HostId> named;  // by the rank; the others may have loaded it
     std::optional<HostId> asked;
     Instant asked_at;
     std::vector<std::string> without;
@@ -215,12 +217,14 @@ class VaultCore {
   void begin_copies(const VaultItem& item, const VaultGang& gang);
   void settle(const VaultItem& item);
   bool load(const Waiting& asked, MeshId mesh);
-  void give_up_old();
+  void give_up_old(VaultRoom room = VaultRoom::kEnough);
   void answer(VaultClient client, std::string json, std::optional<BlobId> blob = {});
 
   // vault_core_transfers.cc: other vaults
   void offer(const VaultItem& item, HostId target);
   void without(const VaultItem& item, HostId target, const std::string& why);
+  void reach_again();
+  void search_without(const VaultItem& item, HostId host, const std::string& why);
   void search_next(const VaultItem& item);
   void found(const VaultItem& item);
   void begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via);

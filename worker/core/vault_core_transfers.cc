@@ -42,6 +42,36 @@ void VaultCore::without(const VaultItem& item, HostId target, const std::string&
   settle(item);
 }
 
+// Connections to hosts that are others now have ended, and so have fetches from those that are gone.
+void VaultCore::reach_again() {
+  std::vector<VaultItem> gone;
+  for (const auto& [item, fetch] : fetches_) {
+    if (peer(fetch.from) == nullptr) gone.push_back(item);
+  }
+  for (const VaultItem& item : gone) fetch_failed(item, "is not connected any more");
+  for (const auto& [item, copying] : copying_) {
+    for (const auto& [host, target] : copying.waiting) out_.emplace_back(vault_action::Dial{host});
+  }
+  std::vector<std::pair<VaultItem, HostId>> asked;
+  for (const auto& [item, search] : searches_) {
+    if (search.asked && !fetches_.contains(item)) asked.emplace_back(item, *search.asked);
+  }
+  for (const auto& [item, host] : asked) {
+    if (peer(host) == nullptr) {
+      search_without(item, host, "is not connected any more");
+    } else {
+      out_.emplace_back(vault_action::Dial{host});
+    }
+  }
+}
+
+// This one does not help. Of those that the rank did not name it need not hear.
+void VaultCore::search_without(const VaultItem& item, HostId host, const std::string& why) {
+  Search& search = searches_.at(item);
+  if (search.named.contains(host)) search.without.push_back(text(name_of(host), ' ', why));
+  search_next(item);
+}
+
 // Asks the next of those that have it; when none is left, the ranks hear why.
 void VaultCore::search_next(const VaultItem& item) {
   Search& search = searches_.at(item);
@@ -147,14 +177,14 @@ void VaultCore::on_message(HostId from, VaultVia via, const VaultPiece& message)
     std::string why = message.refused;
     if (why.empty()) {
       drop_blob(item);
+      // The rank cannot go on without it: it has a place also where others' copies have taken all.
       const std::string full = no_room_for(message.key, message.total);
-      if (full.empty() && gang_of(message.key.rank)) {
+      if ((full.empty() || message.total <= options_.memory) && gang_of(message.key.rank)) {
         return begin_fetch(item, message.total, from, via);
       }
       why = text("has it, and there is no room here: ", full);
     }
-    search->second.without.push_back(text(name_of(from), ' ', why));
-    return search_next(item);
+    return search_without(item, from, why);
   }
   Fetch& under_way = fetch->second;
   const Blob& blob = blobs_.at(item);
@@ -176,7 +206,12 @@ void VaultCore::begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId f
   const Blob& blob = add_blob(item, bytes);
   out_.emplace_back(vault_action::Create{blob.id, bytes});
   fetches_[item] = {.from = from, .via = via, .heard = now_};
-  fetch_order_.push_back(item);
+  // A rank that waits to go on comes before copies.
+  if (searches_.contains(item)) {
+    fetch_order_.push_front(item);
+  } else {
+    fetch_order_.push_back(item);
+  }
 }
 
 void VaultCore::activate_fetches() {
@@ -224,8 +259,7 @@ void VaultCore::fetch_failed(const VaultItem& item, const std::string& why) {
   }
   const auto search = searches_.find(item);
   if (search == searches_.end()) return;
-  search->second.without.push_back(text(name_of(failed.from), ' ', why));
-  search_next(item);
+  search_without(item, failed.from, why);
 }
 
 void VaultCore::on(const vault_event::BlobFailed& event) {
@@ -284,9 +318,7 @@ void VaultCore::look_at_searches() {
     if (search.asked && !fetches_.contains(item) && now_ >= search.asked_at + kFetchQuiet) silent.push_back(item);
   }
   for (const VaultItem& item : silent) {
-    Search& search = searches_.at(item);
-    search.without.push_back(text(name_of(*search.asked), " did not answer for ", to_text(kFetchQuiet)));
-    search_next(item);
+    search_without(item, *searches_.at(item).asked, text("did not answer for ", to_text(kFetchQuiet)));
   }
 }
 

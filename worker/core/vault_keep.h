@@ -2,13 +2,16 @@
 
 // Which checkpoints a vault gives up: a function of what it holds and of what the supervisor said of their gangs.
 //
-// Of a gang are kept: the newest step that all its ranks have committed and the one before that, the step that its present generation
-// began with, and what the present generation has saved beyond. What an earlier generation saved beyond can never be committed (I20).
+// Of a gang are kept: the newest step that all its ranks have committed and, beside that and while there is room, the one before; the step
+// that its present generation began with, until a later one is committed; and what the present generation has saved beyond. What an earlier
+// generation saved beyond can never be committed (I20).
 // Of a gang that is done, or was never heard of, nothing is kept.
 //
 // Thread: a pure function.
 
+#include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "transport/base/vault_messages.h"
@@ -23,6 +26,8 @@ struct HeldCheckpoint {
   GangId gang;
   bool complete = false;  // one that is on its way counts for no other's end
 };
-std::vector<VaultKey> to_give_up(const std::vector<HeldCheckpoint>& held, const VaultGangs& gangs);
+enum class VaultRoom : std::uint8_t { kEnough, kNone };
+std::vector<VaultKey> to_give_up(const std::vector<HeldCheckpoint>& held, const VaultGangs& gangs,
+                                 VaultRoom room = VaultRoom::kEnough);
 
 }  // namespace monarch

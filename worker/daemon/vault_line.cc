@@ -80,9 +80,12 @@ void VaultLine::spawn_later() {
 }
 
 void VaultLine::on_process(const RankReport& report) {
-  if (report.phase != RankPhase::kEnded) return;
+  if (report.phase != RankPhase::kEnded) {
+    if (!generation_) generation_ = report.generation;  // that of an earlier daemon
+    return;
+  }
   handlers_.forget({report.rank, report.generation});
-  if (generation_ && report.generation != *generation_) return;  // one before it, told of again
+  if (generation_ != report.generation) return;  // one before it, told of again
   if (!std::exchange(runs_, false) || leaving_) return;
   log_warn("the vault has ended (", report.end.kind == EndKind::kSignaled ? "signal " : "status ", report.end.value,
            report.end.detail.empty() ? "" : ": ", report.end.detail,

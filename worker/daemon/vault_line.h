@@ -63,7 +63,7 @@ class VaultLine {
   std::optional<VaultTable> table_;
   std::optional<VaultReport> report_;
   bool runs_ = false;
-  std::optional<Generation> generation_;  // of the one that this daemon had started last
+  std::optional<Generation> generation_;  // of the one that this daemon had started last, or found
   bool leaving_ = false;
   bool told_ = false;  // that it cannot be reached
   Instant started_;

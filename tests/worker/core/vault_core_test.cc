@@ -261,6 +261,58 @@ TEST_F(Vault, KeepsWhatWasCommittedWhenWhoSavesItAgainLeaves) {
   EXPECT_EQ(held(1), 1U);
 }
 
+TEST_F(Vault, GivesTheOneBeforeUpForOneThatIsSavedOnAFullHost) {
+  for (const std::uint64_t step : {10U, 20U, 30U}) {
+    (void)world_.save(kOwn, 1, 1, step, std::string(30, 'a'));
+    table(1, step);
+    world_.deliver_all();
+  }
+  table(1, 20);  // of which this one's 30 is not committed: another rank failed to save it
+  const VaultClient client = world_.save(kOwn, 1, 1, 40, std::string(35, 'b'));
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
+}
+
+TEST_F(Vault, LoadsAlsoWhereOthersCopiesHaveTakenAllTheMemory) {
+  table(1, {});
+  (void)world_.save(kOwn, 1, 1, 10, std::string(40, 'a'));
+  world_.deliver_all();
+  table(1, 10);
+  (void)world_.save(kThird, 0, 1, 10, std::string(90, 'c'));
+  world_.deliver_all();
+  world_.may_exceed = true;
+  const VaultClient client = world_.load(kThird, 1, 1, 10, std::string(40, 'a'), {kOwn, kOther});
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(2, client), R"({"v":1,"ok":true,"host":0,"bytes":40})");
+}
+
+TEST_F(Vault, FindsWhatAHostHasThatOnlyLoadedIt) {
+  table(1, {});
+  (void)world_.save(kOwn, 1, 1, 10, "some checkpoint");
+  world_.deliver_all();
+  table(1, 10);
+  (void)world_.load(kThird, 1, 1, 10, "some checkpoint", {kOwn, kOther});
+  world_.deliver_all();
+  world_.kill(kOwn);
+  world_.kill(kOther);
+  world_.start(kOwn);
+  table(2, 10);
+  const VaultClient client = world_.load(kOwn, 1, 1, 10, "some checkpoint", {kOwn, kOther});
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"host":2,"bytes":15})");
+}
+
+TEST_F(Vault, DialsATargetAgainWhoseVaultIsAnotherNow) {
+  table(1, {});
+  const VaultClient client = world_.save(kOwn, 1, 1, 10, "some checkpoint");
+  world_.kill(kOther);
+  world_.start(kOther);
+  world_.new_port(kOther);
+  table(1, {});
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
+}
+
 TEST_F(Vault, TakesNoCopyOfAStepThatTheGangHasGoneOnWithout) {
   table(1, {}, {kOther});
   const VaultClient client = world_.save(kOwn, 1, 1, 10, "some checkpoint");

@@ -49,8 +49,21 @@ TEST(VaultKeep, GivesUpWhatAnEarlierGenerationSavedBeyondTheCommittedStep) {
 
 TEST(VaultKeep, KeepsWhatTheTableDoesNotKnowYet) { EXPECT_EQ(steps_given_up({held(3, 30)}, gang(2, 20)), Steps{}); }
 
-TEST(VaultKeep, KeepsTheStepThatTheGenerationBeganWith) {
-  EXPECT_EQ(steps_given_up({held(1, 10), held(2, 20), held(2, 30), held(2, 40)}, gang(2, 40, 10)), Steps{20});
+TEST(VaultKeep, KeepsTheStepThatTheGenerationBeganWithUntilALaterOneIsCommitted) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(2, 20), held(2, 30)}, gang(2, 10, 10)), Steps{});
+  EXPECT_EQ(steps_given_up({held(1, 10)}, gang(2, std::nullopt, 10)), Steps{});
+  EXPECT_EQ(steps_given_up({held(1, 10), held(2, 20), held(2, 30), held(2, 40)}, gang(2, 30, 10)), Steps{10});
+}
+
+TEST(VaultKeep, KeepsNoOldStepWhereTheNewestIsNot) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20)}, gang(1, 90)), (Steps{10, 20}));
+}
+
+TEST(VaultKeep, GivesUpTheOneBeforeWhereThereIsNoRoom) {
+  const std::vector<HeldCheckpoint> all = {held(1, 10), held(1, 20), held(1, 30)};
+  const auto given_up = to_give_up(all, gang(1, 20), VaultRoom::kNone);
+  ASSERT_EQ(given_up.size(), 1U);
+  EXPECT_EQ(given_up[0].step, 10U);
 }
 
 TEST(VaultKeep, CountsNoneThatIsOnItsWayForTheOneBefore) {
