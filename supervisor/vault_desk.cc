@@ -35,7 +35,8 @@ VaultView VaultDesk::view(const Look& look) const {
 }
 
 void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
-  if (core_.state().hosts[host.value()].phase != HostPhase::kJoined || report.port == 0) return;
+  if (core_.state().hosts[host.value()].phase != HostPhase::kJoined) return;
+  if (report.port == 0) return note_absence(host, now);
   note_port(host, report.port);
   look_again(now);
   if (look_.number == 0 || !may_speak(now)) return;
@@ -57,9 +58,20 @@ void VaultDesk::note_port(HostId host, std::uint16_t port) {
   Vault& vault = vaults_[host.value()];
   const std::uint64_t incarnation = core_.state().hosts[host.value()].incarnation;
   if (vault.incarnation != incarnation) vault = Vault{.incarnation = incarnation};
+  vault.absent.reset();
   if (vault.port == port) return;
   first_port_ = first_port_ || vault.port == 0;
   vault.port = port;
+  stale_ = true;
+}
+
+// Others take its copies.
+void VaultDesk::note_absence(HostId host, Instant now) {
+  Vault& vault = vaults_[host.value()];
+  if (vault.port == 0 || vault.incarnation != core_.state().hosts[host.value()].incarnation) return;
+  if (!vault.absent) vault.absent = now;
+  if (now < *vault.absent + kGoneAfter) return;
+  vault.port = 0;
   stale_ = true;
 }
 

@@ -36,6 +36,8 @@ class VaultDesk {
  public:
   // Between two looks at the core, which changes with each commit of a rank.
   static constexpr Duration kFloor = Duration::milliseconds(100);
+  // Beats of a host without a vault: then it has none. A daemon that was started again finds its vault sooner.
+  static constexpr Duration kGoneAfter = Duration::seconds(5);
   // After a supervisor's return, the ports of all vaults.
   static constexpr Duration kHeardWithin = Duration::seconds(5);
   // Tables of one host within a heartbeat, while a job starts or moves: what a rank saves then needs them.
@@ -50,13 +52,14 @@ class VaultDesk {
     ticket_ = ticket;
     stale_ = true;
   }
-  // What a beat of this host says of its vault.
+  // What a beat of this host says of its vault; port 0: that there is none.
   void hear(HostId host, const VaultReport& report, Instant now);
 
  private:
   struct Vault {
     std::uint64_t incarnation = 0;  // of the worker whose it is
     std::uint16_t port = 0;         // 0: not known
+    std::optional<Instant> absent;  // since when beats say that there is none
     std::uint64_t sent = 0;         // the version that was sent last; 0: none
     Instant sent_at;
     Instant paid_until;      // what was sent takes that long at one table for each interval
@@ -77,6 +80,7 @@ class VaultDesk {
 
   VaultView view(const Look& look) const;
   void note_port(HostId host, std::uint16_t port);
+  void note_absence(HostId host, Instant now);
   void look_again(Instant now);
   void take_over();
   Look take_look();

@@ -230,7 +230,7 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
   peers_[host.value()].pressure = beat->pressure;
   if (beat->pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat->pressure);
   // Before its ranks: what they say is not durable yet.
-  if (beat->vault && handlers_.on_vault) handlers_.on_vault(host, *beat->vault);
+  if (handlers_.on_vault) handlers_.on_vault(host, beat->vault.value_or(VaultReport{}));
   for (const RankReport& report : beat->ranks) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);

@@ -41,7 +41,7 @@ struct WorkerLinksHandlers {
   std::function<bool(const SendStart&)> on_start = {};
   // A rank asks that a checkpoint count.
   std::function<void(HostId, const RankReport&)> on_commit = {};
-  // Of the vault of a host, as each of its beats says it.
+  // Of the vault of a host, as each of its beats says it; port 0: it has none.
   std::function<void(HostId, const VaultReport&)> on_vault = {};
   // A rank that is where it should be, as a beat tells of it that was sent then on the host's clock.
   std::function<void(HostId, const RankReport&, Instant sent_at)> on_report = {};

@@ -192,6 +192,26 @@ TEST_F(Vaults, ForgetsTheVaultOfAHostThatIsLostAndOfAWorkerThatIsAnother) {
   EXPECT_EQ(with->peers[1].public_key, "other");
 }
 
+TEST_F(Vaults, GivesCopiesToOthersWhereAVaultStaysAway) {
+  settle();
+  const auto gone = [this] { desk_->hear(HostId(1), {}, now_); };
+  const auto targets = [this] {
+    const auto table = hear(0, 1);
+    return table ? table->gangs[0].targets : std::vector<HostId>{};
+  };
+  gone();
+  pass(VaultDesk::kGoneAfter - Duration::milliseconds(1));
+  gone();
+  EXPECT_EQ(targets(), std::vector<HostId>{HostId(1)}) << "it may be started again";
+  pass(heartbeat());
+  gone();
+  pass(heartbeat());
+  EXPECT_EQ(targets(), std::vector<HostId>{HostId(2)});
+  (void)hear(1, 0, 7100);
+  pass(heartbeat());
+  EXPECT_EQ(targets(), std::vector<HostId>{HostId(1)});
+}
+
 TEST_F(Vaults, TellsOfAVaultThatListensElsewhere) {
   settle();
   (void)hear(1, tables_[1], 9000);

@@ -199,11 +199,12 @@ TEST(WorkerLinks, PassOnWhatABeatSaysOfAVaultAndTellAHostItsTable) {
   Links job;
   job.dial();
   job.says(HostId(0), MessageType::kBeat, Beat{.seq = 1, .sent_at = boot_now()});
-  EXPECT_TRUE(job.vaults.empty());
+  ASSERT_EQ(job.vaults.size(), 1U);
+  EXPECT_EQ(job.vaults[0], std::pair(HostId(0), VaultReport{})) << "it has none";
   const VaultReport report{.port = 7000, .table = 9, .used = 1U << 20U};
   job.says(HostId(0), MessageType::kBeat, Beat{.seq = 2, .sent_at = boot_now(), .vault = report});
-  ASSERT_EQ(job.vaults.size(), 1U);
-  EXPECT_EQ(job.vaults[0], std::pair(HostId(0), report));
+  ASSERT_EQ(job.vaults.size(), 2U);
+  EXPECT_EQ(job.vaults[1], std::pair(HostId(0), report));
   const VaultTable table{.version = 7, .meshes = {{.name = "trainer", .gang_size = 2}}};
   EXPECT_TRUE(job.links->send_vault_table(HostId(0), table));
   EXPECT_FALSE(job.links->send_vault_table(HostId(1), table)) << "it has no link";
