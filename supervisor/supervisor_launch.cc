@@ -323,10 +323,9 @@ void Supervisor::launch(HostId host) {
                       .orphan_ttl = supervision.orphan_ttl};
   const CheckpointSpec& checkpoints = core_.spec().checkpoints;
   if (checkpoints.peer > 0) bootstrap.checkpoint_memory = checkpoints.memory;
-  if (const auto& ports = core_.spec().network.ports; ports) {
-    bootstrap.first_port = ports->first;
-    bootstrap.last_port = ports->last;
-  }
+  const PortSpan ports = vault_ports(core_.spec());
+  bootstrap.first_port = ports.first;
+  bootstrap.last_port = ports.last;
   if (local_launcher_ == nullptr) {
     // Where it keeps its things and who it is, a machine of its own knows by itself.
     bootstrap.copied = true;

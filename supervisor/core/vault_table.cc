@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace monarch {
@@ -26,6 +27,22 @@ VaultGang told_of(MeshId mesh, GangId id, const GangState& gang) {
 bool is_well(const HostState& host) { return host.standing == HostStanding::kGood && !host.doubted; }
 
 }  // namespace
+
+PortSpan vault_ports(const JobSpec& spec) {
+  if (!spec.network.ports) return {};
+  std::set<std::uint32_t> fixed;
+  for (const MeshSpec& mesh : spec.meshes) {
+    for (const PortSpec& port : mesh.ports) {
+      if (port.fixed) fixed.insert(*port.fixed);
+    }
+  }
+  const PortSpan& all = *spec.network.ports;
+  std::uint32_t last = all.last;
+  while (last > all.first && fixed.contains(last)) --last;
+  std::uint32_t first = last;
+  while (first > all.first && !fixed.contains(first - 1)) --first;
+  return {.first = static_cast<std::uint16_t>(first), .last = static_cast<std::uint16_t>(last)};
+}
 
 bool serves_vault(const VaultView& view, HostId id) {
   const HostState& host = view.state.hosts[id.value()];

@@ -28,6 +28,9 @@ struct VaultView {
   const std::vector<std::uint16_t>& ports;  // of the vault of each host of the pool; 0: none is known
 };
 
+// Where vaults may listen: of network.ports the highest without one that a rank is given by its number. 0 to 0: anywhere.
+PortSpan vault_ports(const JobSpec& spec);
+
 // Is this host connected, and others know how to reach its vault?
 bool serves_vault(const VaultView& view, HostId host);
 

@@ -60,7 +60,8 @@ void check_supervisor_on(const JobSpec& job, const YamlNode& root, Report& repor
                 .help = "leave `control.via` out, or write `supervisor: {on: here}`"});
 }
 
-// The most ports that ranks on one machine are given: theirs by `ports`, and one for each gang that begins there.
+// The most ports that are taken on one machine: those of its ranks by `ports`, one for each gang that begins there, and one where
+// checkpoints are kept.
 std::uint64_t ports_needed(const JobSpec& job) {
   const Placement placement(job);
   std::vector<std::uint64_t> wanted(job.hosts_needed());
@@ -75,8 +76,10 @@ std::uint64_t ports_needed(const JobSpec& job) {
     const std::uint32_t gang_size = mesh.size() / mesh.gangs();
     for (std::uint32_t g = 0; g < mesh.gangs(); ++g) ++wanted[first + g * gang_size / mesh.per_host()];
   }
+  const bool keeps = job.checkpoints.peer > 0;
+  for (std::uint64_t& ports : wanted) ports += keeps ? 1 : 0;
   const bool one_machine = std::holds_alternative<LaunchLocal>(job.launch);
-  if (one_machine) return std::accumulate(wanted.begin(), wanted.end(), std::uint64_t{0});
+  if (one_machine) return std::accumulate(wanted.begin(), wanted.end(), std::uint64_t{keeps ? job.spares() : 0});
   return wanted.empty() ? 0 : *std::max_element(wanted.begin(), wanted.end());
 }
 
@@ -105,7 +108,8 @@ void check_ports_suffice(const JobSpec& job, const YamlNode& root, Report& repor
   report.error(
       "E0315", value_of(value_of(&root, "network"), "ports")->place,
       {.message = text("the ranks of one machine need ", counted(chosen, "port"), ", and `network.ports` has ", have),
-       .label = "one for each `ports` of a rank, and one for each gang",
+       .label = job.checkpoints.peer > 0 ? "one for each `ports` of a rank, for each gang, and for `checkpoints`"
+                                         : "one for each `ports` of a rank, and one for each gang",
        .help = need > kPorts ? "fewer ranks on one machine, or fewer of their `ports`, would work"
                              : text("`", first, "-", first + need - 1, "` would work")});
 }

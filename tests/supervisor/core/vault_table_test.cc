@@ -228,5 +228,14 @@ TEST(VaultTable, OfAStateThatHasMovedOnHasTheTargetsThatItCanHave) {
   EXPECT_EQ(gangs_in(early), (std::vector<std::uint32_t>{1, 2}));
 }
 
+TEST(VaultPorts, AreTheHighestThatNoRankIsGivenByNumber) {
+  JobSpec spec = fixtures::job_that_recovers(2, 1, 4, 4);
+  EXPECT_EQ(vault_ports(spec), PortSpan{});
+  spec.network.ports = {.first = 7000, .last = 7009};
+  EXPECT_EQ(vault_ports(spec), (PortSpan{7000, 7009}));
+  spec.meshes[0].ports = {{"http", 7009}, {"admin", 7004}, {"any", {}}};
+  EXPECT_EQ(vault_ports(spec), (PortSpan{7005, 7008}));
+}
+
 }  // namespace
 }  // namespace monarch

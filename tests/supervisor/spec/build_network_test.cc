@@ -119,6 +119,10 @@ TEST(Network, HasPortsForTheRanksOfAMachine) {
   // Of the mesh a four ports and that of a gang on each host, of b one more on the first.
   EXPECT_EQ(with("network: {ports: 20000-20010}\n"), "");
   EXPECT_EQ(with("network: {ports: 20000-20009}\n"), "E0315 `20000-20010` would work");
+  // With checkpoints one more on each host, and on a spare.
+  const std::string kept = "checkpoints: {peer: 1, memory: 8GiB}\nlaunch: {local: {hosts: 3, spares: 1}}\n";
+  EXPECT_EQ(with(kept + "network: {ports: 20000-20013}\n"), "");
+  EXPECT_EQ(with(kept + "network: {ports: 20000-20012}\n"), "E0315 `20000-20013` would work");
   EXPECT_EQ(with("launch: {ssh: {hosts: 'n[1-2]'}}\nnetwork: {ports: 65530-65535}\n"), "");
   EXPECT_EQ(with("launch: {ssh: {hosts: 'n[1-2]'}}\nnetwork: {ports: 65531-65535}\n"),
             "E0315 `65530-65535` would work");
