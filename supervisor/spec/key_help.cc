@@ -275,8 +275,8 @@ constexpr KeyHelp kHelp[] = {
     {"checkpoints.memory", "8GiB",
      "Three steps of a rank may be there at a time: the newest that all ranks of its gang have, the one before it, "
      "and the one that is being saved. A host has them of its own ranks and of those that it keeps copies for: with "
-     "two copies that is nine times what its ranks save. Where a checkpoint does not fit, save() says so, and nothing "
-     "is dropped for it."},
+     "two copies that is nine times what its ranks save. Where a checkpoint does not fit, steps before the newest are "
+     "given up, and if that is not enough save() says so."},
     {"start_timeout", "10m"},
     {"time_limit", "4h"},
     {"lifetime", "{idle: 1h}"},
