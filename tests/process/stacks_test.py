@@ -108,7 +108,9 @@ class Stacks(jobs.JobTest):
         job = self.up(["/bin/sh", "-c", ": > there.$MONARCH_RANK; while :; do sleep 1; done"], 2, {"MONARCH_WORKER": worker},
                       hosts=1, slots=2)
         keeper = self.process("keeper").pid
-        calls = lambda: re.findall(r"prctl\(PR_SET_PTRACER, (\w+)\)", self.read(told))
+        # What was a call of one rank while the other made one is told in two pieces, the second without the number.
+        calls = lambda: re.findall(r"prctl\(PR_SET_PTRACER, (\w+)\b", self.read(told))
+        harness.wait_for(lambda: len(calls()) >= 2, lambda: f"two calls in {self.read(told)}")
         self.assertEqual([int(pid, 0) for pid in calls()], [keeper] * 2)
         self.end(job)
 
