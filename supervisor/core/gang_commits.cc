@@ -44,6 +44,14 @@ CommitDecision if_names_fit(const GangCommits& known, const Committer& who, cons
                       " for that: call them by less, or wait for the others"));
 }
 
+void forget_passed(GangCommits& known, const Generation& generation) {
+  const std::optional<std::uint64_t> passed = passed_step(known, generation);
+  if (!passed) return;
+  for (std::vector<RankCommit>& ahead : known.ahead) {
+    std::erase_if(ahead, [passed](const RankCommit& one) { return one.step < *passed; });
+  }
+}
+
 }  // namespace
 
 CommitDecision rule_commit(const GangCommits& known, const Committer& who, const CommitRequest& asked) {
@@ -75,6 +83,16 @@ CommitDecision rule_commit(const GangCommits& known, const Committer& who, const
   return if_names_fit(known, who, asked);
 }
 
+std::optional<std::uint64_t> passed_step(const GangCommits& known, const Generation& generation) {
+  if (known.ahead_generation != generation || known.ahead.empty()) return std::nullopt;
+  std::optional<std::uint64_t> lowest;
+  for (const std::vector<RankCommit>& ahead : known.ahead) {
+    if (ahead.empty()) return std::nullopt;
+    lowest = std::min(lowest.value_or(ahead.back().step), ahead.back().step);
+  }
+  return lowest;
+}
+
 bool take_commit(GangCommits& known, const Committer& who, const CommitRequest& asked) {
   MONARCH_ASSERT_BECAUSE(!known.newest || asked.step > known.newest->step,
                          "I20: a gang's committed step never decreases");
@@ -91,7 +109,10 @@ bool take_commit(GangCommits& known, const Committer& who, const CommitRequest& 
     ahead.push_back({asked.step, asked.what});
   }
   const auto reached = [&asked](const auto& ahead) { return has(ahead, asked.step); };
-  if (!std::all_of(known.ahead.begin(), known.ahead.end(), reached)) return false;
+  if (!std::all_of(known.ahead.begin(), known.ahead.end(), reached)) {
+    forget_passed(known, who.generation);
+    return false;
+  }
   known.newest = GangCheckpoint{.step = asked.step, .generation = who.generation, .what = {}};
   for (std::vector<RankCommit>& ahead : known.ahead) {
     for (const RankCommit& one : ahead) {

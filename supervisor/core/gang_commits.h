@@ -3,6 +3,7 @@
 // GangCommits: which checkpoints the ranks of a gang have written, and the newest that all of them have: what its next generation
 // goes on from (I20). What only some ranks committed counts until the generation ends: the next one may write the same step
 // with other bytes, and a checkpoint of two generations is none.
+// A step below what each of the ranks has committed last is passed: steps of a rank only rise, so the gang will never have it.
 //
 // Thread: values.
 
@@ -37,7 +38,7 @@ struct GangCommits {
   std::optional<GangCheckpoint>
       resumed;                  // what the present generation was told, which stays when a START is said again
   Generation ahead_generation;  // whose commits `ahead` are
-  std::vector<std::vector<RankCommit>> ahead;  // of each rank: beyond the newest, rising
+  std::vector<std::vector<RankCommit>> ahead;  // of each rank: beyond the newest, not passed, rising
 };
 
 // Of what all ranks of a job say of their checkpoints: each has its share. A snapshot of the journal holds all of it.
@@ -63,6 +64,8 @@ struct CommitDecision {
 };
 
 CommitDecision rule_commit(const GangCommits& known, const Committer& who, const CommitRequest& asked);
+// None where a rank of this generation has committed nothing beyond the newest. Steps below it are passed.
+std::optional<std::uint64_t> passed_step(const GangCommits& known, const Generation& generation);
 // After kTake alone. True where the gang's step has moved.
 bool take_commit(GangCommits& known, const Committer& who, const CommitRequest& asked);
 

@@ -20,6 +20,7 @@ VaultGang told_of(MeshId mesh, GangId id, const GangState& gang) {
   VaultGang told{.mesh = mesh, .gang = id, .generation = gang.generation.counter};
   if (gang.commits.newest) told.committed = gang.commits.newest->step;
   if (gang.commits.resumed) told.resumed = gang.commits.resumed->step;
+  told.passed = passed_step(gang.commits, gang.generation);
   return told;
 }
 

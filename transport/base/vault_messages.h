@@ -41,6 +41,7 @@ struct VaultGang {
   std::optional<std::uint64_t> committed;  // the newest step that all its ranks have committed
   std::optional<std::uint64_t> resumed;    // that from which the present generation goes on
   std::vector<HostId> targets;             // of one with ranks on the host that is told: where copies of theirs go
+  std::optional<std::uint64_t> passed;     // below it the present generation commits no step any more
   bool operator==(const VaultGang&) const = default;
 };
 

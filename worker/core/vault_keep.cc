@@ -30,6 +30,7 @@ bool is_resumed(std::uint64_t step, const VaultGang& gang) {
 bool is_kept(const VaultKey& key, const VaultGang& gang, std::optional<std::uint64_t> before) {
   if (is_resumed(key.step, gang) || before == key.step) return true;
   if (gang.committed && key.step <= *gang.committed) return key.step == *gang.committed;
+  if (key.generation == gang.generation && gang.passed && key.step < *gang.passed) return false;
   return key.generation >= gang.generation;
 }
 

@@ -154,5 +154,43 @@ TEST(GangCommits, OfARankThatIsFarAheadAreRefusedAndTheReasonSaysWhatWouldBeRigh
   EXPECT_EQ(gang.commits.newest->step, 100U);
 }
 
+TEST(GangCommits, ArePassedBelowWhatEachRankHasCommittedLast) {
+  Gang gang;
+  EXPECT_EQ(passed_step(gang.commits, kFirst), std::nullopt);
+  gang.commit(0, 10);
+  gang.commit(0, 20);
+  EXPECT_EQ(passed_step(gang.commits, kFirst), std::nullopt) << "rank 1 may still commit step 10";
+  gang.commit(1, 15);
+  EXPECT_EQ(passed_step(gang.commits, kFirst), 15U) << "and now it cannot";
+  gang.commit(1, 30);
+  EXPECT_EQ(passed_step(gang.commits, kFirst), 20U);
+  EXPECT_EQ(passed_step(gang.commits, kSecond), std::nullopt) << "which has committed nothing";
+  gang.commit(0, 30);
+  EXPECT_EQ(gang.commits.newest->step, 30U);
+  EXPECT_EQ(passed_step(gang.commits, kFirst), std::nullopt) << "of all of them counts the newest";
+}
+
+TEST(GangCommits, ThatArePassedDoNotCountAsAhead) {
+  Gang gang;
+  for (std::uint64_t step = 1; step <= GangCommits::kAhead; ++step) gang.commit(0, step, "mine");
+  gang.commit(1, 9, "yours");
+  EXPECT_EQ(gang.commit(0, 7, "mine"), CommitRuling::kRefuse) << "steps still only rise";
+  EXPECT_EQ(gang.why, "this rank has committed step 8 already: steps only rise");
+  EXPECT_EQ(gang.commit(0, 8, "mine"), CommitRuling::kTaken);
+  EXPECT_EQ(gang.commit(0, 9, "mine"), CommitRuling::kTake);
+  EXPECT_EQ(gang.commits.newest->step, 9U);
+  EXPECT_EQ(gang.commits.newest->what, (std::vector<std::string>{"mine", "yours"}));
+}
+
+// One has the even ones and one the odd ones: none is ever the gang's, and none is remembered for long.
+TEST(GangCommits, OfRanksThatNeverMeetAreFew) {
+  Gang gang;
+  for (std::uint64_t step = 1; step <= 1'000; ++step) {
+    EXPECT_EQ(gang.commit(static_cast<std::uint32_t>(step % 2), step), CommitRuling::kTake) << step;
+  }
+  EXPECT_FALSE(gang.commits.newest);
+  EXPECT_LE(gang.commits.ahead[0].size() + gang.commits.ahead[1].size(), 3U);
+}
+
 }  // namespace
 }  // namespace monarch

@@ -68,13 +68,15 @@ class Job : public Driver {
     }
     return kept;
   }
+  void commit_alone(const RankId& id, std::uint64_t step) {
+    const GangId gang = core.spec().meshes[id.mesh.value()].gang_of(id.rank);
+    this->step(CheckpointCommitted{.host = core.placement().host_of(id),
+                                   .rank = id,
+                                   .generation = this->gang(gang.value()).generation,
+                                   .commit = {.number = step, .step = step, .what = "vault"}});
+  }
   void commit(std::uint32_t gang, std::uint64_t step) {
-    for (const RankId& id : core.placement().ranks_of(MeshId(0), GangId(gang))) {
-      this->step(CheckpointCommitted{.host = core.placement().host_of(id),
-                                     .rank = id,
-                                     .generation = this->gang(gang).generation,
-                                     .commit = {.number = step, .step = step, .what = "vault"}});
-    }
+    for (const RankId& id : core.placement().ranks_of(MeshId(0), GangId(gang))) commit_alone(id, step);
   }
   void end_gang(std::uint32_t gang) {
     for (const RankId& id : core.placement().ranks_of(MeshId(0), GangId(gang))) {
@@ -146,6 +148,22 @@ TEST(VaultTable, NamesTheStepFromWhichAGangGoesOn) {
   job.commit(0, 12);
   EXPECT_EQ(job.table(1).gangs[0].committed, 12U);
   EXPECT_EQ(job.table(1).gangs[0].resumed, 10U);
+}
+
+TEST(VaultTable, NamesTheStepBelowWhichAGangCommitsNone) {
+  Job job(job_with(1, 1, 1, 1));
+  const RankId first{MeshId(0), Rank(0)};
+  const RankId second{MeshId(0), Rank(1)};
+  job.commit(0, 10);
+  job.commit_alone(first, 20);
+  job.commit_alone(first, 30);
+  EXPECT_EQ(job.table(0).gangs[0].passed, std::nullopt);
+  job.commit_alone(second, 40);
+  EXPECT_EQ(job.table(0).gangs[0].committed, 10U);
+  EXPECT_EQ(job.table(0).gangs[0].passed, 30U);
+  job.fail_gang(first, fixtures::exited(1));
+  job.start_again(0);
+  EXPECT_EQ(job.table(0).gangs[0].passed, std::nullopt) << "of the present generation";
 }
 
 TEST(VaultTable, LeavesOutHostsWithoutAVault) {

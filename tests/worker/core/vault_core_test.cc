@@ -20,7 +20,8 @@ VaultGang gang(std::uint64_t generation, std::optional<std::uint64_t> committed,
           .generation = generation,
           .committed = committed,
           .resumed = {},
-          .targets = std::move(targets)};
+          .targets = std::move(targets),
+          .passed = {}};
 }
 
 class VaultCoreTest : public ::testing::Test {
@@ -269,6 +270,28 @@ TEST_F(Vault, GivesTheOneBeforeUpForOneThatIsSavedOnAFullHost) {
   }
   table(1, 20);  // of which this one's 30 is not committed: another rank failed to save it
   const VaultClient client = world_.save(kOwn, 1, 1, 40, std::string(35, 'b'));
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
+}
+
+// Another rank failed to save 20 and 30, each time.
+TEST_F(Vault, HasRoomAgainOnceTheGangHasPassedWhatItNeverCommitted) {
+  const std::string bytes(30, 'a');
+  for (const std::uint64_t step : {10U, 20U, 30U}) {
+    (void)world_.save(kOwn, 1, 1, step, bytes);
+    world_.deliver_all();
+    table(1, 10);
+  }
+  const VaultClient full = world_.save(kOwn, 1, 1, 40, bytes);
+  world_.tick(VaultCore::kFullPatience);
+  EXPECT_NE(world_.answer(0, full).find(R"("full")"), std::string::npos) << world_.answer(0, full);
+  VaultGang passed = gang(1, 10, {kOther});
+  passed.passed = 30;  // this rank's last, and the other one has committed 40
+  ++version_;
+  for (std::uint32_t host = 0; host < 3; ++host) {
+    world_.tell(HostId(host), VaultWorld::table_of(version_, {passed}, 2));
+  }
+  const VaultClient client = world_.save(kOwn, 1, 1, 50, bytes);
   world_.deliver_all();
   EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
 }

@@ -21,7 +21,13 @@ VaultGangs gang(std::uint64_t generation, std::optional<std::uint64_t> committed
                      .generation = generation,
                      .committed = committed,
                      .resumed = resumed,
-                     .targets = {}}}};
+                     .targets = {},
+                     .passed = std::nullopt}}};
+}
+
+VaultGangs with_passed(VaultGangs gangs, std::uint64_t step) {
+  for (auto& [id, gang] : gangs) gang.passed = step;
+  return gangs;
 }
 
 std::vector<std::uint64_t> steps_given_up(std::vector<HeldCheckpoint> all, const VaultGangs& gangs) {
@@ -53,6 +59,14 @@ TEST(VaultKeep, KeepsTheStepThatTheGenerationBeganWithUntilALaterOneIsCommitted)
   EXPECT_EQ(steps_given_up({held(1, 10), held(2, 20), held(2, 30)}, gang(2, 10, 10)), Steps{});
   EXPECT_EQ(steps_given_up({held(1, 10)}, gang(2, std::nullopt, 10)), Steps{});
   EXPECT_EQ(steps_given_up({held(1, 10), held(2, 20), held(2, 30), held(2, 40)}, gang(2, 30, 10)), Steps{10});
+}
+
+TEST(VaultKeep, GivesUpWhatThePresentGenerationHasPassed) {
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20), held(1, 30)}, with_passed(gang(1, std::nullopt), 20)), Steps{10});
+  EXPECT_EQ(steps_given_up({held(1, 10), held(1, 20), held(1, 30)}, with_passed(gang(1, 10), 30)), Steps{20});
+  EXPECT_EQ(steps_given_up({held(1, 10), held(2, 20)}, with_passed(gang(2, std::nullopt, 10), 20)), Steps{})
+      << "it began with step 10";
+  EXPECT_EQ(steps_given_up({held(3, 20)}, with_passed(gang(2, 10), 30)), Steps{}) << "a later one has passed nothing";
 }
 
 TEST(VaultKeep, KeepsNoOldStepWhereTheNewestIsNot) {
