@@ -15,8 +15,8 @@ constexpr Duration kRetryEvery = Duration::seconds(1);
 
 }  // namespace
 
-Decider::Decider(EventLoop& loop, JobCore& core, JournalThread& journal, Term term, Perform perform)
-    : loop_(loop), core_(core), journal_(journal), term_(term), perform_(std::move(perform)) {
+Decider::Decider(EventLoop& loop, JobCore& core, JournalThread& journal, Term term, Perform perform, Due due)
+    : loop_(loop), core_(core), journal_(journal), term_(term), perform_(std::move(perform)), due_(std::move(due)) {
   set_deadline();
 }
 
@@ -137,7 +137,7 @@ void Decider::set_deadline() {
   if (abandoned_) return;
   const Instant due = core_.next_deadline();
   if (due == Instant::never()) return;
-  deadline_timer_ = loop_.at(due, [this] { (void)decide(DeadlinePassed{}); });
+  deadline_timer_ = loop_.at(due, [this] { due_(); });
 }
 
 }  // namespace monarch

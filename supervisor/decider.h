@@ -23,8 +23,10 @@ class Decider {
  public:
   // Called for each action in order, once it may be performed; EmitEvent has its time filled in.
   using Perform = std::function<void(const Action&)>;
+  // A deadline of the core has passed: to decide DeadlinePassed, as its owner decides everything.
+  using Due = std::function<void()>;
 
-  Decider(EventLoop& loop, JobCore& core, JournalThread& journal, Term term, Perform perform);
+  Decider(EventLoop& loop, JobCore& core, JournalThread& journal, Term term, Perform perform, Due due);
   ~Decider();
   Decider(const Decider&) = delete;
   Decider& operator=(const Decider&) = delete;
@@ -66,6 +68,7 @@ class Decider {
   JournalThread& journal_;
   Term term_;
   Perform perform_;
+  Due due_;
   std::uint64_t last_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
   std::uint64_t snapshot_ticket_ = 0;  // of the newest that was asked for

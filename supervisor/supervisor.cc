@@ -65,8 +65,9 @@ Status Supervisor::open() {
   JournalThreadOptions journal{
       .files = std::move(files_.journal_files), .writer = std::move(files_.journal.writer), .reports = reports_.get()};
   MONARCH_ASSIGN(journal_, JournalThread::start(std::move(journal)));
-  decider_ = std::make_unique<Decider>(*loop_, core_, *journal_, files_.journal.term,
-                                       [this](const Action& action) { perform(action); });
+  decider_ = std::make_unique<Decider>(
+      *loop_, core_, *journal_, files_.journal.term, [this](const Action& action) { perform(action); },
+      [this] { (void)decide(DeadlinePassed{}); });
   watch_idleness();
   MONARCH_TRY(open_ports());
   MONARCH_TRY(open_doors());

@@ -18,6 +18,12 @@ using testing::FakeJournalFiles;
 constexpr int kDeadlineMilliseconds = 10'000;
 constexpr Term kTerm{1};
 
+JobSpec job() {
+  JobSpec spec = fixtures::job_of(1, 1);
+  spec.start_timeout = Duration::milliseconds(1);
+  return spec;
+}
+
 class DeciderTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -33,8 +39,9 @@ class DeciderTest : public ::testing::Test {
         {.files = std::move(files), .writer = std::move(*writer), .reports = reports_.get(), .capacity = 100});
     ASSERT_TRUE(thread.ok());
     journal_ = std::move(*thread);
-    decider_ = std::make_unique<Decider>(*loop_, core_, *journal_, kTerm,
-                                         [this](const Action& action) { performed_.push_back(action); });
+    decider_ = std::make_unique<Decider>(
+        *loop_, core_, *journal_, kTerm, [this](const Action& action) { performed_.push_back(action); },
+        [this] { ++due_; });
   }
 
   // The reports that have come, at least one.
@@ -45,12 +52,13 @@ class DeciderTest : public ::testing::Test {
   }
 
   std::atomic<Errno> fault_ = 0;
-  JobCore core_{fixtures::job_of(1, 1), virtual_hosts(1), {.job_id = "test-0001", .log_directory = "/logs"}};
+  JobCore core_{job(), virtual_hosts(1), {.job_id = "test-0001", .log_directory = "/logs"}};
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<Inbox<JournalReport>> reports_;
   std::unique_ptr<JournalThread> journal_;
   std::unique_ptr<Decider> decider_;
   std::vector<Action> performed_;
+  int due_ = 0;
 };
 
 TEST_F(DeciderTest, ActsOnceTheRecordIsDurable) {
@@ -78,6 +86,15 @@ TEST_F(DeciderTest, TellsOnceWhatWasDecidedIsDurableInTheOrderOfAsking) {
     for (const JournalReport& report : reports()) decider_->on_durable(std::get<RecordsDurable>(report));
   }
   EXPECT_EQ(told, (std::vector{1, 2, 3}));
+}
+
+// It is decided like everything else: others look at what has changed then.
+TEST_F(DeciderTest, LeavesItToItsOwnerToDecideWhatADeadlineChanges) {
+  (void)decider_->decide(JobBegun{.term = kTerm, .job = {}});
+  while (due_ == 0) loop_->run_once();
+  EXPECT_EQ(core_.state().phase, JobPhase::kStarting);
+  (void)decider_->decide(DeadlinePassed{});
+  EXPECT_NE(core_.state().phase, JobPhase::kStarting);
 }
 
 TEST_F(DeciderTest, NeverTellsOfWhatTheJournalRefused) {
