@@ -124,7 +124,7 @@ std::function<void(HostId, const VaultReport&)> Supervisor::vault_handler() {
   VaultDeskOptions options{
       .send = [this](HostId host, const VaultTable& table) { return links_->send_vault_table(host, table); },
       .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; }};
-  if (returned_) options.whole_by = loop_->now() + VaultDesk::kHeardWithin;
+  if (returned_) options.returned = loop_->now();
   vaults_ = std::make_unique<VaultDesk>(core_, std::move(options));
   return [this](HostId host, const VaultReport& report) { vaults_->hear(host, report, loop_->now()); };
 }

@@ -24,7 +24,7 @@ std::uint64_t version_of(const std::string& digest) {
 }  // namespace
 
 VaultDesk::VaultDesk(const JobCore& core, VaultDeskOptions options)
-    : core_(core), options_(std::move(options)), vaults_(core.hosts().size()), whole_(options_.whole_by == Instant()) {}
+    : core_(core), options_(std::move(options)), vaults_(core.hosts().size()), whole_(!options_.returned) {}
 
 VaultView VaultDesk::view(const Look& look) const {
   return {.spec = core_.spec(),
@@ -36,6 +36,7 @@ VaultView VaultDesk::view(const Look& look) const {
 
 void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
   if (core_.state().hosts[host.value()].phase != HostPhase::kJoined) return;
+  vaults_[host.value()].called = true;
   if (report.port == 0) return note_absence(host, now);
   note_port(host, report.port);
   look_again(now);
@@ -57,7 +58,7 @@ void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
 void VaultDesk::note_port(HostId host, std::uint16_t port) {
   Vault& vault = vaults_[host.value()];
   const std::uint64_t incarnation = core_.state().hosts[host.value()].incarnation;
-  if (vault.incarnation != incarnation) vault = Vault{.incarnation = incarnation};
+  if (vault.incarnation != incarnation) vault = Vault{.incarnation = incarnation, .called = true};
   vault.absent.reset();
   if (vault.port == port) return;
   first_port_ = first_port_ || vault.port == 0;
@@ -108,12 +109,12 @@ VaultDesk::Look VaultDesk::take_look() {
 bool VaultDesk::may_speak(Instant now) {
   if (whole_) return true;
   const auto& hosts = core_.state().hosts;
-  bool all_known = true;
+  whole_ = true;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const bool known = vaults_[i].port != 0 && vaults_[i].incarnation == hosts[i].incarnation;
-    all_known = all_known && (known || hosts[i].phase != HostPhase::kJoined);
+    const Duration patience = vaults_[i].called ? kHeardWithin : kCalledWithin;
+    whole_ = whole_ && (known || hosts[i].phase != HostPhase::kJoined || now >= *options_.returned + patience);
   }
-  whole_ = all_known || now >= options_.whole_by;
   return whole_;
 }
 

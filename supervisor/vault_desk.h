@@ -7,7 +7,8 @@
 // one before it had decided.
 //
 // A supervisor that has just come back knows no ports yet. It says nothing until it knows those of all connected hosts, or has waited
-// long enough: by half a list vaults would look for copies in too few places.
+// long enough: for the vault of a host that has called, and, longer, for a host that has not. By half a list vaults would look for copies
+// in too few places.
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 
@@ -29,7 +30,7 @@ namespace monarch {
 struct VaultDeskOptions {
   std::function<bool(HostId, const VaultTable&)> send;  // false: it could not be
   std::function<bool(std::uint64_t ticket)> is_durable;
-  Instant whole_by;  // until then nothing is said by half a list; Instant(): at once
+  std::optional<Instant> returned;  // when this supervisor came back
 };
 
 class VaultDesk {
@@ -38,8 +39,10 @@ class VaultDesk {
   static constexpr Duration kFloor = Duration::milliseconds(100);
   // Beats of a host without a vault: then it has none. A daemon that was started again finds its vault sooner.
   static constexpr Duration kGoneAfter = Duration::seconds(5);
-  // After a supervisor's return, the ports of all vaults.
+  // After a supervisor's return, the vaults of hosts that call.
   static constexpr Duration kHeardWithin = Duration::seconds(5);
+  // And hosts that do not; mostly they are given up before.
+  static constexpr Duration kCalledWithin = Duration::seconds(20);
   // Tables of one host within a heartbeat, while a job starts or moves: what a rank saves then needs them.
   static constexpr int kAtOnce = 3;
   // Of tables, to all hosts together: of a large job each host is told more seldom.
@@ -59,6 +62,7 @@ class VaultDesk {
   struct Vault {
     std::uint64_t incarnation = 0;  // of the worker whose it is
     std::uint16_t port = 0;         // 0: not known
+    bool called = false;            // it, or one before it
     std::optional<Instant> absent;  // since when beats say that there is none
     std::uint64_t sent = 0;         // the version that was sent last; 0: none
     Instant sent_at;

@@ -28,7 +28,7 @@ class VaultDeskTest : public testing::Test {
     start();
   }
 
-  void start(Instant whole_by = {}) {
+  void start(std::optional<Instant> returned = {}) {
     desk_ = std::make_unique<VaultDesk>(
         job_.core, VaultDeskOptions{.send =
                                         [this](HostId host, const VaultTable& table) {
@@ -37,7 +37,7 @@ class VaultDeskTest : public testing::Test {
                                           return true;
                                         },
                                     .is_durable = [this](std::uint64_t ticket) { return ticket <= durable_; },
-                                    .whole_by = whole_by});
+                                    .returned = returned});
   }
 
   // A beat of a vault that goes by this table. What was sent for it, if anything was.
@@ -223,7 +223,7 @@ TEST_F(Vaults, TellsOfAVaultThatListensElsewhere) {
 
 TEST_F(Vaults, AfterAReturnGivesTheSameVersionsOnceAllHostsWereHeard) {
   settle();
-  start(now_ + VaultDesk::kHeardWithin);
+  start(now_);
   EXPECT_FALSE(hear(0, tables_[0]));
   EXPECT_FALSE(hear(1, 5)) << "the third host's port is not known";
   EXPECT_FALSE(hear(2, tables_[2])) << "it goes by what it should";
@@ -233,10 +233,24 @@ TEST_F(Vaults, AfterAReturnGivesTheSameVersionsOnceAllHostsWereHeard) {
 
 TEST_F(Vaults, AfterAReturnWaitsForAHostWithoutAVaultOnlySoLong) {
   settle();
-  start(now_ + VaultDesk::kHeardWithin);
+  start(now_);
+  EXPECT_FALSE(hear(0, tables_[0]));
+  EXPECT_FALSE(hear(1, tables_[1]));
+  desk_->hear(HostId(2), {.port = 0, .table = 0, .used = 0}, now_);  // it calls, and has no vault yet
+  pass(VaultDesk::kHeardWithin);
+  const auto table = hear(0, tables_[0]);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->peers.size(), 1U);
+}
+
+TEST_F(Vaults, AfterAReturnWaitsLongerForAHostThatHasNotCalled) {
+  settle();
+  start(now_);
   EXPECT_FALSE(hear(0, tables_[0]));
   EXPECT_FALSE(hear(1, tables_[1]));
   pass(VaultDesk::kHeardWithin);
+  EXPECT_FALSE(hear(0, tables_[0]));
+  pass(VaultDesk::kCalledWithin - VaultDesk::kHeardWithin);
   const auto table = hear(0, tables_[0]);
   ASSERT_TRUE(table);
   EXPECT_EQ(table->peers.size(), 1U);
@@ -244,7 +258,7 @@ TEST_F(Vaults, AfterAReturnWaitsForAHostWithoutAVaultOnlySoLong) {
 
 TEST_F(Vaults, AfterAReturnDoesNotWaitForAHostThatIsLost) {
   settle();
-  start(now_ + VaultDesk::kHeardWithin);
+  start(now_);
   EXPECT_FALSE(hear(0, 5));
   EXPECT_FALSE(hear(1, 5));
   step(WorkerEnded{.host = HostId(2), .how = "killed by SIGKILL"});
