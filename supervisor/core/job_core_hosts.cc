@@ -8,6 +8,7 @@
 #include "supervisor/core/restart_budget.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
+#include "transport/base/vault_messages.h"
 
 namespace monarch {
 
@@ -259,7 +260,7 @@ void JobCore::shut_down_hosts() {
           destroy(id);
         } else if (!state.shutdown_told) {
           state.shutdown_told = true;
-          state.deadline = now_ + kShutdownDeadline;
+          state.deadline = now_ + kShutdownDeadline + vault_memory_patience(spec_.checkpoints.memory);
           actions_.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
         }
         break;

@@ -453,6 +453,8 @@ struct KeeperSpawn {
   std::map<std::string, std::string> env;  // added to the keeper's
   std::string workdir;
   std::string executable = {};  // of the keeper's host; empty: the program's first word
+  Duration memory_patience =
+      {};  // beyond kKillDeadline, from SIGKILL to its end: for the kernel to give its memory back
 };
 
 struct KeeperShutdown {

@@ -14,10 +14,17 @@
 #include <vector>
 
 #include "transport/base/ids.h"
+#include "transport/base/time.h"
 
 namespace monarch {
 
 inline constexpr std::uint32_t kVaultPieceBytes = 1U << 20U;  // of a checkpoint, in one message
+
+// The kernel gives a vault's memory back page by page when it ends: so long it may take beyond what another process does.
+inline Duration vault_memory_patience(std::uint64_t memory) {
+  constexpr std::uint64_t kMillisecondsPerGib = 500;
+  return Duration::milliseconds(static_cast<std::int64_t>((memory >> 20U) * kMillisecondsPerGib >> 10U));
+}
 
 // One rank's checkpoint of one step, as one start of its gang wrote it.
 struct VaultKey {

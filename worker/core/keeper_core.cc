@@ -141,15 +141,17 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
 
 void KeeperCore::on(const event::Spawn& order, Instant now, KeeperActions& actions) {
   if (!admit(order.key, actions)) return;
-  slots_.emplace(order.key, SlotState(RankStateOptions{.key = order.key,
-                                                       .gated = false,
-                                                       .mesh = order.key.rank.mesh,
-                                                       .gang = {},
-                                                       .orphan = OrphanAction::kRun,
-                                                       .orphan_ttl = Duration::forever(),
-                                                       .stop_signal = SIGTERM,
-                                                       .stop_grace = limits::kKillDeadline},
-                                      now));
+  slots_.emplace(order.key,
+                 SlotState(RankStateOptions{.key = order.key,
+                                            .gated = false,
+                                            .mesh = order.key.rank.mesh,
+                                            .gang = {},
+                                            .orphan = OrphanAction::kRun,
+                                            .orphan_ttl = Duration::forever(),
+                                            .stop_signal = SIGTERM,
+                                            .stop_grace = limits::kKillDeadline,
+                                            .kill_deadline = limits::kKillDeadline + order.spawn.memory_patience},
+                           now));
   actions.emplace_back(action::ForkSpawned{order.key, order.spawn});
 }
 

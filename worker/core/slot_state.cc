@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "transport/base/assert.h"
-#include "transport/base/limits.h"
 #include "worker/core/notify.h"
 
 namespace monarch {
@@ -76,7 +75,7 @@ void SlotState::enter(SlotPhase phase, KeeperActions& actions) {
 void SlotState::kill(Instant now, KeeperActions& actions) {
   if (!leader_exited()) signalled_ = true;
   actions.emplace_back(KillTree{options_.key});
-  deadline_ = now + limits::kKillDeadline;
+  deadline_ = now + options_.kill_deadline;
   enter(SlotPhase::kKilling, actions);
   if (leader_exited()) check_tree(now, actions);
 }
@@ -343,7 +342,7 @@ void SlotState::exited(const RankEnd& end, Instant now, KeeperActions& actions) 
     case SlotPhase::kHeld:
       // What it left behind goes with it. Not reported yet: mostly there is nothing, and the end is one message.
       phase_ = SlotPhase::kKilling;
-      deadline_ = now + limits::kKillDeadline;
+      deadline_ = now + options_.kill_deadline;
       actions.emplace_back(KillTree{options_.key});
       return check_tree(now, actions);
     case SlotPhase::kGrace:  // its children have the rest of the grace

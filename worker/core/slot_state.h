@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "transport/base/control_messages.h"
+#include "transport/base/limits.h"
 #include "transport/base/time.h"
 #include "worker/core/keeper_actions.h"
 #include "worker/core/lease_state.h"
@@ -25,7 +26,7 @@ enum class SlotPhase : std::uint8_t {
   kHeld,     // frozen at the end of its lease
   kGrace,    // told to stop, its grace lasts
   kKilling,  // killed, or ended by itself; its tree is not known to be empty
-  kWedged,   // kKillDeadline passed, and something is still there
+  kWedged,   // its kill deadline passed, and something is still there
   kEnded,
 };
 
@@ -38,6 +39,7 @@ struct RankStateOptions {
   Duration orphan_ttl;
   std::int32_t stop_signal = 15;
   Duration stop_grace;
+  Duration kill_deadline = limits::kKillDeadline;  // from SIGKILL to an empty tree; then it is wedged
   ReadyKind ready = ReadyKind::kExec;
 };
 

@@ -63,6 +63,7 @@ void VaultLine::spawn() {
                    setup_.job.to_text(), std::string(kHostArgument),  setup_.host_name};
   order.executable = "/proc/self/exe";
   order.workdir = "/";
+  order.memory_patience = vault_memory_patience(setup_.memory);
   runs_ = true;
   started_ = loop_.now();
   // The keeper takes no generation twice, and a daemon does not know what the one before it has named.

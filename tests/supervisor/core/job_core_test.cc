@@ -213,6 +213,18 @@ TEST(JobCore, DestroysASilentHostAndNamesItWhenItsEndIsNotProven) {
   EXPECT_EQ(job.verdict()->cause.summary, "host v2 was lost: silent for 5s");
 }
 
+TEST(JobCore, WaitsForAHostAtTheEndAsLongAsTheMemoryOfItsVaultMayTake) {
+  for (const std::uint64_t gib : {0U, 64U}) {
+    JobSpec spec = job_of(1, 1);
+    spec.checkpoints.memory = gib << 30U;
+    Driver job(spec);
+    job.run_all();
+    job.ended(0, exited(0));
+    ASSERT_TRUE(job.core.state().hosts[0].shutdown_told);
+    EXPECT_EQ(job.core.state().hosts[0].deadline, job.now + Duration::seconds(gib == 0 ? 10 : 42));
+  }
+}
+
 TEST(JobCore, GrantsNothingToAHostThatItDestroysAndTellsItSoWhenItIsHeardAgain) {
   Driver job(job_of(2, 1));
   job.run_all();

@@ -47,6 +47,17 @@ TEST(KeeperCore, LetsWhatServesAWorkersRanksBeUntilTheLastOfThemHasEnded) {
   EXPECT_EQ(killed[0].key, key(9, 1));
 }
 
+// The kernel takes its time to give a vault's memory back; that is not wedged.
+TEST(KeeperCore, WaitsForAServantAsLongAsItsMemoryMayTake) {
+  Keeper keeper;
+  keeper.send(event::Spawn{key(9, 1), {.memory_patience = Duration::seconds(3)}});
+  keeper.send(KeeperShutdown{0});
+  EXPECT_TRUE(all_of<action::TellEnded>(keeper.run_to(4'999)).empty());
+  const auto ended = all_of<action::TellEnded>(keeper.run_to(5'000));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].wedged, 1U);
+}
+
 TEST(KeeperCore, PassesATermOnToTheGuardedProcessOfAGuard) {
   Keeper keeper(KeeperKind::kGuard);
   const KeeperActions actions = keeper.send(event::Terminated{SIGTERM});
