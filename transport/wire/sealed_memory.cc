@@ -26,19 +26,30 @@ Result<UniqueFd> make_sealed_memory(const char* name, std::string_view bytes) {
     if (written < 0) return errno_error(text("writing ", bytes.size(), " bytes into a memfd"), errno);
     done += static_cast<std::size_t>(written);
   }
-  if (::fcntl(fd.get(), F_ADD_SEALS, kContentSeals | F_SEAL_SEAL) != 0) return errno_error("sealing a memfd", errno);
+  MONARCH_TRY(seal_memory(fd.get()));
   return fd;
 }
 
-Result<std::string> read_sealed_memory(int fd, std::size_t size) {
+Status seal_memory(int fd) {
+  if (::fcntl(fd, F_ADD_SEALS, kContentSeals | F_SEAL_SEAL) != 0) return errno_error("sealing a memfd", errno);
+  return {};
+}
+
+Result<std::uint64_t> sealed_memory_size(int fd) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0 || (seals & kContentSeals) != kContentSeals) {
-    return Error{ErrorCode::kInvalid, "a descriptor that should be sealed memory is not"};
+    return Error{ErrorCode::kInvalid,
+                 "the descriptor is no memfd that is sealed against writing, growing and shrinking"};
   }
   struct stat status {};
   if (::fstat(fd, &status) != 0) return errno_error("fstat of sealed memory", errno);
-  if (status.st_size < 0 || static_cast<std::size_t>(status.st_size) != size) {
-    return Error{ErrorCode::kInvalid, text("sealed memory of ", status.st_size, " bytes was announced as ", size)};
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+Result<std::string> read_sealed_memory(int fd, std::size_t size) {
+  MONARCH_ASSIGN(const std::uint64_t found, sealed_memory_size(fd));
+  if (found != size) {
+    return Error{ErrorCode::kInvalid, text("sealed memory of ", found, " bytes was announced as ", size)};
   }
   std::string bytes(size, '\0');
   for (std::size_t done = 0; done < size;) {

@@ -6,6 +6,7 @@
 // Thread: any.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,12 @@
 namespace monarch {
 
 Result<UniqueFd> make_sealed_memory(const char* name, std::string_view bytes);
+
+// For what was written piece by piece.
+Status seal_memory(int fd);
+
+// In bytes; kInvalid unless `fd` is sealed memory.
+Result<std::uint64_t> sealed_memory_size(int fd);
 
 // kInvalid unless `fd` is sealed memory of exactly `size` bytes. The caller bounds `size`.
 Result<std::string> read_sealed_memory(int fd, std::size_t size);

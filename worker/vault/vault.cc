@@ -7,6 +7,7 @@
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/sealed_memory.h"
 #include "worker/core/host_places.h"
 
 namespace monarch::vault {
@@ -66,7 +67,7 @@ void Vault::on_question(VaultClient client, std::string_view question, UniqueFd 
   vault_event::Asked asked{.client = client, .question = std::move(*parsed)};
   if (asked.question.kind == VaultAsks::kSave) {
     if (!descriptor.valid()) return door_->answer(client, vault_error("a save comes with one descriptor"), {});
-    const auto size = sealed_size(descriptor.get());
+    const auto size = sealed_memory_size(descriptor.get());
     if (!size.ok()) return door_->answer(client, vault_error(size.error().message), {});
     asked.bytes = *size;
     handed_over_[client] = std::move(descriptor);

@@ -2,31 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "transport/base/text.h"
+#include "transport/wire/sealed_memory.h"
 
 namespace monarch::vault {
-
-namespace {
-
-constexpr int kContentSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
-
-}  // namespace
-
-Result<std::uint64_t> sealed_size(int fd) {
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & kContentSeals) != kContentSeals) {
-    return Error{ErrorCode::kInvalid,
-                 "the descriptor is no memfd that is sealed against writing, growing and shrinking"};
-  }
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return errno_error("fstat of a checkpoint", errno);
-  return static_cast<std::uint64_t>(status.st_size);
-}
 
 Status VaultMemory::create(BlobId blob, std::uint64_t bytes) {
   UniqueFd fd(::memfd_create("monarch-checkpoint", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -51,8 +34,7 @@ Status VaultMemory::write(BlobId blob, std::uint64_t offset, std::string_view by
 
 Status VaultMemory::seal(BlobId blob) {
   MONARCH_ASSIGN(const int fd, descriptor(blob));
-  if (::fcntl(fd, F_ADD_SEALS, kContentSeals | F_SEAL_SEAL) != 0) return errno_error("sealing a checkpoint", errno);
-  return {};
+  return seal_memory(fd);
 }
 
 Result<std::string> VaultMemory::read(BlobId blob, std::uint64_t offset, std::size_t length) const {

@@ -19,9 +19,6 @@
 
 namespace monarch::vault {
 
-// How many bytes there are. kInvalid unless `fd` is memory that nobody can change any more.
-Result<std::uint64_t> sealed_size(int fd);
-
 class VaultMemory {
  public:
   void adopt(BlobId blob, UniqueFd sealed) { blobs_[blob] = std::move(sealed); }

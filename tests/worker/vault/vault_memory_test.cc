@@ -40,10 +40,10 @@ TEST(VaultMemory, HasNoMoreThanThereIs) {
 TEST(VaultMemory, TakesNothingThatSomebodyCanStillChange) {
   const auto sealed = make_sealed_memory("sealed", "123");
   ASSERT_TRUE(sealed.ok());
-  EXPECT_EQ(*sealed_size(sealed->get()), 3U);
+  EXPECT_EQ(*sealed_memory_size(sealed->get()), 3U);
   const UniqueFd open_one(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  EXPECT_EQ(sealed_size(open_one.get()).error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(sealed_size(STDERR_FILENO).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(sealed_memory_size(open_one.get()).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(sealed_memory_size(STDERR_FILENO).error().code, ErrorCode::kInvalid);
 }
 
 }  // namespace
