@@ -1,5 +1,8 @@
 #include "worker/vault/vault_links.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -58,19 +61,36 @@ Result<vault_event::Message> read_message(std::uint16_t type, std::string_view p
   }
 }
 
-// Of a range the highest that is free: ports that a spec names are mostly its first.
+// WARNING: a port that a keeper reserves for a rank is bound and not listened at, and ZeroMQ, which sets SO_REUSEADDR, would be given it
+// as well (socket(7)). Without that option a bind fails there; also where connections of an earlier listener have just ended.
+bool nobody_has(std::uint16_t port) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in everywhere{};
+  everywhere.sin_family = AF_INET;
+  everywhere.sin_port = htons(port);
+  everywhere.sin_addr.s_addr = htonl(INADDR_ANY);
+  return socket.valid() && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&everywhere), sizeof everywhere) == 0;
+}
+
+// Of a range the highest that is free: ports that a spec names are mostly its first. What an earlier vault has just left comes last.
 Result<std::unique_ptr<ServerLink>> bind(ZmqContext& context, const VaultLinks::Options& options,
                                          const CurveKeyPair& keys) {
   ServerOptions server;
   server.address = options.address;
   server.link = bulk_options();
-  for (std::uint16_t port = options.ports.last; port > options.ports.first; --port) {
-    server.ports = {port, port};
-    auto bound = ServerLink::bind(context, server, keys);
-    if (bound.ok() || bound.error().code != ErrorCode::kBusy) return bound;
+  server.ports = options.ports;
+  if (options.ports.first == 0) return ServerLink::bind(context, server, keys);
+  for (const bool untouched : {true, false}) {
+    for (std::uint32_t below = options.ports.last + 1U; below > options.ports.first; --below) {
+      const auto port = static_cast<std::uint16_t>(below - 1);
+      if (untouched && !nobody_has(port)) continue;
+      server.ports = {port, port};
+      auto bound = ServerLink::bind(context, server, keys);
+      if (bound.ok() || bound.error().code != ErrorCode::kBusy) return bound;
+    }
   }
-  server.ports = {options.ports.first, options.ports.first};
-  return ServerLink::bind(context, server, keys);
+  return Error{ErrorCode::kBusy,
+               text("every port of ", options.address, ":", options.ports.first, "-", options.ports.last, " is taken")};
 }
 
 }  // namespace
