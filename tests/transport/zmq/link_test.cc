@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -65,6 +66,33 @@ class Wire {
   std::vector<UniqueFd> ends_;
   std::vector<WatchId> watches_;
 };
+
+// This process's connected TCP sockets on which what is lost is asked for again without doubling the wait.
+int thin_connections() {
+  constexpr int kMostDescriptors = 1'024;
+  int thin = 0;
+  for (int fd = 0; fd < kMostDescriptors; ++fd) {
+    sockaddr_in peer{};
+    socklen_t peer_size = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0 || peer.sin_family != AF_INET) continue;
+    int on = 0;
+    socklen_t size = sizeof on;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, &size) == 0) thin += on;
+  }
+  return thin;
+}
+
+TEST(Links, AskForWhatIsLostAgainAndAgainAtBothEnds) {
+  ZmqLab lab;
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "host-1"}});
+  const int before = thin_connections();
+  const auto client = lab.client(keys);
+  ASSERT_TRUE(lab.until([&] { return client->saw(ClientEvent::kConnected); }));
+  ASSERT_TRUE(lab.until([&] { return lab.counters().handshaken == 1; }));
+  EXPECT_EQ(thin_connections(), before + 2);
+}
 
 TEST(ServerLink, HandsOnFramesWithTheSendersUserId) {
   ZmqLab lab;
