@@ -17,7 +17,8 @@ packages_lint=(clang-format-14 git)
 packages_clang=(clang-14 libclang-rt-14-dev llvm-14)  # llvm-14: its symbolizer, by which suppressions know functions
 packages_tidy=(clang-tidy-14)
 packages_process=(procps strace gdb python3-torch python3-numpy python3-jsonschema python3-yaml)
-packages_cluster=(openssh-server openssh-client iproute2 util-linux procps nftables python3-msgpack)
+packages_cluster=(openssh-server openssh-client iproute2 util-linux procps nftables python3-msgpack slurmctld slurmd
+  slurm-client munge)
 packages_cli=(tmux zsh fish)
 packages_package=(debootstrap util-linux iproute2)
 packages_bench=(openmpi-bin)
@@ -63,13 +64,15 @@ install_packages() {
 }
 
 # A server among the packages must not begin to serve because a test wants its program: while they are installed nothing is started
-# (invoke-rc.d(8)), unless the administrator has a policy of their own; and an sshd that was not there does not start at the next boot.
+# (invoke-rc.d(8)), unless the administrator has a policy of their own; and what was not there does not start at the next boot.
 policy=/usr/sbin/policy-rc.d
 policy_mark='# made by the scripts of monarch while they install packages'
 apt_install() (
-  local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3) fresh=()
+  local options=(-o DPkg::Lock::Timeout=600 -o Acquire::Retries=3) fresh=() name
+  local -A services=([openssh-server]="ssh.service ssh.socket" [slurmctld]=slurmctld.service [slurmd]=slurmd.service
+    [munge]=munge.service)
   export DEBIAN_FRONTEND=noninteractive
-  mapfile -t fresh < <(missing_packages openssh-server)
+  mapfile -t fresh < <(missing_packages "${!services[@]}")
   if { [ ! -e "$policy" ] && [ ! -L "$policy" ]; } || grep -qsxF "$policy_mark" "$policy"; then
     trap 'rm -f "$policy"' EXIT
     trap 'exit 130' HUP INT TERM
@@ -78,9 +81,11 @@ apt_install() (
   fi
   apt-get "${options[@]}" update </dev/null || exit
   apt-get "${options[@]}" install -y --no-install-recommends "$@" </dev/null || exit
-  if [ ${#fresh[@]} -gt 0 ] && [ -z "$(missing_packages openssh-server)" ] && command -v systemctl >/dev/null; then
-    systemctl disable ssh.service ssh.socket || true  # not every release has both
-  fi
+  command -v systemctl >/dev/null || exit 0
+  for name in "${fresh[@]}"; do
+    # shellcheck disable=SC2086  # several words; and not every release has each of them
+    [ -n "$(missing_packages "$name")" ] || systemctl disable ${services[$name]} || true
+  done
 )
 
 # prepare_torchft: torchft and what it needs, from PyPI (5 GB), in a folder of this checkout. Where that cannot be had the tests are skipped.

@@ -28,6 +28,7 @@ class Options:
     mtu: int = 1500
     known: bool = True     # whether login's known_hosts has its key
     shared: tuple = ()     # folders of the machine that it has too, at the same path
+    build: bool = False    # whether it has the build, as login has
 
 
 class Host:

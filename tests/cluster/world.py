@@ -184,7 +184,8 @@ class World:
         return {"name": host.name, "address": host.address, "mac": host.mac, "cgroup": host.cgroup,
                 "hosts_file": "127.0.0.1 localhost\n" + names, "ssh_files": ssh_files, "host_key": self._keys[host.name][0],
                 "public_key": self._keys[host.name][1],
-                "read_only": [ROOT, BUILD] if login else [ROOT], "hidden": [] if login else [BUILD],
+                "read_only": [ROOT, BUILD] if login or host.options.build else [ROOT],
+                "hidden": [] if login or host.options.build else [BUILD],
                 **dataclasses.asdict(host.options), "shared": [*host.options.shared, *(self._shared if login else [])]}
 
     def known_hosts(self):
