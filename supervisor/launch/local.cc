@@ -1,7 +1,5 @@
 #include "supervisor/launch/local.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "supervisor/core/first_cause.h"
+#include "supervisor/launch/program_pipes.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/marks.h"
@@ -40,28 +39,6 @@ constexpr Duration kDaemonsOwnTime = Duration::seconds(3);
 
 RankId key_of(HostId host) { return {kWorkersMesh, Rank(host.value())}; }
 
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Result<Pipe> make_pipe() {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return errno_error("pipe2", errno);
-  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
-}
-
-// A fifo that was planted in its place holds nobody.
-Result<UniqueFd> open_log(const std::string& path) {
-  UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-  if (!log.valid()) return errno_error(text("opening ", path), errno);
-  struct stat status {};
-  if (::fstat(log.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return Error{ErrorCode::kInvalid, text(path, " is not a regular file")};
-  }
-  return log;
-}
-
 }  // namespace
 
 std::string local_socket_directory(const std::string& runtime_directory, const JobUuid& job, HostId host) {
@@ -83,20 +60,20 @@ void LocalLauncher::launch(HostId host, const Bootstrap& bootstrap) {
 }
 
 Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
-  MONARCH_ASSIGN(Pipe input, make_pipe());
-  MONARCH_ASSIGN(Pipe output, make_pipe());
+  MONARCH_ASSIGN(ProgramPipe input, make_program_pipe(PipeEnd::kWrite));
+  MONARCH_ASSIGN(ProgramPipe output, make_program_pipe(PipeEnd::kRead));
   const std::string log_path = text(options_.log_directory, "/worker.", bootstrap.host_name, ".log");
-  MONARCH_ASSIGN(UniqueFd log, open_log(log_path));
+  MONARCH_ASSIGN(UniqueFd log, open_program_log(log_path));
 
   FrameHeader header;
   header.job = options_.job;
   header.term = options_.term;
   const std::string frame = encode_frame({header, encode_payload(bootstrap)});
   // Far below a pipe's 64 KiB: written whole, without waiting for the reader.
-  if (::write(input.write.get(), frame.data(), frame.size()) != static_cast<ssize_t>(frame.size())) {
+  if (::write(input.ours.get(), frame.data(), frame.size()) != static_cast<ssize_t>(frame.size())) {
     return errno_error("writing a worker's bootstrap", errno);
   }
-  input.write.reset();
+  input.ours.reset();
 
   const Generation generation{options_.term, ++launches_[host]};  // the guard starts none twice
   const Status spawned =
@@ -106,21 +83,20 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
                                             std::string(kHostArgument), bootstrap.host_name},
                                 .env = {},
                                 .workdir = "/"},
-                    .standard_input = std::move(input.read),
-                    .standard_output = std::move(output.write),
+                    .standard_input = std::move(input.theirs),
+                    .standard_output = std::move(output.theirs),
                     .standard_error = std::move(log)});
   if (!spawned.ok()) {
     return Error{spawned.error().code,
                  text("the supervisor's guard, which starts it, does not answer: ", spawned.error().message)};
   }
   started_[host].generation = generation;
-  (void)::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
   MONARCH_ASSIGN(const WatchId watch,
-                 loop_.watch(output.read.get(), Interest::kRead, [this, host](Readiness) { read_reply(host); }));
+                 loop_.watch(output.ours.get(), Interest::kRead, [this, host](Readiness) { read_reply(host); }));
   const TimerId deadline = loop_.at(loop_.now() + kBootstrapDeadline, [this, host] {
     fail(host, text("the worker did not tell its key within ", to_text(kBootstrapDeadline)));
   });
-  pending_[host] = {.reply = std::move(output.read),
+  pending_[host] = {.reply = std::move(output.ours),
                     .watch = watch,
                     .deadline = deadline,
                     .bytes = {},
