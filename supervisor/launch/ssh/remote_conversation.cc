@@ -108,7 +108,8 @@ void RemoteConversation::on_marker(std::string_view line) {
   std::string_view rest = trimmed(line.substr(kRemoteMarker.size() + 1));
   noise_ = 0;
   const std::string kernel(first_word(rest));
-  const std::string machine(rest);
+  const std::string machine(first_word(rest));
+  place_ = rest == "-" ? std::string() : std::string(rest);
   if (kernel != "Linux") {
     return fail(LaunchFailureKind::kArchitecture,
                 text("the host runs ", printable(kernel), "; ", file_name(), " needs Linux"));

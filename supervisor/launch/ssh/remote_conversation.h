@@ -97,6 +97,10 @@ class RemoteConversation {
 
   // What a deadline that has passed now is to be answered with: whom was waited for.
   LaunchFailure timed_out() const;
+  // From where the host was reached, where that is known only there, as a stranger says it; empty: it does not say. Nothing: not yet.
+  const std::optional<std::string>& place() const { return place_; }
+  // kStart, where the frame says from where: before the worker has been executed.
+  void give_bootstrap(std::string frame) { order_.bootstrap = std::move(frame); }
   // "start", "copy", "workspace", "end" or "check", for failures that the driver sees by itself.
   std::string phase() const;
   // kWorkspace: bytes of it that the host said have come, of a stranger's word.
@@ -129,7 +133,8 @@ class RemoteConversation {
   State state_ = State::kMarker;
   bool copied_ = false;  // it was asked for once: twice is the host's fault
   std::size_t noise_ = 0;
-  std::string path_;                 // of the worker on the host
+  std::string path_;  // of the worker on the host
+  std::optional<std::string> place_;
   std::vector<std::size_t> needed_;  // of the blobs
   bool asked_again_ = false;         // for some of them
   std::uint64_t came_ = 0;

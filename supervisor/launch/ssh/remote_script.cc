@@ -75,7 +75,7 @@ constexpr std::string_view kCommand =
     "e=$(LC_ALL=C mv -f \"$n/2\" \"$g\" 2>&1) || trouble $e; e=$(LC_ALL=C mv -f \"$n/1\" \"$f\" 2>&1) || trouble $e; "
     "drop; has \"$1\" \"$2\" \"$3\" || fail not-ours \"$p\" changed while it was put there; say stored; }; "
     "trap drop 0; trap \"exit 1\" 1 2 13 15; "
-    "echo; say monarch-remote 1 $(uname -s) $(uname -m); "
+    "echo; say monarch-remote 1 $(uname -s) $(uname -m) ${SLURM_LAUNCH_NODE_IPADDR:--}; "
     "while read -r l; do set -- $l; case \"$1\" in "
     "start) if found \"$2\" \"$3\"; then go --job \"$4\" --host \"$5\"; fi; say missing;; "
     "put) put \"$2\" \"$3\";; "

@@ -18,7 +18,8 @@ namespace monarch {
 // quotes: ' ! and \.
 std::string_view remote_command();
 
-// The first line that is ours: "monarch-remote 1 <uname -s> <uname -m>".
+// The first line that is ours: "monarch-remote 1 <uname -s> <uname -m> <from>". In a step of Slurm `from` is the address from which srun
+// started it, as this host sees that; else "-".
 inline constexpr std::string_view kRemoteMarker = "monarch-remote 1";
 
 // A word of a request: printable ASCII without blanks, at most 255 bytes.
