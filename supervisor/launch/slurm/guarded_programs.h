@@ -1,0 +1,59 @@
+#pragma once
+
+// GuardedPrograms: programs that run on this machine for the supervisor and are no ranks: the guard forks them, since only a process
+// without threads may, and tells their ends. Each has three streams, given by who starts it.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than the guard's.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/launch/guard.h"
+#include "transport/base/ids.h"
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+// Programs of the guard are keyed like ranks of a mesh that no spec can have; workers on virtual hosts are those of another one.
+inline constexpr MeshId kProgramsMesh(0xFFFF'FFFEU);
+
+struct ProgramStreams {
+  UniqueFd in;
+  UniqueFd out;
+  UniqueFd err;
+};
+
+class GuardedPrograms {
+ public:
+  using Ticket = std::uint32_t;  // 0: none
+  // How it ended; nothing: that is not known, the guard has gone.
+  using OnEnd = std::function<void(const std::optional<RankEnd>& end)>;
+
+  GuardedPrograms(Guard& guard, Term term);
+
+  // By the loop, and not within this call, `on_end` is told its end, once.
+  Result<Ticket> start(std::vector<std::string> program, ProgramStreams streams, OnEnd on_end);
+  // SIGKILL; its end is told.
+  void kill(Ticket ticket);
+  // Nobody wants to know its end any more; it lives on.
+  void disown(Ticket ticket);
+
+  // From the guard's owner. Of whom that is the end of a program.
+  enum class Owner : std::uint8_t { kNobody, kThis, kEarlier };
+  Owner on_changed(const RankReport& report);
+  void on_guard_lost();
+
+ private:
+  Guard& guard_;
+  Term term_;
+  Ticket next_;
+  std::map<Ticket, OnEnd> running_;
+  bool guard_lost_ = false;
+};
+
+}  // namespace monarch

@@ -1,0 +1,124 @@
+#pragma once
+
+// SlurmLauncher: workers on the nodes of an allocation, each in a step of its own: one process on one node, which Slurm ends alone. The step
+// is started by an srun that carries the script of remote_script.h, so that a node gets monarch-worker as a host of SSH does; the
+// supervisor's guard forks the srun, and a step outlives both.
+//
+// A worker's end is proven by itself, when it says goodbye, or by another step (`monarch-worker end`), as often as it takes until the node
+// has answered; the end of its srun is a reason to look. Slurm's own word, that a step has ended, is none: it says so of a node
+// that does not answer, where all still runs.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than the loop's and the guard's.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/launch/launcher.h"
+#include "supervisor/launch/slurm/guarded_programs.h"
+#include "supervisor/launch/slurm/slurm_calls.h"
+#include "supervisor/launch/slurm/slurm_commands.h"
+#include "supervisor/launch/slurm/step_talk.h"
+#include "transport/loop/event_loop.h"
+
+namespace monarch {
+
+struct SlurmLauncherOptions {
+  JobUuid job;
+  std::string job_id;
+  Term term;
+  std::uint32_t slurm_job = 0;
+  std::vector<std::string> nodes;  // by HostId
+  Words environment;               // slurm_environment()
+  std::string address;  // of this host, as the nodes see it; numeric; empty: that from which srun reaches them
+  std::shared_ptr<const WorkerImage> image;  // owners: the launcher and its talks, which only read it
+  std::string log_directory;                 // `srun.<node>.log` goes here
+  Duration silence = Duration::seconds(30);  // of a node in the middle of a talk
+  std::uint32_t parallel = 64;               // launches at a time
+  // Slurm's job is over, or about to be, and nothing can be launched any more; once. In Slurm's word for how, "CANCELLED"; empty: it knows
+  // no such job any more. Not within a call of the owner's.
+  std::function<void(const std::string& state)> on_over = {};
+};
+
+class SlurmLauncher final : public Launcher {
+ public:
+  SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions options, LauncherHandlers handlers);
+  ~SlurmLauncher() override;
+
+  // Its endpoints have the right ports, and any address.
+  void launch(HostId host, const Bootstrap& bootstrap) override;
+  void destroy(HostId host) override;
+
+  // The worker's last word: nothing of it is left but itself, and it leaves.
+  void on_goodbye(HostId host, bool orderly);
+  // From the guard's owner.
+  void on_changed(const RankReport& report);
+  void on_guard_lost() { programs_.on_guard_lost(); }
+
+ private:
+  enum class Phase : std::uint8_t {
+    kUnknown,    // not launched by this supervisor; an earlier one may have
+    kWaiting,    // to be launched, when others are
+    kLaunching,  // its srun is on its way
+    kLaunched,
+    kUntouched,  // the launch failed before anything of it could run there
+    kEnding,     // being destroyed
+    kEnded,      // and told
+  };
+  struct Host {
+    Phase phase = Phase::kUnknown;
+    Bootstrap bootstrap;
+    std::unique_ptr<StepTalk> talk;    // of the worker's step, for as long as its srun lives
+    std::unique_ptr<StepTalk> ending;  // of the step that ends it
+    TimerId retry = 0;                 // of an end, or of a look at a step
+    std::uint32_t tries = 0;           // of the same
+    std::uint64_t round = 0;           // what was asked of Slurm before is not heard any more
+    Instant began;                     // the launch
+    LaunchedWorker launched;
+  };
+
+  Host& at(HostId host) { return hosts_.at(host.value()); }
+  const std::string& node(HostId host) const { return options_.nodes[host.value()]; }
+  void fill();
+  Status start(HostId host);
+  RemoteOrder order_of(HostId host, RemotePurpose purpose) const;
+  StepTalkOptions talk_options(HostId host, const std::string& step) const;
+  std::optional<LaunchFailure> point_back(HostId host, const std::string& address);
+  void on_launch_answer(HostId host, const RemoteAnswer& answer);
+  void on_srun_end(HostId host);
+  void look(HostId host);
+  void look_again(HostId host);
+  void fail_by_munge(HostId host, const LaunchFailure& failure);
+  void fail(HostId host, LaunchFailure failure, Phase next);
+  void begin_end(HostId host);
+  void submit_end(HostId host);
+  void on_end_answer(HostId host, const RemoteAnswer& answer);
+  void ask_whether_over(HostId host, const std::string& why);
+  void check_over();
+  bool note_state(const Result<std::string>& answer);
+  void try_end_again(HostId host, const std::string& why);
+  void tell_ended(HostId host, std::string how, bool orderly);
+  void drop(Host& host);
+  // Runs `then` with the answer, unless the host's story has gone on meanwhile.
+  void ask(HostId host, Words command, std::function<void(Result<std::string>)> then);
+
+  EventLoop& loop_;
+  SlurmLauncherOptions options_;
+  LauncherHandlers handlers_;
+  GuardedPrograms programs_;
+  SlurmCalls calls_;
+  std::vector<Host> hosts_;
+  std::deque<HostId> waiting_;
+  std::uint32_t launching_ = 0;
+  bool checking_ = false;      // whether the job is over
+  bool over_ = false;          // and told
+  std::uint32_t endings_ = 0;  // how often it was seen to be ending
+  // Owner: this. Deferred calls ask whether it is still there.
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace monarch
