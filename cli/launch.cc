@@ -91,6 +91,17 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
                                  .help = "leave it out"});
     return {.view = nullptr, .exit_code = kExitUsage};
   }
+  const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
+  if (slurm != nullptr && !slurm->allocation) {
+    const std::uint32_t nodes = slurm->nodes.value_or(input.spec.hosts_needed() + input.spec.spares());
+    say_error(context.terminal, {.id = "E0934",
+                                 .message = "the job is for Slurm, and this shell is not inside of an allocation",
+                                 .help = text("`salloc --no-kill -N", nodes,
+                                              " monarch run …` gets one; or put `monarch run …` into a "
+                                              "script for `sbatch --no-kill -N",
+                                              nodes, "`")});
+    return {.view = nullptr, .exit_code = kExitUsage};
+  }
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
   if (!has_its_workspace(look, input.sources, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   for (const std::string& note : input.notes) say_note(context.terminal, note);

@@ -16,7 +16,8 @@ using Takes = ForeignFlag::Takes;
 using Wrong = ForeignFlag::Wrong;
 using Use = ForeignFlag::Use;
 
-constexpr std::string_view kCluster = "Slurm is not built yet; it belongs below `launch.slurm` then";
+constexpr std::string_view kCluster =
+    "it is for who asks Slurm for the nodes: `salloc`, `sbatch`; monarch does not do that yet";
 
 struct Counts {
   std::optional<std::uint32_t> tasks;

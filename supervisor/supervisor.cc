@@ -132,6 +132,7 @@ Status Supervisor::open_ports() {
               [this](HostId host, const Goodbye& goodbye) {
                 if (ssh_launcher_ != nullptr) ssh_launcher_->on_goodbye(host, goodbye.orderly);
                 if (relayed_launcher_ != nullptr) relayed_launcher_->on_goodbye(host, goodbye.orderly);
+                if (slurm_launcher_ != nullptr) slurm_launcher_->on_goodbye(host, goodbye.orderly);
               },
           .on_superseded =
               [this](Term term) {
@@ -153,22 +154,30 @@ std::function<void(HostId, const RankReport&)> Supervisor::commit_handler() {
 }
 
 Status Supervisor::open_doors() {
-  // Of what it keeps only virtual hosts are workers.
+  // Of what it keeps only virtual hosts are workers; steps of Slurm outlive it.
   const auto local = [this](auto tell) {
     if (local_launcher_ != nullptr) tell(*local_launcher_);
+  };
+  const auto slurm = [this](auto tell) {
+    if (slurm_launcher_ != nullptr) tell(*slurm_launcher_);
   };
   MONARCH_ASSIGN(
       guard_,
       Guard::create(
           *loop_, UniqueFd(options_.keeper_fd), job_,
           {.on_hello = [local](const KeeperHello& hello) { local([&](LocalLauncher& l) { l.on_hello(hello); }); },
-           .on_changed = [local](const RankReport& report) { local([&](LocalLauncher& l) { l.on_changed(report); }); },
+           .on_changed =
+               [local, slurm](const RankReport& report) {
+                 local([&](LocalLauncher& l) { l.on_changed(report); });
+                 slurm([&](SlurmLauncher& l) { l.on_changed(report); });
+               },
            .on_lost =
-               [this, local](const Error& error) {
+               [this, local, slurm](const Error& error) {
                  announce(
                      "guard.lost", Severity::kWarning,
                      text("the guard of the supervisor has gone (", error.message, "): a crash would not be mended"));
                  local([](LocalLauncher& l) { l.on_guard_lost(); });
+                 slurm([](SlurmLauncher& l) { l.on_guard_lost(); });
                }}));
   MONARCH_ASSIGN(runtime_, open_runtime_dir(StateEnvironment::of_this_process()));
   MONARCH_TRY(open_launcher());

@@ -4,11 +4,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "supervisor/host_health.h"
 #include "supervisor/journal/runtime_dir.h"
+#include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/ssh/libssh.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
 #include "supervisor/launch/ssh/worker_image.h"
@@ -26,6 +28,7 @@ constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kEverywhere[] = "0.0.0.0";
 constexpr char kEverywhereOfBoth[] = "::";
 constexpr std::size_t kCopiedReports = 65'536;
+constexpr int kExitHost = 92;  // a host, preemption or the time limit ended it
 // How long who launches the hosts may take to connect: it has started us, and is told at once that we are ready.
 constexpr Duration kLauncherAwaited = Duration::seconds(30);
 
@@ -39,11 +42,15 @@ const char* every_address() {
 
 const LaunchSsh* ssh_of(const JobSpec& spec) { return std::get_if<LaunchSsh>(&spec.launch); }
 
+// Hosts are machines of their own, with disks of their own, which reach this one over a network.
+bool on_machines(const JobSpec& spec) { return !std::holds_alternative<LaunchLocal>(spec.launch); }
+
 }  // namespace
 
 ServerOptions Supervisor::port_options(std::uint16_t known) const {
   ServerOptions options;
-  const bool dialled = ssh_of(core_.spec()) != nullptr && core_.spec().control.via == ControlVia::kDirect;
+  const bool tunnelled = ssh_of(core_.spec()) != nullptr && core_.spec().control.via == ControlVia::kSsh;
+  const bool dialled = on_machines(core_.spec()) && !tunnelled;
   options.address = dialled ? every_address() : kLoopback;
   options.ports = {known, known};  // a supervisor that comes back has those that its workers know
   const auto& wanted = core_.spec().control.ports;
@@ -61,7 +68,7 @@ Error Supervisor::port_error(const Error& error) {
 // Hosts of their own have disks of their own: what ranks write there is copied to the job's folder.
 Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
   OutputRelayOptions options{.job = job_, .spec = core_.spec(), .stacks = stacks_came_.get()};
-  if (ssh_of(core_.spec()) != nullptr) {
+  if (on_machines(core_.spec())) {
     options.copy = OutputCopyOptions{.log_directory = files_.log_directory(),
                                      .mesh_names = log_mesh_names(core_.spec()),
                                      .max_bytes = core_.spec().logs.max_bytes};
@@ -160,6 +167,7 @@ Status Supervisor::open_launcher() {
     return {};
   }
   if (ssh_of(core_.spec()) != nullptr) return open_ssh_launcher(*ssh_of(core_.spec()));
+  if (const auto* slurm = std::get_if<LaunchSlurm>(&core_.spec().launch)) return open_slurm_launcher(*slurm);
   // The longest name in it must be an address, too.
   const std::string sockets = local_socket_directory(runtime_->path(), job_, HostId(limits::kHostsPerJob));
   MONARCH_TRY(socket_path(*runtime_, text(sockets.substr(runtime_->path().size() + 1), "/999.65535.n")));
@@ -211,6 +219,34 @@ Status Supervisor::open_ssh_launcher(const LaunchSsh& ssh) {
   ssh_launcher_ = launcher.get();
   launcher_ = std::move(launcher);
   return core_.spec().workspace ? pack_workspace() : Status();
+}
+
+Status Supervisor::open_slurm_launcher(const LaunchSlurm& slurm) {
+  if (!slurm.allocation) return Error{ErrorCode::kInvalid, "launch.slurm: this job has no allocation"};
+  SlurmLauncherOptions options{.job = job_,
+                               .job_id = files_.job_id,
+                               .term = files_.journal.term,
+                               .slurm_job = slurm.allocation->job,
+                               .nodes = slurm.allocation->nodes,
+                               .environment = slurm_environment([](const char* name) { return std::getenv(name); }),
+                               .address = core_.spec().control.address,
+                               .log_directory = files_.log_directory()};
+  MONARCH_ASSIGN(options.image, read_worker_image(options_.worker_path));
+  options.on_over = [this, job = slurm.allocation->job](const std::string& state) { on_allocation_over(job, state); };
+  auto launcher = std::make_unique<SlurmLauncher>(*loop_, *guard_, std::move(options), launcher_handlers());
+  slurm_launcher_ = launcher.get();
+  launcher_ = std::move(launcher);
+  return {};
+}
+
+// Whoever cancelled it wants no other; whatever else took it may give another one.
+void Supervisor::on_allocation_over(std::uint32_t job, const std::string& state) {
+  const bool taken = state == "TIMEOUT" || state == "PREEMPTED" || state == "NODE_FAIL" || state == "BOOT_FAIL" ||
+                     state == "DEADLINE" || state == "REVOKED" || state == "PENDING" || state == "REQUEUED";
+  StopRequest request{.how = StopHow::kOrderly,
+                      .exit_code = taken ? kExitHost : 0,
+                      .who = text("Slurm, whose job ", job, " is over", state.empty() ? "" : ": ", state)};
+  (void)decide(StopOrdered{.request = std::move(request)});
 }
 
 // What it finds is to be known before the host counts as lost.

@@ -24,6 +24,7 @@
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
 #include "supervisor/launch/relayed_launcher.h"
+#include "supervisor/launch/slurm/slurm_launcher.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
 #include "supervisor/second_look.h"
@@ -67,6 +68,8 @@ class Supervisor {
   Status open_launcher();
   Status open_ssh_launcher(const LaunchSsh& ssh);
   Status open_second_look(const SshLauncherOptions& launcher);
+  Status open_slurm_launcher(const LaunchSlurm& slurm);
+  void on_allocation_over(std::uint32_t job, const std::string& state);
   void open_relayed_launcher();
   void release_launcher();
   Status pack_workspace();
@@ -131,8 +134,9 @@ class Supervisor {
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<PackThread> packer_;
-  LocalLauncher* local_launcher_ = nullptr;  // one of the three is launcher_
+  LocalLauncher* local_launcher_ = nullptr;  // one of the four is launcher_
   SshLauncher* ssh_launcher_ = nullptr;
+  SlurmLauncher* slurm_launcher_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
   std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;

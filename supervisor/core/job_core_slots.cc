@@ -73,7 +73,9 @@ void JobCore::not_called_back(HostId id) {
       spec_.supervised_elsewhere()
           ? "; the supervisor is on the first host: may it be called there (control.address, control.ports)?"
       : dialled ? "; where hosts cannot call back, `control: {via: ssh}` takes the way of the SSH session"
-                : "";
+      : std::holds_alternative<LaunchSlurm>(spec_.launch)
+          ? "; may nodes call it there (control.address, control.ports)?"
+          : "";
   host_failed(id, {.kind = LaunchFailureKind::kCallBack,
                    .phase = "call back",
                    .elapsed = now_ - state.launched_at,

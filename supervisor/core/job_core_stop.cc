@@ -127,7 +127,7 @@ void JobCore::check_running() {
 
 // Of hosts with a disk of their own the output travels; of virtual ones it is where it belongs.
 Duration JobCore::drain_patience() const {
-  return std::holds_alternative<LaunchSsh>(spec_.launch) ? kCopyDeadline : limits::kKillDeadline;
+  return std::holds_alternative<LaunchLocal>(spec_.launch) ? limits::kKillDeadline : kCopyDeadline;
 }
 
 std::vector<RankId> JobCore::ranks_with_output_on_its_way() const {

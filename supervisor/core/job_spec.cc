@@ -53,7 +53,12 @@ std::uint32_t JobSpec::hosts_needed() const {
 }
 
 std::string_view launcher_name(const Launch& launch) {
-  return std::holds_alternative<LaunchLocal>(launch) ? "local" : "ssh";
+  struct Namer {
+    std::string_view operator()(const LaunchLocal&) const { return "local"; }
+    std::string_view operator()(const LaunchSsh&) const { return "ssh"; }
+    std::string_view operator()(const LaunchSlurm&) const { return "slurm"; }
+  };
+  return std::visit(Namer(), launch);
 }
 
 std::uint32_t JobSpec::spares() const {
@@ -103,6 +108,10 @@ bool JobSpec::supervised_elsewhere() const {
 
 std::uint32_t JobSpec::pool_size() const {
   if (const auto* ssh = std::get_if<LaunchSsh>(&launch)) return static_cast<std::uint32_t>(ssh->hosts.size());
+  if (const auto* slurm = std::get_if<LaunchSlurm>(&launch)) {
+    if (slurm->allocation) return static_cast<std::uint32_t>(slurm->allocation->nodes.size());
+    return slurm->nodes.value_or(hosts_needed() + spares());
+  }
   return std::get<LaunchLocal>(launch).hosts.value_or(hosts_needed() + spares());
 }
 

@@ -63,7 +63,22 @@ struct LaunchSsh {
   bool operator==(const LaunchSsh&) const = default;
 };
 
-using Launch = std::variant<LaunchLocal, LaunchSsh>;
+// The nodes that Slurm gave to one of its jobs.
+struct SlurmAllocation {
+  std::uint32_t job = 0;           // Slurm's id of it
+  std::vector<std::string> nodes;  // distinct, in Slurm's order
+  bool operator==(const SlurmAllocation&) const = default;
+};
+
+struct LaunchSlurm {
+  std::optional<std::uint32_t> nodes;  // that are asked for; nothing: need + spares
+  std::uint32_t spares = 0;
+  PrepareSpec prepare = {};
+  std::optional<SlurmAllocation> allocation;  // the pool; nothing: there is none yet
+  bool operator==(const LaunchSlurm&) const = default;
+};
+
+using Launch = std::variant<LaunchLocal, LaunchSsh, LaunchSlurm>;
 
 // As a spec writes it: "local".
 std::string_view launcher_name(const Launch& launch);

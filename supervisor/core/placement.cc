@@ -17,7 +17,22 @@ std::vector<PoolHost> virtual_hosts(std::uint32_t count) {
   return hosts;
 }
 
+namespace {
+
+// Which they are Slurm decides; until then they have numbers.
+std::vector<PoolHost> slurm_nodes(const LaunchSlurm& slurm, std::uint32_t count) {
+  std::vector<PoolHost> hosts;
+  hosts.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    hosts.push_back({.name = slurm.allocation ? slurm.allocation->nodes[i] : text("slurm", i + 1), .address = ""});
+  }
+  return hosts;
+}
+
+}  // namespace
+
 std::vector<PoolHost> pool_of(const JobSpec& spec) {
+  if (const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch)) return slurm_nodes(*slurm, spec.pool_size());
   const auto* ssh = std::get_if<LaunchSsh>(&spec.launch);
   if (ssh == nullptr) return virtual_hosts(spec.pool_size());
   std::vector<PoolHost> hosts;

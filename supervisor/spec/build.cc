@@ -85,6 +85,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   check_ranks(job, root, report);
   complete = complete && job.meshes.size() == meshes->items.size();
   build_shrink(job, root, report);
+  check_launcher_built(job, root, report);
   if (complete && build_links(job, *meshes, report)) {
     check_hosts_suffice(job, root, report);
     check_standby(job, *meshes, report);
@@ -98,7 +99,8 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
 std::vector<std::string> notes_about(const JobSpec& job) {
   std::vector<std::string> notes;
   const bool local = std::holds_alternative<LaunchLocal>(job.launch);
-  const bool tunnelled = !local && job.control.via == ControlVia::kSsh;
+  const bool slurm = std::holds_alternative<LaunchSlurm>(job.launch);
+  const bool tunnelled = !local && !slurm && job.control.via == ControlVia::kSsh;
   if (!job.control.address.empty() && (local || tunnelled)) {
     notes.push_back(text("control.address: ", job.control.address, " is not used: ",
                          local ? "virtual hosts are on this machine, and reach the supervisor at 127.0.0.1"
@@ -110,6 +112,14 @@ std::vector<std::string> notes_about(const JobSpec& job) {
   }
   if (local && job.control.via == ControlVia::kSsh) {
     notes.emplace_back("control.via: ssh is not used: virtual hosts are on this machine, without SSH");
+  }
+  if (slurm && std::get<LaunchSlurm>(job.launch).allocation) {
+    notes.push_back(text("launch.slurm: Slurm does not show whether job ",
+                         std::get<LaunchSlurm>(job.launch).allocation->job,
+                         " was asked for with --no-kill: without it, one node that fails ends all"));
+  }
+  if (slurm && job.control.via == ControlVia::kSsh) {
+    notes.emplace_back("control.via: ssh is not used: nodes of Slurm are reached without SSH");
   }
   if (local && job.supervisor_on == SupervisorPlace::kFirst) {
     notes.emplace_back("supervisor.on: first is not used: virtual hosts are on this machine, and so is the supervisor");

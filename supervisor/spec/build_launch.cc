@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "supervisor/spec/check_references.h"
+#include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/network_names.h"
 #include "supervisor/spec/ssh_hosts.h"
 #include "supervisor/spec/values.h"
@@ -61,6 +62,30 @@ LaunchLocal build_local(const YamlNode* local, Report& report) {
   if (out.hosts == 0U) out.hosts.reset();  // refused by the schema
   out.spares = spares_of(local);
   out.prepare = prepare_of(local, report);
+  return out;
+}
+
+std::optional<SlurmAllocation> allocation_of(const YamlNode* slurm, Report& report) {
+  const YamlNode* allocation = value_of(slurm, "allocation");
+  const auto job = integer_of(allocation, "job");
+  const YamlNode* nodes = scalar_of(allocation, "nodes");
+  if (!job || *job == 0 || nodes == nullptr) return std::nullopt;  // refused by the schema, or not there
+  auto names = expand_hostlist(nodes->text);
+  if (names.ok()) return SlurmAllocation{.job = *job, .nodes = std::move(*names)};
+  report.error("E0208", nodes->place,
+               {.message = text("`launch.slurm.allocation.nodes`: ", names.error().message),
+                .label = "",
+                .help = "write it as $SLURM_JOB_NODELIST has it, or leave `allocation` out"});
+  return std::nullopt;
+}
+
+LaunchSlurm build_slurm(const YamlNode* slurm, Report& report) {
+  LaunchSlurm out;
+  out.nodes = integer_of(slurm, "nodes");
+  if (out.nodes == 0U) out.nodes.reset();  // refused by the schema
+  out.spares = spares_of(slurm);
+  out.prepare = prepare_of(slurm, report);
+  out.allocation = allocation_of(slurm, report);
   return out;
 }
 
@@ -179,37 +204,76 @@ Launch build_launch(const YamlNode& root, const PathBases& bases, Report& report
   check_one_launcher(root, report);
   const YamlNode* launch = value_of(&root, "launch");
   const YamlNode* ssh = value_of(launch, "ssh");
+  const YamlNode* slurm = value_of(launch, "slurm");
+  const bool local = value_of(launch, "local") != nullptr;
+  if (slurm != nullptr && slurm->is(YamlNode::Kind::kMap) && ssh == nullptr && !local) {
+    return build_slurm(slurm, report);
+  }
   if (ssh == nullptr || !ssh->is(YamlNode::Kind::kMap)) return build_local(value_of(launch, "local"), report);
   LaunchSsh built = SshBuilder(*ssh, launch->find_key("ssh")->place, bases, report).build();
   if (value_of(launch, "local") != nullptr) return build_local(value_of(launch, "local"), report);
   return built;
 }
 
+void check_launcher_built(const JobSpec& job, const YamlNode& root, Report& report) {
+  if (!std::holds_alternative<LaunchSlurm>(job.launch) || !job.workspace) return;
+  const YamlKey* key = root.find_key("workspace");
+  report.error(
+      "E0401", key == nullptr ? root.place : key->place,
+      {.message = "this build cannot do that yet: `workspace` with `launch: slurm`",
+       .label = "is not copied to nodes of Slurm",
+       .help = "leave `workspace` out: ranks begin in the spec's folder, on a file system that the nodes share"});
+}
+
+namespace {
+
+// The key that says how large the pool is, where it is written, and how messages put it.
+struct PoolKey {
+  std::string path;
+  const YamlNode* node = nullptr;
+  std::string_view verb;      // between the path and the number
+  bool counts = false;        // it is a number, that of the hosts
+  std::string_view one_host;  // "host", "node"
+};
+
+PoolKey pool_key(const JobSpec& job, const YamlNode& root) {
+  const YamlNode* launcher = value_of(value_of(&root, "launch"), launcher_name(job.launch));
+  const std::string path = text("launch.", launcher_name(job.launch), ".");
+  if (const auto* slurm = std::get_if<LaunchSlurm>(&job.launch)) {
+    if (!slurm->allocation) return {path + "nodes", value_of(launcher, "nodes"), "is", true, "node"};
+    return {path + "allocation", value_of(value_of(launcher, "allocation"), "nodes"), "has", false, "node"};
+  }
+  const bool ssh = std::holds_alternative<LaunchSsh>(job.launch);
+  return {path + "hosts", value_of(launcher, "hosts"), ssh ? "has" : "is", !ssh, "host"};
+}
+
+}  // namespace
+
 void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
   std::uint64_t needed = 0;
   for (const MeshSpec& mesh : job.meshes) needed += mesh.like ? 0 : mesh.hosts();
   const std::uint64_t all = needed + job.spares();
-  const bool ssh = std::holds_alternative<LaunchSsh>(job.launch);
-  const std::string path = text("launch.", launcher_name(job.launch), ".hosts");
-  const YamlNode* hosts = value_of(value_of(value_of(&root, "launch"), launcher_name(job.launch)), "hosts");
+  const PoolKey key = pool_key(job, root);
   Report wrong;
-  if (ssh && hosts != nullptr) (void)read_ssh_hosts(*hosts, path, {}, wrong);
+  if (std::holds_alternative<LaunchSsh>(job.launch) && key.node != nullptr) {
+    (void)read_ssh_hosts(*key.node, key.path, {}, wrong);
+  }
   if (wrong.failed()) return;  // and reported: how many there are is not known
-  const std::string label = text(counted(needed, "host"), " for the meshes, ", counted(job.spares(), "spare"));
+  const std::string label = text(counted(needed, key.one_host), " for the meshes, ", counted(job.spares(), "spare"));
   if (all > limits::kHostsPerJob) {
     report.error(
         "E0307", root.find_key("meshes")->place,
         {.message = text("the job needs ", counted(all, "host"), "; it can have at most ", limits::kHostsPerJob),
          .label = label,
          .help = "`per_host` puts more ranks on one host"});
-  } else if (hosts != nullptr && job.pool_size() < all) {
+  } else if (key.node != nullptr && job.pool_size() < all) {
     const std::uint64_t lacking = all - job.pool_size();
-    std::string help = text("`hosts: ", all, "` would work");
-    if (ssh) help = text(counted(lacking, "host"), " more would work");
-    if (ssh && needed <= job.pool_size()) help += text(", or `spares: ", job.pool_size() - needed, "`");
-    report.error("E0304", hosts->place,
-                 {.message = text("the job needs ", counted(all, "host"), ", and `", path, "` ", ssh ? "has " : "is ",
-                                  job.pool_size()),
+    std::string help = text("`", key.path.substr(key.path.rfind('.') + 1), ": ", all, "` would work");
+    if (!key.counts) help = text(counted(lacking, key.one_host), " more would work");
+    if (!key.counts && needed <= job.pool_size()) help += text(", or `spares: ", job.pool_size() - needed, "`");
+    report.error("E0304", key.node->place,
+                 {.message = text("the job needs ", counted(all, key.one_host), ", and `", key.path, "` ", key.verb,
+                                  " ", job.pool_size()),
                   .label = label,
                   .help = std::move(help)});
   }

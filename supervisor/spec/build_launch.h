@@ -20,6 +20,8 @@ struct PathBases {
 };
 
 Launch build_launch(const YamlNode& root, const PathBases& bases, Report& report);
+// What a launcher does not do yet.
+void check_launcher_built(const JobSpec& job, const YamlNode& root, Report& report);
 // Whether the hosts do for the meshes: `job` has all of these, and they are linked.
 void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& report);
 

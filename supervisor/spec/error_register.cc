@@ -307,6 +307,10 @@ constexpr ErrorDoc kErrors[] = {
      "The launcher, one of its flags, or a value of one is not known here, or asks for what no spec can say, such as a "
      "different number of ranks on each host. Flags that merely have no counterpart are no error: they are named, and "
      "stand in a comment of the spec."},
+    {"E0934", "not inside of an allocation",
+     "A spec with `launch: slurm` runs on the nodes of a Slurm job: `salloc` or `sbatch` gets them, and what they "
+     "start "
+     "finds in its environment which these are. `launch.slurm.allocation` names them where that is not so."},
 };
 
 }  // namespace

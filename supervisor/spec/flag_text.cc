@@ -192,14 +192,6 @@ std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::u
   const std::size_t colon = std::min(value.find(':'), value.size());
   const std::string launcher(value.substr(0, colon));
   const Place place = at(flag.begin, value.size(), number);
-  if (launcher == "slurm") {
-    report.error(
-        "E0401", place,
-        {.message = "this build cannot do that yet: `--launch slurm`",
-         .label = "`slurm` is not built",
-         .help = "`--launch local:8` runs it on 8 virtual hosts of this machine, `--launch ssh:HOSTS` on others"});
-    return std::nullopt;
-  }
   if (launcher == "ssh" && colon == value.size()) {
     report.error(
         "E0101", place,
@@ -208,11 +200,11 @@ std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::u
          .help = "`--launch 'ssh:node[01-04]'` runs it on these; `--set launch.ssh.hosts=` changes them alone"});
     return std::nullopt;
   }
-  if (launcher != "local" && launcher != "ssh") {
+  if (launcher != "local" && launcher != "ssh" && launcher != "slurm") {
     const auto near = nearest(launcher, {"local", "slurm", "ssh"});
     report.error("E0205", place,
                  {.message = text("`--launch` cannot be `", value, "`"),
-                  .label = "local, local:N for N virtual hosts of this machine, or ssh:HOSTS",
+                  .label = "local, local:N for N virtual hosts of this machine, ssh:HOSTS, slurm or slurm:N",
                   .help = near ? text("did you mean `", *near, "`?") : ""});
     return std::nullopt;
   }
@@ -221,7 +213,7 @@ std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::u
     const std::size_t begin = flag.begin + colon + 1;
     const std::string_view hosts = value.substr(colon + 1);
     keys =
-        map_of({"hosts", at(flag.begin, value.size(), number)},
+        map_of({launcher == "slurm" ? "nodes" : "hosts", at(flag.begin, value.size(), number)},
                {.kind = YamlNode::Kind::kScalar, .place = at(begin, hosts.size(), number), .text = std::string(hosts)});
   }
   return map_of({"launch", place}, map_of({launcher, place}, std::move(keys)));

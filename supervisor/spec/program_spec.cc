@@ -115,8 +115,8 @@ class ShapeReader {
       for (const std::string& name : *names) hosts.push_back({.name = name, .slots = std::nullopt});
       return hosts;
     }
-    if (!value.starts_with("local:")) return {};
-    const std::string_view digits = value.substr(6);
+    if (!value.starts_with("local:") && !value.starts_with("slurm:")) return {};
+    const std::string_view digits = value.substr(value.find(':') + 1);
     std::uint32_t count = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
     const bool whole = error == std::errc() && end == digits.data() + digits.size();

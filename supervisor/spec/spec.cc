@@ -10,6 +10,7 @@
 #include "supervisor/spec/check.h"
 #include "supervisor/spec/hosts_file.h"
 #include "supervisor/spec/overlay.h"
+#include "supervisor/spec/slurm_allocation.h"
 #include "supervisor/spec/source_text.h"
 #include "supervisor/spec/ssh_hosts.h"
 #include "supervisor/spec/values.h"
@@ -192,12 +193,13 @@ SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
   if (root) {
     check_against_schema(*root, report, around.unbuilt);
     const std::optional<YamlNode> with_hosts = HostsFile(parts, around, outcome.sources, report).merged_into(*root);
-    const YamlNode& named = with_hosts ? *with_hosts : *root;
+    const std::optional<YamlNode> allocated = with_allocation(*root, around, report);
+    const YamlNode& named = with_hosts ? *with_hosts : allocated ? *allocated : *root;
     const std::optional<AutoDims> counted = with_counted_dims(named, parts, around, outcome.sources, report);
     const YamlNode& full = counted ? counted->root : named;
     JobSpec job = build_job(full, {.directory = parts.files.front().directory, .home = around.home}, report);
     if (!report.failed()) {
-      const bool own_bytes = is_one_file(parts) && !with_hosts && !counted;
+      const bool own_bytes = is_one_file(parts) && !with_hosts && !allocated && !counted;
       auto whole = own_bytes ? std::optional(parts.files.front().text) : merged_text(full, job, around, report);
       std::vector<std::string> notes = notes_about(job);
       if (counted) notes.insert(notes.begin(), counted->notes.begin(), counted->notes.end());

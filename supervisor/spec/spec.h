@@ -38,6 +38,8 @@ struct SpecSurroundings {
   std::string home{};  // absolute; what `~` stands for in paths of this machine; empty: it stays as it is
   // The text of `launch.ssh.hosts_file`, by its whole path; nothing: a spec that names one is refused.
   std::function<Result<std::string>(const std::string& path)> read_hosts{};
+  // The allocation of Slurm that this process is in, for `launch.slurm`; nothing: it is in none.
+  std::function<Result<std::optional<SlurmAllocation>>()> find_allocation{};
   // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it has none.
   std::function<std::uint32_t()> count_gpus{};
   UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/spec/slurm_allocation.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -81,7 +82,11 @@ Result<std::string> read_hosts_text(const std::string& path) {
 }
 
 SpecSurroundings users_surroundings() {
-  return {.home = home_of_user(), .read_hosts = read_hosts_text, .count_gpus = count_gpus};
+  return {
+      .home = home_of_user(),
+      .read_hosts = read_hosts_text,
+      .find_allocation = [] { return allocation_from(std::getenv("SLURM_JOB_ID"), std::getenv("SLURM_JOB_NODELIST")); },
+      .count_gpus = count_gpus};
 }
 
 Result<SpecSource> read_spec_file(const std::string& path) {

@@ -213,6 +213,18 @@ class SlurmTest(cluster.ClusterTest):
         """Starts monarch on login, within an allocation of so many nodes."""
         return self.start_program("salloc", "--quiet", "--no-kill", f"-N{nodes}", harness.MONARCH, *arguments, **options)
 
+    def stop(self, run):
+        """WARNING: a signal to salloc gives the allocation back, whatever runs in it; salloc(1)."""
+        done = self.monarch("stop")
+        self.assertEqual(done.status, 0, done)
+        self.assertEqual(run.wait(), 143, run)
+
+    def verdict_is_there(self):
+        try:
+            return self.jobs() and self.verdict()
+        except (FileNotFoundError, ValueError):
+            return None
+
     def on_hosts(self):
         """What Slurm runs for itself is nobody's leftover."""
         return [(host, process) for host, process in super().on_hosts()

@@ -204,9 +204,18 @@ TEST(LaunchFlag, ReplacesTheLauncherAndAllThatBelongsToIt) {
   EXPECT_EQ(bare.loaded->spec.launch, Launch(LaunchLocal{.hosts = std::nullopt, .spares = 0}));
 }
 
+TEST(LaunchFlag, TakesSlurmWithOrWithoutANumberOfNodes) {
+  const SpecOutcome four = launched("slurm:4");
+  ASSERT_TRUE(four.loaded) << render(four);
+  EXPECT_EQ(four.loaded->spec.launch, Launch(LaunchSlurm{.nodes = 4}));
+  const SpecOutcome bare = launched("slurm");
+  ASSERT_TRUE(bare.loaded) << render(bare);
+  EXPECT_EQ(bare.loaded->spec.launch, Launch(LaunchSlurm{}));
+}
+
 TEST(LaunchFlag, RefusesWhatItCannotDo) {
   EXPECT_EQ(ids_and_places(launched("ssh")), std::vector<std::string>{"E0101 1:10"});
-  EXPECT_EQ(ids_and_places(launched("slurm:4")), std::vector<std::string>{"E0401 1:10"});
+  EXPECT_EQ(ids_and_places(launched("slurm:x")), std::vector<std::string>{"E0201 1:16"});
   EXPECT_EQ(ids_and_places(launched("locl:4")), std::vector<std::string>{"E0205 1:10"});
   EXPECT_EQ(ids_and_places(launched("")), std::vector<std::string>{"E0205 1:10"});
   EXPECT_EQ(ids_and_places(launched("local:")), std::vector<std::string>{"E0201 1:16"});

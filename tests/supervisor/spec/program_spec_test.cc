@@ -54,12 +54,13 @@ TEST(ProgramSpec, SpreadsRanksOverTheHostsOfLaunch) {
   };
   EXPECT_EQ(launched("8", "local:2"), "host=2 slot=4");
   EXPECT_EQ(launched("8", "ssh:node[01-04]"), "host=4 slot=2");
+  EXPECT_EQ(launched("8", "slurm:4"), "host=4 slot=2");
   EXPECT_EQ(launched("8", "local"), "slot=8");
   EXPECT_EQ(launched("8", "local:1"), "slot=8");
   EXPECT_EQ(launched("2", "local:3"), "host=2 slot=1") << "the third stays free";
   EXPECT_EQ(launched("1", "local:3"), "slot=1");
   EXPECT_EQ(launched("4", "local:3"), "E0308 1:4");
-  for (const char* wrong : {"local:", "local:x", "local:2x", "ssh:", "ssh:-x", "slurm:4"}) {
+  for (const char* wrong : {"local:", "local:x", "local:2x", "ssh:", "ssh:-x", "slurm:", "slurm:x", "slurm"}) {
     EXPECT_EQ(launched("8", wrong), "slot=8") << wrong;
   }
 }

@@ -1,0 +1,66 @@
+#include "supervisor/spec/slurm_allocation.h"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/values.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+YamlNode scalar(std::string text, Place place) {
+  return {.kind = YamlNode::Kind::kScalar, .place = place, .text = std::move(text)};
+}
+
+}  // namespace
+
+Result<std::optional<SlurmAllocation>> allocation_from(const char* job, const char* nodes) {
+  if (job == nullptr && nodes == nullptr) return std::optional<SlurmAllocation>();
+  if (job == nullptr || nodes == nullptr) {
+    return Error{ErrorCode::kInvalid, text(job != nullptr ? "SLURM_JOB_ID" : "SLURM_JOB_NODELIST", " is set, and ",
+                                           job != nullptr ? "SLURM_JOB_NODELIST" : "SLURM_JOB_ID", " is not")};
+  }
+  SlurmAllocation found;
+  const std::string_view digits = job;
+  const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), found.job);
+  if (error != std::errc() || stopped != digits.data() + digits.size() || found.job == 0) {
+    return Error{ErrorCode::kInvalid, text("SLURM_JOB_ID is `", printable(digits), "`, which is no job's number")};
+  }
+  auto names = expand_hostlist(nodes);
+  if (!names.ok()) return Error{ErrorCode::kInvalid, text("SLURM_JOB_NODELIST: ", names.error().message)};
+  found.nodes = std::move(*names);
+  return std::optional(std::move(found));
+}
+
+std::optional<YamlNode> with_allocation(const YamlNode& root, const SpecSurroundings& around, Report& report) {
+  const YamlNode* launch = value_of(&root, "launch");
+  const YamlNode* slurm = value_of(launch, "slurm");
+  if (slurm == nullptr || !slurm->is(YamlNode::Kind::kMap) || value_of(slurm, "allocation") != nullptr) {
+    return std::nullopt;
+  }
+  if (!around.find_allocation) return std::nullopt;
+  const auto found = around.find_allocation();
+  const Place place = launch->find_key("slurm")->place;
+  if (!found.ok()) {
+    report.error("E0208", place,
+                 {.message = text("the allocation that this shell is in cannot be read: ", found.error().message),
+                  .label = "",
+                  .help = "Slurm sets both in a script that sbatch gets, and in what salloc starts"});
+    return std::nullopt;
+  }
+  if (!*found) return std::nullopt;
+  YamlNode allocation{.kind = YamlNode::Kind::kMap, .place = place};
+  allocation.keys = {{"job", place}, {"nodes", place}};
+  allocation.items = {scalar(text((*found)->job), place), scalar(fold_hostlist((*found)->nodes), place)};
+  YamlNode whole = root;
+  YamlNode& target = *whole.find("launch")->find("slurm");
+  target.keys.push_back({"allocation", place});
+  target.items.push_back(std::move(allocation));
+  return whole;
+}
+
+}  // namespace monarch

@@ -1,0 +1,25 @@
+#pragma once
+
+// The allocation of Slurm that a spec's hosts come from. Inside of one it is found in the environment and becomes a part of the job's own
+// spec, so that the job is what it was to whoever reads that later, on another machine or after the allocation's end.
+//
+// Thread: pure functions.
+
+#include <optional>
+#include <string>
+
+#include "supervisor/core/launch_spec.h"
+#include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/spec.h"
+#include "supervisor/spec/yaml.h"
+#include "transport/base/result.h"
+
+namespace monarch {
+
+// From the values of SLURM_JOB_ID and SLURM_JOB_NODELIST; null: not set. Nothing: neither is, this is no allocation. Errors name the variable.
+Result<std::optional<SlurmAllocation>> allocation_from(const char* job, const char* nodes);
+
+// The spec with launch.slurm.allocation in it. Nothing: it is not for Slurm, it has one, or there is none; what cannot be read is reported.
+std::optional<YamlNode> with_allocation(const YamlNode& root, const SpecSurroundings& around, Report& report);
+
+}  // namespace monarch

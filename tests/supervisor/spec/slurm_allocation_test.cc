@@ -1,0 +1,93 @@
+#include "supervisor/spec/slurm_allocation.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/placement.h"
+#include "tests/supervisor/spec/spec_text.h"
+
+namespace monarch {
+namespace {
+
+using Found = Result<std::optional<SlurmAllocation>>;
+
+SpecOutcome load_inside(std::string_view top_lines, const char* job, const char* nodes) {
+  return load_spec({.name = "spec.yaml", .text = around_top(top_lines), .directory = "/home/u/job"},
+                   {.find_allocation = [job, nodes]() -> Found { return allocation_from(job, nodes); }});
+}
+
+std::vector<std::string> names_of(const JobSpec& spec) {
+  std::vector<std::string> names;
+  for (const PoolHost& host : pool_of(spec)) names.push_back(host.name);
+  return names;
+}
+
+TEST(SlurmAllocation, IsWhatSlurmSetsInItsJobs) {
+  const Found found = allocation_from("4711", "gpu[01-03],login7");
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ(**found, (SlurmAllocation{.job = 4711, .nodes = {"gpu01", "gpu02", "gpu03", "login7"}}));
+}
+
+TEST(SlurmAllocation, IsNoneWhereNeitherIsSet) {
+  const Found found = allocation_from(nullptr, nullptr);
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(*found);
+}
+
+TEST(SlurmAllocation, NamesTheVariableThatIsWrong) {
+  EXPECT_EQ(allocation_from("7", nullptr).error().message, "SLURM_JOB_ID is set, and SLURM_JOB_NODELIST is not");
+  EXPECT_EQ(allocation_from(nullptr, "h1").error().message, "SLURM_JOB_NODELIST is set, and SLURM_JOB_ID is not");
+  for (const char* job : {"", "0", "x", "7x", "-7", "4294967296"}) EXPECT_FALSE(allocation_from(job, "h1").ok()) << job;
+  EXPECT_EQ(allocation_from("7", "h[3-1]").error().message.substr(0, 20), "SLURM_JOB_NODELIST: ");
+}
+
+TEST(SlurmAllocation, BecomesAPartOfTheJobsOwnSpec) {
+  const SpecOutcome inside = load_inside("launch: {slurm: {spares: 1}}\n", "7", "h[1-4]");
+  ASSERT_TRUE(inside.loaded) << render(inside);
+  EXPECT_EQ(names_of(inside.loaded->spec), (std::vector<std::string>{"h1", "h2", "h3", "h4"}));
+  EXPECT_EQ(inside.loaded->spec.spares(), 1U);
+  const SpecOutcome later = load_text(inside.loaded->text);
+  ASSERT_TRUE(later.loaded) << inside.loaded->text << render(later);
+  EXPECT_EQ(later.loaded->spec, inside.loaded->spec);
+}
+
+TEST(SlurmAllocation, IsNotTakenFromTheEnvironmentWhereTheSpecHasOne) {
+  const SpecOutcome inside = load_inside("launch: {slurm: {allocation: {job: 8, nodes: 'n[1-2]'}}}\n", "7", "h[1-4]");
+  ASSERT_TRUE(inside.loaded) << render(inside);
+  EXPECT_EQ(std::get<LaunchSlurm>(inside.loaded->spec.launch).allocation->job, 8U);
+}
+
+TEST(SlurmAllocation, IsNothingToOtherLaunchers) {
+  for (const char* launch : {"", "launch: {local: {}}\n", "launch: {ssh: {hosts: 'n[1-2]'}}\n"}) {
+    const SpecOutcome inside = load_inside(launch, "7", "h[1-4]");
+    ASSERT_TRUE(inside.loaded) << render(inside);
+    EXPECT_EQ(inside.loaded->text, around_top(launch));
+  }
+}
+
+TEST(SlurmAllocation, IsReportedAtTheLauncherWhereItCannotBeRead) {
+  EXPECT_EQ(ids_and_places(load_inside("launch: {slurm: {}}\n", "7", nullptr)),
+            (std::vector<std::string>{"E0208 3:10"}));
+}
+
+TEST(SlurmAllocation, IsNotNeededToLookAtASpec) {
+  const SpecOutcome outside = load_text(around_top("launch: {slurm: {spares: 1}}\n"));
+  ASSERT_TRUE(outside.loaded) << render(outside);
+  EXPECT_EQ(names_of(outside.loaded->spec), (std::vector<std::string>{"slurm1", "slurm2", "slurm3"}));
+  EXPECT_FALSE(std::get<LaunchSlurm>(outside.loaded->spec.launch).allocation);
+}
+
+TEST(SlurmAllocation, HasToHaveNodesForAll) {
+  EXPECT_EQ(ids(load_inside("launch: {slurm: {spares: 1}}\n", "7", "h[1-2]")), std::vector<std::string>{"E0304"});
+  EXPECT_EQ(ids(load_text(around_top("launch: {slurm: {nodes: 1}}\n"))), std::vector<std::string>{"E0304"});
+  EXPECT_EQ(ids(load_text(around_top("launch: {slurm: {allocation: {job: 7, nodes: 'h[2-1]'}}}\n"))),
+            std::vector<std::string>{"E0208"});
+}
+
+}  // namespace
+}  // namespace monarch
