@@ -89,7 +89,12 @@ std::optional<std::string> spec_drift(const JobView& view, const JobSpec& runnin
     if (!source.ok()) return text(source.error().message, "; ", copy);
     parts.files.push_back(std::move(*source));
   }
-  const SpecOutcome now = load_spec(parts, users_surroundings());
+  SpecSurroundings around = users_surroundings();
+  // Whoever asks need not be where the job was started: its nodes are the job's.
+  if (const auto* slurm = std::get_if<LaunchSlurm>(&running.launch)) {
+    around.find_allocation = [slurm]() -> Result<std::optional<SlurmAllocation>> { return slurm->allocation; };
+  }
+  const SpecOutcome now = load_spec(parts, around);
   if (!now.loaded) return text(name, " is no longer a valid spec; ", copy);
   if (now.loaded->spec == running) return std::nullopt;
   const auto before = view.spec_text();

@@ -133,6 +133,35 @@ Findings check_storage(const std::vector<StorageSpec>& folders) {
   return findings;
 }
 
+// By what monarch speaks to Slurm, and to which of its jobs. The nodes themselves are not asked.
+Findings check_slurm(const LaunchSlurm& slurm, const Variables& environment) {
+  const std::string check = "launch.slurm";
+  const auto path = environment.find("PATH");
+  Findings findings;
+  for (const char* program : {"srun", "squeue", "scancel", "sinfo"}) {
+    const auto found = find_program(program, "/", path == environment.end() ? "/usr/bin:/bin" : path->second);
+    if (found.ok()) continue;
+    findings.push_back({.check = check,
+                        .health = Health::kFailed,
+                        .found = found.error().message,
+                        .means = "no worker gets onto a node, or none is ended",
+                        .fix = "install Slurm's commands (Debian: slurm-client), or add their folder to PATH"});
+  }
+  if (findings.empty()) findings.push_back({.check = check, .found = "srun, squeue, scancel and sinfo are in PATH"});
+  if (slurm.allocation) {
+    findings.push_back({.check = check,
+                        .found = text("job ", slurm.allocation->job, " has ", slurm.allocation->nodes.size(),
+                                      slurm.allocation->nodes.size() == 1 ? " node" : " nodes")});
+  } else {
+    findings.push_back({.check = check,
+                        .health = Health::kWarning,
+                        .found = "this shell is not inside of an allocation",
+                        .means = "the job cannot be started from it",
+                        .fix = "salloc --no-kill -N…, or sbatch of a script with monarch run in it"});
+  }
+  return findings;
+}
+
 // Each virtual host has a loopback address of its own, on which its workers bind.
 Findings check_hosts(const JobSpec& spec) {
   const std::vector<PoolHost> pool = pool_of(spec);
@@ -195,6 +224,11 @@ std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment
   if (const auto* ssh = std::get_if<LaunchSsh>(&spec.launch)) {
     checks.push_back({.name = "launch.ssh", .run = [ssh = *ssh] { return check_ssh_files(ssh); }});
     return checks;  // what follows looks at this machine
+  }
+  if (const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch)) {
+    checks.push_back(
+        {.name = "launch.slurm", .run = [slurm = *slurm, environment] { return check_slurm(slurm, environment); }});
+    return checks;
   }
   const std::string locks = runtime_dir_path(StateEnvironment::of_this_process());
   checks.push_back({.name = "resources", .run = [spec, environment, locks] {

@@ -92,6 +92,8 @@ class Inside(slurm.SlurmTest):
             self.kill(srun)  # the second one first: it would end the step
         wait_for(lambda: "its step goes on without it" in self.supervisor_log(), self.supervisor_log)
         self.assertEqual(self.status()["hosts"][1]["phase"], "ready")
+        seen = self.monarch("status")
+        self.assertEqual((seen.status, seen.err), (0, ""), "the spec is what it was, also outside of the allocation")
         self.stop(run)
         self.assertEqual(before, self.wait_for_marks("up", 4))
         self.assert_nothing_left()
@@ -195,6 +197,20 @@ class Inside(slurm.SlurmTest):
         self.assertIn("error[E0934]: the job is for Slurm, and this shell is not inside of an allocation", done.err)
         self.assertIn("`salloc --no-kill -N2 monarch run …` gets one", done.err)
         self.assertEqual(self.jobs(), [])
+
+    def test_the_doctor_says_what_it_takes(self):
+        s = self.slurm(2)
+        spec = self.slurm_job("true")
+        inside = self.salloc(2, "doctor", spec).finished()
+        self.assertEqual(inside.status, 0, inside)
+        self.assertRegex(inside.out, r"launch.slurm +fine +srun, squeue, scancel and sinfo are in PATH\n")
+        self.assertRegex(inside.out, r"launch.slurm +fine +job 1 has 2 nodes\n")
+        outside = self.monarch("doctor", spec)
+        self.assertRegex(outside.out, r"launch.slurm +warning +this shell is not inside of an allocation\n")
+        os.symlink("/nonexistent", s.login.path("/usr/local/bin/srun"))
+        without = self.monarch("doctor", spec, env={"PATH": "/usr/local/bin"})
+        self.assertEqual(without.status, 1, without)
+        self.assertRegex(without.out, r"launch.slurm +failed +no squeue in PATH\n")
 
     def test_an_allocation_that_is_too_small_is_refused_with_both_numbers(self):
         self.slurm(2)
