@@ -1,0 +1,59 @@
+"""configs/ddp-recover.yaml on the nodes of a Slurm allocation, in one run: a rank that dies, a node that loses its power, a slurmd that is
+killed and its node taken for lost by Slurm, a supervisor that is killed. It ends with the loss of a run that nobody disturbed."""
+
+import unittest
+
+import harness
+import host_faults
+import slurm
+import training
+import world
+from training import LOSS, SPEC, TORCH_PYTHON
+
+STEPS, PACE_S = 600, 0.1
+NODES = 6  # four for the ranks, a spare, and one more
+OVERLAY = "launch:\n  slurm: {spares: 1}\n"
+
+
+@unittest.skipUnless(training.has_torch(), f"PyTorch for {TORCH_PYTHON} is not installed (Debian: python3-torch)")
+class SlurmDdp(slurm.SlurmTest, host_faults.HostFaultTest, training.TrainingTest):
+    def test_it_ends_with_the_loss_of_an_undisturbed_run(self):
+        if not world.cgroup_parent():
+            self.skipTest("no cgroup2 to write to")
+        s = self.slurm(NODES)
+        overlay = self.write("nodes.yaml", OVERLAY)
+        calm = self.salloc(NODES, "run", "-f", SPEC, "-f", overlay, *self.flags(STEPS, 0)).finished(180)
+        self.assertEqual(calm.status, 0, calm)
+        wanted = dict(LOSS.findall(calm.out))
+        self.assertEqual(sorted(wanted), ["0", "1"], calm)
+
+        run = self.salloc(NODES, "run", "-f", SPEC, "-f", overlay, *self.flags(STEPS, PACE_S), "--trace", self.path("work"))
+        self.wait_for_progress(0)
+        self.wait_for_progress(1)
+        harness.wait_for(lambda: self.commits(1), "a checkpoint")
+        calm_ranks = [(self.rank(r)["host"], self.rank(r)["pid"]) for r in range(4)]
+        self.strike(lambda r: self.w[r["host"]].run("/bin/kill", "-SEGV", r["pid"]), 5)
+        dead = self.w[self.rank(4)["host"]]
+        self.strike(lambda _: dead.power_off(), 4)
+        generation, deaf = self.generation(6), self.rank(6)["host"]
+        next(daemon for daemon in s.nodes if daemon.host.name == deaf).kill()
+        s.wait_for_state(deaf, "down", 40)
+        supervisor = self.process("supervisor")
+        self.kill(supervisor)
+        harness.wait_for(lambda: self.monarch("status").status == 0 and self.status()["term"] == 2, "the next term")
+        self.wait_for_progress(0)
+        self.wait_for_progress(1)
+        self.assertEqual(self.generation(6), generation, "Slurm's word for the node ended nothing")
+        self.assertEqual([(self.rank(r)["host"], self.rank(r)["pid"]) for r in range(4)], calm_ranks)
+        done = run.finished(240)
+        self.assertEqual(done.status, 0, f"{done}\n{self.supervisor_log()}")
+        self.assertEqual(dict(LOSS.findall(done.out)), wanted, done)
+        self.assert_never_paused(0)
+        self.assert_goes_on_from_commits(1, 2)
+        commits = self.commits(1)
+        self.assertEqual(commits, sorted(commits), "a commit of an older generation counted")
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    slurm.main()
