@@ -154,7 +154,7 @@ std::function<void(HostId, const RankReport&)> Supervisor::commit_handler() {
 }
 
 Status Supervisor::open_doors() {
-  // Of what it keeps only virtual hosts are workers; steps of Slurm outlive it.
+  // Of what it keeps only virtual hosts are workers; those on nodes of Slurm are in steps, whose sruns it keeps.
   const auto local = [this](auto tell) {
     if (local_launcher_ != nullptr) tell(*local_launcher_);
   };

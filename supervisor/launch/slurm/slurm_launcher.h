@@ -2,7 +2,7 @@
 
 // SlurmLauncher: workers on the nodes of an allocation, each in a step of its own: one process on one node, which Slurm ends alone. The step
 // is started by an srun that carries the script of remote_script.h, so that a node gets monarch-worker as a host of SSH does; the
-// supervisor's guard forks the srun, and a step outlives both.
+// supervisor's guard forks the srun, and a step outlives the supervisor.
 //
 // A worker's end is proven by itself, when it says goodbye, or by another step (`monarch-worker end`), as often as it takes until the node
 // has answered; the end of its srun is a reason to look. Slurm's own word, that a step has ended, is none: it says so of a node
