@@ -24,7 +24,7 @@ struct StateWord {
 // All of squeue(1), JOB STATE CODES.
 constexpr std::array<StateWord, 24> kStates = {{
     {"BOOT_FAIL", SlurmJobState::kEnded},       {"CANCELLED", SlurmJobState::kEnded},
-    {"COMPLETED", SlurmJobState::kEnded},       {"CONFIGURING", SlurmJobState::kWaiting},
+    {"COMPLETED", SlurmJobState::kEnded},       {"CONFIGURING", SlurmJobState::kRunning},
     {"COMPLETING", SlurmJobState::kEnding},     {"DEADLINE", SlurmJobState::kEnded},
     {"FAILED", SlurmJobState::kEnded},          {"NODE_FAIL", SlurmJobState::kEnded},
     {"OUT_OF_MEMORY", SlurmJobState::kEnded},   {"PENDING", SlurmJobState::kWaiting},

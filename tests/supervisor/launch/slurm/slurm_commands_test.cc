@@ -70,11 +70,10 @@ TEST(SlurmCommands, KnowEachStateOfAJob) {
                             "PREEMPTED", "REVOKED", "TIMEOUT"}) {
     EXPECT_EQ(state_of(state), SlurmJobState::kEnded) << state;
   }
-  for (const char* state :
-       {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"}) {
+  for (const char* state : {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"}) {
     EXPECT_EQ(state_of(state), SlurmJobState::kWaiting) << state;
   }
-  for (const char* state : {"RUNNING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"}) {
+  for (const char* state : {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"}) {
     EXPECT_EQ(state_of(state), SlurmJobState::kRunning) << state;
   }
   EXPECT_EQ(state_of("COMPLETING"), SlurmJobState::kEnding);
