@@ -72,6 +72,10 @@ Status Guard::forget(RankId key, Generation generation) {
   return send(MessageType::kKeeperForget, KeeperForget{.ranks = {key}, .generations = {generation}});
 }
 
+Status Guard::let_live(RankId key, Generation generation) {
+  return send(MessageType::kKeeperLetLive, KeeperLetLive{.rank = key, .generation = generation});
+}
+
 Status Guard::shutdown(int exit_code) {
   return send(MessageType::kKeeperShutdown, KeeperShutdown{.exit_code = exit_code});
 }

@@ -45,6 +45,8 @@ class Guard {
   // KILL at once: what it started has its own way to die with it.
   Status kill(RankId key, Generation generation);
   Status forget(RankId key, Generation generation);
+  // It lives on where the guard ends before the job does.
+  Status let_live(RankId key, Generation generation);
   // The supervisor ends in order; the guard ends what it still keeps and exits with this code.
   Status shutdown(int exit_code);
   std::size_t pending_bytes() const { return channel_ ? channel_->pending_bytes() : 0; }

@@ -62,6 +62,7 @@ enum class MessageType : std::uint16_t {
   kKeeperSpawn = 68,
   kKeeperShutdown = 69,
   kKeeperReady = 70,
+  kKeeperLetLive = 71,
   // viewer → supervisor; see viewer_messages.h
   kAttach = 80,
   kStatusRequest = 81,
@@ -455,6 +456,12 @@ struct KeeperSpawn {
   std::string executable = {};  // of the keeper's host; empty: the program's first word
   Duration memory_patience =
       {};  // beyond kKillDeadline, from SIGKILL to its end: for the kernel to give its memory back
+};
+
+// A process of KeeperSpawn that lives on where the keeper ends before the job does: what it carries is worth more than this keeper.
+struct KeeperLetLive {
+  RankId rank;
+  Generation generation;
 };
 
 struct KeeperShutdown {

@@ -270,7 +270,7 @@ std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Du
   return 0;
 }
 
-std::size_t kill_descendants(Duration grace, Duration patience) {
+std::size_t kill_descendants(Duration grace, Duration patience, const std::vector<pid_t>& spared) {
   const Instant killed_at = boot_now() + grace;
   const Instant deadline = killed_at + patience;
   for (;;) {
@@ -279,8 +279,9 @@ std::size_t kill_descendants(Duration grace, Duration patience) {
     while (reaped > 0);
     if (reaped < 0 && errno == ECHILD) return 0;  // a subreaper without children has no descendants
     const pid_t self = ::getpid();
-    const auto left =
-        with_descendants(list_processes(), [self](const ProcessEntry& entry) { return entry.parent == self; });
+    const auto left = with_descendants(list_processes(), [self, &spared](const ProcessEntry& entry) {
+      return entry.parent == self && std::find(spared.begin(), spared.end(), entry.pid) == spared.end();
+    });
     if (left.empty() || boot_now() >= deadline) return left.size();
     if (boot_now() < killed_at) {
       await(left, 0, killed_at);

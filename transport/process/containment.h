@@ -97,9 +97,9 @@ std::size_t count_job_groups(const std::string& job, const std::string& host = {
 // removed.
 std::size_t remove_job_groups(const std::string& job, Duration patience, const std::string& host = {});
 
-// Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed. Blocks
-// for up to both; answers how many processes are left.
-std::size_t kill_descendants(Duration grace, Duration patience);
+// Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed, but for the children in
+// `spared` with all below them. Blocks for up to both; answers how many processes are left.
+std::size_t kill_descendants(Duration grace, Duration patience, const std::vector<pid_t>& spared = {});
 // The same at once, sparing one child with all below it. It reaps nothing.
 std::size_t kill_descendants_but(pid_t spared, Duration patience);
 

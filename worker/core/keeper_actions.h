@@ -28,7 +28,7 @@ namespace keeper_event {
 struct Tick {};  // time has passed: next_due() is here
 
 // Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, Tell, CommitAnswer, KeeperLease, KeeperForget,
-// KeeperReady, KeeperShutdown; and this one, whose key travels in the frame's header.
+// KeeperReady, KeeperLetLive, KeeperShutdown; and this one, whose key travels in the frame's header.
 struct Spawn {
   Incarnation key;
   KeeperSpawn spawn;
@@ -106,12 +106,12 @@ struct Terminated {  // the keeper itself was sent TERM, INT or HUP
 
 using KeeperEvent =
     std::variant<keeper_event::Tick, Reserve, Start, Stop, Signal, Tell, CommitAnswer, KeeperLease, KeeperForget,
-                 KeeperReady, KeeperShutdown, keeper_event::Spawn, keeper_event::Forked, keeper_event::ForkFailed,
-                 keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited, keeper_event::TreeEmpty,
-                 keeper_event::TreeBusy, keeper_event::Spoke, keeper_event::Stood, keeper_event::Committing,
-                 keeper_event::AtGate, keeper_event::GuardedForked, keeper_event::GuardedForkFailed,
-                 keeper_event::GuardedSpoke, keeper_event::GuardedPong, keeper_event::GuardedExited,
-                 keeper_event::GuardedHungUp, keeper_event::Terminated>;
+                 KeeperReady, KeeperLetLive, KeeperShutdown, keeper_event::Spawn, keeper_event::Forked,
+                 keeper_event::ForkFailed, keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited,
+                 keeper_event::TreeEmpty, keeper_event::TreeBusy, keeper_event::Spoke, keeper_event::Stood,
+                 keeper_event::Committing, keeper_event::AtGate, keeper_event::GuardedForked,
+                 keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke, keeper_event::GuardedPong,
+                 keeper_event::GuardedExited, keeper_event::GuardedHungUp, keeper_event::Terminated>;
 
 namespace keeper_action {
 
@@ -212,8 +212,9 @@ struct Ping {
 struct TellEnded {           // nothing is kept any more but the guarded process: look whether that is so, and tell it
   std::uint32_t wedged = 0;  // that could not be killed
 };
-struct KillDescendants {  // the last act before Exit: whatever is still below this process
-  Duration grace;         // to end by itself: the daemons of spawned workers clean up after them
+struct KillDescendants {             // the last act before Exit: whatever is still below this process
+  Duration grace;                    // to end by itself: the daemons of spawned workers clean up after them
+  std::vector<std::int32_t> spared;  // pids of children that live on, with all below them
 };
 struct Exit {
   std::int32_t code = 0;

@@ -66,6 +66,7 @@ class KeeperCore {
   void on(const KeeperReady& event, Instant now, KeeperActions& actions);
   void on(const KeeperLease& lease, Instant now, KeeperActions& actions);
   void on(const KeeperForget& order, Instant now, KeeperActions& actions);
+  void on(const KeeperLetLive& order, Instant now, KeeperActions& actions);
   void on(const KeeperShutdown& order, Instant now, KeeperActions& actions);
   void on(const keeper_event::Spawn& order, Instant now, KeeperActions& actions);
   void on(const keeper_event::Forked& event, Instant now, KeeperActions& actions);

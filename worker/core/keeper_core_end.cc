@@ -45,7 +45,14 @@ void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& a
   kill_all(now, actions);
 }
 
+void KeeperCore::on(const KeeperLetLive& order, Instant /*now*/, KeeperActions& /*actions*/) {
+  SlotState* slot = find({order.rank, order.generation});
+  if (slot != nullptr && !slot->options().gated) slot->let_live(true);
+}
+
 void KeeperCore::on(const KeeperShutdown& order, Instant now, KeeperActions& actions) {
+  // The job is over: nothing of it is worth more than this keeper.
+  for (auto& [key, slot] : slots_) slot.let_live(false);
   // A guard that was told to end between two supervisors ends as the job did, not by its signal: whoever waits asks for that.
   if (!exit_code_ || options_.kind == KeeperKind::kGuard) exit_code_ = order.exit_code;
   for (auto& [key, slot] : slots_) {
@@ -66,6 +73,7 @@ void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& 
   if (exit_code_) return kill_all(now, actions);  // asked twice
   exit_code_ = kExitSignalBase + event.signal;
   for (auto& [key, slot] : slots_) {
+    if (slot.lives_on()) continue;
     if (slot.options().gated || options_.kind == KeeperKind::kGuard) slot.stop_as_configured(now, actions);
   }
 }
@@ -85,7 +93,9 @@ void KeeperCore::stop_servants(Instant now, KeeperActions& actions) {
 }
 
 void KeeperCore::kill_all(Instant now, KeeperActions& actions) {
-  for (auto& [key, slot] : slots_) slot.stop({SIGKILL, Duration::zero()}, now, actions);
+  for (auto& [key, slot] : slots_) {
+    if (!slot.lives_on()) slot.stop({SIGKILL, Duration::zero()}, now, actions);
+  }
 }
 
 void KeeperCore::tell_ended(KeeperActions& actions) {
@@ -98,7 +108,8 @@ void KeeperCore::tell_ended(KeeperActions& actions) {
 void KeeperCore::finish(Instant now, KeeperActions& actions) {
   if (!exit_code_) return;
   stop_servants(now, actions);
-  if (!std::all_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.settled(); })) return;
+  const auto done_with = [](const auto& slot) { return slot.second.settled() || slot.second.lives_on(); };
+  if (!std::all_of(slots_.begin(), slots_.end(), done_with)) return;
   if (!guarded_.gone()) {
     tell_ended(actions);
     if (guarded_.phase() == GuardedPhase::kLeaving) return;
@@ -108,8 +119,11 @@ void KeeperCore::finish(Instant now, KeeperActions& actions) {
     if (!guarded_.gone()) return;
   }
   exited_ = true;
-  actions.emplace_back(
-      action::KillDescendants{options_.kind == KeeperKind::kGuard ? limits::kKillDeadline : Duration::zero()});
+  action::KillDescendants rest{options_.kind == KeeperKind::kGuard ? limits::kKillDeadline : Duration::zero(), {}};
+  for (const auto& [key, slot] : slots_) {
+    if (slot.lives_on()) rest.spared.push_back(slot.pid());
+  }
+  actions.emplace_back(std::move(rest));
   actions.emplace_back(action::Exit{*exit_code_});
 }
 

@@ -81,6 +81,9 @@ class SlotState {
   }
   // The job is over: a process of KeeperSpawn may end by itself for so long.
   void await_end(Duration patience, Instant now, KeeperActions& actions);
+  // A process of KeeperSpawn: it is left alone where the keeper ends before the job does.
+  void let_live(bool whether) { let_live_ = whether; }
+  bool lives_on() const { return let_live_ && !settled(); }
   void signal(std::int32_t number, KeeperActions& actions) const;
   void tell(const std::string& json, KeeperActions& actions);
 
@@ -121,6 +124,7 @@ class SlotState {
   bool signalled_ = false;
   bool stop_when_forked_ = false;
   bool never_started_ = false;
+  bool let_live_ = false;
   bool at_gate_ = false;   // never taken back
   bool ready_ = false;     // as options_.ready says; never taken back
   RankProgress progress_;  // what it said of itself

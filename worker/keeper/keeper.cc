@@ -222,6 +222,7 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
     case MessageType::kKeeperLease: return pass<KeeperLease>(frame);
     case MessageType::kKeeperForget: return pass<KeeperForget>(frame);
     case MessageType::kKeeperReady: return pass<KeeperReady>(frame);
+    case MessageType::kKeeperLetLive: return pass<KeeperLetLive>(frame);
     case MessageType::kKeeperShutdown: return pass<KeeperShutdown>(frame);
     case MessageType::kKeeperStash: return take_stash(frame);
     case MessageType::kTakeStacks: return take_stacks(frame);
@@ -378,7 +379,7 @@ void Keeper::perform(const action::TellEnded& ordered) {
 }
 
 void Keeper::perform(const action::KillDescendants& ordered) {
-  if (const std::size_t left = kill_descendants(ordered.grace, limits::kKillDeadline); left > 0) {
+  if (const std::size_t left = kill_descendants(ordered.grace, limits::kKillDeadline, ordered.spared); left > 0) {
     log_error(left, " processes could not be killed");
   }
 }

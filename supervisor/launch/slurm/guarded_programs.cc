@@ -44,6 +44,12 @@ void GuardedPrograms::kill(Ticket ticket) {
   if (!killed.ok()) log_error("ending a program of the guard: ", killed.error().message);
 }
 
+void GuardedPrograms::let_live(Ticket ticket) {
+  if (guard_lost_ || ticket == 0) return;
+  const Status told = guard_.let_live({kProgramsMesh, Rank(ticket)}, Generation{term_, 1});
+  if (!told.ok()) log_error("sparing a program of the guard: ", told.error().message);
+}
+
 void GuardedPrograms::disown(Ticket ticket) {
   if (const auto found = running_.find(ticket); found != running_.end()) found->second = {};
 }

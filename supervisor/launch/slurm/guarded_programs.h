@@ -40,6 +40,8 @@ class GuardedPrograms {
   Result<Ticket> start(std::vector<std::string> program, ProgramStreams streams, OnEnd on_end);
   // SIGKILL; its end is told.
   void kill(Ticket ticket);
+  // It lives on where the guard ends before the job does.
+  void let_live(Ticket ticket);
   // Nobody wants to know its end any more; it lives on.
   void disown(Ticket ticket);
 

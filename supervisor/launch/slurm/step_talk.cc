@@ -191,6 +191,8 @@ void StepTalk::answer() {
     close_output();
     answered_ = true;
   }
+  // WARNING: whoever kills the first process of an srun ends its step, and with that the worker (Slurm 22.05).
+  if (std::holds_alternative<BootstrapReply>(answer_)) programs_.let_live(ticket_);
   const auto told = handlers_.on_answer;
   if (told) told(answer_);
 }

@@ -65,6 +65,56 @@ TEST(KeeperCore, PassesATermOnToTheGuardedProcessOfAGuard) {
   EXPECT_FALSE(keeper.core().ending());
 }
 
+// What it keeps may carry what lives elsewhere, which somebody comes back to.
+TEST(KeeperCore, LeavesAloneWhatIsToLiveOnWhenItsSupervisorsAreSpent) {
+  Keeper keeper(KeeperKind::kGuard, {.restarts = 0});
+  keeper.send(event::Spawn{key(1, 1), {}});
+  keeper.send(event::Spawn{key(2, 1), {}});
+  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  const KeeperActions given_up = keeper.crash();
+  const auto killed = all_of<action::KillTree>(given_up);
+  ASSERT_EQ(killed.size(), 1U);
+  EXPECT_EQ(killed[0].key, key(2, 1));
+  EXPECT_TRUE(all_of<action::Exit>(given_up).empty());
+  const KeeperActions last = keeper.end(2, 1);
+  ASSERT_EQ(all_of<action::KillDescendants>(last).size(), 1U);
+  EXPECT_EQ(all_of<action::KillDescendants>(last)[0].spared, std::vector<std::int32_t>{200});
+  EXPECT_EQ(all_of<action::Exit>(last).size(), 1U);
+}
+
+TEST(KeeperCore, LeavesAloneWhatIsToLiveOnAtATermBetweenTwoSupervisors) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Spawn{key(1, 1), {}});
+  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  keeper.crash();
+  keeper.send(event::GuardedSpoke{});
+  keeper.crash();
+  const KeeperActions told = keeper.send(event::Terminated{SIGTERM});
+  EXPECT_TRUE(all_of<action::SignalGroup>(told).empty());
+  ASSERT_EQ(all_of<action::KillDescendants>(told).size(), 1U);
+  EXPECT_EQ(all_of<action::KillDescendants>(told)[0].spared, std::vector<std::int32_t>{200});
+}
+
+TEST(KeeperCore, KeepsNothingAliveBeyondItsJob) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Spawn{key(1, 1), {}});
+  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  EXPECT_TRUE(all_of<action::KillTree>(keeper.send(KeeperShutdown{0})).empty()) << "it may end by itself";
+  keeper.leave(0);
+  EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(2'000)).size(), 1U);
+  for (const auto& rest : all_of<action::KillDescendants>(keeper.end(1, 1))) EXPECT_TRUE(rest.spared.empty());
+}
+
+TEST(KeeperCore, DoesNotWaitForOneThatWasToLiveOnAndHasEnded) {
+  Keeper keeper(KeeperKind::kGuard, {.restarts = 0});
+  keeper.send(event::Spawn{key(1, 1), {}});
+  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  keeper.end(1, 1);
+  const KeeperActions last = keeper.crash();
+  ASSERT_EQ(all_of<action::KillDescendants>(last).size(), 1U);
+  EXPECT_TRUE(all_of<action::KillDescendants>(last)[0].spared.empty());
+}
+
 TEST(KeeperCore, EndsAsTheJobDidAlsoWhenItsTermCameBetweenTwoSupervisors) {
   Keeper keeper(KeeperKind::kGuard);
   keeper.send(event::Spawn{key(0, 1), {}});

@@ -145,6 +145,26 @@ TEST_F(Guard, GivesUpWith70WhenItsRestartsAreSpent) {
   EXPECT_FALSE(alive(reports_[key(5)].pid)) << "what it keeps ends with it";
 }
 
+// As an srun is: a process with a child, both of which carry a step.
+TEST_F(Guard, LeavesAloneWhatIsToLiveOnWithAllBelowIt) {
+  Child* guard = start(keep_door({"--restarts", "0"}));
+  enter_and_speak();
+  spawn(key(5), "sleep 1000 & echo $! > child; wait");
+  spawn(key(6), "exec sleep 1000");
+  ASSERT_TRUE(await_phase(5, RankPhase::kRunning) && await_phase(6, RankPhase::kRunning));
+  ASSERT_TRUE(until([&] { return !read("child").empty(); }));
+  send(MessageType::kKeeperLetLive, encode_payload(KeeperLetLive{key(5).rank, key(5).generation}));
+  send(MessageType::kKeeperPong, encode_payload(KeeperPong{1}));
+  kill_door();
+  EXPECT_EQ(end_of(guard).value, 70);
+  const auto child = static_cast<pid_t>(std::stol(read("child")));
+  EXPECT_TRUE(alive(reports_[key(5)].pid));
+  EXPECT_TRUE(alive(child));
+  EXPECT_FALSE(alive(reports_[key(6)].pid));
+  (void)::kill(reports_[key(5)].pid, SIGKILL);
+  (void)::kill(child, SIGKILL);
+}
+
 TEST_F(Guard, ExitsAsARestartedCommandDidThatNoRestartHelps) {
   for (const int code : {74, 75}) {
     Child* guard = start(keep_door());

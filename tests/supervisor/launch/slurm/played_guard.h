@@ -49,6 +49,8 @@ class PlayedGuard {
   // Leaves as a guard does that was killed: what it started lives on, until the test's end.
   void leave() { channel_.reset(); }
   std::size_t running() const { return children_.size(); }
+  // How many are to live on when the guard ends before its job.
+  std::size_t spared() const { return spared_; }
   const std::vector<std::vector<std::string>>& started() const { return started_; }
 
  private:
@@ -64,6 +66,10 @@ class PlayedGuard {
     if (type == MessageType::kStop) {
       const auto found = children_.find(frame.header.rank);
       if (found != children_.end()) (void)::kill(-found->second.pid, SIGKILL);
+    }
+    if (type == MessageType::kKeeperLetLive) {
+      const auto spared = decode_payload<KeeperLetLive>(frame.payload);
+      if (spared.ok() && children_.contains(spared->rank)) ++spared_;
     }
     if (type != MessageType::kKeeperSpawn) return;
     auto spawn = decode_payload<KeeperSpawn>(frame.payload);
@@ -110,6 +116,7 @@ class PlayedGuard {
   std::unique_ptr<SeqpacketChannel> channel_;
   std::map<RankId, Child> children_;
   std::vector<std::vector<std::string>> started_;
+  std::size_t spared_ = 0;
 };
 
 // Both ends of what lies between a supervisor and its guard.

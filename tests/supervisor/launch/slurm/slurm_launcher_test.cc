@@ -148,6 +148,19 @@ TEST_F(SlurmLaunch, ShipsAWorkerAndTellsItTheAddressThatTheNodeSees) {
   EXPECT_EQ(read("sruns"), "demo-1a2b.h1\n");
 }
 
+TEST_F(SlurmLaunch, HasTheSrunOfAWorkerThatAnsweredOutliveItsGuard) {
+  launch();
+  ASSERT_TRUE(run_until([&] { return !played_->started().empty(); }));
+  EXPECT_EQ(played_->spared(), 0U) << "before the worker has answered";
+  ASSERT_TRUE(run_until([&] { return launched_ || failed_; }));
+  ASSERT_TRUE(launched_.has_value()) << what_failed(*failed_);
+  EXPECT_TRUE(run_until([&] { return played_->spared() == 1; }));
+  say("steps", "7.0|demo-1a2b.h1\n");
+  launcher_->destroy(HostId(0));
+  ASSERT_TRUE(run_until([&] { return ended_.has_value(); }));
+  EXPECT_EQ(played_->spared(), 1U) << "the step that ends a worker is nobody's to come back to";
+}
+
 TEST_F(SlurmLaunch, SaysWhatSrunSaid) {
   (void)scratch_.script("bin/srun",
                         "echo 'srun: error: Unable to create step for job 7: Requested nodes are busy' >&2; exit 1");
