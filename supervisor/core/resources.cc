@@ -103,4 +103,17 @@ RankBinding Resources::binding_of(RankId rank, const HostInventory& inventory) c
   return binding;
 }
 
+std::uint32_t gpus_per_node(const JobSpec& spec) {
+  const Resources resources(spec, Placement(spec));
+  std::uint32_t most = 0;
+  for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
+    const std::uint32_t per_host = spec.meshes[m].per_host();
+    for (std::uint32_t r = 0; r < spec.meshes[m].size(); r += per_host) {
+      const Share here = resources.gpus_of(MeshId(m), {.first = r, .count = per_host});
+      most = std::max(most, here.count == 0 ? 0 : here.first + here.count);
+    }
+  }
+  return most;
+}
+
 }  // namespace monarch

@@ -51,4 +51,7 @@ class Resources {
   std::vector<std::uint32_t> ranks_of_machine_;  // by slot: on its machine, which virtual hosts share
 };
 
+// That a host needs to serve any slot: the most that the meshes of one slot need together; of virtual hosts, all that they need.
+std::uint32_t gpus_per_node(const JobSpec& spec);
+
 }  // namespace monarch

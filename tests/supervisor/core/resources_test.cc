@@ -60,6 +60,18 @@ TEST(Resources, StartAnewOnEachMachine) {
   EXPECT_EQ(resources.binding_of({MeshId(0), Rank(1)}, machine(9, 4)).first_cpu, 3U) << "the second of three there";
 }
 
+TEST(Resources, OfANodeAreTheMostThatMeshesNeedThereTogether) {
+  JobSpec spec = shared();
+  spec.launch = LaunchSlurm{};
+  EXPECT_EQ(gpus_per_node(spec), 4U) << "two ranks of one GPU, and a second mesh that needs two, on the first node";
+  spec.meshes[1].like.reset();
+  EXPECT_EQ(gpus_per_node(spec), 2U) << "on a node of its own";
+  spec.meshes[0].resources.gpus = 3;
+  EXPECT_EQ(gpus_per_node(spec), 6U);
+  for (MeshSpec& mesh : spec.meshes) mesh.resources.gpus.reset();
+  EXPECT_EQ(gpus_per_node(spec), 0U);
+}
+
 TEST(Resources, AreGivenOutOnceOverMeshesAndVirtualHosts) {
   const JobSpec spec = shared();
   const Placement placement(spec);
