@@ -13,11 +13,23 @@ constexpr std::array<std::string_view, 2> kMeshNames = {"MONARCH_JOB_ID", "MONAR
 
 constexpr std::array<std::string_view, 7> kLoginNames = {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TMPDIR"};
 
+// Which GPUs Slurm gave to a step, and what says that it is one; gres.conf(5), srun(1).
+constexpr std::string_view kStepName = "SLURM_STEP_ID";
+constexpr std::array<std::string_view, 4> kStepGpuNames = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                                           "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
 constexpr std::string_view kLoaderPrefix = "LD_";
 constexpr std::string_view kHeldPrefix = "MONARCH_HELD_LD_";
 
 void overlay(Environment& below, const Environment& above) {
   for (const auto& [name, value] : above) below[name] = value;
+}
+
+template <std::size_t Count>
+void take(const std::array<std::string_view, Count>& names, const Environment& from, Environment& into) {
+  for (const std::string_view name : names) {
+    if (const auto found = from.find(std::string(name)); found != from.end()) into.insert(*found);
+  }
 }
 
 void add_line(Environment& environment, std::string_view line) {
@@ -53,9 +65,8 @@ std::vector<std::string> environment_lines(const Environment& environment) {
 
 Environment login_environment(const Environment& whole) {
   Environment login;
-  for (const std::string_view name : kLoginNames) {
-    if (const auto found = whole.find(std::string(name)); found != whole.end()) login.insert(*found);
-  }
+  take(kLoginNames, whole, login);
+  if (whole.contains(std::string(kStepName))) take(kStepGpuNames, whole, login);
   return login;
 }
 

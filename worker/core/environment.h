@@ -53,7 +53,8 @@ Environment rank_base(const Environment& keepers);
 Environment rank_environment(const Environment& base, const Environment& gang, const Environment& own,
                              const RankEnvironment& keys);
 
-// Of what sshd and a shell gave a worker, what a login has: HOME USER LOGNAME SHELL PATH LANG TMPDIR.
+// Of what sshd and a shell gave a worker, what a login has: HOME USER LOGNAME SHELL PATH LANG TMPDIR. In a step of Slurm also
+// which GPUs that gave to it.
 Environment login_environment(const Environment& whole);
 
 // What steers the dynamic loader (ld.so(8)) and so brings code into a process: the names that begin with LD_.

@@ -61,5 +61,13 @@ TEST(LoginEnvironment, HasWhatALoginHasAndNothingElse) {
   EXPECT_EQ(login, (Environment{{"HOME", "/home/alice"}, {"PATH", "/usr/bin"}, {"TMPDIR", "/scratch"}}));
 }
 
+TEST(LoginEnvironment, KnowsTheGpusOfAStepOfSlurmAndNobodyElses) {
+  const Environment gpus{{"HOME", "/home/a"}, {"CUDA_VISIBLE_DEVICES", "0,1"}, {"ROCR_VISIBLE_DEVICES", "0,1"}};
+  EXPECT_EQ(login_environment(gpus), (Environment{{"HOME", "/home/a"}}));
+  Environment step = gpus;
+  step["SLURM_STEP_ID"] = "0";
+  EXPECT_EQ(login_environment(step), gpus);
+}
+
 }  // namespace
 }  // namespace monarch
