@@ -138,7 +138,7 @@ Findings check_slurm(const LaunchSlurm& slurm, const Variables& environment) {
   const std::string check = "launch.slurm";
   const auto path = environment.find("PATH");
   Findings findings;
-  for (const char* program : {"srun", "squeue", "scancel", "sinfo"}) {
+  for (const char* program : {"srun", "squeue", "scancel", "sinfo", "scontrol"}) {
     const auto found = find_program(program, "/", path == environment.end() ? "/usr/bin:/bin" : path->second);
     if (found.ok()) continue;
     findings.push_back({.check = check,
@@ -147,7 +147,8 @@ Findings check_slurm(const LaunchSlurm& slurm, const Variables& environment) {
                         .means = "no worker gets onto a node, or none is ended",
                         .fix = "install Slurm's commands (Debian: slurm-client), or add their folder to PATH"});
   }
-  if (findings.empty()) findings.push_back({.check = check, .found = "srun, squeue, scancel and sinfo are in PATH"});
+  if (findings.empty())
+    findings.push_back({.check = check, .found = "srun, squeue, scancel, sinfo and scontrol are in PATH"});
   if (slurm.allocation) {
     findings.push_back({.check = check,
                         .found = text("job ", slurm.allocation->job, " has ", slurm.allocation->nodes.size(),

@@ -203,7 +203,7 @@ class Inside(slurm.SlurmTest):
         spec = self.slurm_job("true")
         inside = self.salloc(2, "doctor", spec).finished()
         self.assertEqual(inside.status, 0, inside)
-        self.assertRegex(inside.out, r"launch.slurm +fine +srun, squeue, scancel and sinfo are in PATH\n")
+        self.assertRegex(inside.out, r"launch.slurm +fine +srun, squeue, scancel, sinfo and scontrol are in PATH\n")
         self.assertRegex(inside.out, r"launch.slurm +fine +job 1 has 2 nodes\n")
         outside = self.monarch("doctor", spec)
         self.assertRegex(outside.out, r"launch.slurm +warning +this shell is not inside of an allocation\n")

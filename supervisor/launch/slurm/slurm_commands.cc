@@ -43,14 +43,14 @@ std::string_view trimmed(std::string_view word) {
   return word;
 }
 
+}  // namespace
+
 Words in_environment(const Words& environment, Words command) {
   Words words = {"/usr/bin/env", "-i"};
   words.insert(words.end(), environment.begin(), environment.end());
   words.insert(words.end(), std::make_move_iterator(command.begin()), std::make_move_iterator(command.end()));
   return words;
 }
-
-}  // namespace
 
 Words slurm_environment(const std::function<const char*(const char*)>& lookup) {
   Words lines;
@@ -83,6 +83,7 @@ Words step_command(const SlurmStepOrder& order) {
                    "--cpu-bind=none",
                    "--unbuffered",
                    "--chdir=/"};
+  command.insert(command.end(), order.gres.begin(), order.gres.end());
   command.insert(command.end(), order.program.begin(), order.program.end());
   return in_environment(order.environment, std::move(command));
 }

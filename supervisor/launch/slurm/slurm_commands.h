@@ -22,6 +22,9 @@ using Words = std::vector<std::string>;
 // is. Nothing else: an SLURM_… or SRUN_… of an allocation is an option to srun, and what a shell has may be secret.
 Words slurm_environment(const std::function<const char*(const char*)>& lookup);
 
+// The command with this environment and no other.
+Words in_environment(const Words& environment, Words command);
+
 // A step of one process on one node, beside others, which ends with nobody but itself.
 struct SlurmStepOrder {
   std::uint32_t job = 0;
@@ -29,6 +32,7 @@ struct SlurmStepOrder {
   std::string name;
   Words environment;
   Words program;
+  Words gres = {};  // options; see slurm_gres.h
 };
 Words step_command(const SlurmStepOrder& order);
 

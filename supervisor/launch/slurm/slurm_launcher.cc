@@ -47,6 +47,7 @@ SlurmLauncher::SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions
       handlers_(std::move(handlers)),
       programs_(guard, options_.term),
       calls_(loop, programs_),
+      gres_(calls_, options_.slurm_job, options_.environment),
       hosts_(options_.nodes.size()) {
   MONARCH_ASSERT(options_.image != nullptr);
 }
@@ -62,12 +63,13 @@ RemoteOrder SlurmLauncher::order_of(HostId host, RemotePurpose purpose) const {
           .machine = options_.image->machine};
 }
 
-StepTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step) const {
+StepTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step, Words gres) const {
   return {.command = step_command({.job = options_.slurm_job,
                                    .node = node(host),
                                    .name = step,
                                    .environment = options_.environment,
-                                   .program = {"/bin/sh", "-c", std::string(remote_command())}}),
+                                   .program = {"/bin/sh", "-c", std::string(remote_command())},
+                                   .gres = std::move(gres)}),
           .image = options_.image,
           .log = text(options_.log_directory, "/srun.", node(host), ".log"),
           .silence = options_.silence};
@@ -99,6 +101,7 @@ void SlurmLauncher::launch(HostId host, const Bootstrap& bootstrap) {
 }
 
 void SlurmLauncher::fill() {
+  if (waiting_.empty() || !gres_.known([this] { fill(); })) return;
   while (launching_ < options_.parallel && !waiting_.empty()) {
     const HostId host = waiting_.front();
     waiting_.pop_front();
@@ -116,7 +119,7 @@ Status SlurmLauncher::start(HostId host) {
   MONARCH_ASSIGN(
       at(host).talk,
       StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kStart),
-                      talk_options(host, worker_step_name(options_.job_id, node(host))),
+                      talk_options(host, worker_step_name(options_.job_id, node(host)), gres_.options(node(host))),
                       {.on_place = [this, host](const std::string& address) { return point_back(host, address); },
                        .on_answer = [this, host](const RemoteAnswer& answer) { on_launch_answer(host, answer); },
                        .on_end = [this, host] { on_srun_end(host); }}));
@@ -282,7 +285,7 @@ void SlurmLauncher::begin_end(HostId host) {
 
 void SlurmLauncher::submit_end(HostId host) {
   auto talk = StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kEnd),
-                              talk_options(host, end_step_name(options_.job_id, node(host))),
+                              talk_options(host, end_step_name(options_.job_id, node(host)), no_gres_options()),
                               {.on_place = {},
                                .on_answer = [this, host](const RemoteAnswer& answer) { on_end_answer(host, answer); },
                                .on_end = {}});

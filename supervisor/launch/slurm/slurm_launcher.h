@@ -23,6 +23,7 @@
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/step_talk.h"
+#include "supervisor/launch/slurm/steps_gres.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
@@ -86,7 +87,7 @@ class SlurmLauncher final : public Launcher {
   void fill();
   Status start(HostId host);
   RemoteOrder order_of(HostId host, RemotePurpose purpose) const;
-  StepTalkOptions talk_options(HostId host, const std::string& step) const;
+  StepTalkOptions talk_options(HostId host, const std::string& step, Words gres) const;
   std::optional<LaunchFailure> point_back(HostId host, const std::string& address);
   void on_launch_answer(HostId host, const RemoteAnswer& answer);
   void on_srun_end(HostId host);
@@ -111,6 +112,7 @@ class SlurmLauncher final : public Launcher {
   LauncherHandlers handlers_;
   GuardedPrograms programs_;
   SlurmCalls calls_;
+  StepsGres gres_;
   std::vector<Host> hosts_;
   std::deque<HostId> waiting_;
   std::uint32_t launching_ = 0;

@@ -52,6 +52,7 @@ class PlayedGuard {
   // How many are to live on when the guard ends before its job.
   std::size_t spared() const { return spared_; }
   const std::vector<std::vector<std::string>>& started() const { return started_; }
+  void forget_started() { started_.clear(); }
 
  private:
   struct Child {

@@ -25,7 +25,12 @@
 namespace monarch {
 namespace {
 
+using ::testing::_;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // As srun does: the words behind its options are executed, and the node is told from where.
 constexpr char kSrun[] = R"(
@@ -57,6 +62,8 @@ class SlurmLaunch : public LoopTest {
     (void)scratch_.script("bin/srun", kSrun);
     (void)scratch_.script("bin/squeue", R"(case "$*" in *--steps*) cat "$HOME/steps";; *) cat "$HOME/state";; esac)");
     (void)scratch_.script("bin/scancel", R"(echo "$@" >>"$HOME/cancelled"; : >"$HOME/steps"; rm -f "$HOME/stays")");
+    (void)scratch_.script("bin/scontrol", R"(echo >>"$HOME/shown"; cat "$HOME/job")");
+    say("job", "JobId=7 JobName=x\n   Nodes=h[1-2] CPU_IDs=0 Mem=0 GRES=\n");
     (void)scratch_.script("bin/sinfo", R"(cat "$HOME/node")");
     say("steps", "");
     say("state", "7|RUNNING|None\n");
@@ -116,6 +123,15 @@ class SlurmLaunch : public LoopTest {
     std::filesystem::rename(scratch_.write(name + ".new", answer), text(scratch_.path(), "/", name));
   }
 
+  // The words of each srun.
+  std::vector<std::vector<std::string>> sruns() const {
+    std::vector<std::vector<std::string>> found;
+    for (const auto& words : played_->started()) {
+      if (std::find(words.begin(), words.end(), "srun") != words.end()) found.push_back(words);
+    }
+    return found;
+  }
+
   std::size_t asked_for_steps() const {
     return static_cast<std::size_t>(std::count_if(
         played_->started().begin(), played_->started().end(),
@@ -159,6 +175,36 @@ TEST_F(SlurmLaunch, HasTheSrunOfAWorkerThatAnsweredOutliveItsGuard) {
   launcher_->destroy(HostId(0));
   ASSERT_TRUE(run_until([&] { return ended_.has_value(); }));
   EXPECT_EQ(played_->spared(), 1U) << "the step that ends a worker is nobody's to come back to";
+}
+
+TEST_F(SlurmLaunch, AsksForTheGpusThatTheJobHasOnTheNodeAndForNoneToEndAWorker) {
+  say("job",
+      "JobId=7\n   Nodes=h1 CPU_IDs=0 Mem=0 GRES=gpu:2(IDX:0-1)\n   Nodes=h2 CPU_IDs=0 Mem=0 GRES=gpu:1(IDX:0)\n");
+  launch_well();
+  EXPECT_THAT(sruns(), ElementsAre(Contains("--gpus=2")));
+  launcher_->destroy(HostId(0));
+  ASSERT_TRUE(run_until([&] { return ended_.has_value(); }));
+  EXPECT_THAT(sruns(), ElementsAre(_, AllOf(Contains("--gres=none"), Not(Contains("--gpus=2")))));
+}
+
+TEST_F(SlurmLaunch, AsksOnceWhatTheJobHas) {
+  launch_well();
+  launched_.reset();
+  launch();
+  ASSERT_TRUE(run_until([&] { return launched_.has_value(); }));
+  EXPECT_EQ(read("shown"), "\n");
+}
+
+TEST_F(SlurmLaunch, AsksForNoGpusWhereNobodySaysWhichThereAre) {
+  for (const char* line : {"exit 1", "echo gibberish"}) {
+    (void)scratch_.script("bin/scontrol", line);
+    begin(kWorker);
+    launch_well();
+    EXPECT_THAT(sruns(), ElementsAre(Not(Contains(HasSubstr("--g")))));
+    launched_.reset();
+    launcher_.reset();
+    played_->forget_started();
+  }
 }
 
 TEST_F(SlurmLaunch, SaysWhatSrunSaid) {

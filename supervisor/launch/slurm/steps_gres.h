@@ -1,0 +1,41 @@
+#pragma once
+
+// StepsGres: knows which GPUs the steps of a job ask for, once it has asked Slurm what the job has; it asks once, when that is first wanted.
+// Where the answer does not come, or cannot be read, steps ask for none, and the log says so.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than that of its calls.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "supervisor/launch/slurm/slurm_calls.h"
+#include "supervisor/launch/slurm/slurm_gres.h"
+
+namespace monarch {
+
+class StepsGres {
+ public:
+  StepsGres(SlurmCalls& calls, std::uint32_t job, Words environment)
+      : calls_(calls), job_(job), environment_(std::move(environment)) {}
+
+  // Whether it is known. If not, `then` is called when it is: of those who asked before, only by the first.
+  bool known(std::function<void()> then);
+  // Options of srun for a step on this node.
+  Words options(const std::string& node) const { return gres_options(gres_, node); }
+
+ private:
+  void learn(const Result<std::string>& answer);
+
+  enum class Phase : std::uint8_t { kUnasked, kAsked, kKnown };
+  SlurmCalls& calls_;
+  std::uint32_t job_;
+  Words environment_;
+  Phase phase_ = Phase::kUnasked;
+  JobGres gres_;
+  // Owner: this. A call that could not be made is answered when this may be gone.
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace monarch

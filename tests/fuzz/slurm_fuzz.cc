@@ -1,0 +1,38 @@
+// What Slurm's commands answer: whatever the bytes are, reading them ends, and what comes out of them can be given to Slurm again.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "supervisor/launch/slurm/slurm_commands.h"
+#include "supervisor/launch/slurm/slurm_gres.h"
+#include "supervisor/spec/hostlist.h"
+#include "transport/base/assert.h"
+#include "transport/base/limits.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace monarch;
+  const std::string_view answer(reinterpret_cast<const char*>(data), size);
+  const auto steps = read_steps(answer);
+  if (steps.ok()) {
+    for (const SlurmStep& step : *steps) MONARCH_ASSERT(!step.id.empty());
+  }
+  (void)read_job_state(answer, 7);
+  (void)node_answers(answer);
+  (void)says_no_such_job(answer);
+  (void)says_not_authenticated(answer);
+  const auto job = read_job_gres(answer, 7);
+  if (!job.ok()) return 0;
+  MONARCH_ASSERT(!job->empty() && job->size() <= limits::kHostlistNames);
+  for (const auto& [node, gres] : *job) {
+    MONARCH_ASSERT(is_host_name(node));
+    for (const auto& option : gres_options(*job, node)) {
+      MONARCH_ASSERT(option.starts_with("--gres=") || option.starts_with("--gpus="));
+      MONARCH_ASSERT(
+          std::none_of(option.begin(), option.end(), [](char c) { return c == ' ' || c == '\n' || c == '\0'; }));
+    }
+    if (job->size() > 64) break;  // each asks all others
+  }
+  return 0;
+}
