@@ -6,6 +6,7 @@ usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size
        scripts/bench recovery --overload MINUTES   what a loaded machine costs a job that nothing ails
        scripts/bench recovery --hosts [--runs N]   the same of hosts over sshd, beside a restart of everything
        scripts/bench recovery --weather MINUTES    what a bad network and busy hosts cost a job that nothing ails
+       scripts/bench slurm [--runs N]      start-up against srun, the loss of a node against a requeue of the job, on a real Slurm; as root
        scripts/bench build                 a clean build, in seconds
 """
 
@@ -24,6 +25,7 @@ import time
 
 import host_benchmarks
 import recovery_benchmarks
+import slurm_benchmarks
 import ssh_benchmarks
 from measuring import pairs, quietly, row, seconds
 
@@ -170,6 +172,10 @@ def bench_recovery(arguments):
         recovery_benchmarks.bench_recovery(MONARCH, world, arguments.runs, arguments.seed, arguments.overload)
 
 
+def bench_slurm(arguments):
+    slurm_benchmarks.bench_slurm(arguments.runs, arguments.seed)
+
+
 def bench_build(_):
     with tempfile.TemporaryDirectory(prefix="mb") as folder:
         quietly(["meson", "setup", folder, ROOT])
@@ -195,6 +201,10 @@ def main():
     recovery.add_argument("--weather", type=float, default=0, metavar="MINUTES",
                           help="instead: so long with lost and late packets and short freezes on such hosts, and as long under overload")
     recovery.set_defaults(call=bench_recovery)
+    nodes = benches.add_parser("slurm", help="start and the loss of a node, on nodes of Slurm")
+    nodes.add_argument("--runs", type=int, default=15, help="pairs of starts; a fifth of it where a node is lost")
+    nodes.add_argument("--seed", type=int, default=1, help="of when the power goes")
+    nodes.set_defaults(call=bench_slurm)
     benches.add_parser("build", help="a clean build").set_defaults(call=bench_build)
     arguments = parser.parse_args()
     arguments.call(arguments)

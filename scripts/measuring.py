@@ -19,7 +19,7 @@ def seconds(call):
 
 def quietly(command, timeout=20, **options):
     """Waits without a poll: Popen.wait(timeout) looks after 1, 2, 4 … 64 ms, which is what it would measure."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    process = subprocess.Popen(command, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options})
     hung = threading.Event()
     timer = threading.Timer(timeout, lambda: (hung.set(), process.kill()))
     timer.start()

@@ -23,14 +23,14 @@ TORCHRUN = ["/usr/bin/python3", "-m", "torch.distributed.run", "--standalone", "
             "--redirects", "1", "--tee", "2"]  # the default, 0, is nothing to PyTorch 1.13 on Python 3.11
 
 
-def until(look, what):
-    deadline = time.monotonic() + DEADLINE_S
+def until(look, what, timeout=DEADLINE_S):
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         found = look()
         if found:
             return found
         time.sleep(0.001)
-    sys.exit(f"bench: not within {DEADLINE_S:.0f} s: {what}")
+    sys.exit(f"bench: not within {timeout:.0f} s: {what}")
 
 
 def told(times, digits=0):
