@@ -55,7 +55,8 @@ bool may_pass(LaunchFailureKind kind) {
     case LaunchFailureKind::kLibraries:
     case LaunchFailureKind::kLauncherGone:
     case LaunchFailureKind::kInterface:
-    case LaunchFailureKind::kUnwell: return false;
+    case LaunchFailureKind::kUnwell:
+    case LaunchFailureKind::kNotGranted: return false;
   }
   return false;
 }

@@ -4,7 +4,7 @@
 // state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the difference comes here.
 //
 // The types of JobEvent that the core emits, for people and programs:
-//   job.starting job.running job.expiring job.stopping job.ended   host.ready host.failed host.replaced host.suspect host.heard
+//   job.starting job.running job.expiring job.stopping job.ended   host.ready host.failed host.named host.replaced host.suspect host.heard
 //   host.reached host.unreachable   host.lost host.wedged host.quarantined host.recalled host.doubtful host.drained host.undrained host.daemon
 //   host.pressure
 //   host.preparing host.prepared host.unprepared
@@ -15,7 +15,7 @@
 //   output.incomplete
 // Its driver adds some that have no number and are in no journal: journal.stuck journal.mended journal.failed guard.lost
 //   descriptors.scarce descriptors.enough
-//   library.old
+//   library.old   host.queued
 //
 // Thread: values.
 
@@ -65,6 +65,13 @@ struct WorkerLaunched {
 struct WorkerLaunchFailed {
   HostId host;
   LaunchFailure failure;
+};
+
+// The launcher: which machine a host on request is, until its end. It is being launched.
+struct HostNamed {
+  HostId host;
+  std::string name;
+  std::string how;  // "Slurm job 12, after 3.2 s"
 };
 
 // The worker's first hello.
@@ -188,6 +195,6 @@ struct DeadlinePassed {};
 using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined,
                                WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed,
                                HostDoubted, IdleNoted, GangProgressed, RankHung, HostsHeld, OperatorAsked,
-                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing>;
+                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing, HostNamed>;
 
 }  // namespace monarch

@@ -59,7 +59,10 @@ void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state.hosts.size() == hosts_.size() && state.meshes.size() == spec_.meshes.size());
   state_ = std::move(state);
   placement_.put(state_.slots);
-  for (std::uint32_t i = 0; i < hosts_.size(); ++i) learn_address(HostId(i));
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+    take_name(HostId(i));
+    learn_address(HostId(i));
+  }
 }
 
 std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
@@ -92,6 +95,7 @@ Instant JobCore::next_deadline() const {
     next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
     if (host.fence > now_) next = std::min(next, host.fence);
   }
+  if (state_.no_request_before > now_) next = std::min(next, state_.no_request_before);
   for (const MeshState& mesh : state_.meshes) {
     for (const StandbyState& standby : mesh.standby) {
       next = std::min(next, standby.deadline);
@@ -115,9 +119,10 @@ void JobCore::on(const JobBegun& event) {
   state_.start_deadline = now_ + spec_.start_timeout;
   state_.time_deadline = now_ + spec_.time_limit;
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
-  const std::string pool = wanted < hosts_.size() ? text(" of ", hosts_.size()) : "";
+  const std::size_t known = hosts_.size() - spec_.hosts_on_request();
+  const std::string pool = wanted < known ? text(" of ", known) : "";
   emit(event_of("job.starting", Severity::kInfo,
-                text(options_.job_id, ": starting on ", wanted, pool, hosts_.size() == 1 ? " host" : " hosts")));
+                text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
 }
 
@@ -142,7 +147,7 @@ void JobCore::on(const StopOrdered& event) {
 }
 
 void JobCore::on(const DeadlinePassed&) {
-  if (state_.start_deadline <= now_) {
+  if (state_.start_deadline <= now_ && start_is_overdue()) {
     state_.start_deadline = Instant::never();
     Verdict verdict;
     verdict.exit_code = kExitUnreachable;
@@ -173,6 +178,7 @@ void JobCore::on(const DeadlinePassed&) {
     }
   });
   host_deadlines();
+  if (state_.refusals > 0 && may_request()) slots_due_ = true;
   remind();
   // A drain that is over its deadline is noticed by check_ended().
 }

@@ -57,6 +57,8 @@ class JobCore {
   bool is_superseded(HostId host, const RankReport& report) const;
   // Does somebody stop this rank on purpose, so that it must not be called hung? By `monarch hold`, and in any way.
   bool is_held(RankId rank) const;
+  // Is this host on request, and was somebody asked for it who has not granted it yet?
+  bool is_in_queue(HostId host) const;
   bool is_left_alone(RankId rank) const { return is_held(rank) || this->rank(rank).suspended; }
   // Would this answer move a gang on?
   bool awaits(HostId host, const Reserved& reserved) const;
@@ -271,6 +273,13 @@ class JobCore {
   void regrow();
   bool find_hosts(MeshId mesh, GangId gang);
   std::string parked_text() const;
+
+  // job_core_request.cc
+  void on(const HostNamed& event);
+  void take_name(HostId host);
+  void not_granted();
+  bool may_request() const { return state_.no_request_before <= now_; }
+  bool start_is_overdue();
 
   // job_core_refill.cc
   void evict(std::uint32_t slot);

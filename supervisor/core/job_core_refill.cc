@@ -78,7 +78,8 @@ std::uint32_t JobCore::hosts_left(const std::vector<HostId>& own) const {
 
 bool JobCore::is_free_to_launch(HostId id) const {
   const HostState& state = state_.hosts[id.value()];
-  return state.phase == HostPhase::kCold && state.standing == HostStanding::kGood;
+  return state.phase == HostPhase::kCold && state.standing == HostStanding::kGood &&
+         (may_request() || !spec_.is_on_request(id));
 }
 
 // Something on its slot may run yet, or what it wrote last is still to be read there. Where all has ended for good the slot may go to
@@ -108,6 +109,7 @@ std::vector<Duration> JobCore::returns(const std::vector<HostId>& own) const {
     const HostState& state = state_.hosts[i];
     const bool its_own = std::find(own.begin(), own.end(), HostId(i)) != own.end();
     if (is_taken(HostId(i)) && !its_own) continue;
+    if (spec_.is_on_request(HostId(i))) continue;  // who knows when anybody is granted?
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
     if (out && state.cold_at != Instant::never()) waits.push_back(std::max(state.cold_at - now_, Duration::zero()));
     if (state_.phase == JobPhase::kRunning && is_tried_again(state)) waits.push_back(return_wait(state, false));
@@ -266,12 +268,12 @@ void JobCore::let_return(HostId id, bool at_once) {
   // What did not start stays out until the job runs.
   if (lacks_something(state) || (state.failure && state_.phase == JobPhase::kStarting)) return;
   const bool longer_ago = now_ - state.launched_at > spec_.supervision.reallocate.window;
-  if (longer_ago) state.losses = 0;
-  Duration wait = return_wait(state, at_once);
+  if (longer_ago || spec_.is_on_request(id)) state.losses = 0;  // the next one is another machine
+  Duration wait = return_wait(state, at_once || spec_.is_on_request(id));
   // What may still live there ends by itself, unless it is heard before.
   if (state.phase == HostPhase::kLost) wait = std::max(wait, spec_.supervision.orphan_ttl + kOrphanEndsWithin);
   ++state.losses;
-  if (is_lemon(id)) return leave_lemon(id);
+  if (!spec_.is_on_request(id) && is_lemon(id)) return leave_lemon(id);
   state.cold_at = std::max(now_, state.fence) + wait;
   if (state.cold_at <= now_) become_cold(id);
 }
@@ -290,6 +292,7 @@ void JobCore::become_cold(HostId id) {
   fresh.preparation.generation = state.preparation.generation;
   fresh.lost_because = std::move(state.lost_because);
   state = std::move(fresh);
+  take_name(id);
   slots_due_ = true;
 }
 

@@ -53,6 +53,8 @@ void JobCore::launch(HostId id) {
   MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kCold, "I19: a host has one worker at a time");
   state.phase = HostPhase::kLaunching;
   state.launched_at = now_;
+  state.name.clear();
+  take_name(id);
   actions_.emplace_back(LaunchWorker{id});
 }
 
@@ -61,6 +63,7 @@ Duration JobCore::call_back_deadline() const { return std::min(spec_.start_timeo
 
 void JobCore::on(const WorkerLaunchFailed& event) {
   if (host(event.host).phase != HostPhase::kLaunching) return;
+  if (event.failure.kind == LaunchFailureKind::kNotGranted) not_granted();
   host_failed(event.host, event.failure);
   destroy(event.host);  // something of it may run all the same
 }

@@ -1,5 +1,8 @@
 #include "supervisor/core/job_spec.h"
 
+#include <algorithm>
+
+#include "transport/base/limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -106,10 +109,21 @@ bool JobSpec::supervised_elsewhere() const {
   return supervisor_on == SupervisorPlace::kFirst && std::holds_alternative<LaunchSsh>(launch);
 }
 
+std::uint32_t JobSpec::hosts_on_request() const {
+  const auto* slurm = std::get_if<LaunchSlurm>(&launch);
+  if (slurm == nullptr || !slurm->allocation) return 0;
+  const bool replaces = std::any_of(meshes.begin(), meshes.end(),
+                                    [](const MeshSpec& mesh) { return mesh.supervision.reallocate.max != 0U; });
+  const auto nodes = std::min<std::size_t>(slurm->allocation->nodes.size(), limits::kHostsPerJob);
+  return replaces
+             ? std::min<std::uint32_t>(slurm->replacements, limits::kHostsPerJob - static_cast<std::uint32_t>(nodes))
+             : 0;
+}
+
 std::uint32_t JobSpec::pool_size() const {
   if (const auto* ssh = std::get_if<LaunchSsh>(&launch)) return static_cast<std::uint32_t>(ssh->hosts.size());
   if (const auto* slurm = std::get_if<LaunchSlurm>(&launch)) {
-    if (slurm->allocation) return static_cast<std::uint32_t>(slurm->allocation->nodes.size());
+    if (slurm->allocation) return static_cast<std::uint32_t>(slurm->allocation->nodes.size()) + hosts_on_request();
     return slurm->nodes.value_or(hosts_needed() + spares());
   }
   return std::get<LaunchLocal>(launch).hosts.value_or(hosts_needed() + spares());

@@ -115,6 +115,7 @@ struct HostState {
   std::vector<Suspicion> suspicions;
   std::vector<Instant> lost_at;  // while it was connected, within the window of `reallocate`
   Preparation preparation;
+  std::string name;  // of a host on request: the machine that it is now; empty: none
 };
 
 enum class RankStage : std::uint8_t {
@@ -266,6 +267,8 @@ struct JobState {
   Instant held_since;                  // since some rank was left alone on purpose
   std::string held_by;                 // who asked for it last
   Instant hold_remind_at = Instant::never();
+  std::uint32_t refusals = 0;  // of hosts on request, since one was granted
+  Instant no_request_before;   // after them
 };
 
 // Wanted alive: the stages in which a lease is granted.

@@ -43,6 +43,7 @@ std::string name_of(LaunchFailureKind kind) {
     case LaunchFailureKind::kLauncherGone: return "launcher gone";
     case LaunchFailureKind::kInterface: return "no such interface";
     case LaunchFailureKind::kUnwell: return "unwell";
+    case LaunchFailureKind::kNotGranted: return "not granted";
   }
   return "";
 }

@@ -37,8 +37,9 @@ enum class LaunchFailureKind : std::uint8_t {
   kLauncherGone,    // who launches hosts for a supervisor on another machine has left
   kInterface,       // network.interface is not there; message names those that are
   kUnwell,          // it was lost, and what it is like now would end ranks; message says what
+  kNotGranted,      // no machine was given for it; nor would one be for another host on request
 };
-constexpr LaunchFailureKind monarch_enum_max(LaunchFailureKind) { return LaunchFailureKind::kUnwell; }
+constexpr LaunchFailureKind monarch_enum_max(LaunchFailureKind) { return LaunchFailureKind::kNotGranted; }
 
 // The host's key was refused: an operator must decide, no retry helps.
 constexpr bool is_host_key(LaunchFailureKind kind) {

@@ -70,11 +70,26 @@ struct SlurmAllocation {
   bool operator==(const SlurmAllocation&) const = default;
 };
 
+// What nodes that Slurm is asked for are like, in sbatch's words. Empty: as sbatch has it, or as the nodes that the job has already.
+struct SlurmRequest {
+  std::string partition;
+  std::string account;
+  std::string qos;
+  std::optional<Duration> time;  // whole minutes
+  std::string constraint;
+  std::vector<std::string> exclude;  // nodes
+  std::vector<std::string> options;  // further words of sbatch's
+  bool operator==(const SlurmRequest&) const = default;
+};
+
 struct LaunchSlurm {
   std::optional<std::uint32_t> nodes;  // that are asked for; nothing: need + spares
   std::uint32_t spares = 0;
   PrepareSpec prepare = {};
   std::optional<SlurmAllocation> allocation;  // the pool; nothing: there is none yet
+  SlurmRequest request = {};
+  std::uint32_t replacements = 4;                 // nodes beyond those of the allocation, at a time
+  Duration queue_limit = Duration::seconds(900);  // for one of these
   bool operator==(const LaunchSlurm&) const = default;
 };
 

@@ -23,8 +23,10 @@ namespace {
 std::vector<PoolHost> slurm_nodes(const LaunchSlurm& slurm, std::uint32_t count) {
   std::vector<PoolHost> hosts;
   hosts.reserve(count);
+  const std::size_t known = slurm.allocation ? slurm.allocation->nodes.size() : 0;
+  const std::string_view word = slurm.allocation ? "new" : "slurm";
   for (std::uint32_t i = 0; i < count; ++i) {
-    hosts.push_back({.name = slurm.allocation ? slurm.allocation->nodes[i] : text("slurm", i + 1), .address = ""});
+    hosts.push_back({.name = i < known ? slurm.allocation->nodes[i] : text(word, i - known + 1), .address = ""});
   }
   return hosts;
 }

@@ -21,7 +21,8 @@ struct PoolHost {
   std::string address;  // numeric; MASTER_ADDR of gangs whose first host this is; empty: its worker tells when it is up
 };
 
-// All hosts of the job, in the order in which meshes take them. Nodes of Slurm that are not known yet are slurm1, slurm2, ….
+// All hosts of the job, in the order in which meshes take them. Nodes of Slurm that are not known yet are slurm1, slurm2, …, and those
+// that are asked for while the job runs new1, new2, ….
 std::vector<PoolHost> pool_of(const JobSpec& spec);
 
 // The pool of the local launcher: v1…vN at 127.0.1.1….

@@ -141,15 +141,19 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
   if (state.phase == JobPhase::kEnded) status.verdict = state.verdict;
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
     const HostState& host = state.hosts[i];
+    const HostId id(static_cast<std::uint32_t>(i));
+    const bool unasked = host.phase == HostPhase::kCold && core.spec().is_on_request(id);
     status.hosts.push_back(
         {.name = core.hosts()[i].name,
-         .phase = host.wedged    ? "wedged"
-                  : host.failure ? "failed"
-                  : host.failing ? "ending"
-                                 : phase_name(host.phase),
-         .role = core.placement().holds_ranks(HostId(static_cast<std::uint32_t>(i))) ? "rank"
-                 : host.failure                                                      ? "none"
-                                                                                     : "spare",
+         .phase = host.wedged            ? "wedged"
+                  : host.failure         ? "failed"
+                  : host.failing         ? "ending"
+                  : unasked              ? "on request"
+                  : core.is_in_queue(id) ? "queued"
+                                         : phase_name(host.phase),
+         .role = core.placement().holds_ranks(id) ? "rank"
+                 : host.failure                   ? "none"
+                                                  : "spare",
          .keeper_pid = host.keeper_pid,
          .standing = standing_name(host.standing),
          .standing_because = host.standing == HostStanding::kGood ? std::string() : host.lost_because,

@@ -47,6 +47,7 @@ std::string check_of(LaunchFailureKind kind) {
     case LaunchFailureKind::kLauncherGone:
     case LaunchFailureKind::kInterface:
     case LaunchFailureKind::kUnwell:
+    case LaunchFailureKind::kNotGranted:
     case LaunchFailureKind::kDiskFull:
     case LaunchFailureKind::kNotExecutable:
     case LaunchFailureKind::kArchitecture:

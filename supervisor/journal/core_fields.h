@@ -22,6 +22,7 @@ MONARCH_FIELDS(WorkerLaunchFailed, host, failure);
 MONARCH_FIELDS(WorkerJoined, host, incarnation);
 MONARCH_FIELDS(WorkerEnded, host, how, orderly);
 MONARCH_FIELDS(WorkerFailing, host);
+MONARCH_FIELDS(HostNamed, host, name, how);
 MONARCH_FIELDS(HostSilent, host, silence, grants_until);
 MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
 MONARCH_FIELDS(IdleNoted, left);
@@ -46,7 +47,7 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
 MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
                answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
                failing, doubted, awaited, launch_again, lost_because, deadline, standing, unproven, wanted, losses,
-               cold_at, fence, suspicions, lost_at, preparation);
+               cold_at, fence, suspicions, lost_at, preparation, name);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,
@@ -67,6 +68,6 @@ MONARCH_FIELDS(StandbyState, phase, generation, hosts, held, ranks, failures, no
 MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
                time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
-               unheard, boot_id, held_since, held_by, hold_remind_at);
+               unheard, boot_id, held_since, held_by, hold_remind_at, refusals, no_request_before);
 
 }  // namespace monarch

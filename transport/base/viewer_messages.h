@@ -137,7 +137,7 @@ struct MeshStatus {
 
 struct HostStatus {
   std::string name;
-  std::string phase;  // cold launching joining ready suspect lost ended
+  std::string phase;  // cold launching joining ready suspect lost ended on request queued
   std::string role;   // rank | spare
   std::int32_t keeper_pid = 0;
   std::uint32_t daemon_starts = 0;

@@ -1,0 +1,154 @@
+// Hosts on request: a machine that somebody has to grant takes the place of one that is lost, or does not come, and the next stage follows.
+
+#include <gtest/gtest.h>
+
+#include "supervisor/core/status.h"
+#include "tests/supervisor/core/fixtures.h"
+
+namespace monarch {
+namespace {
+
+using fixtures::Driver;
+using fixtures::job_that_recovers;
+
+constexpr HostId kNew(2);
+
+// Two nodes with a gang each, no spare, and two more on request.
+JobSpec job_on_slurm(bool shrinks = false) {
+  JobSpec spec = job_that_recovers(2, 1, 4, 4);
+  if (shrinks) spec.meshes[0].supervision.shrink = ShrinkPolicy{.along = "host", .min = 1, .regrow = true};
+  spec.supervision = spec.meshes[0].supervision;
+  spec.launch = LaunchSlurm{.allocation = SlurmAllocation{.job = 7, .nodes = {"h1", "h2"}}, .replacements = 2};
+  return spec;
+}
+
+void lose(Driver& driver, std::uint32_t host) {
+  driver.step(HostSilent{.host = HostId(host), .silence = Duration::seconds(5), .grants_until = driver.now});
+  driver.step(WorkerEnded{.host = HostId(host), .how = "killed by SIGKILL"});
+}
+
+void refuse(Driver& driver, HostId host) {
+  driver.step(WorkerLaunchFailed{.host = host,
+                                 .failure = {.kind = LaunchFailureKind::kNotGranted,
+                                             .phase = "queue",
+                                             .elapsed = {},
+                                             .message = "Slurm job 12 waited for 15m: Resources",
+                                             .words = {},
+                                             .again = {}}});
+  driver.step(WorkerEnded{.host = host, .how = "was not running", .orderly = true});
+}
+
+// Slurm has taken the node out of its job: it does not come back.
+void leave(Driver& driver, HostId host) {
+  driver.step(OperatorAsked{.wish = OperatorWish::kDrain, .ranks = {}, .hosts = {host}, .who = "Slurm"});
+}
+
+std::string phase_of(const Driver& driver, HostId host) {
+  return status_of(driver.core, "test-0001", driver.now).hosts[host.value()].phase;
+}
+
+TEST(HostsOnRequest, AreOfThePoolAndNotAskedForAtTheStart) {
+  Driver driver(job_on_slurm());
+  driver.run_all();
+  ASSERT_EQ(driver.core.hosts().size(), 4U);
+  EXPECT_EQ(driver.core.hosts()[2].name, "new1");
+  EXPECT_EQ(driver.core.hosts()[3].name, "new2");
+  EXPECT_EQ(driver.actions_of<LaunchWorker>().size(), 2U);
+  EXPECT_EQ(phase_of(driver, kNew), "on request");
+  EXPECT_EQ(driver.told("job.starting").front(), "test-0001: starting on 2 hosts");
+}
+
+TEST(HostsOnRequest, AreNoneWhereNoHostMayBeReplaced) {
+  JobSpec spec = job_on_slurm();
+  spec.meshes[0].supervision.reallocate.max = 0;
+  EXPECT_EQ(pool_of(spec).size(), 2U);
+}
+
+TEST(HostsOnRequest, TakeThePlaceOfALostOneAndTheNameOfTheirMachine) {
+  Driver driver(job_on_slurm());
+  driver.run_all();
+  lose(driver, 1);
+  EXPECT_EQ(driver.core.state().hosts[2].phase, HostPhase::kLaunching);
+  EXPECT_EQ(phase_of(driver, kNew), "queued");
+  driver.step(HostNamed{.host = kNew, .name = "h9", .how = "Slurm job 12, after 3 s"});
+  EXPECT_EQ(driver.core.hosts()[2].name, "h9");
+  EXPECT_EQ(driver.told("host.named").back(), "new1 is h9: Slurm job 12, after 3 s");
+  driver.join(2);
+  driver.start_again(1);
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
+  EXPECT_EQ(driver.gang(0).restarts, 0U) << "the healthy gang went on";
+  JobCore again(job_on_slurm(), pool_of(job_on_slurm()), {.job_id = "test-0001"});
+  again.restore(driver.core.state());
+  EXPECT_EQ(again.hosts()[2].name, "h9") << "the name is a part of the state";
+}
+
+TEST(HostsOnRequest, GetANameOfTheirOwnWhereTheMachineWasOfTheJobBefore) {
+  Driver driver(job_on_slurm());
+  driver.run_all();
+  lose(driver, 1);
+  driver.step(HostNamed{.host = kNew, .name = "h2", .how = "Slurm job 12"});
+  EXPECT_EQ(driver.core.hosts()[2].name, "h2.2");
+}
+
+TEST(HostsOnRequest, AreAskedForAnewWithAnotherMachine) {
+  Driver driver(job_on_slurm());
+  driver.run_all();
+  lose(driver, 1);
+  driver.step(HostNamed{.host = kNew, .name = "h9", .how = "Slurm job 12"});
+  driver.join(2);
+  driver.start_again(1);
+  lose(driver, 2);
+  EXPECT_EQ(driver.core.hosts()[2].name, "new1") << "h9 is gone; the next one is nobody yet";
+  EXPECT_EQ(driver.actions_of<LaunchWorker>().size(), 4U) << "one more was asked for";
+}
+
+TEST(HostsOnRequest, FailTheJobWhenNobodyIsGrantedAndNothingElseIsLeft) {
+  Driver driver(job_on_slurm());
+  driver.run_all();
+  lose(driver, 1);
+  leave(driver, HostId(1));
+  refuse(driver, kNew);
+  ASSERT_TRUE(driver.core.state().verdict.has_value()) << "the other one on request is not tried after it";
+  EXPECT_EQ(driver.core.state().verdict->exit_code, 92);
+  EXPECT_EQ(driver.actions_of<LaunchWorker>().size(), 3U);
+}
+
+TEST(HostsOnRequest, LetTheJobShrinkWhenNobodyIsGrantedAndAreAskedForAgainLater) {
+  Driver driver(job_on_slurm(true));
+  driver.run_all();
+  lose(driver, 1);
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kWaiting) << "in the queue";
+  leave(driver, HostId(1));
+  refuse(driver, kNew);
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kParked);
+  EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
+  const auto asked = [&] { return driver.actions_of<LaunchWorker>().size(); };
+  const std::size_t before = asked();
+  driver.step(DeadlinePassed{}, Duration::seconds(59));
+  EXPECT_EQ(asked(), before);
+  driver.step(DeadlinePassed{}, Duration::seconds(2));
+  EXPECT_EQ(asked(), before + 1);
+  refuse(driver, kNew);
+  driver.step(DeadlinePassed{}, Duration::seconds(61));
+  EXPECT_EQ(asked(), before + 1) << "twice as long the second time";
+  EXPECT_LE(driver.core.next_deadline() - driver.now, Duration::seconds(60));
+  driver.step(DeadlinePassed{}, Duration::seconds(60));
+  EXPECT_EQ(asked(), before + 2);
+}
+
+TEST(HostsOnRequest, DoNotLetTimeInTheQueueCountForTheStart) {
+  Driver driver(job_on_slurm());
+  driver.begin();
+  driver.join(0);
+  driver.step(WorkerLaunchFailed{.host = HostId(1), .failure = {.phase = "start", .message = "no step"}});
+  driver.step(WorkerEnded{.host = HostId(1), .how = "was not running", .orderly = true});
+  ASSERT_EQ(driver.core.state().hosts[2].phase, HostPhase::kLaunching);
+  driver.step(DeadlinePassed{}, driver.core.spec().start_timeout + Duration::seconds(1));
+  EXPECT_FALSE(driver.core.state().verdict.has_value()) << "Slurm has not granted it yet";
+  driver.step(HostNamed{.host = kNew, .name = "h9", .how = "Slurm job 12"});
+  driver.step(DeadlinePassed{}, driver.core.spec().start_timeout + Duration::seconds(1));
+  EXPECT_TRUE(driver.core.state().verdict.has_value()) << "now its worker is missing";
+}
+
+}  // namespace
+}  // namespace monarch
