@@ -74,6 +74,11 @@ std::string Announcer::on_event(const JobEvent& event) {
   if (event.type == "host.replaced" && std::find(hosts_.begin(), hosts_.end(), event.host) == hosts_.end()) {
     hosts_.push_back(event.host);
   }
+  if (event.type == "host.named") {
+    for (const auto& [key, before] : event.details) {
+      if (key == "replaces") std::replace(hosts_.begin(), hosts_.end(), before, event.host);
+    }
+  }
   if (event.type == "gang.running") ++gangs_running_[event.mesh];
   if (event.type == "job.running") phase_ = Phase::kRunning;
   if (event.type == "job.stopping") phase_ = Phase::kStopping;
@@ -81,13 +86,15 @@ std::string Announcer::on_event(const JobEvent& event) {
   if ((terminal_.quiet && event.severity != Severity::kError) || is_one_of_many(event)) return "";
   if (event.type == "job.ended") return terminal_.err_live ? "" : plain_event_line(event);
   if (!terminal_.err_live) return plain_event_line(event);
-  const bool matters = event.severity != Severity::kInfo || event.type == "job.running";
+  const bool matters = event.severity != Severity::kInfo || event.type == "job.running" || event.type == "host.queued";
   return matters ? terminal_event_line(event, terminal_.err_colour) : std::string();
 }
 
 void Announcer::on_status(const JobStatus& status) {
   for (const HostStatus& host : status.hosts) {
-    if (host.phase != "cold" && host.phase != "launching" && host.phase != "joining") ready_.insert(host.name);
+    const bool coming = host.phase == "cold" || host.phase == "launching" || host.phase == "joining" ||
+                        host.phase == "on request" || host.phase == "queued";
+    if (!coming) ready_.insert(host.name);
   }
   for (const MeshStatus& mesh : status.meshes) {
     if (mesh.phase != "waiting" && mesh.phase != "starting") gangs_running_[mesh.name] = UINT32_MAX;  // of all of them

@@ -135,7 +135,7 @@ int run_events(const Arguments& arguments, Context& context) {
   if (!past) return kExitUsage;
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
-  auto selector = take_selector(arguments, argument.job->spec, context);
+  auto selector = take_selector(arguments, argument.job->spec, context, argument.job->named_hosts());
   if (!selector) return kExitUsage;
   EventPrinter printer({.past = std::move(*past),
                         .selector = std::move(*selector),

@@ -18,7 +18,7 @@ int run_follow(const Arguments& arguments, Context& context) {
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
-  auto selector = take_selector(arguments, job.spec, context);
+  auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
   if (!selector) return kExitUsage;
   const auto reports = take_reports(arguments, context);
   if (!reports) return kExitUsage;

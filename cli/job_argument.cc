@@ -53,6 +53,15 @@ std::string help_without_supervisor(const JobView& view) {
               view.id(), " ends and removes what is left of it");
 }
 
+std::vector<std::string> OpenedJob::named_hosts() const {
+  std::vector<std::string> names;
+  if (spec.hosts_on_request() == 0) return names;
+  const auto status = view.status(spec);
+  if (!status.ok()) return names;
+  for (const HostStatus& host : status->hosts) names.push_back(host.name);
+  return names;
+}
+
 JobArgument take_job(const std::string& written, const Context& context) {
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return {.job = nullptr, .exit_code = state.exit_code};

@@ -18,6 +18,9 @@ namespace monarch {
 struct OpenedJob {
   JobView view;
   JobSpec spec;
+
+  // Of its hosts on request, the machines that they are; of every other job, nobody.
+  std::vector<std::string> named_hosts() const;
 };
 
 // Nothing: stderr says why, and the command exits with `exit_code`.

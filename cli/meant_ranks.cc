@@ -34,7 +34,7 @@ MeantRanks take_ranks(const std::string& written, const Arguments& arguments, co
   meant.job = std::move(argument.job);
   const OpenedJob& job = *meant.job;
   const std::string id = job.view.id();
-  const auto selector = take_selector(arguments, job.spec, context);
+  const auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
   if (!selector) return failed(kExitUsage);
   const auto verdict = job.view.verdict();
   if (verdict.ok() && *verdict) {

@@ -60,7 +60,7 @@ std::optional<std::string> socket_of(const OpenedJob& job, const Context& contex
 std::optional<std::vector<RankId>> gangs_meant(const OpenedJob& job, const Arguments& arguments, const Context& context,
                                                int& exit_code) {
   exit_code = kExitUsage;
-  const auto selector = take_selector(arguments, job.spec, context);
+  const auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
   if (!selector) return std::nullopt;
   const auto socket = socket_of(job, context, exit_code);
   if (!socket) return std::nullopt;
@@ -98,8 +98,10 @@ std::optional<std::vector<std::string>> hosts_meant(const OpenedJob& job, const 
     (void)refuse(context, {.id = "E0920", .message = text("HOSTS: ", hosts.error().message), .help = ""}, kExitUsage);
     return std::nullopt;
   }
-  std::vector<std::string> pool;
-  for (const PoolHost& host : pool_of(job.spec)) pool.push_back(host.name);
+  std::vector<std::string> pool = job.named_hosts();
+  for (const PoolHost& host : pool_of(job.spec)) {
+    if (std::find(pool.begin(), pool.end(), host.name) == pool.end()) pool.push_back(host.name);
+  }
   for (const std::string& host : *hosts) {
     if (std::find(pool.begin(), pool.end(), host) != pool.end()) continue;
     const auto near = nearest(host, pool);

@@ -206,9 +206,11 @@ std::string draw_hosts(const PlanDrawing& plan) {
     const std::uint32_t host = rows[shown[i]];
     const auto found = on_host.find(host);
     const bool spare = host < used + plan.spec.spares();
-    table.add({plain("  " + plan.hosts[host].name), plain(found != on_host.end() ? join(found->second, "  ")
-                                                          : spare                ? "(spare)"
-                                                                                 : "(cold)")});
+    table.add({plain("  " + plan.hosts[host].name),
+               plain(found != on_host.end()                  ? join(found->second, "  ")
+                     : spare                                 ? "(spare)"
+                     : plan.spec.is_on_request(HostId(host)) ? "(asked for when it is needed)"
+                                                             : "(cold)")});
     if (left_out_after(shown, i))
       table.add({plain("  …"), plain(text("… ", shown[i + 1] - shown[i] - 1, " more hosts"))});
   }
@@ -220,11 +222,11 @@ std::string draw_hosts(const PlanDrawing& plan) {
 std::string draw_plan(const PlanDrawing& plan) {
   const JobSpec& spec = plan.spec;
   const std::uint32_t need = spec.hosts_needed();
-  const std::uint32_t spares = std::min(spec.spares(), spec.pool_size() - need);
-  std::string out =
-      text("job ", paint(Colour::kBold, spec.name, plan.colour), "   launch ", launcher_name(spec.launch), ": ", need,
-           " of ", spec.pool_size(), spec.pool_size() == 1 ? " host has ranks" : " hosts have ranks",
-           spares > 0 ? text(", ", spares, " spare") : "", "\n");
+  const std::uint32_t pool = spec.pool_size() - spec.hosts_on_request();
+  const std::uint32_t spares = std::min(spec.spares(), pool - need);
+  std::string out = text("job ", paint(Colour::kBold, spec.name, plan.colour), "   launch ", launcher_name(spec.launch),
+                         ": ", need, " of ", pool, pool == 1 ? " host has ranks" : " hosts have ranks",
+                         spares > 0 ? text(", ", spares, " spare") : "", "\n");
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) out += draw_mesh(plan, MeshId(m));
   return out + draw_hosts(plan);
 }

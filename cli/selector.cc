@@ -186,11 +186,14 @@ std::optional<Complaint> check_ranks(const RankList& list, const JobSpec& spec, 
                  text("it has ", size == 1 ? "the rank " : "the ranks ", indices_of(size)));
 }
 
-std::variant<std::vector<std::string>, Complaint> parse_hosts(const std::string& written, const JobSpec& spec) {
+std::variant<std::vector<std::string>, Complaint> parse_hosts(const SelectorWords& words, const JobSpec& spec) {
+  const std::string& written = *words.hosts;
   auto wanted = expand_hostlist(written);
   if (!wanted.ok()) return malformed(text("--host ", printable(written), ": ", wanted.error().message), "");
-  std::vector<std::string> known;
-  for (const PoolHost& host : pool_of(spec)) known.push_back(host.name);
+  std::vector<std::string> known = words.named;
+  for (const PoolHost& host : pool_of(spec)) {
+    if (std::find(known.begin(), known.end(), host.name) == known.end()) known.push_back(host.name);
+  }
   for (const std::string& host : *wanted) {
     if (std::find(known.begin(), known.end(), host) != known.end()) continue;
     const auto near = nearest(host, known);
@@ -237,7 +240,7 @@ std::variant<Selector, Complaint> Selector::parse(const SelectorWords& words, co
   if (!any)
     return missing("no rank is selected by both --at and --rank", "monarch plan and monarch status show the ranks");
   if (words.hosts) {
-    auto hosts = parse_hosts(*words.hosts, spec);
+    auto hosts = parse_hosts(words, spec);
     if (const auto* wrong = std::get_if<Complaint>(&hosts)) return *wrong;
     selector.hosts_ = std::move(std::get<std::vector<std::string>>(hosts));
   }

@@ -26,6 +26,7 @@ struct SelectorWords {
   std::optional<std::string> ranks = {};        // 3,7-9, mesh-wide
   std::optional<std::string> hosts = {};        // node[05-07],node11
   std::optional<std::string> generations = {};  // 2 or 2,4-5
+  std::vector<std::string> named = {};          // hosts that the spec does not name, and the job has
 };
 
 class Selector {

@@ -87,12 +87,14 @@ std::vector<Flag> selector_flags() {
   return flags;
 }
 
-std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context) {
+std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context,
+                                      std::vector<std::string> named) {
   auto selector = Selector::parse({.mesh = arguments.value("mesh"),
                                    .at = arguments.value("at"),
                                    .ranks = arguments.value("rank"),
                                    .hosts = arguments.value("host"),
-                                   .generations = arguments.value("generation")},
+                                   .generations = arguments.value("generation"),
+                                   .named = std::move(named)},
                                   spec);
   if (auto* found = std::get_if<Selector>(&selector)) return std::move(*found);
   say_error(context.terminal, std::get<Complaint>(selector));

@@ -38,7 +38,9 @@ std::optional<History> history(const Arguments& arguments, const Context& contex
 std::vector<Flag> selector_flags();
 std::vector<Flag> place_flags();
 // Nothing: stderr says what is wrong.
-std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context);
+// `named`: hosts that the spec does not name, and the job has.
+std::optional<Selector> take_selector(const Arguments& arguments, const JobSpec& spec, const Context& context,
+                                      std::vector<std::string> named = {});
 
 // --stdout and --stderr.
 std::vector<Flag> stream_flags();

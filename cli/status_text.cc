@@ -166,6 +166,7 @@ std::string hosts_text(const JobStatus& status, bool colour, std::size_t columns
   if (notes) titles.emplace_back("NOTE");
   Table table(std::move(titles));
   for (const HostStatus& host : status.hosts) {
+    if (host.phase == "on request") continue;  // nobody has asked for it
     // The journal knows no silences, and who is not there is not silent.
     const bool live = status.supervisor_pid != 0 && (host.phase == "ready" || host.phase == "suspect");
     std::vector<Table::Cell> row{

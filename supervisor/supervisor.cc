@@ -132,7 +132,7 @@ Status Supervisor::open_ports() {
               [this](HostId host, const Goodbye& goodbye) {
                 if (ssh_launcher_ != nullptr) ssh_launcher_->on_goodbye(host, goodbye.orderly);
                 if (relayed_launcher_ != nullptr) relayed_launcher_->on_goodbye(host, goodbye.orderly);
-                if (slurm_launcher_ != nullptr) slurm_launcher_->on_goodbye(host, goodbye.orderly);
+                if (slurm_nodes_ != nullptr) slurm_nodes_->on_goodbye(host, goodbye.orderly);
               },
           .on_superseded =
               [this](Term term) {
@@ -159,7 +159,7 @@ Status Supervisor::open_doors() {
     if (local_launcher_ != nullptr) tell(*local_launcher_);
   };
   const auto slurm = [this](auto tell) {
-    if (slurm_launcher_ != nullptr) tell(*slurm_launcher_);
+    if (slurm_nodes_ != nullptr) tell(*slurm_nodes_);
   };
   MONARCH_ASSIGN(
       guard_,
@@ -169,7 +169,7 @@ Status Supervisor::open_doors() {
            .on_changed =
                [local, slurm](const RankReport& report) {
                  local([&](LocalLauncher& l) { l.on_changed(report); });
-                 slurm([&](SlurmLauncher& l) { l.on_changed(report); });
+                 slurm([&](SlurmNodes& n) { n.on_changed(report); });
                },
            .on_lost =
                [this, local, slurm](const Error& error) {
@@ -177,7 +177,7 @@ Status Supervisor::open_doors() {
                      "guard.lost", Severity::kWarning,
                      text("the guard of the supervisor has gone (", error.message, "): a crash would not be mended"));
                  local([](LocalLauncher& l) { l.on_guard_lost(); });
-                 slurm([](SlurmLauncher& l) { l.on_guard_lost(); });
+                 slurm([](SlurmNodes& n) { n.on_guard_lost(); });
                }}));
   MONARCH_ASSIGN(runtime_, open_runtime_dir(StateEnvironment::of_this_process()));
   MONARCH_TRY(open_launcher());

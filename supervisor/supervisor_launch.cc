@@ -10,7 +10,6 @@
 
 #include "supervisor/host_health.h"
 #include "supervisor/journal/runtime_dir.h"
-#include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/ssh/libssh.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
 #include "supervisor/launch/ssh/worker_image.h"
@@ -28,7 +27,6 @@ constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kEverywhere[] = "0.0.0.0";
 constexpr char kEverywhereOfBoth[] = "::";
 constexpr std::size_t kCopiedReports = 65'536;
-constexpr int kExitHost = 92;  // a host, preemption or the time limit ended it
 // How long who launches the hosts may take to connect: it has started us, and is told at once that we are ready.
 constexpr Duration kLauncherAwaited = Duration::seconds(30);
 
@@ -167,7 +165,7 @@ Status Supervisor::open_launcher() {
     return {};
   }
   if (ssh_of(core_.spec()) != nullptr) return open_ssh_launcher(*ssh_of(core_.spec()));
-  if (const auto* slurm = std::get_if<LaunchSlurm>(&core_.spec().launch)) return open_slurm_launcher(*slurm);
+  if (const auto* slurm = std::get_if<LaunchSlurm>(&core_.spec().launch)) return open_slurm_nodes(*slurm);
   // The longest name in it must be an address, too.
   const std::string sockets = local_socket_directory(runtime_->path(), job_, HostId(limits::kHostsPerJob));
   MONARCH_TRY(socket_path(*runtime_, text(sockets.substr(runtime_->path().size() + 1), "/999.65535.n")));
@@ -219,34 +217,6 @@ Status Supervisor::open_ssh_launcher(const LaunchSsh& ssh) {
   ssh_launcher_ = launcher.get();
   launcher_ = std::move(launcher);
   return core_.spec().workspace ? pack_workspace() : Status();
-}
-
-Status Supervisor::open_slurm_launcher(const LaunchSlurm& slurm) {
-  if (!slurm.allocation) return Error{ErrorCode::kInvalid, "launch.slurm: this job has no allocation"};
-  SlurmLauncherOptions options{.job = job_,
-                               .job_id = files_.job_id,
-                               .term = files_.journal.term,
-                               .slurm_job = slurm.allocation->job,
-                               .nodes = slurm.allocation->nodes,
-                               .environment = slurm_environment([](const char* name) { return std::getenv(name); }),
-                               .address = core_.spec().control.address,
-                               .log_directory = files_.log_directory()};
-  MONARCH_ASSIGN(options.image, read_worker_image(options_.worker_path));
-  options.on_over = [this, job = slurm.allocation->job](const std::string& state) { on_allocation_over(job, state); };
-  auto launcher = std::make_unique<SlurmLauncher>(*loop_, *guard_, std::move(options), launcher_handlers());
-  slurm_launcher_ = launcher.get();
-  launcher_ = std::move(launcher);
-  return {};
-}
-
-// Whoever cancelled it wants no other; whatever else took it may give another one.
-void Supervisor::on_allocation_over(std::uint32_t job, const std::string& state) {
-  const bool taken = state == "TIMEOUT" || state == "PREEMPTED" || state == "NODE_FAIL" || state == "BOOT_FAIL" ||
-                     state == "DEADLINE" || state == "REVOKED" || state == "PENDING" || state == "REQUEUED";
-  StopRequest request{.how = StopHow::kOrderly,
-                      .exit_code = taken ? kExitHost : 0,
-                      .who = text("Slurm, whose job ", job, " is over", state.empty() ? "" : ": ", state)};
-  (void)decide(StopOrdered{.request = std::move(request)});
 }
 
 // What it finds is to be known before the host counts as lost.

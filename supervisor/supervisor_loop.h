@@ -24,7 +24,7 @@
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
 #include "supervisor/launch/relayed_launcher.h"
-#include "supervisor/launch/slurm/slurm_launcher.h"
+#include "supervisor/launch/slurm/slurm_nodes.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
 #include "supervisor/second_look.h"
@@ -68,8 +68,6 @@ class Supervisor {
   Status open_launcher();
   Status open_ssh_launcher(const LaunchSsh& ssh);
   Status open_second_look(const SshLauncherOptions& launcher);
-  Status open_slurm_launcher(const LaunchSlurm& slurm);
-  void on_allocation_over(std::uint32_t job, const std::string& state);
   void open_relayed_launcher();
   void release_launcher();
   Status pack_workspace();
@@ -96,6 +94,13 @@ class Supervisor {
   void tell_started();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
+  // supervisor_nodes.cc
+  Status open_slurm_nodes(const LaunchSlurm& slurm);
+  void on_allocation_over(std::uint32_t job, const std::string& state);
+  std::string on_named(HostId host, const GrantedNode& granted);
+  void on_node_seen(HostId host, const SeenNode& seen);
+  bool has_free_host() const;
+  bool runs_something(HostId host) const;
   // supervisor_requests.cc
   void signal_ranks(const SignalRequest& request, const ControlHandlers::Answer& answer);
   Result<std::string> operate(const OperatorRequest& request);
@@ -136,7 +141,7 @@ class Supervisor {
   std::unique_ptr<PackThread> packer_;
   LocalLauncher* local_launcher_ = nullptr;  // one of the four is launcher_
   SshLauncher* ssh_launcher_ = nullptr;
-  SlurmLauncher* slurm_launcher_ = nullptr;
+  SlurmNodes* slurm_nodes_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
   std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;

@@ -79,6 +79,27 @@ std::optional<SlurmAllocation> allocation_of(const YamlNode* slurm, Report& repo
   return std::nullopt;
 }
 
+// WARNING: sbatch takes "node0[1-3]" in --exclude, and what is no such list it takes for a name (sbatch(1)).
+SlurmRequest request_of(const YamlNode* slurm, Report& report) {
+  SlurmRequest out{.partition = text_of(slurm, "partition").value_or(""),
+                   .account = text_of(slurm, "account").value_or(""),
+                   .qos = text_of(slurm, "qos").value_or(""),
+                   .constraint = text_of(slurm, "constraint").value_or("")};
+  const Duration time = duration_or(slurm, "time", Duration::zero());
+  if (time > Duration::zero()) out.time = time;
+  out.exclude = texts_of(slurm, "exclude");
+  out.options = texts_of(slurm, "options");
+  const YamlNode* options = value_of(slurm, "options");
+  for (std::size_t i = 0; i < out.options.size(); ++i) {
+    if (out.options[i].starts_with('-')) continue;
+    report.error("E0208", options->items[i].place,
+                 {.message = text("`launch.slurm.options` takes options of sbatch, not `", out.options[i], "`"),
+                  .label = "starts with no `-`",
+                  .help = "write an option and its value as one word: `--mail-type=FAIL`"});
+  }
+  return out;
+}
+
 LaunchSlurm build_slurm(const YamlNode* slurm, Report& report) {
   LaunchSlurm out;
   out.nodes = integer_of(slurm, "nodes");
@@ -86,6 +107,9 @@ LaunchSlurm build_slurm(const YamlNode* slurm, Report& report) {
   out.spares = spares_of(slurm);
   out.prepare = prepare_of(slurm, report);
   out.allocation = allocation_of(slurm, report);
+  out.request = request_of(slurm, report);
+  if (const auto count = integer_of(slurm, "replacements")) out.replacements = *count;
+  out.queue_limit = duration_or(slurm, "queue_limit", out.queue_limit);
   return out;
 }
 
@@ -253,6 +277,7 @@ void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& repor
   std::uint64_t needed = 0;
   for (const MeshSpec& mesh : job.meshes) needed += mesh.like ? 0 : mesh.hosts();
   const std::uint64_t all = needed + job.spares();
+  const std::uint64_t pool = job.pool_size() - job.hosts_on_request();  // nodes that may never come do not count
   const PoolKey key = pool_key(job, root);
   Report wrong;
   if (std::holds_alternative<LaunchSsh>(job.launch) && key.node != nullptr) {
@@ -266,16 +291,16 @@ void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& repor
         {.message = text("the job needs ", counted(all, "host"), "; it can have at most ", limits::kHostsPerJob),
          .label = label,
          .help = "`per_host` puts more ranks on one host"});
-  } else if (key.node != nullptr && job.pool_size() < all) {
-    const std::uint64_t lacking = all - job.pool_size();
+  } else if (key.node != nullptr && pool < all) {
+    const std::uint64_t lacking = all - pool;
     std::string help = text("`", key.path.substr(key.path.rfind('.') + 1), ": ", all, "` would work");
     if (!key.counts) help = text(counted(lacking, key.one_host), " more would work");
-    if (!key.counts && needed <= job.pool_size()) help += text(", or `spares: ", job.pool_size() - needed, "`");
-    report.error("E0304", key.node->place,
-                 {.message = text("the job needs ", counted(all, key.one_host), ", and `", key.path, "` ", key.verb,
-                                  " ", job.pool_size()),
-                  .label = label,
-                  .help = std::move(help)});
+    if (!key.counts && needed <= pool) help += text(", or `spares: ", pool - needed, "`");
+    report.error(
+        "E0304", key.node->place,
+        {.message = text("the job needs ", counted(all, key.one_host), ", and `", key.path, "` ", key.verb, " ", pool),
+         .label = label,
+         .help = std::move(help)});
   }
 }
 

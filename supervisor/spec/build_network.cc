@@ -41,7 +41,7 @@ std::string counted(std::uint64_t count, std::string_view one) { return text(cou
 
 // Other machines would dial themselves.
 void check_reachable(const JobSpec& job, const YamlNode& root, Report& report) {
-  if (std::holds_alternative<LaunchLocal>(job.launch) || job.pool_size() < 2) return;
+  if (std::holds_alternative<LaunchLocal>(job.launch) || job.pool_size() - job.hosts_on_request() < 2) return;
   if (job.control.via == ControlVia::kSsh) return;  // it is not used, and notes say so
   if (numeric_address(job.control.address) != NumericAddress::kLoopback) return;
   report.error("E0314", value_of(value_of(&root, "control"), "address")->place,

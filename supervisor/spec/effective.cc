@@ -105,7 +105,8 @@ class Walker {
   void derive(const std::string& row_path, const std::string& path, EffectiveValue& value) const {
     const auto* ssh = std::get_if<LaunchSsh>(&job_.launch);
     const bool from_file = row_path == "launch.ssh.hosts" && ssh != nullptr;
-    if (row_path == "launch.local.hosts" || row_path == "launch.slurm.nodes") value.value = text(job_.pool_size());
+    if (row_path == "launch.local.hosts" || row_path == "launch.slurm.nodes")
+      value.value = text(job_.pool_size() - job_.hosts_on_request());
     if (from_file) {
       std::vector<std::string> names;
       for (const SshHost& host : ssh->hosts) names.push_back(host.name);

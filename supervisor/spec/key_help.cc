@@ -76,13 +76,26 @@ constexpr KeyHelp kHelp[] = {
      "has it. All its nodes are the pool: the meshes take the first of them, the next are spares, the rest is cold."},
     {"launch.slurm.allocation.job", "4711"},
     {"launch.slurm.allocation.nodes", "\"node[01-20]\""},
-    {"launch.slurm.partition", "gpu"},
+    {"launch.slurm.partition", "gpu",
+     "This, and account, qos, time, constraint, exclude and options, are for nodes that monarch asks Slurm for. What "
+     "is "
+     "left out is as in the job whose nodes it has: also how many cores, how much memory and which GPUs."},
     {"launch.slurm.account", "physics"},
     {"launch.slurm.qos", "high"},
-    {"launch.slurm.time", "4h", "Slurm's 4:00:00 is written `4h`, and 1-12 is written `36h`."},
+    {"launch.slurm.time", "4h",
+     "Slurm's 4:00:00 is written `4h`, and 1-12 is written `36h`. Left out: what is left of the job's own."},
     {"launch.slurm.constraint", "ib"},
     {"launch.slurm.exclude", "[bad07]"},
-    {"launch.slurm.options", "[\"--comment=x\"]"},
+    {"launch.slurm.options", "[\"--mail-type=FAIL\"]"},
+    {"launch.slurm.replacements", "0",
+     "Where no spare is left for the place of a host that was lost, Slurm is asked for one more node like the others, "
+     "by "
+     "a job of its own, which only holds it: its name is the job's id, its comment says whose it is. It is given back "
+     "when "
+     "its host is not needed any longer. supervision.reallocate says how often that may be."},
+    {"launch.slurm.queue_limit", "1h",
+     "Then the request is cancelled, and the next stage of recovery follows: the job shrinks if it may, or fails. One "
+     "that has shrunk asks again, at longer and longer intervals."},
     {"launch.slurm.on_preempt", "requeue"},
     {"launch.slurm.warn", "5m"},
     {"network", "{interface: ib0}"},

@@ -45,6 +45,13 @@ std::string_view trimmed(std::string_view word) {
 
 }  // namespace
 
+std::string_view take_column(std::string_view& line) {
+  const std::size_t bar = std::min(line.find('|'), line.size());
+  const std::string_view column = line.substr(0, bar);
+  line.remove_prefix(std::min(bar + 1, line.size()));
+  return column;
+}
+
 Words in_environment(const Words& environment, Words command) {
   Words words = {"/usr/bin/env", "-i"};
   words.insert(words.end(), environment.begin(), environment.end());
@@ -120,7 +127,7 @@ Words cancel_step_command(const std::string& step_id, const Words& environment) 
 
 Words job_state_query(std::uint32_t job, const Words& environment) {
   return in_environment(environment,
-                        {"squeue", "--noheader", "--states=all", text("--jobs=", job), "--format=%A|%T|%r"});
+                        {"squeue", "--noheader", "--states=all", text("--jobs=", job), "--format=%A|%T|%r|%V|%N"});
 }
 
 Words node_state_query(const std::string& node, const Words& environment) {
@@ -136,16 +143,24 @@ SlurmJobWord read_job_state(std::string_view answer, std::uint32_t job) {
     answer.remove_prefix(std::min(end + 1, answer.size()));
     if (!line.starts_with(prefix)) continue;
     line.remove_prefix(prefix.size());
-    const std::string_view word = line.substr(0, line.find('|'));
-    const std::string_view reason = line.substr(std::min(word.size() + 1, line.size()));
+    const std::string_view word = take_column(line);
+    const std::string_view reason = take_column(line);
+    SlurmJobWord read{
+        .word = std::string(word), .submitted = std::string(take_column(line)), .nodes = std::string(line)};
     for (const StateWord& known : kStates) {
       if (known.word != word) continue;
-      const bool told = known.state == SlurmJobState::kEnding && reason == "TimeLimit";
-      return {known.state, told ? "TIMEOUT" : std::string(word)};
+      read.state = known.state;
+      if (known.state == SlurmJobState::kEnding && reason == "TimeLimit") read.word = "TIMEOUT";
     }
-    return {SlurmJobState::kUnknown, std::string(word)};
+    return read;
   }
   return {};
+}
+
+bool was_taken(std::string_view word) {
+  constexpr std::array kTaken = {"",         "BOOT_FAIL", "DEADLINE",     "NODE_FAIL",   "PENDING", "PREEMPTED",
+                                 "REQUEUED", "REVOKED",   "REQUEUE_HOLD", "REQUEUE_FED", "TIMEOUT"};
+  return std::find(kTaken.begin(), kTaken.end(), word) != kTaken.end();
 }
 
 bool says_no_such_job(std::string_view words) {

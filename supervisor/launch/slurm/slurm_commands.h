@@ -22,7 +22,10 @@ using Words = std::vector<std::string>;
 // is. Nothing else: an SLURM_… or SRUN_… of an allocation is an option to srun, and what a shell has may be secret.
 Words slurm_environment(const std::function<const char*(const char*)>& lookup);
 
-// The command with this environment and no other.
+// What stands before the next bar of a line, which is taken as well.
+std::string_view take_column(std::string_view& line);
+
+// The command with that environment and no other.
 Words in_environment(const Words& environment, Words command);
 
 // A step of one process on one node, beside others, which ends with nobody but itself.
@@ -50,7 +53,7 @@ Result<std::vector<SlurmStep>> read_steps(std::string_view answer);
 // SIGKILL to all of a step's processes.
 Words cancel_step_command(const std::string& step_id, const Words& environment);
 
-// A job's state, and a node's, each a word.
+// What a job is doing, and the state of a node, which is a word.
 Words job_state_query(std::uint32_t job, const Words& environment);
 Words node_state_query(const std::string& node, const Words& environment);
 
@@ -59,9 +62,14 @@ Words node_state_query(const std::string& node, const Words& environment);
 enum class SlurmJobState : std::uint8_t { kWaiting, kRunning, kEnding, kEnded, kUnknown };
 struct SlurmJobWord {
   SlurmJobState state = SlurmJobState::kUnknown;
-  std::string word;  // "TIMEOUT"
+  std::string word;       // "TIMEOUT"
+  std::string submitted;  // when, as Slurm writes it: who has the number of a job may be another one tomorrow
+  std::string nodes;      // that it has, as Slurm writes them
 };
 SlurmJobWord read_job_state(std::string_view answer, std::uint32_t job);
+// Of a job that is over, or waits for nodes again: did Slurm take its nodes, so that it may be submitted again, rather than somebody
+// cancel it? Empty: Slurm does not know the job.
+bool was_taken(std::string_view word);
 // Slurm's word for a job that it does not know, or not any more.
 bool says_no_such_job(std::string_view words);
 // Whether this host can say who it is to Slurm.

@@ -39,6 +39,12 @@ bool is_numeric(const std::string& address) {
   return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
 }
 
+// What was answered of a job; one that Slurm does not know is over.
+SlurmJobWord job_word(const Result<std::string>& answer, std::uint32_t job) {
+  if (answer.ok()) return read_job_state(*answer, job);
+  return {.state = says_no_such_job(answer.error().message) ? SlurmJobState::kEnded : SlurmJobState::kUnknown};
+}
+
 }  // namespace
 
 SlurmLauncher::SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions options, LauncherHandlers handlers)
@@ -50,6 +56,9 @@ SlurmLauncher::SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions
       gres_(calls_, options_.slurm_job, options_.environment),
       hosts_(options_.nodes.size()) {
   MONARCH_ASSERT(options_.image != nullptr);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    hosts_[i].place = {.job = options_.slurm_job, .node = options_.nodes[i], .name = options_.nodes[i]};
+  }
 }
 
 SlurmLauncher::~SlurmLauncher() {
@@ -58,20 +67,20 @@ SlurmLauncher::~SlurmLauncher() {
 
 RemoteOrder SlurmLauncher::order_of(HostId host, RemotePurpose purpose) const {
   return {.purpose = purpose,
-          .mark = {.job_uuid = options_.job.to_text(), .host_name = node(host), .job_id = options_.job_id},
+          .mark = {.job_uuid = options_.job.to_text(), .host_name = place_of(host).name, .job_id = options_.job_id},
           .file = options_.image->file,
           .machine = options_.image->machine};
 }
 
 StepTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step, Words gres) const {
-  return {.command = step_command({.job = options_.slurm_job,
+  return {.command = step_command({.job = place_of(host).job,
                                    .node = node(host),
                                    .name = step,
                                    .environment = options_.environment,
                                    .program = {"/bin/sh", "-c", std::string(remote_command())},
                                    .gres = std::move(gres)}),
           .image = options_.image,
-          .log = text(options_.log_directory, "/srun.", node(host), ".log"),
+          .log = text(options_.log_directory, "/srun.", place_of(host).name, ".log"),
           .silence = options_.silence};
 }
 
@@ -80,6 +89,13 @@ void SlurmLauncher::ask(HostId host, Words command, std::function<void(Result<st
                                    then = std::move(then)](Result<std::string> answer) {
     if (!alive.expired() && at(host).round == round) then(std::move(answer));
   });
+}
+
+void SlurmLauncher::place(HostId host, StepPlace place) {
+  Host& state = at(host);
+  drop(state);
+  state.phase = Phase::kUnknown;
+  state.place = std::move(place);
 }
 
 // An srun of a supervisor before this one: whose it was is not known any more.
@@ -118,11 +134,12 @@ void SlurmLauncher::fill() {
 Status SlurmLauncher::start(HostId host) {
   MONARCH_ASSIGN(
       at(host).talk,
-      StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kStart),
-                      talk_options(host, worker_step_name(options_.job_id, node(host)), gres_.options(node(host))),
-                      {.on_place = [this, host](const std::string& address) { return point_back(host, address); },
-                       .on_answer = [this, host](const RemoteAnswer& answer) { on_launch_answer(host, answer); },
-                       .on_end = [this, host] { on_srun_end(host); }}));
+      StepTalk::start(
+          loop_, programs_, order_of(host, RemotePurpose::kStart),
+          talk_options(host, worker_step_name(options_.job_id, place_of(host).name), gres_.options(node(host))),
+          {.on_place = [this, host](const std::string& address) { return point_back(host, address); },
+           .on_answer = [this, host](const RemoteAnswer& answer) { on_launch_answer(host, answer); },
+           .on_end = [this, host] { on_srun_end(host); }}));
   return {};
 }
 
@@ -149,7 +166,7 @@ void SlurmLauncher::on_launch_answer(HostId host, const RemoteAnswer& answer) {
   if (const auto* told = std::get_if<LaunchFailure>(&answer)) {
     LaunchFailure failure = *told;
     const bool may_run = state.talk->handed_over() && failure.kind != LaunchFailureKind::kNotExecutable;
-    failure.again = text("srun --jobid=", options_.slurm_job, " --overlap -N1 -n1 -w ", node(host), " true");
+    failure.again = text("srun --jobid=", place_of(host).job, " --overlap -N1 -n1 -w ", node(host), " true");
     const bool silent = !state.talk->placed() && failure.kind == LaunchFailureKind::kTimeout;
     state.talk.reset();
     if (silent) return fail_by_munge(host, failure);
@@ -204,7 +221,7 @@ void SlurmLauncher::on_srun_end(HostId host) {
 }
 
 void SlurmLauncher::look(HostId host) {
-  ask(host, steps_query(options_.slurm_job, options_.environment), [this, host](const Result<std::string>& answer) {
+  ask(host, steps_query(place_of(host).job, options_.environment), [this, host](const Result<std::string>& answer) {
     if (at(host).phase != Phase::kLaunched) return;
     const auto steps = answer.ok() ? read_steps(*answer) : Result<std::vector<SlurmStep>>(answer.error());
     if (!steps.ok() && !says_no_such_job(steps.error().message)) {
@@ -212,7 +229,7 @@ void SlurmLauncher::look(HostId host) {
         log_warn(node(host), ": its srun has ended; asking for its step: ", steps.error().message);
       return look_again(host);
     }
-    const std::string name = worker_step_name(options_.job_id, node(host));
+    const std::string name = worker_step_name(options_.job_id, place_of(host).name);
     const bool runs = steps.ok() && std::any_of(steps->begin(), steps->end(),
                                                 [&](const SlurmStep& step) { return step.name == name; });
     if (runs) {
@@ -267,10 +284,10 @@ void SlurmLauncher::destroy(HostId host) {
 // First by Slurm, which ends a step whatever its processes do, then by a look on the node itself.
 void SlurmLauncher::begin_end(HostId host) {
   ++at(host).tries;
-  ask(host, steps_query(options_.slurm_job, options_.environment), [this, host](const Result<std::string>& answer) {
+  ask(host, steps_query(place_of(host).job, options_.environment), [this, host](const Result<std::string>& answer) {
     const auto steps = answer.ok() ? read_steps(*answer) : Result<std::vector<SlurmStep>>(answer.error());
     if (!steps.ok()) return ask_whether_over(host, steps.error().message);
-    const std::string name = worker_step_name(options_.job_id, node(host));
+    const std::string name = worker_step_name(options_.job_id, place_of(host).name);
     std::string ids;
     for (const SlurmStep& step : *steps) {
       if (step.name == name) ids += text(ids.empty() ? "" : ",", step.id);
@@ -284,11 +301,12 @@ void SlurmLauncher::begin_end(HostId host) {
 }
 
 void SlurmLauncher::submit_end(HostId host) {
-  auto talk = StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kEnd),
-                              talk_options(host, end_step_name(options_.job_id, node(host)), no_gres_options()),
-                              {.on_place = {},
-                               .on_answer = [this, host](const RemoteAnswer& answer) { on_end_answer(host, answer); },
-                               .on_end = {}});
+  auto talk =
+      StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kEnd),
+                      talk_options(host, end_step_name(options_.job_id, place_of(host).name), no_gres_options()),
+                      {.on_place = {},
+                       .on_answer = [this, host](const RemoteAnswer& answer) { on_end_answer(host, answer); },
+                       .on_end = {}});
   if (!talk.ok()) return try_end_again(host, talk.error().message);
   at(host).ending = std::move(*talk);
 }
@@ -310,15 +328,16 @@ void SlurmLauncher::on_end_answer(HostId host, const RemoteAnswer& answer) {
 // A job that is over has no steps, on nodes that answer their controller: Slurm itself has ended all that was there.
 void SlurmLauncher::ask_whether_over(HostId host, const std::string& why) {
   const auto no = [this, host, why] { try_end_again(host, why); };
-  ask(host, job_state_query(options_.slurm_job, options_.environment),
-      [this, host, no](const Result<std::string>& state) {
-        if (!note_state(state)) return no();
-        ask(host, node_state_query(node(host), options_.environment),
-            [this, host, no](const Result<std::string>& there) {
-              if (!there.ok() || !node_answers(*there)) return no();
-              tell_ended(host, "Slurm has ended the job that it ran in", false);
-            });
-      });
+  const std::uint32_t job = place_of(host).job;
+  ask(host, job_state_query(job, options_.environment), [this, host, no, job](const Result<std::string>& state) {
+    const bool over =
+        job == options_.slurm_job ? note_state(state) : job_word(state, job).state == SlurmJobState::kEnded;
+    if (!over) return no();
+    ask(host, node_state_query(node(host), options_.environment), [this, host, no](const Result<std::string>& there) {
+      if (!there.ok() || !node_answers(*there)) return no();
+      tell_ended(host, "Slurm has ended the job that it ran in", false);
+    });
+  });
 }
 
 void SlurmLauncher::check_over() {
@@ -334,10 +353,10 @@ void SlurmLauncher::check_over() {
 // Whether the job has ended. That it is about to, or waits for nodes again, is told as well: those that it had are gone. How it ended is
 // known a moment after that it ends.
 bool SlurmLauncher::note_state(const Result<std::string>& answer) {
-  const bool unknown = !answer.ok() && says_no_such_job(answer.error().message);
-  if (!answer.ok() && !unknown) return false;
-  const SlurmJobWord now =
-      unknown ? SlurmJobWord{SlurmJobState::kEnded, ""} : read_job_state(*answer, options_.slurm_job);
+  SlurmJobWord now = job_word(answer, options_.slurm_job);
+  if (submitted_.empty()) submitted_ = now.submitted;
+  // WARNING: a controller that has lost a job gives its number to the next one (Slurm 22.05): that is none of ours.
+  if (now.submitted != submitted_ && !now.submitted.empty()) now = {.state = SlurmJobState::kEnded};
   switch (now.state) {
     case SlurmJobState::kRunning:
     case SlurmJobState::kUnknown: return false;

@@ -33,7 +33,7 @@ struct SlurmLauncherOptions {
   std::string job_id;
   Term term;
   std::uint32_t slurm_job = 0;
-  std::vector<std::string> nodes;  // by HostId
+  std::vector<std::string> nodes;  // of it, by HostId; further ones are placed
   Words environment;               // slurm_environment()
   std::string address;  // of this host, as the nodes see it; numeric; empty: that from which srun reaches them
   std::shared_ptr<const WorkerImage> image;  // owners: the launcher and its talks, which only read it
@@ -45,17 +45,30 @@ struct SlurmLauncherOptions {
   std::function<void(const std::string& state)> on_over = {};
 };
 
+// Where a host is.
+struct StepPlace {
+  std::uint32_t job = 0;
+  std::string node;
+  std::string name;  // of the host
+};
+
 class SlurmLauncher final : public Launcher {
  public:
   SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions options, LauncherHandlers handlers);
   ~SlurmLauncher() override;
 
   // Its endpoints have the right ports, and any address.
+  // A host that is none of the first job's nodes is told where it is before anything else.
+  // What was there before is not ended any longer, nor told.
+  void place(HostId host, StepPlace place);
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
 
   // The worker's last word: nothing of it is left but itself, and it leaves.
   void on_goodbye(HostId host, bool orderly);
+  // The answer to job_state_query() about the first job.
+  void hear(const Result<std::string>& state) { (void)note_state(state); }
+  SlurmCalls& calls() { return calls_; }
   // From the guard's owner.
   void on_changed(const RankReport& report);
   void on_guard_lost() { programs_.on_guard_lost(); }
@@ -72,6 +85,7 @@ class SlurmLauncher final : public Launcher {
   };
   struct Host {
     Phase phase = Phase::kUnknown;
+    StepPlace place;
     Bootstrap bootstrap;
     std::unique_ptr<StepTalk> talk;    // of the worker's step, for as long as its srun lives
     std::unique_ptr<StepTalk> ending;  // of the step that ends it
@@ -83,7 +97,8 @@ class SlurmLauncher final : public Launcher {
   };
 
   Host& at(HostId host) { return hosts_.at(host.value()); }
-  const std::string& node(HostId host) const { return options_.nodes[host.value()]; }
+  const StepPlace& place_of(HostId host) const { return hosts_[host.value()].place; }
+  const std::string& node(HostId host) const { return place_of(host).node; }
   void fill();
   Status start(HostId host);
   RemoteOrder order_of(HostId host, RemotePurpose purpose) const;
@@ -118,6 +133,7 @@ class SlurmLauncher final : public Launcher {
   std::uint32_t launching_ = 0;
   bool checking_ = false;      // whether the job is over
   bool over_ = false;          // and told
+  std::string submitted_;      // when; empty: not known yet
   std::uint32_t endings_ = 0;  // how often it was seen to be ending
   // Owner: this. Deferred calls ask whether it is still there.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
