@@ -30,7 +30,7 @@ using EveryMessage =
                Goodbye, KeeperEnded, StartThere, StartedThere, LauncherHello, HostLaunched, HostNotLaunched, HostEnded,
                LauncherWelcome, LaunchHost, EndHost, HostSaidGoodbye, LeaveLauncher, TakeStacks, Stacks, StacksRequest,
                RankStacks, OperatorRequest, HoldRequest, CommitAnswer, KeeperGone, VaultTable, VaultReport, VaultSetup,
-               VaultOffer, VaultKept, VaultAsk, VaultPiece>;
+               VaultOffer, VaultKept, VaultAsk, VaultPiece, KeeperWarned>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
 inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "beat",
@@ -95,7 +95,8 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "vault-offer",
                                                                   "vault-kept",
                                                                   "vault-ask",
-                                                                  "vault-piece"};
+                                                                  "vault-piece",
+                                                                  "keeper-warned"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>
