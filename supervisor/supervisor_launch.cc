@@ -233,9 +233,11 @@ Status Supervisor::open_slurm_launcher(const LaunchSlurm& slurm) {
                                .log_directory = files_.log_directory()};
   MONARCH_ASSIGN(options.image, read_worker_image(options_.worker_path));
   options.on_over = [this, job = slurm.allocation->job](const std::string& state) { on_allocation_over(job, state); };
+  const Words environment = options.environment;
   auto launcher = std::make_unique<SlurmLauncher>(*loop_, *guard_, std::move(options), launcher_handlers());
   slurm_launcher_ = launcher.get();
   launcher_ = std::move(launcher);
+  watch_end(slurm, environment);
   return {};
 }
 
@@ -366,6 +368,7 @@ void Supervisor::launch(HostId host) {
     // Where it keeps its things and who it is, a machine of its own knows by itself.
     bootstrap.copied = true;
     bootstrap.login_environment = true;
+    bootstrap.term_foretells = slurm_launcher_ != nullptr;
     bootstrap.interface = core_.spec().network.interface;
   } else {
     bootstrap.state_directory = text(files_.root, "/hosts/", files_.job_id, "/", where.name);

@@ -24,6 +24,7 @@
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
 #include "supervisor/launch/relayed_launcher.h"
+#include "supervisor/launch/slurm/end_watch.h"
 #include "supervisor/launch/slurm/slurm_launcher.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
@@ -70,6 +71,10 @@ class Supervisor {
   Status open_second_look(const SshLauncherOptions& launcher);
   Status open_slurm_launcher(const LaunchSlurm& slurm);
   void on_allocation_over(std::uint32_t job, const std::string& state);
+  // supervisor_slurm.cc
+  void watch_end(const LaunchSlurm& slurm, const Words& environment);
+  void on_end_foreseen(const EndForeseen& event);
+  void on_warned(HostId host);
   void open_relayed_launcher();
   void release_launcher();
   Status pack_workspace();
@@ -138,6 +143,7 @@ class Supervisor {
   SshLauncher* ssh_launcher_ = nullptr;
   SlurmLauncher* slurm_launcher_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
+  std::unique_ptr<EndWatch> end_watch_;      // nothing: the hosts are not Slurm's
   std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;
   std::unique_ptr<ControlServer> viewers_;

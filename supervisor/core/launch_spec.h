@@ -75,6 +75,7 @@ struct LaunchSlurm {
   std::uint32_t spares = 0;
   PrepareSpec prepare = {};
   std::optional<SlurmAllocation> allocation;  // the pool; nothing: there is none yet
+  Duration warn = Duration::seconds(120);     // before the end of its time ranks are told; zero: nobody is
   bool operator==(const LaunchSlurm&) const = default;
 };
 

@@ -86,6 +86,7 @@ LaunchSlurm build_slurm(const YamlNode* slurm, Report& report) {
   out.spares = spares_of(slurm);
   out.prepare = prepare_of(slurm, report);
   out.allocation = allocation_of(slurm, report);
+  out.warn = duration_or(slurm, "warn", out.warn);
   return out;
 }
 

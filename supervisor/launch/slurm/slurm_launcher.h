@@ -55,6 +55,9 @@ class SlurmLauncher final : public Launcher {
 
   // The worker's last word: nothing of it is left but itself, and it leaves.
   void on_goodbye(HostId host, bool orderly);
+  // Looks whether Slurm's job is over, and how.
+  void check_over();
+  SlurmCalls& calls() { return calls_; }
   // From the guard's owner.
   void on_changed(const RankReport& report);
   void on_guard_lost() { programs_.on_guard_lost(); }
@@ -98,7 +101,6 @@ class SlurmLauncher final : public Launcher {
   void submit_end(HostId host);
   void on_end_answer(HostId host, const RemoteAnswer& answer);
   void ask_whether_over(HostId host, const std::string& why);
-  void check_over();
   bool note_state(const Result<std::string>& answer);
   void try_end_again(HostId host, const std::string& why);
   void tell_ended(HostId host, std::string how, bool orderly);
