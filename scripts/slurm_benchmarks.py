@@ -227,6 +227,23 @@ def met_by_monarch(draw):
     return first(told, "host.lost") - since, back, told
 
 
+def met_by_request(draw):
+    """Two nodes, no spare, and a third node that is idle: seconds until Slurm had been asked for it, from the moment when the host's place was
+    given away, and until all ranks ran."""
+    with Bed(3) as bed, bed.allocation(2) as environment:
+        job = bed.ask(environment, "up", bed.spec(2, 0, bed.program), "--quiet").strip()
+        bed.all_began(RANKS, 0)
+        since = strike(bed, draw)
+        back = bed.all_began(RANKS, since)
+        told = events(bed, environment, job)
+        log = bed.login.read(f"{HOME}/state/jobs/{job}/supervisor.log")
+        bed.ask(environment, "stop", job, "--kill")
+    asked = re.search(r"^(\S+) .* asked Slurm for a node: its job \d+$", log, re.MULTILINE)
+    if asked is None:
+        sys.exit(f"bench: nobody asked Slurm for a node:\n{log}")
+    return when(asked[1]) - first(told, "host.replaced"), back
+
+
 def met_by_slurm(draw, act, timeout=60.0):
     """Two nodes, and a third one that is idle; `act` is what an operator does at the very moment."""
     with Bed(3) as bed:
@@ -250,8 +267,10 @@ def submit_anew(bed, job, script, options):
 
 def loss(runs, seed):
     draw = random.Random(seed)
-    lost, ours, told, requeued, anew = [], [], [], [], []
+    lost, ours, told, requeued, anew, asked, granted = [], [], [], [], [], [], []
     for _ in range(runs):
+        for times, value in zip((asked, granted), met_by_request(draw)):
+            times.append(value)
         for times, value in zip((lost, ours, told), met_by_monarch(draw)):
             times.append(value)
         requeued.append(met_by_slurm(draw, requeue))
@@ -266,6 +285,8 @@ def loss(runs, seed):
         f"{statistics.median(ours) / alone:.2f}", "(1 loss)")
     delay_row("  of it until the node was given up", lost, "5 to 6 s")
     delay_row("  from there until a spare was named for it", [between(e, "host.lost", "host.replaced") for e in told], "")
+    delay_row("the same without a spare: until Slurm was asked", asked, "<= 200 ms")
+    delay_row(f"  until {RANKS} ranks ran on the node that it gave", granted, "")
     print(NOTE)
 
 

@@ -121,6 +121,7 @@ Status Supervisor::open_ports() {
           .all_durable = [this] { return decider_->all_durable(); },
           .on_health = [this](HostId host, HostHealth health, Duration silence) { on_health(host, health, silence); },
           .on_pressure = [this](HostId host, const HostPressure& pressure) { on_pressure(host, pressure); },
+          .on_warned = [this](HostId host) { on_warned(host); },
           .on_output = [this] { idle_->used(); },
           .on_written = written_handler(),
           .on_start = [this](const SendStart& start) { return relay_->started(start).ok(); },
@@ -229,6 +230,7 @@ void Supervisor::begin() {
   }
   if (!returned_) {
     (void)decide(JobBegun{.term = files_.journal.term, .job = job_, .boot_id = own_boot_id()});
+    if (end_watch_) end_watch_->begin();
     return;
   }
   log_warn("this is term ", files_.journal.term.value(), ": the supervisor before it ended unexpectedly");
@@ -258,6 +260,7 @@ void Supervisor::begin() {
     returned.away = std::max(Duration::nanoseconds(away), Duration::zero());
   }
   (void)decide(returned);
+  if (end_watch_) end_watch_->begin();
 }
 
 int Supervisor::run() {

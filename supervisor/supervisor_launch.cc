@@ -336,6 +336,7 @@ void Supervisor::launch(HostId host) {
     // Where it keeps its things and who it is, a machine of its own knows by itself.
     bootstrap.copied = true;
     bootstrap.login_environment = true;
+    bootstrap.term_foretells = slurm_nodes_ != nullptr;
     bootstrap.interface = core_.spec().network.interface;
   } else {
     bootstrap.state_directory = text(files_.root, "/hosts/", files_.job_id, "/", where.name);

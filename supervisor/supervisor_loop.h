@@ -24,6 +24,7 @@
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
 #include "supervisor/launch/relayed_launcher.h"
+#include "supervisor/launch/slurm/end_watch.h"
 #include "supervisor/launch/slurm/slurm_nodes.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
@@ -99,6 +100,9 @@ class Supervisor {
   void on_allocation_over(std::uint32_t job, const std::string& state);
   std::string on_named(HostId host, const GrantedNode& granted);
   void on_node_seen(HostId host, const SeenNode& seen);
+  void watch_end(const LaunchSlurm& slurm, const Words& environment);
+  void on_end_foreseen(const EndForeseen& event);
+  void on_warned(HostId host);
   bool has_free_host() const;
   bool runs_something(HostId host) const;
   // supervisor_requests.cc
@@ -143,6 +147,7 @@ class Supervisor {
   SshLauncher* ssh_launcher_ = nullptr;
   SlurmNodes* slurm_nodes_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
+  std::unique_ptr<EndWatch> end_watch_;      // nothing: the hosts are not Slurm's
   std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;
   std::unique_ptr<ControlServer> viewers_;

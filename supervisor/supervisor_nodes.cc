@@ -51,17 +51,20 @@ Status Supervisor::open_slurm_nodes(const LaunchSlurm& slurm) {
     options.steps.nodes.push_back(core_.hosts()[i].name);
   }
   MONARCH_ASSIGN(options.steps.image, read_worker_image(options_.worker_path));
+  const Words environment = options.steps.environment;
   auto launcher = std::make_unique<SlurmNodes>(*loop_, *guard_, std::move(options), launcher_handlers());
   slurm_nodes_ = launcher.get();
   launcher_ = std::move(launcher);
+  watch_end(slurm, environment);
   return {};
 }
 
 // Whoever cancelled it wants no other; whatever else took it may give another one.
 void Supervisor::on_allocation_over(std::uint32_t job, const std::string& state) {
-  StopRequest request{.how = StopHow::kOrderly,
-                      .exit_code = was_taken(state) ? kExitHost : 0,
-                      .who = text(kSlurm, ", whose job ", job, state.empty() ? " is not known to it any more" : " is over: ", state)};
+  StopRequest request{
+      .how = StopHow::kOrderly,
+      .exit_code = was_taken(state) ? kExitHost : 0,
+      .who = text(kSlurm, ", whose job ", job, state.empty() ? " is not known to it any more" : " is over: ", state)};
   (void)decide(StopOrdered{.request = std::move(request)});
 }
 
@@ -95,6 +98,30 @@ void Supervisor::on_node_seen(HostId host, const SeenNode& seen) {
     return;
   }
   (void)decide(plan->event);
+}
+
+void Supervisor::watch_end(const LaunchSlurm& slurm, const Words& environment) {
+  end_watch_ = std::make_unique<EndWatch>(
+      *loop_, slurm_nodes_->calls(),
+      EndWatchOptions{.job = slurm.allocation->job, .environment = environment, .warn = slurm.warn},
+      EndWatchHandlers{
+          .on_foreseen = [this](EndForeseen event) { on_end_foreseen(event); },
+          .on_ending = [this] { slurm_nodes_->check_over(); },
+          .on_short = [this](std::string words) { announce("job.limit", Severity::kInfo, std::move(words)); }});
+}
+
+// Whoever sees it first: what was told before counts.
+void Supervisor::on_end_foreseen(const EndForeseen& event) {
+  const auto& known = core_.state().foreseen;
+  if (known && event.by >= known->by) return;  // a record less
+  (void)decide(event);
+}
+
+void Supervisor::on_warned(HostId host) {
+  if (!end_watch_) return;
+  const std::string& name = core_.hosts()[host.value()].name;
+  if (!core_.spec().is_on_request(host)) return end_watch_->on_warned(name);
+  on_node_seen(host, {NodeSight::kDown, "its job is told to end"});  // that one, which has no other node
 }
 
 bool Supervisor::runs_something(HostId host) const {

@@ -229,6 +229,9 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
   }
   peers_[host.value()].pressure = beat->pressure;
   if (beat->pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat->pressure);
+  if (std::exchange(peers_[host.value()].warnings, beat->warnings) < beat->warnings && handlers_.on_warned) {
+    handlers_.on_warned(host);
+  }
   // Before its ranks: what they say is not durable yet.
   if (handlers_.on_vault) handlers_.on_vault(host, beat->vault.value_or(VaultReport{}));
   for (const RankReport& report : beat->ranks) {

@@ -34,6 +34,8 @@ struct WorkerLinksHandlers {
   std::function<bool()> all_durable;  // everything that was decided
   std::function<void(HostId, HostHealth, Duration silence)> on_health;
   std::function<void(HostId, const HostPressure&)> on_pressure = {};
+  // Who gave this host has foretold the end of what runs there; before what the same beat says of ranks.
+  std::function<void(HostId)> on_warned = {};
   std::function<void()> on_output = {};  // a rank has written something
   // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
   std::function<void(const RankReport&)> on_written = {};
@@ -114,6 +116,7 @@ class WorkerLinks {
     bool forged = false;   // it was told in the log
     std::uint32_t starts_told = 0;
     std::uint32_t daemon_starts = 0;
+    std::uint32_t warnings = 0;
     std::optional<HostPressure> pressure;
     std::map<RankId, KnownRank> ranks;
     std::map<RankId, RankReport> not_copied;  // as the host said it last

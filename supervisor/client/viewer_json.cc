@@ -276,7 +276,9 @@ Json status_json(const JobStatus& status) {
   Json meshes = Json::array();
   for (const MeshStatus& mesh : status.meshes) meshes.append(mesh_json(mesh));
   Json hosts = Json::array();
-  for (const HostStatus& host : status.hosts) hosts.append(host_json(host));
+  for (const HostStatus& host : status.hosts) {
+    if (host.phase != "on request") hosts.append(host_json(host));  // nobody has asked for it, and it is no machine
+  }
   Json counters = Json::object();
   for (const auto& [name, count] : status.counters) counters.set(name, count);
   return Json::object({{"v", 1},

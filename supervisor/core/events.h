@@ -4,16 +4,17 @@
 // state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the difference comes here.
 //
 // The types of JobEvent that the core emits, for people and programs:
-//   job.starting job.running job.expiring job.stopping job.ended   host.ready host.failed host.named host.replaced host.suspect host.heard
+//   job.starting job.running job.expiring job.preempted job.stopping job.ended   host.ready host.failed host.named
+//   host.replaced host.suspect host.heard
 //   host.reached host.unreachable   host.lost host.wedged host.quarantined host.recalled host.doubtful host.drained host.undrained host.daemon
 //   host.pressure
 //   host.preparing host.prepared host.unprepared
 //   standby.starting standby.ready standby.taken standby.late standby.failed standby.stopping
 //   gang.starting gang.running gang.ready gang.done gang.failed gang.waiting gang.parked gang.returning gang.stopping
-//   gang.stopped
+//   gang.stopped gang.ended
 //   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released failures.forgiven   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
 //   output.incomplete
-// Its driver adds some that have no number and are in no journal: journal.stuck journal.mended journal.failed guard.lost
+// Its driver adds some that have no number and are in no journal: job.limit journal.stuck journal.mended journal.failed guard.lost
 //   descriptors.scarce descriptors.enough
 //   library.old   host.queued
 //
@@ -25,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "supervisor/core/foreseen_end.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/core/launch_times.h"
@@ -189,12 +191,20 @@ struct StopOrdered {
   StopRequest request;
 };
 
+// Who gave the hosts takes them back: what is there at `by` is killed. Nothing is started from then on. Where it is not known by when, that
+// is told in another one, which follows soon.
+struct EndForeseen {
+  ForeseenKind kind = ForeseenKind::kPreempted;
+  std::string why;                // one line for people: "Slurm preempts job 7"
+  Instant by = Instant::never();  // never(): not known yet
+};
+
 // next_deadline() has passed.
 struct DeadlinePassed {};
 
 using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined,
                                WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed,
                                HostDoubted, IdleNoted, GangProgressed, RankHung, HostsHeld, OperatorAsked,
-                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing, HostNamed>;
+                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing, HostNamed, EndForeseen>;
 
 }  // namespace monarch

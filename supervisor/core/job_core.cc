@@ -90,7 +90,7 @@ Instant JobCore::next_deadline() const {
   Instant next = Instant::never();
   if (state_.phase == JobPhase::kEnded) return next;
   next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
-                   state_.lifetime_warning, state_.hold_remind_at});
+                   state_.lifetime_warning, state_.hold_remind_at, state_.foreseen_deadline});
   for (const HostState& host : state_.hosts) {
     next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
     if (host.fence > now_) next = std::min(next, host.fence);
@@ -159,6 +159,7 @@ void JobCore::on(const DeadlinePassed&) {
     fail_job(std::move(verdict));
   }
   if (state_.time_deadline <= now_) time_is_up("time_limit", spec_.time_limit);
+  if (state_.foreseen_deadline <= now_) stop_as_foreseen();
   if (state_.lifetime_deadline <= now_) time_is_up("lifetime.max", spec_.lifetime.max);
   if (state_.lifetime_warning <= now_) {
     state_.lifetime_warning = Instant::never();

@@ -241,6 +241,18 @@ class JobCore {
   template <class Visit>
   void each_standby(Visit visit) const;
 
+  // job_core_foreseen.cc
+  void on(const EndForeseen& event);
+  void foresee(const EndForeseen& event);
+  void foresee_without_answer();
+  void stop_as_foreseen();
+  void check_foreseen();
+  bool all_ended_well(MeshId mesh, GangId gang) const;
+  void ended_as_foreseen(MeshId mesh, GangId gang);
+  bool starts_nothing() const { return state_.phase >= JobPhase::kStopping || state_.foreseen; }
+  Duration longest_stop() const;
+  Duration grace_left(Duration grace) const;
+
   // job_core_standby_orders.cc
   void let_go_of_reservation(MeshId mesh, std::uint32_t standby);
   Reserve standby_reserve_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;

@@ -114,6 +114,7 @@ void JobCore::record_end(const RankChanged& event, GangState& state, RankState& 
 void JobCore::gang_failed(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
+  if (state_.foreseen) return;  // those of it that live may save what they have
   state.phase = GangPhase::kFailing;
   state.cause_deadline = now_ + cause_window();
   tell_peers_of(mesh, g, "peer_lost");
@@ -151,7 +152,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
   if (!ended) {
     const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
-    if (quit && !state.ever_ready) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
+    if (quit && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
     if (quit && state.ever_ready) starts_due_ = true;  // the job goes on without it: nobody waits for it any longer
     return;
   }
@@ -159,18 +160,20 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   slots_due_ = true;  // others may have waited until nothing lives on a host of it
   switch (state.phase) {
     case GangPhase::kRunning:
+      if (state_.foreseen && !all_ended_well(mesh, g)) return ended_as_foreseen(mesh, g);
       state.phase = GangPhase::kDone;
       starts_due_ = true;
       say_of_gang(mesh, g, "gang.done", Severity::kInfo, "is done");
-      if (spec.sidecar && !state.ever_ready) sidecar_never_ready(mesh, g, {});
+      if (spec.sidecar && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, {});
       return;
     case GangPhase::kFailing:
+      if (state_.foreseen && !state.cause_decided) return ended_as_foreseen(mesh, g);
       decide_cause(mesh, g);
-      if (recovers(state) && state_.phase < JobPhase::kStopping) return await_next(mesh, g);
+      if (recovers(state) && !starts_nothing()) return await_next(mesh, g);
       state.phase = GangPhase::kFailed;
       return;
     case GangPhase::kStopping:
-      if (!state.asked.empty() && state_.phase < JobPhase::kStopping) return start_as_asked(mesh, g);
+      if (!state.asked.empty() && !starts_nothing()) return start_as_asked(mesh, g);
       state.phase = GangPhase::kStopped;
       say_of_gang(mesh, g, "gang.stopped", Severity::kInfo, "has stopped");
       return;
@@ -204,8 +207,9 @@ void JobCore::say_of_gang(MeshId mesh, GangId g, const char* type, Severity seve
 void JobCore::decide_cause(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   if (state.cause_decided) return;
-  state.cause_decided = true;
   state.cause_deadline = Instant::never();
+  if (state_.foreseen) return;  // it has ended by that, and its end is told with that of its last rank
+  state.cause_decided = true;
   const MeshSpec& spec = mesh_spec(mesh);
   const std::optional<std::size_t> first = first_cause(state.ends);
   // Nobody wants another try of what cannot be executed.

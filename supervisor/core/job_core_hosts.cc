@@ -101,7 +101,7 @@ void JobCore::on(const WorkerEnded& event) {
   state.fence = Instant{};  // proof: nothing of it acts any longer
   state.unproven = false;
   starts_due_ = true;
-  if (std::exchange(state.launch_again, false) && state_.phase < JobPhase::kStopping) {
+  if (std::exchange(state.launch_again, false) && !starts_nothing()) {
     state.phase = HostPhase::kCold;
     return launch(event.host);
   }

@@ -50,7 +50,7 @@ void JobCore::on(const RankHung& event) {
   const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning;
   if (!alive) return;  // it is being stopped for another reason
   const MeshSpec& spec = mesh_spec(event.rank.mesh);
-  const bool restart = event.action == HangAction::kRestart;
+  const bool restart = event.action == HangAction::kRestart && !state_.foreseen;
   const char* what = restart ? "[hang.action: restart: its gang is stopped]"
                      : spec.supervision.hang.action == HangAction::kRestart
                          ? "[hang.action: restart; the limit is not written: reported only]"

@@ -10,7 +10,7 @@
 namespace monarch {
 
 void JobCore::on(const OperatorAsked& event) {
-  if (state_.phase < JobPhase::kStarting || state_.phase > JobPhase::kRunning) return;  // a stop wins over everything
+  if (state_.phase < JobPhase::kStarting || starts_nothing()) return;  // a stop wins over everything
   const std::string who = event.who.empty() ? "an operator" : printable(event.who);
   for (const HostId id : event.hosts) {
     if (event.wish == OperatorWish::kDrain) drain(id, who);

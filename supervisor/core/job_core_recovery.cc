@@ -47,7 +47,7 @@ Recovery JobCore::recovery_of(MeshId mesh, GangId g, const Verdict& verdict, std
   }
   Recovery next = recover(policy, facts);
   // Its failure is told as it is; the job is ending anyway.
-  if (next.remedy != Remedy::kFail && state_.phase >= JobPhase::kStopping) {
+  if (next.remedy != Remedy::kFail && starts_nothing()) {
     next = {.remedy = Remedy::kFail, .wait = {}, .rule = "the job is ending: no restart"};
   }
   return next;
@@ -82,7 +82,7 @@ void JobCore::note_failure(MeshId mesh, GangId g, Verdict verdict, const Recover
 // Nothing of it runs: it waits for its time, and for its hosts.
 void JobCore::await_next(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
-  MONARCH_ASSERT_BECAUSE(state_.phase < JobPhase::kStopping, "what ends the job starts nothing");
+  MONARCH_ASSERT_BECAUSE(!starts_nothing(), "what ends the job starts nothing");
   state.phase = GangPhase::kWaiting;
   state.was_ready = false;
   state.ports.clear();
@@ -161,7 +161,7 @@ void JobCore::progress_is_due(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   state.progress_deadline = Instant::never();
   if (state.was_ready) return forget_failures(state);
-  if (state_.phase >= JobPhase::kStopping) return;
+  if (starts_nothing()) return;
   const std::vector<std::string> missing = not_ready(mesh, g);
   if (missing.empty()) return;
   state.hung_because =

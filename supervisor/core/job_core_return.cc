@@ -50,6 +50,7 @@ void JobCore::on(const SupervisorReturned& event) {
                      " are taken over as they are")));
   extend_deadlines();
   return_to_hosts();
+  foresee_without_answer();
   starts_due_ = slots_due_ = true;
 }
 
@@ -78,10 +79,14 @@ void JobCore::change_clock(const SupervisorReturned& event) {
     if (time != Instant() && time != Instant::never()) time = time + by;
   };
   const auto move_all = [&move](std::vector<Instant>& times) { std::for_each(times.begin(), times.end(), move); };
-  for (Instant* time :
-       {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline, &state_.lifetime_warning,
-        &state_.drain_deadline, &state_.returned_at, &state_.held_since, &state_.hold_remind_at}) {
+  for (Instant* time : {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline,
+                        &state_.lifetime_warning, &state_.drain_deadline, &state_.returned_at, &state_.held_since,
+                        &state_.hold_remind_at, &state_.foreseen_deadline}) {
     move(*time);
+  }
+  if (state_.foreseen) {
+    move(state_.foreseen->by);
+    move(state_.foreseen->kill);
   }
   move_all(state_.reallocations);
   for (HostState& host : state_.hosts) {
@@ -123,7 +128,7 @@ void JobCore::return_to_hosts() {
       case HostPhase::kLaunched: host.deadline = now_ + call_back_deadline(); break;
       case HostPhase::kLaunching: {
         // Its key was on the way to the supervisor that is gone, and can never be let in: it is ended, and launched once more.
-        const bool wanted = state_.phase < JobPhase::kStopping;
+        const bool wanted = !starts_nothing();
         destroy(HostId(i));
         host.launch_again = wanted;
         break;

@@ -217,7 +217,7 @@ void JobCore::host_lacks(HostId id, const std::string& what) {
 
 // Every slot on a host that serves, and as many spares as the spec asks for, while the pool has hosts.
 void JobCore::fill_slots() {
-  if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
+  if (state_.phase == JobPhase::kNew || starts_nothing()) return;
   recall_lemons(std::nullopt);
   for (std::uint32_t slot = 0; slot < state_.slots.size(); ++slot) {
     if (has_started(slot)) {

@@ -37,7 +37,7 @@ std::string folder_of_preparation(const std::vector<MeshTexts>& texts, const Ref
 // Who has just become a spare is warmed; what runs on a host that is none any longer is ended, and its gang waits until it has.
 void JobCore::tend_spares() {
   if (spec_.prepare().program.empty()) return;
-  if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
+  if (state_.phase == JobPhase::kNew || starts_nothing()) return;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
     const bool needed = placement_.holds_ranks(id);

@@ -50,7 +50,7 @@ std::optional<HostId> JobCore::where_is(RankId id) const {
 
 // Those whose hosts are needed are ended, and those that have none are begun where hosts are free.
 void JobCore::tend_standby() {
-  if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
+  if (state_.phase == JobPhase::kNew || starts_nothing()) return;
   each_standby([this](MeshId m, std::uint32_t s) {
     StandbyState& standby = state_.meshes[m.value()].standby[s];
     const bool needed = std::any_of(standby.hosts.begin(), standby.hosts.end(),

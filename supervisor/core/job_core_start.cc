@@ -65,6 +65,7 @@ bool JobCore::is_ready(MeshId mesh) const {
 }
 
 void JobCore::start_waiting_gangs() {
+  if (starts_nothing()) return;
   // What cannot come up whole is about to fail: nothing more is begun.
   if (state_.phase == JobPhase::kStarting && !empty_slots().empty()) return;
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
@@ -164,7 +165,7 @@ Reserve JobCore::reserve_message(MeshId mesh, GangId g, HostId where) const {
 void JobCore::on(const PortsReserved& event) {
   const Reserved& reserved = event.reserved;
   // Else it was said again for a command that was sent twice, or is of an earlier generation.
-  if (!awaits(event.host, reserved)) return;
+  if (!awaits(event.host, reserved) || starts_nothing()) return;
   if (reserved.mesh.value() >= state_.meshes.size()) return on_standby_reserved(event);
   GangState& state = gang(reserved.mesh, reserved.gang);
   const Reserve asked = reserve_message(reserved.mesh, reserved.gang, event.host);

@@ -65,6 +65,7 @@ void JobCore::forget_deadlines() {
   state_.time_deadline = Instant::never();
   state_.lifetime_deadline = Instant::never();
   state_.lifetime_warning = Instant::never();
+  state_.foreseen_deadline = Instant::never();
 }
 
 // Of the highest stage that has not ended: the others wait until it has. A kill waits for nothing.
@@ -83,7 +84,7 @@ void JobCore::stop_gangs() {
     const StopPolicy& policy = mesh_spec(m).stop;
     const bool failing = gang(m, g).phase == GangPhase::kFailing;
     if (failing && !state_.kill_ordered) return;  // it is being stopped already, with after_failure
-    stop_gang(m, g, policy.signal, state_.kill_ordered ? Duration::zero() : policy.grace);
+    stop_gang(m, g, policy.signal, state_.kill_ordered ? Duration::zero() : grace_left(policy.grace));
   });
 }
 
@@ -159,6 +160,7 @@ void JobCore::tell_incomplete_output(const std::vector<RankId>& ranks) {
 }
 
 void JobCore::check_ended() {
+  check_foreseen();
   if (state_.phase == JobPhase::kRunning) {
     bool all_done = true;
     each_gang([&](MeshId m, GangId g) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "supervisor/core/first_cause.h"
+#include "supervisor/core/foreseen_end.h"
 #include "supervisor/core/gang_commits.h"
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/core/launch_times.h"
@@ -267,8 +268,10 @@ struct JobState {
   Instant held_since;                  // since some rank was left alone on purpose
   std::string held_by;                 // who asked for it last
   Instant hold_remind_at = Instant::never();
-  std::uint32_t refusals = 0;  // of hosts on request, since one was granted
-  Instant no_request_before;   // after them
+  std::uint32_t refusals = 0;                    // of hosts on request, since one was granted
+  Instant no_request_before;                     // after them
+  std::optional<ForeseenEnd> foreseen;           // since then nothing is started
+  Instant foreseen_deadline = Instant::never();  // when the job is stopped for it
 };
 
 // Wanted alive: the stages in which a lease is granted.

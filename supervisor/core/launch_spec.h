@@ -90,6 +90,7 @@ struct LaunchSlurm {
   SlurmRequest request = {};
   std::uint32_t replacements = 4;                 // nodes beyond those of the allocation, at a time
   Duration queue_limit = Duration::seconds(900);  // for one of these
+  Duration warn = Duration::seconds(120);         // before the end of its time ranks are told; zero: nobody is
   bool operator==(const LaunchSlurm&) const = default;
 };
 

@@ -38,6 +38,7 @@ class Planner {
   Result<OperatorPlan> plan() {
     if (core_.state().phase == JobPhase::kNew) return cannot("the job has not begun");
     if (core_.state().phase >= JobPhase::kStopping) return cannot("the job is stopping");
+    if (core_.state().foreseen) return cannot(text("nothing is started any more: ", core_.state().foreseen->why));
     Status done;
     switch (request_.wish) {
       case OperatorWish::kRestart: done = restart(); break;

@@ -36,6 +36,7 @@ MONARCH_FIELDS(CheckpointCommitted, host, rank, generation, commit);
 MONARCH_FIELDS(PeopleTold, event);
 MONARCH_FIELDS(HoldAsked, wish, ranks, who);
 MONARCH_FIELDS(StopOrdered, request);
+MONARCH_FIELDS(EndForeseen, kind, why, by);
 
 // A type without fields.
 inline void codec_write(codec::Writer& writer, const DeadlinePassed&) { codec::write(writer, false); }
@@ -66,8 +67,10 @@ MONARCH_FIELDS(Crash, rank, step, count);
 MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate, output_complete);
 MONARCH_FIELDS(StandbyState, phase, generation, hosts, held, ranks, failures, not_before, deadline, place, places);
 MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
+MONARCH_FIELDS(ForeseenEnd, kind, why, by, kill);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
                time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
-               unheard, boot_id, held_since, held_by, hold_remind_at, refusals, no_request_before);
+               unheard, boot_id, held_since, held_by, hold_remind_at, refusals, no_request_before, foreseen,
+               foreseen_deadline);
 
 }  // namespace monarch

@@ -110,6 +110,7 @@ LaunchSlurm build_slurm(const YamlNode* slurm, Report& report) {
   out.request = request_of(slurm, report);
   if (const auto count = integer_of(slurm, "replacements")) out.replacements = *count;
   out.queue_limit = duration_or(slurm, "queue_limit", out.queue_limit);
+  out.warn = duration_or(slurm, "warn", out.warn);
   return out;
 }
 

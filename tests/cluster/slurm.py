@@ -50,6 +50,12 @@ GresTypes=gpu
 NodeName={nodes} CPUs=4 RealMemory=1000{gres} State=UNKNOWN
 PartitionName=main Nodes={nodes} Default=YES MaxTime=INFINITE State=UP
 """
+# A job of `high` takes the nodes of one of `low`, which has so many seconds from the word to the end.
+_PREEMPTION = """PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+PartitionName=high Nodes={nodes} PriorityTier=10 MaxTime=INFINITE State=UP
+PartitionName=low Nodes={nodes} PriorityTier=1 GraceTime={grace} MaxTime=INFINITE State=UP
+"""
 # WARNING: slurmd 22.05 refuses to start where cgroup v1 and v2 are both mounted, unless it is told which one; cgroup.conf(5).
 _CGROUP_CONF = "CgroupPlugin=cgroup/v1\n"
 _FOLDERS = {"/etc/munge": 0o700, "/var/lib/munge": 0o700, "/var/log/munge": 0o700, "/run/munge": 0o755, "/etc/slurm": 0o755,
@@ -112,13 +118,15 @@ class Daemon:
 class Slurm:
     """See the top of this file."""
 
-    def __init__(self, made, nodes, gpus):
+    def __init__(self, made, nodes, gpus, grace):
         self.world, self.login = made, made.login
         self.node_hosts = made.hosts[:nodes]
         controller = made.hosts[nodes]
         gres = f" Gres=gpu:{gpus}" if gpus else ""
         self._conf = _CONF.format(controller=controller.name, nodes=f"h[1-{nodes}]", gres=gres,
                                   slurmd_timeout=SLURMD_TIMEOUT_S, kill_wait=KILL_WAIT_S)
+        if grace is not None:
+            self._conf += _PREEMPTION.format(nodes=f"h[1-{nodes}]", grace=grace)
         self._gpus = gpus
         self._key = os.urandom(128)
         self.munge = {host.name: Daemon(host, "/run/munge/munged.pid", "/usr/sbin/munged", "--num-threads=2")
@@ -196,12 +204,12 @@ class Slurm:
 
 
 class SlurmTest(cluster.ClusterTest):
-    def slurm(self, nodes=3, gpus=0, alike=False):
+    def slurm(self, nodes=3, gpus=0, alike=False, grace=None):
         """A world with that many nodes, and one host more for the slurmctld. `alike`: the nodes have monarch and the test's folder, as
-        where both lie on a file system that all share."""
+        where both lie on a file system that all share. `grace`: jobs of the partition `high` preempt those of `low` after so many seconds."""
         there = Options(sshd=False, build=alike, shared=(self.folder,) if alike else ())
         made = self.world(nodes + 1, options={f"h{n}": there for n in range(1, nodes + 2)})
-        self._slurm = Slurm(made, nodes, gpus)
+        self._slurm = Slurm(made, nodes, gpus, grace)
         return self._slurm
 
     def slurm_job(self, script, hosts=2, slots=2, slurm=None, **keys):

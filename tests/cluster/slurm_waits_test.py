@@ -3,19 +3,33 @@
 import harness
 import jobs
 import slurm
+import slurm_preempt_test
 from harness import wait_for
 
 UP = "mark up; " + jobs.FOREVER
 
 
 class Waits(slurm.SlurmTest):
+    def test_ranks_are_told_before_the_time_is_over_and_the_job_has_stopped_by_then(self):
+        s = self.slurm(2)
+        run = self.start_program("salloc", "--quiet", "--no-kill", "-N2", "-t", "1", harness.MONARCH, "run",
+                                 self.slurm_job(slurm_preempt_test.LISTENS, mesh=slurm_preempt_test.PATIENT, supervision=slurm_preempt_test.RECOVERS))
+        self.wait_for_marks("up", 4)
+        job, = s.jobs()
+        wait_for(self.verdict_is_there, lambda: f"a verdict\n{run!r}\n{self.supervisor_log()}", 90)
+        slurm_preempt_test.assert_told(self, 4)
+        self.assertEqual((self.verdict()["exit_code"], self.verdict()["reason"]), (92, f"the time of Slurm's job {job} is nearly over"))
+        self.assertIn(f"launch.slurm.warn is 2m, and Slurm's job {job} may run for 1m: ranks are told 6s before its end", self.supervisor_log())
+        self.assertEqual(run.wait(), 92, run)
+        self.assert_nothing_left()
+
     def test_a_job_whose_time_is_over_may_be_submitted_again(self):
         s = self.slurm(2)
-        run = self.start_program("salloc", "--quiet", "--no-kill", "-N2", "-t", "1", harness.MONARCH, "run", self.slurm_job(UP, supervision={"restart": {"max": 4}, "reallocate": {"max": 4}}))
+        run = self.start_program("salloc", "--quiet", "--no-kill", "-N2", "-t", "1", harness.MONARCH, "run", self.slurm_job(UP, slurm={"warn": "0s"}, supervision={"restart": {"max": 4}, "reallocate": {"max": 4}}))
         self.wait_for_marks("up", 4)
         wait_for(self.verdict_is_there, lambda: f"a verdict\n{run!r}\n{self.supervisor_log()}", 150)
         self.assertEqual(self.verdict()["exit_code"], 92, self.verdict())
-        self.assertIn("TIMEOUT", self.verdict()["reason"])
+        self.assertRegex(self.verdict()["reason"], "TIMEOUT|the time of Slurm's job . is over")
         run.wait()
         self.assert_nothing_left()
 

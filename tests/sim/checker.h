@@ -218,6 +218,7 @@ class Checker {
   std::uint64_t deaths_ = 0;  // of supervisors
   Instant goes_on_since_;     // the supervisor: it began, or was not hindered since
   bool stop_requested_ = false;
+  bool foreseen_ = false;  // by some supervisor; one after it may not know
 };
 
 }  // namespace monarch::sim

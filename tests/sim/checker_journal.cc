@@ -81,6 +81,7 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   }
   learn_of_hosts(here, event, actions, core);
   learn_of_done_slots(core);
+  foreseen_ = foreseen_ || std::holds_alternative<EndForeseen>(event);
   learn_causes(event);
   learn_of_parked(core);
   if (std::holds_alternative<DeadlinePassed>(event)) learn_of_hangs(core);

@@ -81,6 +81,8 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
   learn_of_generations(here, core);
   std::map<std::pair<MeshId, GangId>, std::size_t> ranks;
   for (const Action& action : actions) {
+    const bool begins = std::holds_alternative<SendStart>(action) || std::holds_alternative<LaunchWorker>(action);
+    check(!begins || !core.state().foreseen, "foreseen", "something is begun though an end is foreseen");
     if (const auto* reserve = std::get_if<SendReserve>(&action)) {
       gangs_[{reserve->message.mesh, reserve->message.gang}].begun_at = world_.scheduler.now();
     }

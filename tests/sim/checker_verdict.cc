@@ -167,7 +167,7 @@ void Checker::verdict(const Verdict& verdict, const JobCore& core) {
             "the start fails and nothing is wrong");
       break;
     case CauseKind::kTimeLimit:
-      check(world_.scenario.spec.time_limit != Duration::forever() ||
+      check(foreseen_ || world_.scenario.spec.time_limit != Duration::forever() ||
                 world_.scenario.spec.lifetime.max != Duration::forever(),
             "truth", "a time limit that nobody set");
       break;

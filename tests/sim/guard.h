@@ -77,7 +77,8 @@ class Guard {
   void perform(const keeper_action::KillGuarded& ordered);
   void perform(const keeper_action::SayHello& ordered);
   void perform(const keeper_action::Ping& ordered);
-  void perform(const keeper_action::TellEnded&) {}  // only workers' keepers tell it
+  void perform(const keeper_action::TellEnded&) {}   // only workers' keepers tell it
+  void perform(const keeper_action::TellWarned&) {}  // as that
   void perform(const keeper_action::KillDescendants& ordered);
   void perform(const keeper_action::Exit& ordered);
 

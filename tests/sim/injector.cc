@@ -168,6 +168,19 @@ void Injector::operate() {
   };
   if (world_.random.permille(faults.stops)) order(StopHow::kOrderly);
   if (world_.random.permille(faults.kills)) order(StopHow::kKill);
+  if (world_.random.permille(faults.foresees)) foresee();
+}
+
+// First that, and when a little later; to whichever supervisor there is then.
+void Injector::foresee() {
+  const Duration when = world_.random.skewed(Duration::milliseconds(10), world_.scenario.faults_until);
+  const Duration left = world_.random.skewed(Duration::seconds(1), Duration::seconds(600));
+  const auto tell = [this](std::optional<Duration> known) {
+    if (Supervisor* supervisor = world_.guard->supervisor(); supervisor != nullptr) supervisor->foresee(known);
+  };
+  if (world_.random.one_in(2)) world_.scheduler.after(when, [tell] { tell(std::nullopt); });
+  world_.scheduler.after(when + world_.random.skewed(Duration::milliseconds(1), Duration::seconds(10)),
+                         [tell, left] { tell(left); });
 }
 
 // As `monarch restart | drain | undrain | retry`, of whatever comes to mind.

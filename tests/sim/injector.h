@@ -35,6 +35,7 @@ class Injector {
   void supervisor_freeze();
   void disk_full();
   void operate();
+  void foresee();
   void ask();
   void mass_cut();
   void cut_off(HostId host, std::uint64_t which, Duration length);

@@ -160,6 +160,7 @@ Faults make_faults(Random& random) {
   faults.late_ready = mix.chance(200);
   faults.stops = mix.chance(1000);
   faults.kills = mix.chance(1000);
+  faults.foresees = mix.chance(1000);
   faults.mass_cut = mix.gap(20, 120);
   return faults;
 }

@@ -69,6 +69,8 @@ struct Faults {
   Duration operates = Duration::forever();
   std::uint64_t stops = 0;
   std::uint64_t kills = 0;
+  // Who gave the hosts takes them back.
+  std::uint64_t foresees = 0;
 
   bool any = false;
 };

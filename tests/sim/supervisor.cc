@@ -202,6 +202,14 @@ void Supervisor::stop(StopHow how) {
   (void)decide(StopOrdered{.request = request});
 }
 
+void Supervisor::foresee(std::optional<Duration> left) {
+  if (!open()) return;
+  EndForeseen event{.why = "somebody takes the hosts back"};
+  if (left) event.by = now() + *left;
+  world_.note("foreseen", left ? 1 : 0, 0);
+  (void)decide(event);
+}
+
 // As supervisor_requests.cc: who asks is told why not, and the core hears of the rest.
 void Supervisor::ask(const OperatorRequest& request) {
   if (!open()) return;

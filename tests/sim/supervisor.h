@@ -44,6 +44,8 @@ class Supervisor {
   void on_message(const Up& message);
   // From the operator.
   void stop(StopHow how);
+  // It is said that the hosts are taken back after `left`; nothing: that they are, and when comes later.
+  void foresee(std::optional<Duration> left);
   void ask(const OperatorRequest& request);
   void hold(const HoldRequest& request);
   void signal(std::vector<RankId> ranks, int number);

@@ -80,7 +80,8 @@ class Worker {
   void perform(const keeper_action::KillGuarded& ordered);
   void perform(const keeper_action::SayHello& ordered);
   void perform(const keeper_action::Ping& ordered);
-  void perform(const keeper_action::TellEnded&) {}  // its daemon asks no more
+  void perform(const keeper_action::TellEnded&) {}   // its daemon asks no more
+  void perform(const keeper_action::TellWarned&) {}  // no launcher here has hosts that others take back
   void perform(const keeper_action::KillDescendants& ordered);
   void perform(const keeper_action::Exit& ordered);
 

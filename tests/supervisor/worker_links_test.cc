@@ -39,6 +39,10 @@ class Links {
         .is_durable = [](std::uint64_t) { return true; },
         .all_durable = [this] { return durable; },
         .on_health = [](HostId, HostHealth, Duration) {},
+        .on_warned =
+            [this](HostId host) {
+              warned.push_back({host, changes.size()});
+            },
         .on_vault = [this](HostId host, const VaultReport& report) { vaults.emplace_back(host, report); },
         .on_goodbye = [this](HostId host, const Goodbye& word) { goodbyes.emplace_back(host, word.orderly); },
         .on_superseded = [](Term) {}};
@@ -108,6 +112,7 @@ class Links {
   std::vector<std::pair<HostId, bool>> goodbyes;
   std::vector<std::pair<HostId, VaultReport>> vaults;
   std::vector<RankReport> changes;
+  std::vector<std::pair<HostId, std::size_t>> warned;  // and how much of ranks was known by then
   std::vector<RankReport> written;
   bool durable = true;  // everything that was decided
 
@@ -122,6 +127,16 @@ class Links {
  public:
   std::unique_ptr<WorkerLinks> links;  // ends before the loop that it has timers in
 };
+
+TEST(WorkerLinks, TellOfAWarningOnceAndBeforeWhatTheSameBeatSaysOfRanks) {
+  Links job;
+  const RankReport report = job.ended({MeshId(0), Rank(0)}, true);
+  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 1, .sent_at = boot_now(), .ranks = {report}, .warnings = 1});
+  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 2, .sent_at = boot_now(), .ranks = {report}, .warnings = 1});
+  const std::vector<std::pair<HostId, std::size_t>> expected = {{HostId(0), 0U}};
+  EXPECT_EQ(job.warned, expected);
+  EXPECT_EQ(job.changes.size(), 1U);
+}
 
 TEST(WorkerLinks, PassAGoodbyeOnAsTheHostsWhoseLinkItIs) {
   Links job;

@@ -54,6 +54,7 @@ enum class MessageType : std::uint16_t {
   kKeeperPing = 50,
   kKeeperChanged = 51,
   kKeeperEnded = 52,
+  kKeeperWarned = 53,
   // guarded process → keeper (and kReserve, kStart, kStop, kSignal, kTell, kCommitAnswer as above; the keeper answers kReserved)
   kKeeperPong = 64,
   kKeeperStash = 65,
@@ -219,6 +220,7 @@ struct Beat {
   Duration round_trip;  // of the last beat that was acknowledged, on the worker's clock; zero: none yet
   std::optional<HostPressure> pressure;  // nothing: its kernel does not count it
   std::optional<VaultReport> vault;      // nothing: this host has none, or it does not serve yet
+  std::uint32_t warnings = 0;            // how often who gave this host has foretold the end of what runs there
 };
 
 struct Ack {
@@ -404,6 +406,7 @@ struct KeeperHello {
   bool has_stash = false;
   std::vector<RankReport> ranks;  // adopted; kKeeperPipes follows for each whose pipes are open
   std::vector<RankId> spawned;    // processes of KeeperSpawn that live
+  std::uint32_t warnings = 0;     // as in KeeperWarned
 };
 
 // Two descriptors: the read ends of the rank's stdout and stderr. Header: rank and generation.
@@ -429,6 +432,11 @@ struct KeeperChanged {
 // The keeper is ending, and all that it kept has ended; what it starts from now on is nothing.
 struct KeeperEnded {
   std::uint32_t left = 0;  // processes that it could not kill
+};
+
+// The keeper was sent TERM, which is the word of who gave this host that what runs there is about to be ended (see Bootstrap).
+struct KeeperWarned {
+  std::uint32_t warnings = 0;  // so often until now
 };
 
 // What the next guarded process needs to go on: opaque to the keeper, kept in a sealed memfd.

@@ -21,7 +21,7 @@ MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(HostPressure, cpu, memory, io);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip,
-               pressure, vault);
+               pressure, vault, warnings);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
 MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus, first_port, last_port, spared);
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
@@ -40,12 +40,13 @@ MONARCH_FIELDS(Shutdown, reason);
 MONARCH_FIELDS(Output, stream, offset, bytes);
 MONARCH_FIELDS(OutputFrom, stream, offset);
 MONARCH_FIELDS(OutputGone, stream, oldest);
-MONARCH_FIELDS(KeeperHello, incarnation, keeper_pid, starts, has_stash, ranks, spawned);
+MONARCH_FIELDS(KeeperHello, incarnation, keeper_pid, starts, has_stash, ranks, spawned, warnings);
 MONARCH_FIELDS(KeeperPipes, mesh_name, log_max_bytes, ready_port, standby);
 MONARCH_FIELDS(KeeperPing, number);
 MONARCH_FIELDS(KeeperPong, number);
 MONARCH_FIELDS(KeeperChanged, report);
 MONARCH_FIELDS(KeeperEnded, left);
+MONARCH_FIELDS(KeeperWarned, warnings);
 MONARCH_FIELDS(KeeperStash, bytes);
 MONARCH_FIELDS(KeeperLease, ranks, generations, until);
 MONARCH_FIELDS(KeeperForget, ranks, generations);
@@ -55,7 +56,7 @@ MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(KeeperReady, rank, generation);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
                state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, interface,
-               socket_directory, copied, login_environment, checkpoint_memory, first_port, last_port);
+               socket_directory, copied, login_environment, checkpoint_memory, first_port, last_port, term_foretells);
 MONARCH_FIELDS(Gpu, index, uuid);
 MONARCH_FIELDS(HostInventory, cpus, gpus);
 MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory, host_address, log_directory,

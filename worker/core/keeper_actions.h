@@ -212,6 +212,9 @@ struct Ping {
 struct TellEnded {           // nothing is kept any more but the guarded process: look whether that is so, and tell it
   std::uint32_t wedged = 0;  // that could not be killed
 };
+struct TellWarned {  // its end was foretold so often
+  std::uint32_t warnings = 0;
+};
 struct KillDescendants {             // the last act before Exit: whatever is still below this process
   Duration grace;                    // to end by itself: the daemons of spawned workers clean up after them
   std::vector<std::int32_t> spared;  // pids of children that live on, with all below them
@@ -230,7 +233,7 @@ using KeeperAction =
                  keeper_action::HoldReservation, keeper_action::RefuseReservation, keeper_action::ReleaseReservation,
                  keeper_action::Refused, keeper_action::ForkGuarded, keeper_action::SignalGuarded,
                  keeper_action::KillGuarded, keeper_action::SayHello, keeper_action::Ping, keeper_action::TellEnded,
-                 keeper_action::KillDescendants, keeper_action::Exit>;
+                 keeper_action::KillDescendants, keeper_action::Exit, keeper_action::TellWarned>;
 
 using KeeperActions = std::vector<KeeperAction>;
 

@@ -290,6 +290,7 @@ void KeeperCore::on(const event::GuardedHungUp& /*event*/, Instant now, KeeperAc
 void KeeperCore::say_hello(KeeperActions& actions) const {
   action::SayHello hello;
   hello.hello.starts = guarded_.starts();
+  hello.hello.warnings = warnings_;
   for (const auto& [key, slot] : slots_) {
     if (slot.options().gated) {
       hello.hello.ranks.push_back(slot.report());

@@ -26,6 +26,9 @@ enum class KeeperKind : std::uint8_t {
 struct KeeperOptions {
   KeeperKind kind = KeeperKind::kWorker;
   GuardedOptions guarded;
+  // Of a worker: TERM is the word of who owns this host's processes that their end is near, and goes to each of them. It is told, and
+  // what follows is for others to decide.
+  bool term_foretells = false;
 };
 
 inline constexpr std::int32_t kExitInternal = 70;  // the guarded process could not be kept alive
@@ -112,6 +115,7 @@ class KeeperCore {
   Instant last_exit_;                      // of a rank, as reported; strictly increasing
   std::optional<std::int32_t> exit_code_;  // set: it is ending
   bool end_told_ = false;                  // to the guarded process
+  std::uint32_t warnings_ = 0;             // how often its end was foretold
   bool exited_ = false;
   std::optional<Instant> expected_;  // when the next step was due at the latest
 };

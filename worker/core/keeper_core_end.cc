@@ -70,6 +70,10 @@ void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& 
     actions.emplace_back(action::SignalGuarded{event.signal});
     return;
   }
+  if (options_.term_foretells && event.signal == SIGTERM) {
+    actions.emplace_back(action::TellWarned{++warnings_});
+    return;
+  }
   if (exit_code_) return kill_all(now, actions);  // asked twice
   exit_code_ = kExitSignalBase + event.signal;
   for (auto& [key, slot] : slots_) {

@@ -165,6 +165,7 @@ void Beating::beat_if_due() {
     beat.round_trip = schedule_.round_trip();
     beat.pressure = content_->pressure;
     beat.vault = content_->vault;
+    beat.warnings = content_->warnings;
     // A full queue loses this beat; the next one says all of it.
     (void)send(MessageType::kBeat, encode_payload(beat));
   }

@@ -59,6 +59,7 @@ struct BeatContent {
   bool output_disk_full = false;
   std::optional<HostPressure> pressure;
   std::optional<VaultReport> vault;
+  std::uint32_t warnings = 0;
   bool at_once = false;
 };
 // What Hello says from now on; `again`: it goes before the next beat, as it does on each new link.

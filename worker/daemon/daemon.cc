@@ -55,7 +55,8 @@ Daemon::Daemon(Setup& setup, const KeeperHello& hello, SignalFd& signals)
                         .promised = setup.stash.promised,
                         .orphan_ttl = setup.stash.bootstrap.orphan_ttl,
                         .hearing = setup.stash.bootstrap.suspect_after}),
-      adopted_(hello.ranks) {}
+      adopted_(hello.ranks),
+      warnings_(hello.warnings) {}
 
 Daemon::~Daemon() = default;
 
@@ -160,6 +161,8 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
     if (const auto changed = decode_payload<KeeperChanged>(frame.payload)) on_report(changed->report);
   } else if (type == MessageType::kKeeperEnded) {
     if (const auto ended = decode_payload<KeeperEnded>(frame.payload)) on_keeper_ended(*ended);
+  } else if (type == MessageType::kKeeperWarned) {
+    if (const auto warned = decode_payload<KeeperWarned>(frame.payload)) on_warned(*warned);
   } else if (type == MessageType::kStacks) {
     // Lost where the log thread is stuck: who asked hears that nobody answered.
     (void)log_->put(SayStacks{{frame.header.rank, frame.header.generation}, frame.payload});
@@ -215,6 +218,14 @@ void Daemon::on_report(const RankReport& report) {
     // Where the order is lost the output completes with the end of the pipes, as it mostly does.
     (void)log_->put(RankEnded{incarnation});
   }
+}
+
+// What follows is the supervisor's to decide, and it has little time.
+void Daemon::on_warned(const KeeperWarned& warned) {
+  log_warn("the end of what runs on this host was foretold");
+  warnings_ = warned.warnings;
+  beat_at_once_ = true;
+  beat_later();
 }
 
 // Also of a rank that an earlier daemon probed: what it found is in the report.
@@ -338,6 +349,7 @@ void Daemon::flush_beat() {
                                         .output_disk_full = totals_.disk_full,
                                         .pressure = pressure_,
                                         .vault = vault_ ? vault_->report() : std::nullopt,
+                                        .warnings = warnings_,
                                         .at_once = beat_at_once_});
   if (!beat_dirty_) {
     beat_at_once_ = false;

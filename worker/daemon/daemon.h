@@ -73,6 +73,7 @@ class Daemon {
   void settle_adopted();
   void on_signal();
   void on_keeper_ended(const KeeperEnded& ended);
+  void on_warned(const KeeperWarned& warned);
 
   void on_beat(FrameHeard&& frame) { feed(std::move(frame)); }
   void on_beat(LinkUp&& event);
@@ -126,6 +127,7 @@ class Daemon {
   OutputTotals totals_;
   PressureFiles pressure_files_;
   std::optional<HostPressure> pressure_;
+  std::uint32_t warnings_ = 0;  // as the keeper counts them
   bool beat_dirty_ = false;
   bool beat_at_once_ = false;
   bool flush_armed_ = false;

@@ -107,7 +107,7 @@ Keeper::Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_p
              RankProcessesOptions{setup_.environment, setup_.job.to_text(), setup_.host_name, setup_.umask,
                                   setup_.guarded.descriptor_limit, setup_.tree,
                                   [this](pid_t tracer) { return stacks_.is_ours(tracer); }},
-             [this](KeeperEvent happened) { handle(std::move(happened)); }),
+             [this](KeeperEvent happened) { on_rank(std::move(happened)); }),
       stacks_(*loop_, watch_, setup_.environment, stack_handlers()),
       guarded_(*loop_, watch_, std::move(setup_.guarded), guarded_handlers()),
       incarnation_(random_number()) {
@@ -175,18 +175,6 @@ void Keeper::arm_timer() {
     timer_due_ = Instant::never();
     handle(event::Tick{});
   });
-}
-
-void Keeper::on_signals() {
-  while (const auto received = signals_->next()) {
-    if (received->number == SIGCHLD) {
-      watch_.reap_adopted();
-      ranks_.look_at_stopped();
-      continue;
-    }
-    log_info("received ", signal_name(received->number), " from pid ", received->sender_pid);
-    handle(event::Terminated{received->number});
-  }
 }
 
 void Keeper::on_frame(const Frame& frame, std::vector<UniqueFd> descriptors) {

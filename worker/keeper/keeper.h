@@ -60,6 +60,7 @@ class Keeper {
   void handle_waiting();
   void arm_timer();
   void on_signals();
+  void on_rank(KeeperEvent event);
   void on_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
   Status take(const Frame& frame, std::vector<UniqueFd> descriptors);
   template <class Message>
@@ -94,6 +95,7 @@ class Keeper {
   void perform(const keeper_action::SayHello& action);
   void perform(const keeper_action::Ping& action);
   void perform(const keeper_action::TellEnded& action);
+  void perform(const keeper_action::TellWarned& action);
   void perform(const keeper_action::KillDescendants& action);
   void perform(const keeper_action::Exit& action);
 
@@ -114,6 +116,7 @@ class Keeper {
   std::map<Incarnation, std::vector<UniqueFd>> spawn_descriptors_;  // between the order and its action
   UniqueFd stash_;                                                  // sealed
   std::optional<RankEnd> not_executed_;                             // of the guarded process
+  bool term_taken_ = false;                                         // one that is still to be read
   std::uint64_t sent_ = 0;
   TimerId timer_ = 0;
   Instant timer_due_ = Instant::never();

@@ -120,6 +120,7 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
   const Environment whole = release_loader_variables(environment_from(environ));
   KeeperSetup setup;
   setup.options.kind = KeeperKind::kWorker;
+  setup.options.term_foretells = order.bootstrap.term_foretells;
   setup.job = order.job;
   setup.job_id = order.bootstrap.job_id;
   setup.host_name = order.bootstrap.host_name;

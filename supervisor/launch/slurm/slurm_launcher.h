@@ -68,6 +68,8 @@ class SlurmLauncher final : public Launcher {
   void on_goodbye(HostId host, bool orderly);
   // The answer to job_state_query() about the first job.
   void hear(const Result<std::string>& state) { (void)note_state(state); }
+  // Looks whether Slurm's job is over, and how.
+  void check_over();
   SlurmCalls& calls() { return calls_; }
   // From the guard's owner.
   void on_changed(const RankReport& report);
@@ -114,7 +116,6 @@ class SlurmLauncher final : public Launcher {
   void submit_end(HostId host);
   void on_end_answer(HostId host, const RemoteAnswer& answer);
   void ask_whether_over(HostId host, const std::string& why);
-  void check_over();
   bool note_state(const Result<std::string>& answer);
   void try_end_again(HostId host, const std::string& why);
   void tell_ended(HostId host, std::string how, bool orderly);

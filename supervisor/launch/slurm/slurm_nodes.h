@@ -41,6 +41,9 @@ class SlurmNodes final : public Launcher {
   void on_goodbye(HostId host, bool orderly) { steps_->on_goodbye(host, orderly); }
   void on_changed(const RankReport& report) { steps_->on_changed(report); }
   void on_guard_lost() { steps_->on_guard_lost(); }
+  // Looks whether Slurm's job is over, and how.
+  void check_over() { steps_->check_over(); }
+  SlurmCalls& calls() { return steps_->calls(); }
 
  private:
   enum class Phase : std::uint8_t {

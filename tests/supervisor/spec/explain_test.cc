@@ -138,7 +138,8 @@ TEST(Explain, SaysWhatAKeyTakes) {
 TEST(Explain, SaysWhatIsBuiltBelowWhatIsNot) {
   EXPECT_EQ(built_text("supervision.lease"), "yes");
   EXPECT_EQ(built_text("launch.slurm"), "yes");
-  EXPECT_EQ(built_text("launch.slurm.time"), "no");
+  EXPECT_EQ(built_text("controller"), "no");
+  EXPECT_EQ(built_text("launch.slurm.time"), "yes");
   EXPECT_EQ(built_text("drills.allow"), "the default only");
 }
 

@@ -49,11 +49,41 @@ TEST(SlurmAllocation, NamesTheVariableThatIsWrong) {
 TEST(SlurmAllocation, BecomesAPartOfTheJobsOwnSpec) {
   const SpecOutcome inside = load_inside("launch: {slurm: {spares: 1}}\n", "7", "h[1-4]");
   ASSERT_TRUE(inside.loaded) << render(inside);
-  EXPECT_EQ(names_of(inside.loaded->spec), (std::vector<std::string>{"h1", "h2", "h3", "h4"}));
+  EXPECT_EQ(names_of(inside.loaded->spec),
+            (std::vector<std::string>{"h1", "h2", "h3", "h4", "new1", "new2", "new3", "new4"}));
   EXPECT_EQ(inside.loaded->spec.spares(), 1U);
   const SpecOutcome later = load_text(inside.loaded->text);
   ASSERT_TRUE(later.loaded) << inside.loaded->text << render(later);
   EXPECT_EQ(later.loaded->spec, inside.loaded->spec);
+}
+
+TEST(SlurmAllocation, MayHaveMoreNodesLaterAndNeedsItsOwnForTheStart) {
+  const SpecOutcome some = load_inside("launch: {slurm: {replacements: 2, queue_limit: 1h}}\n", "7", "h[1-2]");
+  ASSERT_TRUE(some.loaded) << render(some);
+  EXPECT_EQ(names_of(some.loaded->spec), (std::vector<std::string>{"h1", "h2", "new1", "new2"}));
+  EXPECT_EQ(std::get<LaunchSlurm>(some.loaded->spec.launch).queue_limit, Duration::seconds(3'600));
+  const SpecOutcome none = load_inside("launch: {slurm: {replacements: 0}}\n", "7", "h[1-2]");
+  EXPECT_EQ(names_of(none.loaded->spec), (std::vector<std::string>{"h1", "h2"}));
+  const SpecOutcome small = load_inside("launch: {slurm: {spares: 1}}\n", "7", "h[1-2]");
+  EXPECT_EQ(ids(small), std::vector<std::string>{"E0304"}) << "nodes that may never come are none to start on";
+}
+
+TEST(SlurmAllocation, IsAskedForByWhatTheSpecSays) {
+  const SpecOutcome outcome = load_inside(
+      "launch: {slurm: {partition: gpu, account: a, qos: q, time: 90m, constraint: ib, exclude: [bad07], "
+      "options: [--mail-type=FAIL]}}\n",
+      "7", "h[1-2]");
+  ASSERT_TRUE(outcome.loaded) << render(outcome);
+  EXPECT_EQ(std::get<LaunchSlurm>(outcome.loaded->spec.launch).request,
+            (SlurmRequest{.partition = "gpu",
+                          .account = "a",
+                          .qos = "q",
+                          .time = Duration::seconds(5'400),
+                          .constraint = "ib",
+                          .exclude = {"bad07"},
+                          .options = {"--mail-type=FAIL"}}));
+  const SpecOutcome wrong = load_inside("launch: {slurm: {options: [mail-type=FAIL]}}\n", "7", "h[1-2]");
+  EXPECT_EQ(ids(wrong), std::vector<std::string>{"E0208"});
 }
 
 TEST(SlurmAllocation, IsNotTakenFromTheEnvironmentWhereTheSpecHasOne) {

@@ -40,6 +40,11 @@ class Keeper {
     send(event::GuardedSpoke{});
   }
 
+  explicit Keeper(const KeeperOptions& options) : core_(options) {
+    send(event::Tick{});
+    send(event::GuardedSpoke{});
+  }
+
   KeeperActions send(const KeeperEvent& happened) {
     KeeperActions actions = core_.step(happened, now_);
     KeeperActions all = actions;

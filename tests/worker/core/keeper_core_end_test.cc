@@ -152,6 +152,30 @@ TEST(KeeperCore, KillsAtASecondTerm) {
   EXPECT_EQ(all_of<action::KillTree>(keeper.send(event::Terminated{SIGTERM})).size(), 1U);
 }
 
+TEST(KeeperCore, TellsATermThatForetellsItsEndAndGoesOn) {
+  Keeper keeper(KeeperOptions{.term_foretells = true});
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 60'000);
+  for (const std::uint32_t times : {1U, 2U}) {
+    const KeeperActions actions = keeper.send(event::Terminated{SIGTERM});
+    ASSERT_EQ(actions.size(), 1U) << "nobody is stopped for it";
+    EXPECT_EQ(std::get<action::TellWarned>(actions[0]).warnings, times);
+  }
+  EXPECT_FALSE(keeper.core().ending());
+  EXPECT_TRUE(all_of<action::SignalGroup>(keeper.send(event::Terminated{SIGINT})).size() > 0) << "that is no such word";
+}
+
+TEST(KeeperCore, TellsTheNextDaemonHowOftenItsEndWasForetold) {
+  Keeper keeper(KeeperOptions{.term_foretells = true});
+  keeper.send(event::Terminated{SIGTERM});
+  KeeperActions actions = keeper.crash();
+  const KeeperActions later = keeper.run_to(10'000);
+  actions.insert(actions.end(), later.begin(), later.end());
+  const auto hellos = all_of<action::SayHello>(actions);
+  ASSERT_FALSE(hellos.empty());
+  EXPECT_EQ(hellos.front().hello.warnings, 1U);
+}
+
 TEST(KeeperCore, StartsNothingOnceItIsEnding) {
   Keeper keeper;
   keeper.start(1, 1);

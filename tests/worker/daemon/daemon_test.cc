@@ -201,6 +201,15 @@ TEST_F(DaemonProcess, LeavesNothingWhenToldToShutDown) {
   EXPECT_FALSE(fs::exists(world_.directory + "/state"));
 }
 
+TEST_F(DaemonProcess, SaysAtOnceThatTheHostsEndWasForetoldAndWithEachBeatAfterIt) {
+  start();
+  ASSERT_TRUE(beats([](const Beat& beat) { return beat.warnings == 0; }));
+  world_.keeper_says(MessageType::kKeeperWarned, KeeperWarned{1});
+  ASSERT_TRUE(beats([](const Beat& beat) { return beat.warnings == 1; }));
+  const std::uint64_t first = world_.last_beat()->seq;
+  EXPECT_TRUE(beats([&](const Beat& beat) { return beat.seq > first && beat.warnings == 1; }));
+}
+
 TEST_F(DaemonProcess, LeavesTermToItsKeeper) {
   start();
   // As a process group gets it: from somebody who is not the keeper.

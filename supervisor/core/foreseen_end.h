@@ -1,0 +1,24 @@
+#pragma once
+
+// ForeseenEnd: that who gave the hosts takes them back at a time, and why.
+//
+// Thread: a value.
+
+#include <cstdint>
+#include <string>
+
+#include "transport/base/time.h"
+
+namespace monarch {
+
+enum class ForeseenKind : std::uint8_t { kPreempted, kTimeLimit };
+constexpr ForeseenKind monarch_enum_max(ForeseenKind) { return ForeseenKind::kTimeLimit; }
+
+struct ForeseenEnd {
+  ForeseenKind kind = ForeseenKind::kPreempted;
+  std::string why;                  // one line for people
+  Instant by = Instant::never();    // what runs then is killed; never(): not known yet
+  Instant kill = Instant::never();  // ranks that are being stopped have until then
+};
+
+}  // namespace monarch
