@@ -79,9 +79,9 @@ void NodeRequests::submit(HostId host) {
     const Request& now = requests_[host];
     if (now.step != Step::kAsking || now.token.number != number) return;
     const auto facts = answer.ok() ? read_job_facts(*answer, options_.like) : Result<SlurmJobFacts>(answer.error());
-    if (!facts.ok()) return unsure(host, facts.error().message);
+    if (!facts.ok()) return unsure(host, facts.error());
     // Its end is about to be told, and then nothing is wanted any more.
-    if (facts->state != "RUNNING") return unsure(host, text("job ", options_.like, " is ", facts->state));
+    if (facts->state != "RUNNING") return try_later(host, text("job ", options_.like, " is ", facts->state));
     order(host, *facts);
   });
 }
@@ -106,7 +106,7 @@ void NodeRequests::on_submitted(HostId host, std::uint32_t number, const Result<
   }
   const auto job = answer.ok() ? read_submitted(*answer) : Result<std::uint32_t>(answer.error());
   if (!job.ok() && is_refusal(job.error().message)) return refuse(host, job.error().message);
-  if (!job.ok()) return unsure(host, job.error().message);
+  if (!job.ok()) return unsure(host, job.error());
   request.step = Step::kQueued;
   request.job = *job;
   log_info("asked Slurm for a node: its job ", *job);
@@ -114,7 +114,21 @@ void NodeRequests::on_submitted(HostId host, std::uint32_t number, const Result<
 }
 
 // Nobody knows what Slurm has done: that is looked at before it is asked again.
-void NodeRequests::unsure(HostId host, const std::string& why) {
+// WARNING: commands of Slurm whose munged has gone are silent for minutes (Slurm 22.05); munge(1) itself says so at once.
+void NodeRequests::unsure(HostId host, const Error& why) {
+  if (why.code != ErrorCode::kTimeout) return try_later(host, why.message);
+  const std::uint32_t number = requests_[host].token.number;
+  requests_[host].step = Step::kAsking;
+  call(munge_query(options_.environment), [this, host, number, why](const Result<std::string>& credential) {
+    const Request& now = requests_[host];
+    if (now.step != Step::kAsking || now.token.number != number) return;
+    const bool unknown = !credential.ok() && says_not_authenticated(credential.error().message);
+    try_later(host,
+              unknown ? text(why.message, "; it would not know who asks: ", credential.error().message) : why.message);
+  });
+}
+
+void NodeRequests::try_later(HostId host, const std::string& why) {
   Request& request = requests_[host];
   request.step = Step::kUnsure;
   if (request.told != why) {
@@ -194,7 +208,7 @@ void NodeRequests::on_jobs(const Result<std::string>& answer) {
     for (const HostId host : hosts) note(host, jobs);
   } else {
     for (auto& [host, request] : requests_) {
-      if (request.step == Step::kUnsure && request.retry == 0) unsure(host, answer.error().message);
+      if (request.step == Step::kUnsure && request.retry == 0) unsure(host, answer.error());
     }
   }
   if (std::exchange(poll_again_, false)) return poll_soon();

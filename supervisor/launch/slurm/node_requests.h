@@ -85,7 +85,8 @@ class NodeRequests {
   void submit(HostId host);
   void order(HostId host, const SlurmJobFacts& like);
   void on_submitted(HostId host, std::uint32_t number, const Result<std::string>& answer);
-  void unsure(HostId host, const std::string& why);
+  void unsure(HostId host, const Error& why);
+  void try_later(HostId host, const std::string& why);
   void refuse(HostId host, std::string message);
   void poll_soon();
   void poll();
