@@ -49,6 +49,7 @@ SUITES = {
     "cluster": ("hosts in namespaces, each with its sshd, and what befalls them; as root", [("build", ["cluster"], {})]),
     "host-faults": ("the faults of ARCHITECTURE.md that strike hosts and networks, on such hosts; as root",
                     [("build", ["host-faults"], {})]),
+    "slurm-long": ("what Slurm itself does, and waits as long as its own; as root", [("build", ["slurm-long"], {})]),
     "torchft": ("configs/torchft.yaml with the real torchft, from PyPI", [("build", ["torchft"], {})]),
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
     "package": ("the tarball in a minimal Debian root, and uninstalling", [("build", ["package"], {})]),
@@ -64,8 +65,8 @@ SUITES = {
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
 DEFAULT = ["unit", "sim", "process", "cluster", "cli", "lint", "fuzz", "sanitize"]
-ALL = ["unit", "sim", "sim-long", "process", "process-long", "cluster", "host-faults", "torchft", "cli", "package", "lint",
-       "fuzz", "sanitize-full", "clang", "tidy"]
+ALL = ["unit", "sim", "sim-long", "process", "process-long", "cluster", "host-faults", "slurm-long", "torchft", "cli", "package",
+       "lint", "fuzz", "sanitize-full", "clang", "tidy"]
 # Real processes on a machine that may be busy with others: of these, so many tests of a suite may have a second try in the
 # default run. Suites that are named, `all` and `repeat` know none.
 TIMED = ("process", "cluster", "cli")
