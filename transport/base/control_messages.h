@@ -64,6 +64,7 @@ enum class MessageType : std::uint16_t {
   kKeeperShutdown = 69,
   kKeeperReady = 70,
   kKeeperLetLive = 71,
+  kKeeperPipesTaken = 72,
   // viewer → supervisor; see viewer_messages.h
   kAttach = 80,
   kStatusRequest = 81,
@@ -468,6 +469,12 @@ struct KeeperSpawn {
 
 // A process of KeeperSpawn that lives on where the keeper ends before the job does: what it carries is worth more than this keeper.
 struct KeeperLetLive {
+  RankId rank;
+  Generation generation;
+};
+
+// The pipes of a rank that was a standby are read as the rank's: nothing that it writes from now on is taken for the standby's.
+struct KeeperPipesTaken {
   RankId rank;
   Generation generation;
 };

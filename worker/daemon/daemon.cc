@@ -273,6 +273,10 @@ void Daemon::on_log(PromiseMade&& promise) {
 
 void Daemon::on_log(StateRemoved&& /*event*/) { say_goodbye(); }
 
+void Daemon::on_log(PipesTaken&& taken) {
+  tell_keeper(KeeperPipesTaken{taken.incarnation.rank, taken.incarnation.generation});
+}
+
 void Daemon::feed(const Event& event) {
   const Term before = core_.promised();
   for (Action& action : core_.step(event, loop_->now())) {

@@ -83,6 +83,7 @@ class Daemon {
   void on_log(LogProgress&& progress);
   void on_log(PromiseMade&& promise);
   void on_log(StateRemoved&& event);
+  void on_log(PipesTaken&& taken);
 
   void feed(const Event& event);
   void perform(PersistPromise&& action);

@@ -35,6 +35,7 @@ constexpr MessageType type_of(const KeeperLease&) { return MessageType::kKeeperL
 constexpr MessageType type_of(const KeeperForget&) { return MessageType::kKeeperForget; }
 constexpr MessageType type_of(const KeeperShutdown&) { return MessageType::kKeeperShutdown; }
 constexpr MessageType type_of(const KeeperReady&) { return MessageType::kKeeperReady; }
+constexpr MessageType type_of(const KeeperPipesTaken&) { return MessageType::kKeeperPipesTaken; }
 constexpr MessageType type_of(const TakeStacks&) { return MessageType::kTakeStacks; }
 
 class KeeperLine {

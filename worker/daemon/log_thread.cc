@@ -160,9 +160,11 @@ void Logging::take_orders() {
 
 void Logging::on(LogSource&& source) {
   const Incarnation incarnation = source.incarnation;
+  const bool was_standby = source.standby.has_value();
   if (const Status added = writer_->add(std::move(source)); !added.ok()) {
     log_error("output of rank ", incarnation.rank.rank.value(), " is not taken: ", added.error().message);
   }
+  if (was_standby) answer(PipesTaken{incarnation});
 }
 
 void Logging::on(MakePromise&& order) {

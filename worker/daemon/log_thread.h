@@ -53,7 +53,11 @@ struct PromiseMade {
   Status status;
 };
 struct StateRemoved {};
-using FromLog = std::variant<LogProgress, PromiseMade, StateRemoved>;
+// Of a rank that was a standby: what comes from its pipes from now on is its own.
+struct PipesTaken {
+  Incarnation incarnation;
+};
+using FromLog = std::variant<LogProgress, PromiseMade, StateRemoved, PipesTaken>;
 
 class LogThread {
  public:

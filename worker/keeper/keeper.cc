@@ -214,6 +214,11 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
     case MessageType::kKeeperShutdown: return pass<KeeperShutdown>(frame);
     case MessageType::kKeeperStash: return take_stash(frame);
     case MessageType::kTakeStacks: return take_stacks(frame);
+    case MessageType::kKeeperPipesTaken: {
+      MONARCH_ASSIGN(const KeeperPipesTaken taken, decode_payload<KeeperPipesTaken>(frame.payload));
+      ranks_.pipes_taken({taken.rank, taken.generation});
+      return {};
+    }
     case MessageType::kKeeperPong: {
       MONARCH_ASSIGN(const KeeperPong pong, decode_payload<KeeperPong>(frame.payload));
       handle(event::GuardedPong{pong.number});

@@ -27,6 +27,10 @@ std::string workdir_in(const std::string& tree, const std::string& workdir) {
 
 namespace event = keeper_event;
 
+// Whoever takes output may be gone, or wait for a disk: after this a rank that was a standby has its place all the same, and what it
+// writes first may lie in the standby's files.
+constexpr Duration kPipesPatience = Duration::seconds(1);
+
 struct PipeEnds {
   UniqueFd read;
   UniqueFd write;
@@ -60,6 +64,7 @@ RankProcesses::~RankProcesses() {
   loop_.cancel(look_timer_);
   for (auto& [key, process] : processes_) {
     loop_.forget(process.exec_watch);
+    loop_.cancel(process.pipes_timer);
     if (process.child) watch_.reap(process.child->pid());
   }
 }
@@ -220,6 +225,7 @@ void RankProcesses::take_over(const keeper_action::TakeOver& order) {
   taken.pipes.log_max_bytes = as.log_max_bytes;
   taken.pipes.ready_port = as.ready_port;
   taken.pipes.standby = order.from;
+  taken.pipes_timer = loop_.at(loop_.now() + kPipesPatience, [this, key = as.key] { pipes_taken(key); });
   processes_.insert(std::move(process));
   renamed_[order.from] = as.key;
   doors_.take_over(order.from, as);
@@ -252,9 +258,18 @@ void RankProcesses::open_gate(const Incarnation& key) {
 }
 
 void RankProcesses::let_pass(const Incarnation& key, Process& process) {
+  process.place_wanted = process.at_inner_gate && process.pipes_timer != 0;
+  if (process.place_wanted) return;
   if (!std::exchange(process.at_inner_gate, false)) return process.child->open_gate();
   doors_.open_gate(key);
   tell_(event::Executed{key});
+}
+
+void RankProcesses::pipes_taken(const Incarnation& key) {
+  Process* process = find(key);
+  if (process == nullptr) return;
+  loop_.cancel(std::exchange(process->pipes_timer, 0));
+  if (process->place_wanted && process->child) let_pass(key, *process);
 }
 
 void RankProcesses::arrived(Process& process) {
@@ -318,6 +333,7 @@ void RankProcesses::reap(const Incarnation& key) {
 
 void RankProcesses::drop(const Incarnation& key) {
   reap(key);
+  if (const Process* process = find(key)) loop_.cancel(process->pipes_timer);
   processes_.erase(key);
   std::erase_if(renamed_, [&key](const auto& renamed) { return renamed.second == key; });
 }

@@ -63,6 +63,8 @@ class RankProcesses {
   // The standby's process is this rank's from now on.
   void take_over(const keeper_action::TakeOver& order);
   void open_gate(const Incarnation& key);
+  // What it writes is not taken for the standby's any more: its gate may open.
+  void pipes_taken(const Incarnation& key);
   // Tells Executed of a rank whose program runs by now, if that was not noticed yet.
   void ask_whether_executed(const Incarnation& key);
   void signal_group(const Incarnation& key, int number);
@@ -92,6 +94,8 @@ class RankProcesses {
     bool on_the_way = true;  // to its gate: it may still have copies of descriptors that are not its own
     bool gate_wanted = false;
     bool at_inner_gate = false;  // a standby's that is executed already: its gate is at a door
+    TimerId pipes_timer = 0;     // runs while it is not known whose its output would be taken for
+    bool place_wanted = false;   // its gate opens once that is known
     Reservations::Key reservation;
     std::vector<std::uint16_t> ports;  // of the reservation: its own
     StandstillWatch standstill;

@@ -30,7 +30,7 @@ using EveryMessage =
                Goodbye, KeeperEnded, StartThere, StartedThere, LauncherHello, HostLaunched, HostNotLaunched, HostEnded,
                LauncherWelcome, LaunchHost, EndHost, HostSaidGoodbye, LeaveLauncher, TakeStacks, Stacks, StacksRequest,
                RankStacks, OperatorRequest, HoldRequest, CommitAnswer, KeeperGone, VaultTable, VaultReport, VaultSetup,
-               VaultOffer, VaultKept, VaultAsk, VaultPiece, KeeperLetLive, KeeperWarned>;
+               VaultOffer, VaultKept, VaultAsk, VaultPiece, KeeperLetLive, KeeperWarned, KeeperPipesTaken>;
 inline constexpr std::size_t kMessages = std::tuple_size_v<EveryMessage>;
 inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "beat",
@@ -97,7 +97,8 @@ inline constexpr std::array<const char*, kMessages> kMessageNames{"hello",
                                                                   "vault-ask",
                                                                   "vault-piece",
                                                                   "keeper-let-live",
-                                                                  "keeper-warned"};
+                                                                  "keeper-warned",
+                                                                  "keeper-pipes-taken"};
 
 // Calls visit(T{}) for the struct at `index` of the list.
 template <class Visit, std::size_t I = 0>

@@ -132,6 +132,25 @@ TEST_F(DaemonProcess, AsksAPortUntilItAcceptsAndTellsTheKeeper) {
   EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->generation, kGeneration);
 }
 
+// What was in the pipes is in the standby's file by then.
+TEST_F(DaemonProcess, TellsTheKeeperThatAStandbysPipesAreTheRanks) {
+  start();
+  const Ends ends = give_pipes();
+  ASSERT_EQ(::write(ends.out.get(), "loading\n", 8), 8);
+  EXPECT_FALSE(world_.keeper_heard<KeeperPipesTaken>(MessageType::kKeeperPipesTaken).has_value());
+  FrameHeader header;
+  header.rank = {kRank.mesh, Rank(kRank.rank.value() + 1)};
+  header.generation = kGeneration;
+  std::vector<UniqueFd> copies;
+  for (const UniqueFd& end : kept_) copies.emplace_back(::fcntl(end.get(), F_DUPFD_CLOEXEC, 3));
+  world_.keeper_says(MessageType::kKeeperPipes,
+                     encode_payload(KeeperPipes{"trainer", 0, 0, StandbyRank{kRank, kGeneration}}), header,
+                     std::move(copies));
+  ASSERT_TRUE(keeper_hears<KeeperPipesTaken>(MessageType::kKeeperPipesTaken));
+  EXPECT_EQ(world_.keeper_heard<KeeperPipesTaken>(MessageType::kKeeperPipesTaken)->rank, header.rank);
+  EXPECT_EQ(read_file(output_file()), "loading\n");
+}
+
 TEST_F(DaemonProcess, PassesOrdersOnAndAnswersBack) {
   start();
   world_.supervisor_says(MessageType::kStop, Stop{}, Term(2));  // of a supervisor that was

@@ -305,6 +305,60 @@ TEST_F(Doors, AnswerWhatWasCommittedBeforeTheirRankWasStarted) {
   EXPECT_EQ(ask("ASK=committed"), R"({"v":1,"step":null})");
 }
 
+class StandbyDoors : public RankDoorsTest {
+ protected:
+  // A standby at its gate is given the place of rank 0, with a lease.
+  void place() {
+    ASSERT_EQ(::mkdir(path("s").c_str(), 0700), 0);
+    SpawnOptions options = program({self(), "as-keeper"});
+    options.environment.push_back(text(kSocketsVariable, '=', path("s")));
+    ASSERT_NE(start(options), nullptr);
+    enter();
+    const Incarnation waiting{{MeshId(2), Rank(0)}, {Term(1), 1}};
+    Start standing = start_order({kSleeper});
+    standing.mesh = waiting.rank.mesh;
+    standing.ranks[0].rank = waiting.rank;
+    standing.standby = true;
+    send(MessageType::kStart, encode_payload(standing));
+    send(MessageType::kKeeperLease,
+         encode_payload(KeeperLease{{waiting.rank}, {waiting.generation}, boot_now() + Duration::seconds(60)}));
+    ASSERT_TRUE(until([&] { return reports_[waiting].phase == RankPhase::kRunning; }));
+    gate_ = connect("2.0.s");
+    ASSERT_GT(::send(gate_.get(), "ASK=gate", 8, MSG_NOSIGNAL), 0);
+    ASSERT_TRUE(until([&] { return reports_[waiting].at_gate; }));
+    Start order = start_order({kSleeper});
+    order.ranks[0].standby = StandbyRank{waiting.rank, waiting.generation};
+    asked_ = boot_now();
+    run(order);
+    ASSERT_TRUE(until([&] { return pipes_.contains(key(0)); }));
+  }
+  bool was_told() const {
+    pollfd ready{gate_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) == 1;
+  }
+
+  UniqueFd gate_;
+  Instant asked_;
+};
+
+TEST_F(StandbyDoors, OpenOnceWhoeverReadsThePipesTakesWhatComesForTheRanks) {
+  place();
+  ASSERT_TRUE(until([&] { return boot_now() - asked_ > Duration::milliseconds(300); }));
+  EXPECT_FALSE(was_told());
+  send(MessageType::kKeeperPipesTaken, encode_payload(KeeperPipesTaken{key(0).rank, key(0).generation}));
+  ASSERT_TRUE(until([&] { return was_told(); }));
+  EXPECT_LT(boot_now() - asked_, Duration::milliseconds(900));
+  EXPECT_NE(read_message(gate_), "");
+  EXPECT_TRUE(await_phase(0, RankPhase::kRunning));
+}
+
+TEST_F(StandbyDoors, OpenWithoutAnAnswerAfterASecond) {
+  place();
+  ASSERT_TRUE(until([&] { return was_told(); }));
+  EXPECT_GT(boot_now() - asked_, Duration::milliseconds(800));
+  EXPECT_TRUE(await_phase(0, RankPhase::kRunning));
+}
+
 TEST_F(Doors, TellEventsToWhoListensAndWhatTheyMissedToWhoComesLate) {
   begin();
   const UniqueFd early = connect("0.0.e");
