@@ -20,7 +20,7 @@ int run_hold(const Arguments& arguments, Context& context) {
       take_ranks(arguments.positional(0), arguments, context, {.doing = "hold of", .verb = "hold"});
   if (meant.job == nullptr) return meant.exit_code;
   const auto done = ask_hold(
-      meant.socket,
+      meant.supervisor,
       {.ranks = meant.ranks, .release = arguments.has(kRelease), .who = text("monarch hold, pid ", ::getpid())});
   if (!done.ok()) return refuse_call(context, "hold of", meant.job->view, done.error());
   write_out(text(meant.id(), ": ", printable(done->message), "\n"));

@@ -41,7 +41,7 @@ int run_signal(const Arguments& arguments, Context& context) {
   const MeantRanks meant = take_ranks(words.size() > 1 ? words.front() : std::string(), arguments, context,
                                       {.doing = "signal to", .verb = "signal", .counts = runs});
   if (meant.job == nullptr) return meant.exit_code;
-  const auto sent = ask_signal(meant.socket, {.ranks = meant.ranks, .number = *number});
+  const auto sent = ask_signal(meant.supervisor, {.ranks = meant.ranks, .number = *number});
   if (!sent.ok()) return refuse_call(context, "signal to", meant.job->view, sent.error());
   write_out(text(printable(sent->message), " of ", meant.id(), "\n"));
   return kExitOk;

@@ -81,7 +81,7 @@ int run_stacks(const Arguments& arguments, Context& context) {
                               .limit = *limit,
                               .all_threads = arguments.has("all-threads"),
                               .native = arguments.has("native")};
-  auto ranks = ask_stacks(meant.socket, request, meant.hosts);
+  auto ranks = ask_stacks(meant.supervisor, request, meant.hosts);
   if (!ranks.ok()) return refuse_call(context, "stacks of", meant.job->view, ranks.error());
   return show({.job = meant.id(),
                .meshes = mesh_names(meant.job->spec),

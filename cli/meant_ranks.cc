@@ -46,9 +46,9 @@ MeantRanks take_ranks(const std::string& written, const Arguments& arguments, co
   }
   const auto endpoint = job.view.endpoint();
   if (!endpoint.ok()) return failed(refuse_call(context, options.doing, job.view, endpoint.error()));
-  const auto status = ask_status(endpoint->socket);
+  const auto status = ask_status(viewer_address(*endpoint));
   if (!status.ok()) return failed(refuse_call(context, options.doing, job.view, status.error()));
-  meant.socket = endpoint->socket;
+  meant.supervisor = viewer_address(*endpoint);
   std::size_t others = 0;
   for (std::uint32_t m = 0; m < status->meshes.size(); ++m) {
     for (const RankStatus& rank : status->meshes[m].ranks) {

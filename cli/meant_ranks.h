@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
+#include "supervisor/client/viewer_address.h"
 #include "transport/base/viewer_messages.h"
 
 namespace monarch {
@@ -26,7 +27,7 @@ struct MeantRanksOptions {
 struct MeantRanks {
   std::unique_ptr<OpenedJob> job;  // nothing: stderr says why, and the command exits with `exit_code`
   int exit_code = 0;
-  std::string socket;  // of its supervisor
+  ViewerAddress supervisor;
   std::vector<RankId> ranks;
   std::vector<std::string> hosts;  // of each
   const std::string& id() const { return job->view.id(); }

@@ -37,7 +37,7 @@ int refuse(const Context& context, const Complaint& complaint, int exit_code) {
 }
 
 // Where its supervisor is asked; nothing: there is none to ask, and stderr says so.
-std::optional<std::string> socket_of(const OpenedJob& job, const Context& context, int& exit_code) {
+std::optional<ViewerAddress> supervisor_of(const OpenedJob& job, const Context& context, int& exit_code) {
   const std::string& id = job.view.id();
   const auto verdict = job.view.verdict();
   if (verdict.ok() && *verdict) {
@@ -47,7 +47,7 @@ std::optional<std::string> socket_of(const OpenedJob& job, const Context& contex
     return std::nullopt;
   }
   const auto endpoint = job.view.endpoint();
-  if (endpoint.ok()) return endpoint->socket;
+  if (endpoint.ok()) return viewer_address(*endpoint);
   exit_code = refuse(
       context,
       {.id = "E0908", .message = text(id, ": ", endpoint.error().message), .help = help_without_supervisor(job.view)},
@@ -62,9 +62,9 @@ std::optional<std::vector<RankId>> gangs_meant(const OpenedJob& job, const Argum
   exit_code = kExitUsage;
   const auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
   if (!selector) return std::nullopt;
-  const auto socket = socket_of(job, context, exit_code);
-  if (!socket) return std::nullopt;
-  const auto status = ask_status(*socket);
+  const auto supervisor = supervisor_of(job, context, exit_code);
+  if (!supervisor) return std::nullopt;
+  const auto status = ask_status(*supervisor);
   if (!status.ok()) {
     exit_code = refuse(context,
                        {.id = "E0908",
@@ -118,11 +118,11 @@ std::optional<std::vector<std::string>> hosts_meant(const OpenedJob& job, const 
 int ask_the_supervisor(const OpenedJob& job, OperatorRequest request, const Arguments& arguments,
                        const Context& context) {
   int exit_code = kExitOk;
-  const auto socket = socket_of(job, context, exit_code);
-  if (!socket) return exit_code;
+  const auto supervisor = supervisor_of(job, context, exit_code);
+  if (!supervisor) return exit_code;
   const std::string_view verb = verb_of(request.wish);
   request.who = text("monarch ", verb, ", pid ", ::getpid());
-  const auto answer = ask_operator(*socket, request);
+  const auto answer = ask_operator(*supervisor, request);
   const std::string& id = job.view.id();
   if (!answer.ok()) {
     const bool refused = answer.error().code == ErrorCode::kInvalid;

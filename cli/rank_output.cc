@@ -125,10 +125,11 @@ void RankOutput::on_lost(const StreamId& stream, std::uint64_t bytes) {
                    stream.stream == OutputStream::kStdout ? "stdout" : "stderr", " are in no log any more\n"));
 }
 
-Status RankOutput::connect(const std::string& socket, const std::string& viewer, std::function<void(Error)> on_closed) {
+Status RankOutput::connect(const ViewerAddress& supervisor, const std::string& viewer,
+                           std::function<void(Error)> on_closed) {
   connection_.reset();
   auto connection = OutputConnection::connect(
-      loop_, socket, viewer,
+      loop_, supervisor, viewer,
       {.on_piece = [this](const OutputPiece& piece) { on_piece(piece); }, .on_closed = std::move(on_closed)});
   if (!connection.ok()) return connection.error();
   connection_ = std::move(*connection);

@@ -40,7 +40,7 @@ class RankOutput final : public OutputSink {
   void look_at_files();
 
   // Pieces from here on; what was connected before is let go. `on_closed` as OutputConnection's.
-  Status connect(const std::string& socket, const std::string& viewer, std::function<void(Error)> on_closed);
+  Status connect(const ViewerAddress& supervisor, const std::string& viewer, std::function<void(Error)> on_closed);
   void disconnect() { connection_.reset(); }
 
   // Shows no more.

@@ -90,14 +90,15 @@ SessionEnd ViewerSession::follow() {
 
 Status ViewerSession::connect() {
   MONARCH_ASSIGN(const Endpoint endpoint, job_.endpoint());
+  const ViewerAddress supervisor = viewer_address(endpoint);
   MONARCH_ASSIGN(client_,
-                 SupervisorClient::connect(*loop_, endpoint.socket,
+                 SupervisorClient::connect(*loop_, supervisor,
                                            {.on_event = [this](const JobEvent& event) { on_event(event); },
                                             .on_verdict = [this](const Verdict& verdict) { on_verdict(verdict); },
                                             .on_closed = [this](const Error& why) { on_lost(why); }}));
   MONARCH_TRY(client_->attach(options_.viewer, last_event_));
   // A lost connection for output alone costs nothing: the files are looked at, and the other connection tells of a lost supervisor.
-  if (output_ != nullptr) MONARCH_TRY(output_->connect(endpoint.socket, options_.viewer, [](const Error&) {}));
+  if (output_ != nullptr) MONARCH_TRY(output_->connect(supervisor, options_.viewer, [](const Error&) {}));
   return {};
 }
 

@@ -214,7 +214,8 @@ Status Supervisor::open_doors() {
   const Endpoint endpoint{.host = this_process_as_holder(wall_now()).host,
                           .pid = static_cast<std::int32_t>(::getpid()),
                           .term = files_.journal.term,
-                          .socket = path};
+                          .socket = path,
+                          .viewers = open_viewer_port(path)};
   return files_.directory.write_file(kEndpointFile, write_endpoint(endpoint),
                                      Durability::kLater);  // each supervisor's own
 }

@@ -56,6 +56,19 @@ ServerOptions Supervisor::port_options(std::uint16_t known) const {
   return options;
 }
 
+// A convenience: the job does not wait for it, and does not fail for it.
+std::optional<ViewerDoorAddress> Supervisor::open_viewer_port(const std::string& socket) {
+  if (!std::holds_alternative<LaunchSlurm>(core_.spec().launch)) return std::nullopt;
+  const ServerOptions ports = port_options(0);
+  auto port = ViewerPort::start({.address = ports.address, .ports = ports.ports, .socket = socket});
+  if (!port.ok()) {
+    log_warn("viewers on other machines cannot come: ", port.error().message);
+    return std::nullopt;
+  }
+  viewer_port_ = std::move(*port);
+  return viewer_port_->address();
+}
+
 // Ports that the spec names are its author's to mend, unless somebody else has them for now.
 Error Supervisor::port_error(const Error& error) {
   if (!core_.spec().control.ports) return error;

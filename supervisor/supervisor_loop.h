@@ -33,6 +33,7 @@
 #include "supervisor/startup.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/vault_desk.h"
+#include "supervisor/viewer_port.h"
 #include "supervisor/worker_links.h"
 #include "supervisor/workspace/pack_thread.h"
 #include "transport/loop/signals.h"
@@ -61,6 +62,7 @@ class Supervisor {
  private:
   Status open_ports();
   Status open_doors();
+  std::optional<ViewerDoorAddress> open_viewer_port(const std::string& socket);
   ServerOptions port_options(std::uint16_t known) const;
   Error port_error(const Error& error);
   Status open_relay(std::unique_ptr<ServerLink> bulk_link);
@@ -150,6 +152,7 @@ class Supervisor {
   std::unique_ptr<EndWatch> end_watch_;      // nothing: the hosts are not Slurm's
   std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;
+  std::unique_ptr<ViewerPort> viewer_port_;  // longer than what it carries
   std::unique_ptr<ControlServer> viewers_;
   std::vector<ListenerDoor> doors_;  // of the ports, until they are watched
   std::unique_ptr<DescriptorWatch> descriptors_;

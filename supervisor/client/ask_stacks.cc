@@ -10,7 +10,6 @@
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/seqpacket_channel.h"
-#include "transport/wire/seqpacket_socket.h"
 #include "transport/wire/stack_messages.h"
 #include "transport/wire/viewer_messages.h"
 
@@ -37,10 +36,11 @@ class Question {
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;
 
-  Status ask(const std::string& socket) {
-    MONARCH_ASSIGN(UniqueFd fd, connect_seqpacket(socket));
+  Status ask(const ViewerAddress& address) {
+    MONARCH_ASSIGN(ViewerSocket connected, connect_viewer(address));
+    far_ = std::move(connected.far);
     MONARCH_ASSIGN(channel_, SeqpacketChannel::create(
-                                 loop_, std::move(fd),
+                                 loop_, std::move(connected.socket),
                                  {.on_frame = [this](const Frame& frame, std::vector<UniqueFd>) { on_frame(frame); },
                                   .on_closed = [this](Error why) { fail(std::move(why)); }}));
     Frame frame;
@@ -102,6 +102,7 @@ class Question {
   const StacksRequest& request_;
   const std::vector<std::string>& hosts_;
   Duration patience_;
+  std::unique_ptr<FarLink> far_;
   std::unique_ptr<SeqpacketChannel> channel_;
   std::map<RankId, RankStacks> answers_;
   std::optional<Error> failure_;
@@ -115,11 +116,11 @@ Duration patience_with_host(Duration limit, std::uint32_t ranks) {
   return std::min(limit * turns, std::max(limit, kLongestWait)) + kNetwork;
 }
 
-Result<std::vector<RankStacks>> ask_stacks(const std::string& socket, const StacksRequest& request,
+Result<std::vector<RankStacks>> ask_stacks(const ViewerAddress& address, const StacksRequest& request,
                                            const std::vector<std::string>& hosts) {
   MONARCH_ASSIGN(const auto loop, EventLoop::create());
   Question question(*loop, request, hosts);
-  MONARCH_TRY(question.ask(socket));
+  MONARCH_TRY(question.ask(address));
   loop->run();
   return question.take();
 }

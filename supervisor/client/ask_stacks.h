@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/client/viewer_address.h"
 #include "transport/base/result.h"
 #include "transport/base/stack_messages.h"
 
@@ -20,7 +21,7 @@ Duration patience_with_host(Duration limit, std::uint32_t ranks);
 // host with the most of them, and of ranks that were not told of until then, or until the connection broke, the answer says so. Where
 // nothing was told at all: kTimeout, for so long that it must be gone the supervisor said nothing; kInvalid: it does not do it, and says
 // why; kGone: it has ended.
-Result<std::vector<RankStacks>> ask_stacks(const std::string& socket, const StacksRequest& request,
+Result<std::vector<RankStacks>> ask_stacks(const ViewerAddress& address, const StacksRequest& request,
                                            const std::vector<std::string>& hosts);
 
 }  // namespace monarch

@@ -76,7 +76,7 @@ Result<std::optional<Verdict>> JobView::verdict() const {
 Result<JobStatus> JobView::status(const JobSpec& spec) const {
   if (live()) {
     const auto where = endpoint();
-    auto status = where.ok() ? ask_status(where->socket) : Result<JobStatus>(where.error());
+    auto status = where.ok() ? ask_status(viewer_address(*where)) : Result<JobStatus>(where.error());
     // Without anybody at the other end the journal is the best there is; anything else is to be known.
     if (status.ok()) return status;
     const ErrorCode code = status.error().code;

@@ -33,12 +33,6 @@ constexpr Duration kLeaves = Duration::seconds(5);   // a supervisor that has ju
 constexpr Duration kKilled = Duration::seconds(10);  // what got KILL
 constexpr Duration kLook = Duration::milliseconds(20);
 
-std::string this_machine() {
-  std::array<char, 256> name{};
-  (void)::gethostname(name.data(), name.size() - 1);  // one that is cut equals no other
-  return name.data();
-}
-
 // Why it counts as alive; nothing: it does not. A job that has ended is waited for: its supervisor leaves a moment later.
 std::optional<std::string> alive_because(const SecureDirectory& job, bool ended) {
   const Instant deadline = boot_now() + (ended ? kLeaves : Duration::zero());
@@ -140,7 +134,7 @@ Result<Remains> look(const StateDir& state, const std::string& id) {
   const auto verdict = view.verdict();
   remains.ended = verdict.ok() && verdict->has_value();
   const auto endpoint = view.endpoint();
-  if (!remains.ended && endpoint.ok() && endpoint->host != this_machine()) {
+  if (!remains.ended && endpoint.ok() && endpoint->host != name_of_this_machine()) {
     return Error{ErrorCode::kUnsupported, text(id, " has no verdict and was last run on ", printable(endpoint->host),
                                                ", whose processes cannot be seen from here: run `monarch rm ", id,
                                                "` there; if that machine is gone for good, delete ", view.path())};

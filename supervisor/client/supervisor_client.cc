@@ -5,7 +5,6 @@
 #include "transport/base/text.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_message.h"
-#include "transport/wire/seqpacket_socket.h"
 #include "transport/wire/viewer_messages.h"
 
 namespace monarch {
@@ -38,14 +37,15 @@ Result<T> answer_as(Result<Frame> answer, MessageType type) {
 
 }  // namespace
 
-Result<std::unique_ptr<SupervisorClient>> SupervisorClient::connect(EventLoop& loop, const std::string& socket,
+Result<std::unique_ptr<SupervisorClient>> SupervisorClient::connect(EventLoop& loop, const ViewerAddress& address,
                                                                     ClientHandlers handlers) {
-  MONARCH_ASSIGN(UniqueFd fd, connect_seqpacket(socket));
+  MONARCH_ASSIGN(ViewerSocket connected, connect_viewer(address));
   std::unique_ptr<SupervisorClient> client(new SupervisorClient(loop, std::move(handlers)));
   SupervisorClient* self = client.get();
+  client->far_ = std::move(connected.far);
   MONARCH_ASSIGN(client->channel_,
                  SeqpacketChannel::create(
-                     loop, std::move(fd),
+                     loop, std::move(connected.socket),
                      {.on_frame = [self](Frame frame, std::vector<UniqueFd>) { self->on_frame(std::move(frame)); },
                       .on_closed = [self](Error why) { self->on_closed(std::move(why)); }}));
   return client;
@@ -141,7 +141,7 @@ void SupervisorClient::on_closed(Error why) {
 namespace {
 
 template <class T, class Ask>
-Result<T> ask_and_wait(const std::string& socket, Duration deadline, Ask ask) {
+Result<T> ask_and_wait(const ViewerAddress& address, Duration deadline, Ask ask) {
   MONARCH_ASSIGN(auto loop, EventLoop::create());
   std::optional<Result<T>> answer;
   const auto done = [&](Result<T> with) {
@@ -149,7 +149,7 @@ Result<T> ask_and_wait(const std::string& socket, Duration deadline, Ask ask) {
     loop->stop();
   };
   MONARCH_ASSIGN(auto client,
-                 SupervisorClient::connect(*loop, socket, {.on_closed = [&](Error why) { done(std::move(why)); }}));
+                 SupervisorClient::connect(*loop, address, {.on_closed = [&](Error why) { done(std::move(why)); }}));
   loop->at(loop->now() + deadline, [&] {
     done(Error{ErrorCode::kTimeout, text("the supervisor did not answer within ", to_text(deadline))});
   });
@@ -160,42 +160,42 @@ Result<T> ask_and_wait(const std::string& socket, Duration deadline, Ask ask) {
 
 }  // namespace
 
-Result<JobStatus> ask_status(const std::string& socket, Duration deadline) {
-  return ask_and_wait<JobStatus>(socket, deadline,
+Result<JobStatus> ask_status(const ViewerAddress& address, Duration deadline) {
+  return ask_and_wait<JobStatus>(address, deadline,
                                  [](SupervisorClient& client, const auto& done) { client.request_status(done); });
 }
 
-Result<Accepted> ask_signal(const std::string& socket, const SignalRequest& request, Duration deadline) {
+Result<Accepted> ask_signal(const ViewerAddress& address, const SignalRequest& request, Duration deadline) {
   return ask_and_wait<Accepted>(
-      socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_signal(request, done); });
+      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_signal(request, done); });
 }
 
-Result<Accepted> ask_operator(const std::string& socket, const OperatorRequest& request, Duration deadline) {
+Result<Accepted> ask_operator(const ViewerAddress& address, const OperatorRequest& request, Duration deadline) {
   return ask_and_wait<Accepted>(
-      socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_operator(request, done); });
+      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_operator(request, done); });
 }
 
-Result<Accepted> ask_hold(const std::string& socket, const HoldRequest& request, Duration deadline) {
+Result<Accepted> ask_hold(const ViewerAddress& address, const HoldRequest& request, Duration deadline) {
   return ask_and_wait<Accepted>(
-      socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_hold(request, done); });
+      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_hold(request, done); });
 }
 
-Result<Accepted> ask_stop(const std::string& socket, const StopRequest& request, Duration deadline) {
+Result<Accepted> ask_stop(const ViewerAddress& address, const StopRequest& request, Duration deadline) {
   return ask_and_wait<Accepted>(
-      socket, deadline, [&](SupervisorClient& client, const auto& done) { client.request_stop(request, done); });
+      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_stop(request, done); });
 }
 
-Result<std::unique_ptr<OutputConnection>> OutputConnection::connect(EventLoop& loop, const std::string& socket,
+Result<std::unique_ptr<OutputConnection>> OutputConnection::connect(EventLoop& loop, const ViewerAddress& address,
                                                                     const std::string& viewer, Handlers handlers) {
-  MONARCH_ASSIGN(UniqueFd fd, connect_seqpacket(socket));
+  MONARCH_ASSIGN(ViewerSocket connected, connect_viewer(address));
   const Attach attach{.output = true, .events = false, .after_event = 0, .viewer = viewer};
   MONARCH_ASSIGN(const OutgoingMessage message, pack_message(frame_of(MessageType::kAttach, 0, encode_payload(attach)),
                                                              {}, limits::kSeqpacketInlineBytes));
   // The first message of a connection fits its buffer.
-  if (send_message(fd.get(), message) != SendOutcome::kSent) {
-    return Error{ErrorCode::kGone, text("the supervisor at ", socket, " took no request for output")};
+  if (send_message(connected.socket.get(), message) != SendOutcome::kSent) {
+    return Error{ErrorCode::kGone, text("the supervisor at ", address.socket, " took no request for output")};
   }
-  std::unique_ptr<OutputConnection> connection(new OutputConnection(loop, std::move(fd), std::move(handlers)));
+  std::unique_ptr<OutputConnection> connection(new OutputConnection(loop, std::move(connected), std::move(handlers)));
   MONARCH_TRY(connection->watch());
   return connection;
 }

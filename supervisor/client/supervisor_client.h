@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "supervisor/client/viewer_address.h"
 #include "transport/base/viewer_messages.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/seqpacket_channel.h"
@@ -30,7 +31,7 @@ struct ClientHandlers {
 class SupervisorClient {
  public:
   // kNotFound, kGone: nobody is there. kInvalid: somebody else is.
-  static Result<std::unique_ptr<SupervisorClient>> connect(EventLoop& loop, const std::string& socket,
+  static Result<std::unique_ptr<SupervisorClient>> connect(EventLoop& loop, const ViewerAddress& address,
                                                            ClientHandlers handlers);
   SupervisorClient(const SupervisorClient&) = delete;
   SupervisorClient& operator=(const SupervisorClient&) = delete;
@@ -60,6 +61,7 @@ class SupervisorClient {
 
   EventLoop& loop_;
   ClientHandlers handlers_;
+  std::unique_ptr<FarLink> far_;
   std::unique_ptr<SeqpacketChannel> channel_;
   std::uint64_t next_call_ = 1;
   std::map<std::uint64_t, Pending> pending_;
@@ -67,13 +69,15 @@ class SupervisorClient {
 };
 
 // One request over a connection of its own, waited for: for commands that do nothing else.
-Result<JobStatus> ask_status(const std::string& socket, Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_signal(const std::string& socket, const SignalRequest& request,
+Result<JobStatus> ask_status(const ViewerAddress& address, Duration deadline = kAnswerDeadline);
+Result<Accepted> ask_signal(const ViewerAddress& address, const SignalRequest& request,
                             Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_operator(const std::string& socket, const OperatorRequest& request,
+Result<Accepted> ask_operator(const ViewerAddress& address, const OperatorRequest& request,
                               Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_hold(const std::string& socket, const HoldRequest& request, Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_stop(const std::string& socket, const StopRequest& request, Duration deadline = kAnswerDeadline);
+Result<Accepted> ask_hold(const ViewerAddress& address, const HoldRequest& request,
+                          Duration deadline = kAnswerDeadline);
+Result<Accepted> ask_stop(const ViewerAddress& address, const StopRequest& request,
+                          Duration deadline = kAnswerDeadline);
 
 struct OutputPiece {
   RankId rank;
@@ -87,7 +91,7 @@ class OutputConnection {
     std::function<void(OutputPiece)> on_piece;
     std::function<void(Error)> on_closed = {};  // once, and nothing after it
   };
-  static Result<std::unique_ptr<OutputConnection>> connect(EventLoop& loop, const std::string& socket,
+  static Result<std::unique_ptr<OutputConnection>> connect(EventLoop& loop, const ViewerAddress& address,
                                                            const std::string& viewer, Handlers handlers);
   OutputConnection(const OutputConnection&) = delete;
   OutputConnection& operator=(const OutputConnection&) = delete;
@@ -98,13 +102,17 @@ class OutputConnection {
   void resume();
 
  private:
-  OutputConnection(EventLoop& loop, UniqueFd socket, Handlers handlers)
-      : loop_(loop), socket_(std::move(socket)), handlers_(std::move(handlers)) {}
+  OutputConnection(EventLoop& loop, ViewerSocket connected, Handlers handlers)
+      : loop_(loop),
+        far_(std::move(connected.far)),
+        socket_(std::move(connected.socket)),
+        handlers_(std::move(handlers)) {}
   Status watch();
   void receive();
   void close(Error why);
 
   EventLoop& loop_;
+  std::unique_ptr<FarLink> far_;
   UniqueFd socket_;
   Handlers handlers_;
   WatchId watch_ = 0;                                           // 0: paused or closed

@@ -101,8 +101,20 @@ void SeqpacketChannel::close() {
   update_interest();
 }
 
+void SeqpacketChannel::pause() {
+  paused_ = true;
+  update_interest();
+}
+
+void SeqpacketChannel::resume() {
+  paused_ = false;
+  update_interest();
+}
+
 void SeqpacketChannel::on_ready(Readiness readiness) {
   const std::shared_ptr<Shared> shared = shared_;
+  // The loop tells of that whatever is waited for, and would do so again at once.
+  if (readiness.hangup) paused_ = false;
   if (state_ == State::kOpen && (readiness.readable || readiness.hangup)) receive();
   if (shared->destroyed || state_ == State::kClosed) return;
   // While it flushes nothing is read, and only a failing send shows that the peer is gone.
@@ -111,7 +123,7 @@ void SeqpacketChannel::on_ready(Readiness readiness) {
 
 void SeqpacketChannel::receive() {
   const std::shared_ptr<Shared> shared = shared_;
-  for (int i = 0; i < kFramesPerTurn && state_ == State::kOpen; ++i) {
+  for (int i = 0; i < kFramesPerTurn && state_ == State::kOpen && !paused_; ++i) {
     auto received = receive_message(socket_.get(), limits_.payload_bytes);
     if (!received.ok()) return finish(std::move(received).error());
     if (!received->has_value()) return;
@@ -166,7 +178,7 @@ void SeqpacketChannel::update_interest() {
   if (state_ == State::kClosed) return;
   // A starved socket is writable all the time: waiting for that would spin.
   const bool write = !queue_.empty() && sending_ == Sending::kPossible;
-  const bool read = state_ == State::kOpen;
+  const bool read = state_ == State::kOpen && !paused_;
   const Interest wanted =
       read ? (write ? Interest::kReadWrite : Interest::kRead) : (write ? Interest::kWrite : Interest::kNone);
   if (wanted == interest_) return;

@@ -55,6 +55,10 @@ class SeqpacketChannel {
   // holds this up without end: the owner keeps a deadline and destroys the channel.
   void close();
 
+  // Paused, nothing is read, so a peer that goes on has to wait; one that has closed is read to its end all the same.
+  void pause();
+  void resume();
+
   bool open() const { return state_ == State::kOpen; }
   std::size_t pending_bytes() const { return pending_bytes_; }
   std::size_t pending_frames() const { return queue_.size(); }
@@ -89,6 +93,7 @@ class SeqpacketChannel {
   std::shared_ptr<Shared> shared_;
   State state_ = State::kOpen;
   Sending sending_ = Sending::kPossible;
+  bool paused_ = false;
   WatchId watch_ = 0;
   Interest interest_ = Interest::kRead;
   std::optional<TimerId> retry_timer_;

@@ -105,6 +105,15 @@ std::string_view CurveSecretKey::bytes() const {
   return {static_cast<const char*>(page_), kCurveKeyBytes};
 }
 
+std::string CurveSecretKey::text_for_file() const {
+  KeyText z85{};
+  MONARCH_ASSERT(zmq_z85_encode(z85.data(), reinterpret_cast<const std::uint8_t*>(bytes().data()), kCurveKeyBytes) !=
+                 nullptr);
+  std::string text(z85.data(), kCurveTextBytes);
+  ::explicit_bzero(z85.data(), z85.size());
+  return text;
+}
+
 Result<CurveKeyPair> make_curve_key_pair() {
   KeyText public_text{};
   KeyText secret_text{};

@@ -50,6 +50,8 @@ class CurveSecretKey {
 
   // For a sealed memfd, a key file of mode 0600, or libzmq; nothing else.
   std::string_view bytes() const;
+  // z85, as parse() takes it: for a file of mode 0600 that other machines of the same user read.
+  std::string text_for_file() const;
 
  private:
   explicit CurveSecretKey(void* page) : page_(page) {}

@@ -180,6 +180,26 @@ TEST_F(Channel, KeepsQueuedDescriptorsUntilTheyAreSent) {
   }
 }
 
+TEST_F(Channel, PausedItReadsNothingAndItsPeerHasToWait) {
+  open_both({.queue_frames = 4});
+  b_.channel->pause();
+  // Until the buffer between them and the queue are full.
+  std::size_t sent = 0;
+  while (a_.channel->send(frame_of(sent, std::string(10'000, 'x'))).ok()) ++sent;
+  EXPECT_FALSE(run_until([&] { return !b_.frames.empty(); }, Duration::milliseconds(100)));
+  b_.channel->resume();
+  ASSERT_TRUE(run_until([&] { return b_.frames.size() == sent; }));
+}
+
+TEST_F(Channel, PausedItReadsWhatAClosedPeerHadSent) {
+  open_both();
+  b_.channel->pause();
+  for (std::uint64_t seq = 1; seq <= 100; ++seq) ASSERT_TRUE(a_.channel->send(frame_of(seq)).ok());
+  a_.channel.reset();
+  ASSERT_TRUE(run_until([&] { return !b_.closings.empty(); }));
+  EXPECT_EQ(b_.frames.size(), 100U);
+}
+
 TEST_F(Channel, CloseSendsWhatWaitsFirst) {
   a_.open(loop(), std::move(a_socket_));
   std::uint64_t sent = 0;

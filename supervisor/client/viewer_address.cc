@@ -1,0 +1,260 @@
+#include "supervisor/client/viewer_address.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <future>
+#include <vector>
+
+#include "supervisor/client/far_pipe.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/seqpacket_socket.h"
+#include "transport/zmq/client_link.h"
+#include "transport/zmq/context.h"
+#include "transport/zmq/zmq_loop.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr Duration kConnects = Duration::seconds(5);
+constexpr Duration kLastWord = Duration::milliseconds(200);
+// Of frames for a viewer that does not read; then the link is not read either.
+constexpr std::size_t kMayWait = 64;
+
+// The thread's own state; made, used and destroyed by it.
+class FarCarrier {
+ public:
+  FarCarrier(const ViewerAddress& address, UniqueFd socket, int stop)
+      : address_(address), socket_(std::move(socket)), stop_(stop) {}
+
+  // `known` hears once whether it stands.
+  void run(std::promise<Status> known, Duration deadline);
+
+ private:
+  struct Candidate {
+    std::unique_ptr<ClientLink> link;
+    ZmqWatchId watch = 0;
+    bool failed = false;
+  };
+  Status open(Duration deadline);
+  Status try_all(const ViewerDoorAddress& door);
+  bool take_event(Candidate& candidate);
+  bool take_event();
+  bool take_message();
+  void stand(Candidate& candidate);
+  void watch_messages();
+  void give_sign();
+  void tell(Status status);
+  void leave();
+
+  const ViewerAddress& address_;
+  UniqueFd socket_;
+  int stop_;  // readable: the end
+  std::optional<std::promise<Status>> known_;
+  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<ZmqContext> context_;
+  std::optional<ZmqLoop> zmq_loop_;
+  std::optional<CurveKeyPair> keys_;
+  std::vector<std::unique_ptr<Candidate>> candidates_;
+  std::unique_ptr<ClientLink> link_;
+  ZmqWatchId messages_ = 0;  // 0: not read, as the viewer does not read either
+  std::unique_ptr<FarPipe> pipe_;
+  Instant heard_;
+};
+
+void FarCarrier::tell(Status status) {
+  if (!known_) return;
+  known_->set_value(std::move(status));
+  known_.reset();
+}
+
+Status FarCarrier::open(Duration deadline) {
+  MONARCH_ASSIGN(loop_, EventLoop::create());
+  MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
+  zmq_loop_.emplace(*loop_);
+  const auto stop = loop_->watch(stop_, Interest::kRead, [this](Readiness) {
+    if (link_ != nullptr) {
+      std::vector<ZmqFrame> last = far_message({.end = true, .why = "the viewer has gone"});
+      (void)link_->send(last);
+    }
+    leave();
+  });
+  if (!stop.ok()) return stop.error();
+  loop_->at(loop_->now() + deadline, [this, deadline] {
+    if (link_ != nullptr) return;
+    tell(Error{ErrorCode::kTimeout,
+               text("nobody answers for ", address_.host, " at ", join(address_.far->addresses, ", "), ", port ",
+                    address_.far->port, ", within ", to_text(deadline))});
+    loop_->stop();
+  });
+  return try_all(*address_.far);
+}
+
+Status FarCarrier::try_all(const ViewerDoorAddress& door) {
+  MONARCH_ASSIGN(const CurvePublicKey server, CurvePublicKey::parse(door.server_key));
+  MONARCH_ASSIGN(const CurvePublicKey own, CurvePublicKey::parse(door.public_key));
+  MONARCH_ASSIGN(CurveSecretKey secret, CurveSecretKey::parse(door.secret_key));
+  keys_.emplace(CurveKeyPair{own, std::move(secret)});
+  Error last{ErrorCode::kInvalid, text("the supervisor on ", address_.host, " has told no address")};
+  for (const std::string& address : door.addresses) {
+    auto link = ClientLink::connect(
+        *context_, {.address = address, .port = door.port, .server_key = server, .link = far_link_options()}, *keys_);
+    if (!link.ok()) {
+      last = link.error();
+      continue;
+    }
+    candidates_.push_back(std::make_unique<Candidate>());
+    Candidate& candidate = *candidates_.back();
+    candidate.link = std::move(*link);
+    candidate.watch =
+        zmq_loop_->watch(candidate.link->monitor_socket(), [this, &candidate] { return take_event(candidate); });
+  }
+  if (candidates_.empty()) return last;
+  return {};
+}
+
+bool FarCarrier::take_event(Candidate& candidate) {
+  const auto event = candidate.link->next_event();
+  if (!event) return false;
+  if (*event == ClientEvent::kConnected && link_ == nullptr) {
+    loop_->defer([this, &candidate] { stand(candidate); });
+    return true;
+  }
+  if (*event != ClientEvent::kRefused) return true;  // libzmq tries again, and the deadline ends that
+  candidate.failed = true;
+  for (const auto& each : candidates_) {
+    if (!each->failed) return true;
+  }
+  tell(Error{ErrorCode::kGone, text(address_.host, " has a supervisor with other keys by now")});
+  loop_->stop();
+  return true;
+}
+
+void FarCarrier::stand(Candidate& candidate) {
+  if (link_ != nullptr) return;
+  link_ = std::move(candidate.link);
+  zmq_loop_->forget(candidate.watch);
+  for (const auto& other : candidates_) {
+    if (other->link != nullptr) zmq_loop_->forget(other->watch);
+  }
+  candidates_.clear();
+  auto pipe = FarPipe::create(*loop_, std::move(socket_),
+                              {.send = [this](std::vector<ZmqFrame>& frames) { return link_->send(frames); },
+                               .on_end = [this](const Error&) { leave(); },
+                               .on_drained =
+                                   [this] {
+                                     if (messages_ == 0) watch_messages();
+                                   }});
+  if (!pipe.ok()) {
+    tell(pipe.error());
+    return loop_->stop();
+  }
+  pipe_ = std::move(*pipe);
+  heard_ = loop_->now();
+  (void)zmq_loop_->watch(link_->monitor_socket(), [this] { return take_event(); });
+  watch_messages();
+  give_sign();
+  tell({});
+}
+
+void FarCarrier::watch_messages() {
+  messages_ = zmq_loop_->watch(link_->socket(), [this] { return take_message(); });
+}
+
+bool FarCarrier::take_event() {
+  const auto event = link_->next_event();
+  if (!event) return false;
+  if (*event != ClientEvent::kConnected) leave();
+  return true;
+}
+
+bool FarCarrier::take_message() {
+  const auto frames = link_->receive();
+  if (!frames) return false;
+  heard_ = loop_->now();
+  if (const auto word = far_word(*frames)) {
+    if (word->end) pipe_->finish();
+    return true;
+  }
+  if (!pipe_->take(*frames).ok()) {
+    leave();
+  } else if (pipe_->waiting() >= kMayWait) {
+    zmq_loop_->forget(std::exchange(messages_, 0));
+  }
+  return true;
+}
+
+void FarCarrier::give_sign() {
+  // One that does not read hears nothing, and is not to be told that the other side is silent.
+  if (messages_ != 0 && loop_->now() - heard_ > kFarSilence) return leave();
+  std::vector<ZmqFrame> sign = far_message({});
+  (void)link_->send(sign);  // a full link is a sign as well
+  loop_->at(loop_->now() + kFarSignPeriod, [this] { give_sign(); });
+}
+
+// What the pipe said last is on its way.
+void FarCarrier::leave() {
+  if (link_ != nullptr) link_->linger(kLastWord);
+  loop_->stop();
+}
+
+void FarCarrier::run(std::promise<Status> known, Duration deadline) {
+  known_ = std::move(known);
+  if (const Status opened = open(deadline); !opened.ok()) return tell(opened);
+  zmq_loop_->run();
+  tell(Error{ErrorCode::kGone, "the viewer has gone"});
+}
+
+Result<std::array<UniqueFd, 2>> make_pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    return errno_error("socketpair", errno);
+  }
+  return std::array<UniqueFd, 2>{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+}  // namespace
+
+ViewerAddress viewer_address(const Endpoint& endpoint) {
+  ViewerAddress address(endpoint.socket);
+  address.host = endpoint.host;
+  if (endpoint.viewers && endpoint.host != name_of_this_machine()) address.far = endpoint.viewers;
+  return address;
+}
+
+Result<std::unique_ptr<FarLink>> FarLink::connect(const ViewerAddress& address, Duration deadline) {
+  MONARCH_ASSIGN(auto ends, make_pair());
+  MONARCH_ASSIGN(auto stop, Inbox<Stop>::create(1));
+  std::unique_ptr<FarLink> link(new FarLink(std::move(stop)));
+  link->socket_ = std::move(ends[0]);
+  std::promise<Status> known;
+  std::future<Status> answer = known.get_future();
+  link->thread_ = std::thread([address, deadline, end = std::move(ends[1]), known = std::move(known),
+                               stopped = link->stop_->descriptor()]() mutable {
+    FarCarrier carrier(address, std::move(end), stopped);
+    carrier.run(std::move(known), deadline);
+  });
+  MONARCH_TRY(answer.get());
+  return link;
+}
+
+FarLink::~FarLink() {
+  if (!thread_.joinable()) return;
+  (void)stop_->put(Stop{});  // room for one, and it is put once
+  thread_.join();
+}
+
+Result<ViewerSocket> connect_viewer(const ViewerAddress& address) {
+  ViewerSocket made;
+  if (!address.far) {
+    MONARCH_ASSIGN(made.socket, connect_seqpacket(address.socket));
+    return made;
+  }
+  MONARCH_ASSIGN(made.far, FarLink::connect(address, kConnects));
+  made.socket = made.far->take_socket();
+  return made;
+}
+
+}  // namespace monarch

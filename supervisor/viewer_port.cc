@@ -1,0 +1,211 @@
+#include "supervisor/viewer_port.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "supervisor/client/far_pipe.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+#include "transport/wire/seqpacket_socket.h"
+#include "transport/zmq/context.h"
+#include "transport/zmq/zap.h"
+#include "transport/zmq/zmq_loop.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr char kViewerUser[] = "viewer";
+// At the end: for what is on its way to viewers, and then for libzmq to write it.
+constexpr Duration kFarewell = Duration::seconds(1);
+constexpr Duration kWritten = Duration::milliseconds(100);
+
+// By which another machine may come: those of interfaces that are up, without loopback and without what means nothing beyond its link.
+std::vector<std::string> addresses_of_this_machine() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
+  std::vector<std::string> found;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0) {
+      continue;
+    }
+    const void* number = nullptr;
+    const int family = entry->ifa_addr->sa_family;
+    if (family == AF_INET) number = &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr;
+    if (family == AF_INET6) {
+      const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
+      if (!IN6_IS_ADDR_LINKLOCAL(&six)) number = &six;
+    }
+    std::array<char, INET6_ADDRSTRLEN> words{};
+    if (number != nullptr && ::inet_ntop(family, number, words.data(), words.size()) != nullptr) {
+      found.emplace_back(words.data());
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+// Made by the owner, then the thread's.
+class ViewerPort::Worker {
+ public:
+  static Result<std::unique_ptr<Worker>> open(const ViewerPortOptions& options, ViewerDoorAddress& told);
+
+  void run(int stop);
+
+ private:
+  struct Viewer {
+    std::unique_ptr<FarPipe> pipe;
+    Instant heard;
+  };
+
+  Worker(std::unique_ptr<EventLoop> loop, std::string socket) : loop_(std::move(loop)), socket_(std::move(socket)) {}
+  void on_message(InboundMessage&& message);
+  void admit(LinkId link);
+  void turn_away(LinkId link, const std::string& why);
+  void sweep();
+  void forget(LinkId link);
+  void leave_when_done();
+  void leave_after(Duration patience) {
+    loop_->at(loop_->now() + patience, [this] { loop_->stop(); });
+  }
+
+  std::unique_ptr<EventLoop> loop_;
+  std::string socket_;
+  WatchId stop_watch_ = 0;
+  bool leaving_ = false;
+  std::unique_ptr<ZmqContext> context_;
+  std::unique_ptr<ZapHandler> zap_;
+  std::unique_ptr<ServerLink> link_;
+  std::map<LinkId, Viewer> viewers_;
+};
+
+Result<std::unique_ptr<ViewerPort::Worker>> ViewerPort::Worker::open(const ViewerPortOptions& options,
+                                                                     ViewerDoorAddress& told) {
+  MONARCH_ASSIGN(auto loop, EventLoop::create());
+  std::unique_ptr<Worker> worker(new Worker(std::move(loop), options.socket));
+  MONARCH_ASSIGN(worker->context_, ZmqContext::create({.io_threads = 1}));
+  MONARCH_ASSIGN(worker->zap_, ZapHandler::start(*worker->context_));
+  MONARCH_TRY(zap_self_test(*worker->context_,
+                            [zap = worker->zap_.get()](AllowTable table) { return zap->replace(std::move(table)); }));
+  MONARCH_ASSIGN(const CurveKeyPair own, make_curve_key_pair());
+  MONARCH_ASSIGN(const CurveKeyPair viewers, make_curve_key_pair());
+  AllowTable table;
+  table.users[viewers.public_key] = kViewerUser;
+  MONARCH_TRY(worker->zap_->replace(std::move(table)));
+  const ServerOptions server{.address = options.address, .ports = options.ports, .link = far_link_options()};
+  MONARCH_ASSIGN(worker->link_, ServerLink::bind(*worker->context_, server, own));
+  told = {.addresses = addresses_of_this_machine(),
+          .port = worker->link_->port(),
+          .server_key = own.public_key.to_text(),
+          .public_key = viewers.public_key.to_text(),
+          .secret_key = viewers.secret_key.text_for_file()};
+  return worker;
+}
+
+void ViewerPort::Worker::run(int stop) {
+  ZmqLoop zmq_loop(*loop_);
+  link_->attach(zmq_loop, [this](InboundMessage&& message) { on_message(std::move(message)); });
+  const auto watch = loop_->watch(stop, Interest::kRead, [this](Readiness) {
+    loop_->forget(stop_watch_);
+    leave_after(kFarewell);
+    leave_when_done();
+  });
+  MONARCH_ASSERT(watch.ok());
+  stop_watch_ = *watch;
+  sweep();
+  zmq_loop.run();
+  viewers_.clear();
+  link_.reset();
+}
+
+void ViewerPort::Worker::on_message(InboundMessage&& message) {
+  if (message.user_id != kViewerUser) return;
+  const auto word = far_word(message.frames);
+  auto found = viewers_.find(message.link);
+  if (word && word->end) {
+    if (found != viewers_.end()) found->second.pipe->finish();
+    return;
+  }
+  if (found == viewers_.end() && !word) {
+    admit(message.link);
+    found = viewers_.find(message.link);
+  }
+  if (word) {
+    std::vector<ZmqFrame> sign = far_message({});
+    (void)link_->send(message.link, sign);  // a full link is a sign as well
+  }
+  if (found == viewers_.end()) return;
+  found->second.heard = loop_->now();
+  if (word) return;
+  const Status taken = found->second.pipe->take(message.frames);
+  if (!taken.ok()) turn_away(message.link, taken.error().message);
+}
+
+void ViewerPort::Worker::admit(LinkId link) {
+  if (viewers_.size() >= kViewers) {
+    log_warn("more than ", kViewers, " viewers of other machines, one was turned away");
+    return turn_away(link, "too many viewers");
+  }
+  auto socket = connect_seqpacket(socket_);
+  if (!socket.ok()) return turn_away(link, socket.error().message);
+  auto pipe =
+      FarPipe::create(*loop_, std::move(*socket),
+                      {.send = [this, link](std::vector<ZmqFrame>& frames) { return link_->send(link, frames); },
+                       .on_end = [this, link](const Error&) { forget(link); }});
+  if (!pipe.ok()) return turn_away(link, pipe.error().message);
+  viewers_.emplace(link, Viewer{.pipe = std::move(*pipe), .heard = loop_->now()});
+}
+
+void ViewerPort::Worker::turn_away(LinkId link, const std::string& why) {
+  std::vector<ZmqFrame> last = far_message({.end = true, .why = why});
+  (void)link_->send(link, last);  // who does not hear it finds out by our silence
+  forget(link);
+}
+
+void ViewerPort::Worker::forget(LinkId link) {
+  viewers_.erase(link);
+  if (leaving_) leave_when_done();
+}
+
+// The supervisor's socket is closed by then, so all that came from it ends.
+void ViewerPort::Worker::leave_when_done() {
+  leaving_ = true;
+  if (viewers_.empty()) leave_after(kWritten);
+}
+
+// A viewer that was killed says nothing.
+void ViewerPort::Worker::sweep() {
+  std::vector<LinkId> silent;
+  for (const auto& [link, viewer] : viewers_) {
+    if (loop_->now() - viewer.heard > kFarSilence) silent.push_back(link);
+  }
+  for (const LinkId link : silent) turn_away(link, "it was silent for too long");
+  loop_->at(loop_->now() + kFarSignPeriod, [this] { sweep(); });
+}
+
+Result<std::unique_ptr<ViewerPort>> ViewerPort::start(const ViewerPortOptions& options) {
+  std::unique_ptr<ViewerPort> port(new ViewerPort());
+  MONARCH_ASSIGN(port->stop_, Inbox<Stop>::create(1));
+  MONARCH_ASSIGN(auto worker, Worker::open(options, port->address_));
+  port->thread_ =
+      std::thread([worker = std::move(worker), stop = port->stop_->descriptor()]() mutable { worker->run(stop); });
+  return port;
+}
+
+ViewerPort::~ViewerPort() {
+  if (!thread_.joinable()) return;
+  (void)stop_->put(Stop{});  // room for one, and it is put once
+  thread_.join();
+}
+
+}  // namespace monarch

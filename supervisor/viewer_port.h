@@ -1,0 +1,49 @@
+#pragma once
+
+// ViewerPort: the door for viewers on other machines that share the job's directory, such as the login node of a cluster. What comes over
+// a link goes over a connection of its own to the supervisor's socket and back (FarPipe), so a far viewer is, to everything behind that,
+// one of this machine. Only who has the key that endpoint.json holds gets in; it has a context and keys of its own, so a worker's key
+// opens nothing here, and a viewer's key nothing there.
+//
+// Thread: start() and the destructor are the owner's; the rest is its own thread's.
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "supervisor/client/endpoint.h"
+#include "transport/base/result.h"
+#include "transport/loop/inbox.h"
+#include "transport/zmq/server_link.h"
+
+namespace monarch {
+
+struct ViewerPortOptions {
+  std::string address;   // numeric
+  PortRange ports = {};  // the first free one is taken
+  std::string socket;    // the supervisor's
+};
+
+class ViewerPort {
+ public:
+  static constexpr std::size_t kViewers = 64;  // connections; one more is turned away
+
+  static Result<std::unique_ptr<ViewerPort>> start(const ViewerPortOptions& options);
+  ~ViewerPort();
+  ViewerPort(const ViewerPort&) = delete;
+  ViewerPort& operator=(const ViewerPort&) = delete;
+
+  // For endpoint.json; `addresses` are those of this machine, without loopback.
+  const ViewerDoorAddress& address() const { return address_; }
+
+ private:
+  struct Stop {};
+  class Worker;
+  ViewerPort() = default;
+
+  std::unique_ptr<Inbox<Stop>> stop_;
+  ViewerDoorAddress address_;
+  std::thread thread_;
+};
+
+}  // namespace monarch
