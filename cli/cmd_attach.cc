@@ -5,6 +5,7 @@
 #include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/submit.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
 
@@ -26,7 +27,7 @@ void show_ended(const OpenedJob& job, const Verdict& verdict, const Context& con
 int run_attach(const Arguments& arguments, Context& context) {
   const auto lines = line_options(arguments, context);
   if (!lines) return kExitUsage;
-  const JobArgument argument = take_job(arguments.positional(0), context);
+  const JobArgument argument = take_begun_job(arguments.positional(0), context, "attach");
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
   auto selector = take_selector(arguments, job.spec, context, job.named_hosts());

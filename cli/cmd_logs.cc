@@ -3,6 +3,7 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/submit.h"
 
 namespace monarch {
 
@@ -36,7 +37,9 @@ int run_logs(const Arguments& arguments, Context& context) {
   auto past = history(arguments, context);
   if (!lines || !past) return kExitUsage;
   lines->only = std::move(past->only);
-  const JobArgument argument = take_job(arguments.positional(0), context);
+  const std::string written = arguments.positional(0);
+  const JobArgument argument =
+      arguments.has("follow") ? take_begun_job(written, context, "logs") : take_job(written, context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
   auto selector = take_selector(arguments, job.spec, context, job.named_hosts());

@@ -47,6 +47,10 @@ void fill_in_status(Row& row, const JobView& view, bool elsewhere) {
   row.hosts = spec->pool_size();
   for (const MeshSpec& mesh : spec->meshes) row.ranks += mesh.size();
   if (row.job.life == JobLife::kEnded || elsewhere) return;
+  if (view.queued()) {
+    row.phase = "queued";
+    return;
+  }
   const auto status = view.status(*spec);
   if (!status.ok()) return;
   if (row.job.life == JobLife::kLive) row.phase = status->phase;

@@ -6,6 +6,7 @@
 #include "cli/session_flags.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
+#include "cli/submit.h"
 #include "transport/process/hidden_memory.h"
 
 namespace monarch {
@@ -26,6 +27,12 @@ int run_run(const Arguments& arguments, Context& context) {
   const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
+  if (const auto ended = wait_in_queue(*job.view, context, *job.signals,
+                                       {.kind = ViewerKind::kOwner, .viewer = "run", .leave_after = *timeout})) {
+    return leave_reports(*reports, *job.view, input->spec, *ended, context);
+  }
+  const auto spec = begun_spec(*job.view, context);
+  if (!spec) return kExitInternal;
   if (elsewhere_of(*job.view)) {
     return follow_there(*job.view, arguments, context, *job.signals, {.spec_name = input->name, .reports = *reports});
   }
@@ -34,21 +41,23 @@ int run_run(const Arguments& arguments, Context& context) {
   options.viewer = "run";
   options.output = options.from_the_start = options.events = options.result = true;
   options.json = arguments.has("json");
-  options.hosts = std::make_shared<RankHosts>(input->spec);
+  options.hosts = std::make_shared<RankHosts>(*spec);
   options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));
   options.lines = *lines;
   options.stop_after = *timeout;
   options.spec_name = input->name;
-  const SessionEnd end = follow_job(*job.view, input->spec, context, *job.signals, std::move(options));
+  const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
   return leave_reports(*reports, *job.view, input->spec, end, context);
 }
 
 }  // namespace
 
 Command run_command() {
-  std::vector<Flag> flags = {{.name = "timeout",
-                              .value = "DURATION",
-                              .help = "stop the job in order after this (30s, 5m, 4h): exit code 124"}};
+  std::vector<Flag> flags = {
+      {.name = "timeout", .value = "DURATION", .help = "stop the job in order after this (30s, 5m, 4h): exit code 124"},
+      {.name = "submitted",
+       .value = "JOB",
+       .help = "in the script that Slurm was given for a job: go on with that job's folder"}};
   for (const Flag& flag : report_flags()) flags.push_back(flag);
   for (const Flag& flag : program_flags()) flags.push_back(flag);
   for (const Flag& flag : launch_flags()) flags.push_back(flag);

@@ -6,6 +6,7 @@
 #include "cli/session_flags.h"
 #include "cli/spec_origin.h"
 #include "cli/status_text.h"
+#include "cli/submit.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
 
@@ -18,6 +19,15 @@ int run_status(const Arguments& arguments, Context& context) {
   if (argument.job == nullptr) return argument.exit_code;
   const auto selector = take_selector(arguments, argument.job->spec, context);
   if (!selector) return kExitUsage;
+  if (const auto queued = queue_words(argument.job->view)) {
+    const std::string& id = argument.job->view.id();
+    write_out(arguments.has("json")
+                  ? to_json(Json::object(
+                        {{"v", 1}, {"type", "status"}, {"job", id}, {"phase", "queued"}, {"queue", *queued}})) +
+                        "\n"
+                  : text(id, "  queued: ", *queued, "\n"));
+    return kExitOk;
+  }
   const auto status = argument.job->view.status(argument.job->spec);
   if (!status.ok()) {
     const std::string& id = argument.job->view.id();

@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/submit.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -22,6 +23,19 @@ int run_stop(const Arguments& arguments, Context& context) {
     say_note(context.terminal, text(job.view.id(), " has ended already: ", printable((*verdict)->reason)));
     return kExitOk;
   }
+  const std::string who = text("monarch stop, pid ", ::getpid());
+  if (job.view.queued()) {
+    if (const auto taken = withdraw_from_queue(job.view, stopped_in_queue(who), context)) {
+      say_note(context.terminal, text(job.view.id(), " has ended: ", printable(taken->reason)));
+      return kExitOk;
+    }
+    if (job.view.queued()) {
+      say_error(
+          context.terminal,
+          {.id = "E0908", .message = text(job.view.id(), " may still be in Slurm's queue"), .help = "monarch status"});
+      return kExitInternal;
+    }
+  }
   SessionOptions options;
   options.viewer = "stop";
   options.events = true;
@@ -29,7 +43,7 @@ int run_stop(const Arguments& arguments, Context& context) {
   options.stop = StopRequest{.how = arguments.has("kill") ? StopHow::kKill : StopHow::kOrderly,
                              .interrupted = false,
                              .exit_code = 0,
-                             .who = text("monarch stop, pid ", ::getpid())};
+                             .who = who};
   const SessionEnd end = follow_job(job, context, std::move(options));
   if (!end.verdict) return end.exit_code;
   say_note(context.terminal, text(job.view.id(), " has ended: ", printable(end.verdict->reason)));

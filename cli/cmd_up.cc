@@ -8,6 +8,7 @@
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/spec_origin.h"
+#include "cli/submit.h"
 #include "supervisor/spec/spec_diff.h"
 #include "transport/base/text.h"
 #include "transport/process/hidden_memory.h"
@@ -29,6 +30,14 @@ void say_what_changed(const JobView& view, const SpecInput& input, const std::st
                 "` ends the other"));
 }
 
+// The nodes that Slurm gave it are no part of what was written.
+bool is_the_same(const JobSpec& written, JobSpec stored) {
+  const auto* wanted = std::get_if<LaunchSlurm>(&written.launch);
+  auto* has = std::get_if<LaunchSlurm>(&stored.launch);
+  if (wanted != nullptr && has != nullptr && !wanted->allocation) has->allocation.reset();
+  return stored == written;
+}
+
 // A live job whose spec says the same, however it was written and put together.
 std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir& state, const Terminal& terminal) {
   std::vector<std::pair<JobView, std::string>> others;
@@ -42,7 +51,7 @@ std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir
     const auto directory = view->spec_directory();
     if (!spec.ok() || !directory.ok()) continue;
     const auto stored = parse_stored_spec(*spec, *directory);
-    if (stored.ok() && *stored == input.spec) return std::move(*view);
+    if (stored.ok() && is_the_same(input.spec, *stored)) return std::move(*view);
     others.emplace_back(std::move(*view), *spec);
   }
   for (const auto& [view, running] : others) say_what_changed(view, input, running, terminal);
@@ -70,6 +79,17 @@ std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, 
   }
 }
 
+int print_script(const SpecInput& input, const Context& context) {
+  const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
+  if (slurm != nullptr && !slurm->allocation) return print_submission(input, context);
+  say_error(context.terminal,
+            {.id = "E0903",
+             .message = slurm != nullptr ? "`--print` shows what sbatch would get, and this shell is in an allocation"
+                                         : "`--print` shows what sbatch would get, and this job is not for Slurm",
+             .help = "monarch plan shows what would run where"});
+  return kExitUsage;
+}
+
 int run_up(const Arguments& arguments, Context& context) {
   hide_memory();  // its environment has what a spec may pass on to ranks
   if (arguments.has("resume")) return resume_job(arguments, context);
@@ -87,11 +107,18 @@ int run_up(const Arguments& arguments, Context& context) {
   }
   const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
+  if (arguments.has("print")) return print_script(*input, context);
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return state.exit_code;
   if (const auto end = state.state ? end_with_live(*input, *state.state, context) : std::nullopt) return *end;
   const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.view == nullptr) return job.exit_code;
+  if (const auto ended =
+          wait_in_queue(*job.view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "up"})) {
+    return ended->exit_code;
+  }
+  const auto spec = begun_spec(*job.view, context);
+  if (!spec) return kExitInternal;
   if (elsewhere_of(*job.view)) {
     return follow_there(*job.view, arguments, context, *job.signals, {.until_running = true, .spec_name = input->name});
   }
@@ -100,7 +127,7 @@ int run_up(const Arguments& arguments, Context& context) {
   options.viewer = "up";
   options.until = SessionOptions::Until::kRunning;
   options.from_the_start = options.events = options.result = true;
-  const SessionEnd end = follow_job(*job.view, input->spec, context, *job.signals, std::move(options));
+  const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
   if (end.running || end.verdict) write_out(job.view->id() + "\n");
   return end.exit_code;
 }
@@ -111,6 +138,10 @@ Command up_command() {
   std::vector<Flag> flags = program_flags();
   for (const Flag& flag : launch_flags()) flags.push_back(flag);
   flags.push_back(mesh_flag());
+  flags.push_back(
+      {.name = "print",
+       .value = "",
+       .help = "of a job that Slurm is to start: write the script for sbatch to stdout, and start nothing"});
   for (const Flag& flag : resume_flags()) flags.push_back(flag);
   Positional spec = spec_positional();
   spec.unless.emplace_back("resume");

@@ -1,15 +1,36 @@
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/submit.h"
 #include "supervisor/client/viewer_json.h"
+#include "transport/base/clock.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
+
+SessionEnd wait_for_end(const OpenedJob& job, const std::optional<Duration>& timeout, const Context& context) {
+  const Instant began = boot_now();
+  const auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kWatcher));
+  if (!signals.ok()) {
+    say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
+    return {.exit_code = kExitInternal};
+  }
+  if (auto ended = wait_in_queue(job.view, context, **signals, {.viewer = "wait", .leave_after = timeout}))
+    return *ended;
+  const auto spec = begun_spec(job.view, context);
+  if (!spec) return {.exit_code = kExitInternal};
+  SessionOptions options;
+  options.viewer = "wait";
+  if (timeout) options.leave_after = std::max(*timeout - (boot_now() - began), Duration::zero());
+  return follow_job(job.view, *spec, context, **signals, std::move(options));
+}
 
 int run_wait(const Arguments& arguments, Context& context) {
   const auto timeout = timeout_flag(arguments, context);
@@ -24,10 +45,7 @@ int run_wait(const Arguments& arguments, Context& context) {
   if (verdict.ok() && *verdict) {
     end = {.exit_code = (*verdict)->exit_code, .verdict = *verdict};
   } else {
-    SessionOptions options;
-    options.viewer = "wait";
-    options.leave_after = *timeout;
-    end = follow_job(job, context, std::move(options));
+    end = wait_for_end(job, *timeout, context);
   }
   if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
   if (end.verdict) say_note(context.terminal, text(job.view.id(), ": ", printable(end.verdict->reason)));

@@ -48,6 +48,7 @@ std::string help_without_supervisor(const JobView& view) {
   if (view.live()) return "";
   const auto verdict = view.verdict();
   if (verdict.ok() && *verdict) return "";
+  if (view.queued()) return text("it waits in Slurm's queue: monarch status ", view.id(), ", monarch stop ", view.id());
   if (view.awaited_from()) return "its supervisor has ended, and its guard starts the next: try again in a moment";
   return text("it has no supervisor, and nobody starts one: monarch up --resume ", view.id(), " does, and monarch rm ",
               view.id(), " ends and removes what is left of it");

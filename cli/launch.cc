@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_origin.h"
+#include "cli/submit.h"
 #include "cli/workspace_check.h"
 #include "supervisor/client/abandoned_job.h"
 #include "supervisor/client/new_job.h"
@@ -54,6 +55,21 @@ Verdict write_failed_verdict(const JobDirectory& job, const StartFailure& failur
   return verdict;
 }
 
+// The folder that a job was given where it was submitted; where the nodes do not share that, one of the same id.
+Result<NewJob> begin_submitted(const std::string& id, const NewJobFiles& files) {
+  auto state = open_state();
+  auto job = state.ok() ? state->open_job(id) : Result<JobDirectory>(state.error());
+  if (!job.ok() && job.error().code == ErrorCode::kNotFound) return make_job_of_id(id, files);
+  if (!job.ok()) return job.error();
+  const auto view = JobView::open(*state, id);
+  const auto verdict = view.ok() ? view->verdict() : Result<std::optional<Verdict>>(view.error());
+  if (verdict.ok() && *verdict) {
+    return Error{ErrorCode::kInvalid, text(id, " has ended already: ", printable((*verdict)->reason))};
+  }
+  MONARCH_TRY(write_job_files(*job, files));
+  return NewJob{.state = std::move(*state), .job = std::move(*job)};
+}
+
 // One of the same spec may hold GPUs and ports that this one wants, and may be what was meant.
 void note_abandoned(const SpecInput& input, const Terminal& terminal) {
   const auto state = open_state();
@@ -91,28 +107,24 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
                                  .help = "leave it out"});
     return {.view = nullptr, .exit_code = kExitUsage};
   }
-  const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
-  if (slurm != nullptr && !slurm->allocation) {
-    const std::uint32_t nodes = slurm->nodes.value_or(input.spec.hosts_needed() + input.spec.spares());
-    say_error(context.terminal, {.id = "E0934",
-                                 .message = "the job is for Slurm, and this shell is not inside of an allocation",
-                                 .help = text("`salloc --no-kill -N", nodes,
-                                              " monarch run …` gets one; or put `monarch run …` into a "
-                                              "script for `sbatch --no-kill -N",
-                                              nodes, "`")});
-    return {.view = nullptr, .exit_code = kExitUsage};
-  }
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
   if (!has_its_workspace(look, input.sources, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   for (const std::string& note : input.notes) say_note(context.terminal, note);
+  const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
+  if (slurm != nullptr && !slurm->allocation) {
+    if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
+    note_abandoned(input, context.terminal);
+    return submit_job(input, context);
+  }
   auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
   if (!signals.ok()) return failed(context, kExitInternal, signals.error().message);
   const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
   if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
   if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
-  note_abandoned(input, context.terminal);
-  const auto made =
-      make_job(input.spec.name, {.spec = input.text, .spec_directory = input.directory, .origin = input.origin});
+  const auto submitted = arguments.value("submitted");
+  if (!submitted) note_abandoned(input, context.terminal);
+  const NewJobFiles files{.spec = input.text, .spec_directory = input.directory, .origin = input.origin};
+  const auto made = submitted ? begin_submitted(*submitted, files) : make_job(input.spec.name, files);
   if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
   const JobDirectory& job = made->job;
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));

@@ -81,6 +81,7 @@ JobLife life_of(const StateDir& state, const JobDirectory& job) {
   // A supervisor that crashed after the journal had the verdict never wrote the file.
   const auto view = JobView::open(state, job.id);
   if (!view.ok()) return JobLife::kAbandoned;
+  if (view->queued()) return JobLife::kLive;
   const auto in_journal = view->verdict();
   return in_journal.ok() && *in_journal ? JobLife::kEnded : JobLife::kAbandoned;
 }

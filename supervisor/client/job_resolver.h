@@ -17,7 +17,7 @@
 namespace monarch {
 
 enum class JobLife : std::uint8_t {
-  kLive,       // a supervisor holds it
+  kLive,       // a supervisor holds it, or Slurm's queue
   kAbandoned,  // none does, and there is no verdict: it crashed, or is being started again
   kEnded,      // there is a verdict
 };

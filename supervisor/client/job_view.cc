@@ -1,8 +1,12 @@
 #include "supervisor/client/job_view.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "supervisor/client/start_supervisor.h"
+#include "supervisor/client/submission.h"
 #include "supervisor/client/supervisor_client.h"
 #include "supervisor/client/viewer_json.h"
 #include "supervisor/core/status.h"
@@ -35,6 +39,14 @@ bool JobView::live() const {
 std::optional<LockHolder> JobView::awaited_from() const {
   const auto guard = guard_holder(job_.directory);
   return guard.ok() && !live() ? *guard : std::nullopt;
+}
+
+bool JobView::queued() const {
+  struct stat what {};
+  const auto is_there = [&](const char* name) {
+    return ::fstatat(job_.directory.fd(), name, &what, AT_SYMLINK_NOFOLLOW) == 0;
+  };
+  return is_there(kSubmittedFile) && !is_there(kEndpointFile) && !is_there(kVerdictFile);
 }
 
 Result<Endpoint> JobView::endpoint() const {

@@ -133,6 +133,9 @@ Result<Remains> look(const StateDir& state, const std::string& id) {
   Remains remains;
   const auto verdict = view.verdict();
   remains.ended = verdict.ok() && verdict->has_value();
+  if (view.queued()) {
+    return Error{ErrorCode::kBusy, text(id, " is in Slurm's queue: `monarch stop ", id, "` takes it out")};
+  }
   const auto endpoint = view.endpoint();
   if (!remains.ended && endpoint.ok() && endpoint->host != name_of_this_machine()) {
     return Error{ErrorCode::kUnsupported, text(id, " has no verdict and was last run on ", printable(endpoint->host),

@@ -307,10 +307,11 @@ constexpr ErrorDoc kErrors[] = {
      "The launcher, one of its flags, or a value of one is not known here, or asks for what no spec can say, such as a "
      "different number of ranks on each host. Flags that merely have no counterpart are no error: they are named, and "
      "stand in a comment of the spec."},
-    {"E0934", "not inside of an allocation",
-     "A spec with `launch: slurm` runs on the nodes of a Slurm job: `salloc` or `sbatch` gets them, and what they "
-     "start "
-     "finds in its environment which these are. `launch.slurm.allocation` names them where that is not so."},
+    {"E0935", "Slurm did not take the job",
+     "A spec with `launch: slurm` runs on the nodes of a job of Slurm's. Inside of one (salloc, a script of sbatch) "
+     "its nodes are taken; "
+     "outside of any, a script is given to sbatch, which said no, or is not there. `monarch up --print` shows the "
+     "script."},
 };
 
 }  // namespace

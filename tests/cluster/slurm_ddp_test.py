@@ -1,6 +1,8 @@
-"""configs/ddp-recover.yaml on the nodes of a Slurm allocation, in one run: a rank that dies, a node that loses its power, a slurmd that is
-killed and its node taken for lost by Slurm, a supervisor that is killed. It ends with the loss of a run that nobody disturbed."""
+"""configs/ddp-recover.yaml on nodes of Slurm, in a script of sbatch and from a login node, in one run each: a rank that dies, a node that loses
+its power, a slurmd that is killed and its node taken for lost by Slurm, a supervisor that is killed. It ends with the loss of a run that
+nobody disturbed."""
 
+import os
 import unittest
 
 import harness
@@ -12,22 +14,42 @@ from training import LOSS, SPEC, TORCH_PYTHON
 
 STEPS, PACE_S = 600, 0.1
 NODES = 6  # four for the ranks, a spare, and one more
-OVERLAY = "launch:\n  slurm: {spares: 1}\n"
+OVERLAY = f"launch:\n  slurm: {{spares: 1, nodes: {NODES}}}\n"
 
 
 @unittest.skipUnless(training.has_torch(), f"PyTorch for {TORCH_PYTHON} is not installed (Debian: python3-torch)")
 class SlurmDdp(slurm.SlurmTest, host_faults.HostFaultTest, training.TrainingTest):
-    def test_it_ends_with_the_loss_of_an_undisturbed_run(self):
+    def in_a_script(self, *arguments):
+        """sbatch waits, and ends as the script does."""
+        template = os.path.join(world.ROOT, "scripts", "monarch.sbatch")
+        self.output = self.path("work", f"script.{len(self._slurm.jobs())}")
+        return self.start_program("sbatch", "--quiet", "--wait", f"-N{NODES}", f"--output={self.output}", template, *arguments,
+                                  env={"MONARCH": harness.MONARCH})
+
+    def from_login(self, *arguments):
+        self.output = None
+        return self.start("run", *arguments)
+
+    def shown(self, done):
+        return done.out if self.output is None else self.read(self.output)
+
+    def test_in_a_script_of_sbatch_it_ends_with_the_loss_of_an_undisturbed_run(self):
+        self.goes_through(self.in_a_script)
+
+    def test_from_a_login_node_it_ends_with_the_loss_of_an_undisturbed_run(self):
+        self.goes_through(self.from_login)
+
+    def goes_through(self, start):
         if not world.cgroup_parent():
             self.skipTest("no cgroup2 to write to")
-        s = self.slurm(NODES)
+        s = self.slurm(NODES, alike=True)
         overlay = self.write("nodes.yaml", OVERLAY)
-        calm = self.salloc(NODES, "run", "-f", SPEC, "-f", overlay, *self.flags(STEPS, 0)).finished(180)
+        calm = start("-f", SPEC, "-f", overlay, *self.flags(STEPS, 0)).finished(180)
         self.assertEqual(calm.status, 0, calm)
-        wanted = dict(LOSS.findall(calm.out))
+        wanted = dict(LOSS.findall(self.shown(calm)))
         self.assertEqual(sorted(wanted), ["0", "1"], calm)
 
-        run = self.salloc(NODES, "run", "-f", SPEC, "-f", overlay, *self.flags(STEPS, PACE_S), "--trace", self.path("work"))
+        run = start("-f", SPEC, "-f", overlay, *self.flags(STEPS, PACE_S), "--trace", self.path("work"))
         self.wait_for_progress(0)
         self.wait_for_progress(1)
         harness.wait_for(lambda: self.commits(1), "a checkpoint")
@@ -51,7 +73,7 @@ class SlurmDdp(slurm.SlurmTest, host_faults.HostFaultTest, training.TrainingTest
         self.assertEqual([(self.rank(r)["host"], self.rank(r)["pid"]) for r in range(4)], calm_ranks)
         done = run.finished(240)
         self.assertEqual(done.status, 0, f"{done}\n{self.supervisor_log()}")
-        self.assertEqual(dict(LOSS.findall(done.out)), wanted, done)
+        self.assertEqual(dict(LOSS.findall(self.shown(done))), wanted, done)
         self.assert_never_paused(0)
         self.assert_goes_on_from_commits(1, 3)
         commits = self.commits(1)

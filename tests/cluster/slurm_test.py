@@ -190,14 +190,6 @@ class Inside(slurm.SlurmTest):
         run.wait()
         self.assert_nothing_left()
 
-    def test_outside_of_an_allocation_it_says_what_gets_one(self):
-        self.slurm(1)
-        done = self.monarch("run", self.slurm_job("true", hosts=2))
-        self.assertEqual(done.status, 2, done)
-        self.assertIn("error[E0934]: the job is for Slurm, and this shell is not inside of an allocation", done.err)
-        self.assertIn("`salloc --no-kill -N2 monarch run …` gets one", done.err)
-        self.assertEqual(self.jobs(), [])
-
     def test_the_doctor_says_what_it_takes(self):
         s = self.slurm(2)
         spec = self.slurm_job("true")

@@ -1,0 +1,53 @@
+#pragma once
+
+// Jobs that Slurm starts, where a command is given a spec for Slurm outside of any allocation: the job's folder is made here, sbatch gets a
+// script (supervisor/client/submission.h), and what follows the job waits in Slurm's queue with it. On the first node of its allocation
+// the script finds that folder, which machines of a cluster share, and goes on with it.
+//
+// Thread: the only one of its process (it forks).
+
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/job_argument.h"
+#include "cli/launch.h"
+#include "cli/spec_input.h"
+#include "supervisor/client/submission.h"
+#include "transport/base/time.h"
+
+namespace monarch {
+
+// sbatch's script, to stdout. The exit code.
+int print_submission(const SpecInput& input, const Context& context);
+
+// The job's folder, and the job in Slurm's queue.
+LaunchedJob submit_job(const SpecInput& input, const Context& context);
+
+// Of a command that follows a job.
+struct QueueWait {
+  ViewerKind kind = ViewerKind::kWatcher;
+  std::string viewer;                        // "run", for who took it out of the queue
+  std::optional<Duration> leave_after = {};  // nothing: as long as it takes
+  bool quiet = false;                        // says nothing while it waits
+};
+// Nothing: the job has a supervisor, or never was in Slurm's queue. Else how it ended without one, or that nobody wants to wait any more.
+std::optional<SessionEnd> wait_in_queue(const JobView& view, const Context& context, SignalFd& signals,
+                                        const QueueWait& wait);
+
+// As take_job(), for a watcher that goes on with the job once it has a supervisor.
+JobArgument take_begun_job(const std::string& written, const Context& context, const std::string& viewer);
+
+// Takes a job out of Slurm's queue, which waits until it is, and leaves that verdict. Nothing: it has a supervisor by then, or Slurm did not
+// answer, which was said.
+std::optional<Verdict> withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context);
+// Of somebody who stopped it: "monarch stop, pid 7".
+Verdict stopped_in_queue(const std::string& who);
+
+// What Slurm says of a job in its queue, in words; nothing: it is not in the queue.
+std::optional<std::string> queue_words(const JobView& view);
+
+// The same job with the spec that it has by now: which nodes it runs on it knew only then. Nothing: stderr says why not.
+std::optional<JobSpec> begun_spec(const JobView& view, const Context& context);
+
+}  // namespace monarch

@@ -1,0 +1,204 @@
+#include "supervisor/client/submission.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/resources.h"
+#include "supervisor/launch/slurm/slurm_commands.h"
+#include "supervisor/launch/slurm/slurm_requests.h"
+#include "supervisor/launch/ssh/ssh_target.h"
+#include "transport/base/json.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::string_view kToken = "monarch job ";
+constexpr std::string_view kQueueFormat = "--format=%A|%T|%r|%N|%V|%k";
+
+// A word as sbatch(1) reads it of a line of the script: in quotes where it has anything but what is plain there.
+std::string script_word(const std::string& word) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_=.,:/[]@%+*&|()").find(c) != std::string_view::npos;
+  };
+  if (std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string quoted = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+class Script {
+ public:
+  explicit Script(std::string_view line) : text_(line) { text_ += '\n'; }
+
+  void option(const std::string& word) {
+    const bool odd = std::any_of(word.begin(), word.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
+    if (odd && !error_) {
+      error_ = Error{ErrorCode::kInvalid,
+                     text("launch.slurm: `", printable(word), "` cannot stand in a line of sbatch's script")};
+    }
+    text_ += text("#SBATCH ", script_word(word), '\n');
+  }
+  void option(std::string_view name, const std::string& value) {
+    if (!value.empty()) option(text(name, value));
+  }
+  void line(std::string_view line) { text_ += text(line, '\n'); }
+
+  Result<std::string> take() {
+    if (error_) return std::move(*error_);
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+  std::optional<Error> error_;
+};
+
+// None of the spec's lines.
+std::string end_word(const std::string& spec) {
+  std::string word = "END_OF_SPEC";
+  while (text('\n', spec).find(text('\n', word)) != std::string::npos) word += '_';
+  return word;
+}
+
+QueuedJob::State state_of(SlurmJobState state) {
+  switch (state) {
+    case SlurmJobState::kWaiting: return QueuedJob::State::kWaiting;
+    case SlurmJobState::kRunning: return QueuedJob::State::kRunning;
+    case SlurmJobState::kEnding:
+    case SlurmJobState::kEnded: return QueuedJob::State::kOver;
+    case SlurmJobState::kUnknown: break;
+  }
+  return QueuedJob::State::kUnknown;
+}
+
+// One line of kQueueFormat; `comment` is what is left of it.
+QueuedJob read_line(std::string_view line, std::string_view& comment) {
+  QueuedJob found;
+  const auto number = read_submission(take_column(line));
+  if (number.ok()) found.job = *number;
+  found.word = take_column(line);
+  found.state = state_of(read_job_state(text(found.job, '|', found.word, '|'), found.job).state);
+  found.reason = take_column(line);
+  if (found.reason == "None") found.reason.clear();
+  found.nodes = take_column(line);
+  found.submitted = take_column(line);
+  found.taken = found.state == QueuedJob::State::kOver && was_taken(found.word);
+  comment = line;
+  return found;
+}
+
+template <class Act>
+void each_line(std::string_view answer, Act act) {
+  while (!answer.empty()) {
+    const std::size_t end = std::min(answer.find('\n'), answer.size());
+    std::string_view comment;
+    const QueuedJob found = read_line(answer.substr(0, end), comment);
+    answer.remove_prefix(std::min(end + 1, answer.size()));
+    if (found.job != 0) act(found, comment);
+  }
+}
+
+}  // namespace
+
+Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder& order) {
+  const auto* slurm = std::get_if<LaunchSlurm>(&job.launch);
+  if (slurm == nullptr) return Error{ErrorCode::kInvalid, "the job is not for Slurm"};
+  const SlurmRequest& wish = slurm->request;
+  Script script("#!/bin/bash");
+  script.option("--job-name=", job.name);
+  script.option(text("--nodes=", slurm->nodes.value_or(job.hosts_needed() + job.spares())));
+  script.option("--ntasks-per-node=1");
+  script.option("--no-kill");
+  script.option("--no-requeue");
+  script.option("--partition=", wish.partition);
+  script.option("--account=", wish.account);
+  script.option("--qos=", wish.qos);
+  script.option("--constraint=", wish.constraint);
+  constexpr std::int64_t kMinute = 60'000;
+  if (wish.time) {
+    script.option(
+        text("--time=", std::max<std::int64_t>((wish.time->count_milliseconds() + kMinute - 1) / kMinute, 1)));
+  }
+  if (!wish.exclude.empty()) script.option("--exclude=", join(wish.exclude, ","));
+  if (const std::uint32_t gpus = gpus_per_node(job); gpus > 0) script.option(text("--gpus-per-node=", gpus));
+  script.option("--chdir=", order.directory);
+  for (const std::string& word : wish.options) script.option(word);
+  const std::string end = end_word(order.spec);
+  script.line(text("exec ", shell_word(order.monarch), " run ${", kSubmittedVariable, ":+--submitted \"$",
+                   kSubmittedVariable, "\"} - <<'", end, "'"));
+  script.line(order.spec.ends_with('\n') ? std::string_view(order.spec).substr(0, order.spec.size() - 1)
+                                         : std::string_view(order.spec));
+  script.line(end);
+  return script.take();
+}
+
+// What stands on the command line counts before the script's lines: whose job it is, nobody's options change.
+std::vector<std::string> submit_command(const std::string& job_id, const std::string& job_directory) {
+  return {"sbatch",
+          "--parsable",
+          "--open-mode=append",
+          text("--output=", job_directory, "/", kSubmissionOutputFile),
+          text("--comment=", kToken, job_id),
+          text("--export=ALL,", kSubmittedVariable, "=", job_id),
+          text(job_directory, "/", kSubmissionScriptFile)};
+}
+
+Result<std::uint32_t> read_submission(std::string_view answer) { return read_submitted(answer); }
+
+std::string write_submitted(const SubmittedJob& submitted) {
+  return to_json(Json::object({{"v", 1},
+                               {"slurm", Json::object({{"job", submitted.job}, {"submitted", submitted.submitted}})},
+                               {"host", submitted.host}})) +
+         "\n";
+}
+
+Result<SubmittedJob> parse_submitted(const std::string& json) {
+  const auto parsed = parse_json(json);
+  if (!parsed.ok()) return Error{ErrorCode::kInvalid, text("reading ", kSubmittedFile, ": ", parsed.error().message)};
+  const Json* slurm = parsed->find("slurm");
+  const std::uint64_t job = slurm == nullptr ? 0 : slurm->get_uint64("job").value_or(0);
+  if (job == 0 || job > UINT32_MAX) {
+    return Error{ErrorCode::kInvalid, text("reading ", kSubmittedFile, ": it names no job of Slurm")};
+  }
+  return SubmittedJob{.job = static_cast<std::uint32_t>(job),
+                      .submitted = slurm->get_string("submitted").value_or(""),
+                      .host = parsed->get_string("host").value_or("")};
+}
+
+std::vector<std::string> queue_query(std::uint32_t job) {
+  return {"squeue", "--noheader", "--states=all", text("--jobs=", job), std::string(kQueueFormat)};
+}
+
+QueuedJob read_queue(std::string_view answer, std::uint32_t job) {
+  QueuedJob mine;
+  each_line(answer, [&](const QueuedJob& found, std::string_view) {
+    if (found.job == job) mine = found;
+  });
+  return mine;
+}
+
+std::vector<std::string> lost_submission_query() {
+  return {"squeue", "--noheader", "--me", "--states=all", std::string(kQueueFormat)};
+}
+
+std::optional<QueuedJob> find_submission(std::string_view answer, const std::string& job_id) {
+  std::optional<QueuedJob> mine;
+  each_line(answer, [&](const QueuedJob& found, std::string_view comment) {
+    if (comment == text(kToken, job_id)) mine = found;
+  });
+  return mine;
+}
+
+std::vector<std::string> cancel_command(std::uint32_t job) { return {"scancel", text(job)}; }
+
+bool says_refused(std::string_view words) { return is_refusal(words); }
+
+bool says_unknown_job(std::string_view words) { return says_no_such_job(words); }
+
+}  // namespace monarch

@@ -1,0 +1,118 @@
+#include "supervisor/client/submission.h"
+
+#include <gtest/gtest.h>
+
+#include "supervisor/spec/spec.h"
+
+namespace monarch {
+namespace {
+
+JobSpec job_of(const std::string& slurm, const std::string& more = "") {
+  const std::string words = "version: 1\njob: hello\nlaunch:\n  slurm: " + slurm +
+                            "\nmeshes:\n  m:\n    dims: {host: 3, slot: 2}\n    program: [hostname]\n" + more;
+  const SpecOutcome outcome = load_spec({.name = "hello.yaml", .text = words, .directory = "/home/u/hello"}, {});
+  EXPECT_TRUE(outcome.loaded.has_value()) << render(outcome, {});
+  return outcome.loaded->spec;
+}
+
+const SubmissionOrder kOrder{
+    .spec = "version: 1\njob: hello\n", .directory = "/home/u/hello", .monarch = "/opt/m/bin/monarch"};
+
+std::string script_of(const std::string& slurm, const SubmissionOrder& order = kOrder, const std::string& more = "") {
+  const auto script = submission_script(job_of(slurm, more), order);
+  EXPECT_TRUE(script.ok()) << script.error().message;
+  return script.ok() ? *script : "";
+}
+
+TEST(Submission, AsksForWhatTheJobNeedsAndHasTheSpecInIt) {
+  EXPECT_EQ(script_of("{spares: 1}"),
+            "#!/bin/bash\n"
+            "#SBATCH --job-name=hello\n"
+            "#SBATCH --nodes=4\n"
+            "#SBATCH --ntasks-per-node=1\n"
+            "#SBATCH --no-kill\n"
+            "#SBATCH --no-requeue\n"
+            "#SBATCH --chdir=/home/u/hello\n"
+            "exec /opt/m/bin/monarch run ${MONARCH_SUBMITTED:+--submitted \"$MONARCH_SUBMITTED\"} - <<'END_OF_SPEC'\n"
+            "version: 1\n"
+            "job: hello\n"
+            "END_OF_SPEC\n");
+}
+
+TEST(Submission, HasWhatTheSpecWishesOfNodes) {
+  const std::string script = script_of(
+      "{nodes: 5, partition: gpu, account: a, qos: high, time: 90m, constraint: 'ib&a100', exclude: ['bad[07-08]'], "
+      "options: ['--comment=two words', '--mail-user=\"x\"']}",
+      kOrder, "    resources: {gpus: 2}\n");
+  for (const char* line :
+       {"#SBATCH --nodes=5\n", "#SBATCH --partition=gpu\n", "#SBATCH --account=a\n", "#SBATCH --qos=high\n",
+        "#SBATCH --time=90\n", "#SBATCH --constraint=ib&a100\n", "#SBATCH --exclude=bad[07-08]\n",
+        "#SBATCH --gpus-per-node=4\n", "#SBATCH \"--comment=two words\"\n", "#SBATCH \"--mail-user=\\\"x\\\"\"\n"}) {
+    EXPECT_NE(script.find(line), std::string::npos) << line << script;
+  }
+}
+
+TEST(Submission, NeverEndsItsSpecEarly) {
+  SubmissionOrder odd = kOrder;
+  odd.spec = "END_OF_SPEC\nEND_OF_SPEC_\n$(touch x) `y` 'z'\n";
+  odd.monarch = "/home/o'neil/monarch";
+  const std::string script = script_of("{}", odd);
+  EXPECT_NE(script.find("<<'END_OF_SPEC__'\n" + odd.spec + "END_OF_SPEC__\n"), std::string::npos) << script;
+}
+
+TEST(Submission, RefusesWhatNoLineOfAScriptHolds) {
+  const auto script = submission_script(job_of("{options: [\"--comment=a\\n#SBATCH --nodes=100\"]}"), kOrder);
+  ASSERT_FALSE(script.ok());
+  EXPECT_EQ(script.error().code, ErrorCode::kInvalid);
+}
+
+TEST(Submission, SaysWhoseItIsOnTheCommandLine) {
+  const auto words = submit_command("hello-3fa2", "/s/jobs/hello-3fa2");
+  EXPECT_EQ(words.front(), "sbatch");
+  EXPECT_EQ(words.back(), "/s/jobs/hello-3fa2/slurm.sh");
+  EXPECT_NE(std::find(words.begin(), words.end(), "--comment=monarch job hello-3fa2"), words.end());
+  EXPECT_NE(std::find(words.begin(), words.end(), "--export=ALL,MONARCH_SUBMITTED=hello-3fa2"), words.end());
+  EXPECT_EQ(read_submission("12\n").value(), 12U);
+  EXPECT_EQ(read_submission("12;cluster\n").value(), 12U);
+  EXPECT_FALSE(read_submission("").ok());
+  EXPECT_FALSE(read_submission("Submitted batch job 12").ok());
+}
+
+TEST(Submission, ItsFileIsReadAsItWasWritten) {
+  const SubmittedJob written{.job = 12, .submitted = "2026-11-23T09:12:07", .host = "login1"};
+  EXPECT_EQ(parse_submitted(write_submitted(written)).value(), written);
+  for (const char* wrong : {"", "{}", R"({"v":1,"slurm":{}})", R"({"v":1,"slurm":{"job":0}})",
+                            R"({"v":1,"slurm":{"job":-1}})", R"({"v":1,"slurm":{"job":5000000000}})", "7"}) {
+    EXPECT_FALSE(parse_submitted(wrong).ok()) << wrong;
+  }
+}
+
+TEST(Submission, KnowsHowItWaits) {
+  const QueuedJob waiting = read_queue("12|PENDING|Priority||2026-11-23T09:12:07|monarch job hello-3fa2\n", 12);
+  EXPECT_EQ(waiting.state, QueuedJob::State::kWaiting);
+  EXPECT_EQ(waiting.reason, "Priority");
+  const QueuedJob runs = read_queue("11|RUNNING|None|h9|x|\n12|RUNNING|None|h[1-2]|x|(null)\n", 12);
+  EXPECT_EQ(runs.state, QueuedJob::State::kRunning);
+  EXPECT_EQ(runs.nodes, "h[1-2]");
+  EXPECT_EQ(runs.reason, "");
+  const QueuedJob cancelled = read_queue("12|CANCELLED|None||x|\n", 12);
+  EXPECT_EQ(cancelled.state, QueuedJob::State::kOver);
+  EXPECT_FALSE(cancelled.taken);
+  EXPECT_TRUE(read_queue("12|PREEMPTED|None||x|\n", 12).taken);
+  EXPECT_EQ(read_queue("", 12).state, QueuedJob::State::kUnknown);
+  EXPECT_EQ(read_queue("garbage\n||||\n12|WHATEVER|a|b|c|d\n", 12).state, QueuedJob::State::kUnknown);
+}
+
+TEST(Submission, IsFoundByItsWord) {
+  const std::string queue =
+      "3|RUNNING|None|h1|x|monarch job hello-3fa22\n"
+      "4|PENDING|Priority||x|monarch job hello-3fa2\n"
+      "5|PENDING|Priority||x|something else\n";
+  const auto found = find_submission(queue, "hello-3fa2");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->job, 4U);
+  EXPECT_FALSE(find_submission(queue, "hello-0000").has_value());
+}
+
+}  // namespace
+}  // namespace monarch
