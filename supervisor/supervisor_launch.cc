@@ -66,7 +66,8 @@ std::optional<ViewerDoorAddress> Supervisor::open_viewer_port(const std::string&
     return std::nullopt;
   }
   viewer_port_ = std::move(*port);
-  return viewer_port_->address();
+  doors_.push_back(viewer_port_->take_door());
+  return viewer_port_->take_address();
 }
 
 // Ports that the spec names are its author's to mend, unless somebody else has them for now.

@@ -141,6 +141,7 @@ class Supervisor {
   std::unique_ptr<Inbox<StacksCame>> stacks_came_;  // of the relay's thread
   std::unique_ptr<StackDumps> stacks_;
   std::unique_ptr<Inbox<OutputCopied>> copied_;  // of the relay's thread; nothing: no copy is kept
+  std::unique_ptr<ViewerPort> viewer_port_;      // longer than all whose words it carries
   std::unique_ptr<OutputRelay> relay_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Launcher> launcher_;
@@ -152,7 +153,6 @@ class Supervisor {
   std::unique_ptr<EndWatch> end_watch_;      // nothing: the hosts are not Slurm's
   std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;
-  std::unique_ptr<ViewerPort> viewer_port_;  // longer than what it carries
   std::unique_ptr<ControlServer> viewers_;
   std::vector<ListenerDoor> doors_;  // of the ports, until they are watched
   std::unique_ptr<DescriptorWatch> descriptors_;

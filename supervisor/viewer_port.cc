@@ -24,9 +24,8 @@ namespace monarch {
 namespace {
 
 constexpr char kViewerUser[] = "viewer";
-// At the end: for what is on its way to viewers, and then for libzmq to write it.
-constexpr Duration kFarewell = Duration::seconds(1);
-constexpr Duration kWritten = Duration::milliseconds(100);
+constexpr Duration kFarewell =
+    Duration::seconds(1);  // for what is on its way to viewers, twice: until libzmq has it, and until it is sent
 
 // By which another machine may come: those of interfaces that are up, without loopback and without what means nothing beyond its link.
 std::vector<std::string> addresses_of_this_machine() {
@@ -61,6 +60,7 @@ class ViewerPort::Worker {
   static Result<std::unique_ptr<Worker>> open(const ViewerPortOptions& options, ViewerDoorAddress& told);
 
   void run(int stop);
+  Result<ListenerDoor> door() const { return link_->door(); }
 
  private:
   struct Viewer {
@@ -72,6 +72,8 @@ class ViewerPort::Worker {
   void on_message(InboundMessage&& message);
   void admit(LinkId link);
   void turn_away(LinkId link, const std::string& why);
+  void say_alive(LinkId link);
+  void say_end(LinkId link, const std::string& why);
   void sweep();
   void forget(LinkId link);
   void leave_when_done();
@@ -102,7 +104,7 @@ Result<std::unique_ptr<ViewerPort::Worker>> ViewerPort::Worker::open(const Viewe
   AllowTable table;
   table.users[viewers.public_key] = kViewerUser;
   MONARCH_TRY(worker->zap_->replace(std::move(table)));
-  const ServerOptions server{.address = options.address, .ports = options.ports, .link = far_link_options()};
+  const ServerOptions server{.address = options.address, .ports = options.ports, .link = far_supervisor_options()};
   MONARCH_ASSIGN(worker->link_, ServerLink::bind(*worker->context_, server, own));
   told = {.addresses = addresses_of_this_machine(),
           .port = worker->link_->port(),
@@ -125,30 +127,26 @@ void ViewerPort::Worker::run(int stop) {
   sweep();
   zmq_loop.run();
   viewers_.clear();
+  link_->linger(kFarewell);
   link_.reset();
 }
 
 void ViewerPort::Worker::on_message(InboundMessage&& message) {
   if (message.user_id != kViewerUser) return;
   const auto word = far_word(message.frames);
-  auto found = viewers_.find(message.link);
-  if (word && word->end) {
-    if (found != viewers_.end()) found->second.pipe->finish();
-    return;
-  }
-  if (found == viewers_.end() && !word) {
-    admit(message.link);
-    found = viewers_.find(message.link);
-  }
-  if (word) {
-    std::vector<ZmqFrame> sign = far_message({});
-    (void)link_->send(message.link, sign);  // a full link is a sign as well
-  }
-  if (found == viewers_.end()) return;
+  if (word && word->kind == FarWordKind::kHello && !viewers_.contains(message.link)) return admit(message.link);
+  const auto found = viewers_.find(message.link);
+  // One that was turned away, and has not heard it.
+  if (found == viewers_.end()) return say_end(message.link, "this connection has ended");
   found->second.heard = loop_->now();
-  if (word) return;
-  const Status taken = found->second.pipe->take(message.frames);
-  if (!taken.ok()) turn_away(message.link, taken.error().message);
+  if (!word) {
+    const Status taken = found->second.pipe->take(message.frames);
+    if (!taken.ok()) turn_away(message.link, taken.error().message);
+  } else if (word->kind == FarWordKind::kEnd) {
+    found->second.pipe->finish();
+  } else {
+    say_alive(message.link);
+  }
 }
 
 void ViewerPort::Worker::admit(LinkId link) {
@@ -164,11 +162,21 @@ void ViewerPort::Worker::admit(LinkId link) {
                        .on_end = [this, link](const Error&) { forget(link); }});
   if (!pipe.ok()) return turn_away(link, pipe.error().message);
   viewers_.emplace(link, Viewer{.pipe = std::move(*pipe), .heard = loop_->now()});
+  say_alive(link);
+}
+
+void ViewerPort::Worker::say_alive(LinkId link) {
+  std::vector<ZmqFrame> sign = far_message({});
+  (void)link_->send(link, sign);  // a full link is a sign as well
+}
+
+void ViewerPort::Worker::say_end(LinkId link, const std::string& why) {
+  std::vector<ZmqFrame> last = far_message({.kind = FarWordKind::kEnd, .why = why});
+  (void)link_->send(link, last);  // who does not hear it is told again as soon as it says anything
 }
 
 void ViewerPort::Worker::turn_away(LinkId link, const std::string& why) {
-  std::vector<ZmqFrame> last = far_message({.end = true, .why = why});
-  (void)link_->send(link, last);  // who does not hear it finds out by our silence
+  say_end(link, why);
   forget(link);
 }
 
@@ -180,7 +188,7 @@ void ViewerPort::Worker::forget(LinkId link) {
 // The supervisor's socket is closed by then, so all that came from it ends.
 void ViewerPort::Worker::leave_when_done() {
   leaving_ = true;
-  if (viewers_.empty()) leave_after(kWritten);
+  if (viewers_.empty()) loop_->stop();
 }
 
 // A viewer that was killed says nothing.
@@ -197,6 +205,7 @@ Result<std::unique_ptr<ViewerPort>> ViewerPort::start(const ViewerPortOptions& o
   std::unique_ptr<ViewerPort> port(new ViewerPort());
   MONARCH_ASSIGN(port->stop_, Inbox<Stop>::create(1));
   MONARCH_ASSIGN(auto worker, Worker::open(options, port->address_));
+  MONARCH_ASSIGN(port->door_, worker->door());
   port->thread_ =
       std::thread([worker = std::move(worker), stop = port->stop_->descriptor()]() mutable { worker->run(stop); });
   return port;

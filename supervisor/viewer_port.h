@@ -8,8 +8,10 @@
 // Thread: start() and the destructor are the owner's; the rest is its own thread's.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "supervisor/client/endpoint.h"
 #include "transport/base/result.h"
@@ -33,8 +35,10 @@ class ViewerPort {
   ViewerPort(const ViewerPort&) = delete;
   ViewerPort& operator=(const ViewerPort&) = delete;
 
-  // For endpoint.json; `addresses` are those of this machine, without loopback.
-  const ViewerDoorAddress& address() const { return address_; }
+  // For endpoint.json, once; `addresses` are those of this machine, without loopback.
+  ViewerDoorAddress take_address() { return std::move(address_); }
+  // To close it to new connections; it is gone before this is. Once.
+  ListenerDoor take_door() { return std::move(*door_); }
 
  private:
   struct Stop {};
@@ -43,6 +47,7 @@ class ViewerPort {
 
   std::unique_ptr<Inbox<Stop>> stop_;
   ViewerDoorAddress address_;
+  std::optional<ListenerDoor> door_;
   std::thread thread_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "supervisor/client/supervisor_client.h"
+#include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/seqpacket_channel.h"
@@ -72,7 +73,7 @@ class Question {
  private:
   void wait() {
     loop_.cancel(deadline_);
-    deadline_ = loop_.at(loop_.now() + patience_, [this] {
+    deadline_ = loop_.at(boot_now() + patience_, [this] {
       fail(Error{ErrorCode::kTimeout, text("the supervisor said nothing for ", to_text(patience_), "; ",
                                            answers_.size(), " of ", request_.ranks.size(), " ranks had answered")});
     });

@@ -24,7 +24,7 @@ inline constexpr std::size_t kEndpointBytes = 64U << 10U;  // a larger file is n
 
 // The supervisor's ViewerPort, for viewers on other machines.
 struct ViewerDoorAddress {
-  std::vector<std::string> addresses;  // numeric, of the supervisor's machine; its name is tried before them
+  std::vector<std::string> addresses;  // numeric, of the supervisor's machine
   std::uint16_t port = 0;
   std::string server_key;  // z85
   std::string public_key;  // z85; of all viewers

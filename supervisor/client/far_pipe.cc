@@ -11,30 +11,38 @@ namespace {
 
 constexpr Duration kSendAgain = Duration::milliseconds(20);
 constexpr int kHighWaterMark = 64;
+constexpr char kHello = 'h';
 constexpr char kAlive = 'p';
 constexpr char kEnd = 'e';
 
-}  // namespace
-
-LinkOptions far_link_options() {
+LinkOptions options_of(std::size_t payload_bytes) {
   LinkOptions options;
   options.high_water_mark = kHighWaterMark;
-  options.message_bytes = limits::kSeqpacketPayloadBytes + kFrameHeaderBytes;
+  options.message_bytes = payload_bytes + kFrameHeaderBytes;
   return options;
 }
 
+}  // namespace
+
+LinkOptions far_viewer_options() { return options_of(limits::kSeqpacketPayloadBytes); }
+
+LinkOptions far_supervisor_options() { return options_of(limits::kControlPayloadBytes); }
+
 std::vector<ZmqFrame> far_message(const FarWord& word) {
+  const char letter = word.kind == FarWordKind::kHello ? kHello : word.kind == FarWordKind::kAlive ? kAlive : kEnd;
   std::vector<ZmqFrame> frames;
-  frames.push_back(ZmqFrame::take(word.end ? text(kEnd, word.why) : std::string(1, kAlive)));
+  frames.push_back(ZmqFrame::take(text(letter, word.why)));
   return frames;
 }
 
 std::optional<FarWord> far_word(const std::vector<ZmqFrame>& frames) {
   if (frames.size() != 1 || frames[0].size() == 0) return std::nullopt;
   const std::string_view bytes = frames[0].bytes();
-  if (bytes == std::string_view(&kAlive, 1)) return FarWord{};
-  if (bytes.front() != kEnd) return std::nullopt;
-  return FarWord{.end = true, .why = printable(bytes.substr(1))};
+  if (bytes.front() == kEnd) return FarWord{.kind = FarWordKind::kEnd, .why = printable(bytes.substr(1))};
+  if (bytes.size() != 1) return std::nullopt;
+  if (bytes.front() == kHello) return FarWord{.kind = FarWordKind::kHello};
+  if (bytes.front() == kAlive) return FarWord{.kind = FarWordKind::kAlive};
+  return std::nullopt;
 }
 
 Result<std::unique_ptr<FarPipe>> FarPipe::create(EventLoop& loop, UniqueFd socket, Handlers handlers) {
@@ -65,7 +73,7 @@ void FarPipe::on_frame(const Frame& frame) {
 // The last that is said over the link, behind all that the socket had.
 void FarPipe::on_closed(const Error& why) {
   closed_ = why;
-  waiting_.push_back(far_message({.end = true, .why = why.message}));
+  waiting_.push_back(far_message({.kind = FarWordKind::kEnd, .why = why.message}));
   if (again_ == 0) flush();
 }
 

@@ -29,12 +29,18 @@ namespace monarch {
 inline constexpr Duration kFarSignPeriod = Duration::seconds(5);
 inline constexpr Duration kFarSilence = Duration::seconds(20);
 
-// Of either end.
-LinkOptions far_link_options();
+// Of the viewer's end, which may be sent much at once, and of the supervisor's, which is asked in few words.
+LinkOptions far_viewer_options();
+LinkOptions far_supervisor_options();
 
+enum class FarWordKind : std::uint8_t {
+  kHello,  // a viewer's first, answered by kAlive or kEnd
+  kAlive,
+  kEnd,
+};
 struct FarWord {
-  bool end = false;  // else: a sign of life
-  std::string why;   // of an end: one line for people
+  FarWordKind kind = FarWordKind::kAlive;
+  std::string why = {};  // of an end: one line for people
   bool operator==(const FarWord&) const = default;
 };
 std::vector<ZmqFrame> far_message(const FarWord& word);
@@ -59,7 +65,8 @@ class FarPipe {
 
   // Into the socket. kInvalid: it is no frame of ours; kBusy: its other end does not read.
   Status take(const std::vector<ZmqFrame>& frames);
-  std::size_t waiting() const { return channel_->pending_frames(); }
+  // Bytes, for the socket's other end to read.
+  std::size_t waiting() const { return channel_->pending_bytes(); }
   // The other end of the link has ended: the socket is closed once its own other end has read what waits.
   void finish();
 
@@ -73,8 +80,9 @@ class FarPipe {
   EventLoop& loop_;
   Handlers handlers_;
   std::unique_ptr<SeqpacketChannel> channel_;
-  std::deque<std::vector<ZmqFrame>> waiting_;  // for the link: what one turn of the socket brings at most
-  std::optional<Error> closed_;                // the socket is, why
+  std::deque<std::vector<ZmqFrame>>
+      waiting_;                  // for the link: what one turn of the socket brings, or all that it had at its end
+  std::optional<Error> closed_;  // the socket is, why
   TimerId again_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_message.h"
@@ -66,7 +67,7 @@ Status SupervisorClient::attach(const std::string& viewer, std::uint64_t after_e
 
 void SupervisorClient::ask(MessageType type, std::string payload, std::function<void(Result<Frame>)> answer_with) {
   const std::uint64_t call = next_call_++;
-  const TimerId deadline = loop_.at(loop_.now() + kAnswerDeadline, [this, call] {
+  const TimerId deadline = loop_.at(boot_now() + kAnswerDeadline, [this, call] {
     answer(call, Error{ErrorCode::kTimeout, text("the supervisor did not answer within ", to_text(kAnswerDeadline))});
   });
   pending_.emplace(call, Pending{.answer = std::move(answer_with), .deadline = deadline});
@@ -150,7 +151,7 @@ Result<T> ask_and_wait(const ViewerAddress& address, Duration deadline, Ask ask)
   };
   MONARCH_ASSIGN(auto client,
                  SupervisorClient::connect(*loop, address, {.on_closed = [&](Error why) { done(std::move(why)); }}));
-  loop->at(loop->now() + deadline, [&] {
+  loop->at(boot_now() + deadline, [&] {
     done(Error{ErrorCode::kTimeout, text("the supervisor did not answer within ", to_text(deadline))});
   });
   ask(*client, done);

@@ -18,10 +18,11 @@ namespace monarch {
 
 namespace {
 
-constexpr Duration kConnects = Duration::seconds(5);
+constexpr Duration kConnects = Duration::seconds(3);
 constexpr Duration kLastWord = Duration::milliseconds(200);
-// Of frames for a viewer that does not read; then the link is not read either.
-constexpr std::size_t kMayWait = 64;
+constexpr Duration kLastFrames = Duration::seconds(1);  // of a link that is lost, for the viewer to read
+// Bytes for a viewer that does not read; then the link is not read either.
+constexpr std::size_t kMayWait = 1U << 20U;
 
 // The thread's own state; made, used and destroyed by it.
 class FarCarrier {
@@ -43,6 +44,8 @@ class FarCarrier {
   bool take_event(Candidate& candidate);
   bool take_event();
   bool take_message();
+  void pass_on(std::vector<ZmqFrame> frames);
+  void on_drained();
   void stand(Candidate& candidate);
   void watch_messages();
   void give_sign();
@@ -60,7 +63,10 @@ class FarCarrier {
   std::vector<std::unique_ptr<Candidate>> candidates_;
   std::unique_ptr<ClientLink> link_;
   ZmqWatchId messages_ = 0;  // 0: not read, as the viewer does not read either
+  ZmqWatchId monitor_ = 0;
+  std::optional<std::vector<ZmqFrame>> held_;
   std::unique_ptr<FarPipe> pipe_;
+  bool lost_ = false;  // the link is, and nothing more comes
   Instant heard_;
 };
 
@@ -76,31 +82,34 @@ Status FarCarrier::open(Duration deadline) {
   zmq_loop_.emplace(*loop_);
   const auto stop = loop_->watch(stop_, Interest::kRead, [this](Readiness) {
     if (link_ != nullptr) {
-      std::vector<ZmqFrame> last = far_message({.end = true, .why = "the viewer has gone"});
+      std::vector<ZmqFrame> last = far_message({.kind = FarWordKind::kEnd, .why = "the viewer has gone"});
       (void)link_->send(last);
     }
     leave();
   });
   if (!stop.ok()) return stop.error();
   loop_->at(loop_->now() + deadline, [this, deadline] {
-    if (link_ != nullptr) return;
-    tell(Error{ErrorCode::kTimeout,
-               text("nobody answers for ", address_.host, " at ", join(address_.far->addresses, ", "), ", port ",
-                    address_.far->port, ", within ", to_text(deadline))});
+    if (!known_) return;
+    tell(Error{ErrorCode::kGone, text("nobody answers for ", address_.host, " at ", join(address_.far->addresses, ", "),
+                                      ", port ", address_.far->port, ", within ", to_text(deadline))});
     loop_->stop();
   });
   return try_all(*address_.far);
 }
 
 Status FarCarrier::try_all(const ViewerDoorAddress& door) {
-  MONARCH_ASSIGN(const CurvePublicKey server, CurvePublicKey::parse(door.server_key));
-  MONARCH_ASSIGN(const CurvePublicKey own, CurvePublicKey::parse(door.public_key));
-  MONARCH_ASSIGN(CurveSecretKey secret, CurveSecretKey::parse(door.secret_key));
-  keys_.emplace(CurveKeyPair{own, std::move(secret)});
-  Error last{ErrorCode::kInvalid, text("the supervisor on ", address_.host, " has told no address")};
+  const auto server = CurvePublicKey::parse(door.server_key);
+  const auto own = CurvePublicKey::parse(door.public_key);
+  auto secret = CurveSecretKey::parse(door.secret_key);
+  if (!server.ok() || !own.ok() || !secret.ok()) {
+    return Error{ErrorCode::kGone, text("the keys that the supervisor on ", address_.host, " has told are none")};
+  }
+  keys_.emplace(CurveKeyPair{*own, std::move(*secret)});
+  Error last{ErrorCode::kGone, text("the supervisor on ", address_.host, " has told no address")};
   for (const std::string& address : door.addresses) {
     auto link = ClientLink::connect(
-        *context_, {.address = address, .port = door.port, .server_key = server, .link = far_link_options()}, *keys_);
+        *context_, {.address = address, .port = door.port, .server_key = *server, .link = far_viewer_options()},
+        *keys_);
     if (!link.ok()) {
       last = link.error();
       continue;
@@ -122,7 +131,7 @@ bool FarCarrier::take_event(Candidate& candidate) {
     loop_->defer([this, &candidate] { stand(candidate); });
     return true;
   }
-  if (*event != ClientEvent::kRefused) return true;  // libzmq tries again, and the deadline ends that
+  if (*event == ClientEvent::kConnected || *event == ClientEvent::kDisconnected) return true;
   candidate.failed = true;
   for (const auto& each : candidates_) {
     if (!each->failed) return true;
@@ -143,51 +152,71 @@ void FarCarrier::stand(Candidate& candidate) {
   auto pipe = FarPipe::create(*loop_, std::move(socket_),
                               {.send = [this](std::vector<ZmqFrame>& frames) { return link_->send(frames); },
                                .on_end = [this](const Error&) { leave(); },
-                               .on_drained =
-                                   [this] {
-                                     if (messages_ == 0) watch_messages();
-                                   }});
+                               .on_drained = [this] { on_drained(); }});
   if (!pipe.ok()) {
     tell(pipe.error());
     return loop_->stop();
   }
   pipe_ = std::move(*pipe);
-  heard_ = loop_->now();
-  (void)zmq_loop_->watch(link_->monitor_socket(), [this] { return take_event(); });
+  monitor_ = zmq_loop_->watch(link_->monitor_socket(), [this] { return take_event(); });
   watch_messages();
-  give_sign();
-  tell({});
+  std::vector<ZmqFrame> hello = far_message({.kind = FarWordKind::kHello});
+  (void)link_->send(hello);  // its answer tells
+  loop_->at(loop_->now() + kFarSignPeriod, [this] { give_sign(); });
 }
 
 void FarCarrier::watch_messages() {
+  heard_ = loop_->now();
   messages_ = zmq_loop_->watch(link_->socket(), [this] { return take_message(); });
 }
 
+// What came before is read and passed on first.
 bool FarCarrier::take_event() {
   const auto event = link_->next_event();
   if (!event) return false;
-  if (*event != ClientEvent::kConnected) leave();
-  return true;
+  if (*event == ClientEvent::kConnected) return true;
+  zmq_loop_->forget(std::exchange(monitor_, 0));
+  while (!held_ && take_message()) continue;
+  if (messages_ != 0) zmq_loop_->forget(std::exchange(messages_, 0));
+  lost_ = true;
+  pipe_->finish();
+  loop_->at(loop_->now() + kLastFrames, [this] { leave(); });
+  return false;
 }
 
 bool FarCarrier::take_message() {
-  const auto frames = link_->receive();
+  auto frames = link_->receive();
   if (!frames) return false;
   heard_ = loop_->now();
   if (const auto word = far_word(*frames)) {
-    if (word->end) pipe_->finish();
+    if (word->kind == FarWordKind::kEnd) {
+      tell(Error{ErrorCode::kGone, text("the supervisor on ", address_.host, " does not let us in: ", word->why)});
+      pipe_->finish();
+    } else {
+      tell({});
+    }
     return true;
   }
-  if (!pipe_->take(*frames).ok()) {
-    leave();
-  } else if (pipe_->waiting() >= kMayWait) {
-    zmq_loop_->forget(std::exchange(messages_, 0));
-  }
+  pass_on(std::move(*frames));
   return true;
+}
+
+// One that does not fit any more waits here, and the rest in the link.
+void FarCarrier::pass_on(std::vector<ZmqFrame> frames) {
+  const Status taken = pipe_->take(frames);
+  if (!taken.ok() && taken.error().code != ErrorCode::kBusy) return leave();
+  if (!taken.ok()) held_ = std::move(frames);
+  if ((held_ || pipe_->waiting() >= kMayWait) && messages_ != 0) zmq_loop_->forget(std::exchange(messages_, 0));
+}
+
+void FarCarrier::on_drained() {
+  if (held_) pass_on(*std::exchange(held_, std::nullopt));
+  if (!held_ && messages_ == 0 && !lost_) watch_messages();
 }
 
 void FarCarrier::give_sign() {
   // One that does not read hears nothing, and is not to be told that the other side is silent.
+  if (lost_) return;
   if (messages_ != 0 && loop_->now() - heard_ > kFarSilence) return leave();
   std::vector<ZmqFrame> sign = far_message({});
   (void)link_->send(sign);  // a full link is a sign as well
@@ -249,7 +278,12 @@ FarLink::~FarLink() {
 Result<ViewerSocket> connect_viewer(const ViewerAddress& address) {
   ViewerSocket made;
   if (!address.far) {
-    MONARCH_ASSIGN(made.socket, connect_seqpacket(address.socket));
+    auto socket = connect_seqpacket(address.socket);
+    if (!socket.ok() && !address.host.empty() && address.host != name_of_this_machine()) {
+      return Error{socket.error().code, text("its supervisor is on ", printable(address.host),
+                                             ", and takes no viewers of other machines: ", socket.error().message)};
+    }
+    MONARCH_ASSIGN(made.socket, std::move(socket));
     return made;
   }
   MONARCH_ASSIGN(made.far, FarLink::connect(address, kConnects));

@@ -37,7 +37,7 @@ ViewerAddress viewer_address(const Endpoint& endpoint);
 
 class FarLink {
  public:
-  // `deadline`: for all addresses together. kTimeout, kGone: nobody answers there, or who does has other keys by now.
+  // `deadline`: for all addresses together. kGone: nobody answers there, who does has other keys by now, or lets us in no more.
   static Result<std::unique_ptr<FarLink>> connect(const ViewerAddress& address, Duration deadline);
   ~FarLink();
   FarLink(const FarLink&) = delete;

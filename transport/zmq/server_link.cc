@@ -170,6 +170,11 @@ Status ServerLink::send(LinkId link, std::vector<ZmqFrame>& frames) {
   return sent;
 }
 
+void ServerLink::linger(Duration patience) {
+  // What fails is the hope, not the link.
+  (void)socket_->set(ZMQ_LINGER, static_cast<int>(patience.count_milliseconds()));
+}
+
 LinkCounters ServerLink::counters() {
   while (const auto event = monitor_->next()) counters_.count(*event);
   return counters_;

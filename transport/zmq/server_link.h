@@ -68,6 +68,9 @@ class ServerLink {
   // kGone: that link has ended. kBusy: its queue is full; the frames are still the caller's.
   Status send(LinkId link, std::vector<ZmqFrame>& frames);
 
+  // At its end, what was sent has this long to leave; nothing, unless this was called. It delays the context's end.
+  void linger(Duration patience);
+
   LinkCounters counters();
 
  private:
