@@ -27,10 +27,9 @@ int run_run(const Arguments& arguments, Context& context) {
   const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
-  if (const auto ended = wait_in_queue(*job.view, context, *job.signals,
-                                       {.kind = ViewerKind::kOwner, .viewer = "run", .leave_after = *timeout})) {
-    return leave_reports(*reports, *job.view, input->spec, *ended, context);
-  }
+  const QueueOutcome queue =
+      wait_in_queue(*job.view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "run"});
+  if (queue.end) return leave_reports(*reports, *job.view, input->spec, *queue.end, context);
   const auto spec = begun_spec(*job.view, context);
   if (!spec) return kExitInternal;
   if (elsewhere_of(*job.view)) {
@@ -45,6 +44,7 @@ int run_run(const Arguments& arguments, Context& context) {
   options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));
   options.lines = *lines;
   options.stop_after = *timeout;
+  options.stop = queue.stop;
   options.spec_name = input->name;
   const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
   return leave_reports(*reports, *job.view, input->spec, end, context);

@@ -14,20 +14,24 @@ namespace monarch {
 
 namespace {
 
+// Of a job that Slurm was given, and that has no journal.
+int show_queued(const JobView& view, const Arguments& arguments) {
+  const auto queued = queue_words(view);
+  const auto verdict = view.verdict();
+  const std::string words = queued ? *queued : verdict.ok() && *verdict ? (*verdict)->reason : "it begins just now";
+  const std::string_view phase = queued ? "queued" : verdict.ok() && *verdict ? "ended" : "starting";
+  const Json json =
+      Json::object({{"v", 1}, {"type", "status"}, {"job", view.id()}, {"phase", phase}, {"queue", words}});
+  write_out(arguments.has("json") ? to_json(json) + "\n" : text(view.id(), "  ", phase, ": ", printable(words), "\n"));
+  return kExitOk;
+}
+
 int run_status(const Arguments& arguments, Context& context) {
   const JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
   const auto selector = take_selector(arguments, argument.job->spec, context);
   if (!selector) return kExitUsage;
-  if (const auto queued = queue_words(argument.job->view)) {
-    const std::string& id = argument.job->view.id();
-    write_out(arguments.has("json")
-                  ? to_json(Json::object(
-                        {{"v", 1}, {"type", "status"}, {"job", id}, {"phase", "queued"}, {"queue", *queued}})) +
-                        "\n"
-                  : text(id, "  queued: ", *queued, "\n"));
-    return kExitOk;
-  }
+  if (argument.job->view.never_began()) return show_queued(argument.job->view, arguments);
   const auto status = argument.job->view.status(argument.job->spec);
   if (!status.ok()) {
     const std::string& id = argument.job->view.id();

@@ -25,16 +25,24 @@ int run_stop(const Arguments& arguments, Context& context) {
   }
   const std::string who = text("monarch stop, pid ", ::getpid());
   if (job.view.queued()) {
-    if (const auto taken = withdraw_from_queue(job.view, stopped_in_queue(who), context)) {
-      say_note(context.terminal, text(job.view.id(), " has ended: ", printable(taken->reason)));
+    const Withdrawal taken = withdraw_from_queue(job.view, stopped_in_queue(who), context);
+    if (taken.verdict) {
+      say_note(context.terminal, text(job.view.id(), " has ended: ", printable(taken.verdict->reason)));
       return kExitOk;
     }
-    if (job.view.queued()) {
-      say_error(
-          context.terminal,
-          {.id = "E0908", .message = text(job.view.id(), " may still be in Slurm's queue"), .help = "monarch status"});
+    if (taken.unknown) {
+      say_error(context.terminal, {.id = "E0908",
+                                   .message = text(job.view.id(), " may still be in Slurm's queue"),
+                                   .help = text("monarch status ", job.view.id())});
       return kExitInternal;
     }
+  }
+  const auto spec = begun_spec(job.view, context);
+  if (!spec) return kExitInternal;
+  const auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kWatcher));
+  if (!signals.ok()) {
+    say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
+    return kExitInternal;
   }
   SessionOptions options;
   options.viewer = "stop";
@@ -44,7 +52,7 @@ int run_stop(const Arguments& arguments, Context& context) {
                              .interrupted = false,
                              .exit_code = 0,
                              .who = who};
-  const SessionEnd end = follow_job(job, context, std::move(options));
+  const SessionEnd end = follow_job(job.view, *spec, context, **signals, std::move(options));
   if (!end.verdict) return end.exit_code;
   say_note(context.terminal, text(job.view.id(), " has ended: ", printable(end.verdict->reason)));
   return kExitOk;

@@ -64,6 +64,10 @@ std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, 
   for (;;) {
     const auto live = live_and_unchanged(input, state, context.terminal);
     if (!live) return std::nullopt;
+    // It may have ended in Slurm's queue with nobody there.
+    const auto queued = queue_words(*live);
+    if (!queued && live->verdict().ok() && *live->verdict()) continue;
+    if (queued) say_note(context.terminal, *queued);
     if (!elsewhere_of(*live) || live->id() == asked) {
       say_note(context.terminal, text(live->id(), " is live, and its spec is unchanged"));
       write_out(live->id() + "\n");
@@ -113,10 +117,9 @@ int run_up(const Arguments& arguments, Context& context) {
   if (const auto end = state.state ? end_with_live(*input, *state.state, context) : std::nullopt) return *end;
   const LaunchedJob job = launch_job(*input, arguments, context);
   if (job.view == nullptr) return job.exit_code;
-  if (const auto ended =
-          wait_in_queue(*job.view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "up"})) {
-    return ended->exit_code;
-  }
+  const QueueOutcome queue =
+      wait_in_queue(*job.view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "up"});
+  if (queue.end) return queue.end->exit_code;
   const auto spec = begun_spec(*job.view, context);
   if (!spec) return kExitInternal;
   if (elsewhere_of(*job.view)) {
@@ -127,6 +130,7 @@ int run_up(const Arguments& arguments, Context& context) {
   options.viewer = "up";
   options.until = SessionOptions::Until::kRunning;
   options.from_the_start = options.events = options.result = true;
+  options.stop = queue.stop;
   const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
   if (end.running || end.verdict) write_out(job.view->id() + "\n");
   return end.exit_code;

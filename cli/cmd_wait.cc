@@ -22,8 +22,8 @@ SessionEnd wait_for_end(const OpenedJob& job, const std::optional<Duration>& tim
     say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
     return {.exit_code = kExitInternal};
   }
-  if (auto ended = wait_in_queue(job.view, context, **signals, {.viewer = "wait", .leave_after = timeout}))
-    return *ended;
+  QueueOutcome queue = wait_in_queue(job.view, context, **signals, {.viewer = "wait", .leave_after = timeout});
+  if (queue.end) return std::move(*queue.end);
   const auto spec = begun_spec(job.view, context);
   if (!spec) return {.exit_code = kExitInternal};
   SessionOptions options;

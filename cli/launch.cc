@@ -55,19 +55,21 @@ Verdict write_failed_verdict(const JobDirectory& job, const StartFailure& failur
   return verdict;
 }
 
-// The folder that a job was given where it was submitted; where the nodes do not share that, one of the same id.
+// The folder that a job was given where it was submitted.
 Result<NewJob> begin_submitted(const std::string& id, const NewJobFiles& files) {
-  auto state = open_state();
-  auto job = state.ok() ? state->open_job(id) : Result<JobDirectory>(state.error());
-  if (!job.ok() && job.error().code == ErrorCode::kNotFound) return make_job_of_id(id, files);
-  if (!job.ok()) return job.error();
-  const auto view = JobView::open(*state, id);
-  const auto verdict = view.ok() ? view->verdict() : Result<std::optional<Verdict>>(view.error());
+  MONARCH_ASSIGN(StateDir state, open_state());
+  MONARCH_ASSIGN(JobDirectory job, state.open_job(id));
+  MONARCH_ASSIGN(const JobView view, JobView::open(state, id));
+  const auto verdict = view.verdict();
   if (verdict.ok() && *verdict) {
     return Error{ErrorCode::kInvalid, text(id, " has ended already: ", printable((*verdict)->reason))};
   }
-  MONARCH_TRY(write_job_files(*job, files));
-  return NewJob{.state = std::move(*state), .job = std::move(*job)};
+  // A script that Slurm runs twice: what the first has left, or holds, is not this one's.
+  if (view.endpoint().ok() || view.live() || view.awaited_from()) {
+    return Error{ErrorCode::kInvalid, text(id, " has begun already, and does not begin again")};
+  }
+  MONARCH_TRY(write_job_files(job, files));
+  return NewJob{.state = std::move(state), .job = std::move(job)};
 }
 
 // One of the same spec may hold GPUs and ports that this one wants, and may be what was meant.
@@ -136,6 +138,10 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
     start.interrupt = (*signals)->descriptor();
   }
   const StartFailure failure = start_supervisor(job, *binaries, start);
+  if (failure.exit_code == kExitBusy) {
+    // Whoever holds it has what it says of its end.
+    return not_supervised(context, failure, text(job.directory.path(), "/", kSupervisorLogFile));
+  }
   if (failure.exit_code != kExitOk) {
     const Verdict verdict = write_failed_verdict(job, failure);
     LaunchedJob none = not_supervised(context, failure, text(job.directory.path(), "/", kSupervisorLogFile));

@@ -1,5 +1,6 @@
 #include "cli/submit.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -30,7 +31,9 @@ constexpr Duration kLongestPause = Duration::seconds(10);
 // A supervisor that Slurm has started says so in the folder; over this time the folder may be another one there.
 constexpr Duration kShouldBeThere = Duration::seconds(60);
 constexpr Duration kCancelled = Duration::seconds(60);
-constexpr int kSureAfter = 3;  // looks that find it over, while its folder says nothing of that
+// That it is over, while its folder says nothing of that: of one that never had a node, and of one that had some.
+constexpr Duration kSureOfOne = Duration::seconds(2);
+constexpr Duration kSureOfOneThatRan = Duration::seconds(10);
 constexpr std::size_t kOutputTail = 2'000;
 
 Verdict verdict_of(Outcome outcome, int exit_code, CauseKind kind, std::string reason) {
@@ -44,13 +47,18 @@ Verdict verdict_of(Outcome outcome, int exit_code, CauseKind kind, std::string r
   return verdict;
 }
 
-// The first that is written counts; a supervisor's own, where one began after all.
-Verdict leave_verdict(const JobView& view, Verdict verdict) {
+// The first that is written counts: a file that is there is not replaced. Making one first lets a folder on a network be looked at anew.
+std::optional<Verdict> leave_verdict(const JobView& view, const Verdict& verdict) {
+  const SecureDirectory& job = view.directory().directory;
+  const std::string made = text(kVerdictFile, ".", name_of_this_machine(), ".", ::getpid());
+  const Status written = job.write_file(made, to_json(verdict_json(verdict)) + "\n");
+  const bool begun = view.endpoint().ok();
+  const bool left = written.ok() && !begun && ::linkat(job.fd(), made.c_str(), job.fd(), kVerdictFile, 0) == 0;
+  (void)::unlinkat(job.fd(), made.c_str(), 0);
+  if (begun) return std::nullopt;
   const auto known = view.verdict();
   if (known.ok() && *known) return **known;
-  // Where it cannot be written, whoever looks next finds the same.
-  (void)view.directory().directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
-  return verdict;
+  return left || !written.ok() ? std::optional(verdict) : std::nullopt;
 }
 
 std::optional<SubmittedJob> submitted_of(const JobView& view) {
@@ -61,11 +69,40 @@ std::optional<SubmittedJob> submitted_of(const JobView& view) {
 }
 
 // Slurm's word for what it does not know is an error of squeue's.
-Result<QueuedJob> ask_queue(std::uint32_t job, int interrupt = -1) {
-  const auto answer = run_program(queue_query(job), {.interrupt = interrupt});
-  if (answer.ok()) return read_queue(*answer, job);
-  if (says_unknown_job(answer.error().message)) return QueuedJob{};
-  return answer.error();
+Result<QueuedJob> ask_queue(const JobView& view, std::uint32_t job, int interrupt = -1) {
+  const RunProgramOptions options{.interrupt = interrupt, .without = not_for_asking()};
+  if (job == 0) {
+    const auto answer = run_program(lost_submission_query(), options);
+    if (!answer.ok()) return answer.error();
+    return find_submission(*answer, view.id()).value_or(QueuedJob{});
+  }
+  const auto answer = run_program(queue_query(job), options);
+  if (!answer.ok() && says_unknown_job(answer.error().message)) return QueuedJob{};
+  if (!answer.ok()) return answer.error();
+  QueuedJob found = read_queue(*answer, job);
+  return is_submission(found, view.id()) ? found : QueuedJob{};
+}
+
+// A word each time that a wait has taken another half of a minute.
+class Patience {
+ public:
+  explicit Patience(Duration limit) : until_(boot_now() + limit), word_(boot_now() + limits::kNamesMissingEvery) {}
+  bool over() const { return boot_now() >= until_; }
+  bool wants_word() {
+    if (boot_now() < word_) return false;
+    word_ = boot_now() + limits::kNamesMissingEvery;
+    return true;
+  }
+
+ private:
+  Instant until_;
+  Instant word_;
+};
+
+// True: the descriptor became readable meanwhile.
+bool pause(Duration time, int interrupt) {
+  pollfd wait{.fd = interrupt, .events = POLLIN, .revents = 0};
+  return ::poll(&wait, 1, EventLoop::wait_milliseconds(boot_now(), boot_now() + time)) > 0;
 }
 
 void show_output(const JobView& view) {
@@ -82,6 +119,22 @@ void show_output(const JobView& view) {
   write_err(shown);
 }
 
+Verdict verdict_of_over(const QueuedJob& found, const std::string& called) {
+  const bool unknown = found.state == QueuedJob::State::kUnknown;
+  const bool cancelled = found.word.starts_with("CANCELLED");
+  const std::string how = unknown ? "Slurm does not know it any more" : text("it is ", printable(found.word));
+  const std::string where = found.nodes.empty() || cancelled
+                                ? ""
+                                : text(". Its script ran on ", printable(found.nodes), " and wrote to ",
+                                       kSubmissionOutputFile, " of the job's folder, if that is the same there");
+  return verdict_of(cancelled ? Outcome::kStopped : Outcome::kFailed,
+                    cancelled                ? kExitStopped
+                    : unknown || found.taken ? kExitLost
+                                             : kExitUnreachable,
+                    cancelled ? CauseKind::kRequest : CauseKind::kStart,
+                    text("its ", called, " is over before a supervisor began: ", how, where));
+}
+
 class Queue {
  public:
   Queue(const JobView& view, const Context& context, SignalFd& signals, const QueueWait& wait, SubmittedJob submitted)
@@ -94,7 +147,7 @@ class Queue {
         began_(boot_now()),
         told_at_(began_) {}
 
-  std::optional<SessionEnd> follow();
+  QueueOutcome follow();
 
  private:
   void look();
@@ -102,6 +155,7 @@ class Queue {
   std::optional<SessionEnd> take_signals();
   std::optional<SessionEnd> withdraw(const SignalAnswer& answer, int number);
   std::optional<SessionEnd> over(const QueuedJob& found);
+  Instant sure_at(const QueuedJob& found) const;
   void say(const std::string& words) {
     if (!wait_.quiet) say_note(context_.terminal, words);
   }
@@ -111,7 +165,7 @@ class Queue {
   const Context& context_;
   SignalFd& signals_;
   const QueueWait& wait_;
-  const SubmittedJob submitted_;
+  SubmittedJob submitted_;
   SignalPolicy policy_;
   Instant began_;
   Instant told_at_;
@@ -121,60 +175,72 @@ class Queue {
   std::string silence_;  // of Slurm, as it was told
   Instant running_since_ = Instant::never();
   bool asked_where_ = false;
-  int seen_over_ = 0;
+  Instant over_since_ = Instant::never();
   std::optional<SessionEnd> end_;
+  std::optional<StopRequest> stop_;
 };
 
-std::optional<SessionEnd> Queue::follow() {
+QueueOutcome Queue::follow() {
   for (;;) {
     const auto verdict = view_.verdict();
     if (verdict.ok() && *verdict && !view_.live()) {
       say_note(context_.terminal, text(view_.id(), ": ", printable((*verdict)->reason)));
-      return SessionEnd{.exit_code = (*verdict)->exit_code, .verdict = **verdict};
+      return {.end = SessionEnd{.exit_code = (*verdict)->exit_code, .verdict = **verdict}, .stop = {}};
     }
-    if (view_.endpoint().ok()) return std::nullopt;
+    if (view_.endpoint().ok()) return {.end = {}, .stop = stop_};
     if (wait_.leave_after && boot_now() - began_ >= *wait_.leave_after) {
       say_note(context_.terminal,
                text("--timeout ", to_text(*wait_.leave_after), " is over, and ", view_.id(), " has not ended"));
-      return SessionEnd{.exit_code = kExitTimeout};
+      return {.end = SessionEnd{.exit_code = kExitTimeout}, .stop = {}};
     }
     if (boot_now() >= look_at_) look();
-    if (end_) return end_;
-    if (auto left = take_signals()) return left;
-    pollfd wait{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0};
-    (void)::poll(&wait, 1, EventLoop::wait_milliseconds(boot_now(), boot_now() + kGlance));
+    if (end_) return {.end = std::move(end_), .stop = {}};
+    if (auto left = take_signals()) return {.end = std::move(left), .stop = {}};
+    (void)pause(kGlance, signals_.descriptor());
   }
 }
 
 void Queue::look() {
-  const auto found = ask_queue(submitted_.job, signals_.descriptor());
+  if (submitted_.job == 0) submitted_ = submitted_of(view_).value_or(submitted_);
+  const auto found = ask_queue(view_, submitted_.job, signals_.descriptor());
   look_at_ = boot_now() + pause_;
   pause_ = std::min(pause_ * 3 / 2, kLongestPause);
-  if (!found.ok()) {
-    if (found.error().code == ErrorCode::kGone || silence_ == found.error().message) return;
-    silence_ = found.error().message;
-    return say(text("Slurm does not say how its job ", submitted_.job, " is: ", printable(silence_), "; asking on"));
+  if (found.ok()) {
+    silence_.clear();
+    return note(*found);
   }
-  silence_.clear();
-  note(*found);
+  if (found.error().code == ErrorCode::kGone) return;
+  if (silence_ == found.error().message && boot_now() - told_at_ < limits::kNamesMissingEvery) return;
+  silence_ = found.error().message;
+  told_at_ = boot_now();
+  say(text("Slurm does not say how ", called(), " is: ", printable(silence_), "; asking on"));
+}
+
+// What its supervisor has written may come to this machine later than Slurm's word.
+Instant Queue::sure_at(const QueuedJob& found) const {
+  return over_since_ + (found.nodes.empty() ? kSureOfOne : kSureOfOneThatRan);
 }
 
 void Queue::note(const QueuedJob& found) {
   if (found.state == QueuedJob::State::kOver || found.state == QueuedJob::State::kUnknown) {
     pause_ = kFirstPause;
-    if (++seen_over_ >= kSureAfter) end_ = over(found);
+    over_since_ = std::min(over_since_, boot_now());
+    if (boot_now() >= sure_at(found)) end_ = over(found);
     return;
   }
-  seen_over_ = 0;
+  over_since_ = Instant::never();
   std::string words = text(called(), " waits", found.reason.empty() ? "" : text(": ", printable(found.reason)));
+  if (found.state == QueuedJob::State::kEnding) {
+    pause_ = kFirstPause;
+    words = text(called(), " ends");
+  }
   if (found.state == QueuedJob::State::kRunning) {
     running_since_ = std::min(running_since_, boot_now());
     pause_ = kFirstPause;
     words = text(called(), " has ", printable(found.nodes), ", and its supervisor starts");
     if (boot_now() - running_since_ >= kShouldBeThere && !std::exchange(asked_where_, true)) {
       say(text("nothing of ", view_.id(), " is to be seen in ", view_.path(), " after ", to_text(kShouldBeThere),
-               ": is that the same folder on ", printable(found.nodes), "? Its script writes to ",
-               kSubmissionOutputFile, " there"));
+               ": is that the same folder on ", printable(found.nodes), "?"));
     }
   }
   const Instant now = boot_now();
@@ -186,20 +252,11 @@ void Queue::note(const QueuedJob& found) {
 }
 
 std::optional<SessionEnd> Queue::over(const QueuedJob& found) {
-  const bool unknown = found.state == QueuedJob::State::kUnknown;
-  const bool cancelled = found.word.starts_with("CANCELLED");
-  const std::string how = unknown ? "Slurm does not know it any more" : text("it is ", found.word);
-  const Verdict verdict =
-      leave_verdict(view_, verdict_of(cancelled ? Outcome::kStopped : Outcome::kFailed,
-                                      cancelled                ? kExitStopped
-                                      : unknown || found.taken ? kExitLost
-                                                               : kExitUnreachable,
-                                      cancelled ? CauseKind::kRequest : CauseKind::kStart,
-                                      text("its ", called(), " is over before a supervisor began: ", how)));
-  if (!cancelled) show_output(view_);
-  say_note(context_.terminal, text(view_.id(), ": ", printable(verdict.reason), "; its script wrote to ", view_.path(),
-                                   "/", kSubmissionOutputFile));
-  return SessionEnd{.exit_code = verdict.exit_code, .verdict = verdict};
+  const auto verdict = leave_verdict(view_, verdict_of_over(found, called()));
+  if (!verdict) return std::nullopt;
+  if (verdict->outcome == Outcome::kFailed) show_output(view_);
+  say_note(context_.terminal, text(view_.id(), ": ", printable(verdict->reason)));
+  return SessionEnd{.exit_code = verdict->exit_code, .verdict = verdict};
 }
 
 std::optional<SessionEnd> Queue::take_signals() {
@@ -230,50 +287,62 @@ std::optional<SessionEnd> Queue::take_signals() {
 std::optional<SessionEnd> Queue::withdraw(const SignalAnswer& answer, int number) {
   const bool interrupted = answer.interrupted;
   const int exit_code = interrupted ? kExitInterrupted : answer.exit_code;
-  const auto verdict = withdraw_from_queue(
-      view_,
-      verdict_of(interrupted ? Outcome::kInterrupted : Outcome::kStopped, exit_code, CauseKind::kRequest,
-                 text(signal_name(number), " to monarch ", wait_.viewer, ", pid ", ::getpid(),
-                      ", while it was in Slurm's queue")),
-      context_);
-  if (!verdict) return std::nullopt;
-  say_note(context_.terminal, text(view_.id(), ": ", printable(verdict->reason)));
-  return SessionEnd{.exit_code = verdict->exit_code, .verdict = verdict};
+  const std::string who = text(signal_name(number), " to monarch ", wait_.viewer, ", pid ", ::getpid());
+  const Withdrawal taken =
+      withdraw_from_queue(view_,
+                          verdict_of(interrupted ? Outcome::kInterrupted : Outcome::kStopped, exit_code,
+                                     CauseKind::kRequest, text(who, ", while it was in Slurm's queue")),
+                          context_, signals_.descriptor());
+  if (taken.verdict) {
+    say_note(context_.terminal, text(view_.id(), ": ", printable(taken.verdict->reason)));
+    return SessionEnd{.exit_code = taken.verdict->exit_code, .verdict = taken.verdict};
+  }
+  if (taken.unknown) {
+    say_note(context_.terminal, text(view_.id(), " may still be in Slurm's queue: monarch stop ", view_.id()));
+    return SessionEnd{.exit_code = exit_code};
+  }
+  stop_ = StopRequest{.how = StopHow::kOrderly,
+                      .interrupted = interrupted,
+                      .exit_code = interrupted ? 0 : answer.exit_code,
+                      .who = who};
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<Verdict> withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context) {
+Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context, int interrupt) {
   const auto submitted = submitted_of(view);
-  if (!submitted || view.endpoint().ok()) return std::nullopt;
-  say_note(context.terminal, text("taking job ", submitted->job, " out of Slurm's queue"));
-  const Instant until = boot_now() + kCancelled;
+  if (!submitted || view.endpoint().ok()) return {};
+  const std::string called = submitted->job == 0 ? "its job" : text("job ", submitted->job);
+  say_note(context.terminal, text("taking ", called, " out of Slurm's queue"));
+  Patience patience(kCancelled);
   std::string silence;
-  while (boot_now() < until && !view.endpoint().ok()) {
-    // Whose it is was said when it was submitted: a number alone may be another's by now.
-    const auto known = run_program(lost_submission_query());
-    const auto found = known.ok() ? find_submission(*known, view.id()) : std::nullopt;
-    const bool gone = known.ok() && (!found || found->state == QueuedJob::State::kOver);
-    if (gone) return leave_verdict(view, verdict);
-    const auto cancelled = known.ok() ? run_program(cancel_command(found->job)) : known;
-    if (!cancelled.ok() && silence != cancelled.error().message) {
-      silence = cancelled.error().message;
-      say_note(context.terminal,
-               text("Slurm does not take job ", submitted->job, " back: ", printable(silence), "; trying on"));
+  while (!patience.over()) {
+    if (view.endpoint().ok()) return {};
+    const auto found = ask_queue(view, submitted->job);
+    const bool gone =
+        found.ok() && (found->state == QueuedJob::State::kOver || found->state == QueuedJob::State::kUnknown);
+    if (gone) return {.verdict = leave_verdict(view, verdict)};
+    const bool again = found.ok() && found->state != QueuedJob::State::kEnding;
+    const auto cancelled = again ? run_program(cancel_command(found->job), {.without = not_for_asking()})
+                                 : Result<std::string>(std::string());
+    const std::string why = !found.ok() ? found.error().message : !cancelled.ok() ? cancelled.error().message : "";
+    if (!why.empty() && (silence != why || patience.wants_word())) {
+      silence = why;
+      say_note(context.terminal, text("Slurm does not take ", called, " back: ", printable(silence), "; trying on"));
     }
-    (void)::poll(nullptr, 0, static_cast<int>(kFirstPause.count_milliseconds()));
+    if (pause(kFirstPause, interrupt)) break;
   }
-  return std::nullopt;
+  return {.verdict = {}, .unknown = true};
 }
 
 Verdict stopped_in_queue(const std::string& who) {
   return verdict_of(Outcome::kStopped, kExitStopped, CauseKind::kRequest, text(who, ", while it was in Slurm's queue"));
 }
 
-std::optional<SessionEnd> wait_in_queue(const JobView& view, const Context& context, SignalFd& signals,
-                                        const QueueWait& wait) {
+QueueOutcome wait_in_queue(const JobView& view, const Context& context, SignalFd& signals, const QueueWait& wait) {
   auto submitted = view.queued() ? submitted_of(view) : std::nullopt;
-  if (!submitted) return std::nullopt;
+  if (!submitted) return {};
   return Queue(view, context, signals, wait, std::move(*submitted)).follow();
 }
 
@@ -285,26 +354,30 @@ JobArgument take_begun_job(const std::string& written, const Context& context, c
     say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
     return {.job = nullptr, .exit_code = kExitInternal};
   }
-  const auto ended = wait_in_queue(argument.job->view, context, **signals, {.viewer = viewer});
-  if (ended) return {.job = nullptr, .exit_code = ended->exit_code};
+  const QueueOutcome outcome = wait_in_queue(argument.job->view, context, **signals, {.viewer = viewer});
+  if (outcome.end) return {.job = nullptr, .exit_code = outcome.end->exit_code};
   return take_job(argument.job->view.id(), context);
 }
 
 std::optional<std::string> queue_words(const JobView& view) {
   const auto submitted = view.queued() ? submitted_of(view) : std::nullopt;
   if (!submitted) return std::nullopt;
-  const std::string called = text("job ", submitted->job, " of Slurm");
-  const auto found = ask_queue(submitted->job);
+  const std::string called = submitted->job == 0 ? "its job of Slurm" : text("job ", submitted->job, " of Slurm");
+  const auto found = ask_queue(view, submitted->job);
   if (!found.ok()) return text(called, ", of which Slurm says nothing: ", printable(found.error().message));
   switch (found->state) {
     case QueuedJob::State::kWaiting:
       return text(called, " waits", found->reason.empty() ? "" : text(": ", printable(found->reason)));
     case QueuedJob::State::kRunning:
       return text(called, " has ", printable(found->nodes), ", and its supervisor has not begun yet");
-    case QueuedJob::State::kOver: return text(called, " is over: ", printable(found->word));
+    case QueuedJob::State::kEnding: return text(called, " ends");
+    case QueuedJob::State::kOver:
     case QueuedJob::State::kUnknown: break;
   }
-  return text(called, ", which Slurm does not know any more");
+  if (submitted->job == 0) return text(called, " is not in its queue yet");
+  (void)leave_verdict(view, verdict_of_over(*found, called));
+  if (!view.queued()) return std::nullopt;
+  return text(called, " is over, and what became of it is not known here yet");
 }
 
 std::optional<JobSpec> begun_spec(const JobView& view, const Context& context) {
@@ -330,17 +403,18 @@ int print_submission(const SpecInput& input, const Context& context) {
 
 namespace {
 
-// Of an answer that was lost: whether Slurm has the job all the same. Nothing: it has not; an error: nobody knows.
-Result<std::optional<std::uint32_t>> look_for(const std::string& job_id) {
-  const Instant until = boot_now() + kLooksForIt;
+// Of an answer that was lost: whether Slurm has the job all the same. Nothing: it is not there after a while, in which a controller that is
+// busy may yet have come to it; an error: nobody knows.
+Result<std::optional<std::uint32_t>> look_for(const std::string& job_id, const Context& context) {
+  Patience patience(kLooksForIt);
   for (;;) {
-    const auto answer = run_program(lost_submission_query());
-    if (answer.ok()) {
-      const auto found = find_submission(*answer, job_id);
-      return found ? std::optional(found->job) : std::nullopt;
-    }
-    if (boot_now() >= until) return answer.error();
-    (void)::poll(nullptr, 0, static_cast<int>(kLookAgain.count_milliseconds()));
+    const auto answer = run_program(lost_submission_query(), {.without = not_for_asking()});
+    const auto found = answer.ok() ? find_submission(*answer, job_id) : std::nullopt;
+    if (found) return std::optional(found->job);
+    if (patience.over() && answer.ok()) return std::optional<std::uint32_t>();
+    if (patience.over()) return answer.error();
+    if (patience.wants_word()) say_note(context.terminal, "still looking whether Slurm has the job");
+    (void)pause(kLookAgain, -1);
   }
 }
 
@@ -350,8 +424,9 @@ struct Submission {
   std::string why;
 };
 
-Submission submit(const JobDirectory& job, const Context& context) {
-  const auto answer = run_program(submit_command(job.id, job.directory.path()), {.deadline = kSubmits});
+Submission submit(const JobDirectory& job, const JobSpec& spec, const Context& context) {
+  const auto answer = run_program(submit_command(job.id, job.directory.path()),
+                                  {.deadline = kSubmits, .without = not_for_submitting(spec)});
   const auto number = answer.ok() ? read_submission(*answer) : Result<std::uint32_t>(answer.error());
   if (number.ok()) return {.job = *number};
   const std::string why = printable(number.error().message);
@@ -359,7 +434,7 @@ Submission submit(const JobDirectory& job, const Context& context) {
     return {.exit_code = kExitUsage, .why = why};
   }
   say_note(context.terminal, text("Slurm's answer was lost (", why, "); looking whether it has the job"));
-  const auto found = look_for(job.id);
+  const auto found = look_for(job.id, context);
   if (found.ok() && *found) return {.job = **found};
   if (found.ok()) return {.exit_code = kExitUnreachable, .why = text(why, "; it has not taken the job")};
   return {.exit_code = kExitUnreachable,
@@ -379,6 +454,12 @@ LaunchedJob submit_job(const SpecInput& input, const Context& context) {
   const auto script =
       submission_script(input.spec, {.spec = input.text, .directory = input.directory, .monarch = context.executable});
   if (!script.ok()) return failed("E0935", kExitUsage, script.error().message);
+  const YamlNode* place = input.tree.find("supervisor");
+  const YamlNode* on = place == nullptr ? nullptr : place->find("on");
+  if (on != nullptr && on->text == "here") {
+    return failed("E0401", kExitUsage,
+                  "this build cannot do that yet: `supervisor: {on: here}` for a job that Slurm is to start");
+  }
   // Asked for before there is a folder: where there is no Slurm, there is no job.
   if (const auto known = run_program({"sbatch", "--version"}); !known.ok()) {
     say_error(context.terminal,
@@ -391,30 +472,33 @@ LaunchedJob submit_job(const SpecInput& input, const Context& context) {
   const auto made =
       make_job(input.spec.name, {.spec = input.text, .spec_directory = input.directory, .origin = input.origin});
   if (!made.ok()) {
-    const bool place = made.error().code == ErrorCode::kInvalid;
-    return failed(place ? "E0907" : "E0909", place ? kExitUsage : kExitJournal, made.error().message);
+    const bool wrong = made.error().code == ErrorCode::kInvalid;
+    return failed(wrong ? "E0907" : "E0909", wrong ? kExitUsage : kExitJournal, made.error().message);
   }
   const JobDirectory& job = made->job;
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
   auto view = JobView::open(made->state, job.id);
   if (!view.ok()) return failed("E0908", kExitInternal, view.error().message);
-  const Status written = job.directory.write_file(kSubmissionScriptFile, *script);
-  const Submission taken =
-      written.ok() ? submit(job, context) : Submission{.exit_code = kExitJournal, .why = written.error().message};
+  // First that it is being submitted: from then on whoever looks finds it in Slurm by its word.
+  SubmittedJob submitted{.job = 0, .submitted = "", .host = name_of_this_machine()};
+  const auto keep = [&] { return job.directory.write_file(kSubmittedFile, write_submitted(submitted)); };
+  Status written = job.directory.write_file(kSubmissionScriptFile, *script);
+  if (written.ok()) written = keep();
+  const Submission taken = written.ok() ? submit(job, input.spec, context)
+                                        : Submission{.exit_code = kExitJournal, .why = written.error().message};
   if (taken.exit_code != kExitOk) {
-    const Verdict verdict = leave_verdict(*view, verdict_of(Outcome::kFailed, taken.exit_code, CauseKind::kStart,
-                                                            text("Slurm did not take it: ", taken.why)));
+    const Verdict verdict =
+        verdict_of(Outcome::kFailed, taken.exit_code, CauseKind::kStart, text("Slurm did not take it: ", taken.why));
     LaunchedJob none = failed("E0935", taken.exit_code, text("Slurm did not take the job: ", taken.why));
-    none.end = {.exit_code = taken.exit_code, .verdict = verdict};
+    none.end = {.exit_code = taken.exit_code, .verdict = leave_verdict(*view, verdict).value_or(verdict)};
     none.signals = std::move(*signals);
     none.ended = std::make_unique<JobView>(std::move(*view));
     return none;
   }
-  const SubmittedJob submitted{.job = taken.job, .submitted = "", .host = name_of_this_machine()};
-  if (const Status kept = job.directory.write_file(kSubmittedFile, write_submitted(submitted)); !kept.ok()) {
-    // Nobody would find it again.
-    (void)run_program(cancel_command(taken.job));
-    return failed("E0909", kExitJournal, kept.error().message);
+  submitted.job = taken.job;
+  if (const Status kept = keep(); !kept.ok()) {
+    say_note(context.terminal,
+             text("that it is job ", taken.job, " of Slurm cannot be written: ", kept.error().message));
   }
   say_note(context.terminal, text("it is job ", taken.job, " of Slurm"));
   return {.view = std::make_unique<JobView>(std::move(*view)), .signals = std::move(*signals), .exit_code = kExitOk};

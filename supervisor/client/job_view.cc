@@ -41,13 +41,18 @@ std::optional<LockHolder> JobView::awaited_from() const {
   return guard.ok() && !live() ? *guard : std::nullopt;
 }
 
-bool JobView::queued() const {
+namespace {
+
+bool is_there(const JobDirectory& job, const char* name) {
   struct stat what {};
-  const auto is_there = [&](const char* name) {
-    return ::fstatat(job_.directory.fd(), name, &what, AT_SYMLINK_NOFOLLOW) == 0;
-  };
-  return is_there(kSubmittedFile) && !is_there(kEndpointFile) && !is_there(kVerdictFile);
+  return ::fstatat(job.directory.fd(), name, &what, AT_SYMLINK_NOFOLLOW) == 0;
 }
+
+}  // namespace
+
+bool JobView::never_began() const { return is_there(job_, kSubmittedFile) && !is_there(job_, kEndpointFile); }
+
+bool JobView::queued() const { return never_began() && !is_there(job_, kVerdictFile); }
 
 Result<Endpoint> JobView::endpoint() const {
   MONARCH_ASSIGN(const std::string json, job_.directory.read_file(kEndpointFile, kEndpointBytes));

@@ -33,8 +33,9 @@ class JobView {
   bool live() const;
   // Its supervisor has ended, and this guard starts the next.
   std::optional<LockHolder> awaited_from() const;
-  // It was given to Slurm from outside of an allocation, and no supervisor of it ever began.
-  bool queued() const;
+  // It was given to Slurm from outside of an allocation, and no supervisor of it ever began: what it is, its verdict says, or Slurm.
+  bool never_began() const;
+  bool queued() const;  // never_began(), and there is no verdict
   // Where its supervisor listens; kNotFound if none ever said so.
   Result<Endpoint> endpoint() const;
   // From verdict.json; without, and once nobody supervises the job, from the journal, which a supervisor fills before it writes

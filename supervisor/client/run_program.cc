@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -36,9 +37,18 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-std::vector<std::string> own_environment() {
+bool is_one_of(std::string_view name, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [name](const std::string& one) {
+    return one.ends_with('*') ? name.starts_with(std::string_view(one).substr(0, one.size() - 1)) : name == one;
+  });
+}
+
+std::vector<std::string> own_environment(const std::vector<std::string>& without) {
   std::vector<std::string> lines;
-  for (char** line = environ; *line != nullptr; ++line) lines.emplace_back(*line);
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view variable(*line);
+    if (!is_one_of(variable.substr(0, variable.find('=')), without)) lines.emplace_back(variable);
+  }
   return lines;
 }
 
@@ -92,7 +102,7 @@ Result<std::string> run_program(const std::vector<std::string>& words, const Run
   MONARCH_ASSIGN(Pipe out, make_pipe());
   MONARCH_ASSIGN(Pipe err, make_pipe());
   auto forked = Child::fork({.program = words,
-                             .environment = own_environment(),
+                             .environment = own_environment(options.without),
                              .descriptors = {{.source = out.writer.get(), .target = STDOUT_FILENO},
                                              {.source = err.writer.get(), .target = STDERR_FILENO}}});
   if (const auto* failed = std::get_if<StepFailure>(&forked)) return errno_error(failed->detail, failed->error);

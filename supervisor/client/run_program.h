@@ -16,6 +16,8 @@ struct RunProgramOptions {
   Duration deadline = Duration::seconds(10);
   std::size_t bytes = 1U << 20U;  // of what it says; more is an error
   int interrupt = -1;             // readable: nobody wants the answer any more
+  // Variables of this process that it does not get: by name, or with a `*` behind them by how they begin.
+  std::vector<std::string> without = {};
 };
 
 // What it wrote to its standard output, where it ended with 0. kUnsupported with what it said otherwise, kNotFound: there is no such

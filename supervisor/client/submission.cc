@@ -15,7 +15,7 @@ namespace monarch {
 namespace {
 
 constexpr std::string_view kToken = "monarch job ";
-constexpr std::string_view kQueueFormat = "--format=%A|%T|%r|%N|%V|%k";
+constexpr std::string_view kQueueFormat = "--format=%A|%T|%r|%N|%V|%j|%k";
 
 // A word as sbatch(1) reads it of a line of the script: in quotes where it has anything but what is plain there.
 std::string script_word(const std::string& word) {
@@ -30,6 +30,13 @@ std::string script_word(const std::string& word) {
     quoted += c;
   }
   return quoted + '"';
+}
+
+// Of a path that sbatch expands: %j and the like are the job's.
+std::string as_it_is(const std::string& path) {
+  std::string doubled;
+  for (const char c : path) doubled += c == '%' ? "%%" : std::string(1, c);
+  return doubled;
 }
 
 class Script {
@@ -70,15 +77,15 @@ QueuedJob::State state_of(SlurmJobState state) {
   switch (state) {
     case SlurmJobState::kWaiting: return QueuedJob::State::kWaiting;
     case SlurmJobState::kRunning: return QueuedJob::State::kRunning;
-    case SlurmJobState::kEnding:
+    case SlurmJobState::kEnding: return QueuedJob::State::kEnding;
     case SlurmJobState::kEnded: return QueuedJob::State::kOver;
     case SlurmJobState::kUnknown: break;
   }
   return QueuedJob::State::kUnknown;
 }
 
-// One line of kQueueFormat; `comment` is what is left of it.
-QueuedJob read_line(std::string_view line, std::string_view& comment) {
+// One line of kQueueFormat.
+QueuedJob read_line(std::string_view line) {
   QueuedJob found;
   const auto number = read_submission(take_column(line));
   if (number.ok()) found.job = *number;
@@ -88,8 +95,9 @@ QueuedJob read_line(std::string_view line, std::string_view& comment) {
   if (found.reason == "None") found.reason.clear();
   found.nodes = take_column(line);
   found.submitted = take_column(line);
+  found.name = take_column(line);
+  found.comment = line;
   found.taken = found.state == QueuedJob::State::kOver && was_taken(found.word);
-  comment = line;
   return found;
 }
 
@@ -97,11 +105,32 @@ template <class Act>
 void each_line(std::string_view answer, Act act) {
   while (!answer.empty()) {
     const std::size_t end = std::min(answer.find('\n'), answer.size());
-    std::string_view comment;
-    const QueuedJob found = read_line(answer.substr(0, end), comment);
+    const QueuedJob found = read_line(answer.substr(0, end));
     answer.remove_prefix(std::min(end + 1, answer.size()));
-    if (found.job != 0) act(found, comment);
+    if (found.job != 0) act(found);
   }
+}
+
+// "--array" of "--array=0-1", "-a" of "-a0-1".
+std::string option_name(const std::string& word) {
+  if (word.starts_with("--")) return word.substr(0, word.find_first_of("= "));
+  return word.substr(0, 2);
+}
+
+bool has_option(const std::vector<std::string>& options, std::initializer_list<std::string_view> names) {
+  return std::any_of(options.begin(), options.end(), [names](const std::string& word) {
+    return std::find(names.begin(), names.end(), option_name(word)) != names.end();
+  });
+}
+
+// sbatch reads no script with the line ends of DOS.
+std::string with_plain_ends(std::string_view words) {
+  std::string plain;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != '\r' || i + 1 == words.size() || words[i + 1] != '\n') plain += words[i];
+  }
+  while (plain.ends_with('\n')) plain.pop_back();
+  return plain;
 }
 
 }  // namespace
@@ -110,6 +139,12 @@ Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder&
   const auto* slurm = std::get_if<LaunchSlurm>(&job.launch);
   if (slurm == nullptr) return Error{ErrorCode::kInvalid, "the job is not for Slurm"};
   const SlurmRequest& wish = slurm->request;
+  for (const std::string& word : wish.options) {
+    if (!has_option({word}, {"--array", "-a", "--clusters", "-M", "--cluster", "--requeue", "--wait", "-W", "--wrap"}))
+      continue;
+    return Error{ErrorCode::kInvalid,
+                 text("launch.slurm.options: `", printable(word), "` is not for a job that monarch gives to sbatch")};
+  }
   Script script("#!/bin/bash");
   script.option("--job-name=", job.name);
   script.option(text("--nodes=", slurm->nodes.value_or(job.hosts_needed() + job.spares())));
@@ -127,13 +162,20 @@ Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder&
   }
   if (!wish.exclude.empty()) script.option("--exclude=", join(wish.exclude, ","));
   if (const std::uint32_t gpus = gpus_per_node(job); gpus > 0) script.option(text("--gpus-per-node=", gpus));
+  // A host is a whole node, unless the spec says how much of it.
+  const bool said = has_option(wish.options, {"--exclusive", "--oversubscribe", "-s", "--share", "--cpus-per-task",
+                                              "-c", "--cpus-per-gpu", "--mincpus"});
+  if (const std::uint32_t cpus = cpus_per_node(job); cpus > 0) {
+    script.option(text("--cpus-per-task=", cpus));
+  } else if (!said) {
+    script.option("--exclusive");
+  }
   script.option("--chdir=", order.directory);
   for (const std::string& word : wish.options) script.option(word);
   const std::string end = end_word(order.spec);
   script.line(text("exec ", shell_word(order.monarch), " run ${", kSubmittedVariable, ":+--submitted \"$",
                    kSubmittedVariable, "\"} - <<'", end, "'"));
-  script.line(order.spec.ends_with('\n') ? std::string_view(order.spec).substr(0, order.spec.size() - 1)
-                                         : std::string_view(order.spec));
+  script.line(with_plain_ends(order.spec));
   script.line(end);
   return script.take();
 }
@@ -143,7 +185,7 @@ std::vector<std::string> submit_command(const std::string& job_id, const std::st
   return {"sbatch",
           "--parsable",
           "--open-mode=append",
-          text("--output=", job_directory, "/", kSubmissionOutputFile),
+          text("--output=", as_it_is(job_directory), "/", kSubmissionOutputFile),
           text("--comment=", kToken, job_id),
           text("--export=ALL,", kSubmittedVariable, "=", job_id),
           text(job_directory, "/", kSubmissionScriptFile)};
@@ -162,8 +204,8 @@ Result<SubmittedJob> parse_submitted(const std::string& json) {
   const auto parsed = parse_json(json);
   if (!parsed.ok()) return Error{ErrorCode::kInvalid, text("reading ", kSubmittedFile, ": ", parsed.error().message)};
   const Json* slurm = parsed->find("slurm");
-  const std::uint64_t job = slurm == nullptr ? 0 : slurm->get_uint64("job").value_or(0);
-  if (job == 0 || job > UINT32_MAX) {
+  const std::uint64_t job = slurm == nullptr ? UINT64_MAX : slurm->get_uint64("job").value_or(UINT64_MAX);
+  if (job > UINT32_MAX) {
     return Error{ErrorCode::kInvalid, text("reading ", kSubmittedFile, ": it names no job of Slurm")};
   }
   return SubmittedJob{.job = static_cast<std::uint32_t>(job),
@@ -177,7 +219,7 @@ std::vector<std::string> queue_query(std::uint32_t job) {
 
 QueuedJob read_queue(std::string_view answer, std::uint32_t job) {
   QueuedJob mine;
-  each_line(answer, [&](const QueuedJob& found, std::string_view) {
+  each_line(answer, [&](const QueuedJob& found) {
     if (found.job == job) mine = found;
   });
   return mine;
@@ -189,10 +231,31 @@ std::vector<std::string> lost_submission_query() {
 
 std::optional<QueuedJob> find_submission(std::string_view answer, const std::string& job_id) {
   std::optional<QueuedJob> mine;
-  each_line(answer, [&](const QueuedJob& found, std::string_view comment) {
-    if (comment == text(kToken, job_id)) mine = found;
+  each_line(answer, [&](const QueuedJob& found) {
+    if (found.comment == text(kToken, job_id)) mine = found;
   });
   return mine;
+}
+
+bool is_submission(const QueuedJob& found, const std::string& job_id) {
+  return found.comment == text(kToken, job_id) ||
+         (!found.comment.starts_with(kToken) && found.name == job_id.substr(0, job_id.rfind('-')));
+}
+
+std::vector<std::string> not_for_asking() { return {"SQUEUE_*", "SCANCEL_*", "SLURM_CLUSTERS"}; }
+
+std::vector<std::string> not_for_submitting(const JobSpec& job) {
+  std::vector<std::string> names = {"SBATCH_ARRAY_INX", "SBATCH_REQUEUE",  "SBATCH_WAIT",   "SBATCH_CLUSTERS",
+                                    "SLURM_CLUSTERS",   "SBATCH_JOB_NAME", "SBATCH_EXPORT", "SBATCH_OPEN_MODE"};
+  const auto* slurm = std::get_if<LaunchSlurm>(&job.launch);
+  if (slurm == nullptr) return names;
+  const SlurmRequest& wish = slurm->request;
+  if (!wish.partition.empty()) names.emplace_back("SBATCH_PARTITION");
+  if (!wish.account.empty()) names.emplace_back("SBATCH_ACCOUNT");
+  if (!wish.qos.empty()) names.emplace_back("SBATCH_QOS");
+  if (!wish.constraint.empty()) names.emplace_back("SBATCH_CONSTRAINT");
+  if (wish.time) names.emplace_back("SBATCH_TIMELIMIT");
+  return names;
 }
 
 std::vector<std::string> cancel_command(std::uint32_t job) { return {"scancel", text(job)}; }

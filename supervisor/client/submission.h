@@ -32,7 +32,7 @@ struct SubmissionOrder {
   std::string directory;  // absolute; where its relative paths start
   std::string monarch;    // absolute; this program, as the nodes see it too
 };
-// kInvalid: a value of launch.slurm has a character that no line of a script can hold.
+// kInvalid: a value of launch.slurm has a character that no line of a script can hold, or an option makes another job of it.
 Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder& order);
 
 // As `sbatch` is run; its answer is read by read_submission().
@@ -40,7 +40,7 @@ std::vector<std::string> submit_command(const std::string& job_id, const std::st
 Result<std::uint32_t> read_submission(std::string_view answer);
 
 struct SubmittedJob {
-  std::uint32_t job = 0;  // Slurm's number of it
+  std::uint32_t job = 0;  // Slurm's number of it; 0: it is being submitted, or was when somebody was killed
   std::string submitted;  // when, as Slurm writes it; empty: not known
   std::string host;       // where it was submitted
   bool operator==(const SubmittedJob&) const = default;
@@ -54,6 +54,7 @@ struct QueuedJob {
     kUnknown,  // Slurm does not know it, or not any more
     kWaiting,
     kRunning,
+    kEnding,  // how, Slurm tells once it has ended
     kOver,
   };
   State state = State::kUnknown;
@@ -62,6 +63,8 @@ struct QueuedJob {
   std::string reason;  // "Priority"; empty: none is told
   std::string nodes;   // as Slurm writes them
   std::string submitted;
+  std::string name;
+  std::string comment;
   bool taken = false;  // kOver: Slurm took its nodes, or its time was over, so that it may be submitted again
 };
 std::vector<std::string> queue_query(std::uint32_t job);
@@ -69,6 +72,13 @@ QueuedJob read_queue(std::string_view answer, std::uint32_t job);
 // Of all jobs of this user, by the word that submit_command() gave it: where an answer of sbatch was lost.
 std::vector<std::string> lost_submission_query();
 std::optional<QueuedJob> find_submission(std::string_view answer, const std::string& job_id);
+// That a job of this number is the one that was submitted for the job of this id: by its comment, or, where a cluster has comments of its
+// own, by its name.
+bool is_submission(const QueuedJob& found, const std::string& job_id);
+// What of this shell would be an option to them that nobody wrote, for run_program(): of squeue and scancel everything, of sbatch what the
+// spec says, and what makes another job of it.
+std::vector<std::string> not_for_asking();
+std::vector<std::string> not_for_submitting(const JobSpec& job);
 std::vector<std::string> cancel_command(std::uint32_t job);
 
 // Of what sbatch or squeue said as they failed: that they will not, rather than that nobody answers; that there is no such job (any more).

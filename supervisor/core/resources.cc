@@ -103,17 +103,28 @@ RankBinding Resources::binding_of(RankId rank, const HostInventory& inventory) c
   return binding;
 }
 
-std::uint32_t gpus_per_node(const JobSpec& spec) {
+namespace {
+
+using ShareOfRanks = Share (Resources::*)(RankId) const;
+
+std::uint32_t most_per_node(const JobSpec& spec, ShareOfRanks share_of) {
   const Resources resources(spec, Placement(spec));
   std::uint32_t most = 0;
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {
-    const std::uint32_t per_host = spec.meshes[m].per_host();
-    for (std::uint32_t r = 0; r < spec.meshes[m].size(); r += per_host) {
-      const Share here = resources.gpus_of(MeshId(m), {.first = r, .count = per_host});
+    for (std::uint32_t r = 0; r < spec.meshes[m].size(); ++r) {
+      const Share here = (resources.*share_of)({MeshId(m), Rank(r)});
       most = std::max(most, here.count == 0 ? 0 : here.first + here.count);
     }
   }
   return most;
 }
+
+}  // namespace
+
+std::uint32_t gpus_per_node(const JobSpec& spec) {
+  return most_per_node(spec, static_cast<ShareOfRanks>(&Resources::gpus_of));
+}
+
+std::uint32_t cpus_per_node(const JobSpec& spec) { return most_per_node(spec, &Resources::cpus_of); }
 
 }  // namespace monarch

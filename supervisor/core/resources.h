@@ -53,5 +53,7 @@ class Resources {
 
 // That a host needs to serve any slot: the most that the meshes of one slot need together; of virtual hosts, all that they need.
 std::uint32_t gpus_per_node(const JobSpec& spec);
+// Likewise, of cores; 0: no mesh says how many.
+std::uint32_t cpus_per_node(const JobSpec& spec);
 
 }  // namespace monarch

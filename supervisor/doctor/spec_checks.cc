@@ -138,27 +138,23 @@ Findings check_slurm(const LaunchSlurm& slurm, const Variables& environment) {
   const std::string check = "launch.slurm";
   const auto path = environment.find("PATH");
   Findings findings;
-  for (const char* program : {"srun", "squeue", "scancel", "sinfo", "scontrol"}) {
+  for (const char* program : {"sbatch", "srun", "squeue", "scancel", "sinfo", "scontrol"}) {
     const auto found = find_program(program, "/", path == environment.end() ? "/usr/bin:/bin" : path->second);
     if (found.ok()) continue;
     findings.push_back({.check = check,
                         .health = Health::kFailed,
                         .found = found.error().message,
-                        .means = "no worker gets onto a node, or none is ended",
+                        .means = "no node is asked for, no worker gets onto one, or none is ended",
                         .fix = "install Slurm's commands (Debian: slurm-client), or add their folder to PATH"});
   }
   if (findings.empty())
-    findings.push_back({.check = check, .found = "srun, squeue, scancel, sinfo and scontrol are in PATH"});
+    findings.push_back({.check = check, .found = "sbatch, srun, squeue, scancel, sinfo and scontrol are in PATH"});
   if (slurm.allocation) {
     findings.push_back({.check = check,
                         .found = text("job ", slurm.allocation->job, " has ", slurm.allocation->nodes.size(),
                                       slurm.allocation->nodes.size() == 1 ? " node" : " nodes")});
   } else {
-    findings.push_back({.check = check,
-                        .health = Health::kWarning,
-                        .found = "this shell is not inside of an allocation",
-                        .means = "the job cannot be started from it",
-                        .fix = "salloc --no-kill -N…, or sbatch of a script with monarch run in it"});
+    findings.push_back({.check = check, .found = "this shell is in no allocation: sbatch is asked for one"});
   }
   return findings;
 }

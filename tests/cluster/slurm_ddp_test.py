@@ -12,7 +12,7 @@ import training
 import world
 from training import LOSS, SPEC, TORCH_PYTHON
 
-STEPS, PACE_S = 600, 0.1
+STEPS, PACE_S = 1200, 0.1
 NODES = 6  # four for the ranks, a spare, and one more
 OVERLAY = f"launch:\n  slurm: {{spares: 1, nodes: {NODES}}}\n"
 

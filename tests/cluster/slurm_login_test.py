@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import time
 
 import harness
 import jobs
@@ -20,12 +21,12 @@ RECOVERS = {**QUICK, "restart": {"max": 4}, "reallocate": {"max": 4}}
 
 
 class Login(slurm.SlurmTest, recovery.RecoveryTest):
-    def queued(self, nodes, command="run", **keys):
+    def queued(self, nodes, *command, **keys):
         """A viewer of a job whose nodes somebody else has."""
         s = self.slurm(nodes, alike=True)
         other = s.submit("sleep 1000", f"-N{nodes}", "--exclusive")
         s.wait_for_job(other, "RUNNING")
-        viewer = self.start(command, self.slurm_job(UP, **keys))
+        viewer = self.start(*(command or ["run"]), self.slurm_job(UP, **keys))
         wait_for(lambda: re.search("job 2 of Slurm waits", viewer.err), lambda: viewer)
         return s, other, viewer
 
@@ -139,6 +140,40 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         self.assertEqual(s.jobs()[2], "CANCELLED")
         self.assertEqual(self.verdict()["exit_code"], 130)
         s.run("scancel", str(other))
+        self.assert_nothing_left()
+
+    def test_time_in_the_queue_is_none_of_the_jobs(self):
+        s, other, run = self.queued(2, "run", "--timeout", "3s")
+        began = time.monotonic()
+        wait_for(lambda: time.monotonic() - began > 4, "longer than the job may take")
+        self.assertIsNone(run.status, run)
+        s.run("scancel", str(other))
+        self.wait_for_marks("up", 4)
+        self.assertEqual(run.wait(), 124, run)
+        self.assert_nothing_left()
+
+    def test_one_that_ended_in_the_queue_with_nobody_there_is_none_that_lives(self):
+        s, other, up = self.queued(2, "up")
+        up.signal(signal.SIGKILL)
+        s.run("scancel", "2")
+        s.wait_for_job(2, "CANCELLED")
+        status = self.monarch("status", "last")
+        self.assertRegex(status.out, "  ended: its job 2 of Slurm is over before a supervisor began: it is CANCELLED")
+        self.assertEqual(self.verdict()["exit_code"], 143)
+        self.assertNotIn("queued", self.monarch("ps", "--all").out)
+        self.assertEqual(self.monarch("rm", self.jobs()[0]).status, 0)
+        s.run("scancel", str(other))
+        self.assert_nothing_left()
+
+    def test_what_a_shell_has_for_slurms_commands_makes_no_other_job_of_it(self):
+        s = self.slurm(2, alike=True)
+        hostile = {"SQUEUE_PARTITION": "nonesuch", "SQUEUE_STATES": "CANCELLED", "SBATCH_ARRAY_INX": "0-3", "SBATCH_JOB_NAME": "x",
+                   "SBATCH_WAIT": "1", "SCANCEL_STATE": "PENDING"}
+        run = self.start("run", self.slurm_job(UP), env=hostile)
+        self.wait_for_marks("up", 4)
+        self.assertEqual(s.jobs(), {1: "RUNNING"})
+        self.assertEqual(self.monarch("stop", env=hostile).status, 0)
+        self.assertEqual(run.wait(), 143, run)
         self.assert_nothing_left()
 
     def test_stop_takes_it_out_of_the_queue_and_who_waits_hears_it(self):

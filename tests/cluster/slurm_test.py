@@ -195,14 +195,14 @@ class Inside(slurm.SlurmTest):
         spec = self.slurm_job("true")
         inside = self.salloc(2, "doctor", spec).finished()
         self.assertEqual(inside.status, 0, inside)
-        self.assertRegex(inside.out, r"launch.slurm +fine +srun, squeue, scancel, sinfo and scontrol are in PATH\n")
+        self.assertRegex(inside.out, r"launch.slurm +fine +sbatch, srun, squeue, scancel, sinfo and scontrol are in PATH\n")
         self.assertRegex(inside.out, r"launch.slurm +fine +job 1 has 2 nodes\n")
         outside = self.monarch("doctor", spec)
-        self.assertRegex(outside.out, r"launch.slurm +warning +this shell is not inside of an allocation\n")
+        self.assertRegex(outside.out, r"launch.slurm +fine +this shell is in no allocation: sbatch is asked for one\n")
         os.symlink("/nonexistent", s.login.path("/usr/local/bin/srun"))
         without = self.monarch("doctor", spec, env={"PATH": "/usr/local/bin"})
         self.assertEqual(without.status, 1, without)
-        self.assertRegex(without.out, r"launch.slurm +failed +no squeue in PATH\n")
+        self.assertRegex(without.out, r"launch.slurm +failed +no sbatch in PATH\n")
 
     def test_an_allocation_that_is_too_small_is_refused_with_both_numbers(self):
         self.slurm(2)

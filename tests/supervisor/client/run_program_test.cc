@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
+#include <cstdlib>
+
 #include "transport/base/clock.h"
 #include "transport/base/unique_fd.h"
 
@@ -30,6 +32,15 @@ TEST(RunProgram, TellsTheLastThatAFailingOneSaid) {
 TEST(RunProgram, KnowsThatThereIsNone) {
   EXPECT_EQ(run_program({"/nonesuch/program"}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(run_program({"there-is-no-such-program"}).error().code, ErrorCode::kNotFound);
+}
+
+TEST(RunProgram, HidesWhatItIsNotToSee) {
+  ::setenv("MONARCH_TEST_ONE", "1", 1);
+  ::setenv("MONARCH_TEST_TWO", "2", 1);
+  const std::string line = "echo ${MONARCH_TEST_ONE-} ${MONARCH_TEST_TWO-}";
+  EXPECT_EQ(run_program(shell(line)).value(), "1 2\n");
+  EXPECT_EQ(run_program(shell(line), {.without = {"MONARCH_TEST_TWO"}}).value(), "1\n");
+  EXPECT_EQ(run_program(shell(line), {.without = {"MONARCH_TEST_*"}}).value(), "\n");
 }
 
 TEST(RunProgram, WaitsNoLongerThanItMay) {

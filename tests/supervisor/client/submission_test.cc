@@ -32,6 +32,7 @@ TEST(Submission, AsksForWhatTheJobNeedsAndHasTheSpecInIt) {
             "#SBATCH --ntasks-per-node=1\n"
             "#SBATCH --no-kill\n"
             "#SBATCH --no-requeue\n"
+            "#SBATCH --exclusive\n"
             "#SBATCH --chdir=/home/u/hello\n"
             "exec /opt/m/bin/monarch run ${MONARCH_SUBMITTED:+--submitted \"$MONARCH_SUBMITTED\"} - <<'END_OF_SPEC'\n"
             "version: 1\n"
@@ -43,13 +44,39 @@ TEST(Submission, HasWhatTheSpecWishesOfNodes) {
   const std::string script = script_of(
       "{nodes: 5, partition: gpu, account: a, qos: high, time: 90m, constraint: 'ib&a100', exclude: ['bad[07-08]'], "
       "options: ['--comment=two words', '--mail-user=\"x\"']}",
-      kOrder, "    resources: {gpus: 2}\n");
+      kOrder, "    resources: {gpus: 2, cpus: 3}\n");
   for (const char* line :
        {"#SBATCH --nodes=5\n", "#SBATCH --partition=gpu\n", "#SBATCH --account=a\n", "#SBATCH --qos=high\n",
         "#SBATCH --time=90\n", "#SBATCH --constraint=ib&a100\n", "#SBATCH --exclude=bad[07-08]\n",
-        "#SBATCH --gpus-per-node=4\n", "#SBATCH \"--comment=two words\"\n", "#SBATCH \"--mail-user=\\\"x\\\"\"\n"}) {
+        "#SBATCH --gpus-per-node=4\n", "#SBATCH --cpus-per-task=6\n", "#SBATCH \"--comment=two words\"\n",
+        "#SBATCH \"--mail-user=\\\"x\\\"\"\n"}) {
     EXPECT_NE(script.find(line), std::string::npos) << line << script;
   }
+}
+
+TEST(Submission, LeavesTheShareOfANodeToWhoeverSaysIt) {
+  EXPECT_EQ(script_of("{options: [--oversubscribe]}").find("--exclusive"), std::string::npos);
+  EXPECT_EQ(script_of("{options: [-c4]}").find("--exclusive"), std::string::npos);
+  EXPECT_EQ(script_of("{}", kOrder, "    resources: {cpus: 1}\n").find("--exclusive"), std::string::npos);
+}
+
+TEST(Submission, RefusesOptionsThatMakeAnotherJobOfIt) {
+  for (const char* option : {"--array=0-1", "-a0-1", "--clusters=far", "-Mfar", "--requeue", "--wait", "--wrap=true"}) {
+    EXPECT_FALSE(submission_script(job_of(std::string("{options: ['") + option + "']}"), kOrder).ok()) << option;
+  }
+}
+
+TEST(Submission, HasPlainLineEnds) {
+  SubmissionOrder odd = kOrder;
+  odd.spec = "version: 1\r\njob: hello\r\n";
+  EXPECT_EQ(script_of("{}", odd).find('\r'), std::string::npos);
+}
+
+TEST(Submission, TakesNothingOfTheShellThatWouldBeAnOption) {
+  const auto names = not_for_submitting(job_of("{partition: gpu, time: 10m}"));
+  const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  EXPECT_TRUE(has("SBATCH_PARTITION") && has("SBATCH_TIMELIMIT") && has("SBATCH_ARRAY_INX"));
+  EXPECT_FALSE(has("SBATCH_ACCOUNT"));
 }
 
 TEST(Submission, NeverEndsItsSpecEarly) {
@@ -72,6 +99,8 @@ TEST(Submission, SaysWhoseItIsOnTheCommandLine) {
   EXPECT_EQ(words.back(), "/s/jobs/hello-3fa2/slurm.sh");
   EXPECT_NE(std::find(words.begin(), words.end(), "--comment=monarch job hello-3fa2"), words.end());
   EXPECT_NE(std::find(words.begin(), words.end(), "--export=ALL,MONARCH_SUBMITTED=hello-3fa2"), words.end());
+  const auto odd = submit_command("hello-3fa2", "/s%j/hello-3fa2");
+  EXPECT_NE(std::find(odd.begin(), odd.end(), "--output=/s%%j/hello-3fa2/slurm.out"), odd.end());
   EXPECT_EQ(read_submission("12\n").value(), 12U);
   EXPECT_EQ(read_submission("12;cluster\n").value(), 12U);
   EXPECT_FALSE(read_submission("").ok());
@@ -81,37 +110,45 @@ TEST(Submission, SaysWhoseItIsOnTheCommandLine) {
 TEST(Submission, ItsFileIsReadAsItWasWritten) {
   const SubmittedJob written{.job = 12, .submitted = "2026-11-23T09:12:07", .host = "login1"};
   EXPECT_EQ(parse_submitted(write_submitted(written)).value(), written);
-  for (const char* wrong : {"", "{}", R"({"v":1,"slurm":{}})", R"({"v":1,"slurm":{"job":0}})",
-                            R"({"v":1,"slurm":{"job":-1}})", R"({"v":1,"slurm":{"job":5000000000}})", "7"}) {
+  EXPECT_EQ(parse_submitted(write_submitted({.job = 0, .submitted = "", .host = "login1"}))->job, 0U)
+      << "being submitted";
+  for (const char* wrong : {"", "{}", R"({"v":1,"slurm":{}})", R"({"v":1,"slurm":{"job":-1}})",
+                            R"({"v":1,"slurm":{"job":5000000000}})", "7"}) {
     EXPECT_FALSE(parse_submitted(wrong).ok()) << wrong;
   }
 }
 
 TEST(Submission, KnowsHowItWaits) {
-  const QueuedJob waiting = read_queue("12|PENDING|Priority||2026-11-23T09:12:07|monarch job hello-3fa2\n", 12);
+  const QueuedJob waiting = read_queue("12|PENDING|Priority||2026-11-23T09:12:07|hello|monarch job hello-3fa2\n", 12);
   EXPECT_EQ(waiting.state, QueuedJob::State::kWaiting);
   EXPECT_EQ(waiting.reason, "Priority");
-  const QueuedJob runs = read_queue("11|RUNNING|None|h9|x|\n12|RUNNING|None|h[1-2]|x|(null)\n", 12);
+  const QueuedJob runs = read_queue("11|RUNNING|None|h9|x|a|\n12|RUNNING|None|h[1-2]|x|hello|(null)\n", 12);
   EXPECT_EQ(runs.state, QueuedJob::State::kRunning);
   EXPECT_EQ(runs.nodes, "h[1-2]");
   EXPECT_EQ(runs.reason, "");
-  const QueuedJob cancelled = read_queue("12|CANCELLED|None||x|\n", 12);
+  const QueuedJob cancelled = read_queue("12|CANCELLED|None||x|hello|\n", 12);
   EXPECT_EQ(cancelled.state, QueuedJob::State::kOver);
   EXPECT_FALSE(cancelled.taken);
-  EXPECT_TRUE(read_queue("12|PREEMPTED|None||x|\n", 12).taken);
+  EXPECT_TRUE(read_queue("12|PREEMPTED|None||x|hello|\n", 12).taken);
+  EXPECT_EQ(read_queue("12|COMPLETING|None|h1|x|hello|\n", 12).state, QueuedJob::State::kEnding);
   EXPECT_EQ(read_queue("", 12).state, QueuedJob::State::kUnknown);
-  EXPECT_EQ(read_queue("garbage\n||||\n12|WHATEVER|a|b|c|d\n", 12).state, QueuedJob::State::kUnknown);
+  EXPECT_EQ(read_queue("garbage\n|||||\n12|WHATEVER|a|b|c|d|e\n", 12).state, QueuedJob::State::kUnknown);
 }
 
 TEST(Submission, IsFoundByItsWord) {
   const std::string queue =
-      "3|RUNNING|None|h1|x|monarch job hello-3fa22\n"
-      "4|PENDING|Priority||x|monarch job hello-3fa2\n"
-      "5|PENDING|Priority||x|something else\n";
+      "3|RUNNING|None|h1|x|hello|monarch job hello-3fa22\n"
+      "4|PENDING|Priority||x|hello|monarch job hello-3fa2\n"
+      "5|PENDING|Priority||x|hello|something else\n"
+      "6|PENDING|Priority||x|other|something else\n";
   const auto found = find_submission(queue, "hello-3fa2");
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->job, 4U);
   EXPECT_FALSE(find_submission(queue, "hello-0000").has_value());
+  EXPECT_TRUE(is_submission(*found, "hello-3fa2"));
+  EXPECT_FALSE(is_submission(*found, "hello-3fa22")) << "it is somebody else's, and says so";
+  EXPECT_TRUE(is_submission(read_queue(queue, 5), "hello-3fa2")) << "a cluster that has comments of its own";
+  EXPECT_FALSE(is_submission(read_queue(queue, 6), "hello-3fa2"));
 }
 
 }  // namespace
