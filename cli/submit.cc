@@ -34,6 +34,8 @@ constexpr Duration kCancelled = Duration::seconds(60);
 // That it is over, while its folder says nothing of that: of one that never had a node, and of one that had some.
 constexpr Duration kSureOfOne = Duration::seconds(2);
 constexpr Duration kSureOfOneThatRan = Duration::seconds(10);
+// That nobody submits it any more, who wrote that somebody does.
+constexpr Duration kSureOfNone = kSubmits + kLooksForIt + Duration::seconds(30);
 constexpr std::size_t kOutputTail = 2'000;
 
 Verdict verdict_of(Outcome outcome, int exit_code, CauseKind kind, std::string reason) {
@@ -119,6 +121,10 @@ void show_output(const JobView& view) {
   write_err(shown);
 }
 
+std::string called_of(const SubmittedJob& submitted) {
+  return submitted.job == 0 ? "its job of Slurm" : text("job ", submitted.job, " of Slurm");
+}
+
 Verdict verdict_of_over(const QueuedJob& found, const std::string& called) {
   const bool unknown = found.state == QueuedJob::State::kUnknown;
   const bool cancelled = found.word.starts_with("CANCELLED");
@@ -159,7 +165,7 @@ class Queue {
   void say(const std::string& words) {
     if (!wait_.quiet) say_note(context_.terminal, words);
   }
-  std::string called() const { return text("job ", submitted_.job, " of Slurm"); }
+  std::string called() const { return called_of(submitted_); }
 
   const JobView& view_;
   const Context& context_;
@@ -218,6 +224,7 @@ void Queue::look() {
 
 // What its supervisor has written may come to this machine later than Slurm's word.
 Instant Queue::sure_at(const QueuedJob& found) const {
+  if (submitted_.job == 0 && found.job == 0) return over_since_ + kSureOfNone;
   return over_since_ + (found.nodes.empty() ? kSureOfOne : kSureOfOneThatRan);
 }
 
@@ -311,19 +318,24 @@ std::optional<SessionEnd> Queue::withdraw(const SignalAnswer& answer, int number
 }  // namespace
 
 Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context, int interrupt) {
-  const auto submitted = submitted_of(view);
+  auto submitted = submitted_of(view);
   if (!submitted || view.endpoint().ok()) return {};
-  const std::string called = submitted->job == 0 ? "its job" : text("job ", submitted->job);
-  say_note(context.terminal, text("taking ", called, " out of Slurm's queue"));
-  Patience patience(kCancelled);
+  say_note(context.terminal, text("taking ", called_of(*submitted), " out of its queue"));
+  Patience patience(submitted->job == 0 ? kSureOfNone : kCancelled);
   std::string silence;
-  while (!patience.over()) {
+  for (;;) {
     if (view.endpoint().ok()) return {};
+    if (submitted->job == 0) submitted = submitted_of(view).value_or(*submitted);
+    const std::string called = called_of(*submitted);
     const auto found = ask_queue(view, submitted->job);
-    const bool gone =
-        found.ok() && (found->state == QueuedJob::State::kOver || found->state == QueuedJob::State::kUnknown);
-    if (gone) return {.verdict = leave_verdict(view, verdict)};
-    const bool again = found.ok() && found->state != QueuedJob::State::kEnding;
+    const bool over = found.ok() && found->state == QueuedJob::State::kOver;
+    const bool unknown = found.ok() && found->state == QueuedJob::State::kUnknown;
+    // One that is being submitted is not in the queue yet.
+    if (over || (unknown && (submitted->job != 0 || patience.over()))) {
+      return {.verdict = leave_verdict(view, verdict)};
+    }
+    if (patience.over()) return {.verdict = {}, .unknown = true};
+    const bool again = found.ok() && !unknown && found->state != QueuedJob::State::kEnding;
     const auto cancelled = again ? run_program(cancel_command(found->job), {.without = not_for_asking()})
                                  : Result<std::string>(std::string());
     const std::string why = !found.ok() ? found.error().message : !cancelled.ok() ? cancelled.error().message : "";
@@ -331,9 +343,9 @@ Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, cons
       silence = why;
       say_note(context.terminal, text("Slurm does not take ", called, " back: ", printable(silence), "; trying on"));
     }
-    if (pause(kFirstPause, interrupt)) break;
+    if (unknown && patience.wants_word()) say_note(context.terminal, text(called, " is not there yet; looking on"));
+    if (pause(kFirstPause, interrupt)) return {.verdict = {}, .unknown = true};
   }
-  return {.verdict = {}, .unknown = true};
 }
 
 Verdict stopped_in_queue(const std::string& who) {
@@ -362,7 +374,7 @@ JobArgument take_begun_job(const std::string& written, const Context& context, c
 std::optional<std::string> queue_words(const JobView& view) {
   const auto submitted = view.queued() ? submitted_of(view) : std::nullopt;
   if (!submitted) return std::nullopt;
-  const std::string called = submitted->job == 0 ? "its job of Slurm" : text("job ", submitted->job, " of Slurm");
+  const std::string called = called_of(*submitted);
   const auto found = ask_queue(view, submitted->job);
   if (!found.ok()) return text(called, ", of which Slurm says nothing: ", printable(found.error().message));
   switch (found->state) {
