@@ -19,6 +19,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kConnects = Duration::seconds(3);
+constexpr Duration kTryAgain = Duration::milliseconds(100);
 constexpr Duration kLastWord = Duration::milliseconds(200);
 constexpr Duration kLastFrames = Duration::seconds(1);  // of a link that is lost, for the viewer to read
 // Bytes for a viewer that does not read; then the link is not read either.
@@ -35,19 +36,24 @@ class FarCarrier {
 
  private:
   struct Candidate {
+    ClientOptions server;
     std::unique_ptr<ClientLink> link;
     ZmqWatchId watch = 0;
+    TimerId again = 0;
     bool failed = false;
   };
   Status open(Duration deadline);
   Status try_all(const ViewerDoorAddress& door);
+  Status try_one(Candidate& candidate);
   bool take_event(Candidate& candidate);
+  void fail(Candidate& candidate);
   bool take_event();
   bool take_message();
   void pass_on(std::vector<ZmqFrame> frames);
   void on_drained();
   void stand(Candidate& candidate);
   void watch_messages();
+  void read_the_rest();
   void give_sign();
   void tell(Status status);
   void leave();
@@ -67,6 +73,7 @@ class FarCarrier {
   std::optional<std::vector<ZmqFrame>> held_;
   std::unique_ptr<FarPipe> pipe_;
   bool lost_ = false;  // the link is, and nothing more comes
+  bool rest_ = false;  // of it there is more to read
   Instant heard_;
 };
 
@@ -107,20 +114,22 @@ Status FarCarrier::try_all(const ViewerDoorAddress& door) {
   keys_.emplace(CurveKeyPair{*own, std::move(*secret)});
   Error last{ErrorCode::kGone, text("the supervisor on ", address_.host, " has told no address")};
   for (const std::string& address : door.addresses) {
-    auto link = ClientLink::connect(
-        *context_, {.address = address, .port = door.port, .server_key = *server, .link = far_viewer_options()},
-        *keys_);
-    if (!link.ok()) {
-      last = link.error();
-      continue;
-    }
     candidates_.push_back(std::make_unique<Candidate>());
-    Candidate& candidate = *candidates_.back();
-    candidate.link = std::move(*link);
-    candidate.watch =
-        zmq_loop_->watch(candidate.link->monitor_socket(), [this, &candidate] { return take_event(candidate); });
+    candidates_.back()->server = {
+        .address = address, .port = door.port, .server_key = *server, .link = far_viewer_options()};
+    const Status tried = try_one(*candidates_.back());
+    if (tried.ok()) continue;
+    last = tried.error();
+    candidates_.pop_back();
   }
   if (candidates_.empty()) return last;
+  return {};
+}
+
+Status FarCarrier::try_one(Candidate& candidate) {
+  MONARCH_ASSIGN(candidate.link, ClientLink::connect(*context_, candidate.server, *keys_));
+  candidate.watch =
+      zmq_loop_->watch(candidate.link->monitor_socket(), [this, &candidate] { return take_event(candidate); });
   return {};
 }
 
@@ -132,13 +141,25 @@ bool FarCarrier::take_event(Candidate& candidate) {
     return true;
   }
   if (*event == ClientEvent::kConnected || *event == ClientEvent::kDisconnected) return true;
+  if (*event == ClientEvent::kUnreachable) {  // so far
+    zmq_loop_->forget(candidate.watch);
+    candidate.again = loop_->at(loop_->now() + kTryAgain, [this, &candidate] {
+      candidate.again = 0;
+      if (const Status tried = try_one(candidate); !tried.ok()) fail(candidate);
+    });
+    return false;
+  }
+  fail(candidate);
+  return true;
+}
+
+void FarCarrier::fail(Candidate& candidate) {
   candidate.failed = true;
   for (const auto& each : candidates_) {
-    if (!each->failed) return true;
+    if (!each->failed) return;
   }
   tell(Error{ErrorCode::kGone, text(address_.host, " has a supervisor with other keys by now")});
   loop_->stop();
-  return true;
 }
 
 void FarCarrier::stand(Candidate& candidate) {
@@ -146,6 +167,7 @@ void FarCarrier::stand(Candidate& candidate) {
   link_ = std::move(candidate.link);
   zmq_loop_->forget(candidate.watch);
   for (const auto& other : candidates_) {
+    loop_->cancel(other->again);
     if (other->link != nullptr) zmq_loop_->forget(other->watch);
   }
   candidates_.clear();
@@ -170,18 +192,24 @@ void FarCarrier::watch_messages() {
   messages_ = zmq_loop_->watch(link_->socket(), [this] { return take_message(); });
 }
 
-// What came before is read and passed on first.
 bool FarCarrier::take_event() {
   const auto event = link_->next_event();
   if (!event) return false;
   if (*event == ClientEvent::kConnected) return true;
   zmq_loop_->forget(std::exchange(monitor_, 0));
-  while (!held_ && take_message()) continue;
   if (messages_ != 0) zmq_loop_->forget(std::exchange(messages_, 0));
   lost_ = true;
-  pipe_->finish();
   loop_->at(loop_->now() + kLastFrames, [this] { leave(); });
+  read_the_rest();
   return false;
+}
+
+// As fast as the viewer reads it.
+void FarCarrier::read_the_rest() {
+  while (!held_ && pipe_->waiting() < kMayWait) {
+    if (!take_message()) return pipe_->finish();
+  }
+  rest_ = true;
 }
 
 bool FarCarrier::take_message() {
@@ -211,7 +239,10 @@ void FarCarrier::pass_on(std::vector<ZmqFrame> frames) {
 
 void FarCarrier::on_drained() {
   if (held_) pass_on(*std::exchange(held_, std::nullopt));
-  if (!held_ && messages_ == 0 && !lost_) watch_messages();
+  if (held_) return;
+  if (std::exchange(rest_, false)) return read_the_rest();
+  if (lost_) return;
+  if (messages_ == 0) watch_messages();
 }
 
 void FarCarrier::give_sign() {

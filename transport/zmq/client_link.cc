@@ -10,16 +10,15 @@ namespace monarch {
 
 namespace {
 
-constexpr int kReconnectMilliseconds = 100;
-constexpr int kReconnectMaxMilliseconds = 2'000;
+constexpr int kNeverMilliseconds = 24 * 3600 * 1000;  // up to twice that; finished links do not get so old
 
 Status prepare(ZmqSocket& socket, const ClientOptions& options, const CurveKeyPair& keys) {
   MONARCH_TRY(apply_link_options(socket, options.link, keys));
   MONARCH_TRY(socket.set_bytes(ZMQ_CURVE_SERVERKEY, options.server_key.bytes()));
-  // Queue only to a server that proved itself: nothing piles up for one that is away.
-  MONARCH_TRY(socket.set(ZMQ_IMMEDIATE, 1));
-  MONARCH_TRY(socket.set(ZMQ_RECONNECT_IVL, kReconnectMilliseconds));
-  MONARCH_TRY(socket.set(ZMQ_RECONNECT_IVL_MAX, kReconnectMaxMilliseconds));
+  // WARNING: libzmq 4.3.4 must not reconnect, and not by ZMQ_RECONNECT_IVL -1 nor with ZMQ_IMMEDIATE. In both cases it takes
+  // the pipe away at the disconnection, with what is unread in it, and that in any zmq_msg_recv: between two parts of a
+  // message it then aborts (`!_more`, fq.cpp).
+  MONARCH_TRY(socket.set(ZMQ_RECONNECT_IVL, kNeverMilliseconds));
   return socket.set(ZMQ_IPV6, is_ipv6(options.address) ? 1 : 0);
 }
 
@@ -40,10 +39,10 @@ Result<std::unique_ptr<ClientLink>> ClientLink::connect(ZmqContext& context, con
   return std::unique_ptr<ClientLink>(new ClientLink(std::move(socket), std::move(monitor), options.link.message_bytes));
 }
 
+// Without a connection libzmq would queue it.
 Status ClientLink::send(std::vector<ZmqFrame>& frames) {
-  Status sent = socket_->send(frames);
-  if (sent || sent.error().code != ErrorCode::kBusy || connected_) return sent;
-  return Error{ErrorCode::kGone, "sending: not connected"};
+  if (!connected_) return Error{ErrorCode::kGone, "sending: not connected"};
+  return socket_->send(frames);
 }
 
 std::optional<std::vector<ZmqFrame>> ClientLink::receive() {
@@ -64,16 +63,21 @@ void ClientLink::linger(Duration patience) {
 }
 
 std::optional<ClientEvent> ClientLink::next_event() {
+  const auto finish = [this](ClientEvent event) {
+    finished_ = true;
+    connected_ = false;
+    return event;
+  };
   while (const auto event = monitor_->next()) {
+    if (finished_) continue;
     switch (*event) {
       case MonitorEvent::kHandshaken: connected_ = true; return ClientEvent::kConnected;
-      case MonitorEvent::kAuthRefused: connected_ = false; return ClientEvent::kRefused;
+      case MonitorEvent::kAuthRefused: return finish(ClientEvent::kRefused);
       case MonitorEvent::kDisconnected:
-        if (!connected_) continue;  // the end of a handshake that failed, which has been said
-        connected_ = false;
-        return ClientEvent::kDisconnected;
+        return finish(connected_ ? ClientEvent::kDisconnected : ClientEvent::kHandshakeFailed);
       case MonitorEvent::kProtocolError:
-      case MonitorEvent::kHandshakeDropped: connected_ = false; return ClientEvent::kHandshakeFailed;
+      case MonitorEvent::kHandshakeDropped: return finish(ClientEvent::kHandshakeFailed);
+      case MonitorEvent::kNoConnection: return finish(ClientEvent::kUnreachable);
       case MonitorEvent::kAccepted: continue;  // of servers only
     }
   }

@@ -1,9 +1,8 @@
 #pragma once
 
-// ClientLink: one DEALER to one server, with CURVE. libzmq reconnects it for ever and says nothing but to its monitor,
-// so this says when a connection came, went, or was refused. A refused link is finished: libzmq does not try again, and
-// its owner makes another one (ReconnectingClient does). After a handshake that failed otherwise it does try again,
-// several times a second whatever its options say, which an owner ends in the same way.
+// ClientLink: one DEALER with CURVE, which makes one connection to one server. libzmq says only to its monitor what
+// becomes of it, so this says when the connection came, went, or was refused. Then the link is finished: what came
+// before can still be read, and its owner makes another one (ReconnectingClient does).
 //
 // Thread: the loop's. Lifetime: within the context's.
 
@@ -27,10 +26,12 @@ struct ClientOptions {
 };
 
 enum class ClientEvent : std::uint8_t {
-  kConnected,        // the handshake is done: the server knows us, and messages flow
-  kRefused,          // the server does not know our key; this link is finished
+  kConnected,  // the handshake is done: the server knows us, and messages flow
+  // The link is finished:
+  kUnreachable,      // nobody listens there, or no way leads there
+  kRefused,          // the server does not know our key
   kHandshakeFailed,  // not the server whose key we have, or it did not answer in time
-  kDisconnected,     // messages on the way may be lost; libzmq tries again
+  kDisconnected,     // what was sent last may be lost; what came can be received
 };
 
 class ClientLink {
@@ -46,7 +47,7 @@ class ClientLink {
   void linger(Duration patience);
   // The next message; one above the limits is passed over and counted.
   std::optional<std::vector<ZmqFrame>> receive();
-  // What the monitor said since.
+  // What the monitor said since; nothing behind the event that finishes the link.
   std::optional<ClientEvent> next_event();
 
   bool connected() const { return connected_; }
@@ -61,6 +62,7 @@ class ClientLink {
   std::unique_ptr<ZmqMonitor> monitor_;
   std::size_t message_bytes_;
   bool connected_ = false;
+  bool finished_ = false;
   std::uint64_t refused_messages_ = 0;
 };
 

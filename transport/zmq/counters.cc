@@ -20,6 +20,7 @@ void LinkCounters::count(MonitorEvent event) {
     case MonitorEvent::kProtocolError: ++protocol_errors; return;
     case MonitorEvent::kHandshakeDropped: ++silent; return;
     case MonitorEvent::kDisconnected: ++disconnected; return;
+    case MonitorEvent::kNoConnection: return;  // of clients only
   }
 }
 

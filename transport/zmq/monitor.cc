@@ -24,7 +24,7 @@ namespace {
 // I/O thread waits for whoever reads them, and beats wait behind it.
 constexpr int kEvents = ZMQ_EVENT_LISTENING | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
-                        ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_DISCONNECTED;
+                        ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
 
 // WARNING: libzmq 4.3.4 sends events with a blocking send on the I/O thread. When this many wait to be read, that
 // thread waits too: a flood of connections slows itself down and not our memory.
@@ -62,6 +62,7 @@ std::optional<MonitorEvent> event_of(std::uint16_t number) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL: return MonitorEvent::kProtocolError;
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL: return MonitorEvent::kHandshakeDropped;
     case ZMQ_EVENT_DISCONNECTED: return MonitorEvent::kDisconnected;
+    case ZMQ_EVENT_CONNECT_RETRIED: return MonitorEvent::kNoConnection;
     default: return std::nullopt;  // a newer libzmq's event that we did not ask for
   }
 }

@@ -21,6 +21,7 @@ enum class MonitorEvent : std::uint8_t {
   kProtocolError,     // another mechanism, a wrong server key, a malformed command
   kHandshakeDropped,  // silent until the interval ended, or gone before the handshake did
   kDisconnected,
+  kNoConnection,  // a client's: nobody listens, or no way there
 };
 
 class ZmqMonitor {

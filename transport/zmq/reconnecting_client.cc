@@ -40,11 +40,15 @@ void ReconnectingClient::close() {
   link_.reset();
 }
 
-void ReconnectingClient::retry(const Error& why) {
+void ReconnectingClient::retry() {
   close();
   retry_timer_ = loop_.loop().at(loop_.loop().now() + backoff_.next(), [this] {
-    if (const Status opened = open(); !opened) retry(opened.error());
+    if (const Status opened = open(); !opened) refused(opened.error());
   });
+}
+
+void ReconnectingClient::refused(const Error& why) {
+  retry();
   handlers_.on_refused(why);
 }
 
@@ -68,16 +72,19 @@ bool ReconnectingClient::take_event() {
       handlers_.on_connected();
       return true;
     case ClientEvent::kDisconnected:
-      loop_.when_writable(message_watch_, nullptr);
+      while (auto frames = link_->receive()) handlers_.on_message(std::move(*frames));
+      retry();
       handlers_.on_disconnected();
-      return true;
+      return false;
+    case ClientEvent::kUnreachable: retry(); return false;
     case ClientEvent::kRefused:
-      retry(Error{ErrorCode::kGone, text(options_.address, ":", options_.port, " does not know our key")});
+      refused(Error{ErrorCode::kGone, text(options_.address, ":", options_.port, " does not know our key")});
       return false;
     case ClientEvent::kHandshakeFailed:
-      retry(Error{ErrorCode::kTimeout, text(options_.address, ":", options_.port,
-                                            " did not complete the handshake: it is stuck, or not the server whose key "
-                                            "we have")});
+      refused(
+          Error{ErrorCode::kTimeout, text(options_.address, ":", options_.port,
+                                          " did not complete the handshake: it is stuck, or not the server whose key "
+                                          "we have")});
       return false;
   }
   return false;

@@ -1,9 +1,9 @@
 #pragma once
 
-// ReconnectingClient: a ClientLink that comes back. After a refusal (our key was not in the server's table yet) or a
-// handshake that failed (the server has been replaced, or is stuck) it closes the socket, waits by Backoff, and opens a
-// new one; plain disconnections are libzmq's to mend. It delivers nothing twice and promises no delivery: a message on the way may be lost at each
-// on_disconnected, and what to send again is the caller's to know.
+// ReconnectingClient: a ClientLink that comes back. When its connection ended, nobody listened, our key was refused (it
+// was not in the server's table yet) or the handshake failed (the server has been replaced, or is stuck), it waits by
+// Backoff and opens a new one. It delivers what came before a connection ended, nothing twice, and promises no delivery: a
+// message on the way may be lost at each on_disconnected, and what to send again is the caller's to know.
 //
 // Thread: the loop's. Lifetime: within the loop's and the context's. A handler must not destroy it.
 
@@ -51,7 +51,8 @@ class ReconnectingClient {
                      std::uint64_t seed, Handlers handlers);
   Status open();
   void close();
-  void retry(const Error& why);
+  void retry();
+  void refused(const Error& why);
   bool take_message();
   bool take_event();
 

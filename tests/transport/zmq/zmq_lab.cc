@@ -101,6 +101,16 @@ void ZmqLab::bind(std::uint16_t port) {
   server->attach(*loop, [this](InboundMessage&& message) { inbound.push_back(std::move(message)); });
 }
 
+bool ZmqLab::bind_again(std::uint16_t port) {
+  return until([&] {
+    auto again = ServerLink::bind(*context, {.ports = {port, port}}, server_keys);
+    if (!again.ok()) return false;
+    server = std::move(again).value();
+    server->attach(*loop, [this](InboundMessage&& message) { inbound.push_back(std::move(message)); });
+    return true;
+  });
+}
+
 void ZmqLab::allow(std::vector<std::pair<CurvePublicKey, std::string>> users) {
   AllowTable table;
   for (auto& [key, user_id] : users) table.users.emplace(key, std::move(user_id));

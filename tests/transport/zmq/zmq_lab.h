@@ -56,6 +56,8 @@ class ZmqLab {
   bool until(const std::function<bool()>& condition);
 
   void bind(std::uint16_t port = 0);
+  // Where a server was before: libzmq closes its port at its own time.
+  bool bind_again(std::uint16_t port);
   void allow(std::vector<std::pair<CurvePublicKey, std::string>> users);
   std::unique_ptr<RecordedClient> client(const CurveKeyPair& keys);
   ClientOptions client_options() const;
