@@ -92,6 +92,12 @@ class VaultTest(recovery.RecoveryTest):
         for rank in ranks:
             self.wait_for_saved(rank, before[rank], generation)
 
+    def wait_for_commit_of_new(self, gang, generation):
+        """Until a step is committed that none of its ranks has saved yet: its copies are where they belong now."""
+        newest = max(self.saved(rank, generation) for rank in (2 * gang, 2 * gang + 1))
+        harness.wait_for(lambda: any(c["gang"] == gang and c["step"] > newest for c in self.status()["meshes"][0]["committed"]),
+                         lambda: f"a commit of gang {gang} above step {newest}: {self.status()}\n{self.supervisor_log()}")
+
     def commits(self, gang):
         """(generation, step) of what the gang has committed."""
         events = [e for e in self.events("checkpoint.committed") if e["details"]["gang"] == str(gang)]
@@ -176,6 +182,8 @@ class Gangs(VaultTest):
             self.assert_resumed(rank // 2)
             self.assert_saving([rank, rank + 1], 2)
             self.assert_saving([other, other + 1], 1 if host == "v2" else 2)
+            # What was saved before has had its only other copy on the host that is lost.
+            self.wait_for_commit_of_new(other // 2, 1 if host == "v2" else 2)
         self.end(run)
 
 
