@@ -5,7 +5,7 @@
 #include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
-#include "cli/submit.h"
+#include "cli/slurm_queue.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
 

@@ -3,7 +3,7 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
-#include "cli/submit.h"
+#include "cli/slurm_queue.h"
 
 namespace monarch {
 

@@ -4,6 +4,7 @@
 #include "cli/launch.h"
 #include "cli/run_reports.h"
 #include "cli/session_flags.h"
+#include "cli/slurm_queue.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/submit.h"

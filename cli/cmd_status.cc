@@ -4,9 +4,9 @@
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/slurm_queue.h"
 #include "cli/spec_origin.h"
 #include "cli/status_text.h"
-#include "cli/submit.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
 

@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/slurm_queue.h"
 #include "cli/submit.h"
 #include "transport/base/text.h"
 

@@ -5,6 +5,7 @@
 #include "cli/resume.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/slurm_queue.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/spec_origin.h"

@@ -6,6 +6,7 @@
 #include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "cli/slurm_queue.h"
 #include "cli/submit.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/clock.h"

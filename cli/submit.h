@@ -1,7 +1,7 @@
 #pragma once
 
 // Jobs that Slurm starts, where a command is given a spec for Slurm outside of any allocation: the job's folder is made here, sbatch gets a
-// script (supervisor/client/submission.h), and what follows the job waits in Slurm's queue with it. On the first node of its allocation
+// script (supervisor/client/submission.h), and what follows the job waits with it (cli/slurm_queue.h). On the first node of its allocation
 // the script finds that folder, which machines of a cluster share, and goes on with it.
 //
 // Thread: the only one of its process (it forks).
@@ -13,8 +13,6 @@
 #include "cli/job_argument.h"
 #include "cli/launch.h"
 #include "cli/spec_input.h"
-#include "supervisor/client/submission.h"
-#include "transport/base/time.h"
 
 namespace monarch {
 
@@ -23,36 +21,6 @@ int print_submission(const SpecInput& input, const Context& context);
 
 // The job's folder, and the job in Slurm's queue.
 LaunchedJob submit_job(const SpecInput& input, const Context& context);
-
-// Of a command that follows a job.
-struct QueueWait {
-  ViewerKind kind = ViewerKind::kWatcher;
-  std::string viewer;                        // "run", for who took it out of the queue
-  std::optional<Duration> leave_after = {};  // nothing: as long as it takes
-  bool quiet = false;                        // says nothing while it waits
-};
-struct QueueOutcome {
-  // Nothing: the job has a supervisor, or never was in Slurm's queue. Else how it ended without one, or that nobody wants to wait any more.
-  std::optional<SessionEnd> end;
-  // Asked for as the job began: the supervisor is to be told.
-  std::optional<StopRequest> stop;
-};
-QueueOutcome wait_in_queue(const JobView& view, const Context& context, SignalFd& signals, const QueueWait& wait);
-
-// As take_job(), for a watcher that goes on with the job once it has a supervisor.
-JobArgument take_begun_job(const std::string& written, const Context& context, const std::string& viewer);
-
-// Takes a job out of Slurm's queue, which waits until it is, and leaves that verdict.
-struct Withdrawal {
-  std::optional<Verdict> verdict;  // nothing: it has a supervisor by then, or nobody knows
-  bool unknown = false;            // Slurm did not answer, or somebody interrupted us
-};
-Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context, int interrupt = -1);
-// Of somebody who stopped it: "monarch stop, pid 7".
-Verdict stopped_in_queue(const std::string& who);
-
-// What Slurm says of a job in its queue, in words; nothing: it is not in the queue. One that is over by now has ended for us too, after this.
-std::optional<std::string> queue_words(const JobView& view);
 
 // The same job with the spec that it has by now: which nodes it runs on it knew only then. Nothing: stderr says why not.
 std::optional<JobSpec> begun_spec(const JobView& view, const Context& context);

@@ -1,4 +1,4 @@
-#include "supervisor/client/run_program.h"
+#include "transport/process/run_program.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
