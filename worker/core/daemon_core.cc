@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "transport/base/assert.h"
+#include "worker/core/worker_exit.h"
 
 namespace monarch::daemon {
 
@@ -41,6 +42,7 @@ void DaemonCore::on(const FrameHeard& event, Instant now, Actions& actions) {
   }
   if (event.term == promised_) {
     last_heard_ = now;
+    end_foretold_ = false;
     return std::visit([&](const auto& message) { obey(message, event, now, actions); }, event.message);
   }
   if (held_.size() >= kHeldFrames) {
@@ -104,14 +106,16 @@ void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
   actions.emplace_back(BeatChanged{.at_once = completed});
 }
 
+void DaemonCore::on(const EndForetold&, Instant, Actions&) { end_foretold_ = true; }
+
 void DaemonCore::on(const Tick&, Instant now, Actions& actions) {
-  if (now >= next_due()) shut_down(actions);
+  if (now >= next_due()) shut_down(end_foretold_ ? 0 : kExitOrphaned, actions);
 }
 
 Instant DaemonCore::next_due() const {
   if (shut_down_ || any_live()) return Instant::never();
   // What was waited under a lease counts: ranks are killed by then as well.
-  const Instant orphaned = last_heard_ + std::max(last_lease_, options_.orphan_ttl);
+  const Instant orphaned = last_heard_ + (end_foretold_ ? last_lease_ : std::max(last_lease_, options_.orphan_ttl));
   return std::max(orphaned, last_end_ + std::min(options_.hearing, options_.orphan_ttl));
 }
 
@@ -175,7 +179,7 @@ void DaemonCore::obey(const CommitAnswer& answer, const FrameHeard&, Instant, Ac
   actions.emplace_back(TellKeeper{answer});
 }
 
-void DaemonCore::obey(const Shutdown&, const FrameHeard&, Instant, Actions& actions) { shut_down(actions); }
+void DaemonCore::obey(const Shutdown&, const FrameHeard&, Instant, Actions& actions) { shut_down(0, actions); }
 
 void DaemonCore::forget(const Ack& ack, Actions& actions) {
   KeeperForget told;
@@ -210,9 +214,9 @@ void DaemonCore::renew(const Ack& ack, Instant sent_at, Instant now, Actions& ac
   if (!lease.ranks.empty()) actions.emplace_back(TellKeeper{std::move(lease)});
 }
 
-void DaemonCore::shut_down(Actions& actions) {
+void DaemonCore::shut_down(std::int32_t exit_code, Actions& actions) {
   shut_down_ = true;
-  actions.emplace_back(TellKeeper{KeeperShutdown{.exit_code = 0}});
+  actions.emplace_back(TellKeeper{KeeperShutdown{.exit_code = exit_code}});
 }
 
 bool DaemonCore::any_live() const {

@@ -71,10 +71,15 @@ struct OutputTold {
   std::uint32_t error_bytes = 0;  // of its error file, once it is complete
 };
 
+// Whoever runs this worker said that what runs here ends soon. What that means is the supervisor's to decide; where none is heard of after
+// this, nobody is waited for longer than a lease.
+struct EndForetold {};
+
 // Nothing happened but time.
 struct Tick {};
 
-using Event = std::variant<Started, FrameHeard, PromisePersisted, PromiseFailed, RankTold, TakenOver, OutputTold, Tick>;
+using Event = std::variant<Started, FrameHeard, PromisePersisted, PromiseFailed, RankTold, TakenOver, OutputTold,
+                           EndForetold, Tick>;
 
 // ---- actions ----
 
@@ -154,6 +159,7 @@ class DaemonCore {
   void on(const RankTold& event, Instant now, Actions& actions);
   void on(const TakenOver& event, Instant now, Actions& actions);
   void on(const OutputTold& event, Instant now, Actions& actions);
+  void on(const EndForetold& event, Instant now, Actions& actions);
   void on(const Tick& event, Instant now, Actions& actions);
 
   void promise(Term term, Actions& actions);
@@ -169,7 +175,7 @@ class DaemonCore {
   void obey(const VaultTable& table, const FrameHeard& frame, Instant now, Actions& actions);
   void forget(const Ack& ack, Actions& actions);
   void renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions);
-  void shut_down(Actions& actions);
+  void shut_down(std::int32_t exit_code, Actions& actions);
   bool any_live() const;
 
   CoreOptions options_;
@@ -178,9 +184,10 @@ class DaemonCore {
   Term floor_;                   // of the supervisor that started us
   std::deque<FrameHeard> held_;  // each of a term higher than promised_
   std::map<Incarnation, RankState> ranks_;
-  Instant last_heard_;   // of a supervisor that was obeyed
-  Duration last_lease_;  // as it granted it
-  Instant last_end_;     // of a rank
+  Instant last_heard_;         // of a supervisor that was obeyed
+  Duration last_lease_;        // as it granted it
+  bool end_foretold_ = false;  // and none was heard since
+  Instant last_end_;           // of a rank
   bool shut_down_ = false;
   Counters counters_;
 };

@@ -224,6 +224,7 @@ void Daemon::on_report(const RankReport& report) {
 void Daemon::on_warned(const KeeperWarned& warned) {
   log_warn("the end of what runs on this host was foretold");
   warnings_ = warned.warnings;
+  feed(EndForetold{});
   beat_at_once_ = true;
   beat_later();
 }

@@ -27,7 +27,9 @@
 #include "transport/wire/socket_directory.h"
 #include "worker/core/host_places.h"
 #include "worker/core/login_address.h"
+#include "worker/core/worker_exit.h"
 #include "worker/keeper/keeper.h"
+#include "worker/keeper/release_allocation.h"
 #include "worker/keeper/tree_builder.h"
 
 extern char** environ;
@@ -203,11 +205,15 @@ int keeper_main() {
   if (const Status prepared = prepare_sockets(sockets); !prepared) return refuse(prepared.error());
   wake_nvidia_gpus();  // before there is anything here that cannot wait
   const std::string state = order.value().bootstrap.state_directory;
+  const ReleaseOptions release{.job_id = order.value().bootstrap.job_id, .environment = environment_from(environ)};
+  const bool in_a_step = order.value().bootstrap.term_foretells;
   const int code = keep(std::move(order).value(), umask);
   // Nobody waits for it any more: the ranks have ended, and the supervisor was told.
   if (const Status removed = remove_trees(state); !removed.ok()) log_warn(removed.error().message);
   if (!sockets.empty() && !remove_socket_directory(sockets)) log_warn(printable(sockets), " could not be removed");
-  return code;
+  if (code != kExitOrphaned) return code;
+  if (in_a_step) release_allocation(release);
+  return 0;
 }
 
 }  // namespace monarch

@@ -1,4 +1,5 @@
 #include "worker/core/daemon_core.h"
+#include "worker/core/worker_exit.h"
 
 #include <gtest/gtest.h>
 
@@ -359,7 +360,9 @@ TEST_F(Core, EndsAWorkerThatNobodyNeeds) {
   // What is waited under a lease counts as an orphan's time.
   EXPECT_EQ(core_.next_due(), at(70));
   EXPECT_TRUE(core_.step(Tick{}, at(69)).empty());
-  EXPECT_EQ(told<KeeperShutdown>(core_.step(Tick{}, at(70))).size(), 1U);
+  const auto ended = told<KeeperShutdown>(core_.step(Tick{}, at(70)));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].exit_code, kExitOrphaned);
   EXPECT_EQ(core_.next_due(), Instant::never());
 }
 
@@ -368,6 +371,20 @@ TEST_F(Core, EndsNoWorkerUnderALease) {
   ack.lease = Duration::seconds(90);
   hear(Term(3), ack, at(10), at(10));
   EXPECT_EQ(core_.next_due(), at(100));
+}
+
+TEST_F(Core, WaitsForNobodyLongerThanALeaseOnceItsEndWasForetold) {
+  Ack ack = ack_of({}, {});
+  ack.lease = Duration::seconds(6);
+  hear(Term(3), ack, at(10), at(10));
+  EXPECT_TRUE(core_.step(EndForetold{}, at(11)).empty());
+  EXPECT_EQ(core_.next_due(), at(16));
+  hear(Term(3), ack, at(12), at(12));
+  EXPECT_EQ(core_.next_due(), at(72)) << "a supervisor was heard, which knows what it means";
+  EXPECT_TRUE(core_.step(EndForetold{}, at(13)).empty());
+  const auto ended = told<KeeperShutdown>(core_.step(Tick{}, at(18)));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].exit_code, 0) << "who foretold it ends what else there is";
 }
 
 // Nothing of a job is left on a host that nobody reaches after the spec's lease and orphan_ttl.
