@@ -38,7 +38,8 @@ ViewerSession::ViewerSession(std::unique_ptr<EventLoop> loop, const JobView& job
       announcer_(spec, context.terminal),
       pending_stop_(options_.stop),
       phase_since_(loop_->now()),
-      next_word_(loop_->now() + limits::kNamesMissingEvery) {
+      next_word_(loop_->now() + limits::kNamesMissingEvery),
+      slurm_(LostSubmission::of(job)) {
   if (options_.output) {
     output_ = std::make_unique<RankOutput>(*loop_, screen_, spec_,
                                            RankOutputOptions{.lines = options_.lines,
@@ -119,6 +120,7 @@ void ViewerSession::on_connected() {
   if (lost_at_ != Instant::never() && last_event_ > 0) say("connected again");
   lost_at_ = Instant::never();
   told_lost_ = false;
+  if (slurm_) slurm_->found_again();
   if (!options_.from_the_start) {
     client_->request_status([this](const Result<JobStatus>& status) {
       if (status.ok()) announcer_.on_status(*status);
@@ -158,7 +160,11 @@ void ViewerSession::retry() {
   // The file appears when the supervisor has ended in order; what the journal alone knows is asked at the end.
   const auto verdict = job_.live() ? Result<std::optional<Verdict>>(std::optional<Verdict>()) : job_.verdict();
   if (verdict.ok() && *verdict) return on_unseen_end(**verdict);
-  if (loop_->now() >= lost_at_ + kReconnectDeadline) return give_up();
+  if (loop_->now() >= lost_at_ + kReconnectDeadline) {
+    if (!slurm_) return give_up();
+    const auto ended = slurm_->ask(pending_stop_, [this](const std::string& line) { say(line); });
+    if (ended) return on_unseen_end(*ended);
+  }
   if (!told_lost_ && loop_->now() >= lost_at_ + kSilentAtFirst) {
     told_lost_ = true;
     say(text("no supervisor of ", job_.id(), " answers; waiting up to ", to_text(kReconnectDeadline),

@@ -2,7 +2,7 @@
 
 // ViewerSession: one viewer that follows one job from its connection to its end, as `run`, `up`, `attach`, `stop`, `wait` and `logs -f` need
 // it. It survives the supervisor: a lost connection is made again for a while (its guard starts a crashed one), then the job's files
-// say how it ended.
+// say how it ended, or Slurm, if it runs the job.
 //
 // Thread: its own loop, until follow() returns. Lifetime: the command's.
 
@@ -13,6 +13,7 @@
 
 #include "cli/announcer.h"
 #include "cli/command.h"
+#include "cli/lost_submission.h"
 #include "cli/rank_hosts.h"
 #include "cli/rank_output.h"
 #include "cli/screen.h"
@@ -110,8 +111,9 @@ class ViewerSession {
   Instant lost_at_ = Instant::never();  // since when nobody answers
   bool told_lost_ = false;              // that nobody does
   Instant phase_since_;
-  Instant next_word_;  // when it is said again who is waited for
-  std::string group_;  // of a CI runner's log, if one is open
+  Instant next_word_;                    // when it is said again who is waited for
+  std::optional<LostSubmission> slurm_;  // of a job that Slurm started for us
+  std::string group_;                    // of a CI runner's log, if one is open
   bool ending_ = false;
   SessionEnd end_;
 };

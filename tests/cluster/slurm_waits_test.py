@@ -1,8 +1,14 @@
 """What takes its time on a real Slurm: the end of an allocation's time, which it counts in minutes, and an srun that nobody vouches for."""
 
+import glob
+import os
+import re
+import signal
+
 import harness
 import jobs
 import slurm
+import slurm_login_test
 import slurm_preempt_test
 from harness import wait_for
 
@@ -48,6 +54,54 @@ class Waits(slurm.SlurmTest):
         self.assertEqual({host["kind"] for host in verdict["failed_hosts"]}, {"not let in"}, verdict)
         munge.start()
         run.wait()
+        self.assert_nothing_left()
+
+
+class FirstNode(slurm.SlurmTest):
+    """The node with the script and the supervisor: nobody can start those again, and with --no-kill Slurm leaves the others to the job."""
+
+    def running(self, **keys):
+        s = self.slurm(3, alike=True)
+        run = self.start("run", self.slurm_job(UP, hosts=3, supervision={**slurm_login_test.RECOVERS, **keys}))
+        self.wait_for_marks("up", 6)
+        return s, run
+
+    def told(self, run, words):
+        wait_for(lambda: re.search(words, run.err), lambda: f"{words}: {run!r}", 60)
+
+    def ended(self, s, run, code, reason):
+        wait_for(lambda: not s.live_jobs(), lambda: f"the end of {s.jobs()}: {run!r}", 90)
+        done = run.finished(60)
+        self.assertEqual(done.status, code, done)
+        self.assertEqual(self.verdict()["exit_code"], code)
+        self.assertRegex(self.verdict()["reason"], reason)
+        # What was on the lost node alone goes with it; here it is a folder that all nodes see.
+        for socket in glob.glob(self.path("run", "monarch", "*.sock")):
+            os.unlink(socket)
+        self.assert_nothing_left()
+
+    def test_that_is_lost_ends_the_job_and_its_nodes_are_given_back(self):
+        s, run = self.running()
+        s.node_hosts[0].power_off()
+        self.told(run, "and job 1 of Slurm still has h.*: waiting for Slurm to end it")
+        self.ended(s, run, 92, "^the supervisor was lost with h1, and job 1 of Slurm is over: it is CANCELLED")
+
+    def test_that_is_lost_leaves_a_job_that_a_viewer_can_end(self):
+        s, run = self.running(orphan_ttl="10m")
+        s.node_hosts[0].power_off()
+        self.told(run, "and job 1 of Slurm still has h")
+        run.signal(signal.SIGINT)
+        self.ended(s, run, 130, "^run, pid .*, SIGINT; the supervisor was lost with h1")
+
+    def test_that_is_lost_leaves_what_others_run_there_alone(self):
+        s = self.slurm(3, alike=True)
+        script = f"srun -N1 -n1 -w h2 --overlap sleep 1000 & {harness.MONARCH} run {self.slurm_job(UP, hosts=3, supervision=slurm_login_test.RECOVERS)}"
+        job = s.submit(script, "-N3", "--no-kill")
+        self.wait_for_marks("up", 6)
+        s.node_hosts[0].power_off()
+        wait_for(lambda: not [nodes for name, nodes in s.steps(job).values() if "demo" in name and nodes != "h1"], lambda: f"the end of our steps: {s.steps(job)}", 90)
+        self.assertEqual(s.jobs()[job], "RUNNING")
+        s.run("scancel", str(job))
         self.assert_nothing_left()
 
 
