@@ -1,6 +1,5 @@
 #include "cli/viewer_child.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "transport/process/pipe.h"
 
 namespace monarch {
 
@@ -19,20 +19,6 @@ namespace {
 
 constexpr int kWidthsThere = 3;
 constexpr std::string_view kOptions = "MONARCH_OPT_";
-
-struct Pipe {
-  UniqueFd reader;
-  UniqueFd writer;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe2", errno);
-  Pipe pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
-  // Of this end alone: the viewer's own end is another description.
-  if (::fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return errno_error("fcntl F_SETFL", errno);
-  return pipe;
-}
 
 bool is_display_variable(const std::string& name) {
   const auto& known = display_variables();
@@ -67,8 +53,8 @@ Result<std::unique_ptr<ViewerChild>> ViewerChild::start(EventLoop& loop, const s
                                                         const Environment& env, const ViewerOrder& order,
                                                         ViewerChildHandlers handlers) {
   std::unique_ptr<ViewerChild> viewer(new ViewerChild(loop, std::move(handlers)));
-  MONARCH_ASSIGN(Pipe out, make_pipe());
-  MONARCH_ASSIGN(Pipe err, make_pipe());
+  MONARCH_ASSIGN(Pipe out, make_pipe(PipeReader::kDoesNotWait));
+  MONARCH_ASSIGN(Pipe err, make_pipe(PipeReader::kDoesNotWait));
   viewer->widths_ = UniqueFd(::memfd_create("monarch-widths", MFD_CLOEXEC));
   if (!viewer->widths_.valid()) return errno_error("memfd_create", errno);
   SpawnOptions options{.program = {"monarch"},

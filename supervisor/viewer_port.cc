@@ -1,11 +1,5 @@
 #include "supervisor/viewer_port.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-
-#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -14,6 +8,7 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
+#include "transport/process/interface_addresses.h"
 #include "transport/wire/seqpacket_socket.h"
 #include "transport/zmq/context.h"
 #include "transport/zmq/zap.h"
@@ -27,27 +22,10 @@ constexpr char kViewerUser[] = "viewer";
 constexpr Duration kFarewell =
     Duration::seconds(1);  // for what is on its way to viewers, twice: until libzmq has it, and until it is sent
 
-// By which another machine may come: those of interfaces that are up, without loopback and without what means nothing beyond its link.
 std::vector<std::string> addresses_of_this_machine() {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
   std::vector<std::string> found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0) {
-      continue;
-    }
-    const void* number = nullptr;
-    const int family = entry->ifa_addr->sa_family;
-    if (family == AF_INET) number = &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr;
-    if (family == AF_INET6) {
-      const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
-      if (!IN6_IS_ADDR_LINKLOCAL(&six)) number = &six;
-    }
-    std::array<char, INET6_ADDRSTRLEN> words{};
-    if (number != nullptr && ::inet_ntop(family, number, words.data(), words.size()) != nullptr) {
-      found.emplace_back(words.data());
-    }
+  for (InterfaceAddress& each : interface_addresses()) {
+    if (!each.link_local) found.push_back(std::move(each.address));
   }
   return found;
 }

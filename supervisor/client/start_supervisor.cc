@@ -21,6 +21,7 @@
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
+#include "transport/process/pipe.h"
 
 namespace monarch {
 
@@ -33,17 +34,6 @@ constexpr Duration kEndsAfterTerm = Duration::seconds(5);
 constexpr std::size_t kReadyLineBytes = 64U << 10U;  // more is not a line of ours
 constexpr std::size_t kLogTailBytes = 4U << 10U;
 constexpr std::size_t kLogTailLines = 12;
-
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe", errno);
-  return Pipe{.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
-}
 
 // What the child between fork and exec needs, made before the fork.
 struct Child {
@@ -153,8 +143,8 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   UniqueFd null_device(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null_device.valid()) return errno_error("open /dev/null", errno);
   MONARCH_ASSIGN(null_device, above_taken(std::move(null_device)));
-  MONARCH_ASSIGN(Pipe ready, make_pipe());
-  MONARCH_ASSIGN(ready.write_end, above_taken(std::move(ready.write_end)));
+  MONARCH_ASSIGN(Pipe ready, make_pipe(PipeReader::kWaits));
+  MONARCH_ASSIGN(ready.writer, above_taken(std::move(ready.writer)));
 
   // Taken here, so that of two who start one at the same time only one does.
   UniqueFd lock;
@@ -163,7 +153,7 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
     MONARCH_ASSIGN(lock, above_taken(std::move(lock)));
   }
 
-  const std::string number = text(ready.write_end.get());
+  const std::string number = text(ready.writer.get());
   std::vector<std::string> argv = {binaries.monarch, options.elsewhere ? "launch-for" : "supervise",
                                    "--job-dir",      job.directory.path(),
                                    "--ready-fd",     number};
@@ -178,7 +168,7 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   const Child child{.argv = std::move(argv),
                     .log = log.get(),
                     .null = null_device.get(),
-                    .ready = ready.write_end.get(),
+                    .ready = ready.writer.get(),
                     .lock = lock.get()};
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork", errno);
@@ -187,7 +177,7 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   guard.pid = pid;
   guard.start_ticks = 0;                                           // not known here
   if (lock.valid()) (void)name_guard(lock, job.directory, guard);  // a full disk: then who is refused hears no name
-  return Guard{.pid = pid, .ready = std::move(ready.read_end)};
+  return Guard{.pid = pid, .ready = std::move(ready.reader)};
 }
 
 // A job begins when its supervisor is ready: of one that was killed before, nobody ever got a key.

@@ -1,6 +1,5 @@
 #include "transport/process/run_program.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/process/pipe.h"
 #include "transport/process/spawn.h"
 
 extern char** environ;
@@ -23,19 +23,6 @@ extern char** environ;
 namespace monarch {
 
 namespace {
-
-struct Pipe {
-  UniqueFd reader;
-  UniqueFd writer;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe2", errno);
-  Pipe pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
-  if (::fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return errno_error("fcntl F_SETFL", errno);
-  return pipe;
-}
 
 bool is_one_of(std::string_view name, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [name](const std::string& one) {
@@ -99,8 +86,8 @@ std::string last_line(std::string_view words) {
 }  // namespace
 
 Result<std::string> run_program(const std::vector<std::string>& words, const RunProgramOptions& options) {
-  MONARCH_ASSIGN(Pipe out, make_pipe());
-  MONARCH_ASSIGN(Pipe err, make_pipe());
+  MONARCH_ASSIGN(Pipe out, make_pipe(PipeReader::kDoesNotWait));
+  MONARCH_ASSIGN(Pipe err, make_pipe(PipeReader::kDoesNotWait));
   auto forked = Child::fork({.program = words,
                              .environment = own_environment(options.without),
                              .descriptors = {{.source = out.writer.get(), .target = STDOUT_FILENO},

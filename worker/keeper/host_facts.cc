@@ -1,10 +1,7 @@
 #include "worker/keeper/host_facts.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -14,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <memory>
 
 #include "transport/base/launcher_variables.h"
 #include "transport/base/text.h"
@@ -22,6 +18,7 @@
 #include "transport/process/cgroup.h"
 #include "transport/process/cpu_affinity.h"
 #include "transport/process/door.h"
+#include "transport/process/interface_addresses.h"
 #include "transport/process/job_marks.h"
 #include "transport/process/nvidia_gpus.h"
 #include "transport/process/read_small.h"
@@ -81,22 +78,9 @@ std::uint32_t mtu_of(const std::string& interface) {
 
 // Those that are up, and have an address.
 std::vector<InterfaceFacts> interfaces() {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
   std::vector<InterfaceFacts> found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0)
-      continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const void* number =
-        family == AF_INET6
-            ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr)
-            : static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr);
-    char name[INET6_ADDRSTRLEN];
-    if (::inet_ntop(family, number, name, sizeof name) == nullptr) continue;
-    found.push_back({.name = entry->ifa_name, .address = name, .mtu = mtu_of(entry->ifa_name)});
+  for (const InterfaceAddress& each : interface_addresses()) {
+    found.push_back({.name = each.interface, .address = each.address, .mtu = mtu_of(each.interface)});
   }
   return found;
 }

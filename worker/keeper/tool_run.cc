@@ -1,6 +1,5 @@
 #include "worker/keeper/tool_run.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "transport/process/pipe.h"
 #include "transport/process/process_scan.h"
 
 namespace monarch {
@@ -16,19 +16,6 @@ namespace {
 
 constexpr std::size_t kErrorBytes = 4'096;
 constexpr int kReadsPerTurn = 16;
-
-struct PipeEnds {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Result<PipeEnds> make_pipe() {
-  std::array<int, 2> fds{};
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
-  PipeEnds ends{UniqueFd(fds[0]), UniqueFd(fds[1])};
-  if (::fcntl(ends.read.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error("making a pipe", errno);
-  return ends;
-}
 
 }  // namespace
 
@@ -40,18 +27,18 @@ Result<std::unique_ptr<ToolRun>> ToolRun::start(EventLoop& loop, ChildWatch& wat
 }
 
 Status ToolRun::begin(ToolOrder order) {
-  MONARCH_ASSIGN(PipeEnds output, make_pipe());
-  MONARCH_ASSIGN(PipeEnds error, make_pipe());
+  MONARCH_ASSIGN(auto output, make_pipe(PipeReader::kDoesNotWait));
+  MONARCH_ASSIGN(auto error, make_pipe(PipeReader::kDoesNotWait));
   SpawnOptions options;
   options.program = std::move(order.program);
   options.environment = std::move(order.environment);
   options.workdir = "/";
-  options.descriptors = {{output.write.get(), STDOUT_FILENO}, {error.write.get(), STDERR_FILENO}};
+  options.descriptors = {{output.writer.get(), STDOUT_FILENO}, {error.writer.get(), STDERR_FILENO}};
   auto forked = Child::fork(options);
   if (const auto* failure = std::get_if<StepFailure>(&forked)) return errno_error(failure->detail, failure->error);
   child_ = std::move(std::get<std::unique_ptr<Child>>(forked));
-  output_ = {.fd = std::move(output.read), .watch = 0, .kept = {}, .limit = order.output_bytes, .cut = false};
-  error_ = {.fd = std::move(error.read), .watch = 0, .kept = {}, .limit = kErrorBytes, .cut = false};
+  output_ = {.fd = std::move(output.reader), .watch = 0, .kept = {}, .limit = order.output_bytes, .cut = false};
+  error_ = {.fd = std::move(error.reader), .watch = 0, .kept = {}, .limit = kErrorBytes, .cut = false};
   MONARCH_TRY(listen(output_));
   MONARCH_TRY(listen(error_));
   MONARCH_TRY(watch_.watch(child_->pid(), child_->pidfd(), [this](const ExitStatus& status) { on_exit(status); }));
