@@ -27,6 +27,17 @@ constexpr Duration kSureOfOne = Duration::seconds(2);
 constexpr Duration kSureOfNone = kMaySubmit + Duration::seconds(30);
 constexpr std::size_t kOutputTail = 2'000;
 
+// True: somebody does not want to wait any more. A terminal that is resized says nothing of that.
+bool pause_for(Duration time, SignalFd* signals) {
+  if (!pause(time, signals == nullptr ? -1 : signals->descriptor())) return false;
+  SignalPolicy policy(ViewerKind::kWatcher);
+  bool leaves = false;
+  while (const auto signal = signals->next()) {
+    leaves = leaves || policy.on_signal(signal->number).action == SignalAction::kDetach;
+  }
+  return leaves;
+}
+
 void show_output(const JobView& view) {
   const auto output = view.directory().directory.read_file(kSubmissionOutputFile, limits::kSpecBytes);
   if (!output.ok() || output->empty()) return;
@@ -215,7 +226,7 @@ std::optional<SessionEnd> Queue::withdraw(const SignalAnswer& answer, int number
       withdraw_from_queue(view_,
                           verdict_without_supervisor(interrupted ? Outcome::kInterrupted : Outcome::kStopped, exit_code,
                                                      CauseKind::kRequest, text(who, ", while it was in Slurm's queue")),
-                          context_, signals_.descriptor());
+                          context_, &signals_);
   if (taken.verdict) {
     say_note(context_.terminal, text(view_.id(), ": ", printable(taken.verdict->reason)));
     return SessionEnd{.exit_code = taken.verdict->exit_code, .verdict = taken.verdict};
@@ -233,7 +244,7 @@ std::optional<SessionEnd> Queue::withdraw(const SignalAnswer& answer, int number
 
 }  // namespace
 
-Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context, int interrupt) {
+Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context, SignalFd* signals) {
   auto submitted = submitted_of(view);
   if (!submitted || view.endpoint().ok()) return {};
   say_note(context.terminal, text("taking ", called_of(*submitted), " out of its queue"));
@@ -260,7 +271,7 @@ Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, cons
       say_note(context.terminal, text("Slurm does not take ", called, " back: ", printable(silence), "; trying on"));
     }
     if (unknown && patience.wants_word()) say_note(context.terminal, text(called, " is not there yet; looking on"));
-    if (pause(kFirstPause, interrupt)) return {.verdict = {}, .unknown = true};
+    if (pause_for(kFirstPause, signals)) return {.verdict = {}, .unknown = true};
   }
 }
 

@@ -38,7 +38,8 @@ struct Withdrawal {
   std::optional<Verdict> verdict;  // nothing: it has a supervisor by then, or nobody knows
   bool unknown = false;            // Slurm did not answer, or somebody interrupted us
 };
-Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context, int interrupt = -1);
+Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, const Context& context,
+                               SignalFd* signals = nullptr);
 // Of somebody who stopped it: "monarch stop, pid 7".
 Verdict stopped_in_queue(const std::string& who);
 

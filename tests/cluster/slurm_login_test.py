@@ -142,6 +142,21 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         s.run("scancel", str(other))
         self.assert_nothing_left()
 
+    def test_a_terminal_that_is_resized_meanwhile_is_no_second_ctrl_c(self):
+        s, other, run = self.queued(2)
+        s.login.write("/usr/local/bin/scancel", "#!/bin/sh\n[ -e %s ] || exit 1\nexec /usr/bin/scancel \"$@\"\n" % self.path("work", "may"), 0o755)
+        run.signal(signal.SIGINT)
+        wait_for(lambda: "trying on" in run.err, lambda: run)
+        run.signal(signal.SIGWINCH)
+        time.sleep(0.5)  # in which it would leave
+        self.write("may", "")
+        done = run.finished()
+        self.assertEqual(done.status, 130, done)
+        self.assertEqual(s.jobs()[2], "CANCELLED", done)
+        self.assertEqual(self.verdict()["exit_code"], 130)
+        s.run("/usr/bin/scancel", str(other))
+        self.assert_nothing_left()
+
     def test_time_in_the_queue_is_none_of_the_jobs(self):
         s, other, run = self.queued(2, "run", "--timeout", "3s")
         began = time.monotonic()
