@@ -113,7 +113,7 @@ build_tree() {
   flock -n 8 || { say "waiting for another build in this tree"; flock 8; }
   if [ ! -f "$build/build.ninja" ]; then
     say "configuring $build"
-    [ -z "${CI:-}" ] || options+=(--werror)
+    [ -z "${CI:-}" ] || options+=(--werror -Djoin_tests=true)
     quietly "meson could not configure $build" meson setup "${options[@]}" "$build" "$root"
   fi
   quietly "meson could not configure $build" ninja -C "$build" build.ninja

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The folder of each build tree, and how it is configured. The sanitizer trees are compiled by clang, unoptimised and with
 # line numbers alone: that takes a third of the time of -O1 -g, and every run has a second compiler's view of the code.
-QUICK = ["-Db_lundef=false", "-Doptimization=0", "-Ddebug=true", "-Dcpp_args=-g1"]
+QUICK = ["-Db_lundef=false", "-Doptimization=0", "-Ddebug=true", "-Dcpp_args=-g1", "-Djoin_tests=true"]
 TREES = {
     "build": [],
     "build-asan": ["-Db_sanitize=address,undefined", *QUICK],
