@@ -46,6 +46,7 @@ class FarCarrier {
   Status try_all(const ViewerDoorAddress& door);
   Status try_one(Candidate& candidate);
   bool take_event(Candidate& candidate);
+  void try_again(Candidate& candidate);
   void fail(Candidate& candidate);
   bool take_event();
   bool take_message();
@@ -138,19 +139,20 @@ bool FarCarrier::take_event(Candidate& candidate) {
   if (!event) return false;
   if (*event == ClientEvent::kConnected && link_ == nullptr) {
     loop_->defer([this, &candidate] { stand(candidate); });
-    return true;
-  }
-  if (*event == ClientEvent::kConnected || *event == ClientEvent::kDisconnected) return true;
-  if (*event == ClientEvent::kUnreachable) {  // so far
-    zmq_loop_->forget(candidate.watch);
-    candidate.again = loop_->at(loop_->now() + kTryAgain, [this, &candidate] {
-      candidate.again = 0;
-      if (const Status tried = try_one(candidate); !tried.ok()) fail(candidate);
-    });
     return false;
   }
-  fail(candidate);
-  return true;
+  if (*event == ClientEvent::kConnected) return true;
+  zmq_loop_->forget(candidate.watch);
+  if (*event != ClientEvent::kRefused) try_again(candidate);
+  if (*event == ClientEvent::kRefused || *event == ClientEvent::kHandshakeFailed) fail(candidate);
+  return false;
+}
+
+void FarCarrier::try_again(Candidate& candidate) {
+  candidate.again = loop_->at(loop_->now() + kTryAgain, [this, &candidate] {
+    candidate.again = 0;
+    if (const Status tried = try_one(candidate); !tried.ok()) fail(candidate);
+  });
 }
 
 void FarCarrier::fail(Candidate& candidate) {

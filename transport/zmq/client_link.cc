@@ -10,6 +10,7 @@ namespace monarch {
 
 namespace {
 
+constexpr int kConnectMilliseconds = 4'000;           // the kernel's own limit is two minutes, with pauses of one
 constexpr int kNeverMilliseconds = 24 * 3600 * 1000;  // up to twice that; finished links do not get so old
 
 Status prepare(ZmqSocket& socket, const ClientOptions& options, const CurveKeyPair& keys) {
@@ -19,6 +20,7 @@ Status prepare(ZmqSocket& socket, const ClientOptions& options, const CurveKeyPa
   // the pipe away at the disconnection, with what is unread in it, and that in any zmq_msg_recv: between two parts of a
   // message it then aborts (`!_more`, fq.cpp).
   MONARCH_TRY(socket.set(ZMQ_RECONNECT_IVL, kNeverMilliseconds));
+  MONARCH_TRY(socket.set(ZMQ_CONNECT_TIMEOUT, kConnectMilliseconds));
   return socket.set(ZMQ_IPV6, is_ipv6(options.address) ? 1 : 0);
 }
 

@@ -28,7 +28,7 @@ struct ClientOptions {
 enum class ClientEvent : std::uint8_t {
   kConnected,  // the handshake is done: the server knows us, and messages flow
   // The link is finished:
-  kUnreachable,      // nobody listens there, or no way leads there
+  kUnreachable,      // nobody listens or answers there, or no way leads there
   kRefused,          // the server does not know our key
   kHandshakeFailed,  // not the server whose key we have, or it did not answer in time
   kDisconnected,     // what was sent last may be lost; what came can be received
