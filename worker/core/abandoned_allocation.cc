@@ -1,6 +1,7 @@
 #include "worker/core/abandoned_allocation.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "transport/base/text.h"
 
@@ -27,13 +28,14 @@ std::string_view value_of(std::string_view answer, std::string_view key) {
   return {};
 }
 
-bool has_line(std::string_view lines, std::string_view wanted) {
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    if (trimmed(lines.substr(0, end)) == wanted) return true;
-    lines.remove_prefix(std::min(end + 1, lines.size()));
+std::vector<std::string_view> lines_of(std::string_view answer) {
+  std::vector<std::string_view> lines;
+  while (!answer.empty()) {
+    const std::size_t end = std::min(answer.find('\n'), answer.size());
+    if (const std::string_view line = trimmed(answer.substr(0, end)); !line.empty()) lines.push_back(line);
+    answer.remove_prefix(std::min(end + 1, answer.size()));
   }
-  return false;
+  return lines;
 }
 
 }  // namespace
@@ -48,42 +50,69 @@ AllocationFacts read_allocation(std::string_view answer, std::uint32_t job) {
   if (!facts.known) return facts;
   facts.running = value_of(answer, "JobState") == "RUNNING";
   facts.has_script = value_of(answer, "BatchFlag") == "1";
+  facts.is_ours = value_of(answer, "Comment") == "monarch";
+  facts.is_array = !value_of(answer, "ArrayJobId").empty();
   facts.first_node = value_of(answer, "BatchHost");
   facts.nodes = value_of(answer, "NodeList");
   return facts;
-}
-
-std::vector<std::string> allocation_steps_query(std::uint32_t job) {
-  return {"squeue", "--noheader", "--steps", text("--jobs=", job), "--format=%j"};
-}
-
-bool only_ours(std::string_view answer, const std::string& job_id) {
-  while (!answer.empty()) {
-    const std::size_t end = std::min(answer.find('\n'), answer.size());
-    const std::string_view name = trimmed(answer.substr(0, end));
-    answer.remove_prefix(std::min(end + 1, answer.size()));
-    if (name.empty() || name == "batch" || name == "extern") continue;
-    if (!name.starts_with(text(job_id, '.'))) return false;
-  }
-  return true;
 }
 
 std::vector<std::string> nodes_query(const AllocationFacts& facts) {
   return {"scontrol", "show", "hostnames", facts.nodes};
 }
 
-// What does not name this worker's node is no list of the job's.
-bool lost_first_node(std::string_view answer, const AllocationFacts& facts, const std::string& node) {
-  return has_line(answer, node) && !has_line(answer, facts.first_node);
+std::set<std::string> read_nodes(std::string_view answer) {
+  const auto lines = lines_of(answer);
+  return {lines.begin(), lines.end()};
+}
+
+std::vector<std::string> allocation_steps_query(std::uint32_t job) {
+  return {"squeue", "--noheader", "--steps", text("--jobs=", job), "--format=%i|%N|%j"};
+}
+
+// "12.3|h2|hello-3fa2.h2"; Slurm's own are "12.batch" and "12.extern".
+std::vector<AllocationStep> read_allocation_steps(std::string_view answer) {
+  std::vector<AllocationStep> steps;
+  for (const std::string_view line : lines_of(answer)) {
+    const std::size_t node = line.find('|');
+    const std::size_t name = line.find('|', std::min(node, line.size() - 1) + 1);
+    const std::string_view id = line.substr(0, node);
+    const std::string_view digits = id.substr(std::min(id.find('.'), id.size() - 1) + 1);
+    AllocationStep step;
+    const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step.number);
+    if (digits == "batch" || digits == "extern") continue;
+    // What cannot be read is a step all the same, and none of ours.
+    if (error == std::errc() && stopped == digits.data() + digits.size() && name != std::string_view::npos) {
+      step.nodes = trimmed(line.substr(node + 1, name - node - 1));
+      step.name = trimmed(line.substr(name + 1));
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
 }
 
 std::vector<std::string> release_command(std::uint32_t job) { return {"scancel", text(job)}; }
 
-AllocationFate fate_of(const AllocationFacts& facts, const std::string& node, bool first_node_is_lost) {
-  if (!facts.known || !facts.running || !facts.has_script || facts.first_node.empty() || facts.nodes.empty())
-    return AllocationFate::kLeave;
+AllocationFate fate_of(const AllocationFacts& facts, const std::string& node) {
+  const bool known = facts.known && facts.running && !facts.first_node.empty() && !facts.nodes.empty();
+  if (!known || !facts.has_script || !facts.is_ours || facts.is_array) return AllocationFate::kLeave;
   if (facts.first_node == node) return AllocationFate::kLeave;  // the script is here, and ends it
-  return first_node_is_lost ? AllocationFate::kRelease : AllocationFate::kWait;
+  return AllocationFate::kWait;
+}
+
+AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view) {
+  if (fate_of(facts, view.node) == AllocationFate::kLeave) return AllocationFate::kLeave;
+  // What does not name this worker's node is no list of the job's.
+  if (!view.nodes.contains(view.node) || view.nodes.contains(facts.first_node)) return AllocationFate::kWait;
+  AllocationFate fate = AllocationFate::kRelease;
+  for (const AllocationStep& step : view.steps) {
+    if (!step.name.starts_with(text(view.job_id, '.'))) return AllocationFate::kLeave;
+    // A step is listed until its node has said that it ended, which one that is lost never does.
+    if (step.number == view.step || !view.nodes.contains(step.nodes)) continue;
+    if (step.number < view.step) return AllocationFate::kLeave;
+    fate = AllocationFate::kWait;
+  }
+  return fate;
 }
 
 }  // namespace monarch

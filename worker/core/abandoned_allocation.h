@@ -1,12 +1,13 @@
 #pragma once
 
 // What becomes of an allocation of Slurm's whose first node is lost: the supervisor and the batch script were there, and Slurm goes on giving
-// the other nodes to nobody (with --no-kill, Slurm 22.05). A worker that has ended, because nobody was heard of, gives all of it back
-// when that is what has happened, and nothing but ours was in it.
+// the other nodes to nobody (with --no-kill, Slurm 22.05). The last worker that has ended because nobody was heard of gives all of it
+// back when that is what has happened, and nothing but ours was in it.
 //
 // Thread: pure functions.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,27 +19,46 @@ struct AllocationFacts {
   bool known = false;  // what was said is about that job
   bool running = false;
   bool has_script = false;  // else somebody holds it by salloc, and lets it go
-  std::string first_node;   // where the script runs, or ran
-  std::string nodes;        // that it has by now, as Slurm writes them
+  bool is_ours =
+      false;  // its comment begins with our name: we gave it to Slurm, or its script says that it runs nothing else
+  bool is_array = false;   // then one number may mean more than one job
+  std::string first_node;  // where the script runs, or ran
+  std::string nodes;       // that it has by now, as Slurm writes them
 };
 std::vector<std::string> allocation_query(std::uint32_t job);
 AllocationFacts read_allocation(std::string_view answer, std::uint32_t job);
 
-// Of `squeue --steps`: whether each step is one of our job's, or Slurm's own.
-std::vector<std::string> allocation_steps_query(std::uint32_t job);
-bool only_ours(std::string_view answer, const std::string& job_id);
-
-// Of `scontrol show hostnames`, of the job's nodes: Slurm takes a node that it has given up out of its jobs, which has then lost what ran there. `node`: this worker's own.
+// Of `scontrol show hostnames`, of the job's nodes: Slurm takes a node that it has given up out of its jobs, which has then lost what ran there.
 std::vector<std::string> nodes_query(const AllocationFacts& facts);
-bool lost_first_node(std::string_view answer, const AllocationFacts& facts, const std::string& node);
+std::set<std::string> read_nodes(std::string_view answer);
+
+struct AllocationStep {
+  std::uint32_t number = 0;  // of the job's
+  std::string name;          // "hello-3fa2.h1"
+  std::string nodes;         // one of ours has one
+};
+std::vector<std::string> allocation_steps_query(std::uint32_t job);
+// Those that somebody started by srun, without Slurm's own.
+std::vector<AllocationStep> read_allocation_steps(std::string_view answer);
 
 std::vector<std::string> release_command(std::uint32_t job);
 
 enum class AllocationFate : std::uint8_t {
-  kLeave,    // it is over, or not ours to end
-  kWait,     // its first node may be well, or Slurm has not noticed that it is lost
-  kRelease,  // if only_ours()
+  kLeave,    // it is over, not ours to end, or another worker's
+  kWait,     // its first node may be well, or another worker is not done
+  kRelease,  // nobody else is there
 };
-AllocationFate fate_of(const AllocationFacts& facts, const std::string& node, bool first_node_is_lost);
+// Whether there is anything to ask on for.
+AllocationFate fate_of(const AllocationFacts& facts, const std::string& node);
+// What a worker is, and what it was told.
+struct AllocationView {
+  std::string job_id;
+  std::string node;        // its own
+  std::uint32_t step = 0;  // its own
+  std::set<std::string> nodes;
+  std::vector<AllocationStep> steps;
+};
+// Of the workers that are left the one with the first step waits for the others: who has a supervisor stays, and then nothing is released.
+AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view);
 
 }  // namespace monarch

@@ -10,6 +10,12 @@ namespace monarch::daemon {
 
 namespace {
 
+constexpr Duration kForetold = Duration::seconds(300);  // after which nothing has come of it
+
+}  // namespace
+
+namespace {
+
 bool tells_progress_alone(const RankReport& before, const RankReport& after) {
   return after.phase == before.phase && after.pid == before.pid && after.held == before.held &&
          after.standstill == before.standstill && after.ready == before.ready && after.ended_at == before.ended_at &&
@@ -42,7 +48,6 @@ void DaemonCore::on(const FrameHeard& event, Instant now, Actions& actions) {
   }
   if (event.term == promised_) {
     last_heard_ = now;
-    end_foretold_ = false;
     return std::visit([&](const auto& message) { obey(message, event, now, actions); }, event.message);
   }
   if (held_.size() >= kHeldFrames) {
@@ -106,16 +111,17 @@ void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
   actions.emplace_back(BeatChanged{.at_once = completed});
 }
 
-void DaemonCore::on(const EndForetold&, Instant, Actions&) { end_foretold_ = true; }
+void DaemonCore::on(const EndForetold&, Instant now, Actions&) { foretold_until_ = now + kForetold; }
 
 void DaemonCore::on(const Tick&, Instant now, Actions& actions) {
-  if (now >= next_due()) shut_down(end_foretold_ ? 0 : kExitOrphaned, actions);
+  if (now >= next_due()) shut_down(last_heard_ < foretold_until_ ? 0 : kExitOrphaned, actions);
 }
 
 Instant DaemonCore::next_due() const {
   if (shut_down_ || any_live()) return Instant::never();
   // What was waited under a lease counts: ranks are killed by then as well.
-  const Instant orphaned = last_heard_ + (end_foretold_ ? last_lease_ : std::max(last_lease_, options_.orphan_ttl));
+  const bool foretold = last_heard_ < foretold_until_;
+  const Instant orphaned = last_heard_ + std::max(last_lease_, foretold ? options_.hearing : options_.orphan_ttl);
   return std::max(orphaned, last_end_ + std::min(options_.hearing, options_.orphan_ttl));
 }
 

@@ -71,8 +71,8 @@ struct OutputTold {
   std::uint32_t error_bytes = 0;  // of its error file, once it is complete
 };
 
-// Whoever runs this worker said that what runs here ends soon. What that means is the supervisor's to decide; where none is heard of after
-// this, nobody is waited for longer than a lease.
+// Whoever runs this worker said that what runs here ends soon. What that means is the supervisor's to decide; where none is heard of any
+// more after this, nobody is waited for longer than a lease.
 struct EndForetold {};
 
 // Nothing happened but time.
@@ -184,10 +184,10 @@ class DaemonCore {
   Term floor_;                   // of the supervisor that started us
   std::deque<FrameHeard> held_;  // each of a term higher than promised_
   std::map<Incarnation, RankState> ranks_;
-  Instant last_heard_;         // of a supervisor that was obeyed
-  Duration last_lease_;        // as it granted it
-  bool end_foretold_ = false;  // and none was heard since
-  Instant last_end_;           // of a rank
+  Instant last_heard_;      // of a supervisor that was obeyed
+  Duration last_lease_;     // as it granted it
+  Instant foretold_until_;  // what was heard last before this was heard while the end was foretold
+  Instant last_end_;        // of a rank
   bool shut_down_ = false;
   Counters counters_;
 };

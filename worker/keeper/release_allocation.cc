@@ -23,24 +23,28 @@ constexpr Duration kLongestPause = Duration::seconds(60);
 // Beyond SlurmdTimeout, 300 s mostly, after which Slurm knows that a node is lost.
 constexpr Duration kPatience = Duration::seconds(30 * 60);
 
-std::optional<std::uint32_t> job_of(const Environment& environment) {
-  const auto found = environment.find("SLURM_JOB_ID");
+std::optional<std::uint32_t> number_of(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
   if (found == environment.end()) return std::nullopt;
-  std::uint32_t job = 0;
+  std::uint32_t number = 0;
   const std::string& digits = found->second;
-  const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), job);
-  if (error != std::errc() || stopped != digits.data() + digits.size() || job == 0) return std::nullopt;
-  return job;
+  const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || stopped != digits.data() + digits.size()) return std::nullopt;
+  return number;
 }
 
-// A controller that does not answer is asked again; one that does not know the job says so at once.
-AllocationFate look(std::uint32_t job, const std::string& node) {
+// A controller that does not answer is asked again; one that does not know the job says so.
+AllocationFate look(std::uint32_t job, AllocationView view) {
   const auto told = run_program(allocation_query(job));
   if (!told.ok()) return told.error().code == ErrorCode::kNotFound ? AllocationFate::kLeave : AllocationFate::kWait;
   const AllocationFacts facts = read_allocation(*told, job);
-  if (fate_of(facts, node, false) == AllocationFate::kLeave) return AllocationFate::kLeave;
+  if (fate_of(facts, view.node) == AllocationFate::kLeave) return AllocationFate::kLeave;
   const auto nodes = run_program(nodes_query(facts));
-  return fate_of(facts, node, nodes.ok() && lost_first_node(*nodes, facts, node));
+  const auto steps = run_program(allocation_steps_query(job));
+  if (!nodes.ok() || !steps.ok()) return AllocationFate::kWait;
+  view.nodes = read_nodes(*nodes);
+  view.steps = read_allocation_steps(*steps);
+  return fate_of(facts, view);
 }
 
 }  // namespace
@@ -50,21 +54,18 @@ void release_allocation(const ReleaseOptions& options) {
   sigset_t none;
   (void)::sigemptyset(&none);
   (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const auto job = job_of(options.environment);
+  const auto job = number_of(options.environment, "SLURM_JOB_ID");
+  const auto step = number_of(options.environment, "SLURM_STEP_ID");
   const auto node = options.environment.find("SLURMD_NODENAME");
-  if (!job || node == options.environment.end()) return;
+  if (!job || !step || node == options.environment.end()) return;
+  const AllocationView view{.job_id = options.job_id, .node = node->second, .step = *step, .nodes = {}, .steps = {}};
   const Instant until = boot_now() + kPatience;
   for (Duration pause = kFirstPause; boot_now() < until; pause = std::min(pause * 2, kLongestPause)) {
-    const AllocationFate fate = look(*job, node->second);
+    const AllocationFate fate = look(*job, view);
     if (fate == AllocationFate::kLeave) return;
     if (fate == AllocationFate::kRelease) {
-      const auto steps = run_program(allocation_steps_query(*job));
-      if (steps.ok() && !only_ours(*steps, options.job_id)) {
-        return log_warn("the first node of Slurm's job ", *job,
-                        " is lost, and not all in it is ours: it is left alone");
-      }
       log_warn("the first node of Slurm's job ", *job, " is lost, and with it the supervisor: giving the nodes back");
-      if (steps.ok() && run_program(release_command(*job)).ok()) return;
+      if (run_program(release_command(*job)).ok()) return;
     }
     (void)::poll(nullptr, 0, static_cast<int>(pause.count_milliseconds()));
   }

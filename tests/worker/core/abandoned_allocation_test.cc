@@ -11,44 +11,72 @@ constexpr const char* kShown =
 
 TEST(AbandonedAllocation, IsReadFromWhatSlurmShows) {
   const AllocationFacts facts = read_allocation(kShown, 7);
-  EXPECT_TRUE(facts.known && facts.running && facts.has_script);
+  EXPECT_TRUE(facts.known && facts.running && facts.has_script && facts.is_ours);
   EXPECT_EQ(facts.first_node, "h1");
   EXPECT_FALSE(read_allocation(kShown, 8).known);
   EXPECT_FALSE(read_allocation("", 7).known);
   EXPECT_FALSE(read_allocation("JobId=77 JobState=RUNNING", 7).known);
 }
 
+// As the worker of h2 sees it, whose step is 12.
+AllocationView view_of(std::string_view nodes, std::string_view steps) {
+  return {.job_id = "hello-3fa2",
+          .node = "h2",
+          .step = 12,
+          .nodes = read_nodes(nodes),
+          .steps = read_allocation_steps(steps)};
+}
+
+AllocationFate fate(std::string_view nodes, std::string_view steps) {
+  return fate_of(read_allocation(kShown, 7), view_of(nodes, steps));
+}
+
+TEST(AbandonedAllocation, IsAskedFor) {
+  EXPECT_EQ(nodes_query(read_allocation(kShown, 7)),
+            (std::vector<std::string>{"scontrol", "show", "hostnames", "h[1-3]"}));
+  EXPECT_EQ(allocation_steps_query(7)[3], "--jobs=7");
+}
+
 TEST(AbandonedAllocation, IsGivenBackOnceItsFirstNodeIsLost) {
-  const AllocationFacts facts = read_allocation(kShown, 7);
-  EXPECT_EQ(fate_of(facts, "h2", false), AllocationFate::kWait);
-  EXPECT_EQ(fate_of(facts, "h2", true), AllocationFate::kRelease);
-  EXPECT_EQ(fate_of(facts, "h1", true), AllocationFate::kLeave) << "the script is here";
+  EXPECT_EQ(fate("h1\nh2\n", "7.12|h2|hello-3fa2.h2\n7.batch|h1|batch\n"), AllocationFate::kWait);
+  EXPECT_EQ(fate("h2\nh3\n", "7.12|h2|hello-3fa2.h2\n7.batch|h1|batch\n"), AllocationFate::kRelease);
+  EXPECT_EQ(fate("h10\nh2", "7.12|h2|hello-3fa2.h2\n7.extern|h[1-3]|extern\n"), AllocationFate::kRelease);
+  EXPECT_EQ(fate("h2\n", ""), AllocationFate::kRelease);
+  for (const char* none : {"", "(null)\n", "h3\n"}) EXPECT_EQ(fate(none, ""), AllocationFate::kWait) << none;
+}
+
+TEST(AbandonedAllocation, IsTheLastOnesToGiveBack) {
+  // One that is not done waits on as long as there is a supervisor.
+  EXPECT_EQ(fate("h2\nh3\n", "7.12|h2|hello-3fa2.h2\n7.13|h3|hello-3fa2.h3\n"), AllocationFate::kWait);
+  EXPECT_EQ(fate("h2\nh3\n", "7.12|h2|hello-3fa2.h2\n7.4|h3|hello-3fa2.h3\n"), AllocationFate::kLeave);
+  // Lost nodes never say that their steps have ended.
+  EXPECT_EQ(fate("h2\n", "7.11|h1|hello-3fa2.h1\n7.12|h2|hello-3fa2.h2\n7.4|h3|hello-3fa2.h3\n"),
+            AllocationFate::kRelease);
 }
 
 TEST(AbandonedAllocation, IsLeftAloneWhereItIsOverOrSomebodyHoldsIt) {
+  const AllocationView view = view_of("h2\nh3\n", "");
   AllocationFacts over = read_allocation(kShown, 7);
   over.running = false;
-  EXPECT_EQ(fate_of(over, "h2", true), AllocationFate::kLeave);
+  EXPECT_EQ(fate_of(over, view), AllocationFate::kLeave);
   AllocationFacts held = read_allocation(kShown, 7);
   held.has_script = false;
-  EXPECT_EQ(fate_of(held, "h2", true), AllocationFate::kLeave) << "salloc";
-  EXPECT_EQ(fate_of({}, "h2", true), AllocationFate::kLeave);
+  EXPECT_EQ(fate_of(held, view), AllocationFate::kLeave) << "salloc";
+  AllocationFacts others = read_allocation(kShown, 7);
+  others.is_ours = false;
+  EXPECT_EQ(fate_of(others, view), AllocationFate::kLeave);
+  const std::string array = "ArrayJobId=7 ArrayTaskId=3 " + std::string(kShown);
+  EXPECT_EQ(fate_of(read_allocation(array, 7), view), AllocationFate::kLeave);
+  EXPECT_EQ(fate_of({}, view), AllocationFate::kLeave);
+  EXPECT_EQ(fate_of(read_allocation(kShown, 7), "h1"), AllocationFate::kLeave) << "the script is here";
 }
 
-TEST(AbandonedAllocation, HasNothingOfOthersInIt) {
-  EXPECT_TRUE(only_ours("", "hello-3fa2"));
-  EXPECT_TRUE(only_ours("batch\nextern\nhello-3fa2.h1\n hello-3fa2.h2 \n", "hello-3fa2"));
-  EXPECT_FALSE(only_ours("hello-3fa2.h1\ntrain.sh\n", "hello-3fa2"));
-  EXPECT_FALSE(only_ours("hello-3fa22.h1\n", "hello-3fa2"));
-}
-
-TEST(AbandonedAllocation, HasLostANodeThatSlurmTookOutOfIt) {
-  const AllocationFacts facts = read_allocation(kShown, 7);
-  EXPECT_EQ(nodes_query(facts), (std::vector<std::string>{"scontrol", "show", "hostnames", "h[1-3]"}));
-  EXPECT_TRUE(lost_first_node("h2\nh3\n", facts, "h2"));
-  EXPECT_TRUE(lost_first_node("h10\nh2", facts, "h2"));
-  EXPECT_FALSE(lost_first_node("h1\nh2\nh3\n", facts, "h2"));
-  for (const char* none : {"", "(null)\n", "h3\n"}) EXPECT_FALSE(lost_first_node(none, facts, "h2")) << none;
+TEST(AbandonedAllocation, IsLeftAloneWhereOthersAreInIt) {
+  EXPECT_EQ(fate("h2\n", "7.12|h2|hello-3fa2.h2\n7.13|h2|train.sh\n"), AllocationFate::kLeave);
+  EXPECT_EQ(fate("h2\n", "7.12|h2|hello-3fa2.h2\n7.13|h2|hello-3fa22.h2\n"), AllocationFate::kLeave);
+  for (const char* odd : {"7.interactive|h2|sh", "|", "7", "7.12", "7.x|h2|hello-3fa2.h2", "7.14|hello-3fa2.h2"}) {
+    EXPECT_EQ(fate("h2\n", odd), AllocationFate::kLeave) << odd;
+  }
 }
 
 }  // namespace
