@@ -50,7 +50,8 @@ std::optional<Verdict> leave_verdict(const JobView& view, const Verdict& verdict
 
 std::optional<Verdict> leave_verdict_for_supervisor(const JobView& view, const Verdict& verdict) {
   auto left = link_verdict(view, verdict, true);
-  if (left) remove_secrets(view.directory().directory);
+  const auto kept = view.verdict();
+  if (left && kept.ok() && *kept) remove_secrets(view.directory().directory);
   return left;
 }
 

@@ -162,8 +162,10 @@ void ViewerSession::retry() {
   if (verdict.ok() && *verdict) return on_unseen_end(**verdict);
   if (loop_->now() >= lost_at_ + kReconnectDeadline) {
     if (!slurm_) return give_up();
-    const auto ended = slurm_->ask(pending_stop_, [this](const std::string& line) { say(line); });
-    if (ended) return on_unseen_end(*ended);
+    const auto answer =
+        slurm_->ask(pending_stop_, signals_.descriptor(), [this](const std::string& line) { say(line); });
+    if (answer.nobody_knows) return give_up();
+    if (answer.verdict) return on_unseen_end(*answer.verdict);
   }
   if (!told_lost_ && loop_->now() >= lost_at_ + kSilentAtFirst) {
     told_lost_ = true;

@@ -86,6 +86,14 @@ class FirstNode(slurm.SlurmTest):
         self.told(run, "and job 1 of Slurm still has h.*: waiting for Slurm to end it")
         self.ended(s, run, 92, "^the supervisor was lost with h1, and job 1 of Slurm is over: it is CANCELLED")
 
+    def test_that_is_well_ends_a_job_whose_supervisor_nobody_starts_again(self):
+        s, run = self.running()
+        guard = self.process("guard")
+        self.kill(guard, signal.SIGSTOP)
+        self.kill(self.process("supervisor"))
+        self.kill(guard)
+        self.ended(s, run, 92, "^the supervisor was lost with h1, and job 1 of Slurm is over: it is FAILED")
+
     def test_that_is_lost_leaves_a_job_that_a_viewer_can_end(self):
         s, run = self.running(orphan_ttl="10m")
         s.node_hosts[0].power_off()
@@ -96,7 +104,7 @@ class FirstNode(slurm.SlurmTest):
     def test_that_is_lost_leaves_what_others_run_there_alone(self):
         s = self.slurm(3, alike=True)
         script = f"srun -N1 -n1 -w h2 --overlap sleep 1000 & {harness.MONARCH} run {self.slurm_job(UP, hosts=3, supervision=slurm_login_test.RECOVERS)}"
-        job = s.submit(script, "-N3", "--no-kill")
+        job = s.submit(script, "-N3", "--no-kill", "--comment=monarch")
         self.wait_for_marks("up", 6)
         s.node_hosts[0].power_off()
         wait_for(lambda: not [nodes for name, nodes in s.steps(job).values() if "demo" in name and nodes != "h1"], lambda: f"the end of our steps: {s.steps(job)}", 90)
