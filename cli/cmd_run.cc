@@ -39,7 +39,9 @@ int run_run(const Arguments& arguments, Context& context) {
   SessionOptions options;
   options.kind = ViewerKind::kOwner;
   options.viewer = "run";
-  options.output = options.from_the_start = options.events = options.result = true;
+  // What ranks write is in the job's folder, in bounds; a script's output is a file that has none.
+  options.output = !arguments.has("submitted");
+  options.from_the_start = options.events = options.result = true;
   options.json = arguments.has("json");
   options.hosts = std::make_shared<RankHosts>(*spec);
   options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));

@@ -39,6 +39,9 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         self.assertIn("it is job 1 of Slurm", done.err)
         s.wait_for_job(1, "FAILED")
         self.assertEqual(self.verdict()["exit_code"], 7)
+        script = self.read(self.job_file("slurm.out"))
+        self.assertIn("exit code 7", script)
+        self.assertNotIn("rank 3 on", script, "what ranks write is not written twice")
         self.assert_nothing_left()
 
     def test_commands_here_see_and_steer_a_job_whose_supervisor_is_on_a_node(self):
