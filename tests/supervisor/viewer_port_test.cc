@@ -39,7 +39,7 @@ class FarViewers : public testing::Test {
       for (std::uint64_t i = 1; i <= kPast; ++i) server_->remember(event(i));
       ready.set_value();
       while (!done_) {
-        if (publish_.exchange(false)) server_->publish(Verdict{.exit_code = 7});
+        if (publish_.exchange(false) && server_ != nullptr) server_->publish(Verdict{.exit_code = 7});
         loop_->at(loop_->now() + Duration::milliseconds(5), [] {});
         loop_->run_once();
         if (leave_.exchange(false)) server_.reset();
