@@ -151,6 +151,7 @@ Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder&
   script.option("--ntasks-per-node=1");
   script.option("--no-kill");
   script.option("--no-requeue");
+  script.option("--comment=monarch");  // nothing else runs in it
   script.option("--partition=", wish.partition);
   script.option("--account=", wish.account);
   script.option("--qos=", wish.qos);

@@ -32,6 +32,7 @@ TEST(Submission, AsksForWhatTheJobNeedsAndHasTheSpecInIt) {
             "#SBATCH --ntasks-per-node=1\n"
             "#SBATCH --no-kill\n"
             "#SBATCH --no-requeue\n"
+            "#SBATCH --comment=monarch\n"
             "#SBATCH --exclusive\n"
             "#SBATCH --chdir=/home/u/hello\n"
             "exec /opt/m/bin/monarch run ${MONARCH_SUBMITTED:+--submitted \"$MONARCH_SUBMITTED\"} - <<'END_OF_SPEC'\n"
