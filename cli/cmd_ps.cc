@@ -44,7 +44,7 @@ void fill_in_status(Row& row, const JobView& view, bool elsewhere) {
   if (!spec_text.ok() || !directory.ok()) return;
   const auto spec = parse_stored_spec(*spec_text, *directory);
   if (!spec.ok()) return;
-  row.hosts = spec->pool_size();
+  row.hosts = spec->pool_size() - spec->hosts_on_request();
   for (const MeshSpec& mesh : spec->meshes) row.ranks += mesh.size();
   if (row.job.life == JobLife::kEnded || elsewhere) return;
   if (view.queued()) {

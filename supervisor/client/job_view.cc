@@ -11,6 +11,7 @@
 #include "supervisor/client/viewer_json.h"
 #include "supervisor/core/status.h"
 #include "supervisor/journal/core_records.h"
+#include "supervisor/journal/journal_layout.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/wire/viewer_messages.h"
@@ -50,7 +51,15 @@ bool is_there(const JobDirectory& job, const char* name) {
 
 }  // namespace
 
-bool JobView::never_began() const { return is_there(job_, kSubmittedFile) && !is_there(job_, kEndpointFile); }
+// The endpoint goes with the end of a job; the journal stays.
+bool JobView::never_began() const {
+  if (!is_there(job_, kSubmittedFile) || is_there(job_, kEndpointFile)) return false;
+  auto directory = job_.directory.duplicate();
+  if (!directory.ok()) return true;
+  const auto names = posix_journal_files(std::move(*directory))->list();
+  return !names.ok() || std::none_of(names->begin(), names->end(),
+                                     [](const std::string& name) { return segment_number(name).has_value(); });
+}
 
 bool JobView::queued() const { return never_began() && !is_there(job_, kVerdictFile); }
 
