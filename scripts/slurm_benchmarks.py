@@ -55,7 +55,7 @@ class Bed:
             shared = Options(sshd=False, shared=(self.folder,))
             made = world.World(hosts=nodes + 1, shared=[self.folder], options={f"h{n}": shared for n in range(1, nodes + 2)})
             ending.enter_context(made)
-            self.slurm = slurm.Slurm(made, nodes, 0)
+            self.slurm = slurm.Slurm(made, nodes)
             made.login.run("mkdir", "-m", "700", HOME + "/runtime")
             self._ending = ending.pop_all()
         self.world, self.login = made, made.login

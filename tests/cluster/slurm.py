@@ -118,7 +118,7 @@ class Daemon:
 class Slurm:
     """See the top of this file."""
 
-    def __init__(self, made, nodes, gpus, grace):
+    def __init__(self, made, nodes, gpus=0, grace=None):
         self.world, self.login = made, made.login
         self.node_hosts = made.hosts[:nodes]
         controller = made.hosts[nodes]
