@@ -5,13 +5,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
+#include "supervisor/client/continuation.h"
 #include "supervisor/client/endpoint.h"
 #include "supervisor/client/job_secrets.h"
+#include "supervisor/client/job_view.h"
 #include "supervisor/client/shell_values.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_home.h"
@@ -31,6 +34,33 @@ constexpr int kExitSpec = 2;
 constexpr int kExitInternal = 70;
 constexpr int kExitJournal = 74;
 constexpr int kExitBusy = 75;
+
+// The folder of a job is beside those of others.
+std::string root_of(const std::string& job_directory) {
+  const std::size_t slash = job_directory.rfind('/');
+  return job_directory.substr(0, job_directory.rfind('/', slash - 1));
+}
+
+bool has_begun(const JournalContents& contents) {
+  return contents.snapshot || std::any_of(contents.records.begin(), contents.records.end(),
+                                          [](const Record& record) { return record.type == RecordType::kInput; });
+}
+
+// What it has of the job that it goes on from. One that cannot be read is no reason to begin anew: what was computed would be lost.
+Result<Inheritance> inheritance_of(const SecureDirectory& directory, const JobSpec& spec) {
+  const auto from = continues_from(directory);
+  if (!from) return Inheritance();
+  const auto read = [&]() -> Result<Inheritance> {
+    MONARCH_ASSIGN(const StateDir state, StateDir::open(root_of(directory.path())));
+    MONARCH_ASSIGN(const JobView before, JobView::open(state, *from));
+    MONARCH_ASSIGN(const LoadedSpec had, load_job_spec(before.directory().directory));
+    return before.inheritance(had.spec, spec);
+  };
+  auto all = read();
+  if (!all.ok()) return Error{all.error().code, text("it goes on from ", *from, ": ", all.error().message)};
+  all->job = *from;
+  return all;
+}
 
 Started<JobFiles> failed(int exit_code, std::string message) { return {nullptr, {exit_code, std::move(message)}}; }
 
@@ -73,17 +103,20 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
   if (!journal.ok()) return failed(kExitJournal, text("the journal of ", job_directory, ": ", journal.error().message));
   if (!journal->contents.why.empty()) log_warn("journal: ", journal->contents.describe_end());
 
+  auto continues =
+      has_begun(journal->contents) ? Result<Inheritance>(Inheritance()) : inheritance_of(*directory, spec->spec);
+  if (!continues.ok()) return failed(kExitJournal, continues.error().message);
+
   const std::string path = directory->path();
-  const std::size_t slash = path.rfind('/');
-  const std::size_t parent = path.rfind('/', slash - 1);
   return {std::make_unique<JobFiles>(JobFiles{.directory = std::move(*directory),
-                                              .job_id = path.substr(slash + 1),
-                                              .root = path.substr(0, parent),
+                                              .job_id = path.substr(path.rfind('/') + 1),
+                                              .root = root_of(path),
                                               .lock = std::move(*lock),
                                               .spec = std::move(*spec),
                                               .shell = std::move(*shell),
                                               .journal_files = std::move(files),
-                                              .journal = std::move(*journal)}),
+                                              .journal = std::move(*journal),
+                                              .continues = std::move(*continues)}),
           {}};
 }
 

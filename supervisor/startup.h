@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "supervisor/core/inheritance.h"
 #include "supervisor/core/job_core.h"
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/journal_files.h"
@@ -40,6 +41,7 @@ struct JobFiles {
   std::map<std::string, std::string> shell;  // of the shell that started the job: what $(env.NAME) names
   std::unique_ptr<JournalFiles> journal_files;
   RecoveredJournal journal;
+  Inheritance continues;  // of a job that begins; of no job: it is the first
   std::string log_directory() const { return directory.path() + "/logs"; }
 };
 

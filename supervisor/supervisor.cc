@@ -230,7 +230,8 @@ void Supervisor::begin() {
     }
   }
   if (!returned_) {
-    (void)decide(JobBegun{.term = files_.journal.term, .job = job_, .boot_id = own_boot_id()});
+    (void)decide(JobBegun{
+        .term = files_.journal.term, .job = job_, .boot_id = own_boot_id(), .continues = std::move(files_.continues)});
     if (end_watch_) end_watch_->begin();
     return;
   }

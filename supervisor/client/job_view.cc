@@ -111,6 +111,14 @@ Result<JobStatus> JobView::status(const JobSpec& spec) const {
   return status_from_journal(spec);
 }
 
+// One that never began has an empty journal, and nothing to go on from.
+Result<Inheritance> JobView::inheritance(const JobSpec& before, const JobSpec& spec) const {
+  MONARCH_ASSIGN(const JournalContents contents, read_journal_contents());
+  JobCore core(before, pool_of(before), {.job_id = job_.id, .log_directory = log_directory()});
+  MONARCH_TRY(replay(contents, core));
+  return inherit(spec, before, core.state());
+}
+
 Result<JobStatus> JobView::status_from_journal(const JobSpec& spec) const {
   MONARCH_ASSIGN(const JournalContents contents, read_journal_contents());
   JobCore core(spec, pool_of(spec), {.job_id = job_.id, .log_directory = log_directory()});

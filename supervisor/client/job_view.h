@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "supervisor/client/endpoint.h"
+#include "supervisor/core/inheritance.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/journal_reader.h"
@@ -48,6 +49,8 @@ class JobView {
   // As the live supervisor says, or if none answers what the journal says; `spec` is the job's own.
   Result<JobStatus> status(const JobSpec& spec) const;
   Result<JobStatus> status_from_journal(const JobSpec& spec) const;
+  // What a job for `spec` has of this one, whose own spec is `before`.
+  Result<Inheritance> inheritance(const JobSpec& before, const JobSpec& spec) const;
   // All events that the journal still has, in order. `cut` says how the journal ends if not well.
   struct Events {
     std::vector<JobEvent> events;

@@ -4,7 +4,7 @@
 // state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the difference comes here.
 //
 // The types of JobEvent that the core emits, for people and programs:
-//   job.starting job.running job.expiring job.preempted job.stopping job.ended   host.ready host.failed host.named
+//   job.starting job.continues job.running job.expiring job.preempted job.stopping job.ended   host.ready host.failed host.named
 //   host.replaced host.suspect host.heard
 //   host.reached host.unreachable   host.lost host.wedged host.quarantined host.recalled host.doubtful host.drained host.undrained host.daemon
 //   host.pressure
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "supervisor/core/foreseen_end.h"
+#include "supervisor/core/inheritance.h"
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/core/launch_times.h"
@@ -41,7 +42,8 @@ namespace monarch {
 struct JobBegun {
   Term term;
   JobUuid job;
-  std::string boot_id = {};  // of its machine
+  std::string boot_id = {};    // of its machine
+  Inheritance continues = {};  // of no job: it is the first
 };
 
 // A later term begins: the supervisor of the one before it ended without a verdict.

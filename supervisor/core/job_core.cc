@@ -123,7 +123,24 @@ void JobCore::on(const JobBegun& event) {
   const std::string pool = wanted < known ? text(" of ", known) : "";
   emit(event_of("job.starting", Severity::kInfo,
                 text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
+  take_over(event.continues);
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
+}
+
+// What of it fits was chosen before (inheritance.h).
+void JobCore::take_over(const Inheritance& continues) {
+  if (continues.job.empty()) return;
+  for (const InheritedGang& from : continues.gangs) {
+    MONARCH_ASSERT(from.mesh.value() < state_.meshes.size());
+    MONARCH_ASSERT(from.gang.value() < state_.meshes[from.mesh.value()].gangs.size());
+    GangState& to = gang(from.mesh, from.gang);
+    to.generation.counter = from.generation;
+    to.furthest = from.furthest;
+    to.commits.newest = from.checkpoint;
+  }
+  emit(event_of("job.continues", continues.lost.empty() ? Severity::kInfo : Severity::kWarning,
+                text(options_.job_id, " goes on from ", printable(continues.job), continues.lost.empty() ? "" : "; ",
+                     join(continues.lost, "; "))));
 }
 
 void JobCore::on(const StopOrdered& event) {

@@ -78,6 +78,7 @@ class JobCore {
  private:
   // job_core.cc
   void on(const JobBegun& event);
+  void take_over(const Inheritance& continues);
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
   void on(const IdleNoted& event);

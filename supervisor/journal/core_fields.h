@@ -13,7 +13,10 @@
 
 namespace monarch {
 
-MONARCH_FIELDS(JobBegun, term, job, boot_id);
+MONARCH_FIELDS(GangCheckpoint, step, generation, what);
+MONARCH_FIELDS(InheritedGang, mesh, gang, generation, furthest, checkpoint);
+MONARCH_FIELDS(Inheritance, job, gangs, lost);
+MONARCH_FIELDS(JobBegun, term, job, boot_id, continues);
 MONARCH_FIELDS(SupervisorReturned, term, boot_id, last_seen, away);
 MONARCH_FIELDS(LaunchTimes, waited, log_in, copy, start);
 MONARCH_FIELDS(WorkerLaunched, host, reply, control_endpoint, bulk_endpoint, again, times);
@@ -56,7 +59,6 @@ MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_compl
 MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty);
 MONARCH_FIELDS(HostPorts, held, ports);
 MONARCH_FIELDS(RankCommit, step, what);
-MONARCH_FIELDS(GangCheckpoint, step, generation, what);
 MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,

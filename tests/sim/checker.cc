@@ -30,7 +30,7 @@ Checker::Checker(World& world)
       hosts_(world.hosts.size()),
       slots_(world.scenario.spec),
       stages_(world.scenario.spec),
-      commits_(world.scenario.spec, durable_),
+      commits_(world.scenario.spec, durable_, world.scenario.continues),
       hangs_(world) {
   for (std::size_t i = 0; i < job_.bytes.size(); ++i) job_.bytes[i] = static_cast<std::uint8_t>(world.random.next());
 }

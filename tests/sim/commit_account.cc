@@ -33,9 +33,16 @@ std::optional<std::uint64_t> told_to(const Start& start, const RankStart& rank) 
 
 }  // namespace
 
+CommitAccount::CommitAccount(const JobSpec& spec, const DurableAccount& durable, const Inheritance& continues)
+    : spec_(spec), placement_(spec), durable_(durable) {
+  for (const InheritedGang& from : continues.gangs) {
+    if (from.checkpoint) gangs_[{from.mesh, from.gang}].had = from.checkpoint->step;
+  }
+}
+
 std::optional<std::uint64_t> CommitAccount::newest(const GangKey& key, const Gang& gang, bool durable) const {
   std::map<std::pair<std::uint64_t, Generation>, std::set<Rank>> written;
-  std::optional<std::uint64_t> newest;
+  std::optional<std::uint64_t> newest = gang.had;
   const RankRange range = placement_.range_of(key.first, key.second);
   for (const Taken& taken : gang.taken) {
     if (durable && !durable_.holds(taken.ticket)) continue;

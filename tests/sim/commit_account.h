@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/core/inheritance.h"
 #include "supervisor/core/job_state.h"
 #include "supervisor/core/placement.h"
 #include "tests/sim/durable_account.h"
@@ -22,8 +23,7 @@ namespace monarch::sim {
 
 class CommitAccount {
  public:
-  CommitAccount(const JobSpec& spec, const DurableAccount& durable)
-      : spec_(spec), placement_(spec), durable_(durable) {}
+  CommitAccount(const JobSpec& spec, const DurableAccount& durable, const Inheritance& continues);
 
   // A process of a generation was started: from now on no earlier one of its gang commits.
   void started(const Incarnation& key);
@@ -47,6 +47,7 @@ class CommitAccount {
     CommitRequest commit;
   };
   struct Gang {
+    std::optional<std::uint64_t> had;   // of the job that this one continues
     Generation started;                 // the highest
     std::vector<Taken> taken;           // in the order of the journal
     std::optional<std::uint64_t> told;  // the highest that somebody was told, or was started from

@@ -193,6 +193,32 @@ JobSpec core_spec(const Scenario& scenario) {
   return spec;
 }
 
+namespace {
+
+// Each seventh job goes on from another one, whose gangs had come that far. Nothing is drawn: other seeds stay as they are.
+Inheritance continued_by(const Scenario& scenario) {
+  Inheritance all;
+  if (scenario.seed % 7 != 3) return all;
+  all.job = "before-0000";
+  for (std::uint32_t m = 0; m < scenario.spec.meshes.size(); ++m) {
+    const MeshSpec& mesh = scenario.spec.meshes[m];
+    for (std::uint32_t g = 0; g < mesh.gangs(); ++g) {
+      InheritedGang gang{.mesh = MeshId(m), .gang = GangId(g), .generation = 1 + (scenario.seed + g) % 5};
+      if (scenario.commits != Duration::forever() && (scenario.seed + g) % 3 != 0) {
+        gang.checkpoint =
+            GangCheckpoint{.step = 4 + g,
+                           .generation = {Term(1), gang.generation},
+                           .what = std::vector<std::string>(mesh.gang_size(), text("step-", 4 + g, "-before"))};
+        gang.furthest = 6 + g;
+      }
+      all.gangs.push_back(std::move(gang));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   Random random(seed);
   Scenario scenario;
@@ -208,6 +234,7 @@ Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   if (scenario.remote) put_on_machines(scenario.spec);
   if (!scenario.remote) scenario.faults.power_loss = Duration::forever();
   scenario.snapshot_every = static_cast<std::uint64_t>(random.one_in(2) ? random.between(4, 60) : 1000);
+  scenario.continues = continued_by(scenario);
   return scenario;
 }
 

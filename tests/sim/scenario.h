@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "supervisor/core/inheritance.h"
 #include "supervisor/core/job_spec.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/theme.h"
@@ -89,6 +90,7 @@ struct Scenario {
   std::uint64_t whole_commits = 0;            // of a thousand, that speak for all of a gang
   bool remote = false;                        // a cut or dead host cannot be reached by its launcher either
   std::uint64_t snapshot_every = 1000;
+  Inheritance continues;
 };
 
 struct ScenarioOptions {

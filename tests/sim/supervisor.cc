@@ -71,7 +71,7 @@ void Supervisor::boot() {
 
 void Supervisor::begin() {
   if (core_->state().phase == JobPhase::kNew) {
-    (void)decide(JobBegun{.term = term_, .job = world_.checker->job()});
+    (void)decide(JobBegun{.term = term_, .job = world_.checker->job(), .continues = world_.scenario.continues});
     return;
   }
   if (core_->state().phase == JobPhase::kEnded) return finish(*core_->state().verdict);

@@ -1,0 +1,121 @@
+// What a job has of one that it continues: which generations, which checkpoints, and what of it nobody goes on from.
+
+#include "supervisor/core/inheritance.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/supervisor/core/fixtures.h"
+
+namespace monarch {
+namespace {
+
+using fixtures::Driver;
+using fixtures::job_of;
+using fixtures::job_that_recovers;
+
+class Before : public Driver {
+ public:
+  explicit Before(const JobSpec& spec) : Driver(spec) { run_all(); }
+
+  void commit(std::uint64_t step, const std::string& what) {
+    for (std::uint32_t rank = 0; rank < core.spec().meshes[0].size(); ++rank) {
+      const RankId id{MeshId(0), Rank(rank)};
+      this->step(CheckpointCommitted{.host = core.placement().host_of(id),
+                                     .rank = id,
+                                     .generation = gang(core.spec().meshes[0].gang_of(id.rank).value()).generation,
+                                     .commit = {.number = 1, .step = step, .what = what}});
+    }
+  }
+  Inheritance inherited_by(const JobSpec& spec) const {
+    Inheritance inherited = inherit(spec, core.spec(), core.state());
+    inherited.job = "before-0001";
+    return inherited;
+  }
+};
+
+TEST(Inheritance, CountsGenerationsOnAndGoesOnFromTheNewestCheckpoint) {
+  const JobSpec spec = job_that_recovers(2, 2, 4);
+  Before before(spec);
+  before.commit(10, "ckpt-10");
+  before.fail_gang({MeshId(0), Rank(0)}, fixtures::exited(1), 14);
+  before.start_again(0);
+  const Inheritance all = before.inherited_by(spec);
+  ASSERT_EQ(all.gangs.size(), 2U);
+  EXPECT_EQ(all.gangs[0].generation, 2U);
+  EXPECT_EQ(all.gangs[1].generation, 1U);
+  EXPECT_TRUE(all.lost.empty());
+
+  Driver next(spec);
+  next.step(JobBegun{.term = Term(1), .job = JobUuid{}, .continues = all});
+  for (std::uint32_t host = 0; host < 2; ++host) next.join(host);
+  next.give_ports();
+  EXPECT_EQ(next.told("job.continues").at(0), "test-0001 goes on from before-0001");
+  EXPECT_EQ(next.told("gang.starting").at(0),
+            "trainer: gang 0 is starting, generation 3, from step 10: 4 steps are done again");
+  EXPECT_EQ(next.told("gang.starting").at(1), "trainer: gang 1 is starting, generation 2, from step 10");
+  EXPECT_EQ(next.gang(0).commits.resumed->what.at(1), "ckpt-10");
+  EXPECT_EQ(next.gang(0).restarts, 0U) << "its budgets are its own";
+}
+
+TEST(Inheritance, RefusesStepsThatTheJobBeforeHasCommitted) {
+  const JobSpec spec = job_of(1, 1);
+  Before before(spec);
+  before.commit(10, "ckpt-10");
+  Driver next(spec);
+  next.step(JobBegun{.term = Term(1), .job = JobUuid{}, .continues = before.inherited_by(spec)});
+  next.join(0);
+  next.give_ports();
+  next.report({MeshId(0), Rank(0)}, RankPhase::kRunning);
+  const auto ruling = [&](std::uint64_t step) {
+    return next.core
+        .rule_on(HostId(0), {MeshId(0), Rank(0)}, next.gang(0).generation, {.number = 1, .step = step, .what = ""})
+        .ruling;
+  };
+  EXPECT_EQ(ruling(9), CommitRuling::kRefuse);
+  EXPECT_EQ(ruling(11), CommitRuling::kTake);
+}
+
+TEST(Inheritance, HasNoCheckpointThatOnlyHostsHadInTheirMemory) {
+  const JobSpec spec = job_of(1, 2);
+  Before before(spec);
+  before.commit(20, "vault:3:0,1:9f86");
+  const Inheritance all = before.inherited_by(spec);
+  ASSERT_EQ(all.gangs.size(), 1U);
+  EXPECT_FALSE(all.gangs[0].checkpoint);
+  EXPECT_EQ(all.gangs[0].generation, 1U);
+  ASSERT_EQ(all.lost.size(), 1U);
+  EXPECT_EQ(all.lost[0],
+            "trainer: gang 0 does not go on from step 20, which only hosts of that job had in their memory");
+}
+
+TEST(Inheritance, BeginsAMeshOfAnotherShapeAnew) {
+  Before before(job_of(2, 1));
+  before.commit(10, "ckpt-10");
+  const Inheritance wider = before.inherited_by(job_of(2, 2));
+  EXPECT_TRUE(wider.gangs.empty());
+  ASSERT_EQ(wider.lost.size(), 1U);
+  EXPECT_EQ(wider.lost[0], "mesh trainer begins anew: it had 2 ranks in 1 gang, and has 4 in 1");
+  const Inheritance parted = before.inherited_by(job_that_recovers(2, 1, 4));
+  ASSERT_EQ(parted.lost.size(), 1U);
+  EXPECT_EQ(parted.lost[0], "mesh trainer begins anew: it had 2 ranks in 1 gang, and has 2 in 2");
+  JobSpec renamed = job_of(2, 1);
+  renamed.meshes[0].name = "other";
+  EXPECT_EQ(before.inherited_by(renamed).lost.at(0), "mesh trainer is none of this job's");
+  Driver next(job_of(2, 2));
+  next.step(JobBegun{.term = Term(1), .job = JobUuid{}, .continues = wider});
+  EXPECT_EQ(next.told("job.continues").at(0),
+            "test-0001 goes on from before-0001; mesh trainer begins anew: it had 2 ranks in 1 gang, and has 4 in 1");
+}
+
+TEST(Inheritance, OfAJobThatStartedNothingIsNothing) {
+  Driver before(job_of(1, 1));
+  before.begin();
+  const Inheritance all = inherit(before.core.spec(), before.core.spec(), before.core.state());
+  EXPECT_TRUE(all.gangs.empty());
+  EXPECT_TRUE(all.lost.empty());
+}
+
+}  // namespace
+}  // namespace monarch
