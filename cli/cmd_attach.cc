@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/continued_job.h"
 #include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/result_text.h"
@@ -27,28 +28,34 @@ void show_ended(const OpenedJob& job, const Verdict& verdict, const Context& con
 int run_attach(const Arguments& arguments, Context& context) {
   const auto lines = line_options(arguments, context);
   if (!lines) return kExitUsage;
-  const JobArgument argument = take_begun_job(arguments.positional(0), context, "attach");
-  if (argument.job == nullptr) return argument.exit_code;
-  const OpenedJob& job = *argument.job;
-  auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
-  if (!selector) return kExitUsage;
   const auto reports = take_reports(arguments, context);
   if (!reports) return kExitUsage;
-  const auto verdict = job.view.verdict();
-  if (!job.view.live() && verdict.ok() && *verdict) {
-    show_ended(job, **verdict, context, arguments.has("json"));
-    return leave_reports(*reports, job.view, job.spec, {.exit_code = (*verdict)->exit_code, .verdict = *verdict},
-                         context);
+  for (std::string called = arguments.positional(0);;) {
+    const JobArgument argument = take_begun_job(called, context, "attach");
+    if (argument.job == nullptr) return argument.exit_code;
+    const OpenedJob& job = *argument.job;
+    auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
+    if (!selector) return kExitUsage;
+    const auto verdict = job.view.verdict();
+    SessionEnd end;
+    if (!job.view.live() && verdict.ok() && *verdict) {
+      show_ended(job, **verdict, context, arguments.has("json"));
+      end = {.exit_code = (*verdict)->exit_code, .verdict = *verdict};
+    } else {
+      say_note(context.terminal, text("attached to ", job.view.id(), "; Ctrl-C detaches"));
+      SessionOptions options;
+      options.viewer = "attach";
+      options.output = options.events = options.result = true;
+      options.json = arguments.has("json");
+      options.hosts = rank_hosts_of(job);
+      options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));
+      options.lines = *lines;
+      end = follow_job(job, context, std::move(options));
+    }
+    const auto next = next_job(job.view, end, context);
+    if (next == nullptr) return leave_reports(*reports, job.view, job.spec, end, context);
+    called = next->id();
   }
-  say_note(context.terminal, text("attached to ", job.view.id(), "; Ctrl-C detaches"));
-  SessionOptions options;
-  options.viewer = "attach";
-  options.output = options.events = options.result = true;
-  options.json = arguments.has("json");
-  options.hosts = rank_hosts_of(job);
-  options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));
-  options.lines = *lines;
-  return leave_reports(*reports, job.view, job.spec, follow_job(job, context, std::move(options)), context);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/continued_job.h"
 #include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
@@ -37,35 +38,41 @@ int run_logs(const Arguments& arguments, Context& context) {
   auto past = history(arguments, context);
   if (!lines || !past) return kExitUsage;
   lines->only = std::move(past->only);
-  const std::string written = arguments.positional(0);
-  const JobArgument argument =
-      arguments.has("follow") ? take_begun_job(written, context, "logs") : take_job(written, context);
-  if (argument.job == nullptr) return argument.exit_code;
-  const OpenedJob& job = *argument.job;
-  auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
-  if (!selector) return kExitUsage;
-  const auto hosts = rank_hosts_of(job);
-  auto wanted = wanted_streams(arguments, hosts, std::move(*selector));
-  const auto verdict = job.view.verdict();
-  const bool ended = verdict.ok() && verdict->has_value();
-  if (!arguments.has("follow") || ended) {
-    return print_logs(job, context,
-                      {.lines = std::move(*lines),
-                       .job_id = job.view.id(),
-                       .log_directory = job.view.log_directory(),
-                       .wanted = std::move(wanted),
-                       .hosts = hosts},
-                      past->start);
+  const bool follow = arguments.has("follow");
+  for (std::string called = arguments.positional(0);;) {
+    const JobArgument argument = follow ? take_begun_job(called, context, "logs") : take_job(called, context);
+    if (argument.job == nullptr) return argument.exit_code;
+    const OpenedJob& job = *argument.job;
+    auto selector = take_selector(arguments, job.spec, context, job.named_hosts());
+    if (!selector) return kExitUsage;
+    const auto hosts = rank_hosts_of(job);
+    auto wanted = wanted_streams(arguments, hosts, std::move(*selector));
+    const auto verdict = job.view.verdict();
+    SessionEnd end;
+    if (!follow || (verdict.ok() && verdict->has_value())) {
+      end.exit_code = print_logs(job, context,
+                                 {.lines = *lines,
+                                  .job_id = job.view.id(),
+                                  .log_directory = job.view.log_directory(),
+                                  .wanted = std::move(wanted),
+                                  .hosts = hosts},
+                                 past->start);
+      if (!follow || end.exit_code != kExitOk) return end.exit_code;
+      end.verdict = *verdict;
+    } else {
+      SessionOptions options;
+      options.viewer = "logs";
+      options.output = options.from_the_start = options.reader_decides = true;
+      options.wanted = std::move(wanted);
+      options.hosts = hosts;
+      options.lines = *lines;
+      options.start = past->start;
+      end = follow_job(job, context, std::move(options));
+    }
+    const auto next = next_job(job.view, end, context);
+    if (next == nullptr) return end.verdict ? kExitOk : end.exit_code;
+    called = next->id();
   }
-  SessionOptions options;
-  options.viewer = "logs";
-  options.output = options.from_the_start = options.reader_decides = true;
-  options.wanted = std::move(wanted);
-  options.hosts = hosts;
-  options.lines = std::move(*lines);
-  options.start = past->start;
-  const SessionEnd end = follow_job(job, context, std::move(options));
-  return end.verdict ? kExitOk : end.exit_code;
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "cli/commands.h"
+#include "cli/continued_job.h"
 #include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/launch.h"
@@ -8,6 +11,7 @@
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
 #include "cli/submit.h"
+#include "transport/base/clock.h"
 #include "transport/process/hidden_memory.h"
 
 namespace monarch {
@@ -21,36 +25,44 @@ int run_run(const Arguments& arguments, Context& context) {
   if (!timeout || !lines) return kExitUsage;
   const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
-  auto selector = take_selector(arguments, input->spec, context);
+  const auto selector = take_selector(arguments, input->spec, context);
   if (!selector) return kExitUsage;
   const auto reports = take_reports(arguments, context);
   if (!reports) return kExitUsage;
-  const LaunchedJob job = launch_job(*input, arguments, context);
+  LaunchedJob job = launch_job(*input, arguments, context);
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
-  const QueueOutcome queue =
-      wait_in_queue(*job.view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "run"});
-  if (queue.end) return leave_reports(*reports, *job.view, input->spec, *queue.end, context);
-  const auto spec = begun_spec(*job.view, context);
-  if (!spec) return kExitInternal;
-  if (elsewhere_of(*job.view)) {
-    return follow_there(*job.view, arguments, context, *job.signals, {.spec_name = input->name, .reports = *reports});
+  const Instant began = boot_now();
+  for (std::unique_ptr<JobView> view = std::move(job.view);;) {
+    QueueOutcome queue = wait_in_queue(*view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "run"});
+    SessionEnd end;
+    if (queue.end) {
+      end = std::move(*queue.end);
+    } else {
+      const auto spec = begun_spec(*view, context);
+      if (!spec) return kExitInternal;
+      if (elsewhere_of(*view)) {
+        return follow_there(*view, arguments, context, *job.signals, {.spec_name = input->name, .reports = *reports});
+      }
+      SessionOptions options;
+      options.kind = ViewerKind::kOwner;
+      options.viewer = "run";
+      // What ranks write is in the job's folder, in bounds; a script's output is a file that has none.
+      options.output = !arguments.has("submitted");
+      options.from_the_start = options.events = options.result = true;
+      options.json = arguments.has("json");
+      options.hosts = std::make_shared<RankHosts>(*spec);
+      options.wanted = wanted_streams(arguments, options.hosts, *selector);
+      options.lines = *lines;
+      if (*timeout) options.stop_after = std::max(**timeout - (boot_now() - began), Duration::zero());
+      options.stop = queue.stop;
+      options.spec_name = input->name;
+      end = follow_job(*view, *spec, context, *job.signals, std::move(options));
+    }
+    auto next = next_job(*view, end, context);
+    if (next == nullptr) return leave_reports(*reports, *view, input->spec, end, context);
+    view = std::move(next);
   }
-  SessionOptions options;
-  options.kind = ViewerKind::kOwner;
-  options.viewer = "run";
-  // What ranks write is in the job's folder, in bounds; a script's output is a file that has none.
-  options.output = !arguments.has("submitted");
-  options.from_the_start = options.events = options.result = true;
-  options.json = arguments.has("json");
-  options.hosts = std::make_shared<RankHosts>(*spec);
-  options.wanted = wanted_streams(arguments, options.hosts, std::move(*selector));
-  options.lines = *lines;
-  options.stop_after = *timeout;
-  options.stop = queue.stop;
-  options.spec_name = input->name;
-  const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
-  return leave_reports(*reports, *job.view, input->spec, end, context);
 }
 
 }  // namespace
@@ -64,6 +76,7 @@ Command run_command() {
   for (const Flag& flag : report_flags()) flags.push_back(flag);
   for (const Flag& flag : program_flags()) flags.push_back(flag);
   for (const Flag& flag : launch_flags()) flags.push_back(flag);
+  flags.push_back(continue_flag());
   for (const Flag& flag : output_flags()) flags.push_back(flag);
   for (const Flag& flag : selector_flags()) flags.push_back(flag);
   return {

@@ -142,6 +142,7 @@ int run_up(const Arguments& arguments, Context& context) {
 Command up_command() {
   std::vector<Flag> flags = program_flags();
   for (const Flag& flag : launch_flags()) flags.push_back(flag);
+  flags.push_back(continue_flag());
   flags.push_back(mesh_flag());
   flags.push_back(
       {.name = "print",

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/continued_job.h"
 #include "cli/elsewhere.h"
 #include "cli/exit_code.h"
 #include "cli/run_reports.h"
@@ -16,21 +17,23 @@ namespace monarch {
 
 namespace {
 
-SessionEnd wait_for_end(const OpenedJob& job, const std::optional<Duration>& timeout, const Context& context) {
+SessionEnd wait_for_end(const JobView& view, const std::optional<Duration>& timeout, const Context& context) {
+  const auto verdict = view.verdict();
+  if (verdict.ok() && *verdict) return {.exit_code = (*verdict)->exit_code, .verdict = *verdict};
   const Instant began = boot_now();
   const auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kWatcher));
   if (!signals.ok()) {
     say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
     return {.exit_code = kExitInternal};
   }
-  QueueOutcome queue = wait_in_queue(job.view, context, **signals, {.viewer = "wait", .leave_after = timeout});
+  QueueOutcome queue = wait_in_queue(view, context, **signals, {.viewer = "wait", .leave_after = timeout});
   if (queue.end) return std::move(*queue.end);
-  const auto spec = begun_spec(job.view, context);
+  const auto spec = begun_spec(view, context);
   if (!spec) return {.exit_code = kExitInternal};
   SessionOptions options;
   options.viewer = "wait";
   if (timeout) options.leave_after = std::max(*timeout - (boot_now() - began), Duration::zero());
-  return follow_job(job.view, *spec, context, **signals, std::move(options));
+  return follow_job(view, *spec, context, **signals, std::move(options));
 }
 
 int run_wait(const Arguments& arguments, Context& context) {
@@ -38,19 +41,20 @@ int run_wait(const Arguments& arguments, Context& context) {
   if (!timeout) return kExitUsage;
   const auto by_class = exit_code_by_class(arguments, context);
   if (!by_class) return kExitUsage;
-  const JobArgument argument = take_job(arguments.positional(0), context);
+  JobArgument argument = take_job(arguments.positional(0), context);
   if (argument.job == nullptr) return argument.exit_code;
-  const OpenedJob& job = *argument.job;
-  SessionEnd end;
-  const auto verdict = job.view.verdict();
-  if (verdict.ok() && *verdict) {
-    end = {.exit_code = (*verdict)->exit_code, .verdict = *verdict};
-  } else {
-    end = wait_for_end(job, *timeout, context);
+  const Instant began = boot_now();
+  auto view = std::make_unique<JobView>(std::move(argument.job->view));
+  for (;;) {
+    std::optional<Duration> left = *timeout;
+    if (left) left = std::max(*left - (boot_now() - began), Duration::zero());
+    const SessionEnd end = wait_for_end(*view, left, context);
+    if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
+    if (end.verdict) say_note(context.terminal, text(view->id(), ": ", printable(end.verdict->reason)));
+    auto next = next_job(*view, end, context);
+    if (next == nullptr) return end.verdict && *by_class ? class_of(*end.verdict) : end.exit_code;
+    view = std::move(next);
   }
-  if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
-  if (end.verdict) say_note(context.terminal, text(job.view.id(), ": ", printable(end.verdict->reason)));
-  return end.verdict && *by_class ? class_of(*end.verdict) : end.exit_code;
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "cli/continued_job.h"
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_origin.h"
 #include "cli/submit.h"
 #include "cli/workspace_check.h"
 #include "supervisor/client/abandoned_job.h"
+#include "supervisor/client/continuation.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
@@ -82,6 +84,27 @@ void note_abandoned(const SpecInput& input, const Terminal& terminal) {
                           "` goes on with it, `monarch rm ", *id, "` removes it; this is another job"));
 }
 
+// A script of somebody's own is not ours to submit again, with the options that it was given.
+bool may_go_on(const LaunchSlurm& slurm, bool submitted, const Context& context) {
+  const bool in_a_script = !context.env.get("SLURM_TASK_PID").empty();
+  if (slurm.on_preempt == OnPreempt::kSuccessor && !submitted) {
+    say_error(
+        context.terminal,
+        {.id = "E0911",
+         .message = "`launch.slurm.on_preempt: successor` is for a job that monarch submits, and this shell is in "
+                    "an allocation already",
+         .help = in_a_script ? "`requeue` has Slurm run this script again"
+                             : "start it outside of any allocation, and monarch submits it"});
+    return false;
+  }
+  if (slurm.on_preempt == OnPreempt::kRequeue && !in_a_script) {
+    say_note(context.terminal,
+             "launch.slurm.on_preempt: Slurm requeues jobs of sbatch, and this shell is in one of salloc: it is not "
+             "going to go on");
+  }
+  return true;
+}
+
 std::string indented(const std::string& lines) {
   std::string out;
   std::string_view rest = lines;
@@ -101,6 +124,12 @@ std::vector<Flag> launch_flags() {
            .help = "take the key of a host that known_hosts does not have, and note it there"}};
 }
 
+Flag continue_flag() {
+  return {.name = "continue",
+          .value = "JOB",
+          .help = "go on from that job, which has ended: its committed checkpoints, and its generations"};
+}
+
 LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context) {
   const bool accept_new = arguments.has("accept-new");
   if (accept_new && !std::holds_alternative<LaunchSsh>(input.spec.launch)) {
@@ -112,11 +141,16 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
   if (!has_its_workspace(look, input.sources, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   for (const std::string& note : input.notes) say_note(context.terminal, note);
+  std::optional<JobDirectory> before;
+  if (arguments.has("continue")) {
+    before = continued_job(*arguments.value("continue"), context);
+    if (!before) return {.view = nullptr, .exit_code = kExitUsage};
+  }
   const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
   if (slurm != nullptr && !slurm->allocation) {
     if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
     note_abandoned(input, context.terminal);
-    return submit_job(input, context);
+    return submit_job(input, before, context);
   }
   auto signals = SignalFd::create(SignalPolicy::signals(ViewerKind::kOwner));
   if (!signals.ok()) return failed(context, kExitInternal, signals.error().message);
@@ -124,12 +158,20 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
   if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   const auto submitted = arguments.value("submitted");
+  if (slurm != nullptr && !may_go_on(*slurm, submitted.has_value(), context)) {
+    return {.view = nullptr, .exit_code = kExitUsage};
+  }
   if (!submitted) note_abandoned(input, context.terminal);
+  const auto requeued = requeued_job(input, context);
+  if (!requeued.ok()) return failed(context, exit_code_for(requeued.error()), requeued.error().message);
+  const std::optional<std::string> begins = *requeued ? *requeued : submitted;
   const NewJobFiles files{.spec = input.text, .spec_directory = input.directory, .origin = input.origin};
-  const auto made = submitted ? begin_submitted(*submitted, files) : make_job(input.spec.name, files);
+  const auto made = begins ? begin_submitted(*begins, files) : make_job(input.spec.name, files);
   if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
   const JobDirectory& job = made->job;
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
+  const Status linked = before ? link_continuation(*before, job) : Status();
+  if (!linked.ok()) return failed(context, exit_code_for(linked.error()), linked.error().message);
   StartOptions start{.accept_new_host_keys = accept_new};
   if (input.spec.supervised_elsewhere()) {
     // Another machine is reached first, and may have to be sent what runs there.

@@ -25,6 +25,7 @@ struct LaunchedJob {
 };
 
 std::vector<Flag> launch_flags();
+Flag continue_flag();  // of who starts a job
 
 // Says the notes of the input first.
 LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context);

@@ -29,15 +29,20 @@ void Supervisor::finish(const FinishJob& finish) {
   verdict.ended = wall_now();
   add_last_words(files_.log_directory(), verdict.cause);
   exit_code_ = verdict.exit_code;
+  prepare_continuation(verdict);
   (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
   const std::string file = to_json(verdict_json(verdict)) + "\n";
   // Who is told of it finds the file, also after a crash of this machine.
   (void)decider_->write_file({.name = kVerdictFile, .bytes = file}, [this, verdict] {
     remove_secrets(files_.directory);
     WorkspacePack::remove(files_.directory.fd());
-    viewers_->publish(verdict);
+    if (!continuation_) return viewers_->publish(verdict);
+    ask_continuation([this, verdict] {
+      viewers_->publish(verdict);
+      (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
+    });
   });
-  (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
+  if (!continuation_) (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
 }
 
 void Supervisor::watch_idleness() {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "supervisor/hang_watch.h"
 #include "supervisor/idle_timer.h"
 #include "supervisor/journal/secure_directory.h"
+#include "supervisor/journal/state_dir.h"
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/local.h"
 #include "supervisor/launch/relayed_launcher.h"
@@ -29,6 +31,7 @@
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/output_relay.h"
 #include "supervisor/second_look.h"
+#include "supervisor/slurm_continuation.h"
 #include "supervisor/stack_dumps.h"
 #include "supervisor/startup.h"
 #include "supervisor/supervisor.h"
@@ -97,6 +100,10 @@ class Supervisor {
   void tell_started();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
+  // supervisor_continuation.cc
+  void prepare_continuation(Verdict& verdict);
+  void ask_continuation(std::function<void()> then);
+  void on_continuation(const Result<std::uint32_t>& slurm_job);
   // supervisor_nodes.cc
   Status open_slurm_nodes(const LaunchSlurm& slurm);
   void on_allocation_over(std::uint32_t job, const std::string& state);
@@ -150,8 +157,11 @@ class Supervisor {
   SshLauncher* ssh_launcher_ = nullptr;
   SlurmNodes* slurm_nodes_ = nullptr;
   RelayedLauncher* relayed_launcher_ = nullptr;
-  std::unique_ptr<EndWatch> end_watch_;      // nothing: the hosts are not Slurm's
-  std::unique_ptr<SecondLook> second_look_;  // nothing: hosts are on this machine, or reached from another one
+  std::unique_ptr<EndWatch> end_watch_;  // nothing: the hosts are not Slurm's
+  std::optional<JobDirectory> next_;     // that goes on from this one
+  std::unique_ptr<SlurmContinuation> continuation_;
+  std::function<void()> asked_continuation_;  // once it is known
+  std::unique_ptr<SecondLook> second_look_;   // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;
   std::unique_ptr<ControlServer> viewers_;
   std::vector<ListenerDoor> doors_;  // of the ports, until they are watched

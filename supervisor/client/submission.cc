@@ -150,7 +150,7 @@ Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder&
   script.option(text("--nodes=", slurm->nodes.value_or(job.hosts_needed() + job.spares())));
   script.option("--ntasks-per-node=1");
   script.option("--no-kill");
-  script.option("--no-requeue");
+  script.option(slurm->on_preempt == OnPreempt::kRequeue ? "--requeue" : "--no-requeue");
   script.option("--comment=monarch");  // nothing else runs in it
   script.option("--partition=", wish.partition);
   script.option("--account=", wish.account);
@@ -190,6 +190,26 @@ std::vector<std::string> submit_command(const std::string& job_id, const std::st
           text("--comment=", kToken, job_id),
           text("--export=ALL,", kSubmittedVariable, "=", job_id),
           text(job_directory, "/", kSubmissionScriptFile)};
+}
+
+std::vector<std::string> mark_command(std::uint32_t job, const std::string& job_id) {
+  return {"scontrol", "update", text("JobId=", job), "Requeue=1", text("Comment=", kToken, job_id)};
+}
+
+std::vector<std::string> requeue_command(std::uint32_t job) { return {"scontrol", "requeue", text(job)}; }
+
+// SLURM_CONF says where Slurm is.
+std::vector<std::string> successor_command(const std::string& job_id, const std::string& job_directory,
+                                           const std::vector<std::string>& variables) {
+  std::vector<std::string> command = {"/usr/bin/env"};
+  for (const std::string& name : variables) {
+    const bool option = name.starts_with("SLURM") || name.starts_with("SBATCH_") || name.starts_with("SRUN_");
+    if (!option || name == "SLURM_CONF") continue;
+    command.push_back(text("--unset=", name));
+  }
+  const std::vector<std::string> submit = submit_command(job_id, job_directory);
+  command.insert(command.end(), submit.begin(), submit.end());
+  return command;
 }
 
 Result<std::uint32_t> read_submission(std::string_view answer) { return read_submitted(answer); }

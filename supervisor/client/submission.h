@@ -48,6 +48,13 @@ struct SubmittedJob {
 std::string write_submitted(const SubmittedJob& submitted);
 Result<SubmittedJob> parse_submitted(const std::string& json);
 
+// Of a job of Slurm's that goes on as another one of ours: that it is the submission for that one, and may be requeued; and that it is.
+std::vector<std::string> mark_command(std::uint32_t job, const std::string& job_id);
+std::vector<std::string> requeue_command(std::uint32_t job);
+// As submit_command(), from within another job of Slurm's, of whose environment, by the names of its variables, nothing is an option.
+std::vector<std::string> successor_command(const std::string& job_id, const std::string& job_directory,
+                                           const std::vector<std::string>& variables);
+
 // What Slurm says of it.
 struct QueuedJob {
   enum class State : std::uint8_t {

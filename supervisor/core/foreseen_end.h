@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "supervisor/core/launch_spec.h"
 #include "transport/base/time.h"
 
 namespace monarch {
@@ -20,5 +21,8 @@ struct ForeseenEnd {
   Instant by = Instant::never();    // what runs then is killed; never(): not known yet
   Instant kill = Instant::never();  // ranks that are being stopped have until then
 };
+
+// By which a job is stopped then, as its verdict names it: "launch.slurm.on_preempt: stop".
+std::string rule_of(OnPreempt action);
 
 }  // namespace monarch

@@ -30,7 +30,14 @@ bool runs(GangPhase phase) {
          phase == GangPhase::kStopping;
 }
 
+OnPreempt on_preempt(const JobSpec& spec) {
+  const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch);
+  return slurm != nullptr ? slurm->on_preempt : OnPreempt::kStop;
+}
+
 }  // namespace
+
+std::string rule_of(OnPreempt action) { return text("launch.slurm.on_preempt: ", to_text(action)); }
 
 void JobCore::on(const EndForeseen& event) {
   if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;  // it ends already
@@ -86,7 +93,7 @@ void JobCore::stop_as_foreseen() {
   verdict.exit_code = kExitHost;
   verdict.cause.kind = CauseKind::kTimeLimit;
   verdict.cause.summary = state_.foreseen->why;
-  verdict.cause.rule = "launch.slurm.on_preempt: stop";
+  verdict.cause.rule = rule_of(on_preempt(spec_));
   verdict.reason = verdict.cause.summary;
   fail_job(std::move(verdict));
 }

@@ -64,6 +64,15 @@ std::string_view launcher_name(const Launch& launch) {
   return std::visit(Namer(), launch);
 }
 
+std::string_view to_text(OnPreempt action) {
+  switch (action) {
+    case OnPreempt::kStop: return "stop";
+    case OnPreempt::kRequeue: return "requeue";
+    case OnPreempt::kSuccessor: return "successor";
+  }
+  return "stop";
+}
+
 std::uint32_t JobSpec::spares() const {
   return std::visit([](const auto& launcher) { return launcher.spares; }, launch);
 }

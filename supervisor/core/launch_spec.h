@@ -82,6 +82,16 @@ struct SlurmRequest {
   bool operator==(const SlurmRequest&) const = default;
 };
 
+// What becomes of the job when Slurm takes its nodes back, or its time is over.
+enum class OnPreempt : std::uint8_t {
+  kStop,
+  kRequeue,    // Slurm puts the same job of its own back into its queue
+  kSuccessor,  // another one is submitted
+};
+constexpr OnPreempt monarch_enum_max(OnPreempt) { return OnPreempt::kSuccessor; }
+// As a spec writes it: "requeue".
+std::string_view to_text(OnPreempt action);
+
 struct LaunchSlurm {
   std::optional<std::uint32_t> nodes;  // that are asked for; nothing: need + spares
   std::uint32_t spares = 0;
@@ -91,6 +101,7 @@ struct LaunchSlurm {
   std::uint32_t replacements = 4;                 // nodes beyond those of the allocation, at a time
   Duration queue_limit = Duration::seconds(900);  // for one of these
   Duration warn = Duration::seconds(120);         // before the end of its time ranks are told; zero: nobody is
+  OnPreempt on_preempt = OnPreempt::kStop;
   bool operator==(const LaunchSlurm&) const = default;
 };
 

@@ -150,7 +150,6 @@ constexpr KeyRow kRows[] = {
      .type = kWord,
      .default_value = "stop",
      .words = "stop|requeue|successor",
-     .unbuilt = "requeue|successor",
      .doc = "what to do when Slurm wants the nodes back"},
     {.path = "launch.slurm.warn",
      .type = kDuration,

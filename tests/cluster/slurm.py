@@ -118,7 +118,7 @@ class Daemon:
 class Slurm:
     """See the top of this file."""
 
-    def __init__(self, made, nodes, gpus=0, grace=None):
+    def __init__(self, made, nodes, gpus=0, grace=None, requeued_after=None):
         self.world, self.login = made, made.login
         self.node_hosts = made.hosts[:nodes]
         controller = made.hosts[nodes]
@@ -127,6 +127,8 @@ class Slurm:
                                   slurmd_timeout=SLURMD_TIMEOUT_S, kill_wait=KILL_WAIT_S)
         if grace is not None:
             self._conf += _PREEMPTION.format(nodes=f"h[1-{nodes}]", grace=grace)
+        if requeued_after is not None:
+            self._conf += f"AuthInfo=cred_expire={requeued_after}\n"
         self._gpus = gpus
         self._key = os.urandom(128)
         self.munge = {host.name: Daemon(host, "/run/munge/munged.pid", "/usr/sbin/munged", "--num-threads=2")
@@ -204,12 +206,13 @@ class Slurm:
 
 
 class SlurmTest(cluster.ClusterTest):
-    def slurm(self, nodes=3, gpus=0, alike=False, grace=None):
+    def slurm(self, nodes=3, gpus=0, alike=False, grace=None, requeued_after=None):
         """A world with that many nodes, and one host more for the slurmctld. `alike`: the nodes have monarch and the test's folder, as
-        where both lie on a file system that all share. `grace`: jobs of the partition `high` preempt those of `low` after so many seconds."""
+        where both lie on a file system that all share. `grace`: jobs of the partition `high` preempt those of `low` after so many seconds.
+        `requeued_after`: a job that is requeued waits so many seconds; Slurm's own default is two minutes (slurm.conf(5), cred_expire)."""
         there = Options(sshd=False, build=alike, shared=(self.folder,) if alike else ())
         made = self.world(nodes + 1, options={f"h{n}": there for n in range(1, nodes + 2)})
-        self._slurm = Slurm(made, nodes, gpus, grace)
+        self._slurm = Slurm(made, nodes, gpus, grace, requeued_after)
         return self._slurm
 
     def slurm_job(self, script, hosts=2, slots=2, slurm=None, **keys):
@@ -240,6 +243,14 @@ class SlurmTest(cluster.ClusterTest):
 
     def _files_of_jobs(self, host):
         return [path for path in super()._files_of_jobs(host) if not path.startswith(BELONGS)]
+
+    def clean(self, hosts):
+        """Of workers that Slurm has killed, with all that could have removed them: sockets, and cgroups that are empty."""
+        for host in hosts:
+            host.run("sh", "-c", "rm -rf /tmp/monarch-0/w-*")
+            for group, _, _ in sorted(os.walk(host.cgroup or ""), reverse=True):
+                if "/monarch-" in group:
+                    os.rmdir(group)
 
     def assert_nothing_left(self):
         """Slurm needs a moment to see that a job's steps have ended."""

@@ -164,8 +164,7 @@ class Controller(SlurmFaultTest):
         s.run("scancel", str(other))
         # Its workers were killed by Slurm, with all that could have removed their sockets and cgroups.
         wait_for(lambda: not [p for _, p in self.on_hosts() if b"monarch-worker" in p.arguments[0]], "no worker")
-        for host in s.node_hosts:
-            self.clean(host)
+        self.clean(s.node_hosts)
         self.assert_nothing_left()
 
     def test_that_is_back_with_an_older_state(self):  # R07
@@ -186,15 +185,8 @@ class Controller(SlurmFaultTest):
         self.ended(run, 92, "^stopped by Slurm, whose job 1 is over: (PENDING|REQUEUE)", since, 30)
         s.run("scancel", "1")
         wait_for(lambda: not [p for _, p in self.on_hosts() if b"monarch-worker" in p.arguments[0]], "no worker")
-        for host in s.node_hosts:
-            self.clean(host)
+        self.clean(s.node_hosts)
         self.assert_nothing_left()
-
-    def clean(self, host):
-        host.run("sh", "-c", "rm -rf /tmp/monarch-0/w-*")
-        for group, _, _ in sorted(os.walk(host.cgroup or ""), reverse=True):
-            if "/monarch-" in group:
-                os.rmdir(group)
 
     def test_that_does_not_know_who_asks(self):  # R13
         s = self.slurm(3)

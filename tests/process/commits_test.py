@@ -112,5 +112,72 @@ class Commits(CommitTest):
         self.assertEqual(self.committed_steps(), [(1, 5), (1, 6)])
 
 
+class Continued(CommitTest):
+    """`--continue JOB`: a new job that goes on from one that has ended."""
+
+    UNTIL = ("found = monarch.committed()\ntell('found', found)\n"
+             "step = found['step'] if found else 0\n"
+             "while not os.path.exists('enough') and step < 3:\n"
+             "    step += 1\n"
+             "    monarch.commit(step, 'ckpt/%d.r%d.g%d' % (step, rank, generation))\n"
+             "while not os.path.exists('enough'): time.sleep(0.02)\n")
+
+    def stopped(self, spec):
+        up = self.monarch("up", spec)
+        self.assertEqual(up.status, 0, up)
+        job = up.out.strip()
+        harness.wait_for(lambda: (1, 3) in self.committed_steps(), lambda: f"three steps\n{self.supervisor_log()}")
+        self.assertEqual(self.monarch("stop", job).status, 0)
+        return job
+
+    def test_counts_on_and_begins_at_the_last_checkpoint(self):
+        spec = self.python_job(self.UNTIL, slots=2)
+        before = self.stopped(spec)
+        self.write("enough", "")
+        run = self.start("run", spec, "--continue", before).finished()
+        self.assertEqual(run.status, 0, run)
+        for rank in (0, 1):
+            self.assertIsNone(self.told("found", rank))
+            self.assertEqual(self.told("found", rank, 2), {"step": 3, "what": f"ckpt/3.r{rank}.g1", "generation": 1})
+        after = self.jobs()[-1]
+        self.assertIn(f"{after} goes on from {before}", self.monarch("events", after).out)
+        self.assertEqual(json.loads(self.read("state", "jobs", before, "continued.json")), {"v": 1, "job": after})
+        self.assertEqual(self.monarch("wait", before).status, 143, "somebody's choice, and no part of the job before")
+
+    def test_survives_a_crash_of_the_supervisor(self):
+        spec = self.python_job(self.UNTIL)
+        before = self.stopped(spec)
+        up = self.monarch("up", spec, "--continue", before)
+        self.assertEqual(up.status, 0, up)
+        self.assertEqual(self.told("found", 0, 2)["step"], 3)
+        self.kill(self.process("supervisor"))
+        harness.wait_for(lambda: self.monarch("status", up.out.strip()).status == 0 and self.status(up.out.strip())["term"] == 2, "the next term")
+        self.assertEqual(self.status(up.out.strip())["meshes"][0]["committed"], [{"gang": 0, "step": 3, "generation": 1}])
+        self.write("enough", "")
+        self.assertEqual(self.monarch("wait", up.out.strip()).status, 0)
+
+    def test_refuses_what_has_not_ended_or_never_was(self):
+        spec = self.python_job(self.UNTIL)
+        up = self.monarch("up", spec)
+        live = self.monarch("run", spec, "--continue", up.out.strip())
+        self.assertEqual(live.status, 2, live)
+        self.assertIn("it has not ended, and only one may act on what it has", live.err)
+        self.assertIn(f"monarch stop {up.out.strip()}", live.err)
+        self.assertEqual(self.monarch("run", spec, "--continue", "nobody-0000").status, 2)
+        self.assertEqual(self.monarch("stop").status, 0)
+        self.assertEqual(len(self.jobs()), 1)
+
+    def test_does_not_begin_anew_where_the_journal_cannot_be_read(self):
+        spec = self.python_job(self.UNTIL)
+        before = self.stopped(spec)
+        for name in os.listdir(self.path("state", "jobs", before)):
+            if name.startswith("journal."):
+                with open(self.path("state", "jobs", before, name), "r+b") as file:
+                    file.write(b"x" * 40)
+        run = self.monarch("run", spec, "--continue", before)
+        self.assertEqual(run.status, 74, run)
+        self.assertIn(f"it goes on from {before}: the journal of {before} cannot be read", run.err)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -21,7 +21,7 @@ JobSpec job_of_gangs(std::uint32_t hosts) {
 }
 
 // A job of a gang on each of three hosts; the network is what the test says.
-class VaultDeskTest : public testing::Test {
+class VaultDeskTest : public ::testing::Test {
  protected:
   VaultDeskTest() : job_(job_of_gangs(3)) {
     job_.run_all();

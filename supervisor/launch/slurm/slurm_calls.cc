@@ -16,8 +16,8 @@ namespace {
 
 // The command behind `env -i NAME=value…`, for people.
 std::string name_of_command(const std::vector<std::string>& command) {
-  for (std::size_t i = 2; i < command.size(); ++i) {
-    if (command[i].find('=') == std::string::npos) return command[i];
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (!command[i].starts_with('-') && command[i].find('=') == std::string::npos) return command[i];
   }
   return command.empty() ? "" : command.front();
 }

@@ -108,6 +108,29 @@ TEST(Submission, SaysWhoseItIsOnTheCommandLine) {
   EXPECT_FALSE(read_submission("Submitted batch job 12").ok());
 }
 
+TEST(Submission, OfAJobThatGoesOnIsMarkedAsItsOwn) {
+  const std::vector<std::string> mark = {"scontrol", "update", "JobId=7", "Requeue=1",
+                                         "Comment=monarch job hello-3fa2"};
+  EXPECT_EQ(mark_command(7, "hello-3fa2"), mark);
+  EXPECT_EQ(requeue_command(7), (std::vector<std::string>{"scontrol", "requeue", "7"}));
+}
+
+TEST(Submission, FromWithinAJobHasNoOptionOfThat) {
+  const auto words = successor_command("hello-3fa2", "/s/jobs/hello-3fa2",
+                                       {"PATH", "SLURM_NNODES", "SBATCH_EXPORT", "SLURM_CONF", "SLURMD_NODENAME"});
+  const std::vector<std::string> begins(words.begin(), words.begin() + 5);
+  EXPECT_EQ(begins, (std::vector<std::string>{"/usr/bin/env", "--unset=SLURM_NNODES", "--unset=SBATCH_EXPORT",
+                                              "--unset=SLURMD_NODENAME", "sbatch"}));
+  EXPECT_EQ(words.back(), "/s/jobs/hello-3fa2/slurm.sh");
+}
+
+TEST(Submission, MayBeRequeuedWhereTheSpecSaysSo) {
+  EXPECT_NE(script_of("{on_preempt: successor}").find("#SBATCH --no-requeue\n"), std::string::npos);
+  const std::string again = script_of("{on_preempt: requeue}");
+  EXPECT_NE(again.find("#SBATCH --requeue\n"), std::string::npos);
+  EXPECT_EQ(again.find("--no-requeue"), std::string::npos);
+}
+
 TEST(Submission, ItsFileIsReadAsItWasWritten) {
   const SubmittedJob written{.job = 12, .submitted = "2026-11-23T09:12:07", .host = "login1"};
   EXPECT_EQ(parse_submitted(write_submitted(written)).value(), written);

@@ -1,0 +1,80 @@
+#include "supervisor/slurm_continuation.h"
+
+#include <utility>
+
+#include "supervisor/client/submission.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr Duration kAskAgain = Duration::seconds(1);
+
+}  // namespace
+
+SlurmContinuation::SlurmContinuation(EventLoop& loop, SlurmCalls& calls, SlurmContinuationOptions options, Then then)
+    : loop_(loop), calls_(calls), options_(std::move(options)), then_(std::move(then)) {}
+
+SlurmContinuation::~SlurmContinuation() { loop_.cancel(retry_); }
+
+void SlurmContinuation::ask() {
+  if (options_.how == OnPreempt::kRequeue) return requeue();
+  asked_ ? look() : submit();
+}
+
+void SlurmContinuation::call(Words command, void (SlurmContinuation::*then)(const Result<std::string>& answer)) {
+  calls_.call(std::move(command), [this, alive = std::weak_ptr<int>(alive_), then](const Result<std::string>& answer) {
+    if (!alive.expired()) (this->*then)(answer);
+  });
+}
+
+// Whom the job of Slurm's belongs to from then on: who looks for it in the queue goes by that.
+void SlurmContinuation::requeue() {
+  call(in_environment(options_.environment, mark_command(options_.slurm_job, options_.job_id)),
+       &SlurmContinuation::on_marked);
+}
+
+// A cluster may have comments of its own, and a job may be one that is requeued anyhow.
+void SlurmContinuation::on_marked(const Result<std::string>& answer) {
+  if (!answer.ok()) log_warn("job ", options_.slurm_job, " of Slurm: ", printable(answer.error().message));
+  call(in_environment(options_.environment, requeue_command(options_.slurm_job)), &SlurmContinuation::on_requeued);
+}
+
+// Slurm kills us with the answer, or soon after.
+void SlurmContinuation::on_requeued(const Result<std::string>& answer) {
+  if (answer.ok()) return then_(options_.slurm_job);
+  try_again(answer.error());
+}
+
+void SlurmContinuation::submit() {
+  asked_ = true;
+  call(successor_command(options_.job_id, options_.directory, options_.variables), &SlurmContinuation::on_submitted);
+}
+
+void SlurmContinuation::on_submitted(const Result<std::string>& answer) {
+  const auto number = answer.ok() ? read_submission(*answer) : Result<std::uint32_t>(answer.error());
+  if (number.ok()) return then_(*number);
+  try_again(number.error());
+}
+
+void SlurmContinuation::look() {
+  call(in_environment(options_.environment, lost_submission_query()), &SlurmContinuation::on_looked);
+}
+
+void SlurmContinuation::on_looked(const Result<std::string>& answer) {
+  if (!answer.ok()) return try_again(answer.error());
+  const auto found = find_submission(*answer, options_.job_id);
+  if (found) return then_(found->job);
+  submit();
+}
+
+void SlurmContinuation::try_again(const Error& why) {
+  const bool refused = why.code == ErrorCode::kUnsupported && says_refused(why.message);
+  if (refused || loop_.now() >= options_.until) return then_(why);
+  log_warn("going on as ", options_.job_id, ": ", printable(why.message), "; trying again");
+  retry_ = loop_.at(loop_.now() + kAskAgain, [this] { ask(); });
+}
+
+}  // namespace monarch

@@ -1,0 +1,99 @@
+// A job whose nodes Slurm takes, and that goes on as another one when Slurm has nodes again (launch.slurm.on_preempt): its folder is there,
+// and this one's names it, before anybody hears the verdict; Slurm is asked once all is written, for by that it may end us.
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "supervisor/client/continuation.h"
+#include "supervisor/client/start_supervisor.h"
+#include "supervisor/client/submission.h"
+#include "supervisor/client/viewer_json.h"
+#include "supervisor/core/foreseen_end.h"
+#include "supervisor/supervisor_loop.h"
+#include "transport/base/clock.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+
+extern char** environ;
+
+namespace monarch {
+
+namespace {
+
+constexpr int kExitLost = 92;
+
+// For an answer of Slurm's, where nodes are not taken by a time, or are any moment.
+constexpr Duration kLeastPatience = Duration::seconds(10);
+
+std::vector<std::string> own_variables() {
+  std::vector<std::string> names;
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string variable(*line);
+    names.push_back(variable.substr(0, variable.find('=')));
+  }
+  return names;
+}
+
+}  // namespace
+
+// A supervisor that comes back to a job that has ended, and has asked already, asks nothing again.
+void Supervisor::prepare_continuation(Verdict& verdict) {
+  const auto* slurm = std::get_if<LaunchSlurm>(&core_.spec().launch);
+  if (slurm == nullptr || slurm_nodes_ == nullptr || slurm->on_preempt == OnPreempt::kStop) return;
+  if (verdict.cause.rule != rule_of(slurm->on_preempt) || continued_as(files_.directory)) return;
+  const auto make = [&]() -> Result<JobDirectory> {
+    MONARCH_ASSIGN(const StateDir state, StateDir::open_for_writing(files_.root));
+    MONARCH_ASSIGN(const JobDirectory own, state.open_job(files_.job_id));
+    return make_continuation(state, own, slurm->on_preempt == OnPreempt::kRequeue ? slurm->allocation->job : 0);
+  };
+  auto next = make();
+  if (!next.ok()) {
+    log_error("going on: ", next.error().message);
+    verdict.reason += text("; it does not go on: ", printable(next.error().message));
+    return;
+  }
+  verdict.reason += text("; it goes on as ", next->id);
+  next_ = std::move(*next);
+  const Instant by = core_.state().foreseen ? core_.state().foreseen->by : loop_->now();
+  continuation_ = std::make_unique<SlurmContinuation>(
+      *loop_, slurm_nodes_->calls(),
+      SlurmContinuationOptions{
+          .how = slurm->on_preempt,
+          .slurm_job = slurm->allocation->job,
+          .job_id = next_->id,
+          .directory = next_->directory.path(),
+          .environment = slurm_environment([](const char* name) { return std::getenv(name); }),
+          .variables = own_variables(),
+          .until = std::clamp(by, loop_->now() + kLeastPatience, loop_->now() + kLeastPatience * 6)},
+      [this](const Result<std::uint32_t>& slurm_job) { on_continuation(slurm_job); });
+}
+
+void Supervisor::ask_continuation(std::function<void()> then) {
+  asked_continuation_ = std::move(then);
+  continuation_->ask();
+}
+
+// Without a word of Slurm's that it has it, nobody is to wait for that job.
+void Supervisor::on_continuation(const Result<std::uint32_t>& slurm_job) {
+  Status written;
+  if (slurm_job.ok()) {
+    log_info("it goes on as ", next_->id, ", job ", *slurm_job, " of Slurm");
+    const SubmittedJob submitted{.job = *slurm_job, .submitted = "", .host = this_process_as_holder(wall_now()).host};
+    written = next_->directory.write_file(kSubmittedFile, write_submitted(submitted));
+  } else {
+    Verdict verdict;
+    verdict.outcome = Outcome::kFailed;
+    verdict.exit_code = kExitLost;
+    verdict.cause.kind = CauseKind::kStart;
+    verdict.cause.summary = text("Slurm did not take it: ", printable(slurm_job.error().message));
+    verdict.reason = verdict.cause.summary;
+    verdict.started = verdict.ended = wall_now();
+    log_error("it was to go on as ", next_->id, ": ", verdict.reason);
+    written = next_->directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+  }
+  if (!written.ok()) log_error(next_->directory.path(), ": ", written.error().message);
+  std::exchange(asked_continuation_, nullptr)();
+}
+
+}  // namespace monarch
