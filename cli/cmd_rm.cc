@@ -9,6 +9,7 @@
 #include "cli/say.h"
 #include "cli/spec_input.h"
 #include "cli/values.h"
+#include "supervisor/client/continuation.h"
 #include "supervisor/client/remove_job.h"
 #include "supervisor/core/placement.h"
 #include "transport/base/clock.h"
@@ -63,7 +64,8 @@ std::optional<std::vector<std::string>> meant_jobs(const Arguments& arguments, c
   const std::int64_t now = wall_now().nanoseconds_since_epoch;
   std::size_t live = 0;
   for (const KnownJob& job : *jobs) {
-    if (job.life == JobLife::kLive) {
+    const auto folder = state.open_job(job.id);
+    if (job.life == JobLife::kLive || (folder.ok() && needed_by(state, *folder))) {
       ++live;
     } else if (!older_than || now - ended_at(state, job.id).nanoseconds_since_epoch > older_than->count_nanoseconds()) {
       ids.push_back(job.id);

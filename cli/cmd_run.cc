@@ -32,7 +32,7 @@ int run_run(const Arguments& arguments, Context& context) {
   LaunchedJob job = launch_job(*input, arguments, context);
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
-  const Instant began = boot_now();
+  Duration followed;
   for (std::unique_ptr<JobView> view = std::move(job.view);;) {
     QueueOutcome queue = wait_in_queue(*view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "run"});
     SessionEnd end;
@@ -54,10 +54,12 @@ int run_run(const Arguments& arguments, Context& context) {
       options.hosts = std::make_shared<RankHosts>(*spec);
       options.wanted = wanted_streams(arguments, options.hosts, *selector);
       options.lines = *lines;
-      if (*timeout) options.stop_after = std::max(**timeout - (boot_now() - began), Duration::zero());
+      if (*timeout) options.stop_after = std::max(**timeout - followed, Duration::zero());
       options.stop = queue.stop;
       options.spec_name = input->name;
+      const Instant began = boot_now();
       end = follow_job(*view, *spec, context, *job.signals, std::move(options));
+      followed = followed + (boot_now() - began);
     }
     auto next = next_job(*view, end, context);
     if (next == nullptr) return leave_reports(*reports, *view, input->spec, end, context);

@@ -10,6 +10,7 @@
 #include "cli/spec_input.h"
 #include "cli/spec_origin.h"
 #include "cli/submit.h"
+#include "cli/submitted_job.h"
 #include "supervisor/spec/spec_diff.h"
 #include "transport/base/text.h"
 #include "transport/process/hidden_memory.h"
@@ -39,15 +40,21 @@ bool is_the_same(const JobSpec& written, JobSpec stored) {
   return stored == written;
 }
 
+// One that waits for this script of Slurm's to go on with it.
+bool is_this_scripts(const JobView& view, const Environment& env) {
+  const auto submitted = view.queued() ? submitted_of(view) : std::nullopt;
+  return submitted && submitted->job != 0 && env.get("SLURM_JOB_ID") == text(submitted->job);
+}
+
 // A live job whose spec says the same, however it was written and put together.
-std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir& state, const Terminal& terminal) {
+std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir& state, const Context& context) {
   std::vector<std::pair<JobView, std::string>> others;
   const auto jobs = list_jobs(state);
   if (!jobs.ok()) return std::nullopt;
   for (const KnownJob& job : *jobs) {
     if (job.life != JobLife::kLive || job_name(job.id) != input.spec.name) continue;
     auto view = JobView::open(state, job.id);
-    if (!view.ok()) continue;
+    if (!view.ok() || is_this_scripts(*view, context.env)) continue;
     const auto spec = view->spec_text();
     const auto directory = view->spec_directory();
     if (!spec.ok() || !directory.ok()) continue;
@@ -55,7 +62,7 @@ std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir
     if (stored.ok() && is_the_same(input.spec, *stored)) return std::move(*view);
     others.emplace_back(std::move(*view), *spec);
   }
-  for (const auto& [view, running] : others) say_what_changed(view, input, running, terminal);
+  for (const auto& [view, running] : others) say_what_changed(view, input, running, context.terminal);
   return std::nullopt;
 }
 
@@ -63,7 +70,7 @@ std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir
 std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, const Context& context) {
   std::string asked;
   for (;;) {
-    const auto live = live_and_unchanged(input, state, context.terminal);
+    const auto live = live_and_unchanged(input, state, context);
     if (!live) return std::nullopt;
     // It may have ended in Slurm's queue with nobody there.
     const auto queued = queue_words(*live);

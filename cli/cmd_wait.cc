@@ -49,10 +49,12 @@ int run_wait(const Arguments& arguments, Context& context) {
     std::optional<Duration> left = *timeout;
     if (left) left = std::max(*left - (boot_now() - began), Duration::zero());
     const SessionEnd end = wait_for_end(*view, left, context);
-    if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
     if (end.verdict) say_note(context.terminal, text(view->id(), ": ", printable(end.verdict->reason)));
     auto next = next_job(*view, end, context);
-    if (next == nullptr) return end.verdict && *by_class ? class_of(*end.verdict) : end.exit_code;
+    if (next == nullptr) {
+      if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
+      return end.verdict && *by_class ? class_of(*end.verdict) : end.exit_code;
+    }
     view = std::move(next);
   }
 }

@@ -26,23 +26,31 @@ bool is_set(const Context& context, const char* name) {
 }
 
 // One that Slurm's job is to go on with, by the word of the run before.
-bool waits_for(const JobView& view, std::uint32_t slurm_job) {
-  if (!view.queued() || !continues_from(view.directory().directory)) return false;
+bool waits_for(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
+  const auto from = continues_from(view.directory().directory);
   const auto submitted = submitted_of(view);
-  return submitted && submitted->job == slurm_job;
+  if (!view.queued() || !from || !submitted || submitted->job != slurm_job) return false;
+  const auto before = state.open_job(*from);
+  return before.ok() && continued_as(state, *before) == view.id();
 }
 
-// One that ran in Slurm's job, and did not end well.
-bool ran_before(const JobView& view, std::uint32_t slurm_job) {
-  const auto verdict = view.verdict();
-  const bool done = verdict.ok() && *verdict && (*verdict)->exit_code == kExitOk;
-  if (view.never_began() || !verdict.ok() || done || continued_as(view.directory().directory)) return false;
+// What goes on from it began; what never did has ended in the queue, and is none that goes on.
+bool went_on(const StateDir& state, const JobView& view) {
+  const auto next = continued_as(state, view.directory());
+  const auto opened = next ? JobView::open(state, *next) : Result<JobView>(Error{});
+  return opened.ok() && !(opened->never_began() && !opened->queued());
+}
+
+// One that ran in Slurm's job, and did not end well. What it has is not to be lost because that cannot be read.
+Result<bool> ran_before(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
+  if (view.never_began()) return false;
   const auto words = view.spec_text();
   const auto folder = view.spec_directory();
   const auto spec = words.ok() && folder.ok() ? parse_stored_spec(*words, *folder) : Result<JobSpec>(Error{});
-  if (!spec.ok()) return false;
-  const auto* slurm = std::get_if<LaunchSlurm>(&spec->launch);
-  return slurm != nullptr && slurm->allocation && slurm->allocation->job == slurm_job;
+  const auto* slurm = spec.ok() ? std::get_if<LaunchSlurm>(&spec->launch) : nullptr;
+  if (slurm == nullptr || !slurm->allocation || slurm->allocation->job != slurm_job) return false;
+  MONARCH_ASSIGN(const auto verdict, view.verdict());
+  return !(verdict && verdict->exit_code == kExitOk) && !went_on(state, view);
 }
 
 Result<std::string> go_on_from(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
@@ -50,7 +58,8 @@ Result<std::string> go_on_from(const StateDir& state, const JobView& view, std::
     return Error{ErrorCode::kBusy, text(view.id(), " ran in the run before of job ", slurm_job,
                                         " of Slurm, and its folder is still held by a supervisor")};
   }
-  MONARCH_ASSIGN(const JobDirectory next, make_continuation(state, view.directory(), slurm_job));
+  MONARCH_ASSIGN(const JobDirectory next, make_continuation(state, view.directory()));
+  MONARCH_TRY(submit_continuation(next, slurm_job));
   // One that had the time has told its end. Where it cannot be written, the job looks abandoned, and says all the same where it goes on.
   if (const auto verdict = view.verdict(); verdict.ok() && !*verdict) {
     Verdict lost = verdict_without_supervisor(
@@ -71,18 +80,20 @@ Result<std::optional<std::string>> requeued_job(const SpecInput& input, const Co
   if (slurm == nullptr || !slurm->allocation || !is_set(context, kRestarts)) return std::optional<std::string>();
   const std::uint32_t job = slurm->allocation->job;
   const auto state = open_state();
-  const auto known = state.ok() ? list_jobs(*state) : Result<std::vector<KnownJob>>(state.error());
-  if (!known.ok()) return std::optional<std::string>();
+  if (!state.ok() && state.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+  if (!state.ok()) return state.error();
+  MONARCH_ASSIGN(const std::vector<KnownJob> known, list_jobs(*state));
   std::optional<JobView> before;
   WallTime latest;
-  for (const KnownJob& one : *known) {
+  for (const KnownJob& one : known) {
     if (job_name(one.id) != input.spec.name) continue;
-    auto view = JobView::open(*state, one.id);
-    if (!view.ok()) continue;
-    if (waits_for(*view, job)) return std::optional(one.id);
+    MONARCH_ASSIGN(JobView view, JobView::open(*state, one.id));
+    if (waits_for(*state, view, job)) return std::optional(one.id);
     const bool later = !before || one.created.nanoseconds_since_epoch > latest.nanoseconds_since_epoch;
-    if (slurm->on_preempt != OnPreempt::kRequeue || !later || !ran_before(*view, job)) continue;
-    before = std::move(*view);
+    if (slurm->on_preempt != OnPreempt::kRequeue || !later) continue;
+    MONARCH_ASSIGN(const bool ran, ran_before(*state, view, job));
+    if (!ran) continue;
+    before = std::move(view);
     latest = one.created;
   }
   if (!before) return std::optional<std::string>();
@@ -90,36 +101,34 @@ Result<std::optional<std::string>> requeued_job(const SpecInput& input, const Co
   return std::optional(std::move(next));
 }
 
-std::optional<JobDirectory> continued_job(const std::string& written, const Context& context) {
+std::optional<std::string> continued_job(const std::string& written, const Context& context) {
   JobArgument argument = take_job(written, context);
   if (argument.job == nullptr) return std::nullopt;
   const JobView& view = argument.job->view;
-  const auto verdict = view.verdict();
-  const bool ended = verdict.ok() && *verdict && !view.live();
-  if (ended && !view.never_began()) {
-    if (const auto next = continued_as(view.directory().directory)) {
-      say_note(context.terminal, text(view.id(), " went on as ", *next, " already; this is another one that does"));
-    }
-    const auto state = open_state();
-    auto job = state.ok() ? state->open_job(view.id()) : Result<JobDirectory>(state.error());
-    if (job.ok()) return std::move(*job);
-    say_error(context.terminal, {.id = "E0907", .message = job.error().message, .help = ""});
+  const auto refuse = [&](const std::string& why, const std::string& help) {
+    say_error(context.terminal,
+              {.id = "E0904", .message = text("`--continue ", printable(view.id()), "`: ", why), .help = help});
     return std::nullopt;
+  };
+  const auto verdict = view.verdict();
+  if (!verdict.ok()) return refuse(verdict.error().message, "");
+  if (!*verdict || view.live()) {
+    return refuse("it has not ended, and only one may act on what it has",
+                  view.live() ? text("monarch stop ", view.id())
+                              : text("monarch up --resume ", view.id(), " goes on with the job itself"));
   }
-  say_error(context.terminal,
-            {.id = "E0904",
-             .message = text("`--continue ", printable(view.id()), "`: ",
-                             ended ? "it never began, and there is nothing to go on from"
-                                   : "it has not ended, and only one may act on what it has"),
-             .help = ended         ? ""
-                     : view.live() ? text("monarch stop ", view.id())
-                                   : text("monarch up --resume ", view.id(), " goes on with the job itself")});
-  return std::nullopt;
+  const auto state = open_state();
+  const auto by = state.ok() ? needed_by(*state, view.directory()) : std::nullopt;
+  if (by) return refuse(text("it goes on as ", *by, " already, which has not ended"), text("monarch stop ", *by));
+  if (view.never_began() && !continues_from(view.directory().directory)) {
+    return refuse("it never began, and there is nothing to go on from", "");
+  }
+  return view.id();
 }
 
 std::unique_ptr<JobView> next_job(const JobView& view, const SessionEnd& end, const Context& context) {
-  if (!end.verdict) return nullptr;
-  const auto next = continued_as(view.directory().directory);
+  const auto state = end.verdict ? open_state() : Result<StateDir>(Error{});
+  const auto next = state.ok() ? continued_as(*state, view.directory()) : std::nullopt;
   if (!next) return nullptr;
   const auto words = view.spec_text();
   const auto folder = view.spec_directory();
@@ -127,15 +136,12 @@ std::unique_ptr<JobView> next_job(const JobView& view, const SessionEnd& end, co
   const auto* slurm = spec.ok() ? std::get_if<LaunchSlurm>(&spec->launch) : nullptr;
   const bool own = slurm != nullptr && slurm->allocation && context.env.get(kSlurmJob) == text(slurm->allocation->job);
   if (slurm == nullptr || own) return nullptr;
-  const auto state = open_state();
-  auto opened = state.ok() ? JobView::open(*state, *next) : Result<JobView>(state.error());
+  auto opened = JobView::open(*state, *next);
   if (!opened.ok()) {
     say_note(context.terminal,
              text(view.id(), " goes on as ", *next, ", which cannot be followed: ", printable(opened.error().message)));
     return nullptr;
   }
-  // One that was asked for by hand (--continue) is another story.
-  if (!submitted_of(*opened)) return nullptr;
   say_note(context.terminal, text(view.id(), " goes on as ", *next));
   return std::make_unique<JobView>(std::move(*opened));
 }

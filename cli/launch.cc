@@ -141,8 +141,15 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
   if (!has_its_workspace(look, input.sources, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   for (const std::string& note : input.notes) say_note(context.terminal, note);
-  std::optional<JobDirectory> before;
-  if (arguments.has("continue")) {
+  std::optional<std::string> before;
+  if (arguments.has("continue") && input.spec.supervised_elsewhere()) {
+    say_error(context.terminal,
+              {.id = "E0401",
+               .message = "this build cannot do that yet: `--continue` where the supervisor is on another machine",
+               .help = "write `supervisor: {on: here}`"});
+    return {.view = nullptr, .exit_code = kExitUsage};
+  }
+  if (arguments.has("continue") && !arguments.has("submitted")) {
     before = continued_job(*arguments.value("continue"), context);
     if (!before) return {.view = nullptr, .exit_code = kExitUsage};
   }
@@ -170,7 +177,9 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
   const JobDirectory& job = made->job;
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));
-  const Status linked = before ? link_continuation(*before, job) : Status();
+  // What a run of this script before has left counts more than what it was written with.
+  const bool links = before && !continues_from(job.directory);
+  const Status linked = links ? write_continues(job.directory, *before) : Status();
   if (!linked.ok()) return failed(context, exit_code_for(linked.error()), linked.error().message);
   StartOptions start{.accept_new_host_keys = accept_new};
   if (input.spec.supervised_elsewhere()) {

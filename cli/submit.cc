@@ -82,7 +82,7 @@ Submission submit(const JobDirectory& job, const JobSpec& spec, const Context& c
 
 }  // namespace
 
-LaunchedJob submit_job(const SpecInput& input, const std::optional<JobDirectory>& before, const Context& context) {
+LaunchedJob submit_job(const SpecInput& input, const std::optional<std::string>& before, const Context& context) {
   const auto failed = [&](std::string_view id, int exit_code, const std::string& message) {
     say_error(context.terminal, {.id = std::string(id), .message = message, .help = ""});
     return LaunchedJob{.view = nullptr, .exit_code = exit_code};
@@ -121,8 +121,8 @@ LaunchedJob submit_job(const SpecInput& input, const std::optional<JobDirectory>
   SubmittedJob submitted{.job = 0, .submitted = "", .host = name_of_this_machine()};
   const auto keep = [&] { return job.directory.write_file(kSubmittedFile, write_submitted(submitted)); };
   Status written = job.directory.write_file(kSubmissionScriptFile, *script);
+  if (written.ok() && before) written = write_continues(job.directory, *before);
   if (written.ok()) written = keep();
-  if (written.ok() && before) written = link_continuation(*before, job);
   const Submission taken = written.ok() ? submit(job, input.spec, context)
                                         : Submission{.exit_code = kExitJournal, .why = written.error().message};
   if (taken.exit_code != kExitOk) {

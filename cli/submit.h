@@ -20,7 +20,7 @@ namespace monarch {
 int print_submission(const SpecInput& input, const Context& context);
 
 // The job's folder, and the job in Slurm's queue. `before`: that it goes on from.
-LaunchedJob submit_job(const SpecInput& input, const std::optional<JobDirectory>& before, const Context& context);
+LaunchedJob submit_job(const SpecInput& input, const std::optional<std::string>& before, const Context& context);
 
 // The same job with the spec that it has by now: which nodes it runs on it knew only then. Nothing: stderr says why not.
 std::optional<JobSpec> begun_spec(const JobView& view, const Context& context);

@@ -4,9 +4,13 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "supervisor/client/continuation.h"
 #include "supervisor/client/job_secrets.h"
+#include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
@@ -62,6 +66,23 @@ std::optional<SubmittedJob> submitted_of(const JobView& view) {
   return parsed.ok() ? std::optional(std::move(*parsed)) : std::nullopt;
 }
 
+namespace {
+
+// A job that goes on from another one has the same job of Slurm's, under the comment that this has until it is changed, or may not be; its
+// number was known while it ran.
+bool is_its(const QueuedJob& found, const JobView& view) {
+  if (is_submission(found, view.id())) return true;
+  const auto from = continues_from(view.directory().directory);
+  if (!from || found.job == 0) return false;
+  if (!is_any_submission(found)) return true;
+  const auto state = open_state();
+  if (!state.ok()) return false;
+  const std::vector<std::string> before = all_before(*state, view.directory());
+  return std::any_of(before.begin(), before.end(), [&](const std::string& id) { return is_submission(found, id); });
+}
+
+}  // namespace
+
 // Slurm's word for what it does not know is an error of squeue's.
 Result<QueuedJob> ask_queue(const JobView& view, std::uint32_t job, int interrupt) {
   const RunProgramOptions options{.interrupt = interrupt, .without = not_for_asking()};
@@ -74,7 +95,7 @@ Result<QueuedJob> ask_queue(const JobView& view, std::uint32_t job, int interrup
   if (!answer.ok() && says_unknown_job(answer.error().message)) return QueuedJob{};
   if (!answer.ok()) return answer.error();
   QueuedJob found = read_queue(*answer, job);
-  return is_submission(found, view.id()) ? found : QueuedJob{};
+  return is_its(found, view) ? found : QueuedJob{};
 }
 
 std::string called_of(const SubmittedJob& submitted) {

@@ -15,7 +15,7 @@ constexpr Duration kAskAgain = Duration::seconds(1);
 }  // namespace
 
 SlurmContinuation::SlurmContinuation(EventLoop& loop, SlurmCalls& calls, SlurmContinuationOptions options, Then then)
-    : loop_(loop), calls_(calls), options_(std::move(options)), then_(std::move(then)) {}
+    : loop_(loop), calls_(calls), options_(std::move(options)), then_(std::move(then)), asked_(options_.again) {}
 
 SlurmContinuation::~SlurmContinuation() { loop_.cancel(retry_); }
 
@@ -42,10 +42,21 @@ void SlurmContinuation::on_marked(const Result<std::string>& answer) {
   call(in_environment(options_.environment, requeue_command(options_.slurm_job)), &SlurmContinuation::on_requeued);
 }
 
-// Slurm kills us with the answer, or soon after.
+// Slurm kills us with the answer, or soon after. What it refuses may be what it has done already, at our own word or by itself.
 void SlurmContinuation::on_requeued(const Result<std::string>& answer) {
   if (answer.ok()) return then_(options_.slurm_job);
-  try_again(answer.error());
+  if (answer.error().code != ErrorCode::kUnsupported || !says_refused(answer.error().message)) {
+    return try_again(answer.error());
+  }
+  refusal_ = answer.error();
+  call(job_state_query(options_.slurm_job, options_.environment), &SlurmContinuation::on_state);
+}
+
+void SlurmContinuation::on_state(const Result<std::string>& answer) {
+  if (!answer.ok()) return try_again(answer.error());
+  const SlurmJobState state = read_job_state(*answer, options_.slurm_job).state;
+  if (state == SlurmJobState::kWaiting || state == SlurmJobState::kEnding) return then_(options_.slurm_job);
+  then_(refusal_);
 }
 
 void SlurmContinuation::submit() {
@@ -72,7 +83,8 @@ void SlurmContinuation::on_looked(const Result<std::string>& answer) {
 
 void SlurmContinuation::try_again(const Error& why) {
   const bool refused = why.code == ErrorCode::kUnsupported && says_refused(why.message);
-  if (refused || loop_.now() >= options_.until) return then_(why);
+  if (refused) return then_(why);
+  if (loop_.now() >= options_.until) return then_(Error{ErrorCode::kTimeout, why.message});
   log_warn("going on as ", options_.job_id, ": ", printable(why.message), "; trying again");
   retry_ = loop_.at(loop_.now() + kAskAgain, [this] { ask(); });
 }

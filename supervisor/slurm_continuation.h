@@ -27,12 +27,13 @@ struct SlurmContinuationOptions {
   std::string directory;               // its folder
   Words environment;                   // slurm_environment()
   std::vector<std::string> variables;  // names of those that this process has
+  bool again = false;                  // a supervisor before this one may have asked
   Instant until;                       // then nobody is asked any more
 };
 
 class SlurmContinuation {
  public:
-  // Slurm's number of it. kUnsupported: Slurm refuses it; else nobody answered.
+  // Slurm's number of it. kUnsupported: Slurm refuses it; kTimeout: nobody answered.
   using Then = std::function<void(Result<std::uint32_t>)>;
 
   SlurmContinuation(EventLoop& loop, SlurmCalls& calls, SlurmContinuationOptions options, Then then);
@@ -50,6 +51,7 @@ class SlurmContinuation {
   void call(Words command, void (SlurmContinuation::*then)(const Result<std::string>& answer));
   void on_marked(const Result<std::string>& answer);
   void on_requeued(const Result<std::string>& answer);
+  void on_state(const Result<std::string>& answer);
   void on_submitted(const Result<std::string>& answer);
   void on_looked(const Result<std::string>& answer);
   void try_again(const Error& why);
@@ -59,6 +61,7 @@ class SlurmContinuation {
   SlurmContinuationOptions options_;
   Then then_;
   bool asked_ = false;  // sbatch, of which no answer came
+  Error refusal_;       // of a requeue
   TimerId retry_ = 0;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -41,27 +40,6 @@ std::string root_of(const std::string& job_directory) {
   return job_directory.substr(0, job_directory.rfind('/', slash - 1));
 }
 
-bool has_begun(const JournalContents& contents) {
-  return contents.snapshot || std::any_of(contents.records.begin(), contents.records.end(),
-                                          [](const Record& record) { return record.type == RecordType::kInput; });
-}
-
-// What it has of the job that it goes on from. One that cannot be read is no reason to begin anew: what was computed would be lost.
-Result<Inheritance> inheritance_of(const SecureDirectory& directory, const JobSpec& spec) {
-  const auto from = continues_from(directory);
-  if (!from) return Inheritance();
-  const auto read = [&]() -> Result<Inheritance> {
-    MONARCH_ASSIGN(const StateDir state, StateDir::open(root_of(directory.path())));
-    MONARCH_ASSIGN(const JobView before, JobView::open(state, *from));
-    MONARCH_ASSIGN(const LoadedSpec had, load_job_spec(before.directory().directory));
-    return before.inheritance(had.spec, spec);
-  };
-  auto all = read();
-  if (!all.ok()) return Error{all.error().code, text("it goes on from ", *from, ": ", all.error().message)};
-  all->job = *from;
-  return all;
-}
-
 Started<JobFiles> failed(int exit_code, std::string message) { return {nullptr, {exit_code, std::move(message)}}; }
 
 }  // namespace
@@ -76,6 +54,29 @@ Result<LoadedSpec> load_job_spec(const SecureDirectory& directory) {
     return Error{ErrorCode::kInvalid, outcome.diagnostics.empty() ? "not a spec" : outcome.diagnostics.front().message};
   }
   return std::move(*outcome.loaded);
+}
+
+// A job that never began has what the one before it left: nobody may take that for nothing.
+Result<Inheritance> inheritance_of(const JobFiles& files) {
+  constexpr std::size_t kMostInARow = 64;
+  auto from = continues_from(files.directory);
+  if (!from) return Inheritance();
+  const auto read = [&]() -> Result<Inheritance> {
+    MONARCH_ASSIGN(const StateDir state, StateDir::open(files.root));
+    for (std::size_t row = 0; row < kMostInARow; ++row) {
+      MONARCH_ASSIGN(const JobView before, JobView::open(state, *from));
+      MONARCH_ASSIGN(const LoadedSpec had, load_job_spec(before.directory().directory));
+      MONARCH_ASSIGN(std::optional<Inheritance> all, before.inheritance(had.spec, files.spec.spec));
+      const auto further = continues_from(before.directory().directory);
+      if (all || !further) return std::move(all).value_or(Inheritance());
+      from = further;
+    }
+    return Error{ErrorCode::kInvalid, "too many jobs go on from each other, and none of them ever began"};
+  };
+  auto all = read();
+  if (!all.ok()) return Error{all.error().code, text("it goes on from ", *from, ": ", all.error().message)};
+  all->job = *from;
+  return all;
 }
 
 Started<JobFiles> open_job_files(const std::string& job_directory, bool force_takeover) {
@@ -103,10 +104,6 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
   if (!journal.ok()) return failed(kExitJournal, text("the journal of ", job_directory, ": ", journal.error().message));
   if (!journal->contents.why.empty()) log_warn("journal: ", journal->contents.describe_end());
 
-  auto continues =
-      has_begun(journal->contents) ? Result<Inheritance>(Inheritance()) : inheritance_of(*directory, spec->spec);
-  if (!continues.ok()) return failed(kExitJournal, continues.error().message);
-
   const std::string path = directory->path();
   return {std::make_unique<JobFiles>(JobFiles{.directory = std::move(*directory),
                                               .job_id = path.substr(path.rfind('/') + 1),
@@ -115,8 +112,7 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
                                               .spec = std::move(*spec),
                                               .shell = std::move(*shell),
                                               .journal_files = std::move(files),
-                                              .journal = std::move(*journal),
-                                              .continues = std::move(*continues)}),
+                                              .journal = std::move(*journal)}),
           {}};
 }
 

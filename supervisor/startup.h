@@ -41,7 +41,6 @@ struct JobFiles {
   std::map<std::string, std::string> shell;  // of the shell that started the job: what $(env.NAME) names
   std::unique_ptr<JournalFiles> journal_files;
   RecoveredJournal journal;
-  Inheritance continues;  // of a job that begins; of no job: it is the first
   std::string log_directory() const { return directory.path() + "/logs"; }
 };
 
@@ -49,6 +48,10 @@ struct JobFiles {
 Result<LoadedSpec> load_job_spec(const SecureDirectory& directory);
 
 Started<JobFiles> open_job_files(const std::string& job_directory, bool force_takeover = false);
+
+// What a job that begins has of the one that it goes on from; of no job: it is the first. An error where that cannot be read: to begin anew
+// would lose what was computed.
+Result<Inheritance> inheritance_of(const JobFiles& files);
 
 // The job's server pair: made by its first supervisor, found by later ones. Mode 0600, removed when the job has ended. keep_ports()
 // makes it durable, too: no worker knows either of them before.

@@ -38,6 +38,7 @@ constexpr std::uint32_t kMessagesPerSecond = 2'000;
 constexpr std::uint32_t kMessageBurst = 4'000;
 
 constexpr std::size_t kJournalReports = 65'536;
+constexpr int kExitJournal = 74;
 
 std::string own_boot_id() { return this_process_as_holder(wall_now()).boot_id; }
 
@@ -45,6 +46,7 @@ std::string own_boot_id() { return this_process_as_holder(wall_now()).boot_id; }
 
 int Supervisor::exit_code_for(const Error& why) const {
   if (ports_taken_) return kExitUnavailable;
+  if (journal_before_is_lost_) return kExitJournal;
   return why.code == ErrorCode::kInvalid ? kExitSpec : kExitInternal;
 }
 
@@ -55,6 +57,11 @@ Status Supervisor::open() {
   zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
   MONARCH_TRY(replay(files_.journal.contents, core_));
   returned_ = core_.state().phase != JobPhase::kNew;
+  if (!returned_) {
+    auto continues = inheritance_of(files_);
+    journal_before_is_lost_ = !continues.ok();
+    MONARCH_ASSIGN(continues_, std::move(continues));
+  }
   job_ = returned_ ? core_.state().job : make_job_uuid();
   const auto& records =
       files_.journal.contents.history.empty() ? files_.journal.contents.records : files_.journal.contents.history;
@@ -230,8 +237,12 @@ void Supervisor::begin() {
     }
   }
   if (!returned_) {
-    (void)decide(JobBegun{
-        .term = files_.journal.term, .job = job_, .boot_id = own_boot_id(), .continues = std::move(files_.continues)});
+    for (std::vector<InheritedGang>& part : in_parts(continues_.gangs)) (void)decide(GangsInherited{std::move(part)});
+    (void)decide(JobBegun{.term = files_.journal.term,
+                          .job = job_,
+                          .boot_id = own_boot_id(),
+                          .continues = continues_.job,
+                          .lost = continues_.lost});
     if (end_watch_) end_watch_->begin();
     return;
   }

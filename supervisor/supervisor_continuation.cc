@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "supervisor/client/continuation.h"
+#include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/submission.h"
 #include "supervisor/client/viewer_json.h"
@@ -37,15 +38,24 @@ std::vector<std::string> own_variables() {
 
 }  // namespace
 
-// A supervisor that comes back to a job that has ended, and has asked already, asks nothing again.
+// A supervisor that comes back to a job that has ended asks again for what nobody has begun.
 void Supervisor::prepare_continuation(Verdict& verdict) {
   const auto* slurm = std::get_if<LaunchSlurm>(&core_.spec().launch);
   if (slurm == nullptr || slurm_nodes_ == nullptr || slurm->on_preempt == OnPreempt::kStop) return;
-  if (verdict.cause.rule != rule_of(slurm->on_preempt) || continued_as(files_.directory)) return;
+  if (verdict.cause.rule != rule_of(slurm->on_preempt)) return;
+  const bool requeue = slurm->on_preempt == OnPreempt::kRequeue;
+  bool again = false;
+  bool begun = false;
   const auto make = [&]() -> Result<JobDirectory> {
     MONARCH_ASSIGN(const StateDir state, StateDir::open_for_writing(files_.root));
     MONARCH_ASSIGN(const JobDirectory own, state.open_job(files_.job_id));
-    return make_continuation(state, own, slurm->on_preempt == OnPreempt::kRequeue ? slurm->allocation->job : 0);
+    const auto known = continued_as(state, own);
+    again = known.has_value();
+    MONARCH_ASSIGN(JobDirectory next, known ? state.open_job(*known) : make_continuation(state, own));
+    MONARCH_ASSIGN(const JobView view, JobView::open(state, next.id));
+    if (!view.submitted()) MONARCH_TRY(submit_continuation(next, requeue ? slurm->allocation->job : 0));
+    begun = !view.queued();
+    return next;
   };
   auto next = make();
   if (!next.ok()) {
@@ -54,6 +64,7 @@ void Supervisor::prepare_continuation(Verdict& verdict) {
     return;
   }
   verdict.reason += text("; it goes on as ", next->id);
+  if (begun) return;
   next_ = std::move(*next);
   const Instant by = core_.state().foreseen ? core_.state().foreseen->by : loop_->now();
   continuation_ = std::make_unique<SlurmContinuation>(
@@ -65,6 +76,7 @@ void Supervisor::prepare_continuation(Verdict& verdict) {
           .directory = next_->directory.path(),
           .environment = slurm_environment([](const char* name) { return std::getenv(name); }),
           .variables = own_variables(),
+          .again = again,
           .until = std::clamp(by, loop_->now() + kLeastPatience, loop_->now() + kLeastPatience * 6)},
       [this](const Result<std::uint32_t>& slurm_job) { on_continuation(slurm_job); });
 }
@@ -74,13 +86,14 @@ void Supervisor::ask_continuation(std::function<void()> then) {
   continuation_->ask();
 }
 
-// Without a word of Slurm's that it has it, nobody is to wait for that job.
+// What Slurm refuses, nobody is to wait for. Of what it has not answered to, its queue tells: who waits there looks for it.
 void Supervisor::on_continuation(const Result<std::uint32_t>& slurm_job) {
   Status written;
   if (slurm_job.ok()) {
     log_info("it goes on as ", next_->id, ", job ", *slurm_job, " of Slurm");
-    const SubmittedJob submitted{.job = *slurm_job, .submitted = "", .host = this_process_as_holder(wall_now()).host};
-    written = next_->directory.write_file(kSubmittedFile, write_submitted(submitted));
+    written = submit_continuation(*next_, *slurm_job);
+  } else if (slurm_job.error().code != ErrorCode::kUnsupported) {
+    log_error("whether it goes on as ", next_->id, " nobody knows: ", printable(slurm_job.error().message));
   } else {
     Verdict verdict;
     verdict.outcome = Outcome::kFailed;

@@ -125,7 +125,9 @@ class Supervisor {
   JobCore core_;
   JobUuid job_;
   bool returned_ = false;
-  bool ports_taken_ = false;  // those that the spec names, by somebody else
+  Inheritance continues_;                // of a job that begins; of no job: it is the first
+  bool journal_before_is_lost_ = false;  // of the job that this one goes on from
+  bool ports_taken_ = false;             // those that the spec names, by somebody else
   WallTime started_;
   KnownPorts ports_;
   std::vector<HostId> told_slots_;          // to the relay of output

@@ -1,6 +1,7 @@
 #include "supervisor/client/continuation.h"
 
 #include "supervisor/client/job_resolver.h"
+#include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/submission.h"
 #include "supervisor/journal/job_lock.h"
@@ -14,6 +15,7 @@ namespace monarch {
 namespace {
 
 constexpr std::size_t kLinkBytes = 4U << 10U;  // a larger file is not ours
+constexpr std::size_t kMostInARow = 64;        // that go on from each other
 
 std::optional<std::string> linked(const SecureDirectory& job, const char* file) {
   const auto json = job.read_file(file, kLinkBytes);
@@ -22,8 +24,8 @@ std::optional<std::string> linked(const SecureDirectory& job, const char* file) 
   return id && is_job_id(*id) ? id : std::nullopt;
 }
 
-Status write_link(const JobDirectory& job, const char* file, const std::string& id) {
-  return job.directory.write_file(file, to_json(Json::object({{"v", 1}, {"job", id}})) + "\n");
+Status write_link(const SecureDirectory& job, const char* file, const std::string& id) {
+  return job.write_file(file, to_json(Json::object({{"v", 1}, {"job", id}})) + "\n");
 }
 
 // Empty where there is none.
@@ -37,14 +39,41 @@ Result<std::string> file_of(const JobDirectory& job, const char* name) {
 
 std::optional<std::string> continues_from(const SecureDirectory& job) { return linked(job, kContinuesFile); }
 
-std::optional<std::string> continued_as(const SecureDirectory& job) { return linked(job, kContinuedFile); }
-
-Status link_continuation(const JobDirectory& job, const JobDirectory& next) {
-  MONARCH_TRY(write_link(next, kContinuesFile, job.id));
-  return write_link(job, kContinuedFile, next.id);
+Status write_continues(const SecureDirectory& job, const std::string& from) {
+  return write_link(job, kContinuesFile, from);
 }
 
-Result<JobDirectory> make_continuation(const StateDir& state, const JobDirectory& job, std::uint32_t slurm_job) {
+std::optional<std::string> continued_as(const StateDir& state, const JobDirectory& job) {
+  auto next = linked(job.directory, kContinuedFile);
+  const auto opened = next ? state.open_job(*next) : Result<JobDirectory>(Error{});
+  if (!opened.ok() || continues_from(opened->directory) != job.id) return std::nullopt;
+  return next;
+}
+
+std::vector<std::string> all_before(const StateDir& state, const JobDirectory& job) {
+  std::vector<std::string> ids;
+  for (auto from = continues_from(job.directory); from && ids.size() < kMostInARow;) {
+    ids.push_back(*from);
+    const auto before = state.open_job(*from);
+    from = before.ok() ? continues_from(before->directory) : std::nullopt;
+  }
+  return ids;
+}
+
+std::optional<std::string> needed_by(const StateDir& state, const JobDirectory& job) {
+  auto next = continued_as(state, job);
+  for (std::size_t row = 0; next && row < kMostInARow; ++row) {
+    const auto view = JobView::open(state, *next);
+    if (!view.ok()) return std::nullopt;
+    const auto verdict = view->verdict();
+    if (!verdict.ok() || !*verdict) return next;
+    next = continued_as(state, view->directory());
+  }
+  return std::nullopt;
+}
+
+// The last word makes it one that waits: what a crash or a full disk leaves of it before is nobody's.
+Result<JobDirectory> make_continuation(const StateDir& state, const JobDirectory& job) {
   MONARCH_ASSIGN(std::string spec, file_of(job, kSpecFile));
   MONARCH_ASSIGN(std::string folder, file_of(job, kSpecDirectoryFile));
   MONARCH_ASSIGN(std::string origin, file_of(job, kSpecOriginFile));
@@ -53,10 +82,14 @@ Result<JobDirectory> make_continuation(const StateDir& state, const JobDirectory
   MONARCH_TRY(write_job_files(
       next, {.spec = std::move(spec), .spec_directory = std::move(folder), .origin = std::move(origin)}));
   if (!script.empty()) MONARCH_TRY(next.directory.write_file(kSubmissionScriptFile, script));
-  const SubmittedJob submitted{.job = slurm_job, .submitted = "", .host = this_process_as_holder(wall_now()).host};
-  MONARCH_TRY(next.directory.write_file(kSubmittedFile, write_submitted(submitted)));
-  MONARCH_TRY(link_continuation(job, next));
+  MONARCH_TRY(write_continues(next.directory, job.id));
+  MONARCH_TRY(write_link(job.directory, kContinuedFile, next.id));
   return next;
+}
+
+Status submit_continuation(const JobDirectory& next, std::uint32_t slurm_job) {
+  const SubmittedJob submitted{.job = slurm_job, .submitted = "", .host = this_process_as_holder(wall_now()).host};
+  return next.directory.write_file(kSubmittedFile, write_submitted(submitted));
 }
 
 }  // namespace monarch

@@ -4,12 +4,15 @@
 //
 //   continues.json of the new one, continued.json of the one before:   {"v":1,"job":"train-7c3e"}
 //
-// and the new one's supervisor reads what it has of that one out of its journal, once, as it begins.
+// and the new one's supervisor reads what it has of that one out of its journal, once, as it begins. The second is of a job that goes on by
+// itself: who follows the one before follows on.
 //
 // Thread: functions that touch the file system.
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "supervisor/client/new_job.h"
 #include "supervisor/journal/state_dir.h"
@@ -20,15 +23,21 @@ namespace monarch {
 inline constexpr char kContinuesFile[] = "continues.json";
 inline constexpr char kContinuedFile[] = "continued.json";
 
-// The job that this one goes on from, and the one that goes on from this one. Nothing: there is none, or its folder cannot be read.
+// The job that this one goes on from. Nothing: there is none, or its folder cannot be read.
 std::optional<std::string> continues_from(const SecureDirectory& job);
-std::optional<std::string> continued_as(const SecureDirectory& job);
+Status write_continues(const SecureDirectory& job, const std::string& from);
 
-// That `next` goes on from `job`: first the new one says so, whose supervisor goes by that.
-Status link_continuation(const JobDirectory& job, const JobDirectory& next);
+// The job that goes on from this one by itself, where the two agree on that.
+std::optional<std::string> continued_as(const StateDir& state, const JobDirectory& job);
 
-// A job of the same name, files and script, which goes on from `job`, and is not started. `slurm_job`: Slurm's number of it, 0 while that is
-// being found out.
-Result<JobDirectory> make_continuation(const StateDir& state, const JobDirectory& job, std::uint32_t slurm_job);
+// Those that it goes on from, the nearest first.
+std::vector<std::string> all_before(const StateDir& state, const JobDirectory& job);
+// Of all that go on from it, the first that has not ended: it needs what this one left.
+std::optional<std::string> needed_by(const StateDir& state, const JobDirectory& job);
+
+// A job of the same name, files and script, which goes on from `job`, and is not started: in Slurm's queue once submit_continuation() has said so.
+Result<JobDirectory> make_continuation(const StateDir& state, const JobDirectory& job);
+// `slurm_job`: Slurm's number of it, 0 while that is being found out.
+Status submit_continuation(const JobDirectory& next, std::uint32_t slurm_job);
 
 }  // namespace monarch

@@ -53,13 +53,15 @@ bool is_there(const JobDirectory& job, const char* name) {
 
 // The endpoint goes with the end of a job; the journal stays.
 bool JobView::never_began() const {
-  if (!is_there(job_, kSubmittedFile) || is_there(job_, kEndpointFile)) return false;
+  if (!submitted() || is_there(job_, kEndpointFile)) return false;
   auto directory = job_.directory.duplicate();
   if (!directory.ok()) return true;
   const auto names = posix_journal_files(std::move(*directory))->list();
   return !names.ok() || std::none_of(names->begin(), names->end(),
                                      [](const std::string& name) { return segment_number(name).has_value(); });
 }
+
+bool JobView::submitted() const { return is_there(job_, kSubmittedFile); }
 
 bool JobView::queued() const { return never_began() && !is_there(job_, kVerdictFile); }
 
@@ -111,12 +113,12 @@ Result<JobStatus> JobView::status(const JobSpec& spec) const {
   return status_from_journal(spec);
 }
 
-// One that never began has an empty journal, and nothing to go on from.
-Result<Inheritance> JobView::inheritance(const JobSpec& before, const JobSpec& spec) const {
+Result<std::optional<Inheritance>> JobView::inheritance(const JobSpec& before, const JobSpec& spec) const {
   MONARCH_ASSIGN(const JournalContents contents, read_journal_contents());
   JobCore core(before, pool_of(before), {.job_id = job_.id, .log_directory = log_directory()});
   MONARCH_TRY(replay(contents, core));
-  return inherit(spec, before, core.state());
+  if (core.state().phase == JobPhase::kNew) return std::optional<Inheritance>();
+  return std::optional(inherit(spec, before, core.state()));
 }
 
 Result<JobStatus> JobView::status_from_journal(const JobSpec& spec) const {

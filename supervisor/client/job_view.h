@@ -36,7 +36,8 @@ class JobView {
   std::optional<LockHolder> awaited_from() const;
   // It was given to Slurm from outside of an allocation, and no supervisor of it ever began: what it is, its verdict says, or Slurm.
   bool never_began() const;
-  bool queued() const;  // never_began(), and there is no verdict
+  bool submitted() const;  // it was given to Slurm, or is being given
+  bool queued() const;     // never_began(), and there is no verdict
   // Where its supervisor listens; kNotFound if none ever said so.
   Result<Endpoint> endpoint() const;
   // From verdict.json; without, and once nobody supervises the job, from the journal, which a supervisor fills before it writes
@@ -49,8 +50,8 @@ class JobView {
   // As the live supervisor says, or if none answers what the journal says; `spec` is the job's own.
   Result<JobStatus> status(const JobSpec& spec) const;
   Result<JobStatus> status_from_journal(const JobSpec& spec) const;
-  // What a job for `spec` has of this one, whose own spec is `before`.
-  Result<Inheritance> inheritance(const JobSpec& before, const JobSpec& spec) const;
+  // What a job for `spec` has of this one, whose own spec is `before`. Nothing: this one never began.
+  Result<std::optional<Inheritance>> inheritance(const JobSpec& before, const JobSpec& spec) const;
   // All events that the journal still has, in order. `cut` says how the journal ends if not well.
   struct Events {
     std::vector<JobEvent> events;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "supervisor/client/continuation.h"
 #include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/core_records.h"
@@ -144,6 +145,9 @@ Result<Remains> look(const StateDir& state, const std::string& id) {
   }
   if (auto why = alive_because(view.directory().directory, remains.ended)) {
     return Error{ErrorCode::kBusy, text(id, " is live: ", *why)};
+  }
+  if (const auto by = needed_by(state, view.directory())) {
+    return Error{ErrorCode::kUnsupported, text(*by, ", which has not ended, goes on from ", id)};
   }
   remains.uuid = uuid_of(view.directory().directory);
   remains.sockets = sockets_of(view);

@@ -263,6 +263,8 @@ bool is_submission(const QueuedJob& found, const std::string& job_id) {
          (!found.comment.starts_with(kToken) && found.name == job_id.substr(0, job_id.rfind('-')));
 }
 
+bool is_any_submission(const QueuedJob& found) { return found.comment.starts_with(kToken); }
+
 std::vector<std::string> not_for_asking() { return {"SQUEUE_*", "SCANCEL_*", "SLURM_CLUSTERS"}; }
 
 std::vector<std::string> not_for_submitting(const JobSpec& job) {

@@ -82,6 +82,8 @@ std::optional<QueuedJob> find_submission(std::string_view answer, const std::str
 // That a job of this number is the one that was submitted for the job of this id: by its comment, or, where a cluster has comments of its
 // own, by its name.
 bool is_submission(const QueuedJob& found, const std::string& job_id);
+// That it is the one of some job of ours, by its comment.
+bool is_any_submission(const QueuedJob& found);
 // What of this shell would be an option to them that nobody wrote, for run_program(): of squeue and scancel everything, of sbatch what the
 // spec says, and what makes another job of it.
 std::vector<std::string> not_for_asking();

@@ -42,8 +42,14 @@ namespace monarch {
 struct JobBegun {
   Term term;
   JobUuid job;
-  std::string boot_id = {};    // of its machine
-  Inheritance continues = {};  // of no job: it is the first
+  std::string boot_id = {};            // of its machine
+  std::string continues = {};          // the job that it goes on from; empty: none
+  std::vector<std::string> lost = {};  // of that; for people
+};
+
+// Before it begins: what gangs of a job that goes on from another one have of that, in parts.
+struct GangsInherited {
+  std::vector<InheritedGang> gangs;
 };
 
 // A later term begins: the supervisor of the one before it ended without a verdict.
@@ -204,9 +210,10 @@ struct EndForeseen {
 // next_deadline() has passed.
 struct DeadlinePassed {};
 
-using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined,
-                               WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed,
-                               HostDoubted, IdleNoted, GangProgressed, RankHung, HostsHeld, OperatorAsked,
-                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing, HostNamed, EndForeseen>;
+using CoreEvent =
+    std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
+                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
+                 GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked,
+                 WorkerFailing, HostNamed, EndForeseen, GangsInherited>;
 
 }  // namespace monarch

@@ -123,24 +123,39 @@ void JobCore::on(const JobBegun& event) {
   const std::string pool = wanted < known ? text(" of ", known) : "";
   emit(event_of("job.starting", Severity::kInfo,
                 text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
-  take_over(event.continues);
+  take_over(event);
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
 }
 
-// What of it fits was chosen before (inheritance.h).
-void JobCore::take_over(const Inheritance& continues) {
-  if (continues.job.empty()) return;
-  for (const InheritedGang& from : continues.gangs) {
-    MONARCH_ASSERT(from.mesh.value() < state_.meshes.size());
-    MONARCH_ASSERT(from.gang.value() < state_.meshes[from.mesh.value()].gangs.size());
+// What of it fits was chosen before (inheritance.h). Said again by a supervisor that comes back before the job has begun, it begins anew.
+void JobCore::on(const GangsInherited& event) {
+  if (state_.phase != JobPhase::kNew) return;
+  for (const InheritedGang& from : event.gangs) {
+    if (from.mesh.value() >= state_.meshes.size()) continue;
+    if (from.gang.value() >= state_.meshes[from.mesh.value()].gangs.size()) continue;
     GangState& to = gang(from.mesh, from.gang);
+    auto& newest = to.commits.newest;
+    if (from.first > 0) {
+      const bool more = newest && from.checkpoint && newest->what.size() == from.first;
+      if (more) newest->what.insert(newest->what.end(), from.checkpoint->what.begin(), from.checkpoint->what.end());
+      continue;
+    }
     to.generation.counter = from.generation;
     to.furthest = from.furthest;
-    to.commits.newest = from.checkpoint;
+    newest = from.checkpoint;
   }
-  emit(event_of("job.continues", continues.lost.empty() ? Severity::kInfo : Severity::kWarning,
-                text(options_.job_id, " goes on from ", printable(continues.job), continues.lost.empty() ? "" : "; ",
-                     join(continues.lost, "; "))));
+}
+
+void JobCore::take_over(const JobBegun& event) {
+  if (event.continues.empty()) return;
+  // One that is not whole is none.
+  each_gang([this](MeshId m, GangId g) {
+    auto& newest = gang(m, g).commits.newest;
+    if (newest && newest->what.size() != mesh_spec(m).gang_size()) newest.reset();
+  });
+  emit(event_of("job.continues", event.lost.empty() ? Severity::kInfo : Severity::kWarning,
+                text(options_.job_id, " goes on from ", printable(event.continues), event.lost.empty() ? "" : "; ",
+                     join(event.lost, "; "))));
 }
 
 void JobCore::on(const StopOrdered& event) {

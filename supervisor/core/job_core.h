@@ -78,7 +78,8 @@ class JobCore {
  private:
   // job_core.cc
   void on(const JobBegun& event);
-  void take_over(const Inheritance& continues);
+  void on(const GangsInherited& event);
+  void take_over(const JobBegun& event);
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
   void on(const IdleNoted& event);

@@ -14,9 +14,9 @@
 namespace monarch {
 
 MONARCH_FIELDS(GangCheckpoint, step, generation, what);
-MONARCH_FIELDS(InheritedGang, mesh, gang, generation, furthest, checkpoint);
-MONARCH_FIELDS(Inheritance, job, gangs, lost);
-MONARCH_FIELDS(JobBegun, term, job, boot_id, continues);
+MONARCH_FIELDS(InheritedGang, mesh, gang, generation, furthest, checkpoint, first);
+MONARCH_FIELDS(GangsInherited, gangs);
+MONARCH_FIELDS(JobBegun, term, job, boot_id, continues, lost);
 MONARCH_FIELDS(SupervisorReturned, term, boot_id, last_seen, away);
 MONARCH_FIELDS(LaunchTimes, waited, log_in, copy, start);
 MONARCH_FIELDS(WorkerLaunched, host, reply, control_endpoint, bulk_endpoint, again, times);

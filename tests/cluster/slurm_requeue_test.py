@@ -59,6 +59,10 @@ class Continued(slurm.SlurmTest):
         with open(self.path("state", "jobs", job, "verdict.json")) as file:
             return json.load(file)
 
+    def assert_well(self, job):
+        waited = self.monarch("wait", job)
+        self.assertEqual(waited.status, 0, f"{waited}\n{self.supervisor_log()}")
+
     def assert_goes_on(self, before, after):
         """What the second saw is what the first had committed last."""
         self.assertEqual({found[1:] for found in BEGINS.findall(self.lines(before))}, {("-", "1")})
@@ -103,11 +107,16 @@ class Continued(slurm.SlurmTest):
         self.committed(first, 3)
         taker = s.submit("sleep 3", "-p", "high", "-N2", "--exclusive")
         second = self.continued(first)
+        removed = self.monarch("rm", first)
+        self.assertEqual(removed.status, 2, removed)
+        self.assertIn(f"{second}, which has not ended, goes on from {first}", removed.err)
+        self.assertRegex(self.monarch("status", second).out, "job 1 of Slurm waits|its supervisor has not begun")
         s.wait_for_job(taker, "COMPLETED")
         self.committed(second, 1)
         self.enough()
         self.assertEqual(run.wait(), 0, run)
         self.assert_goes_on(first, second)
+        self.assertEqual(self.monarch("rm", first).status, 0)
         self.assertEqual(run.out.count("begins at"), 4, run)
         self.assertIn(f"{first} goes on as {second}", run.err)
         self.assertEqual(set(self._slurm.jobs()), {1, taker}, "the same job of Slurm's")
@@ -139,7 +148,7 @@ class Continued(slurm.SlurmTest):
         second = self.continued(first)
         self.committed(second, 1)
         self.enough()
-        self.assertEqual(self.monarch("wait", second).status, 0)
+        self.assert_well(second)
         self.assert_goes_on(first, second)
         self.assert_nothing_left()
 
@@ -156,7 +165,7 @@ class Continued(slurm.SlurmTest):
         second = self.continued(first)
         self.committed(second, 1)
         self.enough()
-        self.assertEqual(self.monarch("wait", second).status, 0)
+        self.assert_well(second)
         self.assert_goes_on(first, second)
         self.assertEqual(self.verdict_of(first)["exit_code"], 92)
         self.assertEqual(self.verdict_of(first)["reason"],

@@ -141,8 +141,29 @@ class Continued(CommitTest):
             self.assertEqual(self.told("found", rank, 2), {"step": 3, "what": f"ckpt/3.r{rank}.g1", "generation": 1})
         after = self.jobs()[-1]
         self.assertIn(f"{after} goes on from {before}", self.monarch("events", after).out)
-        self.assertEqual(json.loads(self.read("state", "jobs", before, "continued.json")), {"v": 1, "job": after})
+        self.assertEqual(json.loads(self.read("state", "jobs", after, "continues.json")), {"v": 1, "job": before})
         self.assertEqual(self.monarch("wait", before).status, 143, "somebody's choice, and no part of the job before")
+
+    def test_goes_on_from_what_one_that_never_began_was_to_go_on_from(self):
+        spec = self.python_job(self.UNTIL)
+        first = self.stopped(spec)
+        kept = {}
+        for name in os.listdir(self.path("state", "jobs", first)):
+            if name.startswith("journal."):
+                with open(self.path("state", "jobs", first, name), "r+b") as file:
+                    kept[name] = file.read()
+                    file.seek(0)
+                    file.write(b"x" * 40)
+        self.assertEqual(self.monarch("run", spec, "--continue", first).status, 74)
+        second = self.jobs()[-1]
+        for name, whole in kept.items():
+            with open(self.path("state", "jobs", first, name), "wb") as file:
+                file.write(whole)
+        self.write("enough", "")
+        run = self.start("run", spec, "--continue", second).finished()
+        self.assertEqual(run.status, 0, run)
+        self.assertEqual(self.told("found", 0, 2), {"step": 3, "what": "ckpt/3.r0.g1", "generation": 1})
+        self.assertIn(f"goes on from {first}", self.monarch("events", self.jobs()[-1]).out)
 
     def test_survives_a_crash_of_the_supervisor(self):
         spec = self.python_job(self.UNTIL)

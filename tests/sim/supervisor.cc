@@ -71,7 +71,10 @@ void Supervisor::boot() {
 
 void Supervisor::begin() {
   if (core_->state().phase == JobPhase::kNew) {
-    (void)decide(JobBegun{.term = term_, .job = world_.checker->job(), .continues = world_.scenario.continues});
+    for (std::vector<InheritedGang>& part : in_parts(world_.scenario.continues.gangs)) {
+      (void)decide(GangsInherited{std::move(part)});
+    }
+    (void)decide(JobBegun{.term = term_, .job = world_.checker->job(), .continues = world_.scenario.continues.job});
     return;
   }
   if (core_->state().phase == JobPhase::kEnded) return finish(*core_->state().verdict);
