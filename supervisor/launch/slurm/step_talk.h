@@ -10,10 +10,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "supervisor/launch/slurm/guarded_programs.h"
+#include "supervisor/launch/slurm/step_program.h"
 #include "supervisor/launch/ssh/remote_conversation.h"
 #include "supervisor/launch/ssh/worker_image.h"
 #include "transport/base/result.h"
@@ -62,33 +62,21 @@ class StepTalk {
         options_(std::move(options)),
         handlers_(std::move(handlers)) {}
   Status open();
-  void on_output();
-  void on_program_end(const std::optional<RankEnd>& end);
+  void on_output(const std::string& bytes);
+  void on_program_end(const std::optional<RankEnd>& end, const std::string& rest);
   void go_on();
-  void write();
   void expect_more();
   void answer();
   void note_copy();
-  void close_input();
-  void close_output();
   LaunchFailure not_started(LaunchFailureKind kind, const std::string& how) const;
-  std::string logged() const;
 
   EventLoop& loop_;
   GuardedPrograms& programs_;
   RemoteConversation conversation_;
   StepTalkOptions options_;
   StepTalkHandlers handlers_;
-  GuardedPrograms::Ticket ticket_ = 0;
-  UniqueFd log_;
-  std::size_t logged_before_ = 0;
-  UniqueFd input_;
-  WatchId input_watch_ = 0;
-  UniqueFd output_;
-  WatchId output_watch_ = 0;
+  std::unique_ptr<StepProgram> program_;
   TimerId deadline_ = 0;
-  std::string words_;           // to be written, before the file
-  std::string_view file_left_;  // of it
   bool placed_ = false;
   std::string bootstrap_;
   RemoteAnswer answer_;

@@ -1,0 +1,128 @@
+#include "supervisor/launch/slurm/step_program.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "supervisor/launch/program_pipes.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::size_t kReadBytes = 256U << 10U;  // at a time; who understands them has limits of his own
+
+}  // namespace
+
+Result<std::unique_ptr<StepProgram>> StepProgram::start(EventLoop& loop, GuardedPrograms& programs,
+                                                        std::vector<std::string> command, const std::string& log,
+                                                        StepProgramHandlers handlers) {
+  std::unique_ptr<StepProgram> program(new StepProgram(loop, programs, std::move(handlers)));
+  MONARCH_TRY(program->open(std::move(command), log));
+  return program;
+}
+
+Status StepProgram::open(std::vector<std::string> command, const std::string& log) {
+  MONARCH_ASSIGN(ProgramPipe in, make_program_pipe(PipeEnd::kWrite));
+  MONARCH_ASSIGN(ProgramPipe out, make_program_pipe(PipeEnd::kRead));
+  MONARCH_ASSIGN(log_, open_program_log(log));
+  struct stat status {};
+  if (::fstat(log_.get(), &status) == 0) said_before_ = static_cast<std::size_t>(status.st_size);
+  UniqueFd words(::dup(log_.get()));
+  if (!words.valid()) return errno_error("dup", errno);
+  MONARCH_ASSIGN(ticket_,
+                 programs_.start(std::move(command),
+                                 {.in = std::move(in.theirs), .out = std::move(out.theirs), .err = std::move(words)},
+                                 [this](const std::optional<RankEnd>& end) { on_end(end); }));
+  input_ = std::move(in.ours);
+  output_ = std::move(out.ours);
+  MONARCH_ASSIGN(output_watch_, loop_.watch(output_.get(), Interest::kRead, [this](Readiness) { on_output(); }));
+  MONARCH_ASSIGN(input_watch_, loop_.watch(input_.get(), Interest::kNone, [this](Readiness ready) {
+    if (ready.hangup) close_input();  // it reads no more; what it wrote before tells why
+    go_on();
+  }));
+  return {};
+}
+
+StepProgram::~StepProgram() {
+  left_ ? programs_.disown(ticket_) : kill();
+  close_input();
+  close_output();
+}
+
+void StepProgram::on_output() {
+  std::string bytes;
+  if (read_available(output_.get(), bytes, kReadBytes)) close_output();
+  const auto told = handlers_.on_output;
+  if (!bytes.empty()) told(bytes);
+}
+
+void StepProgram::on_end(const std::optional<RankEnd>& end) {
+  ticket_ = 0;
+  std::string rest;
+  if (output_.valid()) (void)read_available(output_.get(), rest, kReadBytes);
+  close_output();
+  const auto told = handlers_.on_end;
+  told(end, rest);
+}
+
+void StepProgram::write(std::string words) {
+  if (words.empty()) return;
+  Piece& piece = pieces_.emplace_back(Piece{.words = std::move(words), .left = {}});
+  piece.left = piece.words;
+  go_on();
+}
+
+void StepProgram::write_lasting(std::string_view lasting) {
+  pieces_.push_back({.words = {}, .left = lasting});
+  go_on();
+}
+
+void StepProgram::go_on() {
+  bool written = false;
+  while (input_.valid() && !pieces_.empty()) {
+    std::string_view& left = pieces_.front().left;
+    const ssize_t n = ::write(input_.get(), left.data(), left.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) close_input();  // it reads no more; what it wrote before tells why
+    if (n < 0) break;
+    written = true;
+    left.remove_prefix(static_cast<std::size_t>(n));
+    if (left.empty()) pieces_.pop_front();
+  }
+  if (input_watch_ != 0) loop_.change(input_watch_, pieces_.empty() ? Interest::kNone : Interest::kWrite);
+  if (written) handlers_.on_written();
+}
+
+void StepProgram::kill() {
+  programs_.disown(ticket_);
+  programs_.kill(std::exchange(ticket_, 0));
+}
+
+// WARNING: whoever kills the first process of an srun ends its step, and with that its workers (Slurm 22.05).
+void StepProgram::spare() {
+  leave();
+  if (!std::exchange(spared_, true)) programs_.let_live(ticket_);
+}
+
+void StepProgram::close_input() {
+  if (input_watch_ != 0) loop_.forget(std::exchange(input_watch_, 0));
+  input_.reset();
+}
+
+void StepProgram::close_output() {
+  if (output_watch_ != 0) loop_.forget(std::exchange(output_watch_, 0));
+  output_.reset();
+}
+
+std::string StepProgram::said(std::size_t limit) const {
+  std::string words(limit, '\0');
+  const ssize_t n = ::pread(log_.get(), words.data(), words.size(), static_cast<off_t>(said_before_));
+  words.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  return words;
+}
+
+}  // namespace monarch

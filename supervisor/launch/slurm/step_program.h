@@ -1,0 +1,84 @@
+#pragma once
+
+// StepProgram: a program, here an srun, with a pipe to its standard input, one from its standard output, and a file for what it says itself.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends the program, but for one that
+// was left alone.
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/launch/slurm/guarded_programs.h"
+#include "transport/base/result.h"
+#include "transport/loop/event_loop.h"
+
+namespace monarch {
+
+// None is told within a call of its owner's but on_written. The last one may destroy the program.
+struct StepProgramHandlers {
+  std::function<void(const std::string& bytes)> on_output;  // never empty; may destroy it
+  std::function<void()> on_written;                         // something of what was to be written
+  // It has ended, and how; nothing: the guard has gone. `rest`: what it wrote and nobody has read.
+  std::function<void(const std::optional<RankEnd>& end, const std::string& rest)> on_end;
+};
+
+class StepProgram {
+ public:
+  static Result<std::unique_ptr<StepProgram>> start(EventLoop& loop, GuardedPrograms& programs,
+                                                    std::vector<std::string> command, const std::string& log,
+                                                    StepProgramHandlers handlers);
+  StepProgram(const StepProgram&) = delete;
+  StepProgram& operator=(const StepProgram&) = delete;
+  ~StepProgram();
+
+  // Written in this order, when it reads. Of `lasting` the bytes are the caller's, and outlive the program.
+  void write(std::string words);
+  void write_lasting(std::string_view lasting);
+  // What is not written by then never is.
+  void close_input();
+  // What it writes from now on is nobody's.
+  void close_output();
+  // Its end is not told any more.
+  void kill();
+  // It ends by itself, and not with this object.
+  void leave() { left_ = true; }
+  // The same, also where the guard ends before the job does.
+  void spare();
+  // What it has said itself since it began, up to so many bytes.
+  std::string said(std::size_t limit) const;
+
+ private:
+  // Of words of its own, or of another's.
+  struct Piece {
+    std::string words;
+    std::string_view left;
+  };
+
+  StepProgram(EventLoop& loop, GuardedPrograms& programs, StepProgramHandlers handlers)
+      : loop_(loop), programs_(programs), handlers_(std::move(handlers)) {}
+  Status open(std::vector<std::string> command, const std::string& log);
+  void on_output();
+  void on_end(const std::optional<RankEnd>& end);
+  void go_on();
+
+  EventLoop& loop_;
+  GuardedPrograms& programs_;
+  StepProgramHandlers handlers_;
+  GuardedPrograms::Ticket ticket_ = 0;
+  bool left_ = false;
+  bool spared_ = false;
+  UniqueFd log_;
+  std::size_t said_before_ = 0;
+  UniqueFd input_;
+  WatchId input_watch_ = 0;
+  UniqueFd output_;
+  WatchId output_watch_ = 0;
+  std::deque<Piece> pieces_;
+};
+
+}  // namespace monarch
