@@ -16,6 +16,7 @@
 #include "worker/keeper/digest_main.h"
 #include "worker/keeper/end_main.h"
 #include "worker/keeper/keeper_main.h"
+#include "worker/keeper/step_main.h"
 #include "worker/keeper/tree_builder.h"
 #include "worker/keeper/workspace_main.h"
 #include "worker/vault/vault_main.h"
@@ -29,6 +30,8 @@ constexpr std::string_view kUsage =
     "       monarch-worker end --job UUID --host NAME [--job-id ID]   (ends all of that job on this host)\n"
     "       monarch-worker check   (answers `monarch doctor`, a supervisor or a drill)\n"
     "       monarch-worker workspace --job UUID --host NAME --job-id ID   (makes that job's workspace on this host)\n"
+    "       monarch-worker step --job UUID --host NAME   (a worker in a step of Slurm that has one on each of its "
+    "nodes)\n"
     "       monarch-worker digest FILE\n"
     "       monarch-worker version\n";
 
@@ -46,6 +49,7 @@ int main(int argc, char** argv) {
   if (vault && marked) return monarch::vault_main();
   if (arguments.empty() || marked) return monarch::keeper_main();
   if (arguments[0] == "keep") return monarch::guard_main(rest);
+  if (arguments[0] == monarch::kStepArgument) return monarch::step_main(rest);
   // None of these starts a rank, which would inherit it; what they read is the user's: a workspace, what ranks were given.
   monarch::refuse_core_dumps();
   monarch::hide_memory();

@@ -9,9 +9,10 @@
 
 namespace monarch {
 
-// monarch-worker [daemon|vault] --job UUID --host NAME, monarch-worker workspace --job UUID --host NAME --job-id ID
+// monarch-worker [daemon|vault|step] --job UUID --host NAME, monarch-worker workspace --job UUID --host NAME --job-id ID
 inline constexpr std::string_view kDaemonArgument = "daemon";
 inline constexpr std::string_view kVaultArgument = "vault";
+inline constexpr std::string_view kStepArgument = "step";
 inline constexpr std::string_view kWorkspaceArgument = "workspace";
 inline constexpr std::string_view kJobArgument = "--job";
 inline constexpr std::string_view kHostArgument = "--host";

@@ -16,7 +16,8 @@ constexpr std::size_t kWordBytes = 255;
 constexpr std::string_view kCommand =
     "exec /bin/sh -c '"
     "m=$(umask); umask 077; set -f; u=$(id -u); t=; "
-    "say() { printf \"%s \" \"$@\"; echo; }; "
+    "y=; [ \"${SLURM_STEP_NUM_TASKS:-1}\" = 1 ] || y=@$SLURMD_NODENAME; "
+    "say() { printf \"%s \" $y \"$@\"; echo; }; "
     "drop() { [ -z \"$t\" ] || rm -rf \"$t\"; t=; }; "
     "fail() { drop; say failed \"$@\"; cat >/dev/null; exit 1; }; "
     "trouble() { case \"$*\" in *\"o space left\"*|*uota*) fail disk-full \"$@\";; esac; fail not-writable \"$@\"; }; "
@@ -88,6 +89,11 @@ constexpr std::string_view kCommand =
     "check) if found \"$2\" \"$3\"; then go check; fi; say missing;; "
     "check-with) given; go check;; "
     "bundle) keep \"$2\" \"$3\" \"$4\";; "
+    "has) if found \"$2\" \"$3\"; then say there; else say missing; fi;; "
+    "fill) case \"$4\" in \"*\"|\"$SLURMD_NODENAME\") found \"$2\" \"$3\" || { put \"$2\" \"$3\"; continue; };; esac; "
+    "head -c \"$3\" >/dev/null;; "
+    "each) if found \"$2\" \"$3\"; then go step --job \"$4\" --host \"$SLURMD_NODENAME\"; fi; say missing;; "
+    "@*) ;; "
     "program) if has \"$2\" \"$3\" \"$4\"; then go \"$5\"; fi; say missing;; "
     "*) fail request no such request;; "
     "esac; done'";
@@ -143,6 +149,16 @@ std::string program_request(const RemoteFile& bundle, std::string_view word) {
 
 std::string bundle_request(const RemoteFile& bundle) {
   return line({"bundle", bundle.sha256, text(bundle.head), text(bundle.size - bundle.head)});
+}
+
+std::string has_request(const RemoteFile& file) { return line({"has", file.sha256, text(file.size)}); }
+
+std::string fill_request(const RemoteFile& file, std::string_view node) {
+  return line({"fill", file.sha256, text(file.size), node});
+}
+
+std::string each_request(const RemoteFile& file, const std::string& job_uuid) {
+  return line({"each", file.sha256, text(file.size), job_uuid});
 }
 
 std::string workspace_request(const RemoteFile& file, const RemoteMark& mark) {

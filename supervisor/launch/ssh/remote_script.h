@@ -19,7 +19,8 @@ namespace monarch {
 std::string_view remote_command();
 
 // The first line that is ours: "monarch-remote 1 <uname -s> <uname -m> <from>". In a step of Slurm `from` is the address from which srun
-// started it, as this host sees that; else "-".
+// started it, as this host sees that; else "-". Where a step has a process on each of several nodes, each line begins with the node's
+// name; see step_lines.h.
 inline constexpr std::string_view kRemoteMarker = "monarch-remote 1";
 
 // A word of a request: printable ASCII without blanks, at most 255 bytes.
@@ -54,6 +55,12 @@ std::string check_with_request(const std::string& path);
 std::string program_request(const RemoteFile& bundle, std::string_view word);
 // As put, of a bundle.
 std::string bundle_request(const RemoteFile& bundle);
+// Of all nodes of a step. "there", or "missing".
+std::string has_request(const RemoteFile& file);
+// `file.size` bytes follow, for this node alone, or for all ("*"), as far as it is missing there. "stored", or "failed <word> <text>".
+std::string fill_request(const RemoteFile& file, std::string_view node);
+// "have <path>": each node executes it as `monarch-worker step` of its own name; "missing".
+std::string each_request(const RemoteFile& file, const std::string& job_uuid);
 // Makes the job's workspace on this host: "have <path>", then as `monarch-worker workspace` speaks. "missing".
 std::string workspace_request(const RemoteFile& file, const RemoteMark& mark);
 std::string workspace_with_request(const std::string& path, const RemoteMark& mark);
