@@ -91,6 +91,42 @@ std::vector<AllocationStep> read_allocation_steps(std::string_view answer) {
   return steps;
 }
 
+// A worker is known by its command line (marks.h). The bracket keeps the search from finding itself.
+std::vector<std::string> others_query(const OthersLook& look) {
+  std::string list;
+  for (const std::string& node : look.nodes) list += text(list.empty() ? "" : ",", node);
+  std::vector<std::string> words = {"/usr/bin/env"};
+  if (!look.slurm_conf.empty()) words.push_back(text("SLURM_CONF=", look.slurm_conf));
+  const std::vector<std::string> command = {
+      "srun",
+      text("--jobid=", look.job),
+      "--overlap",
+      text("--nodes=", look.nodes.size()),
+      text("--ntasks=", look.nodes.size()),
+      "--ntasks-per-node=1",
+      text("--nodelist=", list),
+      text("--job-name=", look.job_id, ".+look"),
+      "--mem=0",
+      "--gres=none",
+      "--mpi=none",
+      "--cpu-bind=none",
+      "--chdir=/",
+      "/bin/sh",
+      "-c",
+      text("if cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -q -e '[-]-job ", look.job_uuid,
+           "'; then exit 1; fi")};
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+std::set<std::string> others_of(const AllocationView& view) {
+  std::set<std::string> others;
+  for (const std::string& node : view.step_nodes) {
+    if (node != view.node && view.nodes.contains(node)) others.insert(node);
+  }
+  return others;
+}
+
 std::vector<std::string> release_command(std::uint32_t job) { return {"scancel", text(job)}; }
 
 AllocationFate fate_of(const AllocationFacts& facts, const std::string& node) {
@@ -107,12 +143,16 @@ AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view)
   AllocationFate fate = AllocationFate::kRelease;
   for (const AllocationStep& step : view.steps) {
     if (!step.name.starts_with(text(view.job_id, '.'))) return AllocationFate::kLeave;
-    // A step is listed until its node has said that it ended, which one that is lost never does.
-    if (step.number == view.step || !view.nodes.contains(step.nodes)) continue;
+    // A step is listed until its node has said that it ended, which one that is lost never does; one of many nodes until all have.
+    const bool lost = step.nodes.find_first_of("[,") == std::string::npos && !view.nodes.contains(step.nodes);
+    if (step.number == view.step || lost) continue;
     if (step.number < view.step) return AllocationFate::kLeave;
     fate = AllocationFate::kWait;
   }
-  return fate;
+  const std::set<std::string> others = others_of(view);
+  if (others.empty()) return fate;
+  if (*others.begin() < view.node) return AllocationFate::kLeave;
+  return fate == AllocationFate::kRelease ? AllocationFate::kLook : fate;
 }
 
 }  // namespace monarch

@@ -35,7 +35,7 @@ std::set<std::string> read_nodes(std::string_view answer);
 struct AllocationStep {
   std::uint32_t number = 0;  // of the job's
   std::string name;          // "hello-3fa2.h1"
-  std::string nodes;         // one of ours has one
+  std::string nodes;         // one of ours has one, or many of them
 };
 std::vector<std::string> allocation_steps_query(std::uint32_t job);
 // Those that somebody started by srun, without Slurm's own.
@@ -43,9 +43,21 @@ std::vector<AllocationStep> read_allocation_steps(std::string_view answer);
 
 std::vector<std::string> release_command(std::uint32_t job);
 
+// A look at nodes of a step that has many, which Slurm lists as long as it runs on one of them: answers with 0 if none of them has a
+// worker of the job.
+struct OthersLook {
+  std::uint32_t job = 0;
+  std::string job_id;
+  std::string job_uuid;
+  std::set<std::string> nodes;
+  std::string slurm_conf;  // may be empty
+};
+std::vector<std::string> others_query(const OthersLook& look);
+
 enum class AllocationFate : std::uint8_t {
   kLeave,    // it is over, not ours to end, or another worker's
   kWait,     // its first node may be well, or another worker is not done
+  kLook,     // nobody else is there, if none of the others of its own step is
   kRelease,  // nobody else is there
 };
 // Whether there is anything to ask on for.
@@ -57,8 +69,12 @@ struct AllocationView {
   std::uint32_t step = 0;  // its own
   std::set<std::string> nodes;
   std::vector<AllocationStep> steps;
+  std::set<std::string> step_nodes;  // of its own step
 };
-// Of the workers that are left the one with the first step waits for the others: who has a supervisor stays, and then nothing is released.
+// Of the workers that are left the one with the first step, and within a step the one on its first node, waits for the others: who has a
+// supervisor stays, and then nothing is released.
 AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view);
+// The others of its own step that the job still has.
+std::set<std::string> others_of(const AllocationView& view);
 
 }  // namespace monarch

@@ -205,7 +205,9 @@ int keeper_main() {
   if (const Status prepared = prepare_sockets(sockets); !prepared) return refuse(prepared.error());
   wake_nvidia_gpus();  // before there is anything here that cannot wait
   const std::string state = order.value().bootstrap.state_directory;
-  const ReleaseOptions release{.job_id = order.value().bootstrap.job_id, .environment = environment_from(environ)};
+  const ReleaseOptions release{.job_id = order.value().bootstrap.job_id,
+                               .job_uuid = order.value().job.to_text(),
+                               .environment = environment_from(environ)};
   const bool in_a_step = order.value().bootstrap.term_foretells;
   const int code = keep(std::move(order).value(), umask);
   // Nobody waits for it any more: the ranks have ended, and the supervisor was told.

@@ -20,6 +20,7 @@ namespace {
 
 constexpr Duration kFirstPause = Duration::seconds(5);
 constexpr Duration kLongestPause = Duration::seconds(60);
+constexpr Duration kLookDeadline = Duration::seconds(60);  // an srun that does not reach a node ends by itself before
 // Beyond SlurmdTimeout, 300 s mostly, after which Slurm knows that a node is lost.
 constexpr Duration kPatience = Duration::seconds(30 * 60);
 
@@ -33,8 +34,27 @@ std::optional<std::uint32_t> number_of(const Environment& environment, const std
   return number;
 }
 
+std::string value_of(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+// Whether none of the others of its step has a worker. Who cannot be asked may have one.
+bool is_alone(std::uint32_t job, const AllocationView& view, const ReleaseOptions& options) {
+  RunProgramOptions run;
+  run.deadline = kLookDeadline;
+  run.without = {"SLURM_*", "SRUN_*"};  // of this step: options to srun
+  return run_program(others_query({.job = job,
+                                   .job_id = options.job_id,
+                                   .job_uuid = options.job_uuid,
+                                   .nodes = others_of(view),
+                                   .slurm_conf = value_of(options.environment, "SLURM_CONF")}),
+                     run)
+      .ok();
+}
+
 // A controller that does not answer is asked again; one that does not know the job says so.
-AllocationFate look(std::uint32_t job, AllocationView view) {
+AllocationFate look(std::uint32_t job, AllocationView view, const ReleaseOptions& options) {
   const auto told = run_program(allocation_query(job));
   if (!told.ok()) return told.error().code == ErrorCode::kNotFound ? AllocationFate::kLeave : AllocationFate::kWait;
   const AllocationFacts facts = read_allocation(*told, job);
@@ -44,7 +64,13 @@ AllocationFate look(std::uint32_t job, AllocationView view) {
   if (!nodes.ok() || !steps.ok()) return AllocationFate::kWait;
   view.nodes = read_nodes(*nodes);
   view.steps = read_allocation_steps(*steps);
-  return fate_of(facts, view);
+  const std::string own = value_of(options.environment, "SLURM_STEP_NODELIST");
+  const auto of_step = run_program({"scontrol", "show", "hostnames", own.empty() ? view.node : own});
+  if (!of_step.ok()) return AllocationFate::kWait;
+  view.step_nodes = read_nodes(*of_step);
+  const AllocationFate fate = fate_of(facts, view);
+  if (fate != AllocationFate::kLook) return fate;
+  return is_alone(job, view, options) ? AllocationFate::kRelease : AllocationFate::kWait;
 }
 
 }  // namespace
@@ -58,10 +84,11 @@ void release_allocation(const ReleaseOptions& options) {
   const auto step = number_of(options.environment, "SLURM_STEP_ID");
   const auto node = options.environment.find("SLURMD_NODENAME");
   if (!job || !step || node == options.environment.end()) return;
-  const AllocationView view{.job_id = options.job_id, .node = node->second, .step = *step, .nodes = {}, .steps = {}};
+  const AllocationView view{
+      .job_id = options.job_id, .node = node->second, .step = *step, .nodes = {}, .steps = {}, .step_nodes = {}};
   const Instant until = boot_now() + kPatience;
   for (Duration pause = kFirstPause; boot_now() < until; pause = std::min(pause * 2, kLongestPause)) {
-    const AllocationFate fate = look(*job, view);
+    const AllocationFate fate = look(*job, view, options);
     if (fate == AllocationFate::kLeave) return;
     if (fate == AllocationFate::kRelease) {
       log_warn("the first node of Slurm's job ", *job, " is lost, and with it the supervisor: giving the nodes back");

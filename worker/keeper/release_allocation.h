@@ -13,6 +13,7 @@ namespace monarch {
 
 struct ReleaseOptions {
   std::string job_id;
+  std::string job_uuid;
   Environment environment;  // with SLURM_JOB_ID and SLURMD_NODENAME, where this is a step
 };
 void release_allocation(const ReleaseOptions& options);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace monarch {
 namespace {
 
@@ -24,7 +26,8 @@ AllocationView view_of(std::string_view nodes, std::string_view steps) {
           .node = "h2",
           .step = 12,
           .nodes = read_nodes(nodes),
-          .steps = read_allocation_steps(steps)};
+          .steps = read_allocation_steps(steps),
+          .step_nodes = {"h2"}};
 }
 
 AllocationFate fate(std::string_view nodes, std::string_view steps) {
@@ -52,6 +55,43 @@ TEST(AbandonedAllocation, IsTheLastOnesToGiveBack) {
   // Lost nodes never say that their steps have ended.
   EXPECT_EQ(fate("h2\n", "7.11|h1|hello-3fa2.h1\n7.12|h2|hello-3fa2.h2\n7.4|h3|hello-3fa2.h3\n"),
             AllocationFate::kRelease);
+}
+
+// As the worker of this node sees it, whose step is 12 and has h1 to h4.
+AllocationFate fate_in_one_step(const std::string& node, std::string_view nodes, std::string_view steps) {
+  AllocationView view = view_of(nodes, steps);
+  view.node = node;
+  view.step_nodes = read_nodes("h1\nh2\nh3\nh4\n");
+  return fate_of(read_allocation(kShown, 7), view);
+}
+
+TEST(AbandonedAllocation, IsLookedAtByTheFirstNodeOfAStepThatHasMany) {
+  const char* const steps = "7.12|h[1-4]|hello-3fa2.+1.1\n7.batch|h1|batch\n";
+  EXPECT_EQ(fate_in_one_step("h2", "h1\nh2\nh3\n", steps), AllocationFate::kWait);
+  EXPECT_EQ(fate_in_one_step("h2", "h2\nh3\n", steps), AllocationFate::kLook);
+  EXPECT_EQ(fate_in_one_step("h3", "h2\nh3\n", steps), AllocationFate::kLeave);
+  EXPECT_EQ(fate_in_one_step("h3", "h3\nh5\n", steps), AllocationFate::kRelease) << "all others of its step are lost";
+  const std::string more = std::string(steps) + "7.13|h5|hello-3fa2.h5\n";
+  EXPECT_EQ(fate_in_one_step("h2", "h2\nh3\nh5\n", more), AllocationFate::kWait);
+  EXPECT_EQ(fate_in_one_step("h2", "h2\nh3\n", more), AllocationFate::kLook) << "h5 is lost";
+}
+
+TEST(AbandonedAllocation, IsLeftToAStepThatHasMany) {
+  EXPECT_EQ(fate("h2\nh3\n", "7.12|h2|hello-3fa2.h2\n7.4|h[3-4]|hello-3fa2.+1.1\n"), AllocationFate::kLeave);
+  EXPECT_EQ(fate("h2\nh3\n", "7.12|h2|hello-3fa2.h2\n7.14|h3,h5|hello-3fa2.+1.1\n"), AllocationFate::kWait);
+}
+
+TEST(AbandonedAllocation, HasTheOthersLookedAtByAStep) {
+  AllocationView view = view_of("h2\nh3\nh4\n", "");
+  view.step_nodes = read_nodes("h1\nh2\nh3\nh4\n");
+  const auto words = others_query(
+      {.job = 7, .job_id = "hello-3fa2", .job_uuid = "00ff", .nodes = others_of(view), .slurm_conf = "/c/slurm.conf"});
+  const std::vector<std::string> first(words.begin(), words.begin() + 4);
+  EXPECT_EQ(first, (std::vector<std::string>{"/usr/bin/env", "SLURM_CONF=/c/slurm.conf", "srun", "--jobid=7"}));
+  for (const char* word : {"--nodes=2", "--ntasks=2", "--nodelist=h3,h4", "--job-name=hello-3fa2.+look"}) {
+    EXPECT_NE(std::find(words.begin(), words.end(), word), words.end()) << word;
+  }
+  EXPECT_NE(words.back().find("'[-]-job 00ff'"), std::string::npos);
 }
 
 TEST(AbandonedAllocation, IsLeftAloneWhereItIsOverOrSomebodyHoldsIt) {
