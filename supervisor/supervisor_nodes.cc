@@ -36,6 +36,7 @@ Status Supervisor::open_slurm_nodes(const LaunchSlurm& slurm) {
                 .environment = slurm_environment([](const char* name) { return std::getenv(name); }),
                 .address = core_.spec().control.address,
                 .log_directory = files_.log_directory(),
+                .own_steps = slurm.own_steps,
                 .on_over = [this, job](const std::string& state) { on_allocation_over(job, state); }},
       .known = slurm.allocation->nodes.size(),
       .wish = slurm.request,

@@ -100,6 +100,7 @@ struct LaunchSlurm {
   SlurmRequest request = {};
   std::uint32_t replacements = 4;                 // nodes beyond those of the allocation, at a time
   Duration queue_limit = Duration::seconds(900);  // for one of these
+  std::uint32_t own_steps = 100;                  // where more hosts are launched at once, one step serves them
   Duration warn = Duration::seconds(120);         // before the end of its time ranks are told; zero: nobody is
   OnPreempt on_preempt = OnPreempt::kStop;
   bool operator==(const LaunchSlurm&) const = default;

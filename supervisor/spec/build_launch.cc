@@ -110,6 +110,7 @@ LaunchSlurm build_slurm(const YamlNode* slurm, Report& report) {
   out.request = request_of(slurm, report);
   if (const auto count = integer_of(slurm, "replacements")) out.replacements = *count;
   out.queue_limit = duration_or(slurm, "queue_limit", out.queue_limit);
+  if (const auto count = integer_of(slurm, "own_steps")) out.own_steps = *count;
   out.warn = duration_or(slurm, "warn", out.warn);
   for (const OnPreempt action : {OnPreempt::kRequeue, OnPreempt::kSuccessor}) {
     if (text_of(slurm, "on_preempt") == to_text(action)) out.on_preempt = action;

@@ -96,6 +96,10 @@ constexpr KeyHelp kHelp[] = {
     {"launch.slurm.queue_limit", "1h",
      "Then the request is cancelled, and the next stage of recovery follows: the job shrinks if it may, or fails. One "
      "that has shrunk asks again, at longer and longer intervals."},
+    {"launch.slurm.own_steps", "16",
+     "A step of its own, with an srun beside the supervisor, can be ended alone. One that serves many is created by "
+     "Slurm once, not for each; it ends with the first process of its one srun, and all its workers with it. A host "
+     "that has no part in it, or whose place is taken later, gets one of its own."},
     {"launch.slurm.on_preempt", "requeue"},
     {"launch.slurm.warn", "5m"},
     {"network", "{interface: ib0}"},

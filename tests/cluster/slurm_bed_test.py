@@ -75,6 +75,18 @@ class Bed(slurm.SlurmTest):
         srun.wait()
         self.end(s, job)
 
+    def test_a_step_of_many_nodes_ends_on_all_where_it_cannot_begin_on_one(self):
+        s = self.slurm(3)
+        job = self.allocation(s)
+        h1, h2, _ = s.node_hosts
+        h2.power_off()
+        srun = s.login.start("/bin/sh", "-c", f"srun --jobid={job} --overlap -N3 -n3 --ntasks-per-node=1 --no-kill --kill-on-bad-exit=0 --wait=0 sleep 7001")
+        wait_for(lambda: self.sleepers(h1, "7001"), "the healthy node's process")
+        wait_for(lambda: not self.sleepers(h1, "7001"), "the end of the healthy node's", 40)
+        self.assertNotEqual(srun.wait(), 0)
+        self.assertEqual(s.jobs()[job], "RUNNING")
+        self.end(s, job)
+
     def test_a_step_has_its_own_input_and_output_and_says_who_started_it(self):
         s = self.slurm(2)
         job = self.allocation(s, 2)

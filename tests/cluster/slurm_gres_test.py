@@ -52,6 +52,20 @@ class Gres(slurm.SlurmTest):
         self.gpu_nodes()
         self.assert_seen(self.allocated("--gpus=3"), "0,1", "0,1", "0", "0")
 
+    def test_in_a_step_that_all_share(self):
+        self.gpu_nodes()
+        for options in (["--gres=gpu:2"], ["--gpus-per-node=2"], ["--gpus=4"], ["--gpus-per-task=1", "--ntasks-per-node=2"]):
+            with self.subTest(options):
+                self.assert_seen(self.allocated(*options, slurm={"own_steps": 1}), *["0,1"] * 4)
+        logs = self.supervisor_log()
+        self.assertEqual(logs.count("one step of Slurm for 2 hosts"), 4, logs)
+        self.assertNotIn("the srun of several workers has ended", logs)
+
+    def test_nodes_that_have_different_numbers_of_them_share_no_step(self):
+        self.gpu_nodes()
+        self.assert_seen(self.allocated("--gpus=3", slurm={"own_steps": 1}), "0,1", "0,1", "0", "0")
+        self.assertNotIn("one step of Slurm", self.supervisor_log())
+
     def test_a_job_without_any(self):
         self.gpu_nodes()
         self.assert_seen(self.allocated(), *[""] * 4)

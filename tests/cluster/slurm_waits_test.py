@@ -60,9 +60,9 @@ class Waits(slurm.SlurmTest):
 class FirstNode(slurm.SlurmTest):
     """The node with the script and the supervisor: nobody can start those again, and with --no-kill Slurm leaves the others to the job."""
 
-    def running(self, **keys):
+    def running(self, slurm=None, **keys):
         s = self.slurm(3, alike=True)
-        run = self.start("run", self.slurm_job(UP, hosts=3, supervision={**slurm_login_test.RECOVERS, **keys}))
+        run = self.start("run", self.slurm_job(UP, hosts=3, slurm=slurm, supervision={**slurm_login_test.RECOVERS, **keys}))
         self.wait_for_marks("up", 6)
         return s, run
 
@@ -84,6 +84,11 @@ class FirstNode(slurm.SlurmTest):
         s, run = self.running()
         s.node_hosts[0].power_off()
         self.told(run, "and job 1 of Slurm still has h.*: waiting for Slurm to end it")
+        self.ended(s, run, 92, "^the supervisor was lost with h1, and job 1 of Slurm is over: it is CANCELLED")
+
+    def test_that_is_lost_with_the_srun_of_all_ends_the_job_as_well(self):
+        s, run = self.running(slurm={"own_steps": 1})
+        s.node_hosts[0].power_off()
         self.ended(s, run, 92, "^the supervisor was lost with h1, and job 1 of Slurm is over: it is CANCELLED")
 
     def test_that_is_well_ends_a_job_whose_supervisor_nobody_starts_again(self):

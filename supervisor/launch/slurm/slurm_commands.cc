@@ -74,13 +74,16 @@ Words slurm_environment(const std::function<const char*(const char*)>& lookup) {
 
 // --overlap: beside the batch script's own step and each other; --mem=0: all that the job has on the node; --no-kill,
 // --kill-on-bad-exit=0, --wait=0: nothing ends it because of another. Core dumps, bindings and MPI are for who starts ranks.
+// WARNING: of several processes srun mixes parts of lines where it is unbuffered, and whole ones where it is not (Slurm 22.05).
 Words step_command(const SlurmStepOrder& order) {
+  std::string list;
+  for (const std::string& node : order.nodes) list += text(list.empty() ? "" : ",", node);
   Words command = {"srun",
                    text("--jobid=", order.job),
                    "--overlap",
-                   "--nodes=1",
-                   "--ntasks=1",
-                   text("--nodelist=", order.node),
+                   text("--nodes=", order.nodes.size()),
+                   text("--ntasks=", order.nodes.size()),
+                   text("--nodelist=", list),
                    text("--job-name=", order.name),
                    "--mem=0",
                    "--no-kill",
@@ -88,7 +91,7 @@ Words step_command(const SlurmStepOrder& order) {
                    "--wait=0",
                    "--mpi=none",
                    "--cpu-bind=none",
-                   "--unbuffered",
+                   order.nodes.size() == 1 ? "--unbuffered" : "--ntasks-per-node=1",
                    "--chdir=/"};
   command.insert(command.end(), order.gres.begin(), order.gres.end());
   command.insert(command.end(), order.program.begin(), order.program.end());
@@ -96,6 +99,10 @@ Words step_command(const SlurmStepOrder& order) {
 }
 
 std::string worker_step_name(const std::string& job_id, const std::string& node) { return text(job_id, ".", node); }
+
+std::string shared_step_name(const std::string& job_id, Term term, std::uint32_t number) {
+  return text(job_id, ".+", term.value(), ".", number);
+}
 
 std::string end_step_name(const std::string& job_id, const std::string& node) {
   return text(job_id, ".", node, ".end");

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/base/ids.h"
 #include "transport/base/result.h"
 
 namespace monarch {
@@ -28,10 +29,10 @@ std::string_view take_column(std::string_view& line);
 // The command with that environment and no other.
 Words in_environment(const Words& environment, Words command);
 
-// A step of one process on one node, beside others, which ends with nobody but itself.
+// A step of one process on each of these nodes, beside others; none of them ends with anybody but itself.
 struct SlurmStepOrder {
   std::uint32_t job = 0;
-  std::string node;
+  Words nodes;
   std::string name;
   Words environment;
   Words program;
@@ -41,6 +42,8 @@ Words step_command(const SlurmStepOrder& order);
 
 // How the steps of our job are called: that of a node's worker, and those that look for it and end it.
 std::string worker_step_name(const std::string& job_id, const std::string& node);
+// That of many; no node is called so.
+std::string shared_step_name(const std::string& job_id, Term term, std::uint32_t number);
 std::string end_step_name(const std::string& job_id, const std::string& node);
 
 struct SlurmStep {

@@ -113,6 +113,16 @@ std::uint32_t gpus_in(const NodeGres& gres) {
   return found == gres.end() ? 0 : found->second;
 }
 
+Words options_of(const JobGres& job, const std::string& node, std::string_view gpus_option) {
+  const bool any = std::any_of(job.begin(), job.end(), [](const auto& one) { return gpus_in(one.second) > 0; });
+  if (!any) return {};
+  const auto found = job.find(node);
+  Words options = found == job.end() ? Words() : other_options(found->second);
+  const std::uint32_t gpus = found == job.end() ? 0 : gpus_in(found->second);
+  if (gpus > 0) options.push_back(text(gpus_option, gpus));
+  return options.empty() ? no_gres_options() : options;
+}
+
 }  // namespace
 
 Words job_detail_query(std::uint32_t job, const Words& environment) {
@@ -144,14 +154,18 @@ Result<JobGres> read_job_gres(std::string_view answer, std::uint32_t job) {
 // WARNING: where the job asked for GPUs by --gpus a step without any such option is refused, and one of --gpus-per-task gets those of one task.
 // --gres=gpu:N is a number for each node of the job and refused where they have different ones, a type where the job asked for none; --gpus=N
 // is of the step and holds for all of them. Other GRES are named beside it, lest a step that names some is given no others (Slurm 22.05).
-Words gres_options(const JobGres& job, const std::string& node) {
-  const bool any = std::any_of(job.begin(), job.end(), [](const auto& one) { return gpus_in(one.second) > 0; });
-  if (!any) return {};
-  const auto found = job.find(node);
-  Words options = found == job.end() ? Words() : other_options(found->second);
-  const std::uint32_t gpus = found == job.end() ? 0 : gpus_in(found->second);
-  if (gpus > 0) options.push_back(text("--gpus=", gpus));
-  return options.empty() ? no_gres_options() : options;
+Words gres_options(const JobGres& job, const std::string& node) { return options_of(job, node, "--gpus="); }
+
+// WARNING: of a step with many nodes --gpus=N leaves some of them one GPU, --gpus-per-task is refused where the job asked for fewer of a task,
+// and without an option a step has what one task of the job has; --gpus-per-node gives them all in each of these (Slurm 22.05).
+std::optional<Words> shared_gres_options(const JobGres& job, const Words& nodes) {
+  std::optional<Words> options;
+  for (const std::string& node : nodes) {
+    Words its = options_of(job, node, "--gpus-per-node=");
+    if (options && *options != its) return std::nullopt;
+    options = std::move(its);
+  }
+  return options;
 }
 
 Words no_gres_options() { return {"--gres=none"}; }

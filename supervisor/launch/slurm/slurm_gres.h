@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,8 @@ Result<JobGres> read_job_gres(std::string_view answer, std::uint32_t job);
 
 // Options of srun. None where the job has no GPUs: what else it has a step gets by itself.
 Words gres_options(const JobGres& job, const std::string& node);
+// Of a step on all of these nodes. Nothing: they have different ones, and a step has the same on all of its nodes.
+std::optional<Words> shared_gres_options(const JobGres& job, const Words& nodes);
 // Of a step that is to get none, whatever its job has.
 Words no_gres_options();
 

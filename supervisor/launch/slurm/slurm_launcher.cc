@@ -31,10 +31,12 @@ SlurmLauncher::SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions
       programs_(guard, options_.term),
       calls_(loop, programs_),
       gres_(calls_, options_.slurm_job, options_.environment),
+      steps_(loop, calls_, options_.environment),
       hosts_(options_.nodes.size()) {
   MONARCH_ASSERT(options_.image != nullptr);
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].place = {.job = options_.slurm_job, .node = options_.nodes[i], .name = options_.nodes[i]};
+    hosts_[i].step = worker_step_name(options_.job_id, options_.nodes[i]);
   }
 }
 
@@ -51,7 +53,7 @@ RemoteOrder SlurmLauncher::order_of(HostId host, RemotePurpose purpose) const {
 
 StepTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step, Words gres) const {
   return {.command = step_command({.job = place_of(host).job,
-                                   .node = node(host),
+                                   .nodes = {node(host)},
                                    .name = step,
                                    .environment = options_.environment,
                                    .program = {"/bin/sh", "-c", std::string(remote_command())},
@@ -68,11 +70,19 @@ void SlurmLauncher::ask(HostId host, Words command, std::function<void(Result<st
   });
 }
 
+void SlurmLauncher::ask_steps(HostId host, StepsList::Then then) {
+  steps_.ask(place_of(host).job,
+             [this, host, round = at(host).round, then = std::move(then)](const Result<std::vector<SlurmStep>>& steps) {
+               if (at(host).round == round) then(steps);
+             });
+}
+
 void SlurmLauncher::place(HostId host, StepPlace place) {
   Host& state = at(host);
   drop(state);
   state.phase = Phase::kUnknown;
   state.place = std::move(place);
+  state.step = worker_step_name(options_.job_id, state.place.name);
 }
 
 // An srun of a supervisor before this one: whose it was is not known any more.
@@ -84,10 +94,17 @@ void SlurmLauncher::launch(HostId host, const Bootstrap& bootstrap) {
   Host& state = at(host);
   drop(state);
   state.phase = Phase::kWaiting;
+  state.shared = 0;
+  state.together = 0;
+  state.step = worker_step_name(options_.job_id, state.place.name);
   state.began = loop_.now();
   state.bootstrap = bootstrap;
   waiting_.push_back(host);
-  // A failure told may launch another: not within the core's own turn.
+  fill_soon();
+}
+
+// A failure told may launch another: not within the core's own turn.
+void SlurmLauncher::fill_soon() {
   loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
     if (!alive.expired()) fill();
   });
@@ -95,6 +112,7 @@ void SlurmLauncher::launch(HostId host, const Bootstrap& bootstrap) {
 
 void SlurmLauncher::fill() {
   if (waiting_.empty() || !gres_.known([this] { fill(); })) return;
+  start_shared();
   while (launching_ < options_.parallel && !waiting_.empty()) {
     const HostId host = waiting_.front();
     waiting_.pop_front();
@@ -111,12 +129,15 @@ void SlurmLauncher::fill() {
 Status SlurmLauncher::start(HostId host) {
   MONARCH_ASSIGN(
       at(host).talk,
-      StepTalk::start(
-          loop_, programs_, order_of(host, RemotePurpose::kStart),
-          talk_options(host, worker_step_name(options_.job_id, place_of(host).name), gres_.options(node(host))),
-          {.on_place = [this, host](const std::string& address) { return point_back(host, address); },
-           .on_answer = [this, host](const RemoteAnswer& answer) { on_launch_answer(host, answer); },
-           .on_end = [this, host] { on_srun_end(host); }}));
+      StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kStart),
+                      talk_options(host, at(host).step, gres_.options(node(host))),
+                      {.on_place = [this, host](const std::string& address) -> std::optional<LaunchFailure> {
+                         if (auto refused = point_back(host, address)) return refused;
+                         at(host).talk->give_bootstrap(bootstrap_frame(host));
+                         return std::nullopt;
+                       },
+                       .on_answer = [this, host](const RemoteAnswer& answer) { on_launch_answer(host, answer); },
+                       .on_end = [this, host] { on_srun_end(host); }}));
   return {};
 }
 
@@ -131,11 +152,19 @@ std::optional<LaunchFailure> SlurmLauncher::point_back(HostId host, const std::s
   }
   state.bootstrap.control_endpoint = endpoint_at(state.bootstrap.control_endpoint, address);
   state.bootstrap.bulk_endpoint = endpoint_at(state.bootstrap.bulk_endpoint, address);
+  return std::nullopt;
+}
+
+std::string SlurmLauncher::bootstrap_frame(HostId host) const {
   FrameHeader header;
   header.job = options_.job;
   header.term = options_.term;
-  state.talk->give_bootstrap(encode_frame({header, encode_payload(state.bootstrap)}));
-  return std::nullopt;
+  return encode_frame({header, encode_payload(hosts_[host.value()].bootstrap)});
+}
+
+// A command that tries it by hand.
+std::string SlurmLauncher::again(HostId host) const {
+  return text("srun --jobid=", place_of(host).job, " --overlap -N1 -n1 -w ", node(host), " true");
 }
 
 void SlurmLauncher::on_launch_answer(HostId host, const RemoteAnswer& answer) {
@@ -143,7 +172,7 @@ void SlurmLauncher::on_launch_answer(HostId host, const RemoteAnswer& answer) {
   if (const auto* told = std::get_if<LaunchFailure>(&answer)) {
     LaunchFailure failure = *told;
     const bool may_run = state.talk->handed_over() && failure.kind != LaunchFailureKind::kNotExecutable;
-    failure.again = text("srun --jobid=", place_of(host).job, " --overlap -N1 -n1 -w ", node(host), " true");
+    failure.again = again(host);
     const bool silent = !state.talk->placed() && failure.kind == LaunchFailureKind::kTimeout;
     state.talk.reset();
     if (silent) return fail_by_munge(host, failure);
@@ -151,15 +180,19 @@ void SlurmLauncher::on_launch_answer(HostId host, const RemoteAnswer& answer) {
   }
   const auto* reply = std::get_if<BootstrapReply>(&answer);
   MONARCH_ASSERT(reply != nullptr);
-  --launching_;
+  on_launched(host, *reply, state.talk->copy());
+}
+
+void SlurmLauncher::on_launched(HostId host, const BootstrapReply& reply, Duration copy) {
+  Host& state = at(host);
+  landed(state);
   state.phase = Phase::kLaunched;
   state.tries = 0;
-  LaunchedWorker launched{
-      .reply = *reply,
-      .control_endpoint = state.bootstrap.control_endpoint,
-      .bulk_endpoint = state.bootstrap.bulk_endpoint,
-      .again = {},
-      .times = {.copy = state.talk->copy(), .start = loop_.now() - state.began - state.talk->copy()}};
+  LaunchedWorker launched{.reply = reply,
+                          .control_endpoint = state.bootstrap.control_endpoint,
+                          .bulk_endpoint = state.bootstrap.bulk_endpoint,
+                          .again = {},
+                          .times = {.copy = copy, .start = loop_.now() - state.began - copy}};
   handlers_.on_launched(host, std::move(launched));
   fill();
 }
@@ -179,7 +212,7 @@ void SlurmLauncher::fail_by_munge(HostId host, const LaunchFailure& failure) {
 void SlurmLauncher::fail(HostId host, LaunchFailure failure, Phase next) {
   Host& state = at(host);
   if (state.phase != Phase::kLaunching) return;
-  --launching_;
+  landed(state);
   state.phase = next;
   failure.elapsed = loop_.now() - state.began;
   handlers_.on_failed(host, std::move(failure));
@@ -201,7 +234,8 @@ void SlurmLauncher::destroy(HostId host) {
       });
       return;
     case Phase::kLaunching:
-      --launching_;
+      landed(state);
+      leave_shared(host);
       state.talk.reset();  // and its srun; what the step still hears comes to its end before a later step begins
       break;
     case Phase::kUnknown:
@@ -212,19 +246,16 @@ void SlurmLauncher::destroy(HostId host) {
   state.phase = Phase::kEnding;
   state.tries = 0;
   begin_end(host);
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) fill();
-  });
+  fill_soon();
 }
 
 void SlurmLauncher::on_goodbye(HostId host, bool orderly) {
   const Phase phase = at(host).phase;
   if (phase == Phase::kEnded || phase == Phase::kUntouched || phase == Phase::kWaiting) return;
   if (phase == Phase::kLaunching) {
-    --launching_;
-    loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-      if (!alive.expired()) fill();
-    });
+    landed(at(host));
+    leave_shared(host);
+    fill_soon();
   }
   drop(at(host));
   tell_ended(host, orderly ? "it left" : "its keeper was killed, and its ranks with it", orderly);

@@ -4,6 +4,10 @@
 // is started by an srun that carries the script of remote_script.h, so that a node gets monarch-worker as a host of SSH does; the
 // supervisor's guard forks the srun, and a step outlives the supervisor.
 //
+// Where many of the first job's nodes are launched at once, one step serves them all. Whoever has no part in it, whatever the reason, gets a
+// step of its own next, and what that says of it counts; only where srun could not begin on some of them those that it did reach are tried
+// together once more.
+//
 // A worker's end is proven by itself, when it says goodbye, or by another step (`monarch-worker end`), as often as it takes until the node
 // has answered; the end of its srun is a reason to look. Slurm's own word, that a step has ended, is none: it says so of a node
 // that does not answer, where all still runs.
@@ -13,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,10 +25,12 @@
 
 #include "supervisor/launch/launcher.h"
 #include "supervisor/launch/slurm/guarded_programs.h"
+#include "supervisor/launch/slurm/shared_step.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/step_talk.h"
 #include "supervisor/launch/slurm/steps_gres.h"
+#include "supervisor/launch/slurm/steps_list.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
@@ -39,7 +46,8 @@ struct SlurmLauncherOptions {
   std::shared_ptr<const WorkerImage> image;  // owners: the launcher and its talks, which only read it
   std::string log_directory;                 // `srun.<node>.log` goes here
   Duration silence = Duration::seconds(30);  // of a node in the middle of a talk
-  std::uint32_t parallel = 64;               // launches at a time
+  std::uint32_t parallel = 64;               // launches in steps of their own at a time
+  std::uint32_t own_steps = 100;             // where more hosts are launched at once, one step serves them
   // Slurm's job is over, or about to be, and nothing can be launched any more; once. In Slurm's word for how, "CANCELLED"; empty: it knows
   // no such job any more. Not within a call of the owner's.
   std::function<void(const std::string& state)> on_over = {};
@@ -85,8 +93,16 @@ class SlurmLauncher final : public Launcher {
     kEnding,     // being destroyed
     kEnded,      // and told
   };
+  // A step that serves many.
+  struct Shared {
+    std::vector<HostId> hosts;  // in its order
+    std::unique_ptr<SharedStep> step;
+  };
   struct Host {
     Phase phase = Phase::kUnknown;
+    std::uint32_t shared = 0;    // its number, if such a step serves it
+    std::uint32_t together = 0;  // how often it was launched with others
+    std::string step;            // the name of that which runs its worker
     StepPlace place;
     Bootstrap bootstrap;
     std::unique_ptr<StepTalk> talk;    // of the worker's step, for as long as its srun lives
@@ -102,10 +118,21 @@ class SlurmLauncher final : public Launcher {
   const StepPlace& place_of(HostId host) const { return hosts_[host.value()].place; }
   const std::string& node(HostId host) const { return place_of(host).node; }
   void fill();
+  void fill_soon();
   Status start(HostId host);
+  void start_shared();
+  Status begin_shared(std::uint32_t number, const std::vector<HostId>& hosts, Words gres);
+  void on_shared_news(std::uint32_t number, const SharedNews& news);
+  void on_shared_left(HostId host, bool again);
+  void on_shared_end(std::uint32_t number);
+  void leave_shared(HostId host);
+  void landed(const Host& host);
   RemoteOrder order_of(HostId host, RemotePurpose purpose) const;
   StepTalkOptions talk_options(HostId host, const std::string& step, Words gres) const;
   std::optional<LaunchFailure> point_back(HostId host, const std::string& address);
+  std::string bootstrap_frame(HostId host) const;
+  void on_launched(HostId host, const BootstrapReply& reply, Duration copy);
+  std::string again(HostId host) const;
   void on_launch_answer(HostId host, const RemoteAnswer& answer);
   void on_srun_end(HostId host);
   void look(HostId host);
@@ -121,6 +148,7 @@ class SlurmLauncher final : public Launcher {
   void tell_ended(HostId host, std::string how, bool orderly);
   void drop(Host& host);
   // Runs `then` with the answer, unless the host's story has gone on meanwhile.
+  void ask_steps(HostId host, StepsList::Then then);
   void ask(HostId host, Words command, std::function<void(Result<std::string>)> then);
 
   EventLoop& loop_;
@@ -129,6 +157,9 @@ class SlurmLauncher final : public Launcher {
   GuardedPrograms programs_;
   SlurmCalls calls_;
   StepsGres gres_;
+  StepsList steps_;
+  std::map<std::uint32_t, Shared> shared_;  // by number
+  std::uint32_t shares_ = 0;                // how many such steps there were
   std::vector<Host> hosts_;
   std::deque<HostId> waiting_;
   std::uint32_t launching_ = 0;

@@ -46,15 +46,14 @@ void SlurmLauncher::on_srun_end(HostId host) {
 }
 
 void SlurmLauncher::look(HostId host) {
-  ask(host, steps_query(place_of(host).job, options_.environment), [this, host](const Result<std::string>& answer) {
+  ask_steps(host, [this, host](const Result<std::vector<SlurmStep>>& steps) {
     if (at(host).phase != Phase::kLaunched) return;
-    const auto steps = answer.ok() ? read_steps(*answer) : Result<std::vector<SlurmStep>>(answer.error());
     if (!steps.ok() && !says_no_such_job(steps.error().message)) {
       if (at(host).tries == 0)
         log_warn(node(host), ": its srun has ended; asking for its step: ", steps.error().message);
       return look_again(host);
     }
-    const std::string name = worker_step_name(options_.job_id, place_of(host).name);
+    const std::string& name = at(host).step;
     const bool runs = steps.ok() && std::any_of(steps->begin(), steps->end(),
                                                 [&](const SlurmStep& step) { return step.name == name; });
     if (runs) {
@@ -76,11 +75,11 @@ void SlurmLauncher::look_again(HostId host) {
   });
 }
 
-// First by Slurm, which ends a step whatever its processes do, then by a look on the node itself.
+// First by Slurm, which ends a step whatever its processes do, then by a look on the node itself. A step that serves others as well is
+// left alone.
 void SlurmLauncher::begin_end(HostId host) {
   ++at(host).tries;
-  ask(host, steps_query(place_of(host).job, options_.environment), [this, host](const Result<std::string>& answer) {
-    const auto steps = answer.ok() ? read_steps(*answer) : Result<std::vector<SlurmStep>>(answer.error());
+  ask_steps(host, [this, host](const Result<std::vector<SlurmStep>>& steps) {
     if (!steps.ok()) return ask_whether_over(host, steps.error().message);
     const std::string name = worker_step_name(options_.job_id, place_of(host).name);
     std::string ids;

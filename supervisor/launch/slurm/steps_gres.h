@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "supervisor/launch/slurm/slurm_calls.h"
@@ -22,8 +23,11 @@ class StepsGres {
 
   // Whether it is known. If not, `then` is called when it is: of those who asked before, only by the first.
   bool known(std::function<void()> then);
-  // Options of srun for a step on this node.
+  // Options of srun for a step on this node, or on all of these: nothing where there are none, or what they have is not known.
   Words options(const std::string& node) const { return gres_options(gres_, node); }
+  std::optional<Words> shared_options(const Words& nodes) const {
+    return gres_.empty() ? std::nullopt : shared_gres_options(gres_, nodes);
+  }
 
  private:
   void learn(const Result<std::string>& answer);

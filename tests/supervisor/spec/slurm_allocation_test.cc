@@ -58,10 +58,12 @@ TEST(SlurmAllocation, BecomesAPartOfTheJobsOwnSpec) {
 }
 
 TEST(SlurmAllocation, MayHaveMoreNodesLaterAndNeedsItsOwnForTheStart) {
-  const SpecOutcome some = load_inside("launch: {slurm: {replacements: 2, queue_limit: 1h}}\n", "7", "h[1-2]");
+  const SpecOutcome some =
+      load_inside("launch: {slurm: {replacements: 2, queue_limit: 1h, own_steps: 16}}\n", "7", "h[1-2]");
   ASSERT_TRUE(some.loaded) << render(some);
   EXPECT_EQ(names_of(some.loaded->spec), (std::vector<std::string>{"h1", "h2", "new1", "new2"}));
   EXPECT_EQ(std::get<LaunchSlurm>(some.loaded->spec.launch).queue_limit, Duration::seconds(3'600));
+  EXPECT_EQ(std::get<LaunchSlurm>(some.loaded->spec.launch).own_steps, 16U);
   const SpecOutcome none = load_inside("launch: {slurm: {replacements: 0}}\n", "7", "h[1-2]");
   EXPECT_EQ(names_of(none.loaded->spec), (std::vector<std::string>{"h1", "h2"}));
   const SpecOutcome small = load_inside("launch: {slurm: {spares: 1}}\n", "7", "h[1-2]");

@@ -37,7 +37,7 @@ TEST(SlurmCommands, AlwaysHaveAPath) {
 
 TEST(SlurmCommands, StartOneProcessOnOneNodeThatEndsWithNobodyElse) {
   const Words words = step_command({.job = 7,
-                                    .node = "h2",
+                                    .nodes = {"h2"},
                                     .name = "demo-1a2b.h2",
                                     .environment = {"PATH=/bin"},
                                     .program = {"/bin/sh", "-c", "true"}});
@@ -45,6 +45,17 @@ TEST(SlurmCommands, StartOneProcessOnOneNodeThatEndsWithNobodyElse) {
   EXPECT_THAT(words, IsSupersetOf({"--jobid=7", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist=h2",
                                    "--job-name=demo-1a2b.h2", "--no-kill", "--kill-on-bad-exit=0", "--wait=0"}));
   EXPECT_THAT(Words(words.end() - 3, words.end()), ElementsAre("/bin/sh", "-c", "true"));
+}
+
+TEST(SlurmCommands, StartAStepOnManyNodesWhoseLinesStayWhole) {
+  const Words words = step_command({.job = 7,
+                                    .nodes = {"h2", "h4", "h5"},
+                                    .name = shared_step_name("demo-1a2b", Term(3), 1),
+                                    .environment = {"PATH=/bin"},
+                                    .program = {"true"}});
+  EXPECT_THAT(words, IsSupersetOf({"--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--nodelist=h2,h4,h5",
+                                   "--job-name=demo-1a2b.+3.1", "--no-kill", "--kill-on-bad-exit=0", "--wait=0"}));
+  EXPECT_THAT(words, Not(Contains("--unbuffered")));
 }
 
 TEST(SlurmCommands, CallTheStepsOfANodeByItsName) {

@@ -65,6 +65,22 @@ TEST(SlurmGres, AskForNoneOnANodeWithoutTheGpusOfTheOthers) {
   EXPECT_THAT(gres_options(*job, "h3"), ElementsAre("--gres=none"));
 }
 
+TEST(SlurmGres, OfAStepOnManyNodesAreThoseThatAllOfThemHave) {
+  const auto job = read_job_gres(
+      "JobId=4\n Nodes=h[1-2] GRES=gpu:2(IDX:0-1)\n Nodes=h3 GRES=gpu:1(IDX:0)\n Nodes=h4 "
+      "GRES=gpu:1(IDX:0),nic(CNT:1)\n"
+      " Nodes=h5 GRES=\n",
+      4);
+  ASSERT_TRUE(job.ok());
+  EXPECT_THAT(*shared_gres_options(*job, {"h1", "h2"}), ElementsAre("--gpus-per-node=2"));
+  EXPECT_THAT(*shared_gres_options(*job, {"h4"}), ElementsAre("--gres=nic:1", "--gpus-per-node=1"));
+  EXPECT_FALSE(shared_gres_options(*job, {"h1", "h2", "h3"}).has_value());
+  EXPECT_FALSE(shared_gres_options(*job, {"h3", "h4"}).has_value()) << "nic is of each node";
+  EXPECT_FALSE(shared_gres_options(*job, {"h3", "h5"}).has_value());
+  EXPECT_THAT(*shared_gres_options(*job, {"h5", "h6"}), ElementsAre("--gres=none"));
+  EXPECT_THAT(*shared_gres_options(read(""), {"h1", "h2"}), IsEmpty());
+}
+
 TEST(SlurmGres, AreThoseOfTheJobAndOfNoOtherTaskOfItsArray) {
   const auto job = read_job_gres(
       "JobId=9 ArrayJobId=9 ArrayTaskId=2 JobName=x\n     Nodes=h1 GRES=gpu:1(IDX:0)\n\n"

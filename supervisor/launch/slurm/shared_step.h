@@ -1,0 +1,65 @@
+#pragma once
+
+// SharedStep: one SharedConversation over the standard input and output of an srun that begins a process on each of several nodes. What srun
+// itself says goes to a file. The srun lives on once a worker of it has answered; then nothing ends it but the end of its processes.
+//
+// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends an srun of which no worker has
+// answered, and leaves any other one alone.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/launch/slurm/shared_conversation.h"
+#include "supervisor/launch/slurm/step_program.h"
+#include "supervisor/launch/slurm/step_talk.h"
+
+namespace monarch {
+
+// None is told within a call of its owner's.
+struct SharedStepHandlers {
+  std::function<void(const SharedNews&)> on_news;
+  // Once, and last: all have had their last word, and the srun has ended, or is killed because nothing came of it. May destroy the step.
+  std::function<void()> on_end;
+};
+
+class SharedStep {
+ public:
+  // `options.silence`: before any node has shown itself; then it is a third of that.
+  static Result<std::unique_ptr<SharedStep>> start(EventLoop& loop, GuardedPrograms& programs,
+                                                   std::vector<RemoteOrder> orders, StepTalkOptions options,
+                                                   SharedStepHandlers handlers);
+  SharedStep(const SharedStep&) = delete;
+  SharedStep& operator=(const SharedStep&) = delete;
+  ~SharedStep();
+
+  void give_bootstrap(std::size_t node, std::string frame) { conversation_.give_bootstrap(node, std::move(frame)); }
+  void withdraw(std::size_t node);
+  Duration copy() const { return copy_; }  // zero: nothing was copied
+
+ private:
+  SharedStep(EventLoop& loop, std::vector<RemoteOrder> orders, StepTalkOptions options, SharedStepHandlers handlers)
+      : loop_(loop), conversation_(std::move(orders)), options_(std::move(options)), handlers_(std::move(handlers)) {}
+  Status open(GuardedPrograms& programs);
+  void on_program_end(const std::string& rest);
+  void on_silence();
+  void go_on();
+  void write();
+  void expect_more();
+
+  EventLoop& loop_;
+  SharedConversation conversation_;
+  StepTalkOptions options_;
+  SharedStepHandlers handlers_;
+  std::unique_ptr<StepProgram> program_;
+  TimerId deadline_ = 0;
+  bool serves_ = false;  // a worker of it has answered
+  bool ended_ = false;   // the srun
+  Instant copy_began_ = Instant::never();
+  Duration copy_;
+  // Owner: this. Deferred calls, and what tells news, ask whether it is still there.
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace monarch
