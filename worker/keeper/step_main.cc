@@ -1,13 +1,16 @@
 #include "worker/keeper/step_main.h"
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
 #include <utility>
 
+#include "transport/base/clock.h"
 #include "transport/base/limits.h"
 #include "transport/base/marks.h"
 #include "transport/base/result.h"
@@ -23,6 +26,8 @@ namespace {
 
 constexpr int kExitFailed = 70;  // as a keeper that could not begin
 constexpr int kExitUsage = 2;
+// Who is ready is answered at once; where nobody does, the supervisor is gone, and who looks for workers here is not to wait for this one.
+constexpr Duration kOrderWithin = Duration::seconds(60);
 constexpr std::size_t kFrameBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
 constexpr std::size_t kAnswerBytes = 64U << 10U;  // as the launcher takes
 
@@ -39,6 +44,7 @@ void print(std::string_view bytes) {
 Result<std::string> read_own_frame(const std::string& node) {
   StepBytes own(kFrameBytes);
   std::string bytes;
+  const Instant until = boot_now() + kOrderWithin;
   for (;;) {
     for (std::size_t end = bytes.find('\n'); end != std::string::npos; end = bytes.find('\n')) {
       StepLine line;
@@ -51,8 +57,12 @@ Result<std::string> read_own_frame(const std::string& node) {
       bytes.erase(0, end + 1);
     }
     if (bytes.size() > kStepLineBytes) return Error{ErrorCode::kInvalid, "a line of the step is too long"};
+    pollfd wait{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&wait, 1, static_cast<int>(std::max(until - boot_now(), Duration()).count_milliseconds()));
+    if (ready == 0)
+      return Error{ErrorCode::kTimeout, text("no bootstrap for this node within ", to_text(kOrderWithin))};
     std::array<char, 4096> buffer;
-    const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    const ssize_t got = ready < 0 ? -1 : ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error("reading the step's input", errno);
     if (got == 0) return Error{ErrorCode::kGone, "the step's input ended without a bootstrap for this node"};

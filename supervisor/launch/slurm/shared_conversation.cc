@@ -62,6 +62,7 @@ void SharedConversation::on_word(std::size_t node, std::string_view rest) {
   if (stage_ == Stage::kAsk && its.state == State::kAwaited && (rest == "there" || rest == "missing")) {
     its.has = rest == "there";
     its.state = State::kSaid;
+    ++progress_;
     return;
   }
   if (stage_ == Stage::kStart) on_started(node, rest);
@@ -73,6 +74,7 @@ void SharedConversation::show(std::size_t node, std::string_view rest) {
   its.shown = true;
   its.state = State::kSaid;
   ++shown_;
+  ++progress_;
   hear(node, text(rest, '\n'));
   if (its.state == State::kOver || !its.conversation.place()) return;
   news_.push_back({.node = node, .word = SharedPlaced{.address = *its.conversation.place()}});
@@ -82,6 +84,7 @@ void SharedConversation::on_started(std::size_t node, std::string_view rest) {
   Node& its = nodes_[node];
   if (its.state == State::kAwaited && rest.starts_with("have ")) {
     its.state = State::kExecuted;
+    ++progress_;
     return hear(node, text(rest, '\n'));
   }
   if (its.state == State::kAwaited && rest == "missing") return leave(node);
@@ -91,13 +94,14 @@ void SharedConversation::on_started(std::size_t node, std::string_view rest) {
   if (frame.empty()) return leave(node);  // it asks before anybody has heard from where it is
   say(step_lines(its.name, frame));
   its.state = State::kTold;
+  ++progress_;
 }
 
 void SharedConversation::on_reply(std::size_t node, std::string_view rest) {
   Node& its = nodes_[node];
   switch (its.reply.add(rest)) {
-    case StepBytes::Sight::kOther:
-    case StepBytes::Sight::kMore: return;
+    case StepBytes::Sight::kOther: return;
+    case StepBytes::Sight::kMore: ++progress_; return;
     case StepBytes::Sight::kBroken: its.conversation.on_output("no answer of a worker"); break;
     case StepBytes::Sight::kWhole: its.conversation.on_output(its.reply.bytes()); break;
   }
@@ -117,6 +121,7 @@ void SharedConversation::answer(std::size_t node, RemoteAnswer answer) {
   Node& its = nodes_[node];
   const bool told = std::exchange(its.state, State::kOver) == State::kTold;
   --open_;
+  ++progress_;
   const auto* failure = std::get_if<LaunchFailure>(&answer);
   const bool may_run = told && failure != nullptr && failure->kind != LaunchFailureKind::kNotExecutable;
   news_.push_back({.node = node, .word = SharedAnswer{.answer = std::move(answer), .may_run = may_run}});
@@ -127,6 +132,7 @@ void SharedConversation::leave(std::size_t node) {
   if (its.state == State::kTold) return answer(node, its.conversation.timed_out());
   its.state = State::kOver;
   --open_;
+  ++progress_;
   news_.push_back({.node = node, .word = SharedLeft{.again = its.shown && stage_ == Stage::kShow}});
 }
 

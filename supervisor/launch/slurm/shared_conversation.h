@@ -7,7 +7,8 @@
 //   all show themselves → all are asked whether they have the worker's file → it is sent for one that lacks it, which may be for all of
 //   them, and then for all that still do → each executes it, says so, and is given its Bootstrap → each answers
 //
-// What comes is of nodes that may be broken or hostile: it is bounded, and nobody says anything for another node that shows itself.
+// What comes is of nodes that may be broken: it is bounded, and what is of no use keeps nobody waiting.
+// WARNING: one that is hostile can speak for another node of the step, and so begin a worker in its name; a step of its own cannot.
 //
 // Thread: values; no I/O, no clock.
 
@@ -70,6 +71,8 @@ class SharedConversation {
   void on_end();
 
   bool any_shown() const { return shown_ > 0; }
+  // Another number once anybody has said what was awaited.
+  std::uint64_t progress() const { return progress_; }
   // Of whom something is awaited, for people.
   std::string awaited() const;
   // Whether all that have a part in it have the file.
@@ -115,6 +118,7 @@ class SharedConversation {
   Stage stage_ = Stage::kShow;
   int fills_ = 0;  // how often the file was sent
   std::size_t shown_ = 0;
+  std::uint64_t progress_ = 0;
   std::size_t open_ = 0;
   std::string bytes_;      // of a line that has not ended yet
   bool dropping_ = false;  // the rest of one that is too long

@@ -80,7 +80,10 @@ void SharedStep::go_on() {
   }
   if (!conversation_.over()) {
     write();
-    return expect_more();
+    // Whoever says something to no purpose keeps nobody waiting.
+    const std::uint64_t progress = conversation_.progress();
+    if (std::exchange(progress_, progress) != progress) expect_more();
+    return;
   }
   loop_.cancel(std::exchange(deadline_, 0));
   program_->close_input();
@@ -102,7 +105,9 @@ void SharedStep::write() {
 
 void SharedStep::expect_more() {
   loop_.cancel(deadline_);
-  const Duration silence = conversation_.any_shown() ? options_.silence / kShareOfSilence : options_.silence;
+  // A worker that starts may take as long as in a step of its own; that a node is asked and says nothing is seen sooner.
+  const bool asks = conversation_.any_shown() && !conversation_.starts();
+  const Duration silence = asks ? options_.silence / kShareOfSilence : options_.silence;
   deadline_ = loop_.at(loop_.now() + silence, [this] { on_silence(); });
 }
 

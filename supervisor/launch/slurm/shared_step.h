@@ -6,6 +6,7 @@
 // Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends an srun of which no worker has
 // answered, and leaves any other one alone.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,7 +27,7 @@ struct SharedStepHandlers {
 
 class SharedStep {
  public:
-  // `options.silence`: before any node has shown itself; then it is a third of that.
+  // `options.silence`: before any node has shown itself, and once they start; in between it is a third of that.
   static Result<std::unique_ptr<SharedStep>> start(EventLoop& loop, GuardedPrograms& programs,
                                                    std::vector<RemoteOrder> orders, StepTalkOptions options,
                                                    SharedStepHandlers handlers);
@@ -54,8 +55,9 @@ class SharedStep {
   SharedStepHandlers handlers_;
   std::unique_ptr<StepProgram> program_;
   TimerId deadline_ = 0;
-  bool serves_ = false;  // a worker of it has answered
-  bool ended_ = false;   // the srun
+  std::uint64_t progress_ = 0;  // of the conversation, when the deadline was set
+  bool serves_ = false;         // a worker of it has answered
+  bool ended_ = false;          // the srun
   Instant copy_began_ = Instant::never();
   Duration copy_;
   // Owner: this. Deferred calls, and what tells news, ask whether it is still there.

@@ -42,8 +42,9 @@ void SlurmLauncher::start_shared() {
   shared_[number].hosts = hosts;
   const Status begun = begin_shared(number, hosts, std::move(*gres));
   if (begun.ok()) return;
+  log_warn("one step of Slurm for ", hosts.size(), " hosts cannot begin, each gets its own: ", begun.error().message);
   shared_.erase(number);
-  for (const HostId host : hosts) fail(host, {.phase = "start", .message = begun.error().message}, Phase::kUntouched);
+  for (const HostId host : hosts) on_shared_left(host, false);
 }
 
 Status SlurmLauncher::begin_shared(std::uint32_t number, const std::vector<HostId>& hosts, Words gres) {

@@ -13,7 +13,9 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 256U << 10U;  // at a time; who understands them has limits of his own
+// At a time, and no less than a call of read_available() reads: what it is given no room for is lost. Who understands them has limits of his own.
+constexpr std::size_t kReadBytes = 1U << 20U;
+constexpr int kLastReads = 16;  // of what a program that has ended left in its pipe
 
 }  // namespace
 
@@ -63,7 +65,12 @@ void StepProgram::on_output() {
 void StepProgram::on_end(const std::optional<RankEnd>& end) {
   ticket_ = 0;
   std::string rest;
-  if (output_.valid()) (void)read_available(output_.get(), rest, kReadBytes);
+  for (int turn = 0; output_.valid() && turn < kLastReads; ++turn) {
+    std::string piece;
+    const bool closed = read_available(output_.get(), piece, kReadBytes);
+    rest += piece;
+    if (closed || piece.empty()) break;
+  }
   close_output();
   const auto told = handlers_.on_end;
   told(end, rest);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/supervisor/launch/ssh/remote_orders.h"
@@ -251,6 +252,27 @@ TEST_F(SharedTalk, TakesNonsenseForNothing) {
   say("h2", "there");
   say("h3", "there");
   EXPECT_THAT(said(), ElementsAre(each_));
+}
+
+TEST_F(SharedTalk, GetsOnByWhatIsAwaitedAlone) {
+  std::uint64_t before = talk_->progress();
+  const auto got_on = [&] { return std::exchange(before, talk_->progress()) != before; };
+  hear("no line of anybody\n");
+  say("h2", "there");
+  say("h9", kMarker);
+  EXPECT_FALSE(got_on()) << "nobody has shown itself";
+  all_say(kMarker);
+  EXPECT_TRUE(got_on());
+  all_say("there");
+  EXPECT_TRUE(got_on());
+  for (const char* word : {"there", "ready", "=00", "what"}) say("h1", word);
+  EXPECT_FALSE(got_on()) << "nobody was asked for that";
+  say("h1", "have /w");
+  EXPECT_TRUE(got_on());
+  say("h1", "ready");
+  EXPECT_TRUE(got_on());
+  talk_->on_silence();
+  EXPECT_TRUE(got_on());
 }
 
 TEST_F(SharedTalk, GoesOnWithoutOneThatIsNotWantedAnyMore) {
