@@ -9,6 +9,9 @@ namespace monarch {
 
 namespace {
 
+// Of a step's workers, those that look whether there is one before them.
+constexpr std::size_t kMostLook = 8;
+
 constexpr std::string_view kBlanks = " \t\r\n";
 
 std::string_view trimmed(std::string_view words) {
@@ -114,7 +117,7 @@ std::vector<std::string> others_query(const OthersLook& look) {
       "/bin/sh",
       "-c",
       text("if cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -q -e '[-]-job ", look.job_uuid,
-           "'; then exit 1; fi")};
+           "'; then echo worker; fi")};
   words.insert(words.end(), command.begin(), command.end());
   return words;
 }
@@ -125,6 +128,11 @@ std::set<std::string> others_of(const AllocationView& view) {
     if (node != view.node && view.nodes.contains(node)) others.insert(node);
   }
   return others;
+}
+
+std::set<std::string> before_of(const AllocationView& view) {
+  const std::set<std::string> others = others_of(view);
+  return {others.begin(), others.lower_bound(view.node)};
 }
 
 std::vector<std::string> release_command(std::uint32_t job) { return {"scancel", text(job)}; }
@@ -151,7 +159,9 @@ AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view)
   }
   const std::set<std::string> others = others_of(view);
   if (others.empty()) return fate;
-  if (*others.begin() < view.node) return AllocationFate::kLeave;
+  const std::size_t before = before_of(view).size();
+  if (before > kMostLook) return AllocationFate::kLeave;
+  if (before > 0 && !view.none_before) return AllocationFate::kLookBefore;
   return fate == AllocationFate::kRelease ? AllocationFate::kLook : fate;
 }
 

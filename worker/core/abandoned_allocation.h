@@ -43,8 +43,8 @@ std::vector<AllocationStep> read_allocation_steps(std::string_view answer);
 
 std::vector<std::string> release_command(std::uint32_t job);
 
-// A look at nodes of a step that has many, which Slurm lists as long as it runs on one of them: answers with 0 if none of them has a
-// worker of the job.
+// A look at nodes of a step that has many, which Slurm lists as long as it runs on one of them: who has a worker of the job says so, and the
+// others say nothing.
 struct OthersLook {
   std::uint32_t job = 0;
   std::string job_id;
@@ -55,10 +55,11 @@ struct OthersLook {
 std::vector<std::string> others_query(const OthersLook& look);
 
 enum class AllocationFate : std::uint8_t {
-  kLeave,    // it is over, not ours to end, or another worker's
-  kWait,     // its first node may be well, or another worker is not done
-  kLook,     // nobody else is there, if none of the others of its own step is
-  kRelease,  // nobody else is there
+  kLeave,       // it is over, not ours to end, or another worker's
+  kWait,        // its first node may be well, or another worker is not done
+  kLookBefore,  // another worker's, if there is one on a node before this one
+  kLook,        // nobody else is there, if none of the others of its own step is
+  kRelease,     // nobody else is there
 };
 // Whether there is anything to ask on for.
 AllocationFate fate_of(const AllocationFacts& facts, const std::string& node);
@@ -70,11 +71,14 @@ struct AllocationView {
   std::set<std::string> nodes;
   std::vector<AllocationStep> steps;
   std::set<std::string> step_nodes;  // of its own step
+  bool none_before = false;          // none of before_of() has a worker
 };
 // Of the workers that are left the one with the first step, and within a step the one on its first node, waits for the others: who has a
-// supervisor stays, and then nothing is released.
+// supervisor stays, and then nothing is released. Whether a node of a step that many share still has a worker Slurm does not say: the next
+// few look whether there is one before them, and the others leave it to these.
 AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view);
-// The others of its own step that the job still has.
+// The others of its own step that the job still has, and those of them that come before it.
 std::set<std::string> others_of(const AllocationView& view);
+std::set<std::string> before_of(const AllocationView& view);
 
 }  // namespace monarch

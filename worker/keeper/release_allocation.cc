@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "transport/base/clock.h"
 #include "transport/base/log.h"
@@ -39,18 +40,21 @@ std::string value_of(const Environment& environment, const std::string& name) {
   return found == environment.end() ? std::string() : found->second;
 }
 
-// Whether none of the others of its step has a worker. Who cannot be asked may have one.
-bool is_alone(std::uint32_t job, const AllocationView& view, const ReleaseOptions& options) {
+enum class Others : std::uint8_t { kNone, kSome, kUnknown };
+
+// Whether any of these nodes has a worker.
+Others look_at(std::uint32_t job, const std::set<std::string>& nodes, const ReleaseOptions& options) {
   RunProgramOptions run;
   run.deadline = kLookDeadline;
   run.without = {"SLURM_*", "SRUN_*"};  // of this step: options to srun
-  return run_program(others_query({.job = job,
-                                   .job_id = options.job_id,
-                                   .job_uuid = options.job_uuid,
-                                   .nodes = others_of(view),
-                                   .slurm_conf = value_of(options.environment, "SLURM_CONF")}),
-                     run)
-      .ok();
+  const auto told = run_program(others_query({.job = job,
+                                              .job_id = options.job_id,
+                                              .job_uuid = options.job_uuid,
+                                              .nodes = nodes,
+                                              .slurm_conf = value_of(options.environment, "SLURM_CONF")}),
+                                run);
+  if (!told.ok()) return Others::kUnknown;
+  return told->empty() ? Others::kNone : Others::kSome;
 }
 
 // A controller that does not answer is asked again; one that does not know the job says so.
@@ -68,9 +72,17 @@ AllocationFate look(std::uint32_t job, AllocationView view, const ReleaseOptions
   const auto of_step = run_program({"scontrol", "show", "hostnames", own.empty() ? view.node : own});
   if (!of_step.ok()) return AllocationFate::kWait;
   view.step_nodes = read_nodes(*of_step);
-  const AllocationFate fate = fate_of(facts, view);
+  AllocationFate fate = fate_of(facts, view);
+  if (fate == AllocationFate::kLookBefore) {
+    const Others before = look_at(job, before_of(view), options);
+    if (before == Others::kSome) return AllocationFate::kLeave;
+    if (before == Others::kUnknown) return AllocationFate::kWait;
+    view.none_before = true;
+    fate = fate_of(facts, view);
+  }
   if (fate != AllocationFate::kLook) return fate;
-  return is_alone(job, view, options) ? AllocationFate::kRelease : AllocationFate::kWait;
+  // Who cannot be asked may have one.
+  return look_at(job, others_of(view), options) == Others::kNone ? AllocationFate::kRelease : AllocationFate::kWait;
 }
 
 }  // namespace

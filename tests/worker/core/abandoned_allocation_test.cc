@@ -58,10 +58,12 @@ TEST(AbandonedAllocation, IsTheLastOnesToGiveBack) {
 }
 
 // As the worker of this node sees it, whose step is 12 and has h1 to h4.
-AllocationFate fate_in_one_step(const std::string& node, std::string_view nodes, std::string_view steps) {
+AllocationFate fate_in_one_step(const std::string& node, std::string_view nodes, std::string_view steps,
+                                bool none_before = false) {
   AllocationView view = view_of(nodes, steps);
   view.node = node;
   view.step_nodes = read_nodes("h1\nh2\nh3\nh4\n");
+  view.none_before = none_before;
   return fate_of(read_allocation(kShown, 7), view);
 }
 
@@ -69,11 +71,28 @@ TEST(AbandonedAllocation, IsLookedAtByTheFirstNodeOfAStepThatHasMany) {
   const char* const steps = "7.12|h[1-4]|hello-3fa2.+1.1\n7.batch|h1|batch\n";
   EXPECT_EQ(fate_in_one_step("h2", "h1\nh2\nh3\n", steps), AllocationFate::kWait);
   EXPECT_EQ(fate_in_one_step("h2", "h2\nh3\n", steps), AllocationFate::kLook);
-  EXPECT_EQ(fate_in_one_step("h3", "h2\nh3\n", steps), AllocationFate::kLeave);
+  EXPECT_EQ(fate_in_one_step("h3", "h2\nh3\n", steps), AllocationFate::kLookBefore);
+  EXPECT_EQ(fate_in_one_step("h3", "h2\nh3\n", steps, true), AllocationFate::kLook) << "h2 has no worker any more";
   EXPECT_EQ(fate_in_one_step("h3", "h3\nh5\n", steps), AllocationFate::kRelease) << "all others of its step are lost";
   const std::string more = std::string(steps) + "7.13|h5|hello-3fa2.h5\n";
   EXPECT_EQ(fate_in_one_step("h2", "h2\nh3\nh5\n", more), AllocationFate::kWait);
   EXPECT_EQ(fate_in_one_step("h2", "h2\nh3\n", more), AllocationFate::kLook) << "h5 is lost";
+}
+
+TEST(AbandonedAllocation, IsLeftToTheFirstFewNodesOfAStepThatHasMany) {
+  AllocationView view = view_of("", "7.12|h[01-40]|hello-3fa2.+1.1\n");
+  for (int n = 2; n <= 40; ++n) view.nodes.insert((n < 10 ? "h0" : "h") + std::to_string(n));
+  view.step_nodes = view.nodes;
+  AllocationFacts facts = read_allocation(kShown, 7);
+  facts.first_node = "h01";
+  view.node = "h02";
+  EXPECT_EQ(fate_of(facts, view), AllocationFate::kLook);
+  view.node = "h10";
+  EXPECT_EQ(fate_of(facts, view), AllocationFate::kLookBefore);
+  EXPECT_EQ(before_of(view).size(), 8U);
+  EXPECT_EQ(*before_of(view).begin(), "h02");
+  view.node = "h11";
+  EXPECT_EQ(fate_of(facts, view), AllocationFate::kLeave);
 }
 
 TEST(AbandonedAllocation, IsLeftToAStepThatHasMany) {
