@@ -6,7 +6,7 @@
 // The types of JobEvent that the core emits, for people and programs:
 //   job.starting job.continues job.running job.expiring job.preempted job.stopping job.ended   host.ready host.failed host.named
 //   host.replaced host.suspect host.heard
-//   host.reached host.unreachable   host.lost host.wedged host.quarantined host.recalled host.doubtful host.drained host.undrained host.daemon
+//   host.reached host.unreachable   host.lost host.wedged host.quarantined host.recalled host.doubtful host.drained host.undrained host.released host.daemon
 //   host.pressure
 //   host.preparing host.prepared host.unprepared
 //   standby.starting standby.ready standby.taken standby.late standby.failed standby.stopping

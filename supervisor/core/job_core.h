@@ -285,6 +285,8 @@ class JobCore {
   bool may_park(MeshId mesh) const;
   void park(MeshId mesh, GangId gang, HostId where, const std::string& rule);
   void regrow();
+  void give_back_idle();
+  bool serves_parked_alone(HostId id) const;
   bool find_hosts(MeshId mesh, GangId gang);
   std::string parked_text() const;
 

@@ -67,6 +67,42 @@ void JobCore::regrow() {
   });
 }
 
+// Who was asked for one more host has just refused it: those on request that serve nothing but gangs which wait for that one are given back, and
+// asked for again with it.
+void JobCore::give_back_idle() {
+  if (state_.phase != JobPhase::kRunning || may_request()) return;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const HostId id(i);
+    const bool serves = spec_.is_on_request(id) && may_serve(id) && state_.hosts[i].phase == HostPhase::kJoined;
+    if (!serves || !serves_parked_alone(id) || somebody_lives_on(state_, placement_, id)) continue;
+    JobEvent released = event_of("host.released", Severity::kInfo,
+                                 text(hosts_[i].name,
+                                      " is given back: the gang that it is for is parked, and no other "
+                                      "host is granted now"));
+    released.host = hosts_[i].name;
+    emit(std::move(released));
+    destroy(id);
+  }
+}
+
+bool JobCore::serves_parked_alone(HostId id) const {
+  bool parked = false;
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    const GangRange here = placement_.gangs_on(MeshId(m), id);
+    for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
+      const GangPhase phase = state_.meshes[m].gangs[g].phase;
+      if (phase != GangPhase::kParked && !has_ended(phase)) return false;
+      parked = parked || phase == GangPhase::kParked;
+    }
+    // A gang in the second row that waits there would go with it.
+    for (const StandbyState& standby : state_.meshes[m].standby) {
+      const bool there = std::find(standby.hosts.begin(), standby.hosts.end(), id) != standby.hosts.end();
+      if (there && standby.phase != StandbyPhase::kWaiting) return false;
+    }
+  }
+  return parked;
+}
+
 // "; parked: trainer gang 0 and 3 more"
 std::string JobCore::parked_text() const {
   constexpr std::size_t kMostNamed = 8;

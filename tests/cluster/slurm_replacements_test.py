@@ -18,7 +18,7 @@ SHRINKS = {**RECOVERS, "shrink": {"along": "host", "min": 1}}
 WRAPPED = "/usr/local/bin/sbatch"
 
 
-class Replacements(slurm.SlurmTest, recovery.RecoveryTest):
+class ReplacementTest(slurm.SlurmTest, recovery.RecoveryTest):
     def running_job(self, nodes=2, script=UP, **keys):
         keys = {"supervision": RECOVERS, "mesh": {"gang": "host"}, **keys}
         run = self.salloc(nodes, "run", self.slurm_job(script, **keys))
@@ -35,6 +35,26 @@ class Replacements(slurm.SlurmTest, recovery.RecoveryTest):
         wait_for(lambda: any(all(os.path.exists(host.path(f"/tmp/up.{rank}")) for rank in (2, 3)) for host in hosts),
                  lambda: f"ranks 2 and 3 anew\n{run!r}\n{self.supervisor_log()}", 40)
 
+    def shrunk_job(self):
+        """Two gangs of two nodes; the second has lost both of its own, got one from Slurm, and waits for another one."""
+        s = self.slurm(5)
+        run = self.salloc(4, "run", self.slurm_job(UP, 4, 1, slurm={"queue_limit": "3s"},
+                                                   supervision={**RECOVERS, "shrink": {"along": "replica", "min": 1}},
+                                                   mesh={"dims": {"replica": 2, "host": 2, "slot": 1}, "gang": "replica"}))
+        self.wait_for_marks("up", 4)
+        s.node_hosts[3].power_off()
+        wait_for(lambda: os.path.exists(s.node_hosts[4].path("/tmp/up.3")), lambda: f"rank 3 on h5\n{run!r}\n{self.supervisor_log()}", 40)
+        self.assertEqual(self.replacements(), {2: "RUNNING"})
+        s.node_hosts[2].power_off()
+        return s, run
+
+    def wait_for_returned(self, run):
+        self.assertEqual(self.wait_for_event("host.released")["host"], "h5")
+        wait_for(lambda: "RUNNING" not in self.replacements().values(), lambda: f"h5 given back\n{run!r}\n{self.supervisor_log()}")
+        self._slurm.wait_for_state("h5", "idle")
+
+
+class Replacements(ReplacementTest):
     def drain(self, *nodes):
         for node in nodes:
             self._slurm.run("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
@@ -95,6 +115,13 @@ class Replacements(slurm.SlurmTest, recovery.RecoveryTest):
         self.assertIn("shrink: its gang is parked", self.wait_for_event("gang.parked")["message"])
         wait_for(lambda: self.replacements() == {2: "CANCELLED"}, lambda: f"its end; there are {self.replacements()}", 5)
         self.assertEqual(before[:2], self.wait_for_marks("up", [0, 1]), "the healthy gang went on")
+        self.stop(run)
+        self.assert_nothing_left()
+
+    def test_one_that_serves_a_parked_gang_alone_is_given_back(self):
+        _, run = self.shrunk_job()
+        self.wait_for_returned(run)
+        self.assertEqual({rank["phase"] for rank in self.status()["meshes"][0]["ranks"]}, {"running", "parked"})
         self.stop(run)
         self.assert_nothing_left()
 

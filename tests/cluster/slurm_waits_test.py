@@ -10,10 +10,29 @@ import jobs
 import slurm
 import slurm_login_test
 import slurm_preempt_test
+import slurm_replacements_test
 from harness import wait_for
 
 UP = "mark up; " + jobs.FOREVER
 
+
+
+class Regrown(slurm_replacements_test.ReplacementTest):
+    """What is given back while a gang is parked is asked for again, with what was missing."""
+
+    def test_a_parked_gang_returns_on_nodes_that_are_asked_for_together(self):
+        s, run = self.shrunk_job()
+        self.wait_for_returned(run)
+        nodes = [s.node_hosts[2], s.node_hosts[4]]
+        for mark in [path for host in nodes for path in glob.glob(host.path("/tmp/up.*"))]:
+            os.unlink(mark)
+        s.power_on(s.node_hosts[2])
+        self.wait_for_event("gang.returning", timeout=150)
+        wait_for(lambda: sum(os.path.exists(host.path(f"/tmp/up.{rank}")) for host in nodes for rank in (2, 3)) == 2,
+                 lambda: f"ranks 2 and 3 anew\n{run!r}\n{self.supervisor_log()}", 40)
+        self.assertEqual({rank["phase"] for rank in self.status()["meshes"][0]["ranks"]}, {"running"})
+        self.stop(run)
+        self.assert_nothing_left()
 
 class Waits(slurm.SlurmTest):
     def test_ranks_are_told_before_the_time_is_over_and_the_job_has_stopped_by_then(self):

@@ -136,6 +136,67 @@ TEST(HostsOnRequest, LetTheJobShrinkWhenNobodyIsGrantedAndAreAskedForAgainLater)
   EXPECT_EQ(asked(), before + 2);
 }
 
+// Two gangs on two hosts each; the second loses both.
+class ShrunkJob : public testing::Test {
+ protected:
+  static JobSpec spec() {
+    JobSpec made = job_on_slurm(true);
+    made.meshes[0] = fixtures::mesh_of("trainer", {{"replica", 2}, {"host", 2}, {"gpu", 1}}, 1);
+    made.meshes[0].gang = {.scope = GangScope::kDimension, .along = 0};
+    made.meshes[0].supervision = job_that_recovers(2, 1, 4, 4).meshes[0].supervision;
+    made.meshes[0].supervision.shrink = ShrinkPolicy{.along = "replica", .min = 1, .regrow = true};
+    made.supervision = made.meshes[0].supervision;
+    made.launch =
+        LaunchSlurm{.allocation = SlurmAllocation{.job = 7, .nodes = {"h1", "h2", "h3", "h4"}}, .replacements = 2};
+    return made;
+  }
+  void SetUp() override {
+    driver_.run_all();
+    lose(driver_, 3);
+    leave(driver_, HostId(3));
+    driver_.ended(2, fixtures::killed_by_us(9));
+    driver_.step(HostNamed{.host = HostId(4), .name = "h9", .how = "Slurm job 12"});
+    driver_.join(4);
+    driver_.start_again(1);
+    ASSERT_EQ(driver_.gang(1).phase, GangPhase::kRunning);
+    lose(driver_, 2);
+    leave(driver_, HostId(2));
+    driver_.ended(3, fixtures::killed_by_us(9));
+  }
+  HostPhase phase(std::uint32_t host) const { return driver_.core.state().hosts[host].phase; }
+
+  Driver driver_{spec()};
+};
+
+TEST_F(ShrunkJob, GivesBackWhatServesParkedGangsAloneAndAsksForItAgain) {
+  ASSERT_EQ(phase(5), HostPhase::kLaunching) << "in the queue";
+  EXPECT_EQ(phase(4), HostPhase::kJoined) << "it waits with the gang";
+  refuse(driver_, HostId(5));
+  EXPECT_EQ(driver_.gang(1).phase, GangPhase::kParked);
+  EXPECT_EQ(phase(4), HostPhase::kDestroying);
+  EXPECT_EQ(driver_.told("host.released").size(), 1U);
+  EXPECT_EQ(driver_.gang(0).phase, GangPhase::kRunning);
+  driver_.step(WorkerEnded{.host = HostId(4), .how = "ended", .orderly = true});
+  EXPECT_EQ(phase(4), HostPhase::kCold);
+  driver_.step(DeadlinePassed{}, Duration::seconds(61));
+  EXPECT_EQ(phase(4), HostPhase::kLaunching);
+  EXPECT_EQ(phase(5), HostPhase::kLaunching) << "both are asked for";
+  driver_.step(HostNamed{.host = HostId(4), .name = "h7", .how = "Slurm job 13"});
+  driver_.join(4);
+  EXPECT_EQ(phase(4), HostPhase::kJoined) << "it waits for the other one, which is in the queue";
+  driver_.step(HostNamed{.host = HostId(5), .name = "h8", .how = "Slurm job 14"});
+  driver_.join(5);
+  driver_.start_again(1);
+  EXPECT_EQ(driver_.gang(1).phase, GangPhase::kRunning);
+  EXPECT_EQ(driver_.told("host.released").size(), 1U);
+}
+
+TEST_F(ShrunkJob, KeepsWhatBelongsToItsOwnAllocation) {
+  refuse(driver_, HostId(5));
+  EXPECT_EQ(phase(0), HostPhase::kJoined);
+  EXPECT_EQ(phase(1), HostPhase::kJoined);
+}
+
 TEST(HostsOnRequest, DoNotLetTimeInTheQueueCountForTheStart) {
   Driver driver(job_on_slurm());
   driver.begin();
