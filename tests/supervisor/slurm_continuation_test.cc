@@ -13,8 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/supervisor/launch/slurm/played_guard.h"
-#include "tests/transport/loop/loop_fixture.h"
+#include "tests/supervisor/launch/slurm/guarded_calls.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -25,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // In the place of Slurm's commands are scripts of this test's: each notes how it was called, and does what the test gave it to do.
-class GoingOn : public LoopTest {
+class GoingOn : public GuardedCallsTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
@@ -34,16 +33,7 @@ class GoingOn : public LoopTest {
     folder_ = pattern;
     path_ = ::getenv("PATH");
     ASSERT_EQ(::setenv("PATH", text(folder_, ":/usr/bin:/bin").c_str(), 1), 0);
-    auto [ours, theirs] = guard_sockets();
-    played_ = std::make_unique<PlayedGuard>(loop(), std::move(theirs));
-    auto guard = Guard::create(loop(), std::move(ours), JobUuid{},
-                               {.on_hello = [](const KeeperHello&) {},
-                                .on_changed = [this](const RankReport& report) { programs_->on_changed(report); },
-                                .on_lost = [this](const Error&) { programs_->on_guard_lost(); }});
-    ASSERT_TRUE(guard.ok());
-    guard_ = std::move(*guard);
-    programs_ = std::make_unique<GuardedPrograms>(*guard_, Term(1));
-    calls_ = std::make_unique<SlurmCalls>(loop(), *programs_);
+    open_calls();
   }
   void TearDown() override {
     going_on_.reset();
@@ -85,10 +75,6 @@ class GoingOn : public LoopTest {
 
   std::string folder_;
   std::string path_;
-  std::unique_ptr<PlayedGuard> played_;
-  std::unique_ptr<Guard> guard_;
-  std::unique_ptr<GuardedPrograms> programs_;
-  std::unique_ptr<SlurmCalls> calls_;
   std::unique_ptr<SlurmContinuation> going_on_;
   std::optional<Result<std::uint32_t>> told_;
 };

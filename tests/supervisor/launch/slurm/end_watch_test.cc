@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/supervisor/launch/slurm/played_guard.h"
-#include "tests/transport/loop/loop_fixture.h"
+#include "tests/supervisor/launch/slurm/guarded_calls.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -22,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A scontrol of this test's own is in PATH: it writes what stands in a file of the folder, and fails where there is none.
-class EndOfAJob : public LoopTest {
+class EndOfAJob : public GuardedCallsTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
@@ -34,16 +33,7 @@ class EndOfAJob : public LoopTest {
                                          << "/job;; esac\n";
     ASSERT_EQ(::chmod((folder_ + "/scontrol").c_str(), 0755), 0);
     std::ofstream(folder_ + "/config") << "KillWait                = 6 sec\n";
-    auto [ours, theirs] = guard_sockets();
-    played_ = std::make_unique<PlayedGuard>(loop(), std::move(theirs));
-    auto guard = Guard::create(loop(), std::move(ours), JobUuid{},
-                               {.on_hello = [](const KeeperHello&) {},
-                                .on_changed = [this](const RankReport& report) { programs_->on_changed(report); },
-                                .on_lost = [this](const Error&) { programs_->on_guard_lost(); }});
-    ASSERT_TRUE(guard.ok());
-    guard_ = std::move(*guard);
-    programs_ = std::make_unique<GuardedPrograms>(*guard_, Term(1));
-    calls_ = std::make_unique<SlurmCalls>(loop(), *programs_);
+    open_calls();
   }
   void TearDown() override {
     watch_.reset();
@@ -85,10 +75,6 @@ class EndOfAJob : public LoopTest {
   Duration left(std::size_t i) const { return seen_[i].by - boot_now(); }
 
   std::string folder_;
-  std::unique_ptr<PlayedGuard> played_;
-  std::unique_ptr<Guard> guard_;
-  std::unique_ptr<GuardedPrograms> programs_;
-  std::unique_ptr<SlurmCalls> calls_;
   std::unique_ptr<EndWatch> watch_;
   std::vector<EndForeseen> seen_;
   std::vector<std::string> short_;

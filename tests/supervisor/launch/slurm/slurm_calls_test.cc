@@ -9,28 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "tests/supervisor/launch/slurm/played_guard.h"
-#include "tests/transport/loop/loop_fixture.h"
+#include "tests/supervisor/launch/slurm/guarded_calls.h"
 
 namespace monarch {
 namespace {
 
 using ::testing::HasSubstr;
 
-class SlurmAsks : public LoopTest {
+class SlurmAsks : public GuardedCallsTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
-    auto [ours, theirs] = guard_sockets();
-    played_ = std::make_unique<PlayedGuard>(loop(), std::move(theirs));
-    auto guard = Guard::create(loop(), std::move(ours), JobUuid{},
-                               {.on_hello = [](const KeeperHello&) {},
-                                .on_changed = [this](const RankReport& report) { programs_->on_changed(report); },
-                                .on_lost = [this](const Error&) { programs_->on_guard_lost(); }});
-    ASSERT_TRUE(guard.ok());
-    guard_ = std::move(*guard);
-    programs_ = std::make_unique<GuardedPrograms>(*guard_, Term(1));
-    calls_ = std::make_unique<SlurmCalls>(loop(), *programs_, Duration::milliseconds(300));
+    open_calls(Duration::milliseconds(300));
   }
 
   void ask(const std::string& script) {
@@ -45,10 +35,6 @@ class SlurmAsks : public LoopTest {
     return answer_->error();
   }
 
-  std::unique_ptr<PlayedGuard> played_;
-  std::unique_ptr<Guard> guard_;
-  std::unique_ptr<GuardedPrograms> programs_;
-  std::unique_ptr<SlurmCalls> calls_;
   std::optional<Result<std::string>> answer_;
 };
 
