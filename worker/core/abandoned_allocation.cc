@@ -130,8 +130,9 @@ std::set<std::string> others_of(const AllocationView& view) {
   return others;
 }
 
-std::set<std::string> before_of(const AllocationView& view) {
-  const std::set<std::string> others = others_of(view);
+std::set<std::string> before_of(const AllocationFacts& facts, const AllocationView& view) {
+  std::set<std::string> others = others_of(view);
+  others.erase(facts.first_node);
   return {others.begin(), others.lower_bound(view.node)};
 }
 
@@ -147,7 +148,12 @@ AllocationFate fate_of(const AllocationFacts& facts, const std::string& node) {
 AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view) {
   if (fate_of(facts, view.node) == AllocationFate::kLeave) return AllocationFate::kLeave;
   // What does not name this worker's node is no list of the job's.
-  if (!view.nodes.contains(view.node) || view.nodes.contains(facts.first_node)) return AllocationFate::kWait;
+  if (!view.nodes.contains(view.node)) return AllocationFate::kWait;
+  // Who leaves it to another one does so before the first node is given up, and is not waited for by that one.
+  const std::size_t before = before_of(facts, view).size();
+  if (before > kMostLook) return AllocationFate::kLeave;
+  if (before > 0 && !view.none_before) return AllocationFate::kLookBefore;
+  if (view.nodes.contains(facts.first_node)) return AllocationFate::kWait;
   AllocationFate fate = AllocationFate::kRelease;
   for (const AllocationStep& step : view.steps) {
     if (!step.name.starts_with(text(view.job_id, '.'))) return AllocationFate::kLeave;
@@ -159,9 +165,6 @@ AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view)
   }
   const std::set<std::string> others = others_of(view);
   if (others.empty()) return fate;
-  const std::size_t before = before_of(view).size();
-  if (before > kMostLook) return AllocationFate::kLeave;
-  if (before > 0 && !view.none_before) return AllocationFate::kLookBefore;
   return fate == AllocationFate::kRelease ? AllocationFate::kLook : fate;
 }
 

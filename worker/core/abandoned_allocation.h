@@ -77,8 +77,8 @@ struct AllocationView {
 // supervisor stays, and then nothing is released. Whether a node of a step that many share still has a worker Slurm does not say: the next
 // few look whether there is one before them, and the others leave it to these.
 AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view);
-// The others of its own step that the job still has, and those of them that come before it.
+// The others of its own step that the job still has, and those of them that come before it, without the job's first one.
 std::set<std::string> others_of(const AllocationView& view);
-std::set<std::string> before_of(const AllocationView& view);
+std::set<std::string> before_of(const AllocationFacts& facts, const AllocationView& view);
 
 }  // namespace monarch

@@ -74,7 +74,7 @@ AllocationFate look(std::uint32_t job, AllocationView view, const ReleaseOptions
   view.step_nodes = read_nodes(*of_step);
   AllocationFate fate = fate_of(facts, view);
   if (fate == AllocationFate::kLookBefore) {
-    const Others before = look_at(job, before_of(view), options);
+    const Others before = look_at(job, before_of(facts, view), options);
     if (before == Others::kSome) return AllocationFate::kLeave;
     if (before == Others::kUnknown) return AllocationFate::kWait;
     view.none_before = true;

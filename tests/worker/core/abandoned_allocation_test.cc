@@ -72,6 +72,8 @@ TEST(AbandonedAllocation, IsLookedAtByTheFirstNodeOfAStepThatHasMany) {
   EXPECT_EQ(fate_in_one_step("h2", "h1\nh2\nh3\n", steps), AllocationFate::kWait);
   EXPECT_EQ(fate_in_one_step("h2", "h2\nh3\n", steps), AllocationFate::kLook);
   EXPECT_EQ(fate_in_one_step("h3", "h2\nh3\n", steps), AllocationFate::kLookBefore);
+  EXPECT_EQ(fate_in_one_step("h3", "h1\nh2\nh3\n", steps), AllocationFate::kLookBefore) << "and leaves it to h2";
+  EXPECT_EQ(fate_in_one_step("h3", "h1\nh2\nh3\n", steps, true), AllocationFate::kWait) << "h1 may be well";
   EXPECT_EQ(fate_in_one_step("h3", "h2\nh3\n", steps, true), AllocationFate::kLook) << "h2 has no worker any more";
   EXPECT_EQ(fate_in_one_step("h3", "h3\nh5\n", steps), AllocationFate::kRelease) << "all others of its step are lost";
   const std::string more = std::string(steps) + "7.13|h5|hello-3fa2.h5\n";
@@ -89,8 +91,8 @@ TEST(AbandonedAllocation, IsLeftToTheFirstFewNodesOfAStepThatHasMany) {
   EXPECT_EQ(fate_of(facts, view), AllocationFate::kLook);
   view.node = "h10";
   EXPECT_EQ(fate_of(facts, view), AllocationFate::kLookBefore);
-  EXPECT_EQ(before_of(view).size(), 8U);
-  EXPECT_EQ(*before_of(view).begin(), "h02");
+  EXPECT_EQ(before_of(facts, view).size(), 8U);
+  EXPECT_EQ(*before_of(facts, view).begin(), "h02");
   view.node = "h11";
   EXPECT_EQ(fate_of(facts, view), AllocationFate::kLeave);
 }
