@@ -78,8 +78,6 @@ class JobCore {
  private:
   // job_core.cc
   void on(const JobBegun& event);
-  void on(const GangsInherited& event);
-  void take_over(const JobBegun& event);
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
   void on(const IdleNoted& event);
@@ -87,6 +85,10 @@ class JobCore {
   std::string missing_at_start() const;
   std::string unready_text(RankId id) const;
   bool starts_again(RankId id) const;
+
+  // job_core_inherit.cc
+  void on(const GangsInherited& event);
+  void take_over(const JobBegun& event);
 
   // job_core_return.cc
   void on(const SupervisorReturned& event);
