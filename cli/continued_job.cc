@@ -25,6 +25,16 @@ bool is_set(const Context& context, const char* name) {
   return !value.empty() && value != "0";
 }
 
+// Slurm's job that it ran in. Nothing: it ran elsewhere, or its spec cannot be read.
+std::optional<std::uint32_t> slurm_job_of(const JobView& view) {
+  const auto words = view.spec_text();
+  const auto folder = view.spec_directory();
+  const auto spec = words.ok() && folder.ok() ? parse_stored_spec(*words, *folder) : Result<JobSpec>(Error{});
+  const auto* slurm = spec.ok() ? std::get_if<LaunchSlurm>(&spec->launch) : nullptr;
+  if (slurm == nullptr || !slurm->allocation) return std::nullopt;
+  return slurm->allocation->job;
+}
+
 // One that Slurm's job is to go on with, by the word of the run before.
 bool waits_for(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
   const auto from = continues_from(view.directory().directory);
@@ -44,11 +54,7 @@ bool went_on(const StateDir& state, const JobView& view) {
 // One that ran in Slurm's job, and did not end well. What it has is not to be lost because that cannot be read.
 Result<bool> ran_before(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
   if (view.never_began()) return false;
-  const auto words = view.spec_text();
-  const auto folder = view.spec_directory();
-  const auto spec = words.ok() && folder.ok() ? parse_stored_spec(*words, *folder) : Result<JobSpec>(Error{});
-  const auto* slurm = spec.ok() ? std::get_if<LaunchSlurm>(&spec->launch) : nullptr;
-  if (slurm == nullptr || !slurm->allocation || slurm->allocation->job != slurm_job) return false;
+  if (slurm_job_of(view) != slurm_job) return false;
   MONARCH_ASSIGN(const auto verdict, view.verdict());
   return !(verdict && verdict->exit_code == kExitOk) && !went_on(state, view);
 }
@@ -130,12 +136,8 @@ std::unique_ptr<JobView> next_job(const JobView& view, const SessionEnd& end, co
   const auto state = end.verdict ? open_state() : Result<StateDir>(Error{});
   const auto next = state.ok() ? continued_as(*state, view.directory()) : std::nullopt;
   if (!next) return nullptr;
-  const auto words = view.spec_text();
-  const auto folder = view.spec_directory();
-  const auto spec = words.ok() && folder.ok() ? parse_stored_spec(*words, *folder) : Result<JobSpec>(Error{});
-  const auto* slurm = spec.ok() ? std::get_if<LaunchSlurm>(&spec->launch) : nullptr;
-  const bool own = slurm != nullptr && slurm->allocation && context.env.get(kSlurmJob) == text(slurm->allocation->job);
-  if (slurm == nullptr || own) return nullptr;
+  const auto slurm_job = slurm_job_of(view);
+  if (!slurm_job || context.env.get(kSlurmJob) == text(*slurm_job)) return nullptr;
   auto opened = JobView::open(*state, *next);
   if (!opened.ok()) {
     say_note(context.terminal,
