@@ -44,5 +44,6 @@ inline constexpr Duration kSupervisorPingDeadline =
     Duration::seconds(10);                                       // the same of a supervisor: ranks wait for its return
 inline constexpr Duration kKillDeadline = Duration::seconds(2);  // from SIGKILL to an empty tree; then wedged
 inline constexpr Duration kNamesMissingEvery = Duration::seconds(30);  // a wait without a deadline says who is missing
+inline constexpr Duration kForetold = Duration::seconds(300);  // the foretold end of a host; later, nothing came of it
 
 }  // namespace monarch::limits

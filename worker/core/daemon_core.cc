@@ -4,15 +4,10 @@
 #include <utility>
 
 #include "transport/base/assert.h"
+#include "transport/base/limits.h"
 #include "worker/core/worker_exit.h"
 
 namespace monarch::daemon {
-
-namespace {
-
-constexpr Duration kForetold = Duration::seconds(300);  // after which nothing has come of it
-
-}  // namespace
 
 namespace {
 
@@ -111,7 +106,7 @@ void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
   actions.emplace_back(BeatChanged{.at_once = completed});
 }
 
-void DaemonCore::on(const EndForetold&, Instant now, Actions&) { foretold_until_ = now + kForetold; }
+void DaemonCore::on(const EndForetold&, Instant now, Actions&) { foretold_until_ = now + limits::kForetold; }
 
 void DaemonCore::on(const Tick&, Instant now, Actions& actions) {
   if (now >= next_due()) shut_down(last_heard_ < foretold_until_ ? 0 : kExitOrphaned, actions);

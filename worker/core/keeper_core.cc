@@ -30,6 +30,7 @@ KeeperActions KeeperCore::step(const KeeperEvent& event, Instant now) {
   absorb_stall(now);
   for (auto& [key, slot] : slots_) slot.enforce_lease(now, actions);
   std::visit([&](const auto& value) { on(value, now, actions); }, event);
+  end_held(now, actions);
   for (auto& [key, slot] : slots_) slot.tick(now, actions);
   guarded_.tick(now, actions);
   release_ports(actions);

@@ -105,6 +105,8 @@ class KeeperCore {
   // A daemon waits for it before it says goodbye; a guard has nothing to tell.
   void tell_ended(KeeperActions& actions);
   void stop_servants(Instant now, KeeperActions& actions);
+  // What is frozen can do nothing with the word that its end is near, and whoever kills it leaves its cgroup and this keeper's sockets.
+  void end_held(Instant now, KeeperActions& actions);
   void finish(Instant now, KeeperActions& actions);
 
   KeeperOptions options_;
@@ -116,6 +118,7 @@ class KeeperCore {
   std::optional<std::int32_t> exit_code_;  // set: it is ending
   bool end_told_ = false;                  // to the guarded process
   std::uint32_t warnings_ = 0;             // how often its end was foretold
+  Instant foretold_until_;
   bool exited_ = false;
   std::optional<Instant> expected_;  // when the next step was due at the latest
 };

@@ -72,6 +72,7 @@ void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& 
   }
   if (options_.term_foretells && event.signal == SIGTERM) {
     actions.emplace_back(action::TellWarned{++warnings_});
+    foretold_until_ = now + limits::kForetold;
     return;
   }
   if (exit_code_) return kill_all(now, actions);  // asked twice
@@ -99,6 +100,13 @@ void KeeperCore::stop_servants(Instant now, KeeperActions& actions) {
 void KeeperCore::kill_all(Instant now, KeeperActions& actions) {
   for (auto& [key, slot] : slots_) {
     if (!slot.lives_on()) slot.stop({SIGKILL, Duration::zero()}, now, actions);
+  }
+}
+
+void KeeperCore::end_held(Instant now, KeeperActions& actions) {
+  if (now >= foretold_until_) return;
+  for (auto& [key, slot] : slots_) {
+    if (slot.phase() == SlotPhase::kHeld) slot.stop({SIGKILL, Duration::zero()}, now, actions);
   }
 }
 

@@ -165,6 +165,34 @@ TEST(KeeperCore, TellsATermThatForetellsItsEndAndGoesOn) {
   EXPECT_TRUE(all_of<action::SignalGroup>(keeper.send(event::Terminated{SIGINT})).size() > 0) << "that is no such word";
 }
 
+TEST(KeeperCore, EndsWhatIsHeldOnceItsEndIsForetold) {
+  Keeper keeper(KeeperOptions{.term_foretells = true});
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 10'000);
+  ASSERT_EQ(all_of<action::FreezeTree>(keeper.run_to(11'000)).size(), 1U);
+  EXPECT_EQ(all_of<action::KillTree>(keeper.send(event::Terminated{SIGTERM})).size(), 1U);
+}
+
+TEST(KeeperCore, HoldsNothingWhoseEndWasForetold) {
+  Keeper keeper(KeeperOptions{.term_foretells = true});
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 10'000);
+  EXPECT_TRUE(all_of<action::KillTree>(keeper.send(event::Terminated{SIGTERM})).empty()) << "its lease lasts";
+  EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(11'000)).size(), 1U);
+}
+
+TEST(KeeperCore, HoldsAgainWhereNothingCameOfWhatWasForetold) {
+  Keeper keeper(KeeperOptions{.term_foretells = true});
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 400'000);
+  keeper.send(event::Terminated{SIGTERM});
+  keeper.run_to(390'000);
+  keeper.lease(0, 1, 410'000);
+  const KeeperActions held = keeper.run_to(411'000);
+  EXPECT_EQ(all_of<action::FreezeTree>(held).size(), 1U);
+  EXPECT_TRUE(all_of<action::KillTree>(held).empty());
+}
+
 TEST(KeeperCore, TellsTheNextDaemonHowOftenItsEndWasForetold) {
   Keeper keeper(KeeperOptions{.term_foretells = true});
   keeper.send(event::Terminated{SIGTERM});
