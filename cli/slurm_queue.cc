@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "cli/exit_code.h"
@@ -26,6 +28,25 @@ constexpr Duration kSureOfOne = Duration::seconds(2);
 // That nobody submits it any more, who wrote that somebody does.
 constexpr Duration kSureOfNone = kMaySubmit + Duration::seconds(30);
 constexpr std::size_t kOutputTail = 2'000;
+
+// Of squeue(1)'s reasons those that waiting does not help against.
+struct Obstacle {
+  std::string_view reason;
+  std::string_view words;
+};
+constexpr std::array kObstacles = {
+    Obstacle{"PartitionNodeLimit", "the partition has, or allows, fewer nodes than the job asks for"},
+    Obstacle{"PartitionTimeLimit", "the partition allows less time than the job asks for"},
+    Obstacle{"BadConstraints", "no nodes are what launch.slurm.constraint asks for"},
+};
+
+std::string waits(const QueuedJob& found) {
+  if (found.reason.empty()) return " waits";
+  const auto* obstacle = std::find_if(kObstacles.begin(), kObstacles.end(),
+                                      [&](const Obstacle& known) { return known.reason == found.reason; });
+  if (obstacle == kObstacles.end()) return text(" waits: ", printable(found.reason));
+  return text(" waits: ", found.reason, ": ", obstacle->words, "; as it is, it does not begin");
+}
 
 // True: somebody does not want to wait any more. A terminal that is resized says nothing of that.
 bool pause_for(Duration time, SignalFd* signals) {
@@ -163,7 +184,7 @@ void Queue::note(const QueuedJob& found) {
     return;
   }
   over_since_ = Instant::never();
-  std::string words = text(called(), " waits", found.reason.empty() ? "" : text(": ", printable(found.reason)));
+  std::string words = text(called(), waits(found));
   if (found.state == QueuedJob::State::kEnding) {
     pause_ = kFirstPause;
     words = text(called(), " ends");
@@ -306,8 +327,7 @@ std::optional<std::string> queue_words(const JobView& view) {
   const auto found = ask_queue(view, submitted->job);
   if (!found.ok()) return text(called, ", of which Slurm says nothing: ", printable(found.error().message));
   switch (found->state) {
-    case QueuedJob::State::kWaiting:
-      return text(called, " waits", found->reason.empty() ? "" : text(": ", printable(found->reason)));
+    case QueuedJob::State::kWaiting: return text(called, waits(*found));
     case QueuedJob::State::kRunning:
       return text(called, " has ", printable(found->nodes), ", and its supervisor has not begun yet");
     case QueuedJob::State::kEnding: return text(called, " ends");

@@ -139,6 +139,14 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         self.assertEqual(attached.wait(), 143, attached)
         self.assert_nothing_left()
 
+    def test_a_reason_that_no_waiting_helps_against_is_explained(self):
+        self.slurm(2, alike=True)
+        run = self.start("run", self.slurm_job(UP, hosts=3))
+        wait_for(lambda: "job 1 of Slurm waits: PartitionNodeLimit: the partition has, or allows, fewer nodes than the job asks for" in run.err, lambda: run)
+        run.signal(signal.SIGINT)
+        self.assertEqual(run.finished().status, 130, run)
+        self.assert_nothing_left()
+
     def test_ctrl_c_in_the_queue_takes_it_out(self):
         s, other, run = self.queued(2)
         run.signal(signal.SIGINT)
