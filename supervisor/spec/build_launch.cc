@@ -259,8 +259,9 @@ namespace {
 // The key that says how large the pool is, where it is written, and how messages put it.
 struct PoolKey {
   std::string path;
+  std::string called;  // in messages
   const YamlNode* node = nullptr;
-  std::string_view verb;      // between the path and the number
+  std::string_view verb;      // between that and the number
   bool counts = false;        // it is a number, that of the hosts
   std::string_view one_host;  // "host", "node"
 };
@@ -269,11 +270,14 @@ PoolKey pool_key(const JobSpec& job, const YamlNode& root) {
   const YamlNode* launcher = value_of(value_of(&root, "launch"), launcher_name(job.launch));
   const std::string path = text("launch.", launcher_name(job.launch), ".");
   if (const auto* slurm = std::get_if<LaunchSlurm>(&job.launch)) {
-    if (!slurm->allocation) return {path + "nodes", value_of(launcher, "nodes"), "is", true, "node"};
-    return {path + "allocation", value_of(value_of(launcher, "allocation"), "nodes"), "has", false, "node"};
+    const auto key = text('`', path, "nodes`");
+    if (!slurm->allocation) return {path + "nodes", key, value_of(launcher, "nodes"), "is", true, "node"};
+    // Nobody writes that key by hand.
+    const YamlNode* nodes = value_of(value_of(launcher, "allocation"), "nodes");
+    return {path + "allocation", text("job ", slurm->allocation->job, " of Slurm"), nodes, "has", false, "node"};
   }
   const bool ssh = std::holds_alternative<LaunchSsh>(job.launch);
-  return {path + "hosts", value_of(launcher, "hosts"), ssh ? "has" : "is", !ssh, "host"};
+  return {path + "hosts", text('`', path, "hosts`"), value_of(launcher, "hosts"), ssh ? "has" : "is", !ssh, "host"};
 }
 
 }  // namespace
@@ -300,10 +304,12 @@ void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& repor
     const std::uint64_t lacking = all - pool;
     std::string help = text("`", key.path.substr(key.path.rfind('.') + 1), ": ", all, "` would work");
     if (!key.counts) help = text(counted(lacking, key.one_host), " more would work");
+    if (std::holds_alternative<LaunchSlurm>(job.launch) && !key.counts)
+      help += text(" (sbatch or salloc -N ", all, ")");
     if (!key.counts && needed <= pool) help += text(", or `spares: ", pool - needed, "`");
     report.error(
         "E0304", key.node->place,
-        {.message = text("the job needs ", counted(all, key.one_host), ", and `", key.path, "` ", key.verb, " ", pool),
+        {.message = text("the job needs ", counted(all, key.one_host), ", and ", key.called, " ", key.verb, " ", pool),
          .label = label,
          .help = std::move(help)});
   }

@@ -233,7 +233,7 @@ class Queue(SlurmFaultTest):
         self.assertEqual(done.status, 2, done)
         self.assert_unseen()
         self.assert_nothing_done()
-        self.assertIn("error[E0304]: the job needs 3 nodes, and `launch.slurm.allocation` has 2", done.err)
+        self.assertIn("error[E0304]: the job needs 3 nodes, and job 1 of Slurm has 2", done.err)
         self.end_beside()
         self.assert_nothing_left()
 

@@ -208,7 +208,7 @@ class Inside(slurm.SlurmTest):
         self.slurm(2)
         done = self.salloc(2, "run", self.slurm_job("true", hosts=2, slurm={"spares": 1})).finished()
         self.assertEqual(done.status, 2, done)
-        self.assertIn("error[E0304]: the job needs 3 nodes, and `launch.slurm.allocation` has 2", done.err)
+        self.assertIn("error[E0304]: the job needs 3 nodes, and job 1 of Slurm has 2", done.err)
         self.assert_nothing_left()
 
 
