@@ -113,11 +113,6 @@ std::vector<std::string> notes_about(const JobSpec& job) {
   if (local && job.control.via == ControlVia::kSsh) {
     notes.emplace_back("control.via: ssh is not used: virtual hosts are on this machine, without SSH");
   }
-  if (slurm && std::get<LaunchSlurm>(job.launch).allocation) {
-    notes.push_back(text("launch.slurm: Slurm does not show whether job ",
-                         std::get<LaunchSlurm>(job.launch).allocation->job,
-                         " was asked for with --no-kill: without it, one node that fails ends all"));
-  }
   if (slurm && job.control.via == ControlVia::kSsh) {
     notes.emplace_back("control.via: ssh is not used: nodes of Slurm are reached without SSH");
   }

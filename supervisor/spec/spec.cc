@@ -180,6 +180,13 @@ std::optional<std::string> merged_text(const YamlNode& root, const JobSpec& job,
   return std::nullopt;
 }
 
+std::string note_of_no_kill(const JobSpec& job) {
+  return text(
+      "launch.slurm: Slurm does not show whether job ", std::get<LaunchSlurm>(job.launch).allocation->job,
+      " was asked for with --no-kill: without it, one node that fails ends all (`export SLURM_NO_KILL=1` in its "
+      "script says that it was)");
+}
+
 }  // namespace
 
 SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
@@ -202,6 +209,7 @@ SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
       const bool own_bytes = is_one_file(parts) && !with_hosts && !allocated && !counted;
       auto whole = own_bytes ? std::optional(parts.files.front().text) : merged_text(full, job, around, report);
       std::vector<std::string> notes = notes_about(job);
+      if (allocated && !around.says_no_kill) notes.push_back(note_of_no_kill(job));
       if (counted) notes.insert(notes.begin(), counted->notes.begin(), counted->notes.end());
       if (whole) outcome.loaded = LoadedSpec{std::move(job), std::move(notes), std::move(*whole), *root};
     }

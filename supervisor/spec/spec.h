@@ -40,6 +40,7 @@ struct SpecSurroundings {
   std::function<Result<std::string>(const std::string& path)> read_hosts{};
   // The allocation of Slurm that this process is in, for `launch.slurm`; nothing: it is in none.
   std::function<Result<std::optional<SlurmAllocation>>()> find_allocation{};
+  bool says_no_kill = false;  // SLURM_NO_KILL, as of srun(1): whoever asked for it says that it was with --no-kill
   // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it has none.
   std::function<std::uint32_t()> count_gpus{};
   UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;

@@ -86,6 +86,7 @@ SpecSurroundings users_surroundings() {
       .home = home_of_user(),
       .read_hosts = read_hosts_text,
       .find_allocation = [] { return allocation_from(std::getenv("SLURM_JOB_ID"), std::getenv("SLURM_JOB_NODELIST")); },
+      .says_no_kill = std::getenv("SLURM_NO_KILL") != nullptr,
       .count_gpus = count_gpus};
 }
 

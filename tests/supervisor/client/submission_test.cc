@@ -35,6 +35,7 @@ TEST(Submission, AsksForWhatTheJobNeedsAndHasTheSpecInIt) {
             "#SBATCH --comment=monarch\n"
             "#SBATCH --exclusive\n"
             "#SBATCH --chdir=/home/u/hello\n"
+            "export SLURM_NO_KILL=1\n"
             "exec /opt/m/bin/monarch run ${MONARCH_SUBMITTED:+--submitted \"$MONARCH_SUBMITTED\"} - <<'END_OF_SPEC'\n"
             "version: 1\n"
             "job: hello\n"

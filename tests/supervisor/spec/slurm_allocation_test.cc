@@ -57,6 +57,20 @@ TEST(SlurmAllocation, BecomesAPartOfTheJobsOwnSpec) {
   EXPECT_EQ(later.loaded->spec, inside.loaded->spec);
 }
 
+TEST(SlurmAllocation, MayEndWithOneNodeForAllThatSlurmShows) {
+  const std::string nodes = "h[1-4]";
+  SpecSurroundings around{.find_allocation = [&]() -> Found { return allocation_from("7", nodes.c_str()); }};
+  const SpecSource source{.name = "spec.yaml", .text = around_top("launch: {slurm: {}}\n"), .directory = "/home/u/job"};
+  const SpecOutcome inside = load_spec(source, around);
+  ASSERT_TRUE(inside.loaded) << render(inside);
+  ASSERT_EQ(inside.loaded->notes.size(), 1U);
+  EXPECT_NE(inside.loaded->notes[0].find("whether job 7 was asked for with --no-kill"), std::string::npos);
+  const SpecOutcome later = load_text(inside.loaded->text);
+  EXPECT_TRUE(later.loaded->notes.empty()) << "it was said where the job began";
+  around.says_no_kill = true;
+  EXPECT_TRUE(load_spec(source, around).loaded->notes.empty());
+}
+
 TEST(SlurmAllocation, MayHaveMoreNodesLaterAndNeedsItsOwnForTheStart) {
   const SpecOutcome some =
       load_inside("launch: {slurm: {replacements: 2, queue_limit: 1h, own_steps: 16}}\n", "7", "h[1-2]");
