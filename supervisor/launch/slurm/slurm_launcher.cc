@@ -268,8 +268,8 @@ void SlurmLauncher::tell_ended(HostId host, std::string how, bool orderly) {
 
 void SlurmLauncher::drop(Host& host) {
   host.talk.reset();
-  host.ending.reset();
   ++host.round;
+  if (std::exchange(host.ending, nullptr)) fill_ends();
   loop_.cancel(std::exchange(host.retry, 0));
 }
 

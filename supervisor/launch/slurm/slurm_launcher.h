@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "supervisor/launch/launcher.h"
@@ -46,7 +47,7 @@ struct SlurmLauncherOptions {
   std::shared_ptr<const WorkerImage> image;  // owners: the launcher and its talks, which only read it
   std::string log_directory;                 // `srun.<node>.log` goes here
   Duration silence = Duration::seconds(30);  // of a node in the middle of a talk
-  std::uint32_t parallel = 64;               // launches in steps of their own at a time
+  std::uint32_t parallel = 64;               // launches in steps of their own at a time, and ends
   std::uint32_t own_steps = 100;             // where more hosts are launched at once, one step serves them
   // Slurm's job is over, or about to be, and nothing can be launched any more; once. In Slurm's word for how, "CANCELLED"; empty: it knows
   // no such job any more. Not within a call of the owner's.
@@ -141,6 +142,8 @@ class SlurmLauncher final : public Launcher {
   void fail(HostId host, LaunchFailure failure, Phase next);
   void begin_end(HostId host);
   void submit_end(HostId host);
+  void fill_ends();
+  Status start_end(HostId host);
   void on_end_answer(HostId host, const RemoteAnswer& answer);
   void ask_whether_over(HostId host, const std::string& why);
   bool note_state(const Result<std::string>& answer);
@@ -161,6 +164,8 @@ class SlurmLauncher final : public Launcher {
   std::map<std::uint32_t, Shared> shared_;  // by number
   std::uint32_t shares_ = 0;                // how many such steps there were
   std::vector<Host> hosts_;
+  // Each in its round.
+  std::deque<std::pair<HostId, std::uint64_t>> to_end_;
   std::deque<HostId> waiting_;
   std::uint32_t launching_ = 0;
   bool checking_ = false;      // whether the job is over

@@ -95,26 +95,49 @@ void SlurmLauncher::begin_end(HostId host) {
 }
 
 void SlurmLauncher::submit_end(HostId host) {
-  auto talk =
+  to_end_.emplace_back(host, at(host).round);
+  fill_ends();
+}
+
+// A step that many share may end, and leave as many workers to be looked for.
+void SlurmLauncher::fill_ends() {
+  auto under_way = static_cast<std::uint32_t>(
+      std::count_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.ending != nullptr; }));
+  while (under_way < options_.parallel && !to_end_.empty()) {
+    const auto [host, round] = to_end_.front();
+    to_end_.pop_front();
+    if (at(host).round != round) continue;  // its story has gone on
+    if (const Status started = start_end(host); !started.ok()) {
+      try_end_again(host, started.error().message);
+      continue;
+    }
+    ++under_way;
+  }
+}
+
+Status SlurmLauncher::start_end(HostId host) {
+  MONARCH_ASSIGN(
+      at(host).ending,
       StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kEnd),
                       talk_options(host, end_step_name(options_.job_id, place_of(host).name), no_gres_options()),
                       {.on_place = {},
                        .on_answer = [this, host](const RemoteAnswer& answer) { on_end_answer(host, answer); },
-                       .on_end = {}});
-  if (!talk.ok()) return try_end_again(host, talk.error().message);
-  at(host).ending = std::move(*talk);
+                       .on_end = {}}));
+  return {};
 }
 
 void SlurmLauncher::on_end_answer(HostId host, const RemoteAnswer& answer) {
   if (const auto* failure = std::get_if<LaunchFailure>(&answer)) {
     const std::string why = failure->message;
     at(host).ending.reset();
+    fill_ends();
     return ask_whether_over(host, why);
   }
   const auto* ended = std::get_if<RemoteEnded>(&answer);
   MONARCH_ASSERT(ended != nullptr);
   const std::uint64_t processes = ended->processes;
   at(host).ending.reset();
+  fill_ends();
   if (processes == 0) return tell_ended(host, "nothing of it was running any more", true);
   tell_ended(host, text(processes, processes == 1 ? " process" : " processes", " ended by order"), false);
 }

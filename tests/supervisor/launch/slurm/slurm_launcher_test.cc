@@ -113,6 +113,19 @@ TEST_F(SlurmLaunch, EndsAStepByItsNameAndThenLooksOnTheNode) {
   EXPECT_EQ(read("sruns"), "demo-1a2b.h1\ndemo-1a2b.h1.end\n");
 }
 
+TEST_F(SlurmLaunch, EndsNoMoreWorkersAtATimeThanItLaunches) {
+  parallel_ = 1;
+  begin(kWorker);
+  constexpr const char* kAlone = R"(
+[ ! -e "$HOME/under_way" ] || echo "$$" >>"$HOME/others"
+touch "$HOME/under_way"; sleep 0.1; rm "$HOME/under_way"
+)";
+  (void)scratch_.script("bin/srun", text(kAlone, kSrun));
+  for (const std::uint32_t host : {0U, 1U, 2U}) launcher_->destroy(HostId(host));
+  ASSERT_TRUE(run_until([&] { return ended_hosts_.size() == 3; }));
+  EXPECT_EQ(read("others"), "");
+}
+
 TEST_F(SlurmLaunch, LooksForAWorkerWhoseStepHasEnded) {
   launch_well();
   say("steps", "7.1|demo-1a2b.h2\n");
