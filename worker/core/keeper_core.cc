@@ -41,7 +41,7 @@ KeeperActions KeeperCore::step(const KeeperEvent& event, Instant now) {
 
 Instant KeeperCore::next_due() const {
   Instant due = guarded_.next_due();
-  for (const auto& [key, slot] : slots_) due = std::min(due, slot.next_due());
+  for (const auto& [key, slot] : slots_) due = std::min({due, slot.next_due(), held_until(slot)});
   return due;
 }
 

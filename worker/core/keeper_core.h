@@ -107,6 +107,7 @@ class KeeperCore {
   void stop_servants(Instant now, KeeperActions& actions);
   // What is frozen can do nothing with the word that its end is near, and whoever kills it leaves its cgroup and this keeper's sockets.
   void end_held(Instant now, KeeperActions& actions);
+  Instant held_until(const SlotState& slot) const;
   void finish(Instant now, KeeperActions& actions);
 
   KeeperOptions options_;

@@ -17,6 +17,8 @@ namespace action = keeper_action;
 constexpr std::int32_t kExitNotFound = 127;
 constexpr std::int32_t kExitNotExecutable = 126;
 constexpr std::int32_t kExitSignalBase = 128;
+// In which a supervisor that was away may renew a lease, also where the host's end is near.
+constexpr Duration kHeldBeforeItsEnd = Duration::seconds(5);
 
 std::int32_t exit_code_of(const RankEnd& end) {
   switch (end.kind) {
@@ -104,10 +106,15 @@ void KeeperCore::kill_all(Instant now, KeeperActions& actions) {
 }
 
 void KeeperCore::end_held(Instant now, KeeperActions& actions) {
-  if (now >= foretold_until_) return;
   for (auto& [key, slot] : slots_) {
-    if (slot.phase() == SlotPhase::kHeld) slot.stop({SIGKILL, Duration::zero()}, now, actions);
+    if (held_until(slot) <= now) slot.stop({SIGKILL, Duration::zero()}, now, actions);
   }
+}
+
+// As long as no end was foretold, its lease says when.
+Instant KeeperCore::held_until(const SlotState& slot) const {
+  const Instant until = slot.held_since() + kHeldBeforeItsEnd;
+  return until < foretold_until_ ? until : Instant::never();
 }
 
 void KeeperCore::tell_ended(KeeperActions& actions) {

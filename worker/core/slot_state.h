@@ -65,6 +65,8 @@ class SlotState {
   bool waits_for_place() const { return phase_ == SlotPhase::kRunning && at_gate_ && !leader_exited(); }
   std::int32_t pid() const { return pid_; }
   Instant started_at() const { return started_at_; }
+  // never(): it is not.
+  Instant held_since() const { return phase_ == SlotPhase::kHeld ? lease_.ends_at() : Instant::never(); }
   RankReport report() const;
 
   // Before anything else is handled: has the lease ended (I1)?

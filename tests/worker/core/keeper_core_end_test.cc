@@ -169,16 +169,29 @@ TEST(KeeperCore, EndsWhatIsHeldOnceItsEndIsForetold) {
   Keeper keeper(KeeperOptions{.term_foretells = true});
   keeper.start(1, 1);
   keeper.run_rank(0, 1, 10'000);
-  ASSERT_EQ(all_of<action::FreezeTree>(keeper.run_to(11'000)).size(), 1U);
+  ASSERT_EQ(all_of<action::FreezeTree>(keeper.run_to(16'000)).size(), 1U);
   EXPECT_EQ(all_of<action::KillTree>(keeper.send(event::Terminated{SIGTERM})).size(), 1U);
 }
 
-TEST(KeeperCore, HoldsNothingWhoseEndWasForetold) {
+TEST(KeeperCore, HoldsForAMomentWhatIsToEnd) {
   Keeper keeper(KeeperOptions{.term_foretells = true});
   keeper.start(1, 1);
   keeper.run_rank(0, 1, 10'000);
   EXPECT_TRUE(all_of<action::KillTree>(keeper.send(event::Terminated{SIGTERM})).empty()) << "its lease lasts";
-  EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(11'000)).size(), 1U);
+  const KeeperActions held = keeper.run_to(14'000);
+  EXPECT_EQ(all_of<action::FreezeTree>(held).size(), 1U);
+  EXPECT_TRUE(all_of<action::KillTree>(held).empty()) << "its supervisor may come back";
+  EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(15'000)).size(), 1U);
+}
+
+TEST(KeeperCore, ThawsWhatIsLeasedAgainAlsoWhereItsEndWasForetold) {
+  Keeper keeper(KeeperOptions{.term_foretells = true});
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 10'000);
+  keeper.send(event::Terminated{SIGTERM});
+  keeper.run_to(12'000);
+  EXPECT_EQ(all_of<action::ThawTree>(keeper.lease(0, 1, 30'000)).size(), 1U);
+  EXPECT_TRUE(all_of<action::KillTree>(keeper.run_to(29'000)).empty());
 }
 
 TEST(KeeperCore, HoldsAgainWhereNothingCameOfWhatWasForetold) {
