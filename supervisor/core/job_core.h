@@ -289,8 +289,10 @@ class JobCore {
   void regrow();
   void give_back_idle();
   bool serves_parked_alone(HostId id) const;
+  bool awaits_own(MeshId mesh, GangId gang) const;
   bool find_hosts(MeshId mesh, GangId gang);
   std::string parked_text() const;
+  bool has_parked() const { return !parked_text().empty(); }
 
   // job_core_request.cc
   void on(const HostNamed& event);

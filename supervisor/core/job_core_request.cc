@@ -27,7 +27,8 @@ void JobCore::on(const HostNamed& event) {
   state.name = event.name;
   for (int again = 2; is_used(state.name); ++again) state.name = text(event.name, ".", again);
   take_name(event.host);
-  state_.refusals = 0;
+  // A gang that is parked may wait for more than this one, and gives it back if that is refused again.
+  if (!has_parked()) state_.refusals = 0;
   state_.no_request_before = Instant{};
   if (state_.phase == JobPhase::kStarting) state_.start_deadline = now_ + spec_.start_timeout;
   JobEvent named = event_of("host.named", Severity::kInfo, text(before, " is ", state.name, ": ", event.how));
@@ -50,6 +51,7 @@ bool JobCore::is_in_queue(HostId id) const {
 
 // Whoever asks at once gets the same answer; what waits for it goes on to the next stage.
 void JobCore::not_granted() {
+  if (!may_request()) return;  // another one that was asked for together with this one
   Duration pause = kFirstPause;
   for (std::uint32_t i = 0; i < state_.refusals && pause < kLongestPause; ++i) pause = pause * 2;
   state_.no_request_before = now_ + std::min(pause, kLongestPause);

@@ -63,6 +63,7 @@ void JobCore::regrow() {
     state.not_before = now_;
     state.phase = GangPhase::kWaiting;
     starts_due_ = true;
+    if (!has_parked()) state_.refusals = 0;
     say_of_gang(m, g, "gang.returning", Severity::kInfo, "returns: a host is connected for each of its slots");
   });
 }
@@ -71,6 +72,7 @@ void JobCore::regrow() {
 // asked for again with it.
 void JobCore::give_back_idle() {
   if (state_.phase != JobPhase::kRunning || may_request()) return;
+  if (spec_.checkpoints.peer > 0) return;  // the only copies of what was committed last may be there
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
     const bool serves = spec_.is_on_request(id) && may_serve(id) && state_.hosts[i].phase == HostPhase::kJoined;
@@ -85,6 +87,12 @@ void JobCore::give_back_idle() {
   }
 }
 
+// Hosts that nobody has to be asked for are there, or due back, for all that it lacks.
+bool JobCore::awaits_own(MeshId mesh, GangId g) const {
+  const FailureFacts facts = facts_of_lost_host(mesh, placement_.hosts_of(mesh, g));
+  return facts.hosts_left + facts.hosts_due >= facts.slots_out;
+}
+
 bool JobCore::serves_parked_alone(HostId id) const {
   bool parked = false;
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
@@ -92,6 +100,7 @@ bool JobCore::serves_parked_alone(HostId id) const {
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
       const GangPhase phase = state_.meshes[m].gangs[g].phase;
       if (phase != GangPhase::kParked && !has_ended(phase)) return false;
+      if (phase == GangPhase::kParked && awaits_own(MeshId(m), GangId(g))) return false;
       parked = parked || phase == GangPhase::kParked;
     }
     // A gang in the second row that waits there would go with it.

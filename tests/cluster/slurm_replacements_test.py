@@ -49,7 +49,7 @@ class ReplacementTest(slurm.SlurmTest, recovery.RecoveryTest):
         return s, run
 
     def wait_for_returned(self, run):
-        self.assertEqual(self.wait_for_event("host.released")["host"], "h5")
+        self.assertEqual(self.wait_for_event("host.released", timeout=60)["host"], "h5")
         wait_for(lambda: "RUNNING" not in self.replacements().values(), lambda: f"h5 given back\n{run!r}\n{self.supervisor_log()}")
         self._slurm.wait_for_state("h5", "idle")
 

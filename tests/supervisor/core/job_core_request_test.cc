@@ -138,7 +138,7 @@ TEST(HostsOnRequest, LetTheJobShrinkWhenNobodyIsGrantedAndAreAskedForAgainLater)
 
 // Two gangs on two hosts each; the second loses both.
 class ShrunkJob : public testing::Test {
- protected:
+ public:
   static JobSpec spec() {
     JobSpec made = job_on_slurm(true);
     made.meshes[0] = fixtures::mesh_of("trainer", {{"replica", 2}, {"host", 2}, {"gpu", 1}}, 1);
@@ -150,19 +150,24 @@ class ShrunkJob : public testing::Test {
         LaunchSlurm{.allocation = SlurmAllocation{.job = 7, .nodes = {"h1", "h2", "h3", "h4"}}, .replacements = 2};
     return made;
   }
-  void SetUp() override {
-    driver_.run_all();
-    lose(driver_, 3);
-    leave(driver_, HostId(3));
-    driver_.ended(2, fixtures::killed_by_us(9));
-    driver_.step(HostNamed{.host = HostId(4), .name = "h9", .how = "Slurm job 12"});
-    driver_.join(4);
-    driver_.start_again(1);
-    ASSERT_EQ(driver_.gang(1).phase, GangPhase::kRunning);
-    lose(driver_, 2);
-    leave(driver_, HostId(2));
-    driver_.ended(3, fixtures::killed_by_us(9));
+  static void lose_a_second_host(Driver& driver) {
+    driver.run_all();
+    lose(driver, 3);
+    leave(driver, HostId(3));
+    driver.ended(2, fixtures::killed_by_us(9));
+    driver.step(HostNamed{.host = HostId(4), .name = "h9", .how = "Slurm job 12"});
+    driver.join(4);
+    driver.start_again(1);
+    ASSERT_EQ(driver.gang(1).phase, GangPhase::kRunning);
+    lose(driver, 2);
+    driver.ended(3, fixtures::killed_by_us(9));
   }
+  void SetUp() override {
+    lose_a_second_host(driver_);
+    leave(driver_, HostId(2));
+  }
+
+ protected:
   HostPhase phase(std::uint32_t host) const { return driver_.core.state().hosts[host].phase; }
 
   Driver driver_{spec()};
@@ -189,6 +194,62 @@ TEST_F(ShrunkJob, GivesBackWhatServesParkedGangsAloneAndAsksForItAgain) {
   driver_.start_again(1);
   EXPECT_EQ(driver_.gang(1).phase, GangPhase::kRunning);
   EXPECT_EQ(driver_.told("host.released").size(), 1U);
+}
+
+TEST_F(ShrunkJob, AsksMoreAndMoreSeldomAlsoWhereOneOfTwoIsGranted) {
+  refuse(driver_, HostId(5));
+  driver_.step(WorkerEnded{.host = HostId(4), .how = "ended", .orderly = true});
+  driver_.step(DeadlinePassed{}, Duration::seconds(61));
+  driver_.step(HostNamed{.host = HostId(4), .name = "h7", .how = "Slurm job 13"});
+  driver_.join(4);
+  refuse(driver_, HostId(5));
+  EXPECT_EQ(phase(4), HostPhase::kDestroying);
+  driver_.step(WorkerEnded{.host = HostId(4), .how = "ended", .orderly = true});
+  driver_.step(DeadlinePassed{}, Duration::seconds(61));
+  EXPECT_EQ(phase(4), HostPhase::kCold) << "twice as long the second time";
+  driver_.step(DeadlinePassed{}, Duration::seconds(60));
+  EXPECT_EQ(phase(4), HostPhase::kLaunching);
+  refuse(driver_, HostId(4));
+  refuse(driver_, HostId(5));
+  driver_.step(DeadlinePassed{}, Duration::seconds(239));
+  EXPECT_EQ(phase(4), HostPhase::kCold);
+  driver_.step(DeadlinePassed{}, Duration::seconds(2));
+  EXPECT_EQ(phase(4), HostPhase::kLaunching) << "two that were asked for together count once";
+}
+
+TEST_F(ShrunkJob, BeginsAnewWithItsPausesOnceItIsWhole) {
+  refuse(driver_, HostId(5));
+  driver_.step(WorkerEnded{.host = HostId(4), .how = "ended", .orderly = true});
+  driver_.step(DeadlinePassed{}, Duration::seconds(61));
+  EXPECT_EQ(driver_.core.state().refusals, 1U);
+  for (const std::uint32_t host : {4U, 5U}) {
+    driver_.step(HostNamed{.host = HostId(host), .name = text("g", host), .how = "Slurm job 13"});
+    driver_.join(host);
+  }
+  driver_.start_again(1);
+  EXPECT_EQ(driver_.gang(1).phase, GangPhase::kRunning);
+  EXPECT_EQ(driver_.core.state().refusals, 0U);
+}
+
+TEST(HostsOnRequest, AreKeptWhereTheyMayHoldTheOnlyCopies) {
+  JobSpec spec = ShrunkJob::spec();
+  spec.checkpoints = {.peer = 1, .memory = 1U << 20U};
+  Driver driver(spec);
+  ShrunkJob::lose_a_second_host(driver);
+  leave(driver, HostId(2));
+  refuse(driver, HostId(5));
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kParked);
+  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+}
+
+TEST(HostsOnRequest, AreKeptWhereAHostOfTheJobsOwnIsDueBack) {
+  Driver driver(ShrunkJob::spec());
+  ShrunkJob::lose_a_second_host(driver);
+  refuse(driver, HostId(5));
+  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+  leave(driver, HostId(2));
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kParked);
+  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying) << "it does not come back";
 }
 
 TEST_F(ShrunkJob, KeepsWhatBelongsToItsOwnAllocation) {
