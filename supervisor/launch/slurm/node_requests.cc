@@ -94,6 +94,7 @@ void NodeRequests::order(HostId host, const SlurmJobFacts& like) {
                   .like = like,
                   .exclude = request.exclude,
                   .environment = options_.environment};
+  ++requests_[host].submitting;
   call(node_request_command(order), [this, host, number = request.token.number](const Result<std::string>& answer) {
     on_submitted(host, number, answer);
   });
@@ -101,10 +102,12 @@ void NodeRequests::order(HostId host, const SlurmJobFacts& like) {
 
 void NodeRequests::on_submitted(HostId host, std::uint32_t number, const Result<std::string>& answer) {
   Request& request = requests_[host];
-  if (request.step != Step::kAsking || request.token.number != number) {
-    return poll_soon();  // given back meanwhile: what has come of it is found by its token
-  }
+  --request.submitting;
   const auto job = answer.ok() ? read_submitted(*answer) : Result<std::uint32_t>(answer.error());
+  if (request.step != Step::kAsking || request.token.number != number) {
+    if (job.ok()) cancel(*job);  // given back meanwhile
+    return poll_soon();
+  }
   if (!job.ok() && is_refusal(job.error().message)) return refuse(host, job.error().message);
   if (!job.ok()) return unsure(host, job.error());
   request.step = Step::kQueued;
@@ -291,7 +294,8 @@ void NodeRequests::note_returning(HostId host, const std::vector<RequestedJob>& 
     some = true;
     cancel(job.job);
   }
-  if (some) return;
+  // What is being submitted is not in the list yet.
+  if (some || request.submitting > 0) return;
   request.step = Step::kNone;
   for (const auto& then : std::exchange(request.on_returned, {})) then();
 }

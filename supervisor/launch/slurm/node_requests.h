@@ -76,6 +76,7 @@ class NodeRequests {
     std::string told;          // the last reason
     std::uint32_t unseen = 0;  // how often squeue did not know the job
     std::uint32_t tries = 0;
+    std::uint32_t submitting = 0;  // calls of sbatch that have not come back
     TimerId retry = 0;
     TimerId deadline = 0;
     std::vector<std::function<void()>> on_returned;

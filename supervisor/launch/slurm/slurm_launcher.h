@@ -47,7 +47,8 @@ struct SlurmLauncherOptions {
   std::shared_ptr<const WorkerImage> image;  // owners: the launcher and its talks, which only read it
   std::string log_directory;                 // `srun.<node>.log` goes here
   Duration silence = Duration::seconds(30);  // of a node in the middle of a talk
-  std::uint32_t parallel = 64;               // launches in steps of their own at a time, and ends
+  std::uint32_t parallel = 64;               // launches in steps of their own at a time
+  std::uint32_t ends = 256;                  // workers that are looked for at a time, to end them
   std::uint32_t own_steps = 100;             // where more hosts are launched at once, one step serves them
   // Slurm's job is over, or about to be, and nothing can be launched any more; once. In Slurm's word for how, "CANCELLED"; empty: it knows
   // no such job any more. Not within a call of the owner's.

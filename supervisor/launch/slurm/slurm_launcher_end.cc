@@ -95,7 +95,9 @@ void SlurmLauncher::begin_end(HostId host) {
 }
 
 void SlurmLauncher::submit_end(HostId host) {
-  to_end_.emplace_back(host, at(host).round);
+  const std::pair<HostId, std::uint64_t> one(host, at(host).round);
+  // A node that has not answered takes its time: others go first.
+  at(host).tries > 1 ? to_end_.push_back(one) : to_end_.push_front(one);
   fill_ends();
 }
 
@@ -103,7 +105,7 @@ void SlurmLauncher::submit_end(HostId host) {
 void SlurmLauncher::fill_ends() {
   auto under_way = static_cast<std::uint32_t>(
       std::count_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.ending != nullptr; }));
-  while (under_way < options_.parallel && !to_end_.empty()) {
+  while (under_way < options_.ends && !to_end_.empty()) {
     const auto [host, round] = to_end_.front();
     to_end_.pop_front();
     if (at(host).round != round) continue;  // its story has gone on

@@ -113,7 +113,7 @@ class SlurmLaunch : public LoopTest {
         .image = std::make_shared<const WorkerImage>(std::move(image)),
         .log_directory = scratch_.path(),
         .silence = silence_,
-        .parallel = parallel_,
+        .ends = ends_,
         .own_steps = own_steps_,
         .on_over = [this](const std::string& state) { over_ = state; }};
     launcher_ = std::make_unique<SlurmLauncher>(loop(), *guard_, std::move(options),
@@ -198,7 +198,7 @@ class SlurmLaunch : public LoopTest {
   std::unique_ptr<SlurmLauncher> launcher_;
   Duration silence_ = Duration::seconds(30);
   std::uint32_t own_steps_ = 100;
-  std::uint32_t parallel_ = 64;
+  std::uint32_t ends_ = 256;
   std::set<std::uint32_t> launched_hosts_;
   std::set<std::uint32_t> failed_hosts_;
   std::set<std::uint32_t> ended_hosts_;

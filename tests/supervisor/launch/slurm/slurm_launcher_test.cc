@@ -113,8 +113,8 @@ TEST_F(SlurmLaunch, EndsAStepByItsNameAndThenLooksOnTheNode) {
   EXPECT_EQ(read("sruns"), "demo-1a2b.h1\ndemo-1a2b.h1.end\n");
 }
 
-TEST_F(SlurmLaunch, EndsNoMoreWorkersAtATimeThanItLaunches) {
-  parallel_ = 1;
+TEST_F(SlurmLaunch, EndsNoMoreWorkersAtATimeThanItMay) {
+  ends_ = 1;
   begin(kWorker);
   constexpr const char* kAlone = R"(
 [ ! -e "$HOME/under_way" ] || echo "$$" >>"$HOME/others"
