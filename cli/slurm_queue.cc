@@ -29,15 +29,16 @@ constexpr Duration kSureOfOne = Duration::seconds(2);
 constexpr Duration kSureOfNone = kMaySubmit + Duration::seconds(30);
 constexpr std::size_t kOutputTail = 2'000;
 
-// Of squeue(1)'s reasons those that waiting does not help against.
+// Of squeue(1)'s reasons those that waiting alone mostly does not help against.
 struct Obstacle {
   std::string_view reason;
   std::string_view words;
 };
 constexpr std::array kObstacles = {
-    Obstacle{"PartitionNodeLimit", "the partition has, or allows, fewer nodes than the job asks for"},
+    Obstacle{"PartitionNodeLimit",
+             "the partition has, or allows, fewer nodes than the job asks for, or they are down or drained"},
     Obstacle{"PartitionTimeLimit", "the partition allows less time than the job asks for"},
-    Obstacle{"BadConstraints", "no nodes are what launch.slurm.constraint asks for"},
+    Obstacle{"BadConstraints", "no nodes are what the job asks for"},
 };
 
 std::string waits(const QueuedJob& found) {
@@ -45,7 +46,7 @@ std::string waits(const QueuedJob& found) {
   const auto* obstacle = std::find_if(kObstacles.begin(), kObstacles.end(),
                                       [&](const Obstacle& known) { return known.reason == found.reason; });
   if (obstacle == kObstacles.end()) return text(" waits: ", printable(found.reason));
-  return text(" waits: ", found.reason, ": ", obstacle->words, "; as it is, it does not begin");
+  return text(" waits: ", found.reason, ": ", obstacle->words);
 }
 
 // True: somebody does not want to wait any more. A terminal that is resized says nothing of that.

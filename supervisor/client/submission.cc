@@ -173,7 +173,8 @@ Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder&
   }
   script.option("--chdir=", order.directory);
   for (const std::string& word : wish.options) script.option(word);
-  script.line("export SLURM_NO_KILL=1");  // what Slurm does not show to whom the script runs
+  // What Slurm does not show to whom the script runs; unless the wishes undo it.
+  if (!has_option(wish.options, {"--no-kill", "-k"})) script.line("export SLURM_NO_KILL=1");
   const std::string end = end_word(order.spec);
   script.line(text("exec ", shell_word(order.monarch), " run ${", kSubmittedVariable, ":+--submitted \"$",
                    kSubmittedVariable, "\"} - <<'", end, "'"));

@@ -88,7 +88,9 @@ constexpr KeyHelp kHelp[] = {
     {"launch.slurm.exclude", "[bad07]"},
     {"launch.slurm.options", "[\"--mail-type=FAIL\"]"},
     {"launch.slurm.replacements", "0",
-     "Where no spare is left for the place of a host that was lost, Slurm is asked for one more node like the others, "
+     "Where a host is lost, and no node of the job is left for its place or for that of the spare that took it, Slurm "
+     "is "
+     "asked for one more node like the others, "
      "by "
      "a job of its own, which only holds it: its name is the job's id, its comment says whose it is. It is given back "
      "when "

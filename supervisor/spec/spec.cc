@@ -181,10 +181,9 @@ std::optional<std::string> merged_text(const YamlNode& root, const JobSpec& job,
 }
 
 std::string note_of_no_kill(const JobSpec& job) {
-  return text(
-      "launch.slurm: Slurm does not show whether job ", std::get<LaunchSlurm>(job.launch).allocation->job,
-      " was asked for with --no-kill: without it, one node that fails ends all (`export SLURM_NO_KILL=1` in its "
-      "script says that it was)");
+  return text("launch.slurm: Slurm does not show whether job ", std::get<LaunchSlurm>(job.launch).allocation->job,
+              " was asked for with --no-kill: without it, one node that fails ends all (SLURM_NO_KILL=1 in its "
+              "environment says that it was)");
 }
 
 }  // namespace
