@@ -4,6 +4,7 @@
 
 #include "supervisor/core/status.h"
 #include "tests/supervisor/core/fixtures.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 namespace {
