@@ -238,7 +238,8 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);
     note_rank(host, report);
-    if (handlers_.on_report && core_.has_rank(report.rank) && core_.concerns(host, report))
+    const bool its_own = core_.has_rank(report.rank) && core_.where_is(report.rank) == host;
+    if (handlers_.on_report && its_own && core_.concerns(host, report))
       handlers_.on_report(host, report, beat->sent_at);
   }
   const HostState& known = core_.state().hosts[host.value()];
@@ -282,7 +283,7 @@ RankReport WorkerLinks::as_copied(HostId host, const RankReport& report) {
 
 void WorkerLinks::on_copied(RankId rank, Generation generation) {
   copied_.emplace(rank, generation);
-  const std::optional<HostId> host = core_.where_is(rank);
+  const std::optional<HostId> host = core_.where_is(rank, generation);
   if (!host) return;
   const auto held = peers_[host->value()].not_copied.find(rank);
   if (held == peers_[host->value()].not_copied.end() || held->second.generation != generation) return;

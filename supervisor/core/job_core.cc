@@ -94,6 +94,7 @@ Instant JobCore::next_deadline() const {
   for (const HostState& host : state_.hosts) {
     next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
     if (host.fence > now_) next = std::min(next, host.fence);
+    if (!host.owed.empty()) next = std::min(next, host.owed_until);
   }
   if (state_.no_request_before > now_) next = std::min(next, state_.no_request_before);
   for (const MeshState& mesh : state_.meshes) {
@@ -289,6 +290,11 @@ bool JobCore::concerns(HostId where, const RankReport& report) const {
     return !standby.hosts.empty() && standby.generation == report.generation &&
            standby.hosts[place->index / mesh_spec(place->mesh).per_host()] == where;
   }
+  return is_of_now(where, report) || owes(where, report);
+}
+
+bool JobCore::is_of_now(HostId where, const RankReport& report) const {
+  const RankId id = report.rank;
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size() || place_of(id) != where) return false;

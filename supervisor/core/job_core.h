@@ -65,6 +65,8 @@ class JobCore {
   bool has_rank(RankId rank) const;
   // Where this one is, also what warms a spare, and a rank of a standby gang.
   std::optional<HostId> where_is(RankId rank) const;
+  // The same of one of its generations, also if it has moved on and what it wrote last is still awaited.
+  std::optional<HostId> where_is(RankId rank, Generation generation) const;
   // The newest that all ranks of its gang have committed.
   std::optional<std::uint64_t> committed_step(RankId rank) const;
   // Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
@@ -172,9 +174,6 @@ class JobCore {
   void check_stopping();
   void check_running();
   void check_ended();
-  Duration drain_patience() const;
-  std::vector<RankId> ranks_with_output_on_its_way() const;
-  void tell_incomplete_output(const std::vector<RankId>& ranks);
   void finish();
   void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
   Stop stop_message(MeshId mesh, GangId gang, HostId host) const;
@@ -275,6 +274,22 @@ class JobCore {
   void undrain(HostId host, const std::string& who);
   void take_back(HostId host);
   void end_drained();
+
+  // job_core_output.cc
+  struct LastWords {
+    RankId rank;
+    HostId host;
+  };
+  Duration drain_patience() const;
+  std::vector<LastWords> output_on_its_way() const;
+  void tell_incomplete_output(const std::vector<LastWords>& words);
+  void note_owed(RankId rank);
+  bool is_of_now(HostId host, const RankReport& report) const;
+  bool owes(HostId host, const RankReport& report) const;
+  bool owes_output(HostId host) const;
+  void settle_owed(HostId host, const RankReport& report);
+  void forget_owed(RankId rank);
+  void owed_is_due(HostId host);
 
   // job_core_quarantine.cc
   void suspect_host(MeshId mesh, GangId gang);

@@ -43,6 +43,8 @@ void JobCore::on(const RankChanged& event) {
   const RankId id = event.report.rank;
   if (prepared_host(spec_, id)) return on_prepare_changed(event, event.host);
   if (const auto place = standby_place(spec_, id)) return on_standby_changed(event, *place);
+  settle_owed(event.host, event.report);
+  if (!is_of_now(event.host, event.report)) return;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
   RankState& slot = rank(id);

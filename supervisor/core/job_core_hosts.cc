@@ -275,6 +275,7 @@ void JobCore::host_deadlines() {
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
     if (out && state.cold_at <= now_) become_cold(HostId(i));
     if (state.preparation.deadline <= now_) preparation_is_due(HostId(i));
+    if (!state.owed.empty() && state.owed_until <= now_) owed_is_due(HostId(i));
     if (state.deadline > now_) continue;
     if (state.phase == HostPhase::kDestroying) {
       state.phase = HostPhase::kLost;

@@ -124,13 +124,13 @@ void JobCore::undrain(HostId id, const std::string& who) {
   emit(std::move(undrained));
 }
 
-// Their workers, once nothing that may run yet is on them.
+// Their workers, once nothing that may run yet is on them, and what ran there last has been read.
 void JobCore::end_drained() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const HostId id(i);
     const bool drained = state_.hosts[i].standing == HostStanding::kDrained;
-    if (drained && !is_taken(HostId(i)) && state_.hosts[i].phase != HostPhase::kDestroying) {
-      destroy(HostId(i));
-    }
+    if (!drained || is_taken(id) || owes_output(id) || state_.hosts[i].phase == HostPhase::kDestroying) continue;
+    destroy(id);
   }
 }
 

@@ -88,6 +88,7 @@ void JobCore::await_next(MeshId mesh, GangId g) {
   state.ports.clear();
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
     MONARCH_ASSERT_BECAUSE(!lives(rank(id).stage), "I3: a successor starts when nothing of the one before it may act");
+    note_owed(id);
     rank(id) = RankState{};
   }
   standby_takes(mesh, g);

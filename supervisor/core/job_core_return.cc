@@ -58,7 +58,10 @@ void JobCore::on(const SupervisorReturned& event) {
 void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
   not_before(state_.drain_deadline, now_ + drain_patience());
-  for (HostState& host : state_.hosts) not_before(host.preparation.deadline, now_ + kAnswersWithin);
+  for (HostState& host : state_.hosts) {
+    not_before(host.preparation.deadline, now_ + kAnswersWithin);
+    if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience());
+  }
   each_standby([this](MeshId m, std::uint32_t s) {
     not_before(state_.meshes[m.value()].standby[s].deadline, now_ + kAnswersWithin);
   });
@@ -92,7 +95,7 @@ void JobCore::change_clock(const SupervisorReturned& event) {
   for (HostState& host : state_.hosts) {
     host.fence = host.fence > event.last_seen ? now_ + (host.fence - event.last_seen) : Instant();
     for (Instant* time : {&host.launched_at, &host.answered_at, &host.deadline, &host.cold_at, &host.preparation.began,
-                          &host.preparation.deadline}) {
+                          &host.preparation.deadline, &host.owed_until}) {
       move(*time);
     }
     host.cold_at = std::max(host.cold_at, host.fence);

@@ -76,7 +76,7 @@ void JobCore::give_back_idle() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
     const bool serves = spec_.is_on_request(id) && may_serve(id) && state_.hosts[i].phase == HostPhase::kJoined;
-    if (!serves || !serves_parked_alone(id) || somebody_lives_on(state_, placement_, id)) continue;
+    if (!serves || !serves_parked_alone(id) || somebody_lives_on(state_, placement_, id) || owes_output(id)) continue;
     JobEvent released = event_of("host.released", Severity::kInfo,
                                  text(hosts_[i].name,
                                       " is given back: the gang that it is for is parked, and no other "

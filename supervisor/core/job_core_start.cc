@@ -95,6 +95,7 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
   state.phase = GangPhase::kReserving;
   state.generation = Generation{state_.term, state.generation.counter + 1};
   begin_generation(state);
+  for (const RankId& id : placement_.ranks_of(mesh, g)) forget_owed(id);
   state.ports.assign(hosts.size(), HostPorts{});
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     Reserve message = reserve_message(mesh, g, hosts[i]);

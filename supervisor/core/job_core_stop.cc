@@ -20,12 +20,6 @@ constexpr Duration kStopMargin = Duration::seconds(5);
 // Of a failed gang's ranks; their number is told besides.
 constexpr std::uint32_t kMostRanksTold = 256;
 
-// For the output of ranks that have ended on machines of their own to arrive.
-constexpr Duration kCopyDeadline = Duration::seconds(60);
-
-// Of ranks whose output did not; their number is told besides.
-constexpr std::size_t kMostNamed = 8;
-
 bool is_parked_whole(const MeshState& mesh) {
   return std::all_of(mesh.gangs.begin(), mesh.gangs.end(),
                      [](const GangState& gang) { return gang.phase == GangPhase::kParked; });
@@ -126,39 +120,6 @@ void JobCore::check_running() {
   emit(event_of("job.running", Severity::kInfo, text(options_.job_id, ": every mesh is ready")));
 }
 
-// Of hosts with a disk of their own the output travels; of virtual ones it is where it belongs.
-Duration JobCore::drain_patience() const {
-  return std::holds_alternative<LaunchLocal>(spec_.launch) ? limits::kKillDeadline : kCopyDeadline;
-}
-
-std::vector<RankId> JobCore::ranks_with_output_on_its_way() const {
-  std::vector<RankId> ranks;
-  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
-    for (std::uint32_t r = 0; r < state_.meshes[m].ranks.size(); ++r) {
-      const RankState& rank = state_.meshes[m].ranks[r];
-      if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back({MeshId(m), Rank(r)});
-    }
-  }
-  add_prepare_output_on_its_way(ranks);
-  add_standby_output_on_its_way(ranks);
-  return ranks;
-}
-
-void JobCore::tell_incomplete_output(const std::vector<RankId>& ranks) {
-  std::vector<std::string> names;
-  for (const RankId& id : ranks) {
-    if (names.size() == kMostNamed) break;
-    const HostId where = *where_is(id);
-    const std::string& folder = host(where).log_directory;
-    names.push_back(text(log_mesh_names(spec_)[id.mesh.value()], "/", id.rank.value(), " (", hosts_[where.value()].name,
-                         folder.empty() ? "" : ":", folder, ")"));
-  }
-  const std::size_t unnamed = ranks.size() - names.size();
-  emit(event_of("output.incomplete", Severity::kWarning,
-                text("what these ranks wrote last may be missing here; all of it is on their hosts: ",
-                     join(names, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "")));
-}
-
 void JobCore::check_ended() {
   check_foreseen();
   if (state_.phase == JobPhase::kRunning) {
@@ -185,13 +146,14 @@ void JobCore::check_ended() {
   }
   if (state_.phase == JobPhase::kDraining) {
     if (state_.kill_ordered) state_.drain_deadline = std::min(state_.drain_deadline, now_ + limits::kKillDeadline);
-    const std::vector<RankId> incomplete = ranks_with_output_on_its_way();
-    const bool coming = std::any_of(incomplete.begin(), incomplete.end(), [this](const RankId& id) {
-      const HostState& where = host(*where_is(id));
-      return where.phase == HostPhase::kJoined && (has_rank(id) || !where.wedged);
+    const std::vector<LastWords> incomplete = output_on_its_way();
+    const bool coming = std::any_of(incomplete.begin(), incomplete.end(), [this](const LastWords& words) {
+      const HostState& where = host(words.host);
+      return where.phase == HostPhase::kJoined && (has_rank(words.rank) || !where.wedged);
     });
     if (coming && now_ < state_.drain_deadline) return;
     if (!incomplete.empty()) tell_incomplete_output(incomplete);
+    for (HostState& host : state_.hosts) host.owed.clear();  // it is told
     state_.drain_deadline = Instant::never();
     state_.phase = JobPhase::kShuttingDown;
     shut_down_hosts();

@@ -51,7 +51,8 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
 MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
                answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
                failing, doubted, awaited, launch_again, lost_because, deadline, standing, unproven, wanted, losses,
-               cold_at, fence, suspicions, lost_at, preparation, name);
+               cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
+MONARCH_FIELDS(OwedOutput, rank, generation);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,

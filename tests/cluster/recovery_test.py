@@ -66,6 +66,24 @@ class Recovery(cluster.ClusterTest):
         self.came_back("h3", "host lost: replacement 1 of 4 in 1h; then: replacement 2", LOST_S)
         self.stopped()
 
+    def test_what_a_rank_wrote_last_is_here_before_its_drained_host_is_ended(self):
+        self.world(3)
+        lines = 100_000
+        last = f"trap 'seq -f {'x' * 70}%.0f {lines}; exit 0' TERM\n"
+        self.run_ = self.start("run", self.ssh_job(last + SCRIPT, slots=1, mesh={"gang": "host"}, ssh={"spares": 1}, supervision=None))
+        self.wait_for_marks("up-1", 2, timeout=60)
+        self.run_.wait_for_err(r"job\.running")
+        self.w.link("h2", "login", bandwidth=2 << 20)  # all of it takes some 4 s
+        self.assertEqual(self.monarch("drain", "h2", "--now", timeout=60).status, 0)
+        self.wait_for_marks("up-2", [1])
+        host = lambda: next(host for host in self.status()["hosts"] if host["name"] == "h2")
+        harness.wait_for(lambda: host()["phase"] == "ended", host, 60)
+        written = self.log("logs/m/1.1.out").splitlines()
+        self.assertEqual((len(written), written[-1]), (lines, f"{'x' * 70}{lines}"))
+        self.assertNotIn("output.incomplete", self.monarch("events").out)
+        self.w.heal()
+        self.stopped()
+
 
 if __name__ == "__main__":
     cluster.main()

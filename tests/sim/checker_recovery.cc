@@ -28,7 +28,9 @@ void Checker::learn_causes(const CoreEvent& event) {
     if (!is_of_spec(report.rank)) return;
     if (report.end.kind == EndKind::kNone || !is_failure(report.end)) return;
     const GangId gang = world_.scenario.spec.meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
-    gangs_[{report.rank.mesh, gang}].caused = report.generation;
+    // The last words of one that is over may come after the end of a later one.
+    std::optional<Generation>& caused = gangs_[{report.rank.mesh, gang}].caused;
+    caused = std::max(caused, std::optional(report.generation));
   }
   if (const auto* asked = std::get_if<OperatorAsked>(&event)) learn_of_wish(*asked);
   if (const auto* ended = std::get_if<WorkerEnded>(&event)) learn_of_loss(ended->host);

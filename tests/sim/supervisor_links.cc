@@ -69,7 +69,8 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit) hear_commit(host, report);
     note_rank(host, report);
-    const bool its_own = core_->has_rank(report.rank) && core_->concerns(host, report);
+    const bool there = core_->has_rank(report.rank) && core_->where_is(report.rank) == host;
+    const bool its_own = there && core_->concerns(host, report);
     if (its_own && !world_.mutant(Mutant::kNeverHung)) hangs_->on_report(host, report, beat.sent_at, now());
   }
   const HostState& known = core_->state().hosts[host.value()];

@@ -151,7 +151,8 @@ class ShrunkJob : public testing::Test {
         LaunchSlurm{.allocation = SlurmAllocation{.job = 7, .nodes = {"h1", "h2", "h3", "h4"}}, .replacements = 2};
     return made;
   }
-  static void lose_a_second_host(Driver& driver) {
+  // What the last rank wrote may be on its way yet.
+  static void lose_a_second_host(Driver& driver, bool all_is_here = true) {
     driver.run_all();
     lose(driver, 3);
     leave(driver, HostId(3));
@@ -161,7 +162,9 @@ class ShrunkJob : public testing::Test {
     driver.start_again(1);
     ASSERT_EQ(driver.gang(1).phase, GangPhase::kRunning);
     lose(driver, 2);
-    driver.ended(3, fixtures::killed_by_us(9));
+    RankReport last = driver.report_of({MeshId(0), Rank(3)}, RankPhase::kEnded, fixtures::killed_by_us(9));
+    last.output_complete = all_is_here;
+    driver.step(RankChanged{.host = HostId(4), .report = last, .ended_at = driver.now});
   }
   void SetUp() override {
     lose_a_second_host(driver_);
@@ -195,6 +198,19 @@ TEST_F(ShrunkJob, GivesBackWhatServesParkedGangsAloneAndAsksForItAgain) {
   driver_.start_again(1);
   EXPECT_EQ(driver_.gang(1).phase, GangPhase::kRunning);
   EXPECT_EQ(driver_.told("host.released").size(), 1U);
+}
+
+TEST_F(ShrunkJob, GivesNothingBackBeforeWhatRanThereLastIsRead) {
+  Driver driver(spec());
+  lose_a_second_host(driver, false);
+  leave(driver, HostId(2));
+  refuse(driver, HostId(5));
+  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+  RankReport last = driver.report_of({MeshId(0), Rank(3)}, RankPhase::kEnded, fixtures::killed_by_us(9));
+  driver.step(RankChanged{.host = HostId(4), .report = last, .ended_at = driver.now});
+  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying);
+  EXPECT_EQ(driver.told("host.released").size(), 1U);
+  EXPECT_TRUE(driver.told("output.incomplete").empty());
 }
 
 TEST_F(ShrunkJob, AsksMoreAndMoreSeldomAlsoWhereOneOfTwoIsGranted) {
