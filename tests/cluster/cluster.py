@@ -78,6 +78,8 @@ class ClusterTest(jobs.JobTest):
         return self._worlds[0]
 
     def up(self):
+        if not self._worlds:
+            return []  # it ended before it had one
         return [host for host in [self.w.login, *self.w.hosts] if host.pid is not None]
 
     def start_program(self, *arguments, env=None, stdin=subprocess.DEVNULL, terminal=False, stdout=None):

@@ -81,6 +81,14 @@ class Harness(harness.MonarchTest):
         self.assertEqual([str(p) for p in self.processes()], [])
         os.kill(int(self.read("work", "ready")), signal.SIGKILL)
 
+    def test_a_process_of_another_test_whose_job_has_the_same_id_is_not_found(self):
+        job = f"demo-{self.tag[:4]}"
+        os.makedirs(self.path("state", "jobs", job))
+        env = {name: None for name in self.environment}
+        self.daemon(LET_GO, env={**env, "MONARCH_JOB_ID": job, harness.leftovers.TAG: "another"})
+        self.assertEqual([str(p) for p in self.processes()], [])
+        os.kill(int(self.read("work", "ready")), signal.SIGKILL)
+
     def test_a_test_that_leaves_a_process_fails(self):
         class Careless(harness.MonarchTest):
             def runTest(self):

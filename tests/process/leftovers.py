@@ -1,6 +1,6 @@
 """Finds what a test left behind: processes, sockets, shared memory, temporary files, keys and cgroups of its jobs.
 
-A process belongs to a test if its environment carries the test's tag or a job id of its state directory, or if it holds
+A process belongs to a test if its environment carries the test's tag, or no tag and a job id of its state directory, or if it holds
 something in the test's folder (working directory, open file, an argument). Our own processes show no environment and
 no files to anybody but root: for an ordinary user they belong to a test as parents or children of what belongs to it, or
 because they did a moment ago. Nothing here kills; see harness.py.
@@ -29,6 +29,11 @@ class Process:
         # Who made itself undumpable shows its executable to root alone.
         executable = _link(f"/proc/{pid}/exe") or (self.arguments[0].decode(errors="replace") if self.arguments else "")
         self.program = os.path.basename(executable.removesuffix(" (deleted)"))
+
+    def carries(self, tag, jobs):
+        """The test's tag, or a job's id where it has no tag: ids are short, and a test at the same time may have the same."""
+        tags = {entry for entry in self.environment if entry.startswith(f"{TAG}=".encode())}
+        return bool((tags or self.environment) & {f"{TAG}={tag}".encode(), *(f"MONARCH_JOB_ID={job}".encode() for job in jobs)})
 
     def hidden(self):
         """One of our programs, and not for us to look into."""
@@ -76,7 +81,6 @@ def processes(folder, tag, jobs, known=None):
     WARNING: a process that forks and exits between the listing of /proc and the look at it would show neither itself
     nor its child. So the listing is repeated until it holds no process that was not looked at.
     """
-    marks = {f"{TAG}={tag}".encode(), *(f"MONARCH_JOB_ID={job}".encode() for job in jobs)}
     seen = ancestors()
     found, hidden = [], []
     for _ in range(100):
@@ -87,7 +91,7 @@ def processes(folder, tag, jobs, known=None):
         for process in map(Process, sorted(new)):
             if process.state in ("", "Z", "X"):
                 continue
-            if marks & process.environment or process.holds(folder):
+            if process.carries(tag, jobs) or process.holds(folder):
                 found.append(process)
             elif process.hidden():
                 hidden.append(process)
