@@ -84,7 +84,7 @@ void JobCore::change_clock(const SupervisorReturned& event) {
   const auto move_all = [&move](std::vector<Instant>& times) { std::for_each(times.begin(), times.end(), move); };
   for (Instant* time : {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline,
                         &state_.lifetime_warning, &state_.drain_deadline, &state_.returned_at, &state_.held_since,
-                        &state_.hold_remind_at, &state_.foreseen_deadline}) {
+                        &state_.hold_remind_at, &state_.foreseen_deadline, &state_.no_request_before}) {
     move(*time);
   }
   if (state_.foreseen) {

@@ -137,6 +137,21 @@ TEST(HostsOnRequest, LetTheJobShrinkWhenNobodyIsGrantedAndAreAskedForAgainLater)
   EXPECT_EQ(asked(), before + 2);
 }
 
+TEST(HostsOnRequest, AreAskedForInTimeByASupervisorOnAMachineThatWasStartedAgain) {
+  Driver driver(job_on_slurm(true));
+  driver.run_all();
+  lose(driver, 1);
+  leave(driver, HostId(1));
+  refuse(driver, kNew);
+  const Instant old = driver.core.state().no_request_before;
+  ASSERT_GT(old, driver.now);
+  const Instant boot = Instant::since_boot(Duration::seconds(60));
+  driver.core.step(
+      SupervisorReturned{.term = Term(2), .boot_id = "another", .last_seen = driver.now, .away = Duration::seconds(10)},
+      boot);
+  EXPECT_EQ(driver.core.state().no_request_before - boot, old - driver.now - Duration::seconds(10));
+}
+
 // Two gangs on two hosts each; the second loses both.
 class ShrunkJob : public testing::Test {
  public:
