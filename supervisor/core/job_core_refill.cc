@@ -282,6 +282,7 @@ void JobCore::become_cold(HostId id) {
   HostState& state = host(id);
   MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost, "I19: one worker a host");
   MONARCH_ASSERT_BECAUSE(state.fence <= now_, "I3: what ran there may act no longer");
+  if (!state.owed.empty()) owed_is_due(id);  // nobody is left who would send it
   HostState fresh;
   fresh.standing = state.standing;
   fresh.unproven = state.unproven;

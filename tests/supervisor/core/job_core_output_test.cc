@@ -126,6 +126,18 @@ TEST(JobCoreOutput, OfAHostThatIsLostItIsNotWaitedFor) {
   EXPECT_NE(job.told("output.incomplete")[0].find("trainer/0 (a)"), std::string::npos);
 }
 
+TEST(JobCoreOutput, OfAHostThatIsLostAndMayServeAgainItIsNamed) {
+  Moved job;
+  job.start_again(0);
+  const auto back = operator_plan(job.core, {.wish = OperatorWish::kUndrain, .hosts = {"a"}, .who = "test"}, job.now);
+  ASSERT_TRUE(back.ok());
+  job.step(back->event);
+  job.step(WorkerEnded{.host = HostId(0), .how = "SIGKILL", .orderly = false});
+  ASSERT_EQ(job.phase(0), HostPhase::kLaunching) << "another worker begins there";
+  ASSERT_EQ(job.told("output.incomplete").size(), 1U);
+  EXPECT_NE(job.told("output.incomplete")[0].find("trainer/0 (a)"), std::string::npos);
+}
+
 TEST(JobCoreOutput, WhereTheNextGenerationRunsOnTheSameHostItIsNotWaitedFor) {
   Driver job(Moved::spec());
   job.run_all();
