@@ -70,10 +70,10 @@ void Daemon::lie(Beat& beat) const {
   const MeshId mesh(static_cast<std::uint32_t>(world_.random.below(core.spec().meshes.size())));
   const MeshSpec& spec = core.spec().meshes[mesh.value()];
   const RankId rank{mesh, Rank(static_cast<std::uint32_t>(world_.random.below(spec.size())))};
-  if (core.where_is(rank) == host_.id) return;
   RankReport report;
   report.rank = rank;
   report.generation = core.state().meshes[mesh.value()].gangs[spec.gang_of(rank.rank).value()].generation;
+  if (core.where_is(rank) == host_.id || core.where_is(rank, report.generation) == host_.id) return;
   report.phase = world_.random.one_in(2) ? RankPhase::kEnded : RankPhase::kRunning;
   report.pid = 1;
   report.ready = true;
