@@ -165,7 +165,13 @@ bool World::waits_without_end() const {
   const auto& meshes = scenario.spec.meshes;
   const bool endless =
       std::any_of(meshes.begin(), meshes.end(), [](const MeshSpec& mesh) { return !mesh.supervision.reallocate.max; });
-  const auto left = std::count_if(hosts.begin(), hosts.end(), [](const auto& host) { return !host->off; });
+  const Supervisor* supervisor = guard->supervisor();
+  const auto is_wedged = [&](HostId id) {
+    return supervisor != nullptr && supervisor->open() && supervisor->core().state().hosts[id.value()].wedged;
+  };
+  const auto left = std::count_if(hosts.begin(), hosts.end(), [&](const auto& host) {
+    return !host->off && !is_wedged(host->id);  // a wedged one is never launched again
+  });
   return endless && left < static_cast<std::ptrdiff_t>(scenario.spec.hosts_needed());
 }
 
