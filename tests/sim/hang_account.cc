@@ -11,9 +11,10 @@ namespace monarch::sim {
 
 namespace {
 
-constexpr Duration kLook = Duration::milliseconds(1'200);  // of a keeper, with what it takes to be said
-constexpr Duration kLately = Duration::seconds(15);        // stood still, when its stacks were about to be taken
-constexpr Duration kNoticed = Duration::seconds(30);       // beyond the limit: beats that are lost, the dump, a grace
+constexpr Duration kLook = Duration::milliseconds(1'200);    // of a keeper, with what it takes to be said
+constexpr Duration kOnItsWay = Duration::milliseconds(100);  // of a word that no beat has brought yet
+constexpr Duration kLately = Duration::seconds(15);          // stood still, when its stacks were about to be taken
+constexpr Duration kNoticed = Duration::seconds(30);         // beyond the limit: beats that are lost, the dump, a grace
 constexpr std::int64_t kClocksDiffer = 1'000;
 
 std::string name_of(RankId rank) { return text("rank ", rank.mesh.value(), "/", rank.rank.value()); }
@@ -28,10 +29,19 @@ std::vector<RankId> every_rank(const JobSpec& spec) {
   return ranks;
 }
 
-void HangAccount::held(const std::vector<RankId>& ranks) { held_.insert(ranks.begin(), ranks.end()); }
+void HangAccount::asked_to_hold(const std::vector<RankId>& ranks) { to_be_held_.insert(ranks.begin(), ranks.end()); }
+
+void HangAccount::held(const std::vector<RankId>& ranks) {
+  for (const RankId& rank : ranks) {
+    if (to_be_held_.erase(rank) != 0) held_.insert(rank);
+  }
+}
 
 void HangAccount::released(const std::vector<RankId>& ranks) {
-  for (const RankId& rank : ranks) held_.erase(rank);
+  for (const RankId& rank : ranks) {
+    to_be_held_.erase(rank);
+    held_.erase(rank);
+  }
 }
 
 void HangAccount::stopped(const std::vector<RankId>& ranks, const JobCore& core) {
@@ -50,6 +60,7 @@ void HangAccount::stop_is_durable(const std::vector<RankId>& ranks) {
 
 void HangAccount::supervisor_died() {
   unseen_.clear();
+  to_be_held_.clear();
   for (const Incarnation& key : std::exchange(asked_, {})) stopped_.erase(key);
 }
 
@@ -103,11 +114,13 @@ void HangAccount::judged(const RankHung& verdict, const JobCore& core) {
   const RankProcess* process = process_of(verdict.host, {verdict.rank, verdict.generation});
   must(process != nullptr, "truth", text(name_of(verdict.rank), " hangs, and there is no such process"));
   const Instant now = world_.scheduler.now();
-  const Duration silent = now - process->last_word_at;
+  // What it said last may be on its way still.
+  const Duration since = now - process->last_word_at;
+  const Duration silent = since < kOnItsWay ? process->silent_before : since;
   const bool stands = process->standstill != Standstill::kNone || now - process->stood_until < kLately;
   // Who is behind is named for those who wait for it, and may have spoken later than they.
   must(stands || silent + silent / kClocksDiffer >= verdict.limit / 2, "truth",
-       text(name_of(verdict.rank), " is said to hang, and has spoken ", to_text(silent), " ago"));
+       text(name_of(verdict.rank), " is said to hang, and has spoken ", to_text(since), " ago"));
 }
 
 void HangAccount::look(const JobCore& core, const std::set<HostId>& heard) {

@@ -25,6 +25,8 @@ class HangAccount {
   explicit HangAccount(World& world) : world_(world) {}
 
   // An operator was answered; one that lets go has merely asked.
+  void asked_to_hold(const std::vector<RankId>& ranks);
+  // It is durable; a release that came before took it back.
   void held(const std::vector<RankId>& ranks);
   void released(const std::vector<RankId>& ranks);
   // Asked for; until it is durable, a supervisor's death makes it undone.
@@ -45,6 +47,7 @@ class HangAccount {
 
   World& world_;
   std::set<RankId> held_;          // as places
+  std::set<RankId> to_be_held_;    // asked for, not durable yet
   std::set<Incarnation> stopped_;  // as processes
   std::set<Incarnation> asked_;    // of these, what is not durable
   std::set<Incarnation> traced_;   // and the supervisor can know it

@@ -42,7 +42,8 @@ struct RankProcess {
   // What it says of itself, and what keeps it from doing so.
   bool said_ready = false;
   RankProgress progress;
-  Instant last_word_at;  // real time
+  Instant last_word_at;    // real time
+  Duration silent_before;  // that word
   Standstill standstill = Standstill::kNone;
   Instant stands_since;                // real time
   Instant stood_until;                 // real time

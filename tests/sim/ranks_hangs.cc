@@ -36,6 +36,7 @@ void Ranks::plan_words(const Incarnation& key) {
       if (process->acts()) {
         process->progress.step = process->progress.step.value_or(0) + 1;
         process->progress.at = host_.now();
+        process->silent_before = world_.scheduler.now() - process->last_word_at;
         process->last_word_at = world_.scheduler.now();
         speak(*process);
       }

@@ -39,10 +39,11 @@ void Supervisor::when_durable(std::function<void()> then) {
 void Supervisor::hold(const HoldRequest& request) {
   if (!open()) return;
   world_.note(request.release ? "released" : "held", request.ranks.size());
-  if (request.release) world_.checker->hangs().released(request.ranks);
+  HangAccount& account = world_.checker->hangs();
+  request.release ? account.released(request.ranks) : account.asked_to_hold(request.ranks);
   if (!world_.mutant(Mutant::kForgetHolds)) (void)hangs_->hold(request);
   if (request.release) return;
-  when_durable([this, ranks = request.ranks] { world_.checker->hangs().held(ranks); });
+  when_durable([&account, ranks = request.ranks] { account.held(ranks); });
 }
 
 void Supervisor::signal(std::vector<RankId> ranks, int number) {
