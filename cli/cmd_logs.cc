@@ -5,6 +5,7 @@
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/slurm_queue.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -50,6 +51,10 @@ int run_logs(const Arguments& arguments, Context& context) {
     const auto verdict = job.view.verdict();
     SessionEnd end;
     if (!follow || (verdict.ok() && verdict->has_value())) {
+      if (job.view.never_began()) {
+        const std::string words = how_it_waits(job.view).words;
+        say_note(context.terminal, text(job.view.id(), " has written nothing: ", printable(words)));
+      }
       end.exit_code = print_logs(job, context,
                                  {.lines = *lines,
                                   .job_id = job.view.id(),

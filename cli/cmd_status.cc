@@ -14,15 +14,12 @@ namespace monarch {
 
 namespace {
 
-// Of a job that Slurm was given, and that has no journal.
 int show_queued(const JobView& view, const Arguments& arguments) {
-  const auto queued = queue_words(view);
-  const auto verdict = view.verdict();
-  const std::string words = queued ? *queued : verdict.ok() && *verdict ? (*verdict)->reason : "it begins just now";
-  const std::string_view phase = queued ? "queued" : verdict.ok() && *verdict ? "ended" : "starting";
+  const NotBegun how = how_it_waits(view);
   const Json json =
-      Json::object({{"v", 1}, {"type", "status"}, {"job", view.id()}, {"phase", phase}, {"queue", words}});
-  write_out(arguments.has("json") ? to_json(json) + "\n" : text(view.id(), "  ", phase, ": ", printable(words), "\n"));
+      Json::object({{"v", 1}, {"type", "status"}, {"job", view.id()}, {"phase", how.phase}, {"queue", how.words}});
+  write_out(arguments.has("json") ? to_json(json) + "\n"
+                                  : text(view.id(), "  ", how.phase, ": ", printable(how.words), "\n"));
   return kExitOk;
 }
 

@@ -9,15 +9,14 @@ namespace monarch {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitUsage = 2,          // the command line or the spec
-  kExitHostKey = 3,        // a host key was refused
-  kExitUnreachable = 69,   // hosts that could not be reached in time
-  kExitInternal = 70,      // ours
-  kExitJournal = 74,       // the journal could not be written or read
-  kExitBusy = 75,          // another supervisor holds the job
-  kExitLost = 92,          // a host, preemption or the time limit ended it; requeue may help
-  kExitDoNotRequeue = 93,  // it would end the same way again
-  kExitTimeout = 124,      // --timeout
+  kExitUsage = 2,         // the command line or the spec
+  kExitHostKey = 3,       // a host key was refused
+  kExitUnreachable = 69,  // hosts that could not be reached in time
+  kExitInternal = 70,     // ours
+  kExitJournal = 74,      // the journal could not be written or read
+  kExitBusy = 75,         // another supervisor holds the job
+  kExitLost = 92,         // a host, preemption or the time limit ended it; requeue may help
+  kExitTimeout = 124,     // --timeout
   kExitNotExecutable = 126,
   kExitNotFound = 127,
   kExitHangup = 129,

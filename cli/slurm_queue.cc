@@ -341,4 +341,11 @@ std::optional<std::string> queue_words(const JobView& view) {
   return text(called, " is over, and what became of it is not known here yet");
 }
 
+NotBegun how_it_waits(const JobView& view) {
+  if (auto queued = queue_words(view)) return {.phase = "queued", .words = std::move(*queued)};
+  const auto verdict = view.verdict();
+  if (verdict.ok() && *verdict) return {.phase = "ended", .words = (*verdict)->reason};
+  return {.phase = "starting", .words = "it begins just now"};
+}
+
 }  // namespace monarch

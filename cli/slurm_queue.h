@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/job_argument.h"
@@ -45,5 +46,12 @@ Verdict stopped_in_queue(const std::string& who);
 
 // What Slurm says of a job in its queue, in words; nothing: it is not in the queue. One that is over by now has ended for us too, after this.
 std::optional<std::string> queue_words(const JobView& view);
+
+// Of a job that Slurm was given and that has no journal.
+struct NotBegun {
+  std::string_view phase;  // "queued", "ended" or "starting"
+  std::string words;       // what Slurm says of it, or how it ended
+};
+NotBegun how_it_waits(const JobView& view);
 
 }  // namespace monarch

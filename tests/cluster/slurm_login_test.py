@@ -124,6 +124,9 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         wait_for(lambda: re.search(r"job 2 of Slurm waits: (Resources|Priority)", up.err), lambda: up)
         job = self.jobs()[0]
         self.assertRegex(self.monarch("status").out, rf"^{job}  queued: job 2 of Slurm waits: (Resources|Priority)\n$")
+        logs = self.monarch("logs")
+        self.assertEqual((logs.status, logs.out), (0, ""), logs)
+        self.assertRegex(logs.err, rf"{job} has written nothing: job 2 of Slurm waits: (Resources|Priority)\n$")
         self.assertRegex(self.monarch("ps").out, rf"{job} +queued")
         refused = self.monarch("rm", job)
         self.assertNotEqual(refused.status, 0, refused)
@@ -189,6 +192,7 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         s.wait_for_job(2, "CANCELLED")
         status = self.monarch("status", "last")
         self.assertRegex(status.out, "  ended: its job 2 of Slurm is over before a supervisor began: it is CANCELLED")
+        self.assertIn("has written nothing: its job 2 of Slurm is over before", self.monarch("logs", "last").err)
         self.assertEqual(self.verdict()["exit_code"], 143)
         self.assertNotIn("queued", self.monarch("ps", "--all").out)
         self.assertEqual(self.monarch("rm", self.jobs()[0]).status, 0)
