@@ -23,10 +23,7 @@ std::vector<Candidate> known_jobs() {
   const auto jobs = list_jobs(*state);
   if (!jobs.ok()) return candidates;
   for (auto job = jobs->rbegin(); job != jobs->rend(); ++job) {  // the newest first
-    const std::string_view life = job->life == JobLife::kLive    ? "live"
-                                  : job->life == JobLife::kEnded ? "ended"
-                                                                 : "abandoned";
-    candidates.push_back({.word = job->id, .about = text(life, ", of ", to_text(job->created))});
+    candidates.push_back({.word = job->id, .about = text(life_word(*job), ", of ", to_text(job->created))});
   }
   return candidates;
 }

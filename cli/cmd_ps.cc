@@ -29,15 +29,6 @@ struct Row {
   std::optional<WallTime> seen = {};  // then: when a command last spoke with it
 };
 
-std::string_view life_name(JobLife life) {
-  switch (life) {
-    case JobLife::kLive: return "live";
-    case JobLife::kAbandoned: return "abandoned";
-    case JobLife::kEnded: return "ended";
-  }
-  return "";
-}
-
 void fill_in_status(Row& row, const JobView& view, bool elsewhere) {
   const auto spec_text = view.spec_text();
   const auto directory = view.spec_directory();

@@ -23,10 +23,7 @@ std::string candidates(const std::vector<KnownJob>& jobs) {
   const std::size_t first = jobs.size() > kMostCandidates ? jobs.size() - kMostCandidates : 0;
   for (std::size_t i = jobs.size(); i > first; --i) {  // the newest first
     const KnownJob& job = jobs[i - 1];
-    const std::string_view life = job.life == JobLife::kLive    ? "live"
-                                  : job.life == JobLife::kEnded ? "ended"
-                                                                : "abandoned";
-    list += text(list.empty() ? "" : ", ", job.id, " (", life, ")");
+    list += text(list.empty() ? "" : ", ", job.id, " (", life_word(job), ")");
   }
   if (first > 0) list += text(" and ", first, " older");
   return list;
@@ -71,22 +68,39 @@ JobLife life_elsewhere(const JobDirectory& job) {
   return JobLife::kLive;
 }
 
-JobLife life_of(const StateDir& state, const JobDirectory& job) {
+KnownJob look_at(const StateDir& state, const JobDirectory& job) {
+  KnownJob known{.id = job.id, .life = JobLife::kEnded, .created = created_at(job)};
   struct stat what {};
   const bool verdict = ::fstatat(job.directory.fd(), kVerdictFile, &what, AT_SYMLINK_NOFOLLOW) == 0;
-  if (verdict) return JobLife::kEnded;
-  if (::fstatat(job.directory.fd(), kElsewhereFile, &what, AT_SYMLINK_NOFOLLOW) == 0) return life_elsewhere(job);
+  if (verdict) return known;
+  if (::fstatat(job.directory.fd(), kElsewhereFile, &what, AT_SYMLINK_NOFOLLOW) == 0) {
+    known.life = life_elsewhere(job);
+    return known;
+  }
+  known.life = JobLife::kLive;
   const auto kept = is_kept(job.directory);
-  if (kept.ok() && *kept) return JobLife::kLive;
-  // A supervisor that crashed after the journal had the verdict never wrote the file.
+  if (kept.ok() && *kept) return known;
   const auto view = JobView::open(state, job.id);
-  if (!view.ok()) return JobLife::kAbandoned;
-  if (view->queued()) return JobLife::kLive;
-  const auto in_journal = view->verdict();
-  return in_journal.ok() && *in_journal ? JobLife::kEnded : JobLife::kAbandoned;
+  known.queued = view.ok() && view->queued();
+  if (known.queued) return known;
+  // A supervisor that crashed after the journal had the verdict never wrote the file.
+  const auto in_journal = view.ok() ? view->verdict() : Result<std::optional<Verdict>>(view.error());
+  known.life = in_journal.ok() && *in_journal ? JobLife::kEnded : JobLife::kAbandoned;
+  return known;
 }
 
 }  // namespace
+
+std::string_view life_word(const KnownJob& job) { return job.queued ? "queued" : life_name(job.life); }
+
+std::string_view life_name(JobLife life) {
+  switch (life) {
+    case JobLife::kLive: return "live";
+    case JobLife::kAbandoned: return "abandoned";
+    case JobLife::kEnded: return "ended";
+  }
+  return "";
+}
 
 std::string job_name(std::string_view id) { return std::string(id.substr(0, id.rfind('-'))); }
 
@@ -96,7 +110,7 @@ Result<std::vector<KnownJob>> list_jobs(const StateDir& state) {
   for (const std::string& id : ids) {
     const auto job = state.open_job(id);
     if (!job.ok()) continue;  // somebody else's, or just removed
-    jobs.push_back({.id = id, .life = life_of(state, *job), .created = created_at(*job)});
+    jobs.push_back(look_at(state, *job));
   }
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const KnownJob& a, const KnownJob& b) { return a.created < b.created; });
@@ -117,9 +131,12 @@ Result<std::string> resolve_job(const std::vector<KnownJob>& jobs, std::string_v
   if (live.size() == 1) return live.front().id;
   if (named.size() == 1) return named.front().id;
   if (!named.empty()) {
-    return ambiguous(live.empty() ? text("no job called `", written, "` is live, name one by its id")
-                                  : text("more than one job called `", written, "` is live, name one by its id"),
-                     live.empty() ? named : live);
+    if (!live.empty())
+      return ambiguous(text("more than one job called `", written, "` is live, name one by its id"), live);
+    const bool newest = named.back().id == jobs.back().id;
+    return ambiguous(
+        text("no job called `", written, "` is live, name one by its id", newest ? " (`last` is the newest)" : ""),
+        named);
   }
   const auto beginning = those(jobs, [&](const KnownJob& job) { return job.id.starts_with(written); });
   if (beginning.size() == 1) return beginning.front().id;

@@ -26,10 +26,16 @@ struct KnownJob {
   std::string id;
   JobLife life = JobLife::kEnded;
   WallTime created;
+  bool queued = false;  // of a live one: Slurm has yet to start its supervisor
 };
 
 // "hello" of "hello-3fa2"
 std::string job_name(std::string_view id);
+
+// "live", "abandoned", "ended"
+std::string_view life_name(JobLife life);
+// The same for a person, to whom "queued" says more of a live one.
+std::string_view life_word(const KnownJob& job);
 
 // Oldest first. A directory that is not ours is left out: resolving its id by name says why.
 Result<std::vector<KnownJob>> list_jobs(const StateDir& state);

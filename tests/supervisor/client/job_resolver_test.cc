@@ -36,7 +36,18 @@ TEST(JobResolver, TakesANameIfOneSuchJobIsLive) {
   const auto jobs = some_jobs();
   EXPECT_EQ(*resolve_job(jobs, "hello"), "hello-0002");
   EXPECT_EQ(resolve_job(jobs, "train").error().message,
+            "no job called `train` is live, name one by its id (`last` is the newest): train-00ac (ended), train-00ab "
+            "(ended)");
+  EXPECT_EQ(resolve_job({jobs[2], jobs[3], jobs[0]}, "train").error().message,
             "no job called `train` is live, name one by its id: train-00ac (ended), train-00ab (ended)");
+}
+
+TEST(JobResolver, SaysWhichOfSeveralWaitsInAQueue) {
+  auto jobs = some_jobs();
+  jobs[2].life = JobLife::kLive;
+  jobs[2].queued = true;
+  EXPECT_EQ(resolve_job(jobs, "").error().message,
+            "more than one job is live, name one: train-00ab (queued), hello-0002 (live)");
 }
 
 TEST(JobResolver, TakesTheOnlyLiveJobIfNoneIsNamed) {
