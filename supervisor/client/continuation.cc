@@ -1,5 +1,7 @@
 #include "supervisor/client/continuation.h"
 
+#include <algorithm>
+
 #include "supervisor/client/job_resolver.h"
 #include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
@@ -47,7 +49,10 @@ std::optional<std::string> continued_as(const StateDir& state, const JobDirector
   auto next = linked(job.directory, kContinuedFile);
   const auto opened = next ? state.open_job(*next) : Result<JobDirectory>(Error{});
   if (!opened.ok() || continues_from(opened->directory) != job.id) return std::nullopt;
-  return next;
+  // Whoever follows a row must come to its end, also where somebody's hand has bent the files into a ring.
+  const std::vector<std::string> before = all_before(state, job);
+  const bool ring = *next == job.id || std::find(before.begin(), before.end(), *next) != before.end();
+  return ring ? std::nullopt : next;
 }
 
 std::vector<std::string> all_before(const StateDir& state, const JobDirectory& job) {

@@ -27,7 +27,7 @@ inline constexpr char kContinuedFile[] = "continued.json";
 std::optional<std::string> continues_from(const SecureDirectory& job);
 Status write_continues(const SecureDirectory& job, const std::string& from);
 
-// The job that goes on from this one by itself, where the two agree on that.
+// The job that goes on from this one by itself, where the two agree on that, and it is none that this one goes on from.
 std::optional<std::string> continued_as(const StateDir& state, const JobDirectory& job);
 
 // Those that it goes on from, the nearest first.
