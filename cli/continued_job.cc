@@ -25,14 +25,14 @@ bool is_set(const Context& context, const char* name) {
   return !value.empty() && value != "0";
 }
 
-// Slurm's job that it ran in. Nothing: it ran elsewhere, or its spec cannot be read.
-std::optional<std::uint32_t> slurm_job_of(const JobView& view) {
-  const auto words = view.spec_text();
-  const auto folder = view.spec_directory();
-  const auto spec = words.ok() && folder.ok() ? parse_stored_spec(*words, *folder) : Result<JobSpec>(Error{});
-  const auto* slurm = spec.ok() ? std::get_if<LaunchSlurm>(&spec->launch) : nullptr;
-  if (slurm == nullptr || !slurm->allocation) return std::nullopt;
-  return slurm->allocation->job;
+// Slurm's job that it ran in. Nothing: it ran elsewhere.
+Result<std::optional<std::uint32_t>> slurm_job_of(const JobView& view) {
+  MONARCH_ASSIGN(const std::string words, view.spec_text());
+  MONARCH_ASSIGN(const std::string folder, view.spec_directory());
+  MONARCH_ASSIGN(const JobSpec spec, parse_stored_spec(words, folder));
+  const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch);
+  if (slurm == nullptr || !slurm->allocation) return std::optional<std::uint32_t>();
+  return std::optional(slurm->allocation->job);
 }
 
 // One that Slurm's job is to go on with, by the word of the run before.
@@ -51,12 +51,22 @@ bool went_on(const StateDir& state, const JobView& view) {
   return opened.ok() && !(opened->never_began() && !opened->queued());
 }
 
-// One that ran in Slurm's job, and did not end well. What it has is not to be lost because that cannot be read.
-Result<bool> ran_before(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
-  if (view.never_began()) return false;
-  if (slurm_job_of(view) != slurm_job) return false;
-  MONARCH_ASSIGN(const auto verdict, view.verdict());
-  return !(verdict && verdict->exit_code == kExitOk) && !went_on(state, view);
+// One that ran in Slurm's job, and did not end well. What it has is not to be lost because that cannot be read; where it ran, a spec of
+// another version of ours may not tell, and then no later run is to end for that.
+Result<bool> ran_before(const StateDir& state, const JobView& view, std::uint32_t slurm_job, const Context& context) {
+  const auto verdict = view.verdict();
+  const bool well = verdict.ok() && *verdict && (*verdict)->exit_code == kExitOk;
+  if (view.never_began() || well || went_on(state, view)) return false;
+  const auto ran_in = slurm_job_of(view);
+  if (!ran_in.ok()) {
+    say_note(context.terminal, text("whether ", view.id(), " is of the run before of job ", slurm_job,
+                                    " of Slurm, and has what to go on from, its spec does not tell: ",
+                                    printable(ran_in.error().message)));
+    return false;
+  }
+  if (*ran_in != slurm_job) return false;
+  if (!verdict.ok()) return verdict.error();
+  return true;
 }
 
 Result<std::string> go_on_from(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
@@ -97,7 +107,7 @@ Result<std::optional<std::string>> requeued_job(const SpecInput& input, const Co
     if (waits_for(*state, view, job)) return std::optional(one.id);
     const bool later = !before || one.created.nanoseconds_since_epoch > latest.nanoseconds_since_epoch;
     if (slurm->on_preempt != OnPreempt::kRequeue || !later) continue;
-    MONARCH_ASSIGN(const bool ran, ran_before(*state, view, job));
+    MONARCH_ASSIGN(const bool ran, ran_before(*state, view, job, context));
     if (!ran) continue;
     before = std::move(view);
     latest = one.created;
@@ -137,7 +147,8 @@ std::unique_ptr<JobView> next_job(const JobView& view, const SessionEnd& end, co
   const auto next = state.ok() ? continued_as(*state, view.directory()) : std::nullopt;
   if (!next) return nullptr;
   const auto slurm_job = slurm_job_of(view);
-  if (!slurm_job || context.env.get(kSlurmJob) == text(*slurm_job)) return nullptr;
+  const bool known = slurm_job.ok() && *slurm_job;
+  if (!known || context.env.get(kSlurmJob) == text(**slurm_job)) return nullptr;
   auto opened = JobView::open(*state, *next);
   if (!opened.ok()) {
     say_note(context.terminal,
