@@ -102,6 +102,17 @@ int print_script(const SpecInput& input, const Context& context) {
   return kExitUsage;
 }
 
+// WARNING: Slurm gives an allocation back when the command of salloc(1), or the script of sbatch(1), ends, and kills all that runs there. One of
+// --no-shell has neither, and none of the variables that the two set.
+void say_how_long_it_has(const JobView& view, const JobSpec& spec, const Context& context) {
+  const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch);
+  if (slurm == nullptr || !slurm->allocation || context.env.get("SLURM_SUBMIT_DIR").empty()) return;
+  if (context.env.get("SLURM_JOB_ID") != text(slurm->allocation->job)) return;
+  say_note(context.terminal, text("Slurm ends it with its job ", slurm->allocation->job,
+                                  ", once the script or command that has the allocation ends: `monarch wait ",
+                                  view.id(), "` waits for it"));
+}
+
 int run_up(const Arguments& arguments, Context& context) {
   hide_memory();  // its environment has what a spec may pass on to ranks
   if (arguments.has("resume")) return resume_job(arguments, context);
@@ -141,6 +152,7 @@ int run_up(const Arguments& arguments, Context& context) {
   options.stop = queue.stop;
   const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
   if (end.running || end.verdict) write_out(job.view->id() + "\n");
+  if (end.running) say_how_long_it_has(*job.view, *spec, context);
   return end.exit_code;
 }
 

@@ -84,6 +84,20 @@ class Inside(slurm.SlurmTest):
         self.stop(run)
         self.assert_nothing_left()
 
+    def test_a_script_that_ups_hears_how_long_that_holds_and_wait_waits(self):
+        s = self.slurm(2)
+        spec = self.slurm_job("mark up; while [ ! -e /tmp/go ]; do sleep 0.05; done")
+        run = self.start_program("salloc", "--quiet", "--no-kill", "-N2", "/bin/sh", "-c",
+                                 f'{harness.MONARCH} up "$1" && exec {harness.MONARCH} wait', "sh", spec)
+        run.wait_for_err(r"Slurm ends it with its job \d+, once .*: `monarch wait \S+` waits for it")
+        self.wait_for_marks("up", 4)
+        for host in s.node_hosts:
+            host.write("/tmp/go", "")
+        self.assertEqual(run.wait(), 0, run)
+        for host in s.node_hosts:
+            host.run("rm", "/tmp/go")
+        self.assert_nothing_left()
+
     def test_a_worker_outlives_its_srun(self):
         self.slurm(2)
         run = self.salloc(2, "run", self.slurm_job(UP, supervision=RECOVERS))
