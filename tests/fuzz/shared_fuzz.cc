@@ -51,7 +51,7 @@ Heard hear(std::string_view words, std::size_t piece) {
   }
   conversation.on_silence();
   take(conversation, heard);
-  conversation.on_end();
+  conversation.on_end("srun: error");
   take(conversation, heard);
   MONARCH_ASSERT(conversation.over());
   for (const std::size_t each : heard.words) MONARCH_ASSERT(each == 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -147,7 +148,7 @@ void SharedConversation::withdraw(std::size_t node) {
 }
 
 void SharedConversation::on_silence() {
-  if (stage_ == Stage::kShow) return on_end();
+  if (stage_ == Stage::kShow) return leave_all();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const State state = nodes_[i].state;
     if (state != State::kOver && state != State::kSaid) leave(i);
@@ -155,7 +156,22 @@ void SharedConversation::on_silence() {
   advance();
 }
 
-void SharedConversation::on_end() {
+// Whether a worker that was told to start has, nobody knows; why it is not known is srun's to say.
+void SharedConversation::on_end(std::string_view words) {
+  const std::string_view last = last_line(words);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].state != State::kTold) continue;
+    LaunchFailure failure = nodes_[i].conversation.timed_out();
+    failure.kind = LaunchFailureKind::kClosed;
+    failure.message = text("the srun that it shares with other hosts ended before its worker answered",
+                           last.empty() ? "" : ": ", printable(last));
+    failure.words = words;
+    answer(i, std::move(failure));
+  }
+  leave_all();
+}
+
+void SharedConversation::leave_all() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].state != State::kOver) leave(i);
   }

@@ -67,8 +67,8 @@ class SharedConversation {
   void withdraw(std::size_t node);
   // Nobody has said anything for too long. Who was waited for has no part in it any more; before all have shown themselves nobody has.
   void on_silence();
-  // It has ended, or is given up.
-  void on_end();
+  // It has ended, with what srun said last.
+  void on_end(std::string_view words);
 
   bool any_shown() const { return shown_ > 0; }
   // Another number once anybody has said what was awaited.
@@ -106,6 +106,7 @@ class SharedConversation {
   void hear(std::size_t node, std::string_view bytes);
   void answer(std::size_t node, RemoteAnswer answer);
   void leave(std::size_t node);
+  void leave_all();
   void advance();
   void ask_all();
   void start_all();

@@ -50,11 +50,11 @@ void SharedStep::withdraw(std::size_t node) {
 void SharedStep::on_program_end(const std::string& rest) {
   ended_ = true;
   conversation_.on_output(rest);
+  const std::string words = program_->said(kReasonBytes);
   if (!conversation_.over()) {
-    log_warn("the srun of several workers has ended before those of ", conversation_.awaited(), ": ",
-             printable(program_->said(kReasonBytes)));
+    log_warn("the srun of several workers has ended before those of ", conversation_.awaited(), ": ", printable(words));
   }
-  conversation_.on_end();
+  conversation_.on_end(words);
   go_on();
 }
 

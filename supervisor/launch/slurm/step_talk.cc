@@ -88,9 +88,7 @@ void StepTalk::on_program_end(const std::optional<RankEnd>& end, const std::stri
 // Nothing of ours has run on the node: why is srun's to say.
 LaunchFailure StepTalk::not_started(LaunchFailureKind kind, const std::string& how) const {
   std::string words = program_->said(RemoteConversation::kWordsBytes);
-  std::string_view last = words;
-  while (!last.empty() && last.back() == '\n') last.remove_suffix(1);
-  last.remove_prefix(last.rfind('\n') + 1);  // npos + 1 is 0
+  const std::string_view last = last_line(words);
   return {.kind = says_not_authenticated(words) ? LaunchFailureKind::kAuthentication : kind,
           .phase = "start",
           .elapsed = {},

@@ -214,9 +214,13 @@ TEST_F(SharedTalk, TellsWhoWasToldToStartWhenTheStepEnds) {
   start_all();
   say("h1", "ready");
   (void)said();
-  talk_->on_end();
+  talk_->on_end("srun: error: h3: task 2: Killed\nsrun: Terminating StepId=1.0\n");
   collect();
   EXPECT_TRUE(answer("h1").may_run);
+  EXPECT_EQ(failure("h1").kind, LaunchFailureKind::kClosed);
+  EXPECT_EQ(failure("h1").message,
+            "the srun that it shares with other hosts ended before its worker answered: srun: Terminating StepId=1.0");
+  EXPECT_THAT(failure("h1").words, HasSubstr("task 2: Killed"));
   EXPECT_TRUE(left("h2") && left("h3"));
 }
 
