@@ -1,9 +1,11 @@
 """`launch: slurm` with one step for all hosts that are launched at once, on a real Slurm: who has a part in it, and what becomes of the others when
 one of them is lost, and of all when something ends what they share."""
 
+import hashlib
 import os
 import re
 
+import harness
 import jobs
 import slurm
 from harness import wait_for
@@ -109,6 +111,61 @@ class OneStep(slurm.SlurmTest):
         self.assertEqual(steps, self.steps())
         self.stop(run)
         self.assertEqual(before, self.wait_for_marks("up", 3))
+        self.assert_nothing_left()
+
+    HELD = "/tmp/held"
+
+    def hold_worker(self, host):
+        """In the place of the worker's file, which the node has already, one of its size that waits for a word."""
+        with open(harness.WORKER, "rb") as file:
+            image = file.read()
+        folder = f"{self.environment['XDG_CACHE_HOME']}/monarch/worker/{hashlib.sha256(image).hexdigest()}"
+        host.run("sh", "-c", f"umask 077; mkdir -p {folder} {self.HELD}")
+        host.write(f"{self.HELD}/monarch-worker", "", 0o700)
+        with open(host.path(f"{self.HELD}/monarch-worker"), "wb") as file:
+            file.write(image)
+        script = f'#!/bin/sh\ncd {self.HELD}\necho >held\nwhile [ ! -e go ]; do sleep 0.01; done\nexec ./monarch-worker "$@"\n#'
+        host.write(f"{folder}/monarch-worker", script + "#" * (len(image) - len(script)), 0o700)
+
+    def begun_but_one(self):
+        """A job of three hosts whose last one is about to start its worker, while those of the others have answered."""
+        s = self.slurm(3)
+        self.hold_worker(s.node_hosts[2])
+        run = self.salloc(3, "run", self.slurm_job(UP, hosts=3, slots=1, slurm={"own_steps": 1, "replacements": 0},
+                                                   mesh={"gang": "host"}, supervision=RECOVERS))
+        for host in ("h1", "h2"):
+            run.wait_for_err(rf"host\.ready {host}:")
+        wait_for(lambda: os.path.exists(s.node_hosts[2].path(f"{self.HELD}/held")), self.supervisor_log)
+        return s, run
+
+    def assert_all_there(self, run, workers):
+        """Whoever had begun goes on, the last one begins, and there is one of each."""
+        wait_for(lambda: len(self.hosts_of_marks("up")) == 3, lambda: f"all ranks\n{run!r}\n{self.supervisor_log()}", 60)
+        self.assertEqual(self.hosts_of_marks("up"), {0: "h1", 1: "h2", 2: "h3"})
+        self.assertEqual([self.processes_of("keeper", host)[0].pid for host in ("h1", "h2")], workers)
+        wait_for(lambda: [len(self.processes_of("keeper", f"h{n}")) for n in (1, 2, 3)] == [1, 1, 1], "one keeper on each node")
+        self.assertEqual([host["phase"] for host in self.status()["hosts"]], ["ready"] * 3)
+
+    def test_a_supervisor_that_is_killed_between_two_answers_launches_the_rest(self):
+        s, run = self.begun_but_one()
+        workers = [self.processes_of("keeper", host)[0].pid for host in ("h1", "h2")]
+        self.kill(self.process("supervisor"))
+        wait_for(lambda: "the supervisor before it ended unexpectedly" in self.supervisor_log(), self.supervisor_log)
+        s.node_hosts[2].write(f"{self.HELD}/go", "")
+        self.assert_all_there(run, workers)
+        self.stop(run)
+        s.node_hosts[2].run("rm", "-r", self.HELD)
+        self.assert_nothing_left()
+
+    def test_all_begin_again_when_their_srun_is_killed_between_two_answers(self):
+        s, run = self.begun_but_one()
+        self.kill(self.shared_sruns()[0])
+        wait_for(lambda: "the srun of several workers has ended before those of h3" in self.supervisor_log(), self.supervisor_log)
+        s.node_hosts[2].write(f"{self.HELD}/go", "")
+        wait_for(lambda: len(self.hosts_of_marks("up")) == 3 and [host["phase"] for host in self.status()["hosts"]] == ["ready"] * 3,
+                 lambda: f"all hosts and ranks\n{run!r}\n{self.supervisor_log()}", 60)
+        self.stop(run)
+        s.node_hosts[2].run("rm", "-r", self.HELD)
         self.assert_nothing_left()
 
     def test_a_node_whose_home_cannot_be_written_fails_alone(self):
