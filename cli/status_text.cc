@@ -82,7 +82,8 @@ std::string restarts_text(const MeshStatus& mesh) {
     const GangStatus& gang = mesh.gangs[g];
     if (gang.restarts == 0 || ++lines > kMostLines) continue;
     out += text("  gang ", g, " (", gang.phase, ") was started again ", gang.restarts,
-                gang.restarts == 1 ? " time; " : " times; ", gang.failures, of, " in ", window, " spent\n");
+                gang.restarts == 1 ? " time; restarts that count: " : " times; restarts that count: ", gang.failures,
+                of, " in ", window, "\n");
   }
   if (lines > kMostLines) out += text("  and ", lines - kMostLines, " more gangs\n");
   return out;

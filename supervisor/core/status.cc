@@ -119,6 +119,16 @@ std::int64_t returns_in(const HostState& host, Instant now) {
   return std::max(host.cold_at - now, Duration::zero()).count_milliseconds();
 }
 
+// What a host is there for. Once the job has ended, what it was there for.
+std::string role_of(const JobCore& core, HostId id) {
+  if (core.placement().holds_ranks(id)) return "rank";
+  const HostState& host = core.state().hosts[id.value()];
+  const bool gone = host.phase == HostPhase::kEnded && core.state().phase != JobPhase::kEnded;
+  const bool useless = host.failure || host.wedged || host.standing != HostStanding::kGood;
+  if (useless || gone || host.phase == HostPhase::kLost) return "none";
+  return host.phase == HostPhase::kCold ? "pool" : "spare";
+}
+
 // A mesh stands where the least advanced of its gangs stands; one that failed shows in any case.
 std::string mesh_phase(const MeshState& mesh) {
   const GangState* shown = &mesh.gangs.front();
@@ -151,9 +161,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
                   : unasked              ? "on request"
                   : core.is_in_queue(id) ? "queued"
                                          : phase_name(host.phase),
-         .role = core.placement().holds_ranks(id) ? "rank"
-                 : host.failure                   ? "none"
-                                                  : "spare",
+         .role = role_of(core, id),
          .keeper_pid = host.keeper_pid,
          .standing = standing_name(host.standing),
          .standing_because = host.standing == HostStanding::kGood ? std::string() : host.lost_because,

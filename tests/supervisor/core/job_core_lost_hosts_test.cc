@@ -397,6 +397,8 @@ TEST(StatusOf, AJobThatRecoversTellsOfRestartsAndOfHostsThatAreNotUsed) {
   EXPECT_EQ(status.hosts[1].standing, "drained");
   EXPECT_EQ(status.hosts[1].standing_because, "drained, asked by alice");
   EXPECT_EQ(status.hosts[0].returns_milliseconds, 20'000);
+  EXPECT_EQ(status.hosts[0].role, "none");
+  EXPECT_EQ(status.hosts[2].role, "rank") << "it has the place of the first";
   EXPECT_EQ(status.hosts[2].standing, "");
   EXPECT_EQ(status.hosts[2].returns_milliseconds, -1);
 }
