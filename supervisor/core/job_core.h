@@ -283,10 +283,13 @@ class JobCore {
   Duration drain_patience() const;
   std::vector<LastWords> output_on_its_way() const;
   void tell_incomplete_output(const std::vector<LastWords>& words);
+  bool is_on_its_way(RankId rank, HostId from) const;
+  bool is_of_last(const OwedOutput& owed, HostId from) const;
   void note_owed(RankId rank);
+  bool awaits_last_words(HostId host, Duration patience);
+  void forget_wishes();
   bool is_of_now(HostId host, const RankReport& report) const;
   bool owes(HostId host, const RankReport& report) const;
-  bool owes_output(HostId host) const;
   void settle_owed(HostId host, const RankReport& report);
   void forget_owed(RankId rank);
   void owed_is_due(HostId host);
@@ -323,6 +326,7 @@ class JobCore {
   std::uint32_t hosts_left(const std::vector<HostId>& own) const;
   bool is_free_to_launch(HostId host) const;
   bool may_take(HostId host) const;
+  bool serves_gangs(HostId host) const;
   bool is_taken(HostId host) const;
   FailureFacts facts_of_lost_host(MeshId mesh, const std::vector<HostId>& hosts) const;
   std::vector<Duration> returns(const std::vector<HostId>& own) const;

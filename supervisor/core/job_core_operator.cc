@@ -105,6 +105,7 @@ void JobCore::take_back(HostId id) {
   HostState& state = host(id);
   state.standing = HostStanding::kGood;
   state.losses = 0;
+  state.owed_until = Instant::never();  // nobody waits for it
   const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
   const bool ending = state.phase == HostPhase::kDestroying && std::holds_alternative<LaunchLocal>(spec_.launch);
   state.wanted = !state.wedged && (is_occupied(state) || ending);
@@ -128,8 +129,9 @@ void JobCore::undrain(HostId id, const std::string& who) {
 void JobCore::end_drained() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
-    const bool drained = state_.hosts[i].standing == HostStanding::kDrained;
-    if (!drained || is_taken(id) || owes_output(id) || state_.hosts[i].phase == HostPhase::kDestroying) continue;
+    const HostState& state = state_.hosts[i];
+    if (state.standing != HostStanding::kDrained || state.phase == HostPhase::kDestroying) continue;
+    if (serves_gangs(id) || awaits_last_words(id, drain_patience())) continue;
     destroy(id);
   }
 }

@@ -40,9 +40,23 @@ std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {
   words.reserve(ranks.size());
   for (const RankId& id : ranks) words.push_back({.rank = id, .host = *where_is(id)});
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    for (const OwedOutput& owed : state_.hosts[i].owed) words.push_back({.rank = owed.rank, .host = HostId(i)});
+    for (const OwedOutput& owed : state_.hosts[i].owed) {
+      if (!is_of_last(owed, HostId(i))) words.push_back({.rank = owed.rank, .host = HostId(i)});
+    }
   }
   return words;
+}
+
+// Has it ended there, with more to come of what it wrote?
+bool JobCore::is_on_its_way(RankId id, HostId from) const {
+  const RankState& slot = rank(id);
+  return slot.stage == RankStage::kEnded && !slot.output_complete && place_of(id) == from;
+}
+
+// Is it owed of the generation that the rank's own state is about?
+bool JobCore::is_of_last(const OwedOutput& owed, HostId from) const {
+  return is_on_its_way(owed.rank, from) &&
+         owed.generation == gang(owed.rank.mesh, mesh_spec(owed.rank.mesh).gang_of(owed.rank.rank)).generation;
 }
 
 void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
@@ -59,15 +73,44 @@ void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
                      join(names, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "")));
 }
 
-// Its generation is over, and it is about to be forgotten.
+// Its generation is over, and it is about to be forgotten; or its host is to be ended.
 void JobCore::note_owed(RankId id) {
-  const RankState& slot = rank(id);
-  HostState& where = host(placement_.host_of(id));
-  const bool expected = slot.stage == RankStage::kEnded && !slot.output_complete;
-  // Of what does not end after SIGKILL no end of its output is expected either.
-  if (!expected || where.wedged || where.phase != HostPhase::kJoined) return;
+  const HostId at = place_of(id);  // its slot may have gone elsewhere since
+  HostState& where = host(at);
+  // Of what does not end after SIGKILL no end of its output is expected either. Of a host that is lost it is told, once that is sure.
+  const bool nobody =
+      where.phase == HostPhase::kCold || where.phase == HostPhase::kLaunching || where.phase == HostPhase::kLaunched;
+  if (!is_on_its_way(id, at) || where.wedged || nobody) return;
+  const bool noted = std::any_of(where.owed.begin(), where.owed.end(),
+                                 [&](const OwedOutput& owed) { return owed.rank == id && is_of_last(owed, at); });
+  if (noted) return;
+  if (where.owed.empty()) where.owed_until = Instant::never();  // nobody waits for it
   where.owed.push_back({.rank = id, .generation = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank)).generation});
-  where.owed_until = now_ + drain_patience();
+}
+
+// Its end is wanted. What is still to come of all that ran there, also of gangs that have ended for good or whose slots have left, has its
+// time from now on; nothing: there is none, or its time is over.
+bool JobCore::awaits_last_words(HostId id, Duration patience) {
+  HostState& state = host(id);
+  if (state.phase != HostPhase::kJoined) return false;
+  each_gang([&](MeshId m, GangId g) {
+    for (const RankId& r : placement_.ranks_of(m, g)) {
+      if (is_on_its_way(r, id)) note_owed(r);
+    }
+  });
+  if (state.owed.empty()) return false;
+  if (state.owed_until == Instant::never()) state.owed_until = now_ + patience;
+  return true;
+}
+
+// Of hosts that are to serve again, and were to be ended before their words were here: those wait for nobody.
+void JobCore::forget_wishes() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& state = state_.hosts[i];
+    const bool wanted =
+        state.standing == HostStanding::kDrained || (spec_.is_on_request(HostId(i)) && serves_parked_alone(HostId(i)));
+    if (!state.owed.empty() && !wanted) state.owed_until = Instant::never();
+  }
 }
 
 bool JobCore::owes(HostId where, const RankReport& report) const {
@@ -79,12 +122,6 @@ bool JobCore::owes(HostId where, const RankReport& report) const {
          });
 }
 
-// Would its end cut off what is still awaited?
-bool JobCore::owes_output(HostId id) const {
-  const HostState& state = state_.hosts[id.value()];
-  return state.phase == HostPhase::kJoined && !state.owed.empty();
-}
-
 void JobCore::settle_owed(HostId where, const RankReport& report) {
   if (!report.output_complete || host(where).owed.empty()) return;
   std::erase_if(host(where).owed, [&](const OwedOutput& owed) {
@@ -93,15 +130,26 @@ void JobCore::settle_owed(HostId where, const RankReport& report) {
   slots_due_ = true;  // it may be ended now
 }
 
-// Its next one begins: of the one before nothing more is told where both ran on one host.
+// Its next one is started: of the one before nothing more is told where both ran on one host.
 void JobCore::forget_owed(RankId id) {
   std::erase_if(host(placement_.host_of(id)).owed, [&](const OwedOutput& owed) { return owed.rank == id; });
 }
 
-// It was waited for long enough.
+// It was waited for long enough, or nobody is left who would send it. Nothing of it is awaited any more.
 void JobCore::owed_is_due(HostId id) {
   std::vector<LastWords> words;
-  for (const OwedOutput& owed : std::exchange(host(id).owed, {})) words.push_back({.rank = owed.rank, .host = id});
+  for (const OwedOutput& owed : host(id).owed) {
+    if (!is_of_last(owed, id)) words.push_back({.rank = owed.rank, .host = id});
+  }
+  host(id).owed.clear();
+  each_gang([&](MeshId m, GangId g) {
+    for (const RankId& r : placement_.ranks_of(m, g)) {
+      if (!is_on_its_way(r, id)) continue;
+      words.push_back({.rank = r, .host = id});
+      rank(r).output_complete = true;
+    }
+  });
+  if (words.empty()) return;
   tell_incomplete_output(words);
   slots_due_ = true;
 }

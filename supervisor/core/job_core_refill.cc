@@ -82,17 +82,28 @@ bool JobCore::is_free_to_launch(HostId id) const {
          (may_request() || !spec_.is_on_request(id));
 }
 
-// Something on its slot may run yet, or what it wrote last is still to be read there. Where all has ended for good the slot may go to
-// any host, and this one to another slot.
-bool JobCore::is_taken(HostId id) const {
+// Something on its slot may run yet.
+bool JobCore::serves_gangs(HostId id) const {
   if (!placement_.holds_ranks(id)) return false;
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
     const GangRange here = placement_.gangs_on(MeshId(m), id);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
       if (!has_ended(state_.meshes[m].gangs[g].phase)) return true;
+    }
+  }
+  return false;
+}
+
+// So, or what it wrote last is still to be read there. Where all has ended for good the slot may go to any host, and this one to another
+// slot.
+bool JobCore::is_taken(HostId id) const {
+  if (!placement_.holds_ranks(id)) return false;
+  if (serves_gangs(id)) return true;
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    const GangRange here = placement_.gangs_on(MeshId(m), id);
+    for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
       for (const RankId& r : placement_.ranks_of(MeshId(m), GangId(g), id)) {
-        const bool owes = rank(r).stage == RankStage::kEnded && !rank(r).output_complete && place_of(r) == id;
-        if (owes && state_.hosts[id.value()].phase == HostPhase::kJoined) return true;
+        if (is_on_its_way(r, id) && state_.hosts[id.value()].phase == HostPhase::kJoined) return true;
       }
     }
   }
@@ -282,7 +293,7 @@ void JobCore::become_cold(HostId id) {
   HostState& state = host(id);
   MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost, "I19: one worker a host");
   MONARCH_ASSERT_BECAUSE(state.fence <= now_, "I3: what ran there may act no longer");
-  if (!state.owed.empty()) owed_is_due(id);  // nobody is left who would send it
+  owed_is_due(id);  // nobody is left who would send it
   HostState fresh;
   fresh.standing = state.standing;
   fresh.unproven = state.unproven;

@@ -9,6 +9,13 @@
 
 namespace monarch {
 
+namespace {
+
+// A host that serves nobody, once what ran there last has been read, or so much later: before the next request, which it would wait for.
+constexpr Duration kGivenBackWithin = Duration::seconds(30);
+
+}  // namespace
+
 // Do enough gangs go on without one more?
 bool JobCore::may_park(MeshId mesh) const {
   const auto& shrink = mesh_spec(mesh).supervision.shrink;
@@ -76,7 +83,8 @@ void JobCore::give_back_idle() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
     const bool serves = spec_.is_on_request(id) && may_serve(id) && state_.hosts[i].phase == HostPhase::kJoined;
-    if (!serves || !serves_parked_alone(id) || somebody_lives_on(state_, placement_, id) || owes_output(id)) continue;
+    if (!serves || !serves_parked_alone(id) || somebody_lives_on(state_, placement_, id)) continue;
+    if (awaits_last_words(id, kGivenBackWithin)) continue;
     JobEvent released = event_of("host.released", Severity::kInfo,
                                  text(hosts_[i].name,
                                       " is given back: the gang that it is for is parked, and no other "

@@ -242,6 +242,7 @@ void JobCore::fill_slots() {
   }
   if (state_.phase == JobPhase::kStarting && !empty_slots().empty()) return check_slots();
   regrow();
+  forget_wishes();
   give_back_idle();
   end_drained();
   if (state_.phase == JobPhase::kStarting || may_reallocate()) keep_spares();

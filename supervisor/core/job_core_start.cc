@@ -95,7 +95,6 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
   state.phase = GangPhase::kReserving;
   state.generation = Generation{state_.term, state.generation.counter + 1};
   begin_generation(state);
-  for (const RankId& id : placement_.ranks_of(mesh, g)) forget_owed(id);
   state.ports.assign(hosts.size(), HostPorts{});
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     Reserve message = reserve_message(mesh, g, hosts[i]);
@@ -190,7 +189,10 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
   state.phase = GangPhase::kStarting;
   state.commits.resumed = state.commits.newest;
   note_place(state.places, state.generation, placement_.hosts_of(mesh, g));
-  for (const RankId& id : placement_.ranks_of(mesh, g)) rank(id) = RankState{.stage = RankStage::kStarting};
+  for (const RankId& id : placement_.ranks_of(mesh, g)) {
+    forget_owed(id);
+    rank(id) = RankState{.stage = RankStage::kStarting};
+  }
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
   }

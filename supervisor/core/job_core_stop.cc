@@ -153,7 +153,10 @@ void JobCore::check_ended() {
     });
     if (coming && now_ < state_.drain_deadline) return;
     if (!incomplete.empty()) tell_incomplete_output(incomplete);
-    for (HostState& host : state_.hosts) host.owed.clear();  // it is told
+    for (const LastWords& words : incomplete) {
+      if (has_rank(words.rank)) rank(words.rank).output_complete = true;  // it is told
+    }
+    for (HostState& host : state_.hosts) host.owed.clear();
     state_.drain_deadline = Instant::never();
     state_.phase = JobPhase::kShuttingDown;
     shut_down_hosts();

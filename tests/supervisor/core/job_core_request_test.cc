@@ -228,6 +228,19 @@ TEST_F(ShrunkJob, GivesNothingBackBeforeWhatRanThereLastIsRead) {
   EXPECT_TRUE(driver.told("output.incomplete").empty());
 }
 
+TEST_F(ShrunkJob, GivesBackWhereWhatRanThereLastDoesNotComeBeforeItAsksAgain) {
+  Driver driver(spec());
+  lose_a_second_host(driver, false);
+  leave(driver, HostId(2));
+  refuse(driver, HostId(5));
+  driver.step(DeadlinePassed{}, Duration::seconds(29));
+  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+  driver.step(DeadlinePassed{}, Duration::seconds(2));
+  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying);
+  EXPECT_EQ(driver.told("output.incomplete").size(), 1U);
+  EXPECT_EQ(driver.told("host.released").size(), 1U);
+}
+
 TEST_F(ShrunkJob, AsksMoreAndMoreSeldomAlsoWhereOneOfTwoIsGranted) {
   refuse(driver_, HostId(5));
   driver_.step(WorkerEnded{.host = HostId(4), .how = "ended", .orderly = true});
