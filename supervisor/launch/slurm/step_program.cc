@@ -126,8 +126,14 @@ void StepProgram::close_output() {
 }
 
 std::string StepProgram::said(std::size_t limit) const {
+  std::size_t begin = said_before_;
+  struct stat status {};
+  if (::fstat(log_.get(), &status) == 0) {
+    const auto end = static_cast<std::size_t>(status.st_size);
+    if (end > limit) begin = std::max(begin, end - limit);
+  }
   std::string words(limit, '\0');
-  const ssize_t n = ::pread(log_.get(), words.data(), words.size(), static_cast<off_t>(said_before_));
+  const ssize_t n = ::pread(log_.get(), words.data(), words.size(), static_cast<off_t>(begin));
   words.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   return words;
 }

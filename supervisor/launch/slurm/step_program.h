@@ -49,7 +49,7 @@ class StepProgram {
   void leave() { left_ = true; }
   // The same, also where the guard ends before the job does.
   void spare();
-  // What it has said itself since it began, up to so many bytes.
+  // What it has said itself since it began; of more than so many bytes the last.
   std::string said(std::size_t limit) const;
 
  private:

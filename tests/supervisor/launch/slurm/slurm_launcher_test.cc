@@ -72,6 +72,17 @@ TEST_F(SlurmLaunch, AsksForNoGpusWhereNobodySaysWhichThereAre) {
   }
 }
 
+TEST_F(SlurmLaunch, SaysWhatSrunSaidLast) {
+  (void)scratch_.script(
+      "bin/srun",
+      "i=0; while [ $i -lt 200 ]; do echo \"srun: error: line $i of many that came before it\" >&2; i=$((i+1)); done; "
+      "echo 'srun: error: Unable to create step for job 7' >&2; exit 1");
+  launch();
+  ASSERT_TRUE(run_until([&] { return failed_.has_value(); }));
+  EXPECT_EQ(failed_->message,
+            "srun ended without a step on the node (exit code 1): srun: error: Unable to create step for job 7");
+}
+
 TEST_F(SlurmLaunch, SaysWhatSrunSaid) {
   (void)scratch_.script("bin/srun",
                         "echo 'srun: error: Unable to create step for job 7: Requested nodes are busy' >&2; exit 1");
