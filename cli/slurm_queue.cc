@@ -138,6 +138,8 @@ class Queue {
 QueueOutcome Queue::follow() {
   for (;;) {
     const auto verdict = view_.verdict();
+    // A short job may have begun and ended since the last look: what it wrote is yet to be shown.
+    if (verdict.ok() && *verdict && !view_.live() && !view_.never_began()) return {.end = {}, .stop = stop_};
     if (verdict.ok() && *verdict && !view_.live()) {
       say_note(context_.terminal, text(view_.id(), ": ", printable((*verdict)->reason)));
       return {.end = SessionEnd{.exit_code = (*verdict)->exit_code, .verdict = **verdict}, .stop = {}};

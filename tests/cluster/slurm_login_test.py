@@ -21,12 +21,12 @@ RECOVERS = {**QUICK, "restart": {"max": 4}, "reallocate": {"max": 4}}
 
 
 class Login(slurm.SlurmTest, recovery.RecoveryTest):
-    def queued(self, nodes, *command, **keys):
+    def queued(self, nodes, *command, script=UP, **keys):
         """A viewer of a job whose nodes somebody else has."""
         s = self.slurm(nodes, alike=True)
         other = s.submit("sleep 1000", f"-N{nodes}", "--exclusive")
         s.wait_for_job(other, "RUNNING")
-        viewer = self.start(*(command or ["run"]), self.slurm_job(UP, **keys))
+        viewer = self.start(*(command or ["run"]), self.slurm_job(script, **keys))
         wait_for(lambda: re.search("job 2 of Slurm waits", viewer.err), lambda: viewer)
         return s, other, viewer
 
@@ -117,6 +117,21 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         self.assertEqual(done.status, 130, done)
         self.assertEqual(done.out.count("saved"), 4, done)
         s.wait_for_job(1, "FAILED")
+        self.assert_nothing_left()
+
+    def test_what_a_job_wrote_is_shown_also_where_it_was_over_before_anybody_looked(self):
+        """It begins and ends while its viewer waits for squeue's answer."""
+        s, other, run = self.queued(2, script='echo "rank $MONARCH_RANK was here"')
+        s.login.write("/tmp/hold", "")
+        s.login.write("/usr/local/bin/squeue", "#!/bin/sh\n[ ! -e /tmp/hold ] || echo >/tmp/asked\n"
+                      'while [ -e /tmp/hold ]; do sleep 0.01; done\nexec /usr/bin/squeue "$@"\n', 0o755)
+        wait_for(lambda: os.path.exists(s.login.path("/tmp/asked")), lambda: run)
+        s.run("scancel", str(other))
+        wait_for(lambda: self.verdict_is_there() and not self.processes_of("supervisor"), lambda: run)
+        s.run("rm", "/tmp/hold", "/tmp/asked")
+        self.assertEqual(run.wait(), 0, run)
+        self.assertEqual(sorted(re.findall(r"rank \d was here", run.out)), [f"rank {r} was here" for r in range(4)], run)
+        self.assertIn("job.ended", run.err, run)
         self.assert_nothing_left()
 
     def test_why_it_waits_is_said_and_it_begins_by_itself_without_anybody(self):
