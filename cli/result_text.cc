@@ -120,7 +120,7 @@ std::string result_text(const Verdict& verdict, const ResultPlace& place) {
   if (!verdict.left_behind.empty()) {
     out += row("left", Colour::kYellow, place.colour,
                text("not proven that nothing of the job lives on: ", printable(join(verdict.left_behind, ", ")),
-                    "; `monarch doctor` run there, or `monarch doctor SPEC` over SSH, finds what does"));
+                    "; `monarch doctor` run there, or `monarch doctor SPEC` over SSH, looks for it"));
   }
   if (has_cause) {
     out += row("log", Colour::kNone, false, log_path(cause, place));
