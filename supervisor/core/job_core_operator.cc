@@ -105,7 +105,6 @@ void JobCore::take_back(HostId id) {
   HostState& state = host(id);
   state.standing = HostStanding::kGood;
   state.losses = 0;
-  state.owed_until = Instant::never();  // nobody waits for it
   const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
   const bool ending = state.phase == HostPhase::kDestroying && std::holds_alternative<LaunchLocal>(spec_.launch);
   state.wanted = !state.wedged && (is_occupied(state) || ending);
