@@ -7,15 +7,13 @@
 #include <tuple>
 #include <type_traits>
 
-// The second parameter keeps a derived class from travelling as its base.
-#define MONARCH_FIELDS(T, ...)                                                               \
-  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] T& monarch_value,       \
-                                                    ::std::type_identity<T> /*exactly*/) {   \
-    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));            \
-  }                                                                                          \
-  [[maybe_unused]] inline auto monarch_codec_fields([[maybe_unused]] const T& monarch_value, \
-                                                    ::std::type_identity<T> /*exactly*/) {   \
-    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));            \
+// A template, so that a source pays for the structs that it encodes or decodes, not for all that it includes. The second
+// parameter keeps a derived class from travelling as its base.
+#define MONARCH_FIELDS(T, ...)                                                                                   \
+  template <class MonarchValue>                                                                                  \
+  requires ::std::is_same_v<::std::remove_const_t<MonarchValue>, T>                                              \
+  auto monarch_codec_fields([[maybe_unused]] MonarchValue& monarch_value, ::std::type_identity<T> /*exactly*/) { \
+    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));                                \
   }
 
 #define MONARCH_FIELDS_INSIDE(...)                                                                             \
