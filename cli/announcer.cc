@@ -19,7 +19,7 @@ std::string some_names(const std::vector<std::string>& names) {
 }
 
 // Whole seconds: a line of progress that changes with every millisecond cannot be read.
-std::string seconds_text(Duration waited) { return to_text(Duration::seconds(waited.count_milliseconds() / 1000)); }
+std::string elapsed_text(Duration waited) { return to_text(Duration::seconds(waited.count_milliseconds() / 1000)); }
 
 }  // namespace
 
@@ -127,16 +127,16 @@ std::string Announcer::waited_for(Duration waited) const {
     const std::vector<std::string> meshes = missing_meshes();
     return text("waiting ",
                 meshes.empty() ? "until every mesh is ready" : text("for the ranks of ", some_names(meshes)), " (",
-                seconds_text(waited), ")");
+                elapsed_text(waited), ")");
   }
-  return text("waiting for ", some_names(missing), " (", seconds_text(waited), ")");
+  return text("waiting for ", some_names(missing), " (", elapsed_text(waited), ")");
 }
 
 std::string Announcer::progress(Duration waited) const {
   switch (phase_) {
     case Phase::kStarting:
       return text(" starting  hosts ", hosts_.size() - missing_hosts().size(), "/", wanted_, "  ", waited_for(waited));
-    case Phase::kStopping: return text(" stopping  (", seconds_text(waited), ")");
+    case Phase::kStopping: return text(" stopping  (", elapsed_text(waited), ")");
     case Phase::kRunning:
     case Phase::kEnded: return "";
   }
@@ -145,7 +145,7 @@ std::string Announcer::progress(Duration waited) const {
 
 std::string Announcer::still_waiting(Duration waited) const {
   if (phase_ == Phase::kStarting) return text("still ", waited_for(waited));
-  if (phase_ == Phase::kStopping) return text("still stopping (", seconds_text(waited), ")");
+  if (phase_ == Phase::kStopping) return text("still stopping (", elapsed_text(waited), ")");
   return "";
 }
 

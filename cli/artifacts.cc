@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cli/write_all.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
@@ -26,20 +27,10 @@ Error file_error(std::string_view what, const fs::path& path, const std::error_c
   return Error{ErrorCode::kInternal, text(what, " ", printable(path.string()), ": ", why.message())};
 }
 
-Status write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const long wrote = ::write(fd, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return errno_error(text("writing ", printable(path)), wrote < 0 ? errno : ENOSPC);
-    bytes.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return {};
-}
-
 Status write_new_file(const std::string& path, std::string_view content) {
   const UniqueFd file(::open(path.c_str(), kWriteFlags, 0666));
   if (!file.valid()) return errno_error(text("writing ", printable(path)), errno);
-  return write_all(file.get(), content, path);
+  return write_all(file.get(), content, text("writing ", printable(path)));
 }
 
 // A log may be larger than memory.
@@ -52,13 +43,14 @@ Status copy_regular_file(const fs::path& from, const fs::path& to) {
   if (!S_ISREG(what.st_mode)) return {};  // none of ours
   const UniqueFd target(::open(to.c_str(), kWriteFlags, 0666));
   if (!target.valid()) return errno_error(text("writing ", printable(to.string())), errno);
+  const std::string writing = text("writing ", printable(to.string()));
   std::string buffer(256U << 10U, '\0');
   for (;;) {
     const long got = ::read(source.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(text("reading ", printable(from.string())), errno);
     if (got == 0) return {};
-    MONARCH_TRY(write_all(target.get(), std::string_view(buffer).substr(0, static_cast<std::size_t>(got)), to));
+    MONARCH_TRY(write_all(target.get(), std::string_view(buffer).substr(0, static_cast<std::size_t>(got)), writing));
   }
 }
 

@@ -10,7 +10,7 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kMostTailLines = 10;
+constexpr std::size_t kMostAnnotatedLines = 10;
 
 // Both runners that obey these look for them anywhere in a line.
 constexpr std::array kAnywhere = {std::string_view("##["), std::string_view("##vso[")};
@@ -38,7 +38,7 @@ std::string azure_message(std::string words) {
 std::string last_lines(std::string_view raw) {
   while (raw.ends_with('\n')) raw.remove_suffix(1);
   std::size_t begin = raw.size();
-  for (std::size_t lines = 0; begin > 0 && lines < kMostTailLines; ++lines) {
+  for (std::size_t lines = 0; begin > 0 && lines < kMostAnnotatedLines; ++lines) {
     const std::size_t newline = raw.rfind('\n', begin - 1);
     begin = newline == std::string_view::npos ? 0 : newline;
   }

@@ -2,14 +2,15 @@
 
 #include "cli/commands.h"
 #include "cli/completion.h"
-#include "cli/exit_code.h"
 #include "cli/job_argument.h"
+#include "cli/mesh_names.h"
 #include "cli/say.h"
 #include "cli/spec_input.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/spec/spec.h"
 #include "supervisor/spec/suggest.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -57,10 +58,8 @@ Sources sources_of_this_machine() {
   return {.jobs = known_jobs,
           .meshes =
               [](const Positional& kind, const std::string& subject) {
-                std::vector<std::string> names;
                 const auto spec = spec_of(kind, subject);
-                for (const MeshSpec& mesh : spec ? spec->meshes : std::vector<MeshSpec>()) names.push_back(mesh.name);
-                return names;
+                return spec ? mesh_names(*spec) : std::vector<std::string>();
               },
           .hosts =
               [](const Positional& kind, const std::string& subject) {
@@ -120,7 +119,7 @@ Command complete_command(std::vector<Command> (*commands)()) {
           .run =
               [commands](const Arguments& arguments, Context&) {
                 write_out(completion_lines(complete(commands(), arguments.positionals(), sources_of_this_machine())));
-                return static_cast<int>(kExitOk);
+                return kExitOk;
               },
           .hidden = true,
           .takes_argv = true};

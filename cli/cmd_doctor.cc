@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/launch.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
@@ -19,6 +18,7 @@
 #include "supervisor/doctor/run_checks.h"
 #include "supervisor/doctor/spec_checks.h"
 #include "supervisor/doctor/state_checks.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/zmq/context.h"
 
@@ -209,14 +209,14 @@ int run_doctor(const Arguments& arguments, Context& context) {
   print(findings, hosts, arguments.has("json"), context.terminal.out_colour);
   for (const doctor::HostFinding& each : hosts.findings) findings.push_back(each.finding);
   const auto count = [&](Health health) {
-    return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.health == health; });
+    const auto has_it = [&](const Finding& f) { return f.health == health; };
+    return static_cast<std::uint64_t>(std::count_if(findings.begin(), findings.end(), has_it));
   };
   const auto failed = count(Health::kFailed);
-  const auto counted = [](auto number, std::string_view one) { return text(number, one, number == 1 ? "" : "s"); };
   say_note(context.terminal,
-           text(findings.size(), " findings: ", failed, " failed, ", counted(count(Health::kWarning), " warning"), ", ",
-                counted(count(Health::kNote), " note")));
-  return failed > 0 ? 1 : static_cast<int>(kExitOk);
+           text(findings.size(), " findings: ", failed, " failed, ", counted(count(Health::kWarning), "warning"), ", ",
+                counted(count(Health::kNote), "note")));
+  return failed > 0 ? kExitFailed : kExitOk;
 }
 
 }  // namespace

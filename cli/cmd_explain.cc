@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
 #include "cli/spec_input.h"
@@ -11,6 +10,7 @@
 #include "supervisor/spec/json_schema.h"
 #include "supervisor/spec/key_help.h"
 #include "supervisor/spec/suggest.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 
@@ -176,7 +176,7 @@ std::string key_text(const std::string& path, const std::string& row_path, const
   return out;
 }
 
-int fail(const Context& context, const std::string& message, const std::string& help) {
+int cannot_explain(const Context& context, const std::string& message, const std::string& help) {
   say_error(context.terminal, {.id = "E0930", .message = message, .help = help});
   return kExitUsage;
 }
@@ -189,11 +189,11 @@ int explain_error(const std::string& written, const Arguments& arguments, const 
     std::vector<std::string> known;
     for (const ErrorDoc& error : all_errors()) known.emplace_back(error.id);
     const auto near = nearest(id, known);
-    return fail(context, text("there is no error ", printable(written)),
-                near ? text("did you mean ", *near, "?") : "an id is E and four digits, as in E0107");
+    return cannot_explain(context, text("there is no error ", printable(written)),
+                          near ? text("did you mean ", *near, "?") : "an id is E and four digits, as in E0107");
   }
   if (arguments.positionals().size() > 1)
-    return fail(context, text("what ", id, " means is the same in every spec"), text("monarch explain ", id));
+    return cannot_explain(context, text("what ", id, " means is the same in every spec"), text("monarch explain ", id));
   if (arguments.has("json")) {
     write_out(
         to_json(Json::object(
@@ -299,14 +299,14 @@ int run_explain(const Arguments& arguments, Context& context) {
   if (arguments.positionals().empty()) return explain_top(arguments, context);
   if (is_error_id(written)) return explain_error(written, arguments, context);
   const auto key = find_key(written);
-  if (!key) return fail(context, text("there is no key `", printable(written), "`"), suggest_keys(written));
+  if (!key) return cannot_explain(context, text("there is no key `", printable(written), "`"), suggest_keys(written));
   std::optional<InSpec> spec;
   if (has_spec(arguments)) {
     spec = look_into(arguments, *key, context);
     if (!spec) return kExitUsage;
     if (spec->values.empty() && key->path != key->row_path)
-      return fail(context, text(printable(spec->file), " has nothing called `", printable(written), "`"),
-                  text("monarch explain ", key->row_path, " ", printable(spec->file), " shows what it has"));
+      return cannot_explain(context, text(printable(spec->file), " has nothing called `", printable(written), "`"),
+                            text("monarch explain ", key->row_path, " ", printable(spec->file), " shows what it has"));
   }
   const InSpec* in_spec = spec ? &*spec : nullptr;
   write_out(arguments.has("json") ? to_json(key_json(key->path, key->row_path, in_spec)) + "\n"

@@ -2,10 +2,10 @@
 // which does not end the job.
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
+#include "transport/base/exit_code.h"
 
 namespace monarch {
 

@@ -9,11 +9,11 @@
 #include <fstream>
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/init_template.h"
 #include "cli/say.h"
 #include "cli/translation.h"
 #include "supervisor/spec/spec.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 #include "transport/process/nvidia_gpus.h"

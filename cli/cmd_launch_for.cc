@@ -3,11 +3,11 @@
 
 #include "cli/commands.h"
 #include "cli/descriptor_flag.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/relay/launch_for.h"
 #include "supervisor/relay/start_there.h"
+#include "transport/base/exit_code.h"
 
 namespace monarch {
 

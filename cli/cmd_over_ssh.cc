@@ -10,11 +10,11 @@
 #include <cerrno>
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/viewer_host.h"
 #include "transport/base/clock.h"
 #include "transport/base/directories.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/program_greeting.h"
 #include "transport/base/text.h"
 #include "transport/wire/runtime_directory.h"
@@ -26,7 +26,8 @@ namespace {
 constexpr Duration kOrderDeadline = Duration::seconds(30);
 constexpr std::size_t kTokenBytes = 16;
 
-int refuse(const Context& context, const std::string& why) {
+// The viewer on the other machine is told, and stderr.
+int refuse_viewer(const Context& context, const std::string& why) {
   write_out(encode_frame(ViewerFrameKind::kRefused, why));
   say_error(context.terminal, {.id = "E0908", .message = text("over-ssh: ", why), .help = ""});
   return kExitInternal;
@@ -74,27 +75,27 @@ std::string new_token() {
 }
 
 int go_on(const ViewerOrder& order, const Context& context) {
-  if (!is_token(order.token)) return refuse(context, "the order names a viewer in a way that nobody does");
+  if (!is_token(order.token)) return refuse_viewer(context, "the order names a viewer in a way that nobody does");
   const Status lent = lend_connection(socket_of(order.token), order.taken, STDIN_FILENO, STDOUT_FILENO);
-  return lent.ok() ? static_cast<int>(kExitOk) : refuse(context, "the viewer here has ended meanwhile");
+  return lent.ok() ? kExitOk : refuse_viewer(context, "the viewer here has ended meanwhile");
 }
 
 int run_over_ssh(const Arguments&, Context& context) {
   write_out(text(kProgramGreeting, "\n"));
   const auto order = read_order();
-  if (!order.ok()) return refuse(context, order.error().message);
+  if (!order.ok()) return refuse_viewer(context, order.error().message);
   if (!order->token.empty()) return go_on(*order, context);
   const auto loop = EventLoop::create();
-  if (!loop.ok()) return refuse(context, loop.error().message);
+  if (!loop.ok()) return refuse_viewer(context, loop.error().message);
   const std::string token = order->lingers > 0 ? new_token() : std::string();
   const auto host = ViewerHost::start(**loop, {.program = context.executable,
                                                .env = context.env,
                                                .order = *order,
                                                .socket = token.empty() ? "" : socket_of(token),
                                                .token = token});
-  if (!host.ok()) return refuse(context, host.error().message);
+  if (!host.ok()) return refuse_viewer(context, host.error().message);
   const Status served = (*host)->serve(UniqueFd(::dup(STDIN_FILENO)), UniqueFd(::dup(STDOUT_FILENO)));
-  if (!served.ok()) return refuse(context, served.error().message);
+  if (!served.ok()) return refuse_viewer(context, served.error().message);
   // From here on the connection is the host's to close, also while we go on without one.
   (void)::close(STDIN_FILENO);
   (void)::close(STDOUT_FILENO);

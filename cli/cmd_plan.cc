@@ -2,7 +2,6 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/plan_drawing.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
@@ -13,6 +12,7 @@
 #include "supervisor/core/expansion.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/rank_env.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/launcher_variables.h"
 #include "transport/base/text.h"
@@ -137,7 +137,7 @@ Inherited inherited_from(const Environment& shell, const std::set<std::string, s
 }
 
 // Words in lines of that many columns; nothing where there are none.
-std::string wrapped(std::string_view title, const std::vector<std::string>& words, std::size_t columns) {
+std::string titled_list(std::string_view title, const std::vector<std::string>& words, std::size_t columns) {
   if (words.empty()) return "";
   const std::size_t most = columns == 0 ? 120 : columns;
   std::string out;
@@ -199,9 +199,9 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
     return out;
   }
   out += table.render(context.terminal.out_colour, context.terminal.out_columns);
-  out += wrapped("  as in this shell: ", inherited.kept, context.terminal.out_columns);
+  out += titled_list("  as in this shell: ", inherited.kept, context.terminal.out_columns);
   return out +
-         wrapped("  left out, since another launcher set them: ", inherited.left_out, context.terminal.out_columns);
+         titled_list("  left out, since another launcher set them: ", inherited.left_out, context.terminal.out_columns);
 }
 
 struct WantedRanks {

@@ -2,7 +2,6 @@
 
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/spec_input.h"
@@ -10,6 +9,7 @@
 #include "cli/table.h"
 #include "supervisor/client/job_glance.h"
 #include "supervisor/client/viewer_json.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 
@@ -107,16 +107,15 @@ std::string table_of(const std::vector<Row>& rows, const Terminal& terminal) {
   std::vector<std::string> titles = {"JOB", "PHASE", "CREATED", "HOSTS", "RANKS", "RUNNING", "EXIT"};
   if (elsewhere) titles.emplace_back("WHERE");
   Table table(std::move(titles));
-  const auto plain = [](std::string words) { return Table::Cell{.words = std::move(words), .colour = Colour::kNone}; };
   for (const Row& row : rows) {
-    std::vector<Table::Cell> cells = {plain(row.job.id),
+    std::vector<Table::Cell> cells = {plain_cell(row.job.id),
                                       {.words = row.phase, .colour = phase_colour(row.phase)},
-                                      plain(to_text(row.job.created)),
-                                      plain(text(row.hosts)),
-                                      plain(text(row.ranks)),
-                                      plain(row.job.life == JobLife::kLive ? text(row.running) : std::string()),
-                                      plain(row.exit_code ? text(*row.exit_code) : std::string())};
-    if (elsewhere) cells.push_back(plain(row.where.empty() ? "here" : row.where));
+                                      plain_cell(to_text(row.job.created)),
+                                      plain_cell(text(row.hosts)),
+                                      plain_cell(text(row.ranks)),
+                                      plain_cell(row.job.life == JobLife::kLive ? text(row.running) : std::string()),
+                                      plain_cell(row.exit_code ? text(*row.exit_code) : std::string())};
+    if (elsewhere) cells.push_back(plain_cell(row.where.empty() ? "here" : row.where));
     table.add(std::move(cells));
   }
   return table.render(terminal.out_colour, terminal.out_columns);

@@ -4,7 +4,6 @@
 
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/spec_input.h"
@@ -13,32 +12,24 @@
 #include "supervisor/client/remove_job.h"
 #include "supervisor/core/placement.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-int refuse(const Context& context, const Complaint& complaint, int exit_code = kExitUsage) {
-  say_error(context.terminal, complaint);
-  return exit_code;
-}
-
-std::string counted(std::size_t count, std::string_view one) {
-  return count == 1 ? text("1 ", one) : text(count, " ", one, one.ends_with("s") ? "es" : "s");
-}
-
-std::string size_text(std::uint64_t bytes) {
+std::string rounded_size_text(std::uint64_t bytes) {
   if (bytes < 1U << 20U) return text((bytes + 1023) >> 10U, " KiB");
   return text(bytes >> 20U, " MiB");
 }
 
 std::string line_of(const std::string& id, const JobRemains& remains, bool dry) {
   std::vector<std::string> parts;
-  if (remains.processes > 0) parts.push_back(counted(remains.processes, "process"));
+  if (remains.processes > 0) parts.push_back(counted(remains.processes, "process", "processes"));
   if (!remains.sockets.empty()) parts.push_back(counted(remains.sockets.size(), "socket"));
   if (remains.groups > 0) parts.push_back(counted(remains.groups, "cgroup"));
-  parts.push_back(text(counted(remains.files.entries, "file"), " of ", size_text(remains.files.bytes)));
+  parts.push_back(text(counted(remains.files.entries, "file"), " of ", rounded_size_text(remains.files.bytes)));
   return text(dry ? "would remove " : "removed ", id, ": ", join(parts, ", "), "\n");
 }
 
@@ -79,8 +70,9 @@ std::optional<std::vector<std::string>> meant_jobs(const Arguments& arguments, c
 int refuse_job(const Context& context, const std::string& id, const Error& error) {
   switch (error.code) {
     case ErrorCode::kBusy:
-      return refuse(context, {.id = "E0925", .message = error.message, .help = text("monarch stop ", id)});
-    case ErrorCode::kUnsupported: return refuse(context, {.id = "E0925", .message = error.message, .help = ""});
+      return refuse(context, {.id = "E0925", .message = error.message, .help = text("monarch stop ", id)}, kExitUsage);
+    case ErrorCode::kUnsupported:
+      return refuse(context, {.id = "E0925", .message = error.message, .help = ""}, kExitUsage);
     case ErrorCode::kInvalid:
     case ErrorCode::kNotFound:
     case ErrorCode::kGone:
@@ -189,22 +181,26 @@ int remove_jobs(const StateDir& state, const std::vector<std::string>& ids, cons
 
 int run_rm(const Arguments& arguments, Context& context) {
   const auto older_than = duration_flag(arguments, "older-than");
-  if (!older_than.ok()) return refuse(context, {.id = "E0904", .message = older_than.error().message, .help = ""});
+  if (!older_than.ok())
+    return refuse(context, {.id = "E0904", .message = older_than.error().message, .help = ""}, kExitUsage);
   const bool by_rule = arguments.has("all") || older_than->has_value();
   const bool named = !arguments.positionals().empty();
   if (by_rule == named) {
-    return refuse(context, {.id = "E0903",
-                            .message = named ? "`monarch rm` takes jobs, or --all or --older-than, but not both"
-                                             : "`monarch rm` needs to be told which jobs",
-                            .help = "usage: monarch rm JOB…, monarch rm --all, or monarch rm --older-than 7d"});
+    return refuse(context,
+                  {.id = "E0903",
+                   .message = named ? "`monarch rm` takes jobs, or --all or --older-than, but not both"
+                                    : "`monarch rm` needs to be told which jobs",
+                   .help = "usage: monarch rm JOB…, monarch rm --all, or monarch rm --older-than 7d"},
+                  kExitUsage);
   }
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return state.exit_code;
   if (!state.state) {
     if (by_rule) say_note(context.terminal, "there is nothing to remove");
     return by_rule
-               ? static_cast<int>(kExitOk)
-               : refuse(context, {.id = "E0906", .message = "there is no job: none was ever started here", .help = ""});
+               ? kExitOk
+               : refuse(context, {.id = "E0906", .message = "there is no job: none was ever started here", .help = ""},
+                        kExitUsage);
   }
   const bool dry = arguments.has("dry-run");
   if (!dry) {
@@ -215,7 +211,7 @@ int run_rm(const Arguments& arguments, Context& context) {
       say_note(context.terminal, text("removed the rest of ", counted(*rests, "job"), " of an earlier rm"));
   }
   const auto ids = meant_jobs(arguments, *state.state, *older_than, context);
-  return ids ? remove_jobs(*state.state, *ids, arguments, context) : static_cast<int>(kExitUsage);
+  return ids ? remove_jobs(*state.state, *ids, arguments, context) : kExitUsage;
 }
 
 }  // namespace

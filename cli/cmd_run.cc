@@ -3,7 +3,6 @@
 #include "cli/commands.h"
 #include "cli/continued_job.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/launch.h"
 #include "cli/run_reports.h"
 #include "cli/session_flags.h"
@@ -12,6 +11,7 @@
 #include "cli/spec_input.h"
 #include "cli/submit.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/process/hidden_memory.h"
 
 namespace monarch {

@@ -3,11 +3,12 @@
 
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/meant_ranks.h"
+#include "cli/say.h"
 #include "cli/session_flags.h"
 #include "supervisor/client/supervisor_client.h"
 #include "supervisor/spec/suggest.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"
 

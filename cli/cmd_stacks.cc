@@ -3,14 +3,15 @@
 
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/meant_ranks.h"
+#include "cli/mesh_names.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/stacks_text.h"
 #include "supervisor/client/ask_stacks.h"
 #include "supervisor/client/stack_fold.h"
 #include "supervisor/client/supervisor_client.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -35,12 +36,6 @@ std::optional<Duration> limit_flag(const Arguments& arguments, const Context& co
 // A process is there to be looked at.
 bool lives(const RankStatus& rank) {
   return rank.phase == "starting" || rank.phase == "running" || rank.phase == "suspended" || rank.phase == "stopping";
-}
-
-std::vector<std::string> mesh_names(const JobSpec& spec) {
-  std::vector<std::string> names;
-  for (const MeshSpec& mesh : spec.meshes) names.push_back(mesh.name);
-  return names;
 }
 
 int show(const StacksShown& shown, const Arguments& arguments, const Context& context) {

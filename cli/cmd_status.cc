@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
@@ -8,6 +7,7 @@
 #include "cli/spec_origin.h"
 #include "cli/status_text.h"
 #include "supervisor/client/viewer_json.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -2,11 +2,11 @@
 
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/slurm_queue.h"
 #include "cli/submit.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -2,10 +2,10 @@
 
 #include "cli/commands.h"
 #include "cli/descriptor_flag.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/supervisor.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

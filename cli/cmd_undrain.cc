@@ -1,7 +1,7 @@
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/operator_call.h"
+#include "transport/base/exit_code.h"
 
 namespace monarch {
 

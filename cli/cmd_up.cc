@@ -1,6 +1,5 @@
 #include "cli/commands.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/launch.h"
 #include "cli/resume.h"
 #include "cli/say.h"
@@ -12,6 +11,7 @@
 #include "cli/submit.h"
 #include "cli/submitted_job.h"
 #include "supervisor/spec/spec_diff.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/hidden_memory.h"
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_flags.h"
 #include "cli/workspace_check.h"
 #include "supervisor/spec/spec.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 

@@ -1,6 +1,6 @@
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 

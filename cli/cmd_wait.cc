@@ -3,7 +3,6 @@
 #include "cli/commands.h"
 #include "cli/continued_job.h"
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/run_reports.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
@@ -11,6 +10,7 @@
 #include "cli/submit.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <cctype>
+#include <utility>
 
 namespace monarch {
 
@@ -34,6 +35,12 @@ std::vector<Flag> common_flags() {
       {.name = "quiet", .value = "", .help = "on stderr only errors and how a job ended", .letter = 'q'},
       {.name = "help", .value = "", .help = "show this and exit", .letter = 'h'},
   };
+}
+
+std::vector<Flag> flags_of(const Command& command) {
+  std::vector<Flag> flags = command.flags;
+  for (Flag& flag : common_flags()) flags.push_back(std::move(flag));
+  return flags;
 }
 
 std::string option_variable(std::string_view flag) {

@@ -85,6 +85,8 @@ struct Command {
 
 // --color, --quiet and --help, which every command has.
 std::vector<Flag> common_flags();
+// The command's own and the common ones.
+std::vector<Flag> flags_of(const Command& command);
 
 // "MONARCH_OPT_NO_PREFIX"
 std::string option_variable(std::string_view flag);

@@ -12,12 +12,6 @@ namespace monarch {
 
 namespace {
 
-std::vector<Flag> flags_of(const Command& command) {
-  std::vector<Flag> flags = command.flags;
-  for (Flag& flag : common_flags()) flags.push_back(std::move(flag));
-  return flags;
-}
-
 // "--mesh" "=" "tr" of bash as one word; `split` says that the last one was so.
 std::vector<std::string> join_values(const std::vector<std::string>& words, bool& split) {
   std::vector<std::string> joined;

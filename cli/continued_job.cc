@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/submitted_job.h"
@@ -10,6 +9,7 @@
 #include "supervisor/client/job_resolver.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/core/foreseen_end.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"
 

@@ -5,7 +5,6 @@
 
 #include "cli/command_words.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/remote_viewer.h"
 #include "cli/say.h"
@@ -17,6 +16,7 @@
 #include "supervisor/launch/ssh/shipped.h"
 #include "supervisor/launch/ssh/ssh_program.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -285,7 +285,7 @@ Command where_the_job_lives(Command command) {
     RemoteCommand there{.words = {}, .follows = follows(known, arguments)};
     if (arguments.has("junit") || arguments.has("artifacts")) {
       const auto reports = take_reports(arguments, context);
-      if (!reports) return static_cast<int>(kExitUsage);
+      if (!reports) return kExitUsage;
       there.reports = *reports;
     }
     there.words = command_words(known, arguments, positionals, {"junit", "artifacts"});

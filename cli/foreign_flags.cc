@@ -11,8 +11,6 @@ namespace monarch {
 
 namespace {
 
-using Takes = ForeignFlag::Takes;
-
 class Reader {
  public:
   Reader(const FlagGrammar& grammar, const std::vector<ForeignFlag>& table, Translation& translation,
@@ -68,7 +66,7 @@ class Reader {
     if (flag == nullptr) return unknown(name);
     const std::size_t sign = word.text.find('=');
     if (sign != std::string::npos) {
-      if (flag->takes == Takes::kNothing)
+      if (flag->takes == FlagTakes::kNothing)
         return refused(text("`", name, "` takes no value"), text("write `", name, "`"));
       return use(*flag, name, {.text = word.text.substr(sign + 1), .expands = word.expands, .pattern = word.pattern});
     }
@@ -83,7 +81,7 @@ class Reader {
       const ForeignFlag* flag = find(name);
       if (flag == nullptr) return unknown(word.text);
       rest.erase(0, 1);
-      if (flag->takes == Takes::kValue && !rest.empty()) {
+      if (flag->takes == FlagTakes::kValue && !rest.empty()) {
         if (rest.front() == '=') rest.erase(0, 1);
         return use(*flag, name, {.text = rest, .expands = word.expands, .pattern = word.pattern});
       }
@@ -93,7 +91,7 @@ class Reader {
   }
 
   std::optional<Complaint> read_value(const ForeignFlag& flag, const std::string& name) {
-    const std::size_t count = flag.takes == Takes::kTwoValues ? 2 : flag.takes == Takes::kValue ? 1 : 0;
+    const std::size_t count = flag.takes == FlagTakes::kTwoValues ? 2 : flag.takes == FlagTakes::kValue ? 1 : 0;
     if (words_.size() - at_ < count)
       return refused(text("`", name, "` needs ", count == 1 ? "a value" : "two values"), "");
     ShellWord value;
@@ -141,10 +139,10 @@ Complaint refused_line(std::string_view launcher, std::string_view message, cons
   return {.id = "E0933", .message = text(launcher, " ", message), .help = help};
 }
 
-ForeignFlag::Use take_number(std::optional<std::uint32_t>& into) {
-  return [&into](Translation&, const std::string& value) -> ForeignFlag::Wrong {
+FlagUse use_number(std::optional<std::uint32_t>& into) {
+  return [&into](Translation&, const std::string& value) -> WrongValue {
     into = positive(value);
-    return into ? std::nullopt : ForeignFlag::Wrong("a number is meant");
+    return into ? std::nullopt : WrongValue("a number is meant");
   };
 }
 

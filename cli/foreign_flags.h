@@ -15,19 +15,20 @@
 
 namespace monarch {
 
-struct ForeignFlag {
-  using Wrong = std::optional<std::string>;  // what is wrong with a value, if something is
-  using Use = std::function<Wrong(Translation&, const std::string&)>;
+enum class FlagTakes : std::uint8_t {
+  kNothing,
+  kValue,
+  kMaybeValue,  // behind = only
+  kTwoValues,   // handed over with a blank between them
+};
+using WrongValue = std::optional<std::string>;  // what is wrong with a value, if something is
+using FlagUse = std::function<WrongValue(Translation&, const std::string&)>;
 
+struct ForeignFlag {
   std::string_view names;  // "--nodes|-N"
-  enum class Takes : std::uint8_t {
-    kNothing,
-    kValue,
-    kMaybeValue,  // behind = only
-    kTwoValues,   // handed over with a blank between them
-  } takes = Takes::kValue;
+  FlagTakes takes = FlagTakes::kValue;
   // What the value means for the translation. Without it, `note` is a note of the translation.
-  Use use{};
+  FlagUse use{};
   std::string_view note{};
 };
 
@@ -48,7 +49,7 @@ inline constexpr std::string_view kOutputIsKept =
     "not needed: output is prefixed, streamed, and kept in a file for each rank";
 
 // Takes the value as a positive() number into `into`, which outlives it.
-ForeignFlag::Use take_number(std::optional<std::uint32_t>& into);
+FlagUse use_number(std::optional<std::uint32_t>& into);
 // A whole number of at least 1, and at most a million.
 std::optional<std::uint32_t> positive(std::string_view written);
 

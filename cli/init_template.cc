@@ -1,9 +1,11 @@
 #include "cli/init_template.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "supervisor/spec/explain.h"
 #include "supervisor/spec/key_help.h"
+#include "supervisor/spec/key_path.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -21,8 +23,6 @@ meshes:
 )";
 
 constexpr std::size_t kCommentColumn = 42;
-
-std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 std::string with_comment(std::string line, std::string_view comment) {
   if (comment.empty()) return line + "\n";
@@ -42,7 +42,7 @@ std::string commented_key(const std::string& path, const std::string& indent, co
   const KeyRow& row = *find_row(path);
   if (path.ends_with("*") || path.ends_with("[]") || built_text(path) == "no") return "";
   if (path == "supervision.shrink") return "";  // the mesh above is one gang, and none of one could be parked
-  const std::string key = last_part(path);
+  const std::string_view key = last_key(path);
   const bool map = row.type == ValueType::kMap || (row.type == ValueType::kNamedMap && row.default_value.empty());
   if (map && has_nothing_built(path)) return "";
   if (!map) {
@@ -64,7 +64,7 @@ std::string init_template() {
       "# take away the `# ` to write it. `monarch explain KEY` tells more about a key.\n";
   out += kLive;
   for (const std::string& path : paths_below("meshes.*")) {
-    const std::string key = last_part(path);
+    const std::string_view key = last_key(path);
     if (key != "dims" && key != "program" && key != "supervision") out += commented_key(path, "    ", "");
   }
   out += "\n";

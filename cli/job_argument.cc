@@ -1,16 +1,16 @@
 #include "cli/job_argument.h"
 
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_input.h"
 #include "supervisor/client/new_job.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-JobArgument complain(const Context& context, const std::string& message) {
+JobArgument no_job(const Context& context, const std::string& message) {
   say_error(context.terminal, {.id = "E0906", .message = message, .help = "monarch ps --all lists the jobs"});
   return {.job = nullptr, .exit_code = kExitUsage};
 }
@@ -66,17 +66,17 @@ std::vector<std::string> OpenedJob::named_hosts() const {
 JobArgument take_job(const std::string& written, const Context& context) {
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return {.job = nullptr, .exit_code = state.exit_code};
-  if (!state.state) return complain(context, "there is no job: none was ever started here");
+  if (!state.state) return no_job(context, "there is no job: none was ever started here");
   const auto id = find_id(*state.state, written);
-  if (!id.ok()) return complain(context, id.error().message);
+  if (!id.ok()) return no_job(context, id.error().message);
   auto view = JobView::open(*state.state, *id);
-  if (!view.ok()) return complain(context, view.error().message);
+  if (!view.ok()) return no_job(context, view.error().message);
   const auto spec_text = view->spec_text();
   const auto directory = view->spec_directory();
-  if (!spec_text.ok()) return complain(context, spec_text.error().message);
-  if (!directory.ok()) return complain(context, directory.error().message);
+  if (!spec_text.ok()) return no_job(context, spec_text.error().message);
+  if (!directory.ok()) return no_job(context, directory.error().message);
   auto spec = parse_stored_spec(*spec_text, *directory);
-  if (!spec.ok()) return complain(context, spec.error().message);
+  if (!spec.ok()) return no_job(context, spec.error().message);
   return {.job = std::make_unique<OpenedJob>(OpenedJob{.view = std::move(*view), .spec = std::move(*spec)}),
           .exit_code = kExitOk};
 }

@@ -11,12 +11,12 @@ namespace monarch {
 
 namespace {
 
-struct Counts {
+struct CaseCounts {
   std::size_t tests = 0;
   std::size_t failures = 0;
   std::size_t errors = 0;
   std::size_t skipped = 0;
-  Counts& operator+=(const Counts& other) {
+  CaseCounts& operator+=(const CaseCounts& other) {
     tests += other.tests;
     failures += other.failures;
     errors += other.errors;
@@ -25,7 +25,7 @@ struct Counts {
   }
 };
 
-std::string attributes(const Counts& counts) {
+std::string attributes(const CaseCounts& counts) {
   return text(" tests=\"", counts.tests, "\" failures=\"", counts.failures, "\" errors=\"", counts.errors,
               "\" skipped=\"", counts.skipped, "\"");
 }
@@ -51,7 +51,7 @@ std::string cause_body(const FirstCause& cause) {
   return body + printable_lines(cause.stderr_tail);
 }
 
-std::string rank_case(const MeshStatus& mesh, const RankStatus& rank, const Verdict& verdict, Counts& counts) {
+std::string rank_case(const MeshStatus& mesh, const RankStatus& rank, const Verdict& verdict, CaseCounts& counts) {
   ++counts.tests;
   std::string out = text("    <testcase classname=\"", xml_text(mesh.name), "\" name=\"rank ", rank.rank,
                          rank.host.empty() ? "" : text(" on ", xml_text(rank.host)), "\"");
@@ -71,7 +71,7 @@ std::string rank_case(const MeshStatus& mesh, const RankStatus& rank, const Verd
 }
 
 // What no rank's case tells.
-std::string job_case(const std::string& job, const Verdict& verdict, bool ranks_are_known, Counts& counts) {
+std::string job_case(const std::string& job, const Verdict& verdict, bool ranks_are_known, CaseCounts& counts) {
   const bool told = verdict.cause.kind == CauseKind::kRank && ranks_are_known;
   ++counts.tests;
   std::string out = text("    <testcase classname=\"job\" name=\"", xml_text(job), "\"");
@@ -117,10 +117,10 @@ std::string xml_text(std::string_view raw) {
 }
 
 std::string junit_xml(const JobStatus& status, const Verdict& verdict) {
-  Counts all;
+  CaseCounts all;
   std::string suites;
   for (const MeshStatus& mesh : status.meshes) {
-    Counts counts;
+    CaseCounts counts;
     std::string cases;
     for (const RankStatus& rank : mesh.ranks) cases += rank_case(mesh, rank, verdict, counts);
     suites +=
@@ -128,7 +128,7 @@ std::string junit_xml(const JobStatus& status, const Verdict& verdict) {
              "\" timestamp=\"", to_text(verdict.started), "\">\n", cases, "  </testsuite>\n");
     all += counts;
   }
-  Counts counts;
+  CaseCounts counts;
   const std::string job = job_case(status.job_id, verdict, !status.meshes.empty(), counts);
   suites += text("  <testsuite name=\"job\"", attributes(counts), " time=\"", seconds_of(verdict), "\" timestamp=\"",
                  to_text(verdict.started), "\">\n", job, "  </testsuite>\n");

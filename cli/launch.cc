@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cli/continued_job.h"
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/spec_origin.h"
 #include "cli/submit.h"
@@ -14,6 +13,7 @@
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

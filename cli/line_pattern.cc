@@ -37,7 +37,7 @@ std::optional<std::size_t> lone_parenthesis(std::string_view pattern, char paren
 }
 
 // Where the mistake is, if that is known.
-std::optional<std::size_t> place_of(const re2::RE2& refused, std::string_view pattern) {
+std::optional<std::size_t> place_of_mistake(const re2::RE2& refused, std::string_view pattern) {
   switch (refused.error_code()) {
     case re2::RE2::ErrorMissingParen: return lone_parenthesis(pattern, '(');
     case re2::RE2::ErrorUnexpectedParen: return lone_parenthesis(pattern, ')');
@@ -68,7 +68,7 @@ Result<LinePattern> LinePattern::parse(std::string_view pattern) {
   }
   auto compiled = std::make_shared<const re2::RE2>(piece(pattern), options());
   if (compiled->ok()) return LinePattern(std::move(compiled));
-  const auto at = place_of(*compiled, pattern);
+  const auto at = place_of_mistake(*compiled, pattern);
   return Error{ErrorCode::kInvalid,
                text("`", printable(pattern), "`", at ? text(", column ", *at + 1) : "", ": ", reason_of(*compiled))};
 }

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "cli/exit_code.h"
 #include "supervisor/spec/hostlist.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"
 

@@ -2,17 +2,13 @@
 
 #include <utility>
 
-#include "cli/exit_code.h"
+#include "cli/say.h"
 #include "cli/session_flags.h"
 #include "supervisor/client/supervisor_client.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
-
-int refuse(const Context& context, const Complaint& complaint, int exit_code) {
-  say_error(context.terminal, complaint);
-  return exit_code;
-}
 
 int refuse_call(const Context& context, const std::string& doing, const JobView& job, const Error& error) {
   return refuse(

@@ -12,7 +12,6 @@
 
 #include "cli/command.h"
 #include "cli/job_argument.h"
-#include "cli/say.h"
 #include "supervisor/client/viewer_address.h"
 #include "transport/base/viewer_messages.h"
 
@@ -37,7 +36,6 @@ struct MeantRanks {
 MeantRanks take_ranks(const std::string& written, const Arguments& arguments, const Context& context,
                       const MeantRanksOptions& options);
 
-int refuse(const Context& context, const Complaint& complaint, int exit_code);
 // What the supervisor answered, or did not.
 int refuse_call(const Context& context, const std::string& doing, const JobView& job, const Error& error);
 

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "supervisor/client/supervisor_client.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/suggest.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 
@@ -29,11 +29,6 @@ std::string_view verb_of(OperatorWish wish) {
     case OperatorWish::kRetry: return "retry";
   }
   return "";
-}
-
-int refuse(const Context& context, const Complaint& complaint, int exit_code) {
-  say_error(context.terminal, complaint);
-  return exit_code;
 }
 
 // Where its supervisor is asked; nothing: there is none to ask, and stderr says so.

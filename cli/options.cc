@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::string_view kVariablePrefix = "MONARCH_OPT_";
 
-std::vector<Flag> flags_of(const Command& command) {
-  std::vector<Flag> flags = command.flags;
-  for (Flag& flag : common_flags()) flags.push_back(std::move(flag));
-  return flags;
-}
-
 // A beginning of just one of them is what was meant: words are not abbreviated here, and many try.
 std::optional<std::string> meant(const std::string& written, const std::vector<std::string>& known) {
   std::vector<std::string> longer;
@@ -89,7 +83,7 @@ std::string usage_line(const Command& command) {
   return command.program.empty() ? line : text(line, " [-- ", command.program, "]");
 }
 
-Complaint misused(const Command& command, std::string message) {
+Complaint usage_error(const Command& command, std::string message) {
   return {.id = "E0903", .message = std::move(message), .help = text("usage: ", usage_line(command))};
 }
 
@@ -155,9 +149,9 @@ std::optional<Complaint> apply_variables(const Command& command, const Environme
 }
 
 // One CLI11 app per parse: only the command that was asked for is built.
-class Splitter {
+class CommandLineSplitter {
  public:
-  explicit Splitter(const Command& command) : command_(command), flags_(flags_of(command)) {
+  explicit CommandLineSplitter(const Command& command) : command_(command), flags_(flags_of(command)) {
     app_.set_help_flag();  // help is a flag of the table
     app_.allow_extras();
     values_.resize(flags_.size());
@@ -186,7 +180,7 @@ class Splitter {
       app_.parse(words);
     } catch (const CLI::ParseError& error) {
       // With extras allowed and texts only, what is left is a flag without its value, or a switch with one.
-      return misused(command_, explain(error));
+      return usage_error(command_, explain(error));
     }
     return collect();
   }
@@ -218,7 +212,7 @@ class Splitter {
       if (options_[i]->count() == 0) continue;
       if (flags_[i].name == "help") return HelpWanted{.command = &command_};
       if (values_[i].size() > 1 && !flags_[i].repeatable && !wrong) {
-        wrong = misused(command_, text("`--", flags_[i].name, "` is given ", options_[i]->count(), " times"));
+        wrong = usage_error(command_, text("`--", flags_[i].name, "` is given ", options_[i]->count(), " times"));
       }
       arguments.set(flags_[i].name, flags_[i].value.empty() ? std::vector<std::string>{"true"} : values_[i]);
     }
@@ -248,13 +242,13 @@ std::optional<Complaint> check_positionals(const Command& command, const Argumen
                             ", or the number of ranks of the program behind `--`"),
             .help = text("monarch ", command.name, " -n 4 -- ", printable(join(*arguments.program(), " ")))};
       }
-      return misused(command, text("`monarch ", command.name, "` needs ", positional.name, ": ", positional.help));
+      return usage_error(command, text("`monarch ", command.name, "` needs ", positional.name, ": ", positional.help));
     }
     most = positional.many ? SIZE_MAX : most + 1;
   }
   if (arguments.positionals().size() <= most) return std::nullopt;
-  return misused(command, text("unexpected argument `", printable(arguments.positionals()[most]), "`",
-                               arguments.program() ? "" : behind_dashes(command)));
+  return usage_error(command, text("unexpected argument `", printable(arguments.positionals()[most]), "`",
+                                   arguments.program() ? "" : behind_dashes(command)));
 }
 
 ParsedLine parse_command(const Command& command, std::vector<std::string> words, const Environment& env) {
@@ -274,12 +268,12 @@ ParsedLine parse_command(const Command& command, std::vector<std::string> words,
     return word.size() > 2 && word[0] == '-' && word[1] != '-' && instead_of_flag(command.name, word);
   });
   if (theirs != words.end()) return unknown_flag(command, *theirs);
-  auto parsed = Splitter(command).split(std::move(words));
+  auto parsed = CommandLineSplitter(command).split(std::move(words));
   if (auto* help = std::get_if<HelpWanted>(&parsed)) return *help;
   if (auto* error = std::get_if<Complaint>(&parsed)) return *error;
   if (has_program && command.program.empty()) {
-    return misused(command,
-                   text("what follows `--` belongs to the program, and `monarch ", command.name, "` takes none"));
+    return usage_error(command,
+                       text("what follows `--` belongs to the program, and `monarch ", command.name, "` takes none"));
   }
   Invocation invocation{.command = &command, .arguments = std::move(std::get<Arguments>(parsed))};
   if (has_program) invocation.arguments.set_program(std::move(program));

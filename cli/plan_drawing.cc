@@ -16,15 +16,9 @@ constexpr std::size_t kFirstRows = 12;
 constexpr std::size_t kLastRows = 3;
 constexpr std::uint32_t kMostCells = 32;  // of ranks in a row
 
-Table::Cell plain(std::string words) { return {.words = std::move(words), .colour = Colour::kNone}; }
-
 // "0-3" or "5"
 std::string range_text(std::uint32_t first, std::uint32_t last) {
   return first == last ? text(first) : text(first, "-", last);
-}
-
-std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
-  return text(count, " ", count == 1 ? one : many);
 }
 
 std::string dims_text(const MeshSpec& mesh) {
@@ -101,17 +95,18 @@ std::string mesh_table(const MeshRows& rows, const PlanDrawing& plan) {
     const auto host = static_cast<std::uint32_t>(shown[i]);
     const Rank first(host * mesh.per_host());
     const Rank last((host + 1) * mesh.per_host() - 1);
-    std::vector<Table::Cell> row = {plain("  " + rows.hosts[host]),
-                                    plain(grid ? cells(mesh, first.value()) : range_text(first.value(), last.value()))};
-    if (has_coordinates) row.push_back(plain(outer_coordinates(mesh, first)));
-    row.push_back(plain(range_text(mesh.gang_of(first).value(), mesh.gang_of(last).value())));
+    std::vector<Table::Cell> row = {
+        plain_cell("  " + rows.hosts[host]),
+        plain_cell(grid ? cells(mesh, first.value()) : range_text(first.value(), last.value()))};
+    if (has_coordinates) row.push_back(plain_cell(outer_coordinates(mesh, first)));
+    row.push_back(plain_cell(range_text(mesh.gang_of(first).value(), mesh.gang_of(last).value())));
     table.add(std::move(row));
     if (!left_out_after(shown, i)) continue;
     const auto next = static_cast<std::uint32_t>(shown[i + 1]);
-    row = {plain("  …"), plain(text("… ", counted(next - host - 1, "more host", "more hosts"), ", ranks ",
-                                    range_text(last.value() + 1, next * mesh.per_host() - 1)))};
-    if (has_coordinates) row.push_back(plain("…"));
-    row.push_back(plain("…"));
+    row = {plain_cell("  …"), plain_cell(text("… ", counted(next - host - 1, "more host", "more hosts"), ", ranks ",
+                                              range_text(last.value() + 1, next * mesh.per_host() - 1)))};
+    if (has_coordinates) row.push_back(plain_cell("…"));
+    row.push_back(plain_cell("…"));
     table.add(std::move(row));
   }
   return table.render(plan.colour, plan.columns);
@@ -127,7 +122,7 @@ bool fits(const std::string& drawing, std::size_t columns) {
   return true;
 }
 
-std::string names_of(const JobSpec& spec, const std::vector<MeshId>& meshes) {
+std::string names_of_meshes(const JobSpec& spec, const std::vector<MeshId>& meshes) {
   std::vector<std::string> names;
   for (const MeshId mesh : meshes) names.push_back(spec.meshes[mesh.value()].name);
   return join(names, ", ");
@@ -146,7 +141,7 @@ std::string ready_text(const MeshSpec& mesh) {
 std::string notes_text(const PlanDrawing& plan, const MeshSpec& mesh) {
   std::vector<std::string> notes;
   if (mesh.like) notes.push_back(text("on the hosts of ", plan.spec.meshes[mesh.like->value()].name));
-  if (!mesh.depends_on.empty()) notes.push_back(text("after ", names_of(plan.spec, mesh.depends_on)));
+  if (!mesh.depends_on.empty()) notes.push_back(text("after ", names_of_meshes(plan.spec, mesh.depends_on)));
   if (const std::string ready = ready_text(mesh); !ready.empty()) notes.push_back(ready);
   std::vector<std::string> ports;
   for (const PortSpec& port : mesh.ports) ports.push_back(port.fixed ? text(port.name, " ", *port.fixed) : port.name);
@@ -206,13 +201,13 @@ std::string draw_hosts(const PlanDrawing& plan) {
     const std::uint32_t host = rows[shown[i]];
     const auto found = on_host.find(host);
     const bool spare = host < used + plan.spec.spares();
-    table.add({plain("  " + plan.hosts[host].name),
-               plain(found != on_host.end()                  ? join(found->second, "  ")
-                     : spare                                 ? "(spare)"
-                     : plan.spec.is_on_request(HostId(host)) ? "(asked for when it is needed)"
-                                                             : "(cold)")});
+    table.add({plain_cell("  " + plan.hosts[host].name),
+               plain_cell(found != on_host.end()                  ? join(found->second, "  ")
+                          : spare                                 ? "(spare)"
+                          : plan.spec.is_on_request(HostId(host)) ? "(asked for when it is needed)"
+                                                                  : "(cold)")});
     if (left_out_after(shown, i))
-      table.add({plain("  …"), plain(text("… ", shown[i + 1] - shown[i] - 1, " more hosts"))});
+      table.add({plain_cell("  …"), plain_cell(text("… ", shown[i + 1] - shown[i] - 1, " more hosts"))});
   }
   return "\nhosts\n" + table.render(plan.colour, plan.columns);
 }

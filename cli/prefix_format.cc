@@ -22,7 +22,7 @@ const std::vector<std::string>& placeholder_names() {
   return names;
 }
 
-std::string hosts_text(const std::set<std::string>& hosts) {
+std::string host_names_text(const std::set<std::string>& hosts) {
   const std::vector<std::string> all(hosts.begin(), hosts.end());
   if (all.size() <= kMostHosts) return join(all, ",");
   return text(join({all.begin(), all.begin() + kMostHosts}, ","), ",…");
@@ -128,7 +128,7 @@ std::string PrefixFormat::value(Field field, const LineSources& sources, WallTim
     case Field::kJob: return sources.first.job;
     case Field::kMesh: return sources.first.mesh;
     case Field::kRank: return ranges_text(sources.ranks);
-    case Field::kHost: return hosts_text(sources.hosts);
+    case Field::kHost: return host_names_text(sources.hosts);
     case Field::kGeneration: return generations_text(sources.generations);
     case Field::kGang: return ranges_text(sources.gangs);
     case Field::kLocalRank: return ranges_text(sources.local_ranks);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cli/mesh_names.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -31,12 +32,6 @@ LinePrinterOptions printer_options(const LineOptions& lines, const Terminal& ter
           .only = lines.only};
 }
 
-std::vector<std::string> names_of(const JobSpec& spec) {
-  std::vector<std::string> names;
-  for (const MeshSpec& mesh : spec.meshes) names.push_back(mesh.name);
-  return names;
-}
-
 }  // namespace
 
 RankOutput::RankOutput(EventLoop& loop, Screen& screen, const JobSpec& spec, RankOutputOptions options)
@@ -46,7 +41,7 @@ RankOutput::RankOutput(EventLoop& loop, Screen& screen, const JobSpec& spec, Ran
       folds_(options.lines.fold),
       job_id_(std::move(options.job_id)),
       spec_(spec),
-      mesh_names_(names_of(spec)),
+      mesh_names_(mesh_names(spec)),
       hosts_(std::move(options.hosts)),
       out_printer_(printer_options(options.lines, screen.terminal(), OutputStream::kStdout)),
       err_printer_(printer_options(options.lines, screen.terminal(), OutputStream::kStderr)),

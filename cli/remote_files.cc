@@ -17,10 +17,8 @@ namespace monarch {
 namespace {
 
 constexpr int kNewFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-constexpr std::string_view kReport = "junit.xml";
-constexpr std::string_view kFolder = "artifacts/";
 
-Error refused(const std::string& name, const std::string& why) {
+Error refused_file(const std::string& name, const std::string& why) {
   return {ErrorCode::kInvalid, text(printable(name), ": ", why)};
 }
 
@@ -33,16 +31,16 @@ RemoteFiles::~RemoteFiles() {
 
 Status RemoteFiles::begin(const ViewerFile& file) {
   MONARCH_TRY(close_one());
-  const bool report = file.name == kReport;
-  if (report ? junit_.empty() : artifacts_.empty()) return refused(file.name, "a file that nobody asked for");
-  if (++files_ > kMostFiles) return refused(file.name, text("more than ", kMostFiles, " files"));
-  MONARCH_TRY(report ? open_report() : open_artifact(file.name.substr(kFolder.size())));
+  const bool report = file.name == kReportFileName;
+  if (report ? junit_.empty() : artifacts_.empty()) return refused_file(file.name, "a file that nobody asked for");
+  if (++files_ > kMostFiles) return refused_file(file.name, text("more than ", kMostFiles, " files"));
+  MONARCH_TRY(report ? open_report() : open_artifact(file.name.substr(kArtifactsFolder.size())));
   name_ = file.name;
   left_ = file.size;
   struct statvfs disk {};
   if (::fstatvfs(file_.get(), &disk) != 0) return errno_error(text("writing ", printable(name_)), errno);
   const std::uint64_t room = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
-  if (left_ > room) return refused(name_, text("has ", left_, " bytes, and there is room for ", room));
+  if (left_ > room) return refused_file(name_, text("has ", left_, " bytes, and there is room for ", room));
   return {};
 }
 
@@ -78,7 +76,7 @@ Status RemoteFiles::open_artifact(const std::string& path) {
 
 Status RemoteFiles::append(std::string_view bytes) {
   if (name_.empty()) return Error{ErrorCode::kInvalid, "bytes of no file"};
-  if (bytes.size() > left_) return refused(name_, "is larger than it was said to be");
+  if (bytes.size() > left_) return refused_file(name_, "is larger than it was said to be");
   while (!bytes.empty()) {
     const long wrote = ::write(file_.get(), bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
@@ -93,7 +91,7 @@ Status RemoteFiles::close_one() {
   if (name_.empty()) return {};
   const std::string name = std::exchange(name_, "");
   file_.reset();
-  if (left_ > 0) return refused(name, text("lacks ", left_, " bytes of what it was said to have"));
+  if (left_ > 0) return refused_file(name, text("lacks ", left_, " bytes of what it was said to have"));
   if (fresh_.empty()) return {};
   const std::string fresh = std::exchange(fresh_, "");
   if (::renameat(folder_.get(), fresh.c_str(), folder_.get(), report_name().c_str()) == 0) return {};

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/exit_code.h"
 #include "cli/say.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

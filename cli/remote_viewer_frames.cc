@@ -1,8 +1,8 @@
 #include <csignal>
 
-#include "cli/exit_code.h"
 #include "cli/remote_viewer.h"
 #include "cli/terminal_facts.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -10,8 +10,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kLastWord = Duration::seconds(1);  // for the other half to hear that all has come
-constexpr int kSignalledBase = 128;
-constexpr int kPatient = 3;  // signals that an answering machine may leave unanswered
+constexpr int kPatient = 3;                           // signals that an answering machine may leave unanswered
 
 }  // namespace
 
@@ -141,7 +140,7 @@ void RemoteViewer::take_soon() {
 
 void RemoteViewer::on_end(const ViewerEnd& end) {
   end_.job = end.job;
-  end_.exit_code = end.signal > 0 ? kSignalledBase + end.signal : end.exit_code;
+  end_.exit_code = end.signal > 0 ? kExitSignalBase + end.signal : end.exit_code;
   state_ = State::kEnding;
   screen_.out().flush();
   screen_.err().flush();
@@ -173,7 +172,7 @@ void RemoteViewer::on_signal(int number) {
   if (ends && (!answers || impatience_ >= kPatient)) {
     if (options_.kind == ViewerKind::kWatcher || impatience_ > 0) {
       say(text("leaving; ", options_.host, " does not answer, and ", job, " goes on there: monarch attach ", job));
-      return leave(kSignalledBase + number);
+      return leave(kExitSignalBase + number);
     }
     say(text(options_.host, " does not answer: ", job, " is stopped when it does; Ctrl-C again leaves, and ", job,
              " goes on"));

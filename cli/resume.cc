@@ -6,12 +6,12 @@
 #include <variant>
 
 #include "cli/elsewhere.h"
-#include "cli/exit_code.h"
 #include "cli/job_argument.h"
 #include "cli/say.h"
 #include "cli/session_flags.h"
 #include "cli/signal_policy.h"
 #include "supervisor/client/start_supervisor.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"
 
@@ -19,7 +19,7 @@ namespace monarch {
 
 namespace {
 
-int refuse(const Context& context, std::string message, std::string help) {
+int refuse_resume(const Context& context, std::string message, std::string help) {
   say_error(context.terminal, {.id = "E0903", .message = std::move(message), .help = std::move(help)});
   return kExitUsage;
 }
@@ -39,13 +39,13 @@ std::optional<int> refuse_what_makes_a_spec(const Arguments& arguments, const Op
         std::pair("launch", "--launch"), std::pair("save", "--save"), std::pair("mesh", "--mesh")}) {
     if (!arguments.has(flag)) continue;
     const bool variable = arguments.from_variable(flag);
-    return refuse(context,
-                  text("`", variable ? option_variable(flag) : shown, "` is for a spec, and `--resume` goes on with ",
-                       "the one that the job has"),
-                  variable ? "unset it" : again);
+    return refuse_resume(context,
+                         text("`", variable ? option_variable(flag) : shown,
+                              "` is for a spec, and `--resume` goes on with ", "the one that the job has"),
+                         variable ? "unset it" : again);
   }
   if (arguments.has("accept-new") && !std::holds_alternative<LaunchSsh>(job.spec.launch)) {
-    return refuse(context, "`--accept-new` is for hosts that SSH reaches, and this job has none", again);
+    return refuse_resume(context, "`--accept-new` is for hosts that SSH reaches, and this job has none", again);
   }
   return std::nullopt;
 }
@@ -99,22 +99,22 @@ std::vector<Flag> resume_flags() {
 
 int resume_job(const Arguments& arguments, Context& context) {
   if (!arguments.positionals().empty() || arguments.program()) {
-    return refuse(context, "`--resume` goes on with the spec that the job has, and takes no other",
-                  text("monarch up --resume ", *arguments.value("resume")));
+    return refuse_resume(context, "`--resume` goes on with the spec that the job has, and takes no other",
+                         text("monarch up --resume ", *arguments.value("resume")));
   }
   const JobArgument argument = take_job(*arguments.value("resume"), context);
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
   if (const auto refused = refuse_what_makes_a_spec(arguments, job, context)) return *refused;
   if (const auto there = elsewhere_of(job.view)) {
-    return refuse(context, text("the supervisor of ", job.view.id(), " lives on ", there->host),
-                  text("there: monarch up --resume ", job.view.id()));
+    return refuse_resume(context, text("the supervisor of ", job.view.id(), " lives on ", there->host),
+                         text("there: monarch up --resume ", job.view.id()));
   }
   // Its supervisor may be about to leave: it holds the job for a moment after it has told everybody of the end.
   const auto verdict = job.view.verdict();
   if (verdict.ok() && *verdict) {
-    return refuse(context, text(job.view.id(), " has ended, with exit code ", (*verdict)->exit_code),
-                  text("monarch events ", job.view.id()));
+    return refuse_resume(context, text(job.view.id(), " has ended, with exit code ", (*verdict)->exit_code),
+                         text("monarch events ", job.view.id()));
   }
   return start_again(job, arguments, context);
 }

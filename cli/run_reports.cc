@@ -1,19 +1,14 @@
 #include "cli/run_reports.h"
 
 #include "cli/artifacts.h"
-#include "cli/exit_code.h"
 #include "cli/junit.h"
 #include "cli/say.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-std::nullopt_t complain(const Context& context, const std::string& message, const std::string& help = "") {
-  say_error(context.terminal, {.id = "E0904", .message = message, .help = help});
-  return std::nullopt;
-}
 
 void say_failed(const Context& context, std::string_view flag, const Error& error) {
   say_error(context.terminal, {.id = "E0908", .message = text(flag, ": ", error.message), .help = ""});
@@ -30,12 +25,12 @@ Flag exit_code_flag() {
 std::optional<bool> exit_code_by_class(const Arguments& arguments, const Context& context) {
   const std::string written = arguments.value("exit-code").value_or("rank");
   if (written == "rank" || written == "class") return written == "class";
-  return complain(context, text("--exit-code ", printable(written), ": is not rank or class"));
+  return refuse_value(context, text("--exit-code ", printable(written), ": is not rank or class"));
 }
 
 int class_of(const Verdict& verdict) {
   const bool of_a_rank = verdict.outcome == Outcome::kFailed && verdict.cause.kind == CauseKind::kRank;
-  return of_a_rank && verdict.exit_code != kExitOk ? 1 : verdict.exit_code;
+  return of_a_rank && verdict.exit_code != kExitOk ? kExitFailed : verdict.exit_code;
 }
 
 std::vector<Flag> report_flags() {
@@ -54,12 +49,13 @@ std::optional<RunReports> take_reports(const Arguments& arguments, const Context
   reports.by_class = *by_class;
   if (arguments.has("junit")) {
     if (const Status writable = check_report_file(reports.junit); !writable.ok()) {
-      return complain(context, text("--junit ", writable.error().message));
+      return refuse_value(context, text("--junit ", writable.error().message));
     }
   }
   if (arguments.has("artifacts")) {
     if (const Status writable = make_artifacts_directory(reports.artifacts); !writable.ok()) {
-      return complain(context, text("--artifacts ", writable.error().message), "name a new folder, or an empty one");
+      return refuse_value(context, text("--artifacts ", writable.error().message),
+                          "name a new folder, or an empty one");
     }
   }
   return reports;

@@ -6,26 +6,13 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "cli/write_all.h"
 #include "supervisor/spec/relocate.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
 namespace monarch {
-
-namespace {
-
-Status write_all(int fd, std::string_view bytes, const std::string& what) {
-  while (!bytes.empty()) {
-    const long wrote = ::write(fd, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return errno_error(what, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return {};
-}
-
-}  // namespace
 
 Status save_spec(const std::string& path, const WholeSpec& spec) {
   const std::string what = text("cannot write ", printable(path));

@@ -5,12 +5,15 @@
 //
 // Thread: the command's.
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "cli/terminal.h"
 
 namespace monarch {
+
+struct Context;  // cli/command.h
 
 // All of it, or as much as the other end takes: a closed pipe is no error of a command.
 void write_out(std::string_view words);
@@ -25,6 +28,10 @@ struct Complaint {
 // error[E0906]: … / = help: …
 std::string complaint_text(const Complaint& complaint, bool colour);
 void say_error(const Terminal& terminal, const Complaint& complaint);
+// Says the complaint; the result is `exit_code`, for a command that ends with it.
+int refuse(const Context& context, const Complaint& complaint, int exit_code);
+// Says what is wrong with the value of a flag; the result stands for no value.
+std::nullopt_t refuse_value(const Context& context, const std::string& message, const std::string& help = "");
 // "monarch: …", unless --quiet.
 void say_note(const Terminal& terminal, std::string_view words);
 

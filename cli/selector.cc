@@ -1,8 +1,8 @@
 #include "cli/selector.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "cli/mesh_names.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/suggest.h"
@@ -47,29 +47,16 @@ struct Range {
   bool fits(std::uint32_t size) const { return begin < size && (!end || *end <= size); }
 };
 
-bool take_number(std::string_view& rest, std::uint32_t& number) {
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc()) return false;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  return true;
-}
-
-bool take(std::string_view& rest, char c) {
-  if (!rest.starts_with(c)) return false;
-  rest.remove_prefix(1);
-  return true;
-}
-
 // "2", "0:4", ":4", "4:" or "0:8:2".
 bool parse_indices(std::string_view rest, Range& range) {
   const bool has_begin = take_number(rest, range.begin);
-  if (!take(rest, ':')) {
+  if (!take_character(rest, ':')) {
     range.single = true;
     return has_begin && rest.empty();
   }
   std::uint32_t end = 0;
   if (take_number(rest, end)) range.end = end;
-  if (take(rest, ':') && (!take_number(rest, range.step) || range.step == 0)) return false;
+  if (take_character(rest, ':') && (!take_number(rest, range.step) || range.step == 0)) return false;
   return rest.empty() && (!range.end || range.begin < *range.end);
 }
 
@@ -135,12 +122,6 @@ std::vector<bool> ranks_at(const MeshSpec& mesh, const Ranges& ranges) {
     meant[rank] = std::all_of(by_dim.begin(), by_dim.end(), [&](const auto& d) { return d.second->has(at[d.first]); });
   }
   return meant;
-}
-
-std::vector<std::string> mesh_names(const JobSpec& spec) {
-  std::vector<std::string> names;
-  for (const MeshSpec& mesh : spec.meshes) names.push_back(mesh.name);
-  return names;
 }
 
 // Which meshes --mesh and --at leave.

@@ -1,22 +1,12 @@
 #include "cli/session_flags.h"
 
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/values.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
-
-namespace {
-
-// Says it, and stands for nothing.
-std::nullopt_t complain(const Context& context, const std::string& message, const std::string& help = "") {
-  say_error(context.terminal, {.id = "E0904", .message = message, .help = help});
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::vector<Flag> output_flags() {
   return {{.name = "json", .value = "", .help = "on stdout one object per line: output, event, result"},
@@ -36,15 +26,15 @@ std::optional<LineOptions> line_options(const Arguments& arguments, const Contex
   options.fold = arguments.has("fold");
   if (arguments.has("json")) {
     options.style = LineStyle::kJson;
-    if (prefix) return complain(context, "--prefix and --json cannot be used together");
-    if (options.fold) return complain(context, "--fold and --json cannot be used together");
+    if (prefix) return refuse_value(context, "--prefix and --json cannot be used together");
+    if (options.fold) return refuse_value(context, "--fold and --json cannot be used together");
     return options;
   }
-  if (prefix && bare) return complain(context, "--prefix and --no-prefix cannot be used together");
+  if (prefix && bare) return refuse_value(context, "--prefix and --no-prefix cannot be used together");
   if (bare) options.style = LineStyle::kBare;
   if (!prefix) return options;
   const auto format = PrefixFormat::parse(*prefix);
-  if (!format.ok()) return complain(context, text("--prefix ", format.error().message));
+  if (!format.ok()) return refuse_value(context, text("--prefix ", format.error().message));
   options.prefix = *format;
   return options;
 }
@@ -62,13 +52,13 @@ std::vector<Flag> history_flags(std::string_view of_what) {
 std::optional<History> history(const Arguments& arguments, const Context& context) {
   History wanted;
   const auto since = moment_flag(arguments, "since", wall_now());
-  if (!since.ok()) return complain(context, since.error().message);
+  if (!since.ok()) return refuse_value(context, since.error().message);
   const auto lines = count_flag(arguments, "tail");
-  if (!lines.ok()) return complain(context, lines.error().message);
+  if (!lines.ok()) return refuse_value(context, lines.error().message);
   wanted.start = {.since = *since, .lines = *lines};
   if (const auto pattern = arguments.value("grep")) {
     auto only = LinePattern::parse(*pattern);
-    if (!only.ok()) return complain(context, text("--grep ", only.error().message));
+    if (!only.ok()) return refuse_value(context, text("--grep ", only.error().message));
     wanted.only = std::move(*only);
   }
   return wanted;

@@ -11,9 +11,9 @@ namespace monarch {
 
 namespace {
 
-class Splitter {
+class WordSplitter {
  public:
-  explicit Splitter(std::string_view line) : line_(line) {}
+  explicit WordSplitter(std::string_view line) : line_(line) {}
 
   Result<std::vector<ShellWord>> split() {
     while (at_ < line_.size() && !wrong_) step();
@@ -157,7 +157,7 @@ class Splitter {
 
 }  // namespace
 
-Result<std::vector<ShellWord>> split_shell_words(std::string_view line) { return Splitter(line).split(); }
+Result<std::vector<ShellWord>> split_shell_words(std::string_view line) { return WordSplitter(line).split(); }
 
 bool is_assignment(const ShellWord& word) {
   const std::size_t sign = word.text.find('=');

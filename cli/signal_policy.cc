@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "cli/exit_code.h"
+#include "transport/base/exit_code.h"
 
 namespace monarch {
 

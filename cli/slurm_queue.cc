@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/submitted_job.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"
 

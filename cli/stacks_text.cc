@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t kHostsNamed = 8;
 
-std::string counted(std::size_t count, std::string_view one) { return text(count, ' ', one, count == 1 ? "" : "s"); }
-
 // "trainer/0-2,4-7 loader/1"
 std::string ranks_text(const StacksShown& shown, const std::vector<std::size_t>& which) {
   std::map<std::uint32_t, std::set<std::uint32_t>> by_mesh;

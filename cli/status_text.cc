@@ -20,7 +20,6 @@ bool is_usual(std::string_view counter) {
   return name == "accepted" || name == "handshaken" || name == "messages" || name == "disconnected";
 }
 
-Table::Cell plain(std::string words) { return {.words = std::move(words), .colour = Colour::kNone}; }
 Table::Cell phase(const std::string& name) { return {.words = name, .colour = phase_colour(name)}; }
 
 bool spoke(const RankStatus& rank) { return rank.progress_age_milliseconds >= 0; }
@@ -89,7 +88,9 @@ std::string restarts_text(const MeshStatus& mesh) {
   return out;
 }
 
-std::string seconds_text(std::int64_t milliseconds) { return to_text(Duration::seconds((milliseconds + 999) / 1'000)); }
+std::string remaining_text(std::int64_t milliseconds) {
+  return to_text(Duration::seconds((milliseconds + 999) / 1'000));
+}
 
 // Why it is not used, or not yet.
 std::string note_of(const HostStatus& host) {
@@ -102,10 +103,10 @@ std::string note_of(const HostStatus& host) {
     notes.push_back(said ? printable(host.standing_because) : host.standing);
   }
   if (host.returns_milliseconds >= 0) {
-    notes.push_back(text("may be launched again in ", seconds_text(host.returns_milliseconds)));
+    notes.push_back(text("may be launched again in ", remaining_text(host.returns_milliseconds)));
   }
   if (host.held_milliseconds >= 0) {
-    notes.push_back(text("silent with many others: not given up within ", seconds_text(host.held_milliseconds)));
+    notes.push_back(text("silent with many others: not given up within ", remaining_text(host.held_milliseconds)));
   }
   if (!host.shortage.empty()) notes.push_back(printable(host.shortage));
   return join(notes, "; ");
@@ -123,11 +124,11 @@ std::string mesh_text(const MeshStatus& mesh, bool colour, std::size_t columns) 
   titles.emplace_back("END");
   Table table(std::move(titles));
   for (const RankStatus& rank : mesh.ranks) {
-    std::vector<Table::Cell> row{plain(text("  ", rank.rank)), plain(rank.host), phase(rank.phase),
-                                 plain(rank.pid == 0 ? std::string() : text(rank.pid)),
-                                 plain(rank.generation == 0 ? std::string() : text(rank.generation))};
-    for (const SaidColumn& column : said) row.push_back(plain(column.words(rank)));
-    row.push_back(plain(rank.end));
+    std::vector<Table::Cell> row{plain_cell(text("  ", rank.rank)), plain_cell(rank.host), phase(rank.phase),
+                                 plain_cell(rank.pid == 0 ? std::string() : text(rank.pid)),
+                                 plain_cell(rank.generation == 0 ? std::string() : text(rank.generation))};
+    for (const SaidColumn& column : said) row.push_back(plain_cell(column.words(rank)));
+    row.push_back(plain_cell(rank.end));
     table.add(std::move(row));
   }
   return out + table.render(colour, columns);
@@ -160,7 +161,7 @@ std::string standby_text(const MeshStatus& mesh) {
   return out;
 }
 
-std::string hosts_text(const JobStatus& status, bool colour, std::size_t columns) {
+std::string hosts_table(const JobStatus& status, bool colour, std::size_t columns) {
   const auto has_note = [](const HostStatus& host) { return !note_of(host).empty(); };
   const bool notes = std::any_of(status.hosts.begin(), status.hosts.end(), has_note);
   std::vector<std::string> titles{"  HOST", "PHASE", "ROLE", "KEEPER", "DAEMON STARTS", "SILENT", "ROUND TRIP"};
@@ -171,14 +172,15 @@ std::string hosts_text(const JobStatus& status, bool colour, std::size_t columns
     // The journal knows no silences, and who is not there is not silent.
     const bool live = status.supervisor_pid != 0 && (host.phase == "ready" || host.phase == "suspect");
     std::vector<Table::Cell> row{
-        plain("  " + host.name),
+        plain_cell("  " + host.name),
         phase(host.phase),
-        plain(host.role),
-        plain(host.keeper_pid == 0 ? std::string() : text(host.keeper_pid)),
-        plain(host.daemon_starts == 0 ? std::string() : text(host.daemon_starts)),
-        plain(live ? to_text(Duration::milliseconds(host.silent_milliseconds)) : std::string()),
-        plain(live && host.round_trip_microseconds > 0 ? text(host.round_trip_microseconds, " us") : std::string())};
-    if (notes) row.push_back(plain(note_of(host)));
+        plain_cell(host.role),
+        plain_cell(host.keeper_pid == 0 ? std::string() : text(host.keeper_pid)),
+        plain_cell(host.daemon_starts == 0 ? std::string() : text(host.daemon_starts)),
+        plain_cell(live ? to_text(Duration::milliseconds(host.silent_milliseconds)) : std::string()),
+        plain_cell(live && host.round_trip_microseconds > 0 ? text(host.round_trip_microseconds, " us")
+                                                            : std::string())};
+    if (notes) row.push_back(plain_cell(note_of(host)));
     table.add(std::move(row));
   }
   return text("\n", table.render(colour, columns));
@@ -210,7 +212,7 @@ std::string status_text(const JobStatus& status, bool colour, std::size_t column
   for (const MeshStatus& mesh : status.meshes) {
     out += mesh_text(mesh, colour, columns) + committed_text(mesh) + standby_text(mesh);
   }
-  out += hosts_text(status, colour, columns);
+  out += hosts_table(status, colour, columns);
   if (!status.counters.empty()) {
     std::vector<std::string> counters;
     for (const auto& [name, count] : status.counters) {

@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "cli/exit_code.h"
 #include "cli/say.h"
 #include "cli/submitted_job.h"
 #include "supervisor/client/continuation.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"
 

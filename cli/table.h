@@ -5,6 +5,8 @@
 // Thread: a value.
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/terminal.h"
@@ -32,6 +34,9 @@ class Table {
   std::vector<std::string> titles_;
   std::vector<std::vector<Cell>> rows_;
 };
+
+// A cell without a colour of its own.
+inline Table::Cell plain_cell(std::string words) { return {.words = std::move(words), .colour = Colour::kNone}; }
 
 // Characters, as far as a terminal's columns go: bytes that begin one.
 std::size_t display_width(std::string_view words);

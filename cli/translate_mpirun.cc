@@ -11,10 +11,6 @@ namespace monarch {
 
 namespace {
 
-using Takes = ForeignFlag::Takes;
-using Wrong = ForeignFlag::Wrong;
-using Use = ForeignFlag::Use;
-
 // What Open MPI does where nothing is said; MPICH does not.
 constexpr std::string_view kBinding = "Open MPI's binding: ranks here may use every processor; ";
 constexpr std::string_view kToCores = "`resources: {cpus: 1, bind: core}` binds each to a core, as it does for up to 2";
@@ -28,7 +24,7 @@ struct Slots {
   bool binding_is_said = false;
 };
 
-Wrong add_host(Slots& slots, const std::string& item) {
+WrongValue add_host(Slots& slots, const std::string& item) {
   const std::size_t colon = item.rfind(':');
   const auto count = colon == std::string::npos ? std::optional<std::uint32_t>(1) : positive(item.substr(colon + 1));
   if (!count || item.empty() || colon == 0) return text("`", item, "` is not HOST or HOST:SLOTS");
@@ -42,21 +38,21 @@ Wrong add_host(Slots& slots, const std::string& item) {
   return std::nullopt;
 }
 
-Use use_hosts(Slots& slots) {
-  return [&slots](Translation&, const std::string& value) -> Wrong {
+FlagUse use_hosts(Slots& slots) {
+  return [&slots](Translation&, const std::string& value) -> WrongValue {
     std::string_view rest = value;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find(','), rest.size());
       if (auto wrong = add_host(slots, std::string(rest.substr(0, end)))) return wrong;
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    return slots.hosts.empty() ? Wrong("a list of hosts is meant") : std::nullopt;
+    return slots.hosts.empty() ? WrongValue("a list of hosts is meant") : std::nullopt;
   };
 }
 
 // One host per line, as `node1 slots=4` or `node1:4`.
-Use use_hostfile(Slots& slots) {
-  return [&slots](Translation&, const std::string& path) -> Wrong {
+FlagUse use_hostfile(Slots& slots) {
+  return [&slots](Translation&, const std::string& path) -> WrongValue {
     std::ifstream file(path);
     if (!file) return "the file cannot be read";
     for (std::string line; std::getline(file, line);) {
@@ -72,11 +68,11 @@ Use use_hostfile(Slots& slots) {
       }
       if (auto wrong = add_host(slots, item)) return wrong;
     }
-    return slots.hosts.empty() ? Wrong("the file names no hosts") : std::nullopt;
+    return slots.hosts.empty() ? WrongValue("the file names no hosts") : std::nullopt;
   };
 }
 
-Wrong use_variable(Translation& t, const std::string& value) {
+WrongValue use_variable(Translation& t, const std::string& value) {
   const std::size_t sign = value.find('=');
   if (!is_variable(value.substr(0, sign))) return "NAME or NAME=VALUE is meant";
   if (sign == std::string::npos) {
@@ -88,17 +84,17 @@ Wrong use_variable(Translation& t, const std::string& value) {
 }
 
 // "NAME VALUE"
-Wrong use_pair(Translation& t, const std::string& value) {
+WrongValue use_pair(Translation& t, const std::string& value) {
   const std::size_t blank = value.find(' ');
   return use_variable(t, text(value.substr(0, blank), "=", value.substr(blank + 1)));
 }
 
-Wrong use_workdir(Translation& t, const std::string& value) {
+WrongValue use_workdir(Translation& t, const std::string& value) {
   t.workdir = ShellWord{.text = value};
   return std::nullopt;
 }
 
-Wrong use_timeout(Translation& t, const std::string& value) {
+WrongValue use_timeout(Translation& t, const std::string& value) {
   if (!positive(value)) return "a number of seconds is meant";
   t.keys["time_limit"] = text(value, "s");
   return std::nullopt;
@@ -124,8 +120,8 @@ bool use_modifiers(Translation& t, Slots& slots, std::string_view modifiers) {
   return all_known;
 }
 
-Use use_map(Slots& slots) {
-  return [&slots](Translation& t, const std::string& value) -> Wrong {
+FlagUse use_map(Slots& slots) {
+  return [&slots](Translation& t, const std::string& value) -> WrongValue {
     const auto unit_of = [&](std::size_t from) { return value.substr(from, value.find(':', from) - from); };
     const auto behind = [&](std::size_t at) { return std::string_view(value).substr(std::min(at + 1, value.size())); };
     if (!value.starts_with("ppr:")) {
@@ -145,7 +141,7 @@ Use use_map(Slots& slots) {
   };
 }
 
-Wrong use_bind(Translation& t, Slots& slots, const std::string& value) {
+WrongValue use_bind(Translation& t, Slots& slots, const std::string& value) {
   slots.binding_is_said = true;
   if (value == "core" || value == "hwthread") {
     t.keys["meshes.*.resources.bind"] = "core";
@@ -159,19 +155,19 @@ Wrong use_bind(Translation& t, Slots& slots, const std::string& value) {
 }
 
 // --bind-to-core is --bind-to core, as it once was written.
-Use bind_to(Slots& slots, std::string what) {
+FlagUse bind_to(Slots& slots, std::string what) {
   return [&slots, what = std::move(what)](Translation& t, const std::string&) { return use_bind(t, slots, what); };
 }
 
-std::vector<ForeignFlag> table_of(Slots& slots) {
-  const Use binds = [&slots](Translation& t, const std::string& value) { return use_bind(t, slots, value); };
-  const Use shares = [&slots](Translation&, const std::string&) -> Wrong {
+std::vector<ForeignFlag> mpirun_flags(Slots& slots) {
+  const FlagUse binds = [&slots](Translation& t, const std::string& value) { return use_bind(t, slots, value); };
+  const FlagUse shares = [&slots](Translation&, const std::string&) -> WrongValue {
     slots.binding_is_said = true;  // Open MPI does not bind then, and cores are shared unless bound
     return std::nullopt;
   };
   return {
-      {.names = "-n|-np|--n|--np|-c", .use = take_number(slots.ranks)},
-      {.names = "-N|--npernode|-npernode|-ppn|--ppn", .use = take_number(slots.per_node)},
+      {.names = "-n|-np|--n|--np|-c", .use = use_number(slots.ranks)},
+      {.names = "-N|--npernode|-npernode|-ppn|--ppn", .use = use_number(slots.per_node)},
       {.names = "-H|--host|-host|--hosts|-hosts", .use = use_hosts(slots)},
       {.names = "--hostfile|-hostfile|--machinefile|-machinefile|-f", .use = use_hostfile(slots)},
       {.names = "-x|--x", .use = use_variable},
@@ -180,32 +176,32 @@ std::vector<ForeignFlag> table_of(Slots& slots) {
       {.names = "--map-by|-map-by", .use = use_map(slots)},
       {.names = "--bind-to|-bind-to", .use = binds},
       {.names = "--rank-by|-rank-by", .note = "ranks of a host are neighbours"},
-      {.names = "--oversubscribe|-oversubscribe", .takes = Takes::kNothing, .use = shares},
+      {.names = "--oversubscribe|-oversubscribe", .takes = FlagTakes::kNothing, .use = shares},
       {.names = "--nooversubscribe|-nooversubscribe",
-       .takes = Takes::kNothing,
+       .takes = FlagTakes::kNothing,
        .note = "`resources: {cpus: 1, bind: core}` gives each rank a core of its own"},
-      {.names = "--bind-to-core|-bind-to-core", .takes = Takes::kNothing, .use = bind_to(slots, "core")},
-      {.names = "--bind-to-socket|-bind-to-socket", .takes = Takes::kNothing, .use = bind_to(slots, "socket")},
-      {.names = "--bind-to-none|-bind-to-none", .takes = Takes::kNothing, .use = bind_to(slots, "none")},
+      {.names = "--bind-to-core|-bind-to-core", .takes = FlagTakes::kNothing, .use = bind_to(slots, "core")},
+      {.names = "--bind-to-socket|-bind-to-socket", .takes = FlagTakes::kNothing, .use = bind_to(slots, "socket")},
+      {.names = "--bind-to-none|-bind-to-none", .takes = FlagTakes::kNothing, .use = bind_to(slots, "none")},
       {.names = "--bycore|-bycore|--byslot|-byslot|--bynode|-bynode",
-       .takes = Takes::kNothing,
+       .takes = FlagTakes::kNothing,
        .note = "ranks of a host are neighbours"},
-      {.names = "--allow-run-as-root", .takes = Takes::kNothing, .note = "not needed"},
-      {.names = "--tag-output|-tag-output|--timestamp-output|-l", .takes = Takes::kNothing, .note = kOutputIsKept},
+      {.names = "--allow-run-as-root", .takes = FlagTakes::kNothing, .note = "not needed"},
+      {.names = "--tag-output|-tag-output|--timestamp-output|-l", .takes = FlagTakes::kNothing, .note = kOutputIsKept},
       {.names = "--output-filename|-output-filename|--output", .note = kOutputIsKept},
-      {.names = "--merge-stderr-to-stdout", .takes = Takes::kNothing, .note = kOutputIsKept},
-      {.names = "--report-bindings|-report-bindings", .takes = Takes::kNothing, .note = "`monarch plan` shows them"},
-      {.names = "--display-map|-display-map", .takes = Takes::kNothing, .note = "`monarch plan` shows it"},
+      {.names = "--merge-stderr-to-stdout", .takes = FlagTakes::kNothing, .note = kOutputIsKept},
+      {.names = "--report-bindings|-report-bindings",
+       .takes = FlagTakes::kNothing,
+       .note = "`monarch plan` shows them"},
+      {.names = "--display-map|-display-map", .takes = FlagTakes::kNothing, .note = "`monarch plan` shows it"},
       {.names = "--display", .note = "`monarch plan` shows it"},
       {.names = "--stdin", .note = "stdin of ranks is /dev/null"},
-      {.names = "--mca|-mca|--gmca|-gmca|--prtemca", .takes = Takes::kTwoValues, .note = kMpi},
-      {.names = "-genv|-env", .takes = Takes::kTwoValues, .use = use_pair},
+      {.names = "--mca|-mca|--gmca|-gmca|--prtemca", .takes = FlagTakes::kTwoValues, .note = kMpi},
+      {.names = "-genv|-env", .takes = FlagTakes::kTwoValues, .use = use_pair},
       {.names = "--prefix", .note = kMpi},
       {.names = "--path", .note = "the program is searched in PATH of the ranks"},
-      {.names = "-q|--quiet|-v|--verbose", .takes = Takes::kNothing, .note = "`monarch run` has --quiet"}};
+      {.names = "-q|--quiet|-v|--verbose", .takes = FlagTakes::kNothing, .note = "`monarch run` has --quiet"}};
 }
-
-Complaint refused(const std::string& message, const std::string& help) { return refused_line("mpirun", message, help); }
 
 std::optional<Complaint> place(Translation& t, const Slots& slots) {
   std::uint32_t all = 0;
@@ -221,12 +217,13 @@ std::optional<Complaint> place(Translation& t, const Slots& slots) {
   if (!slots.hosts.empty() && ranks < per_node * hosts) hosts = (ranks + per_node - 1) / per_node;
   if (hosts == 1) per_node = std::min(per_node, ranks);
   if (!slots.per_node && !even)
-    return refused("has hosts with different numbers of slots",
-                   "ranks of a mesh are a box: give each host the same number");
+    return refused_line(t.launcher, "has hosts with different numbers of slots",
+                        "ranks of a mesh are a box: give each host the same number");
   if (hosts * per_node != ranks) {
     const std::uint32_t fits = std::max(1U, ranks / per_node) * per_node;
-    return refused(text("-n ", ranks, " does not make the same number on each of ", hosts, " hosts with ", per_node),
-                   text("`-n ", fits, "` would work"));
+    return refused_line(
+        t.launcher, text("-n ", ranks, " does not make the same number on each of ", hosts, " hosts with ", per_node),
+        text("`-n ", fits, "` would work"));
   }
   for (std::uint32_t i = 0; i < std::min<std::size_t>(hosts, slots.hosts.size()); ++i) {
     if (slots.hosts[i].first != "localhost") t.host_names.push_back(slots.hosts[i].first);
@@ -244,10 +241,11 @@ TranslatedLine translate_mpirun(std::vector<ShellWord> words) {
   t.launcher = "mpirun";
   Slots slots;
   const FlagGrammar grammar{.launcher = "mpirun", .underscores = false, .long_with_one_dash = true};
-  if (auto wrong = read_foreign_flags(grammar, table_of(slots), t, words)) return *wrong;
-  if (words.empty()) return refused("is given no program", "");
+  if (auto wrong = read_foreign_flags(grammar, mpirun_flags(slots), t, words)) return *wrong;
+  if (words.empty()) return refused_line(t.launcher, "is given no program", "");
   if (std::any_of(words.begin(), words.end(), [](const ShellWord& w) { return w.text == ":"; }))
-    return refused("starts several programs", "translate each alone, and put their meshes into one spec");
+    return refused_line(t.launcher, "starts several programs",
+                        "translate each alone, and put their meshes into one spec");
   if (auto wrong = place(t, slots)) return *wrong;
   t.notes.emplace_back(
       "there is no PMI server: a program that calls MPI_Init runs alone; RANK and WORLD_SIZE tell its place");

@@ -12,14 +12,10 @@ namespace monarch {
 
 namespace {
 
-using Takes = ForeignFlag::Takes;
-using Wrong = ForeignFlag::Wrong;
-using Use = ForeignFlag::Use;
-
 constexpr std::string_view kCluster =
     "it is for who asks Slurm for the nodes: `salloc`, `sbatch`; monarch does not do that yet";
 
-struct Counts {
+struct StepCounts {
   std::optional<std::uint32_t> tasks;
   std::optional<std::uint32_t> tasks_per_node;
   std::optional<std::uint32_t> gpus;  // of the whole step
@@ -39,18 +35,18 @@ std::optional<std::uint32_t> gpus_of(Translation& t, const std::string& flag, st
   return value == "gpu" ? 1 : positive(value);
 }
 
-Use gpus(std::string flag, std::optional<std::uint32_t>& into) {
-  return [flag = std::move(flag), &into](Translation& t, const std::string& value) -> Wrong {
+FlagUse gpus(std::string flag, std::optional<std::uint32_t>& into) {
+  return [flag = std::move(flag), &into](Translation& t, const std::string& value) -> WrongValue {
     if (flag == "--gres" && !value.starts_with("gpu")) {
       t.notes.push_back(text(flag, " ", value, ": GPUs are the only resource of that kind here"));
       return std::nullopt;
     }
     into = gpus_of(t, flag, value);
-    return into ? std::nullopt : Wrong("a number of GPUs is meant");
+    return into ? std::nullopt : WrongValue("a number of GPUs is meant");
   };
 }
 
-Wrong use_nodes(Translation& t, const std::string& value) {
+WrongValue use_nodes(Translation& t, const std::string& value) {
   const std::size_t dash = value.find('-');
   const auto least = positive(value.substr(0, dash));
   const auto most = dash == std::string::npos ? least : positive(value.substr(dash + 1));
@@ -61,7 +57,7 @@ Wrong use_nodes(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_nodelist(Translation& t, const std::string& value) {
+WrongValue use_nodelist(Translation& t, const std::string& value) {
   const auto names = expand_hostlist(value);
   if (!names.ok()) return names.error().message;
   t.host_names = *names;
@@ -70,20 +66,20 @@ Wrong use_nodelist(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_gpus_per_task(Translation& t, const std::string& value) {
+WrongValue use_gpus_per_task(Translation& t, const std::string& value) {
   const auto count = gpus_of(t, "--gpus-per-task", value);
   if (!count) return "a number of GPUs is meant";
   t.keys["meshes.*.resources.gpus"] = text(*count);
   return std::nullopt;
 }
 
-Wrong use_cpus(Translation& t, const std::string& value) {
+WrongValue use_cpus(Translation& t, const std::string& value) {
   if (!positive(value)) return "a number of cores is meant";
   t.keys["meshes.*.resources.cpus"] = value;
   return std::nullopt;
 }
 
-Wrong use_cpu_bind(Translation& t, const std::string& value) {
+WrongValue use_cpu_bind(Translation& t, const std::string& value) {
   std::string kind = value.substr(value.find(',') == std::string::npos ? 0 : value.find(',') + 1);
   if (kind == "none" || kind == "no") return std::nullopt;
   if (kind == "cores" || kind == "threads") {
@@ -97,7 +93,7 @@ Wrong use_cpu_bind(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_export(Translation& t, Counts& counts, const std::string& value) {
+WrongValue use_export(Translation& t, StepCounts& counts, const std::string& value) {
   std::string_view rest = value;
   bool all = false;
   while (!rest.empty()) {
@@ -120,7 +116,7 @@ Wrong use_export(Translation& t, Counts& counts, const std::string& value) {
 }
 
 // What else of the shell the tasks would see, or would not.
-void note_environment(Translation& t, const Counts& counts) {
+void note_environment(Translation& t, const StepCounts& counts) {
   if (counts.export_without_all && !reaches_hosts(t)) {
     t.notes.push_back(
         text("--export ", *counts.export_without_all, ": ranks on this machine have all of your shell's environment"));
@@ -130,13 +126,13 @@ void note_environment(Translation& t, const Counts& counts) {
   }
 }
 
-Wrong use_chdir(Translation& t, const std::string& value) {
+WrongValue use_chdir(Translation& t, const std::string& value) {
   t.workdir = ShellWord{.text = value};
   return std::nullopt;
 }
 
 // minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and days-hours:minutes:seconds
-std::optional<std::uint64_t> seconds_of(const std::string& value) {
+std::optional<std::uint64_t> parse_slurm_time(const std::string& value) {
   const std::size_t dash = value.find('-');
   std::vector<std::uint64_t> parts;
   std::string_view rest = std::string_view(value).substr(dash == std::string::npos ? 0 : dash + 1);
@@ -161,9 +157,9 @@ std::optional<std::uint64_t> seconds_of(const std::string& value) {
   return days.value_or(0) * std::uint64_t{86'400} + parts[0] * 3600 + parts[1] * 60 + parts[2];
 }
 
-Wrong use_time(Translation& t, const std::string& value) {
+WrongValue use_time(Translation& t, const std::string& value) {
   if (value == "0" || value == "UNLIMITED" || value == "INFINITE") return std::nullopt;
-  const auto seconds = seconds_of(value);
+  const auto seconds = parse_slurm_time(value);
   if (!seconds || *seconds == 0) return "minutes, hours:minutes:seconds or days-hours are meant";
   const std::uint64_t hours = *seconds / 3600;
   const std::uint64_t minutes = *seconds / 60 % 60;
@@ -173,30 +169,30 @@ Wrong use_time(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_job_name(Translation& t, const std::string& value) {
+WrongValue use_job_name(Translation& t, const std::string& value) {
   t.job = nearest_name(value);
   if (t.job != value) t.notes.push_back(text("--job-name ", value, ": is no name of a job here; it is called ", t.job));
   return std::nullopt;
 }
 
-Wrong use_mpi(Translation& t, const std::string& value) {
+WrongValue use_mpi(Translation& t, const std::string& value) {
   if (value != "none")
     t.notes.push_back(text("--mpi ", value, ": there is no PMI server; a program that calls MPI_Init runs alone"));
   return std::nullopt;
 }
 
-Wrong use_immediate_end(Counts& counts, const std::string& value) {
+WrongValue use_immediate_end(StepCounts& counts, const std::string& value) {
   counts.kill_on_bad_exit = value != "0";
   return std::nullopt;
 }
 
-std::vector<ForeignFlag> table_of(Counts& counts) {
-  const Use kill = [&counts](Translation&, const std::string& value) { return use_immediate_end(counts, value); };
-  const Use exports = [&counts](Translation& t, const std::string& value) { return use_export(t, counts, value); };
+std::vector<ForeignFlag> srun_flags(StepCounts& counts) {
+  const FlagUse kill = [&counts](Translation&, const std::string& value) { return use_immediate_end(counts, value); };
+  const FlagUse exports = [&counts](Translation& t, const std::string& value) { return use_export(t, counts, value); };
   return {
       {.names = "--nodes|-N", .use = use_nodes},
-      {.names = "--ntasks|-n", .use = take_number(counts.tasks)},
-      {.names = "--ntasks-per-node|--tasks-per-node", .use = take_number(counts.tasks_per_node)},
+      {.names = "--ntasks|-n", .use = use_number(counts.tasks)},
+      {.names = "--ntasks-per-node|--tasks-per-node", .use = use_number(counts.tasks_per_node)},
       {.names = "--nodelist|-w", .use = use_nodelist},
       {.names = "--gpus-per-task", .use = use_gpus_per_task},
       {.names = "--gpus-per-node", .use = gpus("--gpus-per-node", counts.gpus_per_node)},
@@ -209,7 +205,7 @@ std::vector<ForeignFlag> table_of(Counts& counts) {
       {.names = "--time|-t", .use = use_time},
       {.names = "--job-name|-J", .use = use_job_name},
       {.names = "--mpi", .use = use_mpi},
-      {.names = "--kill-on-bad-exit|-K", .takes = Takes::kMaybeValue, .use = kill},
+      {.names = "--kill-on-bad-exit|-K", .takes = FlagTakes::kMaybeValue, .use = kill},
       {.names = "--partition|-p", .note = kCluster},
       {.names = "--account|-A", .note = kCluster},
       {.names = "--qos|-q", .note = kCluster},
@@ -224,49 +220,50 @@ std::vector<ForeignFlag> table_of(Counts& counts) {
       {.names = "--mem-bind", .note = "memory is not bound but by `resources.bind`"},
       {.names = "--gpu-bind", .note = "a rank sees the GPUs of `resources.visible`"},
       {.names = "--distribution|-m", .note = "ranks of a host are neighbours"},
-      {.names = "--exclusive", .takes = Takes::kMaybeValue, .note = "each mesh has hosts of its own"},
-      {.names = "--overlap|--oversubscribe|-O|-s", .takes = Takes::kNothing, .note = "cores are shared unless bound"},
-      {.names = "--label|-l", .takes = Takes::kNothing, .note = kOutputIsKept},
-      {.names = "--unbuffered|-u", .takes = Takes::kNothing, .note = kOutputIsKept},
+      {.names = "--exclusive", .takes = FlagTakes::kMaybeValue, .note = "each mesh has hosts of its own"},
+      {.names = "--overlap|--oversubscribe|-O|-s",
+       .takes = FlagTakes::kNothing,
+       .note = "cores are shared unless bound"},
+      {.names = "--label|-l", .takes = FlagTakes::kNothing, .note = kOutputIsKept},
+      {.names = "--unbuffered|-u", .takes = FlagTakes::kNothing, .note = kOutputIsKept},
       {.names = "--output|-o", .note = kOutputIsKept},
       {.names = "--error|-e", .note = kOutputIsKept},
       {.names = "--open-mode", .note = kOutputIsKept},
       {.names = "--input|-i", .note = "stdin of ranks is /dev/null"},
-      {.names = "--pty", .takes = Takes::kMaybeValue, .note = "ranks have no terminal"},
+      {.names = "--pty", .takes = FlagTakes::kMaybeValue, .note = "ranks have no terminal"},
       {.names = "--wait|-W", .note = "a failure stops its gang at once"},
-      {.names = "--no-kill|-k", .takes = Takes::kMaybeValue, .note = "`supervision` says what a lost host means"},
+      {.names = "--no-kill|-k", .takes = FlagTakes::kMaybeValue, .note = "`supervision` says what a lost host means"},
       {.names = "--signal", .note = "`launch.slurm.warn` is the same, and is not built yet"},
       {.names = "--hint", .note = "`resources.bind` binds"},
       {.names = "--threads-per-core", .note = "`resources.bind` binds"},
-      {.names = "--propagate", .takes = Takes::kMaybeValue, .note = "limits are those of your shell"},
+      {.names = "--propagate", .takes = FlagTakes::kMaybeValue, .note = "limits are those of your shell"},
       {.names = "--container-image", .note = "`wrap: [apptainer, exec, --nv, image.sif]` is the same, if it is built"},
       {.names = "--container-mounts", .note = "they belong into `wrap`"},
-      {.names = "--verbose|-v", .takes = Takes::kNothing, .note = "`monarch events` tells what happened"},
-      {.names = "--quiet|-Q", .takes = Takes::kNothing, .note = "`monarch run --quiet` is the same"}};
+      {.names = "--verbose|-v", .takes = FlagTakes::kNothing, .note = "`monarch events` tells what happened"},
+      {.names = "--quiet|-Q", .takes = FlagTakes::kNothing, .note = "`monarch run --quiet` is the same"}};
 }
 
-Complaint refused(const std::string& message, const std::string& help) { return refused_line("srun", message, help); }
-
 // Ranks of a mesh are a box: the same number on each host.
-std::optional<Complaint> place_tasks(Translation& t, const Counts& counts) {
+std::optional<Complaint> place_tasks(Translation& t, const StepCounts& counts) {
   std::uint32_t per_node = counts.tasks_per_node.value_or(1);
   if (counts.tasks && counts.tasks_per_node && !t.hosts_written) t.hosts = (*counts.tasks + per_node - 1) / per_node;
   if (counts.tasks) {
     const std::uint32_t down = *counts.tasks / t.hosts * t.hosts;
     if (down != *counts.tasks)
-      return refused(
-          text("-n ", *counts.tasks, " on ", t.hosts, " nodes: not the same number on each"),
+      return refused_line(
+          t.launcher, text("-n ", *counts.tasks, " on ", t.hosts, " nodes: not the same number on each"),
           text("`-n ", down + t.hosts, "` would work", down > 0 ? text(", and so would `-n ", down, "`") : ""));
     if (counts.tasks_per_node && *counts.tasks / t.hosts > per_node)
-      return refused(text("-n ", *counts.tasks, " does not fit on ", t.hosts, " nodes with ", per_node, " each"),
-                     text("`-N ", (*counts.tasks + per_node - 1) / per_node, "` would work"));
+      return refused_line(t.launcher,
+                          text("-n ", *counts.tasks, " does not fit on ", t.hosts, " nodes with ", per_node, " each"),
+                          text("`-N ", (*counts.tasks + per_node - 1) / per_node, "` would work"));
     per_node = *counts.tasks / t.hosts;
     if (!t.hosts_written && !counts.tasks_per_node && *counts.tasks > 1)
       t.notes.push_back(text("-n ", *counts.tasks, " without -N: all on one host"));
   }
   if (!t.host_names.empty() && t.host_names.size() != t.hosts)
-    return refused(text("names ", t.host_names.size(), " nodes and asks for ", t.hosts),
-                   text("`-N ", t.host_names.size(), "` would work"));
+    return refused_line(t.launcher, text("names ", t.host_names.size(), " nodes and asks for ", t.hosts),
+                        text("`-N ", t.host_names.size(), "` would work"));
   t.per_host = text(per_node);
   const auto of_node =
       counts.gpus && *counts.gpus % t.hosts == 0 ? std::optional(*counts.gpus / t.hosts) : counts.gpus_per_node;
@@ -307,9 +304,9 @@ void note_variables(Translation& t, const std::string& word) {
 TranslatedLine translate_srun(std::vector<ShellWord> words) {
   Translation t;
   t.launcher = "srun";
-  Counts counts;
-  if (auto wrong = read_foreign_flags({.launcher = "srun"}, table_of(counts), t, words)) return *wrong;
-  if (words.empty()) return refused("is given no program", "");
+  StepCounts counts;
+  if (auto wrong = read_foreign_flags({.launcher = "srun"}, srun_flags(counts), t, words)) return *wrong;
+  if (words.empty()) return refused_line(t.launcher, "is given no program", "");
   if (auto wrong = place_tasks(t, counts)) return *wrong;
   if (!counts.kill_on_bad_exit)
     t.notes.emplace_back("srun without -K lets the others go on when one task fails; a failure stops its gang here");

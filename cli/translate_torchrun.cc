@@ -8,9 +8,6 @@ namespace monarch {
 
 namespace {
 
-using Takes = ForeignFlag::Takes;
-using Wrong = ForeignFlag::Wrong;
-
 constexpr std::string_view kRendezvous = "not needed: monarch chooses MASTER_ADDR and MASTER_PORT for each start";
 constexpr std::string_view kLogs =
     "not needed: the output of each rank is in a file of its own; `monarch logs` shows it";
@@ -23,7 +20,7 @@ struct ScriptOptions {
   bool use_env = false;
 };
 
-Wrong use_nnodes(Translation& t, const std::string& value) {
+WrongValue use_nnodes(Translation& t, const std::string& value) {
   const std::size_t colon = value.find(':');
   const auto least = positive(value.substr(0, colon));
   const auto most = colon == std::string::npos ? least : positive(value.substr(colon + 1));
@@ -36,20 +33,20 @@ Wrong use_nnodes(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_nproc(Translation& t, const std::string& value) {
+WrongValue use_nproc(Translation& t, const std::string& value) {
   const bool counted = value == "auto" || value == "gpu" || value == "cpu";
   if (!counted && !positive(value)) return "a number of processes, auto, gpu or cpu is meant";
   t.per_host = value;
   return std::nullopt;
 }
 
-Wrong use_restarts(Translation& t, const std::string& value) {
+WrongValue use_restarts(Translation& t, const std::string& value) {
   if (value != "0" && !positive(value)) return "a number of restarts is meant";
   t.keys["supervision.restart.max"] = value;
   return std::nullopt;
 }
 
-Wrong use_role(Translation& t, const std::string& value) {
+WrongValue use_role(Translation& t, const std::string& value) {
   if (is_name(value) && !is_reserved_name(value)) {
     t.mesh = value;
   } else if (value != "default") {
@@ -58,7 +55,7 @@ Wrong use_role(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_numa(Translation& t, const std::string& value) {
+WrongValue use_numa(Translation& t, const std::string& value) {
   if (value != "node") {
     t.notes.push_back(text("--numa-binding ", value, ": ranks are bound to a NUMA node, or not"));
   }
@@ -66,56 +63,53 @@ Wrong use_numa(Translation& t, const std::string& value) {
   return std::nullopt;
 }
 
-Wrong use_stop_timeout(Translation& t, const std::string& value) {
+WrongValue use_stop_timeout(Translation& t, const std::string& value) {
   if (!positive(value)) return "a number of seconds is meant";
   t.keys["meshes.*.stop.grace"] = text(value, "s");
   return std::nullopt;
 }
 
-std::function<Wrong(Translation&, const std::string&)> sets(bool& option) {
-  return [&option](Translation&, const std::string&) -> Wrong {
+std::function<WrongValue(Translation&, const std::string&)> sets(bool& option) {
+  return [&option](Translation&, const std::string&) -> WrongValue {
     option = true;
     return std::nullopt;
   };
 }
 
-std::vector<ForeignFlag> table_of(ScriptOptions& script) {
-  return {{.names = "--nnodes", .use = use_nnodes},
-          {.names = "--nproc-per-node", .use = use_nproc},
-          {.names = "--max-restarts", .use = use_restarts},
-          {.names = "--role", .use = use_role},
-          {.names = "--numa-binding", .use = use_numa},
-          {.names = "--shutdown-timeout", .use = use_stop_timeout},
-          {.names = "--module|-m", .takes = Takes::kNothing, .use = sets(script.module)},
-          {.names = "--no-python", .takes = Takes::kNothing, .use = sets(script.no_python)},
-          {.names = "--run-path", .takes = Takes::kNothing, .use = sets(script.run_path)},
-          {.names = "--use-env", .takes = Takes::kNothing, .use = sets(script.use_env)},
-          {.names = "--standalone", .takes = Takes::kNothing, .note = kRendezvous},
-          {.names = "--rdzv-backend", .note = kRendezvous},
-          {.names = "--rdzv-endpoint", .note = kRendezvous},
-          {.names = "--rdzv-conf", .note = kRendezvous},
-          {.names = "--rdzv-id", .note = "not needed: TORCHELASTIC_RUN_ID is the id of the job"},
-          {.names = "--node-rank", .note = "not needed: one `monarch run` starts every node"},
-          {.names = "--master-addr", .note = kRendezvous},
-          {.names = "--master-port", .note = kRendezvous},
-          {.names = "--local-addr", .note = "not needed: `network.interface` chooses addresses"},
-          {.names = "--monitor-interval", .note = "not needed: the end of a rank is seen at once"},
-          {.names = "--start-method", .note = "not needed: ranks are programs of their own"},
-          {.names = "--log-dir", .note = kLogs},
-          {.names = "--redirects|-r", .note = kLogs},
-          {.names = "--tee|-t", .note = kLogs},
-          {.names = "--local-ranks-filter", .note = "`monarch logs --rank` chooses"},
-          {.names = "--duplicate-stdout-filters", .note = "not built"},
-          {.names = "--duplicate-stderr-filters", .note = "not built"},
-          {.names = "--logs-specs", .note = kLogs},
-          {.names = "--event-log-handler", .note = "`monarch events` shows the events"},
-          {.names = "--signals-to-handle",
-           .note = "INT, TERM and HUP stop the job in order; USR1 and USR2 reach the ranks"},
-          {.names = "--virtual-local-rank", .takes = Takes::kNothing, .note = "LOCAL_RANK is the place on the host"}};
-}
-
-Complaint refused(const std::string& message, const std::string& help) {
-  return refused_line("torchrun", message, help);
+std::vector<ForeignFlag> torchrun_flags(ScriptOptions& script) {
+  return {
+      {.names = "--nnodes", .use = use_nnodes},
+      {.names = "--nproc-per-node", .use = use_nproc},
+      {.names = "--max-restarts", .use = use_restarts},
+      {.names = "--role", .use = use_role},
+      {.names = "--numa-binding", .use = use_numa},
+      {.names = "--shutdown-timeout", .use = use_stop_timeout},
+      {.names = "--module|-m", .takes = FlagTakes::kNothing, .use = sets(script.module)},
+      {.names = "--no-python", .takes = FlagTakes::kNothing, .use = sets(script.no_python)},
+      {.names = "--run-path", .takes = FlagTakes::kNothing, .use = sets(script.run_path)},
+      {.names = "--use-env", .takes = FlagTakes::kNothing, .use = sets(script.use_env)},
+      {.names = "--standalone", .takes = FlagTakes::kNothing, .note = kRendezvous},
+      {.names = "--rdzv-backend", .note = kRendezvous},
+      {.names = "--rdzv-endpoint", .note = kRendezvous},
+      {.names = "--rdzv-conf", .note = kRendezvous},
+      {.names = "--rdzv-id", .note = "not needed: TORCHELASTIC_RUN_ID is the id of the job"},
+      {.names = "--node-rank", .note = "not needed: one `monarch run` starts every node"},
+      {.names = "--master-addr", .note = kRendezvous},
+      {.names = "--master-port", .note = kRendezvous},
+      {.names = "--local-addr", .note = "not needed: `network.interface` chooses addresses"},
+      {.names = "--monitor-interval", .note = "not needed: the end of a rank is seen at once"},
+      {.names = "--start-method", .note = "not needed: ranks are programs of their own"},
+      {.names = "--log-dir", .note = kLogs},
+      {.names = "--redirects|-r", .note = kLogs},
+      {.names = "--tee|-t", .note = kLogs},
+      {.names = "--local-ranks-filter", .note = "`monarch logs --rank` chooses"},
+      {.names = "--duplicate-stdout-filters", .note = "not built"},
+      {.names = "--duplicate-stderr-filters", .note = "not built"},
+      {.names = "--logs-specs", .note = kLogs},
+      {.names = "--event-log-handler", .note = "`monarch events` shows the events"},
+      {.names = "--signals-to-handle",
+       .note = "INT, TERM and HUP stop the job in order; USR1 and USR2 reach the ranks"},
+      {.names = "--virtual-local-rank", .takes = FlagTakes::kNothing, .note = "LOCAL_RANK is the place on the host"}};
 }
 
 std::vector<ShellWord> program_of(std::vector<ShellWord> words, const ScriptOptions& script,
@@ -152,10 +146,10 @@ TranslatedLine translate(std::vector<ShellWord> words, const std::string& python
   ScriptOptions script;
   const FlagGrammar grammar{.launcher = t.launcher, .underscores = true};
   const std::vector<ShellWord> all = words;
-  if (auto wrong = read_foreign_flags(grammar, table_of(script), t, words)) return *wrong;
+  if (auto wrong = read_foreign_flags(grammar, torchrun_flags(script), t, words)) return *wrong;
   drop_separator(all, words);
-  if (words.empty()) return refused("is given no script", "");
-  if (script.module && script.no_python) return refused("takes either --module or --no-python", "");
+  if (words.empty()) return refused_line("torchrun", "is given no script", "");
+  if (script.module && script.no_python) return refused_line("torchrun", "takes either --module or --no-python", "");
   if (script.run_path) t.notes.emplace_back("--run-path: the script is run by the interpreter itself");
   if (old_launch && !script.use_env) {
     t.notes.emplace_back(

@@ -9,16 +9,18 @@
 
 namespace monarch {
 
-namespace {
+bool take_character(std::string_view& rest, char wanted) {
+  if (!rest.starts_with(wanted)) return false;
+  rest.remove_prefix(1);
+  return true;
+}
 
-bool take_rank(std::string_view& rest, std::uint32_t& rank) {
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), rank);
+bool take_number(std::string_view& rest, std::uint32_t& number) {
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
   if (error != std::errc()) return false;
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   return true;
 }
-
-}  // namespace
 
 Result<RankList> RankList::parse(std::string_view written) {
   const Error wrong{ErrorCode::kInvalid, text("`", printable(written), "` is no list of ranks, such as 3,7-9")};
@@ -26,16 +28,14 @@ Result<RankList> RankList::parse(std::string_view written) {
   std::string_view rest = written;
   for (;;) {
     Range range;
-    if (!take_rank(rest, range.first)) return wrong;
+    if (!take_number(rest, range.first)) return wrong;
     range.last = range.first;
-    if (rest.starts_with('-')) {
-      rest.remove_prefix(1);
-      if (!take_rank(rest, range.last) || range.last < range.first) return wrong;
+    if (take_character(rest, '-')) {
+      if (!take_number(rest, range.last) || range.last < range.first) return wrong;
     }
     list.ranges_.push_back(range);
     if (rest.empty()) return list;
-    if (!rest.starts_with(',')) return wrong;
-    rest.remove_prefix(1);
+    if (!take_character(rest, ',')) return wrong;
   }
 }
 
@@ -89,22 +89,16 @@ bool take_digits(std::string_view& rest, std::size_t digits, int& number) {
   return true;
 }
 
-bool take(std::string_view& rest, char c) {
-  if (!rest.starts_with(c)) return false;
-  rest.remove_prefix(1);
-  return true;
-}
-
 // "12:04", "12:04:41" or "12:04:41.120", since midnight.
 std::optional<std::int64_t> take_time_of_day(std::string_view& rest) {
   int hours = 0;
   int minutes = 0;
   int seconds = 0;
   std::int64_t fraction = 0;
-  if (!take_digits(rest, 2, hours) || !take(rest, ':') || !take_digits(rest, 2, minutes)) return std::nullopt;
-  if (take(rest, ':') && !take_digits(rest, 2, seconds)) return std::nullopt;
+  if (!take_digits(rest, 2, hours) || !take_character(rest, ':') || !take_digits(rest, 2, minutes)) return std::nullopt;
+  if (take_character(rest, ':') && !take_digits(rest, 2, seconds)) return std::nullopt;
   if (hours > 23 || minutes > 59 || seconds > 60) return std::nullopt;
-  if (take(rest, '.')) {
+  if (take_character(rest, '.')) {
     std::int64_t scale = kSecond / 10;
     for (; !rest.empty() && rest.front() >= '0' && rest.front() <= '9' && scale > 0; scale /= 10) {
       fraction += (rest.front() - '0') * scale;
@@ -118,8 +112,8 @@ std::optional<std::int64_t> take_date(std::string_view& rest) {
   int year = 0;
   int month = 0;
   int day = 0;
-  if (!take_digits(rest, 4, year) || !take(rest, '-') || !take_digits(rest, 2, month) || !take(rest, '-') ||
-      !take_digits(rest, 2, day)) {
+  if (!take_digits(rest, 4, year) || !take_character(rest, '-') || !take_digits(rest, 2, month) ||
+      !take_character(rest, '-') || !take_digits(rest, 2, day)) {
     return std::nullopt;
   }
   std::tm parts{};
@@ -141,7 +135,7 @@ Result<WallTime> parse_moment(std::string_view written, WallTime now) {
   if (const auto date = take_date(rest)) {
     std::int64_t time = *date;
     if (!rest.empty() && rest != "Z") {
-      if (!take(rest, 'T') && !take(rest, ' ')) return wrong;
+      if (!take_character(rest, 'T') && !take_character(rest, ' ')) return wrong;
       const auto of_day = take_time_of_day(rest);
       if (!of_day) return wrong;
       time += *of_day;

@@ -16,6 +16,10 @@
 
 namespace monarch {
 
+// The character or number is taken off the front of `rest`; false: something else is there, and nothing is taken.
+bool take_character(std::string_view& rest, char wanted);
+bool take_number(std::string_view& rest, std::uint32_t& number);
+
 // "3,7-9": ranks of a mesh.
 class RankList {
  public:

@@ -47,10 +47,9 @@ Result<Json> parse_object(std::string_view payload, std::string_view what) {
 }
 
 bool is_file_name(const std::string& name) {
-  if (name == "junit.xml") return true;
-  constexpr std::string_view kFolder = "artifacts/";
-  if (!name.starts_with(kFolder) || name.size() > kNameBytes || printable(name) != name) return false;
-  std::string_view rest = std::string_view(name).substr(kFolder.size());
+  if (name == kReportFileName) return true;
+  if (!name.starts_with(kArtifactsFolder) || name.size() > kNameBytes || printable(name) != name) return false;
+  std::string_view rest = std::string_view(name).substr(kArtifactsFolder.size());
   for (std::size_t parts = 1; parts < kNameParts; ++parts) {
     const std::size_t slash = rest.find('/');
     const std::string_view part = rest.substr(0, slash);

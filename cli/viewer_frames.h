@@ -98,7 +98,9 @@ struct ViewerWelcome {
 std::string encode_welcome(const ViewerWelcome& welcome);
 Result<ViewerWelcome> decode_welcome(std::string_view payload);
 
-// `name` is "junit.xml", or "artifacts/" and at most four more parts, none of which is a dot, two, or begins with one.
+inline constexpr std::string_view kReportFileName = "junit.xml";
+inline constexpr std::string_view kArtifactsFolder = "artifacts/";
+// `name` is kReportFileName, or kArtifactsFolder and at most four more parts, none of which is a dot, two, or begins with one.
 struct ViewerFile {
   std::string name;
   std::uint64_t size = 0;

@@ -1,6 +1,6 @@
 #include "cli/viewer_session.h"
 
-#include "cli/exit_code.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

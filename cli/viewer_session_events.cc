@@ -1,11 +1,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "cli/exit_code.h"
 #include "cli/result_text.h"
 #include "cli/viewer_session.h"
 #include "supervisor/client/viewer_json.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -16,7 +16,7 @@ constexpr std::size_t kNamedLeftOut = 10;
 bool is_copied(const JobSpec& spec) { return !std::holds_alternative<LaunchLocal>(spec.launch); }
 
 // Where a key is written, or the next one above it that is.
-Place place_of(const YamlNode& tree, const char* key) {
+Place place_of_key(const YamlNode& tree, const char* key) {
   const YamlNode* workspace = value_of(&tree, "workspace");
   const YamlNode* value = value_of(workspace, key);
   if (value != nullptr) return value->place;
@@ -45,7 +45,7 @@ WorkspaceLook look_at_workspace(const JobSpec& spec, const YamlNode& tree, const
   for (const SpecText& source : sources) (void)report.add_source(source.name, source.text);
   const auto folder = open_workspace(*spec.workspace);
   if (!folder.ok()) {
-    report.error("E0224", place_of(tree, "path"),
+    report.error("E0224", place_of_key(tree, "path"),
                  {.message = folder.error().message,
                   .label = "is no folder that can be read here",
                   .help = "a relative path is counted from the spec's folder"});
@@ -55,12 +55,12 @@ WorkspaceLook look_at_workspace(const JobSpec& spec, const YamlNode& tree, const
       look.notes = named(scanned->left_out);
       look.scanned = std::move(*scanned);
     } else if (scanned.error().code == ErrorCode::kBusy) {
-      report.error("E0317", place_of(tree, "max_size"),
+      report.error("E0317", place_of_key(tree, "max_size"),
                    {.message = scanned.error().message,
                     .label = "is the limit",
                     .help = "leave them out in .monarchignore or `workspace.exclude`, or write a higher `max_size`"});
     } else {
-      report.error("E0224", place_of(tree, "path"),
+      report.error("E0224", place_of_key(tree, "path"),
                    {.message = scanned.error().message, .label = "cannot be read here", .help = ""});
     }
   }

@@ -26,7 +26,7 @@ constexpr std::size_t kEventsInQueue = 32;
 // come at once. A viewer that lets more than this wait does not read.
 constexpr std::size_t kAnswersInQueue = 8;
 constexpr std::size_t kAnswersBytes = 256U << 20U;
-constexpr std::size_t kViewers = 256;
+constexpr std::size_t kControlViewers = 256;
 constexpr std::size_t kNameBytes = 256;  // of who asks; a longer name is cut to fit a record of the journal
 
 }  // namespace
@@ -48,8 +48,8 @@ Result<std::unique_ptr<ControlServer>> ControlServer::create(EventLoop& loop, st
 }
 
 void ControlServer::accept(UniqueFd socket) {
-  if (viewers_.size() >= kViewers) {
-    log_warn("more than ", kViewers, " viewers, one was turned away");
+  if (viewers_.size() >= kControlViewers) {
+    log_warn("more than ", kControlViewers, " viewers, one was turned away");
     return;
   }
   viewers_.emplace_back();

@@ -25,7 +25,7 @@ namespace monarch {
 namespace {
 
 constexpr std::size_t kCommands = 4'096;
-constexpr std::size_t kViewers = 64;  // one more is closed at once
+constexpr std::size_t kOutputViewers = 64;  // one more is closed at once
 
 }  // namespace
 
@@ -139,8 +139,8 @@ class OutputRelay::Worker {
   }
 
   void add(UniqueFd socket) {
-    if (viewers_.size() >= kViewers) {
-      log_warn("output: more than ", kViewers, " viewers, one was turned away");
+    if (viewers_.size() >= kOutputViewers) {
+      log_warn("output: more than ", kOutputViewers, " viewers, one was turned away");
       return;
     }
     viewers_.emplace_back();

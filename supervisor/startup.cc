@@ -18,6 +18,7 @@
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_home.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
@@ -28,11 +29,6 @@ extern char** environ;
 namespace monarch {
 
 namespace {
-
-constexpr int kExitSpec = 2;
-constexpr int kExitInternal = 70;
-constexpr int kExitJournal = 74;
-constexpr int kExitBusy = 75;
 
 // The folder of a job is beside those of others.
 std::string root_of(const std::string& job_directory) {
@@ -90,10 +86,10 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
     return failed(home.error().code == ErrorCode::kBusy ? kExitBusy : kExitInternal, home.error().message);
   }
   auto spec = load_job_spec(*directory);
-  if (!spec.ok()) return failed(kExitSpec, text(job_directory, "/", kSpecFile, ": ", spec.error().message));
+  if (!spec.ok()) return failed(kExitUsage, text(job_directory, "/", kSpecFile, ": ", spec.error().message));
   const bool elsewhere = spec->spec.supervised_elsewhere();
   auto shell = shell_values(spec->spec, environ, elsewhere ? kShellPrefix : "");
-  if (!shell.ok()) return failed(kExitSpec, shell.error().message);
+  if (!shell.ok()) return failed(kExitUsage, shell.error().message);
   auto logs = directory->child_or_create(kLogDirectory);
   if (!logs.ok()) return failed(kExitInternal, logs.error().message);
   auto duplicate = directory->duplicate();

@@ -19,6 +19,7 @@
 #include "supervisor/journal/runtime_dir.h"
 #include "supervisor/supervisor_loop.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -28,26 +29,21 @@ namespace monarch {
 
 namespace {
 
-constexpr int kExitSpec = 2;
-constexpr int kExitUnavailable = 69;
-constexpr int kExitSuperseded = 75;
-
 // Of one worker on the control port. More are dropped and counted: the next beat says again what it must. Beats keep 1 ms
 // between them, and what queues up while nobody reads is well below the burst.
 constexpr std::uint32_t kMessagesPerSecond = 2'000;
 constexpr std::uint32_t kMessageBurst = 4'000;
 
 constexpr std::size_t kJournalReports = 65'536;
-constexpr int kExitJournal = 74;
 
 std::string own_boot_id() { return this_process_as_holder(wall_now()).boot_id; }
 
 }  // namespace
 
 int Supervisor::exit_code_for(const Error& why) const {
-  if (ports_taken_) return kExitUnavailable;
+  if (ports_taken_) return kExitUnreachable;
   if (journal_before_is_lost_) return kExitJournal;
-  return why.code == ErrorCode::kInvalid ? kExitSpec : kExitInternal;
+  return why.code == ErrorCode::kInvalid ? kExitUsage : kExitInternal;
 }
 
 Status Supervisor::open() {

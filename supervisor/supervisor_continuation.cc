@@ -13,6 +13,7 @@
 #include "supervisor/core/foreseen_end.h"
 #include "supervisor/supervisor_loop.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 
@@ -21,8 +22,6 @@ extern char** environ;
 namespace monarch {
 
 namespace {
-
-constexpr int kExitLost = 92;
 
 // For an answer of Slurm's, where nodes are not taken by a time, or are any moment.
 constexpr Duration kLeastPatience = Duration::seconds(10);

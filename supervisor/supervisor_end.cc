@@ -6,6 +6,7 @@
 #include "supervisor/supervisor_loop.h"
 #include "supervisor/verdict.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -16,8 +17,6 @@ namespace monarch {
 
 namespace {
 
-constexpr int kExitJournal = 74;
-constexpr int kExitRequeue = 92;
 // How long viewers and the guard may take to read the last words.
 constexpr Duration kFarewellDeadline = Duration::seconds(1);
 
@@ -51,7 +50,7 @@ void Supervisor::watch_idleness() {
   const auto warn = [this](Duration left) { (void)decide(IdleNoted{.left = left}); };
   const auto stop = [this, limit] {
     StopRequest request;
-    request.exit_code = kExitRequeue;
+    request.exit_code = kExitLost;
     request.who = text("lifetime.idle (", to_text(limit), "): no viewer, no request and no output of a rank");
     (void)decide(StopOrdered{.request = std::move(request)});
   };

@@ -16,6 +16,7 @@
 #include "supervisor/supervisor_loop.h"
 #include "supervisor/workspace/scan.h"
 #include "transport/base/log.h"
+#include "transport/base/loopback.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -23,7 +24,6 @@ namespace monarch {
 
 namespace {
 
-constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kEverywhere[] = "0.0.0.0";
 constexpr char kEverywhereOfBoth[] = "::";
 constexpr std::size_t kCopiedReports = 65'536;
@@ -49,7 +49,7 @@ ServerOptions Supervisor::port_options(std::uint16_t known) const {
   ServerOptions options;
   const bool tunnelled = ssh_of(core_.spec()) != nullptr && core_.spec().control.via == ControlVia::kSsh;
   const bool dialled = on_machines(core_.spec()) && !tunnelled;
-  options.address = dialled ? every_address() : kLoopback;
+  options.address = dialled ? every_address() : kLoopbackAddress;
   options.ports = {known, known};  // a supervisor that comes back has those that its workers know
   const auto& wanted = core_.spec().control.ports;
   if (known == 0 && wanted) options.ports = {wanted->first, wanted->last};
@@ -336,8 +336,8 @@ void Supervisor::launch(HostId host) {
                       .host_name = where.name,
                       .term = files_.journal.term,
                       .server_public_key = keys_->public_key.to_text(),
-                      .control_endpoint = text("tcp://", kLoopback, ":", ports_.control),
-                      .bulk_endpoint = text("tcp://", kLoopback, ":", ports_.bulk),
+                      .control_endpoint = text("tcp://", kLoopbackAddress, ":", ports_.control),
+                      .bulk_endpoint = text("tcp://", kLoopbackAddress, ":", ports_.bulk),
                       .heartbeat = supervision.heartbeat,
                       .suspect_after = supervision.suspect_after,
                       .orphan_ttl = supervision.orphan_ttl};

@@ -39,13 +39,12 @@
 #include "supervisor/viewer_port.h"
 #include "supervisor/worker_links.h"
 #include "supervisor/workspace/pack_thread.h"
+#include "transport/base/exit_code.h"
 #include "transport/loop/signals.h"
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
 
 namespace monarch {
-
-inline constexpr int kExitInternal = 70;
 
 // Its members are destroyed in the reverse order, sockets before their context.
 class Supervisor {

@@ -7,6 +7,7 @@
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/ssh/worker_image.h"
 #include "supervisor/supervisor_loop.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 
@@ -14,7 +15,6 @@ namespace monarch {
 
 namespace {
 
-constexpr int kExitHost = 92;  // a host, preemption or the time limit ended it
 constexpr std::string_view kSlurm = "Slurm";
 
 // Of a host that nothing new starts on: was it Slurm that wanted that, and no person?
@@ -64,7 +64,7 @@ Status Supervisor::open_slurm_nodes(const LaunchSlurm& slurm) {
 void Supervisor::on_allocation_over(std::uint32_t job, const std::string& state) {
   StopRequest request{
       .how = StopHow::kOrderly,
-      .exit_code = was_taken(state) ? kExitHost : 0,
+      .exit_code = was_taken(state) ? kExitLost : 0,
       .who = text(kSlurm, ", whose job ", job, state.empty() ? " is not known to it any more" : " is over: ", state)};
   (void)decide(StopOrdered{.request = std::move(request)});
 }

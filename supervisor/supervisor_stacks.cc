@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kFewestWaiting = 256;
 
 // For an event, which is journalled: the beginning of a stack says where a rank stands.
-constexpr std::size_t kWordsBytes = 8U << 10U;
+constexpr std::size_t kStackWordsBytes = 8U << 10U;
 
 }  // namespace
 
 void Supervisor::dump_stacks(RankId rank, const std::function<void(std::string)>& then) {
-  stacks_->ask({.rank = rank}, [then](const RankStacks& told) { then(stack_words(told, kWordsBytes)); });
+  stacks_->ask({.rank = rank}, [then](const RankStacks& told) { then(stack_words(told, kStackWordsBytes)); });
 }
 
 Status Supervisor::open_stacks() {

@@ -17,13 +17,13 @@ namespace monarch {
 namespace {
 
 constexpr std::string_view kUserPrefix = "worker/";
-constexpr std::size_t kWordsBytes =
+constexpr std::size_t kExplanationBytes =
     4'096;  // of a worker's explanation; longer ones are cut to fit a record of the journal
 
 constexpr std::uint32_t kStartsTold = 100;  // of a host's daemon, in the log
 
 std::string cut(std::string words) {
-  words.resize(std::min(words.size(), kWordsBytes));
+  words.resize(std::min(words.size(), kExplanationBytes));
   return words;
 }
 

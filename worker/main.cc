@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/marks.h"
 #include "transport/process/hidden_memory.h"
 #include "worker/daemon/daemon_main.h"
@@ -23,7 +24,6 @@
 
 namespace {
 
-constexpr int kExitUsage = 2;
 constexpr std::string_view kUsage =
     "usage: monarch-worker [--job UUID --host NAME]   (a Bootstrap on standard input; `monarch` starts it)\n"
     "       monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…\n"
@@ -60,5 +60,5 @@ int main(int argc, char** argv) {
   const bool version = arguments[0] == "version" && arguments.size() == 1;
   const std::string_view answer = version ? "monarch-worker " MONARCH_VERSION "\n" : kUsage;
   (void)!::write(version ? STDOUT_FILENO : STDERR_FILENO, answer.data(), answer.size());  // a closed end wants none
-  return version ? 0 : kExitUsage;
+  return version ? monarch::kExitOk : monarch::kExitUsage;
 }

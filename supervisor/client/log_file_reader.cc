@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 
+#include "transport/base/take_number.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -20,12 +20,9 @@ constexpr int kLooks = 10;  // rotations under our eyes; one takes megabytes of 
 // Never through a link, and never waiting for the writer of a FIFO: these are regular files or nothing.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
-bool take_number(std::string_view& rest, std::uint64_t& number) {
+bool take_offset(std::string_view& rest, std::uint64_t& offset) {
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc()) return false;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  return true;
+  return take_number(rest, offset);
 }
 
 }  // namespace
@@ -51,8 +48,8 @@ Status LogFileReader::place(const std::string& start) {
   if (start.empty()) return {};
   std::string_view rest = start;
   std::uint64_t next = 0;
-  if (!take_number(rest, newer_.begin)) return Error{ErrorCode::kInvalid, "its .start holds no offset"};
-  const bool moved = take_number(rest, next) && newer_.size == 0;
+  if (!take_offset(rest, newer_.begin)) return Error{ErrorCode::kInvalid, "its .start holds no offset"};
+  const bool moved = take_offset(rest, next) && newer_.size == 0;
   if (moved) newer_.begin = next;
   if (!older_.file.valid()) return {};
   if (older_.size > newer_.begin) return Error{ErrorCode::kInvalid, "its .start and its .1 contradict each other"};

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 
+#include "transport/base/take_number.h"
 #include "transport/base/unique_fd.h"
 
 namespace monarch {
@@ -18,12 +18,9 @@ namespace {
 constexpr std::size_t kMostBytes = 4U << 20U;  // its writer keeps it to a quarter of that
 
 template <class Number>
-bool take_number(std::string_view& rest, Number& number) {
+bool take_field(std::string_view& rest, Number& number) {
   if (rest.starts_with(' ')) rest.remove_prefix(1);
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc()) return false;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  return true;
+  return take_number(rest, number);
 }
 
 }  // namespace
@@ -35,7 +32,7 @@ LogTimesReader LogTimesReader::parse(const std::string& content) {
     std::string_view line = rest.substr(0, newline);
     rest.remove_prefix(newline + 1);
     Span span;
-    if (!take_number(line, span.offset) || !take_number(line, span.first) || !take_number(line, span.last)) continue;
+    if (!take_field(line, span.offset) || !take_field(line, span.first) || !take_field(line, span.last)) continue;
     if (!line.empty() || (!times.spans_.empty() && span.offset < times.spans_.back().offset)) continue;
     times.spans_.push_back(span);
   }

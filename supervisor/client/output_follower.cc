@@ -3,25 +3,13 @@
 #include <dirent.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 
 #include "supervisor/client/log_file_reader.h"
+#include "transport/base/take_number.h"
 #include "transport/base/text.h"
 
 namespace monarch {
-
-namespace {
-
-template <class Number>
-bool take_number(std::string_view& rest, Number& number) {
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc() || end == rest.data()) return false;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  return true;
-}
-
-}  // namespace
 
 std::optional<OutputFileName> parse_output_file_name(std::string_view name) {
   OutputFileName parsed;

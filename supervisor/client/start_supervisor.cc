@@ -17,6 +17,7 @@
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/runtime_dir.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
@@ -27,9 +28,6 @@ namespace monarch {
 
 namespace {
 
-constexpr int kInternal = 70;
-constexpr int kBusy = 75;
-constexpr int kInterrupted = 130;
 constexpr Duration kEndsAfterTerm = Duration::seconds(5);
 constexpr std::size_t kReadyLineBytes = 64U << 10U;  // more is not a line of ours
 constexpr std::size_t kLogTailBytes = 4U << 10U;
@@ -46,9 +44,9 @@ struct Child {
 
 [[noreturn]] void child_failed(const Child& child, const char* what) {
   const std::string why = text(what, ": ", std::strerror(errno));
-  const std::string line = to_json(Json::object({{"error", why}, {"exit_code", kInternal}})) + "\n";
+  const std::string line = to_json(Json::object({{"error", why}, {"exit_code", kExitInternal}})) + "\n";
   (void)!::write(child.ready, line.data(), line.size());  // a parent that is gone needs no answer
-  ::_exit(kInternal);
+  ::_exit(kExitInternal);
 }
 
 [[noreturn]] void become_guard(const Child& child) {
@@ -217,9 +215,9 @@ Result<StartFailure> parse_ready_line(const std::string& line) {
   if (parsed.ok() && parsed->get_bool("ready").value_or(false)) return StartFailure{};
   const std::optional<std::string> error = parsed.ok() ? parsed->get_string("error") : std::nullopt;
   if (!error) return Error{ErrorCode::kInvalid, text("a supervisor said neither ready nor why not: ", printable(line))};
-  const std::int64_t code = parsed->get_int64("exit_code").value_or(kInternal);
+  const std::int64_t code = parsed->get_int64("exit_code").value_or(kExitInternal);
   StartFailure failure{
-      .exit_code = code > 0 && code < 256 ? static_cast<int>(code) : kInternal, .message = *error, .log_tail = ""};
+      .exit_code = code > 0 && code < 256 ? static_cast<int>(code) : kExitInternal, .message = *error, .log_tail = ""};
   if (const Json* host = parsed->find("host"); host != nullptr) failure.host = parse_host_failure(*host);
   return failure;
 }
@@ -240,19 +238,20 @@ StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries&
   const std::string_view what = options.elsewhere ? "who starts the supervisor elsewhere" : "the supervisor";
   const auto guard = spawn_guard(job, binaries, options);
   if (!guard.ok() && guard.error().code == ErrorCode::kBusy)
-    return {.exit_code = kBusy, .message = guard.error().message};
+    return {.exit_code = kExitBusy, .message = guard.error().message};
   if (!guard.ok()) {
-    return {.exit_code = kInternal, .message = text("starting a supervisor: ", guard.error().message), .log_tail = ""};
+    return {
+        .exit_code = kExitInternal, .message = text("starting a supervisor: ", guard.error().message), .log_tail = ""};
   }
   const ReadyLine ready = read_ready_line(guard->ready.get(), until, options.interrupt);
   if (ready.complete) {
     auto said = parse_ready_line(ready.line);
     if (said.ok()) return *said;
-    return {.exit_code = kInternal, .message = said.error().message, .log_tail = log_tail(job)};
+    return {.exit_code = kExitInternal, .message = said.error().message, .log_tail = log_tail(job)};
   }
   // A job that goes on is not ended because its supervisor is slow: a word to end would be taken for one to stop the job.
   if (ready.timed_out && options.resume) {
-    return {.exit_code = kInternal,
+    return {.exit_code = kExitInternal,
             .message = text(what, " of ", job.id, " has not said within ", to_text(options.deadline),
                             " that it is ready; it goes on with that"),
             .log_tail = log_tail(job)};
@@ -265,9 +264,10 @@ StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries&
   }
   if (ended && !options.resume) remove_beginnings(job);
   if (ready.interrupted) {
-    return {.exit_code = kInterrupted, .message = text("interrupted before the supervisor of ", job.id, " was ready")};
+    return {.exit_code = kExitInterrupted,
+            .message = text("interrupted before the supervisor of ", job.id, " was ready")};
   }
-  return {.exit_code = kInternal,
+  return {.exit_code = kExitInternal,
           .message = ready.timed_out ? text(what, " of ", job.id, " did not say that it is ready within ",
                                             to_text(options.deadline), " and was told to end")
                                      : text(what, " of ", job.id, " ended before it was ready"),

@@ -5,13 +5,12 @@
 #include <cstring>
 #include <system_error>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-constexpr int kExitHost = 92;
 
 // Lower comes first.
 int urgency(const RankEnd& end) {
@@ -90,13 +89,14 @@ std::string describe_end(const RankEnd& end) {
 
 int exit_code_of(const RankEnd& end) {
   switch (end.kind) {
-    case EndKind::kNone: return 70;
+    case EndKind::kNone: return kExitInternal;
     case EndKind::kExited:
     case EndKind::kSetupFailed: return end.value;
-    case EndKind::kSignaled: return 128 + end.value;
-    case EndKind::kNotExecuted: return is_lack_of_host(end) ? kExitHost : end.value == ENOENT ? 127 : 126;
+    case EndKind::kSignaled: return kExitSignalBase + end.value;
+    case EndKind::kNotExecuted:
+      return is_lack_of_host(end) ? kExitLost : end.value == ENOENT ? kExitNotFound : kExitNotExecutable;
   }
-  return 70;
+  return kExitInternal;
 }
 
 }  // namespace monarch

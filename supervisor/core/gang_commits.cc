@@ -9,11 +9,9 @@ namespace monarch {
 
 namespace {
 
-CommitDecision refused(std::string why) { return {.ruling = CommitRuling::kRefuse, .why = std::move(why)}; }
-
 CommitDecision said_before(const RankCommit& before, const CommitRequest& asked) {
   if (before.what == asked.what) return {.ruling = CommitRuling::kTaken, .why = {}};
-  return refused(text("step ", asked.step, " is committed already, as `", printable(before.what), "`"));
+  return refused_commit(text("step ", asked.step, " is committed already, as `", printable(before.what), "`"));
 }
 
 const std::vector<RankCommit>* ahead_of(const GangCommits& known, const Committer& who) {
@@ -39,9 +37,9 @@ CommitDecision if_names_fit(const GangCommits& known, const Committer& who, cons
     most = std::max(most, bytes);
   }
   if (most + asked.what.size() <= who.names / 3) return {};
-  return refused(text("what this rank's steps that others of its gang have not are called would have ",
-                      most + asked.what.size(), " bytes, and in a job of this size a rank has ", who.names / 3,
-                      " for that: call them by less, or wait for the others"));
+  return refused_commit(text("what this rank's steps that others of its gang have not are called would have ",
+                             most + asked.what.size(), " bytes, and in a job of this size a rank has ", who.names / 3,
+                             " for that: call them by less, or wait for the others"));
 }
 
 void forget_passed(GangCommits& known, const Generation& generation) {
@@ -54,19 +52,22 @@ void forget_passed(GangCommits& known, const Generation& generation) {
 
 }  // namespace
 
+CommitDecision refused_commit(std::string why) { return {.ruling = CommitRuling::kRefuse, .why = std::move(why)}; }
+
 CommitDecision rule_commit(const GangCommits& known, const Committer& who, const CommitRequest& asked) {
   MONARCH_ASSERT(who.rank < who.ranks);
   // Keepers let nothing else pass; a host that lies must not write into other ranks' environments, or fill the journal (I22).
   if (asked.what.size() > longest_name(who) || !is_printable_ascii(asked.what)) {
-    return refused(text("what a checkpoint is called has at most ", longest_name(who), " printable characters of ASCII",
-                        who.names / 3 < kCommitWhatBytes ? " in a job of this size" : ""));
+    return refused_commit(text("what a checkpoint is called has at most ", longest_name(who),
+                               " printable characters of ASCII",
+                               who.names / 3 < kCommitWhatBytes ? " in a job of this size" : ""));
   }
   if (known.newest && asked.step == known.newest->step) {
     return said_before({asked.step, known.newest->what[who.rank]}, asked);
   }
   if (known.newest && asked.step < known.newest->step) {
-    return refused(text("the gang has committed step ", known.newest->step, " in generation ",
-                        known.newest->generation.counter, ": a step below it is none any more"));
+    return refused_commit(text("the gang has committed step ", known.newest->step, " in generation ",
+                               known.newest->generation.counter, ": a step below it is none any more"));
   }
   const std::vector<RankCommit>* ahead = ahead_of(known, who);
   if (ahead == nullptr || ahead->empty()) return if_names_fit(known, who, asked);
@@ -74,11 +75,12 @@ CommitDecision rule_commit(const GangCommits& known, const Committer& who, const
   // The same step for all of the gang is more than was said before.
   if (asked.step == newest.step && !(asked.whole && asked.what == newest.what)) return said_before(newest, asked);
   if (asked.step < newest.step) {
-    return refused(text("this rank has committed step ", newest.step, " already: steps only rise"));
+    return refused_commit(text("this rank has committed step ", newest.step, " already: steps only rise"));
   }
   if (!asked.whole && ahead->size() >= GangCommits::kAhead) {
-    return refused(text("this rank has committed ", GangCommits::kAhead,
-                        " steps that others of its gang have not: each rank commits, or one with OF=gang for all"));
+    return refused_commit(
+        text("this rank has committed ", GangCommits::kAhead,
+             " steps that others of its gang have not: each rank commits, or one with OF=gang for all"));
   }
   return if_names_fit(known, who, asked);
 }

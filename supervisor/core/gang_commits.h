@@ -63,6 +63,7 @@ struct CommitDecision {
   std::string why;  // kRefuse
 };
 
+CommitDecision refused_commit(std::string why);
 CommitDecision rule_commit(const GangCommits& known, const Committer& who, const CommitRequest& asked);
 // None where a rank of this generation has committed nothing beyond the newest. Steps below it are passed.
 std::optional<std::uint64_t> passed_step(const GangCommits& known, const Generation& generation);

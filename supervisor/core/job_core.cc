@@ -4,18 +4,15 @@
 #include <utility>
 
 #include "supervisor/core/lifetime.h"
+#include "supervisor/core/some_of.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-constexpr int kExitUnreachable = 69;
-constexpr int kExitRequeue = 92;
-constexpr int kExitInterrupted = 130;
-constexpr int kExitStopped = 143;
 
 std::string not_ready_text(const MeshSpec& mesh) {
   switch (mesh.ready.kind) {
@@ -136,7 +133,7 @@ void JobCore::on(const StopOrdered& event) {
     verdict.outcome = request.interrupted ? Outcome::kInterrupted : Outcome::kStopped;
     verdict.exit_code = request.interrupted ? kExitInterrupted : kExitStopped;
     if (request.exit_code != 0) verdict.exit_code = request.exit_code;
-    verdict.cause.kind = request.exit_code == kExitRequeue ? CauseKind::kTimeLimit : CauseKind::kRequest;
+    verdict.cause.kind = request.exit_code == kExitLost ? CauseKind::kTimeLimit : CauseKind::kRequest;
     verdict.cause.summary = text("stopped by ", printable(request.who));
     verdict.reason = verdict.cause.summary;
     fail_job(std::move(verdict));
@@ -195,7 +192,7 @@ void JobCore::on(const IdleNoted& event) {
 
 void JobCore::time_is_up(const std::string& key, Duration limit) {
   Verdict verdict;
-  verdict.exit_code = kExitRequeue;
+  verdict.exit_code = kExitLost;
   // A job that was left up as long as it may has not failed.
   if (key == "lifetime.max") verdict.outcome = Outcome::kStopped;
   verdict.cause.kind = CauseKind::kTimeLimit;
@@ -214,7 +211,6 @@ std::string JobCore::missing_at_start() const {
     if (phase == HostPhase::kLaunched) hosts.push_back(text(hosts_[i].name, " (its worker has not called back)"));
   }
   if (!hosts.empty()) return text("waiting for ", join(hosts, ", "));
-  constexpr std::size_t kMostNamed = 8;
   std::vector<std::string> ranks;
   std::vector<std::string> meshes;
   std::size_t missing = 0;

@@ -26,6 +26,8 @@
 
 namespace monarch {
 
+inline constexpr Duration kStopMargin = Duration::seconds(5);  // beyond grace and KILL: for the words to travel
+
 struct JobCoreOptions {
   std::string job_id;
   std::map<std::string, std::string> shell = {};  // of the submitting shell, what $(env.NAME) names; in no journal

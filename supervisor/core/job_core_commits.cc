@@ -8,8 +8,6 @@ namespace monarch {
 
 namespace {
 
-CommitDecision refused(std::string why) { return {.ruling = CommitRuling::kRefuse, .why = std::move(why)}; }
-
 std::size_t ranks_of(const JobSpec& spec) {
   std::size_t ranks = 0;
   for (const MeshSpec& mesh : spec.meshes) ranks += mesh.size();
@@ -41,11 +39,11 @@ CommitDecision JobCore::rule_on(HostId where, RankId id, Generation generation, 
   MONARCH_ASSERT(has_rank(id));
   const GangState& state = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
   if (generation != state.generation) {
-    return refused(text("generation ", generation.counter, " of this gang is over, ", state.generation.counter,
-                        " has its place: what it writes does not count"));
+    return refused_commit(text("generation ", generation.counter, " of this gang is over, ", state.generation.counter,
+                               " has its place: what it writes does not count"));
   }
   if (placement_.host_of(id) != where || !grants(id, generation)) {
-    return refused("the supervisor has given this rank up: what it writes does not count");
+    return refused_commit("the supervisor has given this rank up: what it writes does not count");
   }
   return rule_commit(state.commits, committer(id), asked);
 }

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "supervisor/core/job_core.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-constexpr int kExitHost = 92;
 
 // From the last KILL to the job's end: for output, goodbyes and the verdict. Of little time, a quarter.
 constexpr Duration kLastWords = Duration::seconds(5);
@@ -25,7 +24,7 @@ constexpr Duration kUnknownLeft = Duration::seconds(30);
 // MONARCH_EVENTS takes messages of 2,048 bytes.
 constexpr std::size_t kReasonBytes = 512;
 
-bool runs(GangPhase phase) {
+bool has_ranks(GangPhase phase) {
   return phase == GangPhase::kStarting || phase == GangPhase::kRunning || phase == GangPhase::kFailing ||
          phase == GangPhase::kStopping;
 }
@@ -74,7 +73,7 @@ void JobCore::foresee(const EndForeseen& event) {
                                        {"why", state_.foreseen->why.substr(0, kReasonBytes)}});
   const Json checkpoint_now = Json::object({{"v", 1}, {"event", "checkpoint_now"}});
   each_gang([&](MeshId m, GangId g) {
-    if (!runs(gang(m, g).phase)) return;
+    if (!has_ranks(gang(m, g).phase)) return;
     tell(m, g, preempted);
     tell(m, g, checkpoint_now);
   });
@@ -90,7 +89,7 @@ void JobCore::foresee_without_answer() {
 void JobCore::stop_as_foreseen() {
   Verdict verdict;
   verdict.outcome = Outcome::kStopped;
-  verdict.exit_code = kExitHost;
+  verdict.exit_code = kExitLost;
   verdict.cause.kind = CauseKind::kTimeLimit;
   verdict.cause.summary = state_.foreseen->why;
   verdict.cause.rule = rule_of(on_preempt(spec_));
@@ -108,7 +107,7 @@ void JobCore::check_foreseen() {
     const GangPhase phase = gang(m, g).phase;
     if (mesh_spec(m).sidecar) return;
     done = done && (phase == GangPhase::kDone || phase == GangPhase::kParked);
-    any_runs = any_runs || runs(phase);
+    any_runs = any_runs || has_ranks(phase);
   });
   if (!any_runs && !done) stop_as_foreseen();
 }

@@ -8,14 +8,12 @@
 
 #include "supervisor/core/job_core.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-constexpr int kExitUnreachable = 69;
-constexpr int kExitHost = 92;
 
 // A program that was executed is ready where nothing else is asked for, also if it has ended since.
 bool says_ready(const MeshSpec& mesh, const RankReport& report) {
@@ -260,7 +258,7 @@ Verdict JobCore::blame_host(const GangState& state) const {
                                     : text("the worker on ", cause.host,
                                            " ended its ranks: it had no lease from the supervisor, or was told to end");
   cause.secondary = static_cast<std::uint32_t>(state.ends.size());
-  verdict.exit_code = kExitHost;
+  verdict.exit_code = kExitLost;
   verdict.reason = cause.summary;
   return verdict;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/core/job_core.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -76,7 +77,6 @@ void JobCore::on(const RankHung& event) {
 
 // All that follows in the gang came after our own signals: who made no progress is the cause.
 Verdict JobCore::blame_hung(MeshId mesh, GangId g) const {
-  constexpr int kExitHung = 1;
   Verdict verdict;
   verdict.exit_code = kExitHung;
   FirstCause& cause = verdict.cause;

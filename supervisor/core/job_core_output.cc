@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "supervisor/core/job_core.h"
+#include "supervisor/core/some_of.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
@@ -15,9 +16,6 @@ namespace {
 
 // For the output of ranks that have ended on machines of their own to arrive.
 constexpr Duration kCopyDeadline = Duration::seconds(60);
-
-// Of ranks whose output did not; their number is told besides.
-constexpr std::size_t kMostNamed = 8;
 
 }  // namespace
 

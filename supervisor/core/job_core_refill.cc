@@ -6,6 +6,7 @@
 #include "supervisor/core/occupants.h"
 #include "supervisor/core/restart_budget.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -18,9 +19,6 @@ constexpr Duration kLongestReturn = Duration::seconds(600);
 
 // From the end of its orphan_ttl until a worker has ended its ranks and itself.
 constexpr Duration kOrphanEndsWithin = Duration::seconds(15);
-
-constexpr int kExitUnreachable = 69;
-constexpr int kExitHost = 92;
 
 // It serves still, and nothing new is to start there.
 bool is_left(const HostState& host) {
@@ -52,8 +50,6 @@ bool is_tried_again(const HostState& host) {
   return host.phase == HostPhase::kDestroying && host.failure && !lacks_something(host) && !host.wedged &&
          host.standing == HostStanding::kGood;
 }
-
-bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
 
 }  // namespace
 
@@ -233,7 +229,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
     verdict = *state.failure;
     if (drained) verdict.reason += text("; ", hosts_[where.value()].name, " is ", lost.lost_because);
   } else if (drained) {
-    verdict.exit_code = kExitHost;
+    verdict.exit_code = kExitLost;
     verdict.cause.kind = CauseKind::kHost;
     verdict.cause.host = hosts_[where.value()].name;
     verdict.cause.mesh = mesh_spec(mesh).name;
@@ -242,7 +238,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   } else {
     const std::string name = hosts_[where.value()].name;
     const bool starting = state_.phase == JobPhase::kStarting;
-    verdict.exit_code = starting ? kExitUnreachable : kExitHost;
+    verdict.exit_code = starting ? kExitUnreachable : kExitLost;
     verdict.cause.kind = CauseKind::kHost;
     verdict.cause.host = name;
     verdict.cause.mesh = mesh_spec(mesh).name;

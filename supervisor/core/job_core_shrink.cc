@@ -5,6 +5,7 @@
 
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/occupants.h"
+#include "supervisor/core/some_of.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -122,21 +123,14 @@ bool JobCore::serves_parked_alone(HostId id) const {
 
 // "; parked: trainer gang 0 and 3 more"
 std::string JobCore::parked_text() const {
-  constexpr std::size_t kMostNamed = 8;
   std::vector<std::string> parked;
-  std::size_t unnamed = 0;
   for (std::size_t m = 0; m < state_.meshes.size(); ++m) {
     for (std::size_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
       if (state_.meshes[m].gangs[g].phase != GangPhase::kParked) continue;
-      if (parked.size() == kMostNamed) {
-        ++unnamed;
-        continue;
-      }
       parked.push_back(text(spec_.meshes[m].name, " gang ", g));
     }
   }
-  return parked.empty() ? ""
-                        : text("; parked: ", join(parked, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "");
+  return parked.empty() ? "" : text("; parked: ", some_of(std::move(parked)));
 }
 
 }  // namespace monarch

@@ -5,20 +5,18 @@
 
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/occupants.h"
+#include "supervisor/core/some_of.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr int kExitHostKey = 3;
-constexpr int kExitUnreachable = 69;
-
 // From the worker's key to its hello: two round trips, on a machine that may be busy starting.
 constexpr Duration kCallBackDeadline = Duration::seconds(20);
 
-constexpr std::size_t kMostNamed = 8;
 // Of a verdict, which has to fit into a record of the journal with the last lines of a rank; more are counted.
 constexpr std::size_t kFailuresBytes = 20U << 10U;
 

@@ -17,9 +17,6 @@ namespace {
 // From TERM to KILL.
 constexpr Duration kPrepareGrace = Duration::seconds(5);
 
-// Beyond grace and KILL: for the words to travel.
-constexpr Duration kStopMargin = Duration::seconds(5);
-
 // Where ranks start, if all of them start in one folder of every host; else that of the spec, or its copy.
 std::string folder_of_preparation(const std::vector<MeshTexts>& texts, const ReferenceSources& sources) {
   std::string folder;

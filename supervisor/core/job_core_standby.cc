@@ -17,9 +17,6 @@ namespace monarch {
 
 namespace {
 
-// Beyond grace and KILL: for the words to travel.
-constexpr Duration kStopMargin = Duration::seconds(5);
-
 // Of one that fails before it is at its gate, twice as long each time.
 constexpr Duration kFirstBackoff = Duration::seconds(1);
 constexpr Duration kLongestBackoff = Duration::seconds(60);

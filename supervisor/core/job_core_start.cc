@@ -6,13 +6,12 @@
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/rank_env.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-constexpr int kExitUnreachable = 69;
 
 // What all ranks here agree on is written once.
 void share_environment(Start& message) {

@@ -6,6 +6,7 @@
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/lifetime.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -13,9 +14,6 @@
 namespace monarch {
 
 namespace {
-
-// Beyond grace and KILL: for the words to travel.
-constexpr Duration kStopMargin = Duration::seconds(5);
 
 // Of a failed gang's ranks; their number is told besides.
 constexpr std::uint32_t kMostRanksTold = 256;
@@ -27,9 +25,8 @@ bool is_parked_whole(const MeshState& mesh) {
 
 // Nothing of its work is done.
 Verdict blame_parked(const std::string& mesh) {
-  constexpr int kExitHost = 92;
   Verdict verdict;
-  verdict.exit_code = kExitHost;
+  verdict.exit_code = kExitLost;
   verdict.cause.kind = CauseKind::kHost;
   verdict.cause.mesh = mesh;
   verdict.cause.summary = text("no gang of ", mesh, " is left: all of them are parked");

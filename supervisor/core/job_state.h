@@ -165,6 +165,9 @@ enum class GangPhase : std::uint8_t {
 };
 constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kParked; }
 
+inline bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
+inline bool runs(GangPhase phase) { return phase == GangPhase::kStarting || phase == GangPhase::kRunning; }
+
 // What one host of a gang holds for it.
 struct HostPorts {
   bool held = false;                 // it has answered

@@ -19,12 +19,6 @@ constexpr std::size_t kMostHosts = 4'000;
 
 Error cannot(std::string why) { return {ErrorCode::kInvalid, std::move(why)}; }
 
-bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
-
-bool runs(GangPhase phase) { return phase == GangPhase::kStarting || phase == GangPhase::kRunning; }
-
-std::string count_of(std::size_t count, std::string_view noun) { return text(count, " ", noun, count == 1 ? "" : "s"); }
-
 std::string_view are(std::size_t count) { return count == 1 ? " is " : " are "; }
 
 class Planner {
@@ -105,7 +99,7 @@ class Planner {
     if (count == 0) return cannot(text("no gang that is meant runs", what_starts(meant)));
     MONARCH_TRY(may_start_again(plan_.event.ranks));
     const std::size_t others = meant.size() - count;
-    plan_.words = text(count_of(count, "gang"), are(count), "stopped and started again",
+    plan_.words = text(counted(count, "gang"), are(count), "stopped and started again",
                        others == 0 ? "" : text("; ", others, others == 1 ? " does" : " do", " not run"));
     return {};
   }
@@ -119,11 +113,11 @@ class Planner {
       waiting += gang_of(id).phase == GangPhase::kWaiting ? 1U : 0U;
     }
     if (parked > 0) {
-      return text(": ", count_of(parked, "gang"), are(parked), "parked, and monarch retry tries ",
+      return text(": ", counted(parked, "gang"), are(parked), "parked, and monarch retry tries ",
                   parked == 1 ? "it" : "them", " again");
     }
     if (waiting == 0) return "";
-    return text(": ", count_of(waiting, "gang"), waiting == 1 ? " waits" : " wait",
+    return text(": ", counted(waiting, "gang"), waiting == 1 ? " waits" : " wait",
                 " to start, and monarch retry starts ", waiting == 1 ? "it as soon as its" : "them as soon as their",
                 " hosts are there");
   }
@@ -195,14 +189,14 @@ class Planner {
   Status can_move(std::size_t slots, std::size_t replacements, const std::vector<HostId>& but) const {
     const std::size_t free = free_hosts(but);
     if (free < slots) {
-      return cannot(text(count_of(slots, "host"), slots == 1 ? " holds" : " hold", " ranks, and ",
-                         free == 0 ? "no other host" : count_of(free, "other host"), " could take them"));
+      return cannot(text(counted(slots, "host"), slots == 1 ? " holds" : " hold", " ranks, and ",
+                         free == 0 ? "no other host" : counted(free, "other host"), " could take them"));
     }
     const auto& policy = core_.spec().supervision.reallocate;
     const auto& limit = policy.max;
     const std::size_t made = still_count(core_.state().reallocations, policy.window, now_);
     if (limit && replacements > 0 && made + replacements > *limit) {
-      return cannot(text("to move them takes ", count_of(replacements, "replacement"),
+      return cannot(text("to move them takes ", counted(replacements, "replacement"),
                          ", and supervision.reallocate allows ",
                          *limit == 0 ? "none" : "fewer; monarch retry forgives those made"));
     }
@@ -233,10 +227,10 @@ class Planner {
     MONARCH_TRY(may_leave_what_waits(*found));
     const std::vector<RankId> gangs = gangs_on(*found);
     const std::size_t count = found->size();
-    plan_.words = text(count_of(count, "host"), are(count), "drained: nothing new starts there");
+    plan_.words = text(counted(count, "host"), are(count), "drained: nothing new starts there");
     if (gangs.empty()) return {};
     if (!request_.now) {
-      plan_.words += text("; ", count_of(gangs.size(), "gang"), gangs.size() == 1 ? " goes" : " go",
+      plan_.words += text("; ", counted(gangs.size(), "gang"), gangs.size() == 1 ? " goes" : " go",
                           " on there until stopped or started again");
       return {};
     }
@@ -244,7 +238,7 @@ class Planner {
         found->begin(), found->end(), [this](HostId host) { return core_.placement().holds_ranks(host); }));
     MONARCH_TRY(can_move(held, held, *found));
     plan_.event.ranks = gangs;
-    plan_.words += text("; ", count_of(gangs.size(), "gang"), are(gangs.size()), "stopped and started on ",
+    plan_.words += text("; ", counted(gangs.size(), "gang"), are(gangs.size()), "stopped and started on ",
                         held == 1 ? "another" : "others");
     return {};
   }
@@ -257,7 +251,7 @@ class Planner {
     }
     const std::size_t count = plan_.event.hosts.size();
     if (count == 0) return cannot(found->size() == 1 ? "it is not drained" : "none of them is drained");
-    plan_.words = text(count_of(count, "host"), " may be used again");
+    plan_.words = text(counted(count, "host"), " may be used again");
     return {};
   }
 
@@ -270,7 +264,7 @@ class Planner {
       waiting += gang.phase == GangPhase::kParked || (gang.phase == GangPhase::kWaiting && recovers(gang)) ? 1U : 0U;
     }
     plan_.words = text("what failed is forgiven",
-                       waiting == 0 ? "" : text("; ", count_of(waiting, "gang"), are(waiting), "tried again"));
+                       waiting == 0 ? "" : text("; ", counted(waiting, "gang"), are(waiting), "tried again"));
     return {};
   }
 

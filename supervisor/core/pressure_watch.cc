@@ -23,7 +23,7 @@ constexpr std::array<Resource, 3> kResources = {{{"memory", &HostPressure::memor
                                                  {"processors", &HostPressure::cpu, 80}}};
 constexpr Duration kCalm = Duration::seconds(120);
 
-std::string words_of(const Resource& resource, const HostPressure& pressure) {
+std::string shortage_text(const Resource& resource, const HostPressure& pressure) {
   return text("short of ", resource.name, " (", int{pressure.*resource.percent}, " % of the time)");
 }
 
@@ -32,7 +32,7 @@ std::string words_of(const Resource& resource, const HostPressure& pressure) {
 std::string shortage_of(const HostPressure& pressure) {
   std::vector<std::string> all;
   for (const Resource& resource : kResources) {
-    if (pressure.*resource.percent >= resource.limit) all.push_back(words_of(resource, pressure));
+    if (pressure.*resource.percent >= resource.limit) all.push_back(shortage_text(resource, pressure));
   }
   return join(all, ", ");
 }
@@ -46,7 +46,7 @@ std::optional<JobEvent> PressureWatch::note(HostId host, const std::string& name
       if (told && now >= *told + kCalm) told.reset();
       continue;
     }
-    if (!std::exchange(told, now)) shortages.push_back(words_of(kResources[i], pressure));
+    if (!std::exchange(told, now)) shortages.push_back(shortage_text(kResources[i], pressure));
   }
   if (shortages.empty()) return std::nullopt;
   JobEvent event;

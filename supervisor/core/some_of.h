@@ -12,9 +12,10 @@
 
 namespace monarch {
 
+inline constexpr std::size_t kMostNamed = 8;  // in one sentence
+
 // "a, b and 3 more"
 inline std::string some_of(std::vector<std::string> names) {
-  constexpr std::size_t kMostNamed = 8;
   const std::size_t unnamed = names.size() - std::min(names.size(), kMostNamed);
   names.resize(names.size() - unnamed);
   return text(join(names, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "");

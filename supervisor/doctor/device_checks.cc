@@ -25,7 +25,7 @@ std::string model_of(const std::string& information) {
 
 bool usable(const std::string& device) { return ::access(device.c_str(), R_OK | W_OK) == 0; }
 
-Findings check_port(const std::string& folder, const std::string& name) {
+Findings check_rdma_port(const std::string& folder, const std::string& name) {
   // "4: ACTIVE", "1: DOWN"
   const std::string state = read_small(folder + "/state").value_or("unknown");
   const std::string layer = read_small(folder + "/link_layer").value_or("unknown link");
@@ -81,7 +81,7 @@ Findings check_rdma(const Places& places) {
   for (const std::string& device : devices) {
     const std::string folder = text(rdma_folder(places), "/", device, "/ports");
     for (const std::string& port : names_in(folder)) {
-      for (Finding& finding : check_port(text(folder, "/", port), text(printable(device), ":", port))) {
+      for (Finding& finding : check_rdma_port(text(folder, "/", port), text(printable(device), ":", port))) {
         findings.push_back(std::move(finding));
       }
     }

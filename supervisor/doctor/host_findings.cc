@@ -4,6 +4,7 @@
 
 #include "supervisor/core/placement.h"
 #include "supervisor/core/resources.h"
+#include "supervisor/doctor/machine_limits.h"
 #include "supervisor/doctor/odd_hosts.h"
 #include "transport/base/text.h"
 #include "transport/process/read_small.h"
@@ -15,16 +16,10 @@ namespace {
 // Files of one job on several hosts (logs, checkpoints, what `make` compares), and certificates, are in a wrong order beyond this; NTP
 // keeps hosts a thousand times closer. Leases and deadlines do not depend on it.
 constexpr Duration kClockLimit = Duration::seconds(2);
-constexpr std::uint64_t kFewFiles = 4096;
 constexpr std::uint64_t kFewSoftFiles = 1024;
 constexpr std::uint64_t kFewProcesses = 4096;
-constexpr std::uint64_t kLittleSpace = 1ULL << 30U;
-constexpr std::uint64_t kNoSpace = 8ULL << 20U;
 constexpr std::uint64_t kFewInodes = 1000;
-constexpr std::uint64_t kSmallShm = 1ULL << 30U;
 constexpr std::size_t kMostWords = 400;  // of a host's own
-
-std::string limit_text(std::uint64_t limit) { return limit == kUnlimited ? "unlimited" : text(limit); }
 
 std::string check_of(LaunchFailureKind kind) {
   if (is_host_key(kind)) return "host key";
@@ -183,15 +178,15 @@ class Judge {
       std::vector<std::string> pids;
       for (const std::int32_t pid : orphan.pids) pids.push_back(text(pid));
       add("earlier jobs", Health::kWarning,
-          text(pids.size(), pids.size() == 1 ? " process" : " processes", " of job ", orphan.job_uuid,
+          text(counted(pids.size(), "process", "processes"), " of job ", orphan.job_uuid,
                ", which has no worker there any more: ", join(pids, ", "), " (", printable(orphan.program), ")"),
           "they hold memory, GPUs and ports, and may still write to what the next job uses",
           there(text("kill -KILL ", join(pids, " "))));
     }
     if (!facts.stale_sockets.empty()) {
       add("earlier jobs", Health::kNote,
-          text(facts.stale_sockets.size(), facts.stale_sockets.size() == 1 ? " folder" : " folders",
-               " of sockets whose job does not run there, such as ", printable(facts.stale_sockets.front())),
+          text(counted(facts.stale_sockets.size(), "folder"), " of sockets whose job does not run there, such as ",
+               printable(facts.stale_sockets.front())),
           "its worker was killed; they are in nobody's way",
           there(text("rm -r ", shell_word(facts.stale_sockets.front()))));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/core/placement.h"
+#include "supervisor/doctor/spec_checks.h"
 #include "transport/base/text.h"
 
 namespace monarch::doctor {
@@ -10,9 +11,6 @@ namespace monarch::doctor {
 namespace {
 
 constexpr std::string_view kStorage = "storage";
-
-// What a shell would find out is known on the host alone.
-bool expands(std::string_view word) { return word.find("$(") != std::string_view::npos; }
 
 void need_mesh(const MeshSpec& mesh, const JobSpec& spec, CheckRequest& request) {
   const std::string workdir = mesh.workdir.value_or(base_directory(spec));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/doctor/machine_limits.h"
 #include "transport/base/text.h"
 #include "transport/process/read_small.h"
 
@@ -24,8 +25,6 @@ Health worst(const HostFindings& findings, const std::string& host, const std::v
   }
   return health;
 }
-
-std::string limit_text(std::uint64_t limit) { return limit == kUnlimited ? "unlimited" : text(limit); }
 
 // What is smaller than the error may be nothing.
 std::string clock_text(const ClockSample& clock) {
@@ -119,19 +118,18 @@ std::vector<std::vector<HostCell>> host_rows(const std::vector<HostSeen>& hosts,
     const auto health = [&](const std::vector<std::string_view>& checks) { return worst(findings, host.name, checks); };
     const HostFacts facts = host.facts.value_or(HostFacts{});
     const auto known = [&](std::string words) { return host.facts ? std::move(words) : std::string(); };
-    rows.push_back(
-        {{host.name, health({})},
-         {reached_after(host), health({"reach", "host key", "login", "worker"})},
-         {host.clock ? clock_text(*host.clock) : "", health({"clock"})},
-         {known(limit_text(facts.files.soft)), health({"limits"})},
-         {known(facts.locked.soft == kUnlimited ? "unlimited" : size_text(facts.locked.soft)), health({"limits"})},
-         {known(disk_text(facts)), health({"disk"})},
-         {known(text(facts.inventory.cpus)), health({"processors", "resources"})},
-         {known(text(facts.inventory.gpus.size())), health({"GPUs", "resources"})},
-         {known(rdma_text(facts)), health({"RDMA"})},
-         {known(facts.no_cgroup_because.empty() ? "own" : "no"), health({"containment"})},
-         {host.tunnel ? "tunnel" : reached_text(host.call_back), health({"call-back"})},
-         {reached_text(host.neighbours), health({"neighbours"})}});
+    rows.push_back({{host.name, health({})},
+                    {reached_after(host), health({"reach", "host key", "login", "worker"})},
+                    {host.clock ? clock_text(*host.clock) : "", health({"clock"})},
+                    {known(limit_text(facts.files.soft)), health({"limits"})},
+                    {known(bytes_limit_text(facts.locked.soft)), health({"limits"})},
+                    {known(disk_text(facts)), health({"disk"})},
+                    {known(text(facts.inventory.cpus)), health({"processors", "resources"})},
+                    {known(text(facts.inventory.gpus.size())), health({"GPUs", "resources"})},
+                    {known(rdma_text(facts)), health({"RDMA"})},
+                    {known(facts.no_cgroup_because.empty() ? "own" : "no"), health({"containment"})},
+                    {host.tunnel ? "tunnel" : reached_text(host.call_back), health({"call-back"})},
+                    {reached_text(host.neighbours), health({"neighbours"})}});
   }
   return rows;
 }

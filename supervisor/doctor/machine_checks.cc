@@ -8,21 +8,12 @@
 #include <array>
 #include <string_view>
 
+#include "supervisor/doctor/machine_limits.h"
 #include "transport/base/text.h"
 #include "transport/process/cgroup.h"
 #include "transport/process/read_small.h"
 
 namespace monarch::doctor {
-
-namespace {
-
-constexpr rlim_t kFewFiles = 4096;              // a link per host and pipes per rank, with room to spare
-constexpr std::uint64_t kSmallShm = 1U << 30U;  // containers get 64 MiB unless told otherwise
-
-std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : text(limit); }
-std::string bytes_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : size_text(limit); }
-
-}  // namespace
 
 Findings check_containment() {
   const auto why = no_group_because();
@@ -67,7 +58,7 @@ Findings check_limits(const Limits& limits, bool has_rdma) {
     files.fix = text("raise the hard limit to ", kFewFiles, " or more, in /etc/security/limits.conf");
   }
   findings.push_back(std::move(files));
-  Finding locked{.check = "locked memory (ulimit -l)", .found = bytes_text(limits.locked.rlim_cur)};
+  Finding locked{.check = "locked memory (ulimit -l)", .found = bytes_limit_text(limits.locked.rlim_cur)};
   if (has_rdma && limits.locked.rlim_cur != RLIM_INFINITY) {
     locked.health = Health::kWarning;
     locked.means = "RDMA has to lock what it sends; registering more than this fails";
@@ -75,7 +66,7 @@ Findings check_limits(const Limits& limits, bool has_rdma) {
         "memlock unlimited in /etc/security/limits.conf, or LimitMEMLOCK=infinity of the service that starts jobs";
   }
   findings.push_back(std::move(locked));
-  Finding core{.check = "core files (ulimit -c)", .found = bytes_text(limits.core.rlim_cur)};
+  Finding core{.check = "core files (ulimit -c)", .found = bytes_limit_text(limits.core.rlim_cur)};
   if (limits.core.rlim_cur == 0) {
     core.health = Health::kNote;
     core.means = "a rank that crashes leaves no core file";

@@ -31,7 +31,7 @@ int bind_error(std::uint16_t port) {
   return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
-Finding check_port(const MeshSpec& mesh, const PortSpec& port, const std::string& locks) {
+Finding check_fixed_port(const MeshSpec& mesh, const PortSpec& port, const std::string& locks) {
   Finding finding{.check = text("mesh ", mesh.name), .found = text("port ", *port.fixed, " (", port.name, ") is free")};
   const auto job = holder_of(text("port-", *port.fixed), locks);
   const int error = job ? 0 : bind_error(*port.fixed);
@@ -56,10 +56,6 @@ std::string lacking(const JobSpec& spec, std::uint32_t mesh, const HostInventory
     if (!lack.empty()) return text(pool_of(spec)[placement.host_of(first_on_host).value()].name, " ", lack);
   }
   return "";
-}
-
-std::string counted(std::uint64_t number, std::string_view one) {
-  return text(number, " ", one, number == 1 ? "" : "s");
 }
 
 std::string needs(const MeshSpec& mesh) {
@@ -110,7 +106,7 @@ Findings check_ports(const JobSpec& spec, const std::string& locks) {
   Findings findings;
   for (const MeshSpec& mesh : spec.meshes) {
     for (const PortSpec& port : mesh.ports) {
-      if (port.fixed) findings.push_back(check_port(mesh, port, locks));
+      if (port.fixed) findings.push_back(check_fixed_port(mesh, port, locks));
     }
   }
   return findings;

@@ -20,8 +20,6 @@ struct Trait {
   std::string fix;
 };
 
-std::string counted(std::size_t number, std::string_view one) { return text(number, " ", one, number == 1 ? "" : "s"); }
-
 // Of the interface by which the job talks.
 std::string mtu_of(const HostFacts& facts) {
   for (const InterfaceFacts& interface : facts.interfaces) {

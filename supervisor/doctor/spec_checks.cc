@@ -32,8 +32,6 @@ std::string variable(const MeshSpec& mesh, const Variables& environment, const s
   return found == environment.end() ? std::string() : found->second;
 }
 
-bool expands(std::string_view word) { return word.find("$(") != std::string_view::npos; }
-
 // `wrap` starts the program, where there is one.
 Finding check_program(const MeshSpec& mesh, const std::string& check, const std::string& program,
                       const std::string& workdir, const Variables& environment) {
@@ -150,9 +148,9 @@ Findings check_slurm(const LaunchSlurm& slurm, const Variables& environment) {
   if (findings.empty())
     findings.push_back({.check = check, .found = "sbatch, srun, squeue, scancel, sinfo and scontrol are in PATH"});
   if (slurm.allocation) {
-    findings.push_back({.check = check,
-                        .found = text("job ", slurm.allocation->job, " has ", slurm.allocation->nodes.size(),
-                                      slurm.allocation->nodes.size() == 1 ? " node" : " nodes")});
+    findings.push_back(
+        {.check = check,
+         .found = text("job ", slurm.allocation->job, " has ", counted(slurm.allocation->nodes.size(), "node"))});
   } else {
     findings.push_back({.check = check, .found = "this shell is in no allocation: sbatch is asked for one"});
   }
@@ -163,8 +161,8 @@ Findings check_slurm(const LaunchSlurm& slurm, const Variables& environment) {
 Findings check_hosts(const JobSpec& spec) {
   const std::vector<PoolHost> pool = pool_of(spec);
   Finding finding{.check = "virtual hosts",
-                  .found = text(pool.size(), pool.size() == 1 ? " host" : " hosts", ", ", pool.front().address, " to ",
-                                pool.back().address, ", can be bound")};
+                  .found = text(counted(pool.size(), "host"), ", ", pool.front().address, " to ", pool.back().address,
+                                ", can be bound")};
   for (const PoolHost& host : pool) {
     const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
@@ -182,6 +180,8 @@ Findings check_hosts(const JobSpec& spec) {
 }
 
 }  // namespace
+
+bool expands(std::string_view word) { return word.find("$(") != std::string_view::npos; }
 
 Result<std::string> find_program(const std::string& program, const std::string& workdir,
                                  const std::string& search_path) {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "supervisor/core/job_spec.h"
 #include "supervisor/doctor/finding.h"
@@ -16,6 +17,9 @@ using Variables = std::map<std::string, std::string, std::less<>>;
 
 // One check per mesh, then those of resources, ports and hosts.
 std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment);
+
+// Whether a word has a part that only the host, or a shell there, finds out.
+bool expands(std::string_view word);
 
 // The file that would be executed; kNotFound and kInvalid say why there is none.
 Result<std::string> find_program(const std::string& program, const std::string& workdir,

@@ -11,6 +11,7 @@
 
 #include "supervisor/client/job_resolver.h"
 #include "supervisor/client/remove_job.h"
+#include "supervisor/doctor/machine_limits.h"
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/remove_tree.h"
 #include "supervisor/journal/runtime_dir.h"
@@ -23,8 +24,6 @@ namespace monarch::doctor {
 
 namespace {
 
-constexpr std::uint64_t kLittleSpace = 1ULL << 30U;
-constexpr std::uint64_t kNoSpace = 8ULL << 20U;  // below it, a job is refused
 constexpr Duration kSlowSync = Duration::milliseconds(50);
 constexpr std::string_view kLongestSocket = "abcdefghijklmnopqrstuvwxyz012345-0000.sock";
 

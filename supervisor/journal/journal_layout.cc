@@ -18,7 +18,7 @@ constexpr std::string_view kSnapshotMagic = "MONSNAP\n";
 
 // Segment header: magic 8 | version u32 | number u64 | first lsn u64 | crc u32 (of the rest) | seed u32. The seed is
 // last, so that in a segment as between records the four bytes before a record are what it chains over.
-constexpr std::size_t kVersionAt = 8;
+constexpr std::size_t kLayoutVersionAt = 8;
 constexpr std::size_t kNumberAt = 12;
 constexpr std::size_t kFirstLsnAt = 20;
 constexpr std::size_t kHeaderCrcAt = 28;
@@ -72,7 +72,7 @@ Result<SegmentHeader> decode_segment_header(std::string_view bytes) {
   if (header_crc(bytes) != little_endian::get<std::uint32_t>(bytes, kHeaderCrcAt)) {
     return damaged("the segment's header has a wrong checksum");
   }
-  const auto version = little_endian::get<std::uint32_t>(bytes, kVersionAt);
+  const auto version = little_endian::get<std::uint32_t>(bytes, kLayoutVersionAt);
   if (version != kLayoutVersion) {
     return Error{ErrorCode::kUnsupported,
                  text("the segment has format ", version, ", this build reads format ", kLayoutVersion)};
@@ -107,7 +107,7 @@ Result<Snapshot> decode_snapshot(std::string_view bytes) {
   if (crc32c(0, covered) != little_endian::get<std::uint32_t>(bytes, covered.size())) {
     return damaged("the snapshot has a wrong checksum");
   }
-  const auto version = little_endian::get<std::uint32_t>(bytes, kVersionAt);
+  const auto version = little_endian::get<std::uint32_t>(bytes, kLayoutVersionAt);
   if (version != kLayoutVersion) {
     return Error{ErrorCode::kUnsupported,
                  text("the snapshot has format ", version, ", this build reads format ", kLayoutVersion)};

@@ -1,12 +1,11 @@
 #include "supervisor/relay/host_failure.h"
 
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-constexpr int kExitHostKey = 3;
-constexpr int kExitUnreachable = 69;
 constexpr std::int64_t kNanosecondsPerMillisecond = 1'000'000;
 }  // namespace
 

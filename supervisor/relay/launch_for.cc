@@ -20,7 +20,9 @@
 #include "supervisor/startup.h"
 #include "supervisor/workspace/pack_thread.h"
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/log.h"
+#include "transport/base/loopback.h"
 #include "transport/base/text.h"
 #include "transport/process/hidden_memory.h"
 #include "transport/wire/codec.h"
@@ -34,11 +36,7 @@ namespace monarch {
 
 namespace {
 
-constexpr int kExitSpec = 2;
-constexpr int kExitInternal = 70;
-constexpr int kExitBusy = 75;
 constexpr char kWordThere[] = "supervise-there";
-constexpr char kLoopback[] = "127.0.0.1";
 // How long the process there may take to say that its supervisor is ready, or why not: that has kReadyDeadline itself.
 constexpr Duration kStartDeadline = limits::kReadyDeadline + Duration::seconds(20);
 
@@ -104,7 +102,7 @@ StartFailure LaunchFor::open() {
   }
   lock_ = std::move(*lock);
   if (const Status opened = open_files(); !opened.ok()) {
-    return {.exit_code = opened.error().code == ErrorCode::kInvalid ? kExitSpec : kExitInternal,
+    return {.exit_code = opened.error().code == ErrorCode::kInvalid ? kExitUsage : kExitInternal,
             .message = opened.error().message};
   }
   if (const Status reached = reach(); !reached.ok()) {
@@ -227,7 +225,7 @@ void LaunchFor::on_started(const StartedThere& started) {
   const std::string& written = spec_.spec.control.address;
   address_ = written.empty() ? started.address : written;
   // There it was asked for where other hosts need it; the one host calls itself.
-  if (address_.empty()) address_ = kLoopback;
+  if (address_.empty()) address_ = kLoopbackAddress;
   elsewhere_.directory = started.directory;
   const Status kept = directory_->write_file(kElsewhereFile, write_elsewhere(elsewhere_));
   if (!kept.ok()) return refuse({.exit_code = kExitInternal, .message = kept.error().message});

@@ -15,6 +15,7 @@
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/launch/ssh/remote_conversation.h"
 #include "supervisor/spec/network_names.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/remove_tree.h"
 #include "transport/base/text.h"
 #include "transport/process/hidden_memory.h"
@@ -30,9 +31,6 @@ namespace monarch {
 
 namespace {
 
-constexpr int kExitSpec = 2;
-constexpr int kExitInternal = 70;
-constexpr int kExitJournal = 74;
 // How long the machine that launches may take to say what is to be started, and to read the last that is said to it.
 constexpr Duration kAskDeadline = Duration::seconds(30);
 constexpr Duration kFarewellDeadline = Duration::seconds(5);
@@ -156,7 +154,7 @@ StartedThere StartThereProcess::start(const StartThere& wanted) {
   }
   const std::string address = reached_address(options_.ssh_connection);
   if (const std::string objection = objection_to_address(wanted, address); !objection.empty()) {
-    return refused(kExitSpec, objection);
+    return refused(kExitUsage, objection);
   }
   if (const Status taken = take_shell_values(wanted); !taken.ok()) return refused(kExitInternal, taken.error().message);
   const auto binaries = find_binaries(options_.monarch, options_.worker);

@@ -44,7 +44,7 @@ std::vector<AutoDim> auto_dims(const YamlNode& root) {
   return found;
 }
 
-void put(YamlNode& root, const AutoDim& dim, std::uint32_t size) {
+void set_size(YamlNode& root, const AutoDim& dim, std::uint32_t size) {
   YamlNode& node = root.find("meshes")->find(dim.mesh)->find("dims")->items[dim.index];
   node.text = text(size);
   node.quoted = false;
@@ -73,11 +73,11 @@ class Counter {
     }
     if (gpus_ == 0) return refuse(dim, "this machine has no GPU");
     const std::uint32_t here = gpus_ / hosts();
-    return here > 0 ? std::optional(here) : refuse(dim, text("there are ", counted(), ", so some have none"));
+    return here > 0 ? std::optional(here) : refuse(dim, text("there are ", gpus_and_hosts(), ", so some have none"));
   }
 
-  std::string counted() const {
-    return text(gpus_, gpus_ == 1 ? " GPU" : " GPUs", " for ", hosts(), hosts() == 1 ? " host" : " virtual hosts");
+  std::string gpus_and_hosts() const {
+    return text(counted(gpus_, "GPU"), " for ", counted(hosts(), "host", "virtual hosts"));
   }
 
  private:
@@ -104,7 +104,7 @@ std::optional<AutoDims> with_counted_dims(const YamlNode& root, const SpecParts&
   const std::vector<AutoDim> dims = auto_dims(root);
   if (dims.empty()) return std::nullopt;
   AutoDims out{.root = root, .notes = {}};
-  for (const AutoDim& dim : dims) put(out.root, dim, 1);
+  for (const AutoDim& dim : dims) set_size(out.root, dim, 1);
   Report unheard;  // what is wrong with the rest is reported by whoever builds the job
   for (const SpecText& source : sources) (void)unheard.add_source(source.name, source.text);
   const JobSpec probe = build_job(out.root, {.directory = parts.files.front().directory, .home = around.home}, unheard);
@@ -113,8 +113,8 @@ std::optional<AutoDims> with_counted_dims(const YamlNode& root, const SpecParts&
   for (const AutoDim& dim : dims) {
     const auto size = counter.size_of(dim);
     if (!size) continue;
-    put(out.root, dim, *size);
-    out.notes.push_back(text(dim.path(), ": auto is ", *size, " here: ", counter.counted()));
+    set_size(out.root, dim, *size);
+    out.notes.push_back(text(dim.path(), ": auto is ", *size, " here: ", counter.gpus_and_hosts()));
   }
   return out;
 }

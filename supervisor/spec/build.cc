@@ -33,8 +33,6 @@ void check_version(const YamlNode& root, Report& report) {
                 .help = "`version: 1` would work, if the spec uses nothing newer"});
 }
 
-std::string counted(std::uint64_t count, std::string_view one) { return text(count, " ", one, count == 1 ? "" : "s"); }
-
 void check_ranks(const JobSpec& job, const YamlNode& root, Report& report) {
   std::uint64_t ranks = 0;
   for (const MeshSpec& mesh : job.meshes) {

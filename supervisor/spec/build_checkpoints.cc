@@ -15,11 +15,7 @@ namespace {
 constexpr std::uint64_t kMostGangs = 10'000;
 constexpr std::uint64_t kMostRanks = 16'384;  // of what each calls its checkpoint, a snapshot has room for 128 bytes
 
-std::string counted(std::uint64_t count, std::string_view one, std::string_view more) {
-  return text(count, " ", count == 1 ? one : more);
-}
-
-Place place_of(const YamlNode& root, std::string_view key) {
+Place checkpoints_place(const YamlNode& root, std::string_view key) {
   const YamlNode* value = value_of(value_of(&root, "checkpoints"), key);
   return value != nullptr ? value->place : root.find_key("checkpoints")->place;
 }
@@ -42,10 +38,10 @@ void check_other_hosts(const JobSpec& job, const YamlNode& root, Report& report)
   const std::uint32_t others = job.hosts_needed() + job.spares() - own;
   if (peer <= others) return;
   const std::string spares = text("`spares: ", job.spares() + peer - others, "` of the launcher");
-  report.error("E0331", place_of(root, "peer"),
-               {.message = text("`checkpoints.peer` is ", peer, ", and beside the ", counted(own, "host", "hosts"),
+  report.error("E0331", checkpoints_place(root, "peer"),
+               {.message = text("`checkpoints.peer` is ", peer, ", and beside the ", counted(own, "host"),
                                 " of a gang of mesh `", mesh->name, "` the job has ", others == 0 ? "no other" : "",
-                                others == 0 ? "" : counted(others, "other", "others")),
+                                others == 0 ? "" : counted(others, "other")),
                 .label = "copies are kept by hosts that hold no rank of the gang",
                 .help = others > 0 ? text("`peer: ", others, "` would work, and so would ", spares)
                                    : text(spares, " would work")});
@@ -83,14 +79,14 @@ CheckpointSpec build_checkpoints(const YamlNode& root, Report& report) {
   spec.peer = integer_of(written, "peer").value_or(spec.peer);
   spec.memory = size_or(written, "memory", spec.memory);
   if (spec.peer > 0 && spec.memory == 0) {
-    report.error("E0332", place_of(root, "peer"),
+    report.error("E0332", checkpoints_place(root, "peer"),
                  {.message = text("`checkpoints.peer` is ", spec.peer, ", and hosts have no memory for checkpoints"),
                   .label = "needs `memory`",
                   .help = "`memory: 8GiB` would work, where each host has that much to spare"});
   }
   if (spec.peer == 0 && spec.memory > 0) {
     report.error(
-        "E0332", place_of(root, "memory"),
+        "E0332", checkpoints_place(root, "memory"),
         {.message = text("`checkpoints.memory` is ", amount_text(spec.memory), ", and no copies are asked for"),
          .label = "needs `peer`",
          .help = "`peer: 1` would work; without copies on other hosts nothing is kept in memory"});

@@ -7,6 +7,7 @@
 
 #include "supervisor/spec/check_references.h"
 #include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/network_names.h"
 #include "supervisor/spec/ssh_hosts.h"
 #include "supervisor/spec/values.h"
@@ -19,11 +20,6 @@ namespace {
 
 constexpr std::string_view kIdentity = "~/.ssh/id_ed25519";
 constexpr std::string_view kKnownHosts = "~/.ssh/known_hosts";
-
-const YamlNode* scalar_of(const YamlNode* map, std::string_view key) {
-  const YamlNode* node = value_of(map, key);
-  return node != nullptr && node->is(YamlNode::Kind::kScalar) && !node->text.empty() ? node : nullptr;
-}
 
 void check_one_launcher(const YamlNode& root, Report& report) {
   const YamlNode* launch = value_of(&root, "launch");
@@ -68,7 +64,7 @@ LaunchLocal build_local(const YamlNode* local, Report& report) {
 std::optional<SlurmAllocation> allocation_of(const YamlNode* slurm, Report& report) {
   const YamlNode* allocation = value_of(slurm, "allocation");
   const auto job = integer_of(allocation, "job");
-  const YamlNode* nodes = scalar_of(allocation, "nodes");
+  const YamlNode* nodes = nonempty_scalar_of(allocation, "nodes");
   if (!job || *job == 0 || nodes == nullptr) return std::nullopt;  // refused by the schema, or not there
   auto names = expand_hostlist(nodes->text);
   if (names.ok()) return SlurmAllocation{.job = *job, .nodes = std::move(*names)};
@@ -150,7 +146,7 @@ class SshBuilder {
 
  private:
   std::string user() {
-    const YamlNode* node = scalar_of(&ssh_, "user");
+    const YamlNode* node = nonempty_scalar_of(&ssh_, "user");
     if (node == nullptr || is_user_name(node->text)) return node == nullptr ? "" : node->text;
     report_.error("E0218", node->place,
                   {.message = text("`launch.ssh.user` takes the name of a user, not `", node->text, "`"),
@@ -167,7 +163,7 @@ class SshBuilder {
 
   std::string path(std::string_view key, std::string_view usual) {
     const YamlNode fallback{.kind = YamlNode::Kind::kScalar, .text = std::string(usual)};
-    const YamlNode* node = scalar_of(&ssh_, key);
+    const YamlNode* node = nonempty_scalar_of(&ssh_, key);
     return local_path(node == nullptr ? fallback : *node, text("launch.ssh.", key), bases_, report_).value_or("");
   }
 
@@ -188,7 +184,7 @@ class SshBuilder {
   }
 
   std::optional<std::string> worker() {
-    const YamlNode* node = scalar_of(&ssh_, "worker");
+    const YamlNode* node = nonempty_scalar_of(&ssh_, "worker");
     if (node == nullptr || node->text == "auto") return std::nullopt;
     if (node->text.front() == '/') return node->text;
     report_.error("E0220", node->place,
@@ -203,8 +199,6 @@ class SshBuilder {
   const PathBases& bases_;
   Report& report_;
 };
-
-std::string counted(std::uint64_t count, std::string_view one) { return text(count, " ", one, count == 1 ? "" : "s"); }
 
 }  // namespace
 
@@ -302,7 +296,7 @@ void check_hosts_suffice(const JobSpec& job, const YamlNode& root, Report& repor
          .help = "`per_host` puts more ranks on one host"});
   } else if (key.node != nullptr && pool < all) {
     const std::uint64_t lacking = all - pool;
-    std::string help = text("`", key.path.substr(key.path.rfind('.') + 1), ": ", all, "` would work");
+    std::string help = text("`", last_key(key.path), ": ", all, "` would work");
     if (!key.counts) help = text(counted(lacking, key.one_host), " more would work");
     if (std::holds_alternative<LaunchSlurm>(job.launch) && !key.counts)
       help += text(" (sbatch or salloc -N ", all, ")");

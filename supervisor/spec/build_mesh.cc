@@ -18,7 +18,7 @@ namespace monarch {
 
 namespace {
 
-std::vector<std::string> names_of(const std::vector<Dimension>& dims) {
+std::vector<std::string> dimension_names(const std::vector<Dimension>& dims) {
   std::vector<std::string> names;
   for (const Dimension& dim : dims) names.push_back(dim.name);
   return names;
@@ -90,7 +90,7 @@ class MeshBuilder {
   }
 
   bool build_per_host() {
-    const std::vector<std::string> names = names_of(mesh_.dims);
+    const std::vector<std::string> names = dimension_names(mesh_.dims);
     const YamlNode* written = value_of(&node_, "per_host");
     if (written == nullptr || !written->is(YamlNode::Kind::kList)) {
       const auto host = std::find(names.begin(), names.end(), "host");
@@ -127,7 +127,7 @@ class MeshBuilder {
       mesh_.gang.scope = GangScope::kEach;
       return;
     }
-    std::vector<std::string> names = names_of(mesh_.dims);
+    std::vector<std::string> names = dimension_names(mesh_.dims);
     const auto found = std::find(names.begin(), names.end(), written->text);
     if (found != names.end()) {
       mesh_.gang = {GangScope::kDimension, static_cast<std::size_t>(found - names.begin())};

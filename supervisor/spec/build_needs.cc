@@ -15,7 +15,7 @@ namespace monarch {
 
 namespace {
 
-std::vector<std::string> names_of(const std::vector<PortSpec>& ports) {
+std::vector<std::string> port_names(const std::vector<PortSpec>& ports) {
   std::vector<std::string> names;
   for (const PortSpec& port : ports) names.push_back(port.name);
   return names;
@@ -40,7 +40,7 @@ void build_ready(const YamlNode& node, MeshSpec& mesh, Report& report) {
   }
   const YamlNode* tcp = value_of(ready, "tcp");
   if (tcp == nullptr || !tcp->is(YamlNode::Kind::kScalar) || tcp->text.empty()) return;
-  const std::vector<std::string> names = names_of(mesh.ports);
+  const std::vector<std::string> names = port_names(mesh.ports);
   const auto found = std::find(names.begin(), names.end(), tcp->text);
   mesh.ready.kind = ReadyKind::kTcp;
   if (found != names.end()) {

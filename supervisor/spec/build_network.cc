@@ -18,13 +18,8 @@ namespace monarch {
 
 namespace {
 
-const YamlNode* scalar_of(const YamlNode* map, std::string_view key) {
-  const YamlNode* node = value_of(map, key);
-  return node != nullptr && node->is(YamlNode::Kind::kScalar) && !node->text.empty() ? node : nullptr;
-}
-
 std::optional<PortSpan> ports_of(const YamlNode* map) {
-  const YamlNode* node = scalar_of(map, "ports");
+  const YamlNode* node = nonempty_scalar_of(map, "ports");
   if (node == nullptr || node->text == "auto") return std::nullopt;
   const std::size_t dash = std::min(node->text.find('-'), node->text.size() - 1);
   const YamlNode ends{.kind = YamlNode::Kind::kMap,
@@ -36,8 +31,6 @@ std::optional<PortSpan> ports_of(const YamlNode* map) {
   if (!first || !last || *first == 0 || *first > *last || *last > 65'535) return std::nullopt;  // refused by the schema
   return PortSpan{.first = static_cast<std::uint16_t>(*first), .last = static_cast<std::uint16_t>(*last)};
 }
-
-std::string counted(std::uint64_t count, std::string_view one) { return text(count, " ", one, count == 1 ? "" : "s"); }
 
 // Other machines would dial themselves.
 void check_reachable(const JobSpec& job, const YamlNode& root, Report& report) {
@@ -117,7 +110,7 @@ void check_ports_suffice(const JobSpec& job, const YamlNode& root, Report& repor
 // Hosts behind others do not know whom to call, unless the supervisor is among them.
 bool lies_behind_others(const YamlNode& root) {
   const YamlNode* jump = value_of(value_of(value_of(&root, "launch"), "ssh"), "jump");
-  const YamlNode* on = scalar_of(value_of(&root, "supervisor"), "on");
+  const YamlNode* on = nonempty_scalar_of(value_of(&root, "supervisor"), "on");
   return jump != nullptr && !jump->items.empty() && (on == nullptr || on->text == "here");
 }
 
@@ -126,7 +119,7 @@ bool lies_behind_others(const YamlNode& root) {
 ControlSpec build_control(const YamlNode& root, Report& report) {
   constexpr std::uint32_t kLeast = 2;  // one for beats and commands, one for what is large
   const YamlNode* control = value_of(&root, "control");
-  const YamlNode* via = scalar_of(control, "via");
+  const YamlNode* via = nonempty_scalar_of(control, "via");
   ControlSpec out{.via = via != nullptr && via->text == "ssh" ? ControlVia::kSsh : ControlVia::kDirect,
                   .address = "",
                   .ports = ports_of(control)};
@@ -138,7 +131,7 @@ ControlSpec build_control(const YamlNode& root, Report& report) {
                   .label = "one for beats and commands, one for what is large",
                   .help = text("`", first, "-", first + 1, "` would work")});
   }
-  const YamlNode* address = scalar_of(control, "address");
+  const YamlNode* address = nonempty_scalar_of(control, "address");
   if (address == nullptr || address->text == "auto") {
     if (via == nullptr && lies_behind_others(root)) out.via = ControlVia::kSsh;
     return out;
@@ -156,14 +149,14 @@ ControlSpec build_control(const YamlNode& root, Report& report) {
 }
 
 SupervisorPlace build_supervisor_on(const YamlNode& root) {
-  const YamlNode* on = scalar_of(value_of(&root, "supervisor"), "on");
+  const YamlNode* on = nonempty_scalar_of(value_of(&root, "supervisor"), "on");
   return on != nullptr && on->text == "first" ? SupervisorPlace::kFirst : SupervisorPlace::kHere;
 }
 
 NetworkSpec build_network(const YamlNode& root, Report& report) {
   const YamlNode* network = value_of(&root, "network");
   NetworkSpec out{.interface = "", .ports = ports_of(network)};
-  const YamlNode* interface = scalar_of(network, "interface");
+  const YamlNode* interface = nonempty_scalar_of(network, "interface");
   if (interface == nullptr || interface->text == "auto") return out;
   if (is_interface_name(interface->text)) {
     out.interface = interface->text;

@@ -25,7 +25,7 @@ Written written_below(const YamlNode* node, const std::string& path) {
   return {.map = map, .place = supervision->find_key("shrink")->place, .path = text(path, "supervision.shrink")};
 }
 
-Place place_of(const Written& written, std::string_view key) {
+Place shrink_place(const Written& written, std::string_view key) {
   const YamlNode* value = value_of(written.map, key);
   return value == nullptr ? written.place : value->place;
 }
@@ -46,9 +46,9 @@ void check_min(const MeshSpec& mesh, const Written& written, Report& report) {
   const std::uint32_t gangs = mesh.gangs();
   const std::uint32_t min = mesh.supervision.shrink->min;
   if (min <= gangs) return;
-  report.error("E0325", place_of(written, "min"),
-               {.message = text("`", written.path, ".min` is ", min, ", and mesh `", mesh.name, "` has ", gangs,
-                                gangs == 1 ? " gang" : " gangs"),
+  report.error("E0325", shrink_place(written, "min"),
+               {.message = text("`", written.path, ".min` is ", min, ", and mesh `", mesh.name, "` has ",
+                                counted(gangs, "gang")),
                 .label = "more than there are",
                 .help = text("`min: ", gangs > 1 ? gangs - 1 : 1, "` would work")});
 }
@@ -61,7 +61,7 @@ void report_other_dimension(const MeshSpec& mesh, const ShrinkPolicy& policy, co
   } else if (mesh.dims.size() > 1) {
     help = text("`gang: ", mesh.dims.front().name, "` would make ", mesh.dims.front().size, " of it");
   }
-  report.error("E0324", place_of(written, "along"),
+  report.error("E0324", shrink_place(written, "along"),
                {.message = text("`", written.path, ".along` is `", policy.along, "`, and the gangs of mesh `",
                                 mesh.name, "` are not those of that dimension"),
                 .label = own ? text("its gangs are those of `", *own, "`") : "the mesh is a single gang",
@@ -90,7 +90,7 @@ void build_shrink(JobSpec& job, const YamlNode& root, Report& report) {
   const auto& only = job.meshes.front();
   if (job.meshes.size() == 1 && written_below(value_of(value_of(&root, "meshes"), only.name), "").map == nullptr)
     return report_other_dimension(only, *job.supervision.shrink, top, report);
-  report.error("E0324", place_of(top, "along"),
+  report.error("E0324", shrink_place(top, "along"),
                {.message = text("`supervision.shrink.along` is `", job.supervision.shrink->along,
                                 "`, and no mesh has gangs of that dimension"),
                 .label = "the `gang` of no mesh",

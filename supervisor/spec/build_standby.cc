@@ -59,11 +59,11 @@ void check_standby(const JobSpec& job, const YamlNode& meshes, Report& report) {
     const std::uint64_t before = needed;
     needed += std::uint64_t{mesh.standby_gangs} * mesh.gang_hosts();
     if (before <= job.spares() && needed > job.spares()) {
-      report.error("E0327", gangs.place,
-                   {.message = text("standby gangs need ", needed, needed == 1 ? " spare" : " spares",
-                                    ", and the job has ", job.spares()),
-                    .label = text(mesh.gang_hosts(), mesh.gang_hosts() == 1 ? " host" : " hosts", " for each"),
-                    .help = text("`spares: ", needed, "` of the launcher, or more, would work")});
+      report.error(
+          "E0327", gangs.place,
+          {.message = text("standby gangs need ", counted(needed, "spare"), ", and the job has ", job.spares()),
+           .label = text(counted(mesh.gang_hosts(), "host"), " for each"),
+           .help = text("`spares: ", needed, "` of the launcher, or more, would work")});
     }
     if (shares_hosts(job, MeshId(m))) {
       report.error("E0328", gangs.place,

@@ -28,7 +28,7 @@ struct Timed {
   Duration value;
 };
 
-const YamlKey* written(const YamlNode* map, std::string_view key) {
+const YamlKey* written_key(const YamlNode* map, std::string_view key) {
   return map == nullptr ? nullptr : map->find_key(key);
 }
 
@@ -56,7 +56,7 @@ void check_order(const Supervision& s, const YamlNode* node, const std::string& 
                                        {"lost_after", s.lost_after},
                                        {"lease", s.lease}}};
   const bool any =
-      std::any_of(times.begin(), times.end(), [&](const Timed& t) { return written(node, t.key) != nullptr; });
+      std::any_of(times.begin(), times.end(), [&](const Timed& t) { return written_key(node, t.key) != nullptr; });
   if (!any) return;
   std::size_t bad = 0;
   while (bad + 1 < times.size() && times[bad].value < times[bad + 1].value) ++bad;
@@ -73,14 +73,14 @@ void check_order(const Supervision& s, const YamlNode* node, const std::string& 
   // At the pair's written key, or at any that is written: it made the pair what it is.
   const std::size_t first = ordered ? 0 : bad;
   const std::size_t second = !ordered ? bad + 1 : short_lease ? 3 : 2;
-  const YamlKey* key = written(node, times[second].key);
-  if (key == nullptr) key = written(node, times[first].key);
+  const YamlKey* key = written_key(node, times[second].key);
+  if (key == nullptr) key = written_key(node, times[first].key);
   for (const Timed& time : times) {
-    if (key == nullptr) key = written(node, time.key);
+    if (key == nullptr) key = written_key(node, time.key);
   }
   const auto told = [&](const Timed& time) {
     return text("`", time.key, "` (", write_duration(time.value),
-                written(node, time.key) == nullptr ? ", not written here)" : ")");
+                written_key(node, time.key) == nullptr ? ", not written here)" : ")");
   };
   if (!ordered) {
     report.error(
@@ -134,8 +134,8 @@ std::uint32_t most_that_fit(const RestartPolicy& policy) {
 }
 
 bool check_backoff(const RestartPolicy& policy, const YamlNode* node, const std::string& path, Report& report) {
-  const YamlKey* key = written(node, "backoff");
-  if (key == nullptr) key = written(node, "backoff_max");
+  const YamlKey* key = written_key(node, "backoff");
+  if (key == nullptr) key = written_key(node, "backoff_max");
   if (key == nullptr || policy.backoff <= policy.backoff_max) return true;
   report.error("E0322", key->place,
                {.message = text("in `", path, ".restart`, `backoff` (", write_duration(policy.backoff),
@@ -148,8 +148,8 @@ bool check_backoff(const RestartPolicy& policy, const YamlNode* node, const std:
 
 // One lost host after another: each is given up, and replaced at the end of its lease.
 void check_reallocate(const Supervision& s, const YamlNode* node, const std::string& path, Report& report) {
-  const YamlKey* key = written(node, "window");
-  if (key == nullptr) key = written(node, "max");
+  const YamlKey* key = written_key(node, "window");
+  if (key == nullptr) key = written_key(node, "max");
   const std::optional<std::uint32_t> max = s.reallocate.max;
   if (key == nullptr || !max || *max == 0) return;
   const Duration window = s.reallocate.window;
@@ -171,7 +171,7 @@ void check_restart(const RestartPolicy& policy, const YamlNode* node, const std:
   if (!check_backoff(policy, node, path, report)) return;
   const YamlKey* key = nullptr;
   for (const std::string_view candidate : {"window", "max", "backoff", "backoff_max", "jitter"}) {
-    if (key == nullptr) key = written(node, candidate);
+    if (key == nullptr) key = written_key(node, candidate);
   }
   if (key == nullptr || !policy.max) return;
   const double needed = longest_wait(policy, *policy.max);
@@ -193,7 +193,7 @@ void check_restart(const RestartPolicy& policy, const YamlNode* node, const std:
 void check_orphan(const Supervision& s, const YamlNode* node, const std::string& path, Report& report) {
   const YamlNode* reallocate = value_of(node, "reallocate");
   const YamlNode* orphan = value_of(node, "orphan");
-  const YamlKey* max = written(reallocate, "max");
+  const YamlKey* max = written_key(reallocate, "max");
   if (s.orphan != OrphanPolicy::kRun || s.reallocate.max == 0U || (orphan == nullptr && max == nullptr)) return;
   report.error("E0305", orphan != nullptr ? orphan->place : max->place,
                {.message = text("in `", path, "`, `orphan: run` needs `reallocate: {max: 0}`"),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "supervisor/spec/check_value.h"
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/schema.h"
 #include "supervisor/spec/ssh_hosts.h"
@@ -26,13 +27,9 @@ struct Visit {
   bool quiet = false;  // below something that is refused as a whole: say nothing more about what is not built
 };
 
-std::string below(std::string_view path, std::string_view key) {
-  return path.empty() ? std::string(key) : text(path, ".", key);
-}
-
-class Checker {
+class SchemaChecker {
  public:
-  Checker(Report& report, UnbuiltKeys unbuilt) : report_(report), unbuilt_(unbuilt) {}
+  SchemaChecker(Report& report, UnbuiltKeys unbuilt) : report_(report), unbuilt_(unbuilt) {}
 
   void check_map(const YamlNode& map, const std::string& path, const std::string& row_path, Place where, bool quiet) {
     for (std::size_t i = 0; i < map.keys.size(); ++i) {
@@ -45,15 +42,15 @@ class Checker {
                        .help = suggest_key(row_path, key.text)});
         continue;
       }
-      const bool own = find_row(below(row_path, key.text)) == row;
-      const std::string next = own ? below(row_path, key.text) : below(row_path, "*");
-      check({map.items[i], *row, below(path, key.text), next, key.place, quiet});
+      const bool own = find_row(child_path(row_path, key.text)) == row;
+      const std::string next = own ? child_path(row_path, key.text) : child_path(row_path, "*");
+      check({map.items[i], *row, child_path(path, key.text), next, key.place, quiet});
     }
     for (const std::string_view key : keys_below(row_path)) {
-      const KeyRow* row = find_row(below(row_path, key));
+      const KeyRow* row = find_row(child_path(row_path, key));
       if (row == nullptr || !row->required || map.find_key(key) != nullptr) continue;
       report_.error("E0101", where,
-                    {.message = text("`", below(path, key), "` is missing"),
+                    {.message = text("`", child_path(path, key), "` is missing"),
                      .label = "",
                      .help = text("`", key, "`: ", row->doc)});
     }
@@ -94,10 +91,10 @@ class Checker {
         check_variable(key.text, key.place, report_);
       }
       const KeyRow* row = find_child(visit.row_path, key.text);
-      const bool own = row != nullptr && find_row(below(visit.row_path, key.text)) == row;
-      const std::string next = below(visit.row_path, own ? std::string_view(key.text) : "*");
+      const bool own = row != nullptr && find_row(child_path(visit.row_path, key.text)) == row;
+      const std::string next = child_path(visit.row_path, own ? std::string_view(key.text) : "*");
       const bool quiet = visit.quiet || visit.row.unbuilt == "*";
-      if (row != nullptr) check({visit.node.items[i], *row, below(visit.path, key.text), next, key.place, quiet});
+      if (row != nullptr) check({visit.node.items[i], *row, child_path(visit.path, key.text), next, key.place, quiet});
     }
   }
 
@@ -110,7 +107,7 @@ class Checker {
       return;
     }
     if (!expect(visit, YamlNode::Kind::kList) || !check_length(visit, visit.node.items.size())) return;
-    const std::string next = below(visit.row_path, "[]");
+    const std::string next = child_path(visit.row_path, "[]");
     const KeyRow* row = find_row(next);
     const bool quiet = visit.quiet || visit.row.unbuilt == "*";
     for (std::size_t i = 0; i < visit.node.items.size(); ++i) {
@@ -162,7 +159,7 @@ class Checker {
                   {.message = text("`", visit.path, "` has ", bound,
                                    signed_length < visit.row.least && visit.row.least == 1 ? " entry" : " entries"),
                    .label = label,
-                   .help = text("`", last_part(visit.path), "`: ", visit.row.doc)});
+                   .help = text("`", last_key(visit.path), "`: ", visit.row.doc)});
     return false;
   }
 
@@ -171,7 +168,7 @@ class Checker {
     const KeyRow& row = visit.row;
     const bool at_key = is_whole_unbuilt(visit) || !visit.node.is(YamlNode::Kind::kScalar);
     std::string label = text("`", visit.path, "` is not built");
-    std::string help = text("leave `", last_part(visit.path), "` out");
+    std::string help = text("leave `", last_key(visit.path), "` out");
     if (row.unbuilt != "*") {
       label = text("`", visit.node.text, "` is not built");
       help = "write one of the other values that it takes";
@@ -185,8 +182,6 @@ class Checker {
                    .label = std::move(label),
                    .help = std::move(help)});
   }
-
-  static std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
   Report& report_;
   UnbuiltKeys unbuilt_;
@@ -202,7 +197,7 @@ void check_against_schema(const YamlNode& root, Report& report, UnbuiltKeys unbu
         {.message = text("a spec is a map, not ", kind_name(root)), .label = "", .help = "start with `version: 1`"});
     return;
   }
-  Checker(report, unbuilt).check_map(root, "", "", {}, false);
+  SchemaChecker(report, unbuilt).check_map(root, "", "", {}, false);
 }
 
 }  // namespace monarch

@@ -70,9 +70,9 @@ Fault words_for(const ReferenceFault& fault, const Reference& reference, const s
   return {};
 }
 
-class Checker {
+class ReferenceChecker {
  public:
-  Checker(const JobSpec& job, MeshId mesh, Report& report) : job_(job), mesh_(mesh), report_(report) {}
+  ReferenceChecker(const JobSpec& job, MeshId mesh, Report& report) : job_(job), mesh_(mesh), report_(report) {}
 
   void check(const YamlNode& node) {
     for (const ExpansionPiece& piece : parse_expansion(node.text)) {
@@ -115,7 +115,7 @@ class Checker {
 void check_references(const JobSpec& job, const YamlNode& meshes, Report& report) {
   for (std::uint32_t m = 0; m < job.meshes.size(); ++m) {
     const YamlNode& node = meshes.items[m];
-    Checker checker(job, MeshId(m), report);
+    ReferenceChecker checker(job, MeshId(m), report);
     checker.check_all(value_of(&node, "wrap"));
     checker.check_all(value_of(&node, "program"));
     checker.check_all(value_of(&node, "env"));

@@ -13,21 +13,15 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kLongestQuote = 60;  // of a value in a message
-
-std::string quote(std::string_view value) {
-  return value.size() <= kLongestQuote ? text("`", value, "`") : text("`", value.substr(0, kLongestQuote), "...`");
-}
-
 void report_wrong(const YamlNode& node, std::string_view id, std::string_view what, const std::string& path,
                   WrongScalar wrong, Report& report) {
   report.error(id, node.place,
-               {.message = text("`", path, "` takes ", what, ", not ", quote(node.text)),
+               {.message = text("`", path, "` takes ", what, ", not ", quoted_value(node.text)),
                 .label = std::move(wrong.label),
                 .help = wrong.right.empty() ? "" : text("did you mean `", wrong.right, "`?")});
 }
 
-struct Range {
+struct RangeCheck {
   std::string value;
   std::string least;
   std::string most;
@@ -35,7 +29,7 @@ struct Range {
   bool above = false;
 };
 
-void report_range(const YamlNode& node, const std::string& path, const Range& range, Report& report) {
+void report_range(const YamlNode& node, const std::string& path, const RangeCheck& range, Report& report) {
   if (!range.below && !range.above) return;
   const std::string bound = range.below ? text("at least ", range.least) : text("at most ", range.most);
   report.error("E0206", node.place,
@@ -102,7 +96,7 @@ void check_word(const YamlNode& node, const KeyRow& row, const std::string& path
   const auto guess = word_in(row.words, bare) ? std::optional(bare) : nearest(node.text, words);
   const std::string others = row.or_map ? ", or a map" : "";
   report.error("E0205", node.place,
-               {.message = text("`", path, "` cannot be ", quote(node.text)),
+               {.message = text("`", path, "` cannot be ", quoted_value(node.text)),
                 .label = text("one of ", join(words, ", "), others),
                 .help = guess ? text("did you mean `", *guess, "`?") : ""});
 }
@@ -124,18 +118,18 @@ void check_ports(const YamlNode& node, const std::string& path, Report& report) 
   const auto last = parse_integer(high).value;
   if (first && last && *first >= 1 && *first <= *last && *last <= 65'535) return;
   report.error("E0206", node.place,
-               {.message = text("`", path, "` takes a range of ports, not ", quote(node.text)),
+               {.message = text("`", path, "` takes a range of ports, not ", quoted_value(node.text)),
                 .label = "from 1 to 65535, the smaller first",
                 .help = "a range is written `20000-20999`"});
 }
 
 // What a value says, so that two ways to write it compare equal; nothing for what has no such form.
-std::optional<std::string> canonical(const YamlNode& node, const KeyRow& row) {
+std::optional<std::string> canonical_value(const YamlNode& node, const KeyRow& row) {
   if (node.is(YamlNode::Kind::kList)) {
     const KeyRow* item_row = find_row(text(row.path, ".[]"));
     std::string out = "[";
     for (const YamlNode& item : node.items) {
-      const auto part = item_row == nullptr ? std::nullopt : canonical(item, *item_row);
+      const auto part = item_row == nullptr ? std::nullopt : canonical_value(item, *item_row);
       if (!part) return std::nullopt;
       out += *part + '\n';
     }
@@ -190,7 +184,7 @@ void check_name(std::string_view name, Place place, Report& report) {
   } else if (!is_name(name)) {
     const std::string guess = nearest_name(name);
     report.error("E0108", place,
-                 {.message = text(quote(name), " is not a name"),
+                 {.message = text(quoted_value(name), " is not a name"),
                   .label = "a-z, 0-9 and _, a letter first, at most 32 characters",
                   .help = guess.empty() ? "" : text("`", guess, "` would work")});
   }
@@ -199,7 +193,7 @@ void check_name(std::string_view name, Place place, Report& report) {
 void check_variable(std::string_view name, Place place, Report& report) {
   if (!is_variable(name)) {
     report.error("E0209", place,
-                 {.message = text(quote(name), " is not the name of an environment variable"),
+                 {.message = text(quoted_value(name), " is not the name of an environment variable"),
                   .label = "letters, digits and _, no digit first"});
   } else if (is_variable_of_ours(name)) {
     report.error("E0209", place,
@@ -216,7 +210,8 @@ bool is_built(const YamlNode& node, const KeyRow& row) {
   if (node.is(YamlNode::Kind::kScalar) && word_in(row.built, node.text)) return true;
   Report nobody("", row.default_value);
   const std::optional<YamlNode> wanted = read_yaml(row.default_value, nobody);
-  return wanted && canonical(*wanted, row) == canonical(node, row) && canonical(node, row).has_value();
+  return wanted && canonical_value(*wanted, row) == canonical_value(node, row) &&
+         canonical_value(node, row).has_value();
 }
 
 }  // namespace monarch

@@ -154,6 +154,11 @@ std::string shortened(std::string message) {
 
 }  // namespace
 
+std::string quoted_value(std::string_view value) {
+  constexpr std::size_t kLongestQuote = 60;
+  return value.size() <= kLongestQuote ? text("`", value, "`") : text("`", value.substr(0, kLongestQuote), "...`");
+}
+
 std::uint32_t Report::add_source(std::string file, std::string_view source) {
   sources_.push_back({std::move(file), source});
   return static_cast<std::uint32_t>(sources_.size() - 1);

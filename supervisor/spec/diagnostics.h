@@ -65,6 +65,9 @@ struct Fault {
   std::string help{};
 };
 
+// A value in a message: in backquotes, and no more than the beginning of a long one.
+std::string quoted_value(std::string_view value);
+
 class Report {
  public:
   Report() = default;

@@ -3,16 +3,13 @@
 #include <utility>
 
 #include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/yaml_text.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-std::string below(std::string_view path, std::string_view key) {
-  return path.empty() ? std::string(key) : text(path, ".", key);
-}
 
 // What is written at a place of the tree; nothing if the way there ends before.
 struct Spot {
@@ -46,21 +43,21 @@ class Walker {
       for (std::size_t i = 0; i < spot.node->items.size(); ++i) {
         const YamlNode& item = spot.node->items[i];
         if (part == "[]" || part == text("[", i, "]"))
-          follow(rest, below(row_path, "[]"), text(path, "[", i, "]"), {.node = &item, .key = item.place});
+          follow(rest, child_path(row_path, "[]"), text(path, "[", i, "]"), {.node = &item, .key = item.place});
       }
       return;
     }
-    const bool fixed = part != "*" && find_row(below(row_path, part)) != nullptr;
-    const std::string next = below(row_path, fixed ? std::string_view(part) : "*");
+    const bool fixed = part != "*" && find_row(child_path(row_path, part)) != nullptr;
+    const std::string next = child_path(row_path, fixed ? std::string_view(part) : "*");
     if (part != "*") {
       const Spot child = child_of(spot, part);
-      if (fixed || child.node != nullptr) follow(rest, next, below(path, part), child);
+      if (fixed || child.node != nullptr) follow(rest, next, child_path(path, part), child);
       return;
     }
     if (spot.node == nullptr) return;
     for (const YamlKey& key : spot.node->keys) {
-      const bool own = find_row(below(row_path, key.text)) != nullptr;
-      if (!own) follow(rest, next, below(path, key.text), child_of(spot, key.text));
+      const bool own = find_row(child_path(row_path, key.text)) != nullptr;
+      if (!own) follow(rest, next, child_path(path, key.text), child_of(spot, key.text));
     }
   }
 
@@ -75,11 +72,11 @@ class Walker {
     const bool chosen = row_path == "launch.local" && root_.find("launch") == nullptr;  // what is meant by no `launch`
     const bool absent = spot.node == nullptr && !chosen && (row->unbuilt == "*" || row_path.starts_with("launch."));
     for (const std::string_view key : keys_below(row_path))
-      collect(below(row_path, key), below(path, key), child_of(spot, key), optional || absent);
-    if (spot.node == nullptr || find_row(below(row_path, "*")) == nullptr) return;
+      collect(child_path(row_path, key), child_path(path, key), child_of(spot, key), optional || absent);
+    if (spot.node == nullptr || find_row(child_path(row_path, "*")) == nullptr) return;
     for (const YamlKey& key : spot.node->keys) {
-      if (find_row(below(row_path, key.text)) != nullptr) continue;
-      collect(below(row_path, "*"), below(path, key.text), child_of(spot, key.text), optional);
+      if (find_row(child_path(row_path, key.text)) != nullptr) continue;
+      collect(child_path(row_path, "*"), child_path(path, key.text), child_of(spot, key.text), optional);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/spec/key_help.h"
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/scalar.h"
 #include "supervisor/spec/suggest.h"
 #include "transport/base/text.h"
@@ -10,10 +11,6 @@
 namespace monarch {
 
 namespace {
-
-std::string below(std::string_view path, std::string_view key) {
-  return path.empty() ? std::string(key) : text(path, ".", key);
-}
 
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
@@ -29,11 +26,6 @@ std::vector<std::string> parts_of(std::string_view path) {
 bool is_index(std::string_view part) {
   return part.size() >= 2 && part.front() == '[' && part.back() == ']' &&
          std::all_of(part.begin() + 1, part.end() - 1, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-std::string_view parent_of(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
 
 std::string_view items_text(const KeyRow& list) {
@@ -109,7 +101,7 @@ std::optional<std::string> sibling_meant(std::string_view path, std::string_view
   const std::size_t end = sentence.rfind('`');
   if (!sentence.starts_with("did you mean `") || !sentence.ends_with("`?")) return std::nullopt;
   const std::string_view key = sentence.substr(begin, end - begin);
-  return find_row(below(row_path, key)) == nullptr ? std::nullopt : std::optional(below(path, key));
+  return find_row(child_path(row_path, key)) == nullptr ? std::nullopt : std::optional(child_path(path, key));
 }
 
 // The key of as many parts that is nearest to all of them.
@@ -135,11 +127,11 @@ std::optional<NamedKey> find_key(std::string_view written) {
   NamedKey key{.path = std::string(written), .row_path = "", .row = nullptr};
   if (written.empty() || written.back() == '.' || written.find("..") != std::string_view::npos) return std::nullopt;
   for (const std::string& part : parts_of(written)) {
-    const std::string item = below(key.row_path, "[]");
+    const std::string item = child_path(key.row_path, "[]");
     const KeyRow* row = is_index(part) ? find_row(item) : find_child(key.row_path, part);
     if (row == nullptr) return std::nullopt;
-    const bool own = !is_index(part) && find_row(below(key.row_path, part)) == row && part != "*";
-    key.row_path = is_index(part) ? item : below(key.row_path, own ? std::string_view(part) : "*");
+    const bool own = !is_index(part) && find_row(child_path(key.row_path, part)) == row && part != "*";
+    key.row_path = is_index(part) ? item : child_path(key.row_path, own ? std::string_view(part) : "*");
     key.row = row;
   }
   return key;
@@ -155,7 +147,7 @@ std::string suggest_keys(std::string_view written) {
   std::string row_path;
   std::string before;  // the same as it was written
   for (const std::string& part : parts_of(written)) {
-    const auto next = find_key(below(row_path, part));
+    const auto next = find_key(child_path(row_path, part));
     if (!next) {
       // What follows tells which of two neighbours is meant: a lease is none of `supervisor`.
       const auto path = row_path.empty() ? nearest_path(written) : std::nullopt;
@@ -167,7 +159,7 @@ std::string suggest_keys(std::string_view written) {
       return row_path.empty() ? meant : text("below `", before, "`: ", meant);
     }
     row_path = next->row_path;
-    before = below(before, part);
+    before = child_path(before, part);
   }
   return "`monarch explain` lists the keys of the top level";
 }
@@ -188,7 +180,7 @@ std::string takes_text(const KeyRow& row) {
 
 std::string built_text(std::string_view row_path) {
   // What is refused takes all keys below it along.
-  for (std::string_view above = parent_of(row_path); !above.empty(); above = parent_of(above)) {
+  for (std::string_view above = parent_path(row_path); !above.empty(); above = parent_path(above)) {
     const KeyRow* row = find_row(above);
     if (row != nullptr && row->unbuilt == "*") return "no";
   }
@@ -202,13 +194,13 @@ std::string built_text(std::string_view row_path) {
 std::string_view doc_of(std::string_view row_path) {
   const KeyRow* row = find_row(row_path);
   if (row == nullptr) return "";
-  const std::string_view parent = parent_of(row_path);
+  const std::string_view parent = parent_path(row_path);
   return row->doc.empty() && !parent.empty() ? doc_of(parent) : row->doc;
 }
 
 std::string example_text(std::string_view row_path) {
   const KeyHelp* help = find_key_help(row_path);
-  if (help == nullptr) return row_path.empty() ? "" : example_text(parent_of(row_path));
+  if (help == nullptr) return row_path.empty() ? "" : example_text(parent_path(row_path));
   std::string out;
   std::string indent;
   std::vector<std::string> parts = parts_of(row_path);
@@ -227,9 +219,9 @@ std::string example_text(std::string_view row_path) {
 
 std::vector<std::string> paths_below(std::string_view row_path) {
   std::vector<std::string> paths;
-  for (const std::string_view key : keys_below(row_path)) paths.push_back(below(row_path, key));
+  for (const std::string_view key : keys_below(row_path)) paths.push_back(child_path(row_path, key));
   for (const std::string_view any : {"*", "[]"}) {
-    const std::string path = below(row_path, any);
+    const std::string path = child_path(row_path, any);
     if (find_row(path) != nullptr) paths.push_back(path);
   }
   return paths;

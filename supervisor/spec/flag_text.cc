@@ -151,6 +151,8 @@ YamlNode* program_of(YamlNode& root, const ExtraArguments& extra, Report& report
 
 }  // namespace
 
+std::string_view flag_value(const FlagText& flag) { return std::string_view(flag.text).substr(flag.begin); }
+
 std::optional<Setting> read_setting(const FlagText& flag, Report& report, std::uint32_t number) {
   PathReader path(flag, report, number);
   if (!path.read()) return std::nullopt;
@@ -188,7 +190,7 @@ YamlNode tree_of(Setting setting) {
 }
 
 std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::uint32_t number) {
-  const std::string_view value = std::string_view(flag.text).substr(flag.begin);
+  const std::string_view value = flag_value(flag);
   const std::size_t colon = std::min(value.find(':'), value.size());
   const std::string launcher(value.substr(0, colon));
   const Place place = at(flag.begin, value.size(), number);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "supervisor/spec/diagnostics.h"
@@ -24,6 +25,8 @@ struct FlagText {
   std::string from = "command line";  // what messages call the place where it stands
   bool operator==(const FlagText&) const = default;
 };
+
+std::string_view flag_value(const FlagText& flag);
 
 struct Setting {
   std::vector<YamlKey> path;

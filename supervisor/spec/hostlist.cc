@@ -22,10 +22,6 @@ bool is_host_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
 }
 
-bool all_digits(std::string_view s) {
-  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 Error invalid(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
 
 std::string padded(std::uint32_t number, std::size_t width) {
@@ -34,7 +30,7 @@ std::string padded(std::uint32_t number, std::size_t width) {
 }
 
 // "01-20" or "01-20/3" or "25".
-struct Range {
+struct NumberRange {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::uint32_t step = 1;
@@ -52,7 +48,7 @@ Error too_many(std::string_view what, std::uint64_t names) {
   return invalid(text("`", what, "` makes ", names, " names; a list has at most ", limits::kHostlistNames));
 }
 
-Result<Range> parse_range(std::string_view part) {
+Result<NumberRange> parse_range(std::string_view part) {
   const std::size_t slash = std::min(part.find('/'), part.size());
   const std::string_view ends = part.substr(0, slash);
   const std::size_t dash = ends.find('-');
@@ -66,7 +62,8 @@ Result<Range> parse_range(std::string_view part) {
   if (std::max({low.size(), high.size(), step.size()}) > kMostDigits) {
     return invalid(text("`", part, "` has too many digits"));
   }
-  const Range range{.first = number_of(low), .last = number_of(high), .step = number_of(step), .width = low.size()};
+  const NumberRange range{
+      .first = number_of(low), .last = number_of(high), .step = number_of(step), .width = low.size()};
   if (range.step == 0) return invalid(text("`", part, "` has a step of 0"));
   if (range.first > range.last) return invalid(text("`", part, "` runs backwards"));
   return range;
@@ -78,7 +75,7 @@ Result<std::vector<std::string>> expand_brackets(std::string_view inside) {
   while (true) {
     const std::size_t comma = std::min(inside.find(','), inside.size());
     const std::string_view part = inside.substr(0, comma);
-    MONARCH_ASSIGN(const Range range, parse_range(part));
+    MONARCH_ASSIGN(const NumberRange range, parse_range(part));
     if (out.size() + range.count() > limits::kHostlistNames) return too_many(part, out.size() + range.count());
     for (std::uint64_t n = range.first; n <= range.last; n += range.step) {
       out.push_back(padded(static_cast<std::uint32_t>(n), range.width));

@@ -8,6 +8,7 @@
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/network_names.h"
 #include "supervisor/spec/source_text.h"
+#include "supervisor/spec/yaml_tree.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -36,15 +37,6 @@ std::vector<Word> words_of(std::string_view line, std::uint32_t number, std::uin
   }
 }
 
-YamlNode scalar_at(std::string_view text, Place place) {
-  return {.kind = YamlNode::Kind::kScalar, .place = place, .text = std::string(text)};
-}
-
-void put(YamlNode& map, std::string_view key, YamlNode value) {
-  map.keys.push_back({.text = std::string(key), .place = value.place});
-  map.items.push_back(std::move(value));
-}
-
 bool is_ranks(std::string_view key) { return key == "slots" || key == "max_slots" || key == "max-slots"; }
 
 // One of "address=10.0.0.7"; false: reported.
@@ -56,7 +48,7 @@ bool take_option(YamlNode& host, const Word& word, Report& report) {
     Place place = word.place;
     place.column += static_cast<std::uint32_t>(sign + 1);
     place.length = std::max<std::uint32_t>(1, place.length - static_cast<std::uint32_t>(sign + 1));
-    put(host, key, scalar_at(word.text.substr(sign + 1), place));
+    append_key(host, std::string(key), scalar_node(std::string(word.text.substr(sign + 1)), place));
     return true;
   }
   std::string help = "behind a host stand address=, user= and port=";
@@ -94,13 +86,13 @@ YamlNode read_hosts_file(std::string_view text_of_it, Report& report, std::uint3
                     .help = text("did you mean `gpu1 address=", words[0].text, "`?")});
       continue;
     }
-    YamlNode name = scalar_at(words[0].text, words[0].place);
+    YamlNode name = scalar_node(std::string(words[0].text), words[0].place);
     if (words.size() == 1) {
       list.items.push_back(std::move(name));
       continue;
     }
     YamlNode host{.kind = YamlNode::Kind::kMap, .place = words[0].place};
-    put(host, "name", std::move(name));
+    append_key(host, "name", std::move(name));
     bool fine = true;
     for (std::size_t i = 1; i < words.size(); ++i) fine = take_option(host, words[i], report) && fine;
     if (fine) list.items.push_back(std::move(host));

@@ -5,6 +5,7 @@
 
 #include "supervisor/spec/explain.h"
 #include "supervisor/spec/key_help.h"
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/scalar.h"
 #include "supervisor/spec/yaml.h"
 #include "transport/base/json.h"
@@ -20,10 +21,6 @@ constexpr std::string_view kVariable = "^[A-Za-z_][A-Za-z0-9_]{0,254}$";
 constexpr std::string_view kDuration = "^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d))+$";
 constexpr std::string_view kSize = "^[0-9]+(\\.[0-9]+)?(B|KiB|MiB|GiB|TiB)$";
 constexpr std::string_view kPorts = "^[0-9]{1,5}-[0-9]{1,5}$";
-
-std::string below(std::string_view path, std::string_view key) {
-  return path.empty() ? std::string(key) : text(path, ".", key);
-}
 
 // Other readers of YAML make numbers and booleans of what a spec takes as text; both are the same text here.
 Json any_scalar() { return Json::array({"string", "number", "boolean"}); }
@@ -64,8 +61,8 @@ Json map_schema(const std::string& path) {
   Json properties = Json::object();
   Json required = Json::array();
   for (const std::string_view key : keys_below(path)) {
-    properties.set(std::string(key), schema_of(below(path, key)));
-    if (find_row(below(path, key))->required) required.append(key);
+    properties.set(std::string(key), schema_of(child_path(path, key)));
+    if (find_row(child_path(path, key))->required) required.append(key);
   }
   Json out = Json::object({{"type", "object"}, {"properties", std::move(properties)}});
   if (!required.items().empty()) out.set("required", std::move(required));
@@ -75,7 +72,7 @@ Json map_schema(const std::string& path) {
 
 Json named_map_schema(const std::string& path, const KeyRow& row) {
   Json out = map_schema(path);
-  if (find_row(below(path, "*")) != nullptr) out.set("additionalProperties", schema_of(below(path, "*")));
+  if (find_row(child_path(path, "*")) != nullptr) out.set("additionalProperties", schema_of(child_path(path, "*")));
   Json names = Json::object({{"pattern", row.names == NameRule::kVariable ? kVariable : kName}});
   if (row.names == NameRule::kName) names.set("not", Json::object({{"enum", Json::array({"last", "all", "each"})}}));
   out.set("propertyNames", std::move(names));
@@ -85,7 +82,7 @@ Json named_map_schema(const std::string& path, const KeyRow& row) {
 }
 
 Json list_schema(const std::string& path, const KeyRow& row) {
-  Json out = Json::object({{"type", "array"}, {"items", schema_of(below(path, "[]"))}});
+  Json out = Json::object({{"type", "array"}, {"items", schema_of(child_path(path, "[]"))}});
   if (row.least > 0) out.set("minItems", row.least);
   if (row.most != kOpen) out.set("maxItems", row.most);
   return out;
@@ -117,7 +114,7 @@ Json plain_schema(const std::string& path, const KeyRow& row) {
 }
 
 // A default as JSON: an editor inserts it.
-Json value_of(const YamlNode& node, const KeyRow& row) {
+Json default_json(const YamlNode& node, const KeyRow& row) {
   switch (node.kind) {
     case YamlNode::Kind::kNothing:
     case YamlNode::Kind::kRefused: return nullptr;
@@ -125,7 +122,7 @@ Json value_of(const YamlNode& node, const KeyRow& row) {
     case YamlNode::Kind::kList: {
       Json out = Json::array();
       const KeyRow* item_row = find_row(text(row.path, ".[]"));
-      for (const YamlNode& item : node.items) out.append(value_of(item, item_row == nullptr ? row : *item_row));
+      for (const YamlNode& item : node.items) out.append(default_json(item, item_row == nullptr ? row : *item_row));
       return out;
     }
     case YamlNode::Kind::kMap: return Json::object({});  // no default has more in it
@@ -163,7 +160,7 @@ Json schema_of(const std::string& path) {
   if (!row.default_value.empty()) {
     Report nobody("", row.default_value);
     const auto node = read_yaml(row.default_value, nobody);
-    if (node) described.set("default", value_of(*node, row));
+    if (node) described.set("default", default_json(*node, row));
   }
   if (path == "meshes.*.supervision") {
     // Draft 7 ignores what stands beside a $ref.

@@ -35,7 +35,7 @@ void drop_alternatives(YamlNode& base, const YamlNode& over, const Choice& choic
   }
 }
 
-std::string below(const std::string& path, const std::string& key) {
+std::string row_path_below(const std::string& path, const std::string& key) {
   if (path.empty()) return key;
   return path + "." + (path == "meshes" ? "*" : key);
 }
@@ -59,7 +59,7 @@ void merge(YamlNode& base, YamlNode over, const std::string& path) {
     }
     YamlNode& item = base.items[found->second];
     const bool both_maps = item.is(YamlNode::Kind::kMap) && over.items[i].is(YamlNode::Kind::kMap);
-    const std::string next = below(path, over.keys[i].text);
+    const std::string next = row_path_below(path, over.keys[i].text);
     if (!both_maps) base.keys[found->second] = std::move(over.keys[i]);
     merge(item, std::move(over.items[i]), next);
   }

@@ -8,6 +8,7 @@
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/network_names.h"
 #include "supervisor/spec/source_text.h"
+#include "supervisor/spec/yaml_tree.h"
 #include "supervisor/spec/yaml_writer.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -15,18 +16,6 @@
 namespace monarch {
 
 namespace {
-
-YamlNode scalar(std::string text, bool quoted = false) {
-  return {.kind = YamlNode::Kind::kScalar, .quoted = quoted, .text = std::move(text)};
-}
-
-void put(YamlNode& map, std::string key, YamlNode value) {
-  map.kind = YamlNode::Kind::kMap;
-  map.keys.push_back({.text = std::move(key), .place = {}});
-  map.items.push_back(std::move(value));
-}
-
-std::string_view value_of(const FlagText& flag) { return std::string_view(flag.text).substr(flag.begin); }
 
 // A colon and brackets mean something else there, and a host's name stands in paths and marks.
 std::string host_list_help(std::string_view list) {
@@ -73,12 +62,12 @@ class ShapeReader {
       if (launched.size() > size.value_or(1)) launched.resize(size.value_or(1));
       return launched.empty() ? Shape{.hosts = {}, .per_host = size.value_or(1)} : spread(launched, size);
     }
-    auto hosts = expand_slot_list(value_of(*line_.hosts));
+    auto hosts = expand_slot_list(flag_value(*line_.hosts));
     if (!hosts.ok()) {
       return refuse("E0208", whole(*line_.hosts, 1),
                     {.message = "`-H` is not a list of hosts",
                      .label = hosts.error().message,
-                     .help = host_list_help(value_of(*line_.hosts))});
+                     .help = host_list_help(flag_value(*line_.hosts))});
     }
     if (hosts->size() > limits::kHostsPerJob) {
       return refuse("E0307", whole(*line_.hosts, 1),
@@ -92,7 +81,7 @@ class ShapeReader {
  private:
   std::optional<std::uint32_t> read_size() {
     if (!line_.size) return std::nullopt;
-    const std::string_view digits = value_of(*line_.size);
+    const std::string_view digits = flag_value(*line_.size);
     std::uint32_t size = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
     const bool whole_number = error == std::errc() && end == digits.data() + digits.size() && digits.front() != '0';
@@ -107,7 +96,7 @@ class ShapeReader {
   // None where it names no number of them; what is wrong with it is found by whoever reads the spec.
   std::vector<HostSlots> hosts_of_launch() const {
     if (!line_.launch) return {};
-    const std::string_view value = value_of(*line_.launch);
+    const std::string_view value = flag_value(*line_.launch);
     if (value.starts_with("ssh:")) {
       const auto names = expand_hostlist(value.substr(4));
       std::vector<HostSlots> hosts;
@@ -164,7 +153,7 @@ class ShapeReader {
   }
 
   static Place whole(const FlagText& flag, std::uint32_t number) {
-    const std::size_t length = std::max<std::size_t>(1, value_of(flag).size());
+    const std::size_t length = std::max<std::size_t>(1, flag_value(flag).size());
     return {1, static_cast<std::uint32_t>(flag.begin + 1), static_cast<std::uint32_t>(length), number};
   }
 
@@ -192,25 +181,26 @@ bool needs_ssh(const ProgramLine& line, const Shape& shape) {
 
 std::string spec_text(const ProgramLine& line, const Shape& shape) {
   YamlNode dims;
-  if (shape.hosts.size() > 1) put(dims, "host", scalar(text(shape.hosts.size())));
-  put(dims, "slot", scalar(text(shape.per_host)));
+  if (shape.hosts.size() > 1) append_key(dims, "host", scalar_node(text(shape.hosts.size())));
+  append_key(dims, "slot", scalar_node(text(shape.per_host)));
   YamlNode program{.kind = YamlNode::Kind::kList};
-  for (const std::string& word : line.program) program.items.push_back(scalar(word));
+  for (const std::string& word : line.program) program.items.push_back(scalar_node(word));
   YamlNode mesh;
-  put(mesh, "dims", std::move(dims));
-  put(mesh, "program", std::move(program));
+  append_key(mesh, "dims", std::move(dims));
+  append_key(mesh, "program", std::move(program));
   YamlNode meshes;
-  put(meshes, "main", std::move(mesh));
+  append_key(meshes, "main", std::move(mesh));
   const bool ssh = needs_ssh(line, shape);
   YamlNode launcher;
-  put(launcher, "hosts", scalar(ssh ? fold_hostlist(shape.hosts) : text(std::max<std::size_t>(1, shape.hosts.size()))));
+  append_key(launcher, "hosts",
+             scalar_node(ssh ? fold_hostlist(shape.hosts) : text(std::max<std::size_t>(1, shape.hosts.size()))));
   YamlNode launch;
-  put(launch, ssh ? "ssh" : "local", std::move(launcher));
+  append_key(launch, ssh ? "ssh" : "local", std::move(launcher));
   YamlNode root;
-  put(root, "version", scalar("1"));
-  put(root, "job", scalar(job_name_of(line.program)));
-  put(root, "launch", std::move(launch));
-  put(root, "meshes", std::move(meshes));
+  append_key(root, "version", scalar_node("1"));
+  append_key(root, "job", scalar_node(job_name_of(line.program)));
+  append_key(root, "launch", std::move(launch));
+  append_key(root, "meshes", std::move(meshes));
   return write_yaml(root);
 }
 

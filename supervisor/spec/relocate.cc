@@ -6,6 +6,7 @@
 
 #include "supervisor/spec/source_text.h"
 #include "supervisor/spec/yaml.h"
+#include "supervisor/spec/yaml_tree.h"
 #include "supervisor/spec/yaml_writer.h"
 #include "transport/base/assert.h"
 
@@ -22,13 +23,12 @@ void write_out(YamlNode* path, const std::string& from) {
   while (path->text.size() > 1 && path->text.ends_with('/')) path->text.pop_back();
 }
 
-YamlNode* value_of(YamlNode* map, std::string_view key) { return map == nullptr ? nullptr : map->find(key); }
+YamlNode* find_in(YamlNode* map, std::string_view key) { return map == nullptr ? nullptr : map->find(key); }
 
 void move_mesh(YamlNode& mesh, const std::string& from) {
   if (!mesh.is(YamlNode::Kind::kMap)) return;
   if (mesh.find("workdir") == nullptr) {
-    mesh.keys.push_back({.text = "workdir", .place = {}});
-    mesh.items.push_back({.kind = YamlNode::Kind::kScalar, .text = "."});
+    append_key(mesh, "workdir", scalar_node("."));
   }
   write_out(mesh.find("workdir"), from);
   YamlNode* actors = mesh.find("actors");
@@ -46,12 +46,12 @@ std::string moved_spec(std::string_view text, const Move& move) {
   if (YamlNode* meshes = root->find("meshes")) {
     for (YamlNode& mesh : meshes->items) move_mesh(mesh, move.from);
   }
-  YamlNode* ssh = value_of(root->find("launch"), "ssh");
-  for (const char* key : {"hosts_file", "identity", "known_hosts"}) write_out(value_of(ssh, key), move.from);
-  YamlNode* config = value_of(ssh, "config");
+  YamlNode* ssh = find_in(root->find("launch"), "ssh");
+  for (const char* key : {"hosts_file", "identity", "known_hosts"}) write_out(find_in(ssh, key), move.from);
+  YamlNode* config = find_in(ssh, "config");
   if (config != nullptr && config->text != "none") write_out(config, move.from);
-  write_out(value_of(root->find("workspace"), "path"), move.from);
-  write_out(value_of(root->find("controller"), "plugin"), move.from);
+  write_out(find_in(root->find("workspace"), "path"), move.from);
+  write_out(find_in(root->find("controller"), "plugin"), move.from);
   return write_yaml(*root);
 }
 

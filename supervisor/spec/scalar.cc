@@ -13,10 +13,6 @@ namespace monarch {
 
 namespace {
 
-bool all_digits(std::string_view s) {
-  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 template <class T>
 std::optional<T> whole(std::string_view s, int base = 10) {
   T value{};

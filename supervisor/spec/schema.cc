@@ -4,8 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/schema_rows.h"
-#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -37,12 +37,8 @@ const Schema& schema() {
 
 constexpr std::string_view kMeshSupervision = "meshes.*.supervision.";
 
-std::string_view canonical(std::string_view path) {
+std::string_view canonical_path(std::string_view path) {
   return path.starts_with(kMeshSupervision) ? path.substr(std::string_view("meshes.*.").size()) : path;
-}
-
-std::string child_path(std::string_view path, std::string_view key) {
-  return path.empty() ? std::string(key) : text(path, ".", key);
 }
 
 }  // namespace
@@ -50,7 +46,7 @@ std::string child_path(std::string_view path, std::string_view key) {
 std::span<const KeyRow> all_rows() { return schema().rows; }
 
 const KeyRow* find_row(std::string_view path) {
-  const auto found = schema().by_path.find(canonical(path));
+  const auto found = schema().by_path.find(canonical_path(path));
   return found == schema().by_path.end() ? nullptr : found->second;
 }
 
@@ -62,7 +58,7 @@ const KeyRow* find_child(std::string_view path, std::string_view key) {
 
 std::vector<std::string_view> keys_below(std::string_view path) {
   std::vector<std::string_view> keys;
-  const std::string prefix(path == "meshes.*.supervision" ? "supervision" : canonical(path));
+  const std::string prefix(path == "meshes.*.supervision" ? "supervision" : canonical_path(path));
   const std::size_t skip = prefix.empty() ? 0 : prefix.size() + 1;
   for (const KeyRow& row : all_rows()) {
     if (!prefix.empty() && (!row.path.starts_with(prefix) || row.path.size() <= skip || row.path[skip - 1] != '.'))

@@ -8,7 +8,7 @@ namespace {
 
 using enum ValueType;
 
-constexpr KeyRow kRows[] = {
+constexpr KeyRow kJobRows[] = {
     {.path = "version", .type = kInteger, .required = true, .doc = "the version of this format: 1"},
     {.path = "job", .type = kName, .required = true, .doc = "the name of the job; its id is this and four hex digits"},
     {.path = "controller", .type = kMap, .unbuilt = "*", .doc = "the one program that drives the meshes"},
@@ -138,6 +138,6 @@ constexpr KeyRow kRows[] = {
 
 }  // namespace
 
-std::span<const KeyRow> job() { return kRows; }
+std::span<const KeyRow> job() { return kJobRows; }
 
 }  // namespace monarch::schema_rows

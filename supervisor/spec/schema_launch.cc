@@ -11,7 +11,7 @@ using enum ValueType;
 
 constexpr std::int64_t kMostHosts = limits::kHostsPerJob;
 
-constexpr KeyRow kRows[] = {
+constexpr KeyRow kLaunchRows[] = {
     {.path = "launch", .type = kMap, .doc = "exactly one of local, ssh and slurm; local if it is left out"},
     {.path = "launch.local", .type = kMap, .doc = "virtual hosts on this machine"},
     {.path = "launch.local.hosts",
@@ -200,6 +200,6 @@ constexpr KeyRow kRows[] = {
 
 }  // namespace
 
-std::span<const KeyRow> launch() { return kRows; }
+std::span<const KeyRow> launch() { return kLaunchRows; }
 
 }  // namespace monarch::schema_rows

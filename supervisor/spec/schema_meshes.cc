@@ -9,7 +9,7 @@ namespace {
 
 using enum ValueType;
 
-constexpr KeyRow kRows[] = {
+constexpr KeyRow kMeshesRows[] = {
     {.path = "meshes", .type = kNamedMap, .least = 1, .required = true, .doc = "named arrays of ranks"},
     {.path = "meshes.*", .type = kMap},
     {.path = "meshes.*.dims",
@@ -139,6 +139,6 @@ constexpr KeyRow kRows[] = {
 
 }  // namespace
 
-std::span<const KeyRow> meshes() { return kRows; }
+std::span<const KeyRow> meshes() { return kMeshesRows; }
 
 }  // namespace monarch::schema_rows

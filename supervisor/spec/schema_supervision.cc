@@ -10,7 +10,7 @@ using enum ValueType;
 
 constexpr std::int64_t kDay = 86'400'000;  // milliseconds
 
-constexpr KeyRow kRows[] = {
+constexpr KeyRow kSupervisionRows[] = {
     {.path = "supervision", .type = kMap, .doc = "how failures are seen and answered"},
     {.path = "supervision.heartbeat",
      .type = kDuration,
@@ -131,6 +131,6 @@ constexpr KeyRow kRows[] = {
 
 }  // namespace
 
-std::span<const KeyRow> supervision() { return kRows; }
+std::span<const KeyRow> supervision() { return kSupervisionRows; }
 
 }  // namespace monarch::schema_rows

@@ -6,17 +6,10 @@
 
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/values.h"
+#include "supervisor/spec/yaml_tree.h"
 #include "transport/base/text.h"
 
 namespace monarch {
-
-namespace {
-
-YamlNode scalar(std::string text, Place place) {
-  return {.kind = YamlNode::Kind::kScalar, .place = place, .text = std::move(text)};
-}
-
-}  // namespace
 
 Result<std::optional<SlurmAllocation>> allocation_from(const char* job, const char* nodes) {
   if (job == nullptr && nodes == nullptr) return std::optional<SlurmAllocation>();
@@ -54,12 +47,10 @@ std::optional<YamlNode> with_allocation(const YamlNode& root, const SpecSurround
   }
   if (!*found) return std::nullopt;
   YamlNode allocation{.kind = YamlNode::Kind::kMap, .place = place};
-  allocation.keys = {{"job", place}, {"nodes", place}};
-  allocation.items = {scalar(text((*found)->job), place), scalar(fold_hostlist((*found)->nodes), place)};
+  append_key(allocation, "job", scalar_node(text((*found)->job), place));
+  append_key(allocation, "nodes", scalar_node(fold_hostlist((*found)->nodes), place));
   YamlNode whole = root;
-  YamlNode& target = *whole.find("launch")->find("slurm");
-  target.keys.push_back({"allocation", place});
-  target.items.push_back(std::move(allocation));
+  append_key(*whole.find("launch")->find("slurm"), "allocation", std::move(allocation));
   return whole;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/source_text.h"
 #include "supervisor/spec/yaml.h"
 #include "supervisor/spec/yaml_text.h"
@@ -21,35 +22,34 @@ YamlNode tree(std::string_view source) {
   return root ? std::move(*root) : YamlNode{};
 }
 
-std::string written(const YamlNode* node) { return node == nullptr ? "" : yaml_flow(*node); }
+std::string flow_text(const YamlNode* node) { return node == nullptr ? "" : yaml_flow(*node); }
 
 void compare(const YamlNode* before, const YamlNode* after, const std::string& path, std::vector<SpecChange>& changes) {
   const auto is_map = [](const YamlNode* node) { return node != nullptr && node->is(YamlNode::Kind::kMap); };
   if (!is_map(before) || !is_map(after)) {
-    SpecChange change{.path = path, .before = written(before), .after = written(after)};
+    SpecChange change{.path = path, .before = flow_text(before), .after = flow_text(after)};
     if (change.before != change.after) changes.push_back(std::move(change));
     return;
   }
-  const auto below = [&](const std::string& key) { return path.empty() ? key : text(path, ".", key); };
   for (std::size_t i = 0; i < before->keys.size(); ++i) {
     const std::string& key = before->keys[i].text;
-    compare(&before->items[i], after->find(key), below(key), changes);
+    compare(&before->items[i], after->find(key), child_path(path, key), changes);
   }
   for (std::size_t i = 0; i < after->keys.size(); ++i) {
     const std::string& key = after->keys[i].text;
-    if (before->find(key) == nullptr) compare(nullptr, &after->items[i], below(key), changes);
+    if (before->find(key) == nullptr) compare(nullptr, &after->items[i], child_path(path, key), changes);
   }
 }
 
-std::string shown(const std::string& value) {
+std::string shown_value(const std::string& value) {
   return value.size() <= kLongestValue ? printable(value) : text(printable(value.substr(0, kLongestValue)), "...");
 }
 
 std::string change_text(const SpecChange& change) {
   const std::string path = printable(change.path);
-  if (change.before.empty()) return text(path, ": new, ", shown(change.after));
-  if (change.after.empty()) return text(path, ": ", shown(change.before), ", now left out");
-  return text(path, ": ", shown(change.before), ", now ", shown(change.after));
+  if (change.before.empty()) return text(path, ": new, ", shown_value(change.after));
+  if (change.after.empty()) return text(path, ": ", shown_value(change.before), ", now left out");
+  return text(path, ": ", shown_value(change.before), ", now ", shown_value(change.after));
 }
 
 }  // namespace

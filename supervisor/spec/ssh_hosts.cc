@@ -16,15 +16,10 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kLongestQuote = 60;  // of a value in a message
 constexpr std::string_view kForms = "write `node[01-20]` or `[node01, node02]`";
 
-std::string quote(std::string_view value) {
-  return value.size() <= kLongestQuote ? text("`", value, "`") : text("`", value.substr(0, kLongestQuote), "...`");
-}
-
-std::string shown(const YamlNode& value) {
-  return value.is(YamlNode::Kind::kScalar) ? quote(value.text) : std::string(kind_name(value));
+std::string value_or_kind(const YamlNode& value) {
+  return value.is(YamlNode::Kind::kScalar) ? quoted_value(value.text) : std::string(kind_name(value));
 }
 
 // What a host that is no name was meant to be; empty: no guess.
@@ -193,7 +188,7 @@ class HostReader {
   void refuse(std::string_view key, const YamlNode& value, std::string help) {
     const auto row = std::find_if(kKeys.begin(), kKeys.end(), [&](const HostKey& r) { return r.key == key; });
     report_.error(row->id, value.place,
-                  {.message = text("`", key, "` of a host takes ", row->what, ", not ", shown(value)),
+                  {.message = text("`", key, "` of a host takes ", row->what, ", not ", value_or_kind(value)),
                    .label = std::string(row->label),
                    .help = std::move(help)});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/schema.h"
 #include "transport/base/text.h"
 
@@ -129,13 +130,6 @@ constexpr Synonym kSynonyms[] = {
 constexpr std::string_view kChosen[] = {"rdzv_backend", "rdzv_endpoint", "rdzv_id",    "rdzv_conf",  "master_addr",
                                         "master_port",  "node_rank",     "standalone", "init_method"};
 
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
-
-std::string_view parent_of(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
-}
-
 // "meshes.*.env" seen from "meshes.*" is `env`; seen from the top it is `env` of a mesh.
 std::string seen_from(std::string_view path, std::string_view target) {
   const std::string prefix = path.empty() ? "" : text(path, ".");
@@ -154,7 +148,7 @@ std::optional<std::string> synonym(std::string_view path, std::string_view key) 
   std::optional<std::string> elsewhere;
   for (const Synonym& candidate : kSynonyms) {
     if (candidate.theirs != key) continue;
-    if (parent_of(candidate.ours) == path) return text("`", last_part(candidate.ours), "`");
+    if (parent_path(candidate.ours) == path) return text("`", last_key(candidate.ours), "`");
     if (!elsewhere) elsewhere = seen_from(path, candidate.ours);
   }
   return elsewhere;
@@ -163,7 +157,7 @@ std::optional<std::string> synonym(std::string_view path, std::string_view key) 
 // A key that exists, but in another map.
 std::optional<std::string> misplaced(std::string_view path, std::string_view key) {
   for (const KeyRow& row : all_rows()) {
-    if (last_part(row.path) == key) return seen_from(path, row.path);
+    if (last_key(row.path) == key) return seen_from(path, row.path);
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 
 #include "supervisor/spec/check_value.h"
 #include "supervisor/spec/key_help.h"
+#include "supervisor/spec/key_path.h"
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/scalar.h"
 #include "supervisor/spec/suggest.h"
@@ -96,7 +97,7 @@ std::string suggest_shape(const YamlNode& node, const KeyRow& row, std::string_v
   if (!meant.empty() && meant.size() <= kLongestRepeated) return text("did you mean `", meant, "`?");
   const KeyHelp* help = find_key_help(row_path);
   if (help == nullptr) return "";
-  return text("for example `", row.path.substr(row.path.rfind('.') + 1), ": ", help->example, "`");
+  return text("for example `", last_key(row.path), ": ", help->example, "`");
 }
 
 }  // namespace monarch

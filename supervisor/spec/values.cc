@@ -19,6 +19,11 @@ const YamlNode* value_of(const YamlNode* map, std::string_view key) {
   return map == nullptr ? nullptr : map->find(key);
 }
 
+const YamlNode* nonempty_scalar_of(const YamlNode* map, std::string_view key) {
+  const YamlNode* node = scalar_of(map, key);
+  return node != nullptr && !node->text.empty() ? node : nullptr;
+}
+
 Duration duration_or(const YamlNode* map, std::string_view key, Duration fallback) {
   const YamlNode* node = scalar_of(map, key);
   return node == nullptr ? fallback : parse_duration(*node).value.value_or(fallback);

@@ -19,6 +19,9 @@ namespace monarch {
 // The value of `key` in `map`; nullptr if there is no map, or it is not written.
 const YamlNode* value_of(const YamlNode* map, std::string_view key);
 
+// The same if it is a single value that is not empty.
+const YamlNode* nonempty_scalar_of(const YamlNode* map, std::string_view key);
+
 Duration duration_or(const YamlNode* map, std::string_view key, Duration fallback);
 double number_or(const YamlNode* map, std::string_view key, double fallback);
 bool bool_or(const YamlNode* map, std::string_view key, bool fallback);

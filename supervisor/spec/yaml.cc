@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostNodes = 20'000;  // more values are refused: yaml-cpp's time and memory grow with them
 
 // Ends the parse from within an event; the reason has been reported.
-struct Stop {};
+struct ParseStopped {};
 
 // WARNING: yaml-cpp 0.7 keeps every token of a bracket until it is closed, since it might be a key: some 250 bytes for each
 // byte of text, and no event before. So the text ends early if too much of it is read without an event.
@@ -51,7 +51,7 @@ class TreeBuilder final : public YAML::EventHandler {
     report_.error(
         "E0007", place_of(mark, 3),
         {.message = "a second document", .label = "starts here", .help = "one file holds one spec: split it"});
-    throw Stop{};
+    throw ParseStopped{};
   }
   void OnDocumentEnd() override {}
 
@@ -132,7 +132,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (!quotes || end_of_quoted(here) != std::string_view::npos) return;
     report_.error("E0001", place_of(mark, 1),
                   {.message = "this is not YAML", .label = "these quotes are not closed", .help = "close them"});
-    throw Stop{};
+    throw ParseStopped{};
   }
 
   // WARNING: yaml-cpp 0.7 makes single bytes of the escapes \N and \_, which are no UTF-8.
@@ -170,7 +170,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (stack_.size() >= limits::kSpecDepth) {
       report_.error("E0003", place_of(mark, 1),
                     {.message = text("nested deeper than ", limits::kSpecDepth, " levels")});
-      throw Stop{};
+      throw ParseStopped{};
     }
     count(mark);
     Open opened;
@@ -192,7 +192,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (++nodes_ <= kMostNodes) return;
     report_.error("E0012", place_of(mark, 1),
                   {.message = text("more than ", kMostNodes, " values"), .help = "data belongs into files of its own"});
-    throw Stop{};
+    throw ParseStopped{};
   }
 
   void close() {
@@ -368,7 +368,7 @@ std::optional<YamlNode> read_yaml(std::string_view source, Report& report, std::
     parser.HandleNextDocument(builder);
     parser.HandleNextDocument(builder);  // reports a second document if there is one
     if (buffer.ran_out()) return report_too_long(builder, report);
-  } catch (const Stop&) {
+  } catch (const ParseStopped&) {
     return std::nullopt;
   } catch (const YAML::ParserException& error) {
     if (buffer.ran_out()) return report_too_long(builder, report);

@@ -25,7 +25,7 @@ bool is_plain(std::string_view text) {
 }
 
 std::string in_double_quotes(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -38,8 +38,8 @@ std::string in_double_quotes(std::string_view text) {
       out += "\\t";
     } else if (byte < 0x20 || byte == 0x7F) {
       out += "\\x";
-      out.push_back(kDigits[byte / 16]);
-      out.push_back(kDigits[byte % 16]);
+      out.push_back(kHexDigits[byte / 16]);
+      out.push_back(kHexDigits[byte % 16]);
     } else {
       out.push_back(c);
     }

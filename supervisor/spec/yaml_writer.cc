@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLongestLine = 100;  // of a list or map on one line
 
 // A text in quotes stays in quotes: to a plugin that gets it, "1" is no number.
-std::string scalar(const YamlNode& node) {
+std::string scalar_text(const YamlNode& node) {
   if (node.is(YamlNode::Kind::kNothing)) return "null";
   return node.quoted ? yaml_quoted(node.text) : yaml_scalar(node.text);
 }
@@ -100,7 +100,7 @@ class Writer {
   // Empty: it needs lines of its own.
   static std::string one_line(const YamlNode& node) {
     const bool list = node.is(YamlNode::Kind::kList);
-    if (!list && !node.is(YamlNode::Kind::kMap)) return scalar(node);
+    if (!list && !node.is(YamlNode::Kind::kMap)) return scalar_text(node);
     std::string out(1, list ? '[' : '{');
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       if (!is_leaf(node.items[i]) || is_block_text(node.items[i].text)) return "";

@@ -22,7 +22,6 @@ namespace {
 constexpr char kFreshManifest[] = "workspace.manifest.new";
 constexpr std::size_t kReadBytes = 256U << 10U;
 constexpr int kReadings = 3;  // of a file that changes meanwhile
-constexpr mode_t kMayExecute = 0111;
 
 Status write_all(int fd, std::string_view bytes, const char* name) {
   while (!bytes.empty()) {

@@ -21,7 +21,6 @@ namespace {
 
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t kNamedLargest = 10;
-constexpr mode_t kMayExecute = 0111;
 
 struct Found {
   std::string name;

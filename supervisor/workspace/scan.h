@@ -5,6 +5,8 @@
 //
 // Thread: any that may wait for the disk.
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,6 +17,9 @@
 #include "transport/base/unique_fd.h"
 
 namespace monarch {
+
+// A file is executable in a tree if one of these bits is set.
+inline constexpr mode_t kMayExecute = 0111;
 
 struct ScannedWorkspace {
   TreeManifest tree;  // without hashes

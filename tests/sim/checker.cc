@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/sim/guard.h"
+#include "tests/sim/incarnation_text.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
@@ -17,11 +18,6 @@ namespace {
 constexpr Duration kLeaseSlack = Duration::milliseconds(200);
 constexpr Duration kOrphanMargin = Duration::seconds(5);
 constexpr Duration kSettle = Duration::seconds(15);
-
-std::string name_of(const Incarnation& key) {
-  return text(key.rank.mesh.value(), "/", key.rank.rank.value(), " generation ", key.generation.term.value(), ".",
-              key.generation.counter);
-}
 
 }  // namespace
 
@@ -54,10 +50,10 @@ void Checker::forked(RankProcess& process) {
   const auto& others = processes_[key.rank];
   // The START of an earlier generation may lie on a host that stood still: what it begins stays at its gate.
   check(std::none_of(others.begin(), others.end(), twice), "I4",
-        text("a second process of ", name_of(key), " on host ", process.host.value()));
-  check(started_.contains(key), "I5", text(name_of(key), " was forked and never journalled"));
+        text("a second process of ", incarnation_text(key), " on host ", process.host.value()));
+  check(started_.contains(key), "I5", text(incarnation_text(key), " was forked and never journalled"));
   check(started_.at(key) == process.host, "slots",
-        text(name_of(key), " was forked on host ", process.host.value(), ", which does not have its slot"));
+        text(incarnation_text(key), " was forked on host ", process.host.value(), ", which does not have its slot"));
   if (is_of_spec(key.rank)) check_order_of_start(key.rank);
   check_predecessors(process);
   if (is_of_spec(key.rank)) commits_.started(key);
@@ -111,11 +107,12 @@ void Checker::check_ports(const SendStart& start) const {
 
 void Checker::executes(RankProcess& process) {
   const Instant now = world_.scheduler.now();
-  check(process.leased_until + kLeaseSlack > now, "I1", text(name_of(process.key), " executes without a lease"));
+  check(process.leased_until + kLeaseSlack > now, "I1",
+        text(incarnation_text(process.key), " executes without a lease"));
   for (const RankProcess* other : processes_[process.key.rank]) {
     if (!is_of_spec(process.key.rank)) break;  // until it has a place it does nothing of the job's
     check(other == &process || !other->executes() || other->leased_until < now, "I1",
-          text(name_of(process.key), " and ", name_of(other->key), " both hold leases"));
+          text(incarnation_text(process.key), " and ", incarnation_text(other->key), " both hold leases"));
   }
   check_company(process);
   watch_lease(process);
@@ -137,7 +134,7 @@ void Checker::watch_lease(RankProcess& process) {
       world_.scheduler.after(kLeaseSlack, [this, &process] { watch_lease(process); });
       return;
     }
-    violated("I1", text(name_of(process.key), " runs on after its lease"));
+    violated("I1", text(incarnation_text(process.key), " runs on after its lease"));
   });
 }
 
@@ -154,7 +151,7 @@ void Checker::forgotten(const RankProcess& process) {
   }
   const auto end = recorded_ends_.find(process.key);
   check(end != recorded_ends_.end() && is_durable(end->second), "J1",
-        text(name_of(process.key), " was forgotten before its end was durable"));
+        text(incarnation_text(process.key), " was forgotten before its end was durable"));
 }
 
 // ---- daemons ----
@@ -208,7 +205,7 @@ void Checker::obeys(HostId host, const daemon::Event& event, const daemon::Actio
   for (std::size_t i = 0; i < lease->ranks.size(); ++i) {
     const Incarnation key{lease->ranks[i], lease->generations[i]};
     const auto granted = mine.granted.find(key);
-    check(granted != mine.granted.end(), "I1", text("a lease for ", name_of(key), " that nobody granted"));
+    check(granted != mine.granted.end(), "I1", text("a lease for ", incarnation_text(key), " that nobody granted"));
     for (RankProcess* process : processes_[key.rank]) {
       if (process->key.generation != key.generation || process->host != host) continue;
       process->leased_until = std::max(process->leased_until, granted->second);
@@ -245,7 +242,7 @@ void Checker::orphan_due(HostId id) {
   if (now >= due && !host.frozen() && policy.orphan != OrphanPolicy::kRun) {
     for (const auto& worker : host.workers) {
       for (const auto& [key, process] : worker->ranks().processes()) {
-        check(!process.alive() || process.killed, "I16", text(name_of(key), " outlives its orphan time"));
+        check(!process.alive() || process.killed, "I16", text(incarnation_text(key), " outlives its orphan time"));
       }
     }
   }
@@ -267,9 +264,9 @@ void Checker::orphan_due(HostId id) {
 void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
   for (std::size_t i = 0; i < ack.ranks.size(); ++i) {
     const Incarnation key{ack.ranks[i], ack.generations[i]};
-    check(started_.contains(key), "I8", text("a lease for ", name_of(key), ", which was never started"));
-    check(!recorded_ends_.contains(key), "I8", text("a lease for ", name_of(key), ", which has ended"));
-    check(core.where_is(key.rank) == host, "I8", text("a lease for ", name_of(key), " on the wrong host"));
+    check(started_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which was never started"));
+    check(!recorded_ends_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which has ended"));
+    check(core.where_is(key.rank) == host, "I8", text("a lease for ", incarnation_text(key), " on the wrong host"));
   }
 }
 

@@ -16,7 +16,6 @@ namespace {
 // Of a program that names no steps; a little less, for clocks differ.
 constexpr Duration kProgress = Duration::seconds(59);
 constexpr Duration kBookkeeping = Duration::seconds(5);
-constexpr std::int64_t kClocksDiffer = 1'000;  // by no more than one part in so many
 
 }  // namespace
 

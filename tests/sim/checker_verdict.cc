@@ -44,8 +44,6 @@ const RankProcess& newest_of(const std::vector<RankProcess*>& processes) {
   });
 }
 
-constexpr std::int64_t kClocksDiffer = 1'000;  // by no more than one part in so many
-
 }  // namespace
 
 void Checker::check_success(const JobCore& core) const {

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "tests/sim/incarnation_text.h"
 #include "tests/sim/violation.h"
 #include "transport/base/text.h"
 
@@ -12,12 +13,7 @@ namespace monarch::sim {
 
 namespace {
 
-std::string name_of(const Incarnation& key) {
-  return text("rank ", key.rank.mesh.value(), "/", key.rank.rank.value(), " generation ", key.generation.term.value(),
-              ".", key.generation.counter);
-}
-
-std::string name_of(const std::optional<std::uint64_t>& step) { return step ? text("step ", *step) : "nothing"; }
+std::string step_text(const std::optional<std::uint64_t>& step) { return step ? text("step ", *step) : "nothing"; }
 
 // As its environment says it, wherever in the message that is.
 std::optional<std::uint64_t> told_to(const Start& start, const RankStart& rank) {
@@ -65,11 +61,11 @@ void CommitAccount::journalled(const Ticket& ticket, const Incarnation& key, con
   const GangKey gang_key = key_of(key.rank);
   Gang& gang = gangs_[gang_key];
   must(key.generation >= gang.started, "I20",
-       text("a commit of ", name_of(key), " is journalled, and a later one has been started"));
+       text("a commit of ", incarnation_text(key), " is journalled, and a later one has been started"));
   const auto said = wrote_.find(key);
   const bool known = said != wrote_.end() && said->second.contains(commit.number);
   must(known && said->second.at(commit.number) == commit, "I20",
-       text("step ", commit.step, " of ", name_of(key), " is journalled, which it never said"));
+       text("step ", commit.step, " of ", incarnation_text(key), " is journalled, which it never said"));
   gang.taken.push_back({ticket, key, commit});
   // What lies far below is of no interest.
   if (gang.taken.size() % 256 != 0) return;
@@ -89,8 +85,8 @@ void CommitAccount::resumes(const Ticket& ticket, const Start& start) {
   known = step;
   const auto have = newest(key, gang, false);
   must(step == have, "I20",
-       text("gang ", key.second.value(), " of mesh ", key.first.value(), " goes on from ", name_of(step),
-            ", and all its ranks have committed ", name_of(have)));
+       text("gang ", key.second.value(), " of mesh ", key.first.value(), " goes on from ", step_text(step),
+            ", and all its ranks have committed ", step_text(have)));
 }
 
 void CommitAccount::resumes_on_the_wire(const Start& start) const {
@@ -100,7 +96,7 @@ void CommitAccount::resumes_on_the_wire(const Start& start) const {
   for (const RankStart& rank : start.ranks) {
     const auto step = told_to(start, rank);
     must(known != gang->second.resumed.end() && known->second.second == step, "I20",
-         text("a START that is said again goes on from ", name_of(step)));
+         text("a START that is said again goes on from ", step_text(step)));
   }
 }
 
@@ -111,7 +107,7 @@ void CommitAccount::answered(const CommitAnswer& answer) {
   Gang& gang = gangs_[gang_key];
   const auto said = wrote_.find(key);
   must(said != wrote_.end() && said->second.contains(answer.number), "I20",
-       text(name_of(key), " is answered what it never asked"));
+       text(incarnation_text(key), " is answered what it never asked"));
   const std::uint64_t step = said->second.at(answer.number).step;
   const auto have = newest(gang_key, gang, true);
   const bool durable = std::any_of(gang.taken.begin(), gang.taken.end(), [&](const Taken& taken) {
@@ -121,9 +117,10 @@ void CommitAccount::answered(const CommitAnswer& answer) {
   });
   // What all have is committed, whichever generation said it, and below that it is no matter of record any more.
   must(durable || (have && step <= *have), "J1",
-       text("step ", step, " of ", name_of(key), " counts before it is durable"));
+       text("step ", step, " of ", incarnation_text(key), " counts before it is durable"));
   must(!answer.gang || (have && *answer.gang <= *have), "J1",
-       text(name_of(key), " is told that its gang has ", name_of(answer.gang), ", and durable is ", name_of(have)));
+       text(incarnation_text(key), " is told that its gang has ", step_text(answer.gang), ", and durable is ",
+            step_text(have)));
   if (answer.gang) gang.told = std::max(gang.told.value_or(0), *answer.gang);
 }
 
@@ -133,7 +130,7 @@ void CommitAccount::after_event(const JobState& state) const {
     const auto& newest = state.meshes[key.first.value()].gangs[key.second.value()].commits.newest;
     must(newest && newest->step >= *gang.told, "I20",
          text("gang ", key.second.value(), " of mesh ", key.first.value(), " had committed step ", *gang.told,
-              ", and now has ", name_of(newest ? std::optional(newest->step) : std::nullopt)));
+              ", and now has ", step_text(newest ? std::optional(newest->step) : std::nullopt)));
   }
 }
 

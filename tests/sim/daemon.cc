@@ -8,19 +8,18 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "transport/base/exit_code.h"
 
 namespace monarch::sim {
 
 namespace {
 
-constexpr Duration kHop = Duration::microseconds(50);
 constexpr Duration kLeavePatience = Duration::milliseconds(1'400);
 constexpr Duration kLastWords = Duration::milliseconds(300);
 constexpr Duration kRemovePatience = Duration::milliseconds(200);
 constexpr Duration kOrphanedPatience = Duration::milliseconds(500);
 constexpr Duration kFirstProbe = Duration::milliseconds(50);
 constexpr Duration kLongestProbe = Duration::seconds(1);
-constexpr int kExitInternal = 70;
 constexpr std::uint32_t kEnoughCpus = 10'000;
 
 }  // namespace

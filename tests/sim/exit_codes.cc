@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/exit_code.h"
 #include "supervisor/core/first_cause.h"
+#include "transport/base/exit_code.h"
 
 namespace monarch::sim {
 
@@ -19,10 +19,7 @@ bool only_host_keys(const Verdict& verdict) {
 }
 
 // One that was stopped because it made no progress has no end of its own.
-int code_of_rank(const FirstCause& cause) {
-  constexpr int kExitHung = 1;
-  return made_no_progress(cause) ? kExitHung : exit_code_of(cause.end);
-}
+int code_of_rank(const FirstCause& cause) { return made_no_progress(cause) ? kExitHung : exit_code_of(cause.end); }
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #pragma once
 
-// Which exit code a verdict may carry, by the table of cli/exit_code.h. In a file of its own, since that table and the worker's
-// core have a constant of one name.
+// Which exit code a verdict may carry, by the table of transport/base/exit_code.h.
 //
 // Thread: pure functions.
 

@@ -15,8 +15,6 @@ namespace {
 namespace event = keeper_event;
 namespace action = keeper_action;
 
-constexpr Duration kHop = Duration::microseconds(50);
-
 HostId host_of(const Incarnation& key) { return HostId(key.rank.rank.value()); }
 
 }  // namespace

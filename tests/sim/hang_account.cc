@@ -15,7 +15,6 @@ constexpr Duration kLook = Duration::milliseconds(1'200);    // of a keeper, wit
 constexpr Duration kOnItsWay = Duration::milliseconds(100);  // of a word that no beat has brought yet
 constexpr Duration kLately = Duration::seconds(15);          // stood still, when its stacks were about to be taken
 constexpr Duration kNoticed = Duration::seconds(30);         // beyond the limit: beats that are lost, the dump, a grace
-constexpr std::int64_t kClocksDiffer = 1'000;
 
 std::string name_of(RankId rank) { return text("rank ", rank.mesh.value(), "/", rank.rank.value()); }
 

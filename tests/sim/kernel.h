@@ -20,6 +20,10 @@ namespace monarch::sim {
 
 using Task = std::function<void()>;
 
+constexpr Duration kHop = Duration::microseconds(50);    // of a message from one process of a host to another
+constexpr Duration kSoon = Duration::microseconds(200);  // before what the kernel does at once is done
+constexpr std::int64_t kClocksDiffer = 1'000;            // by no more than one part in so many
+
 class Scheduler {
  public:
   Instant now() const { return now_; }

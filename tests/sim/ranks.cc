@@ -14,8 +14,7 @@ namespace {
 namespace event = keeper_event;
 using Stage = RankProcess::Stage;
 
-constexpr Duration kSoon = Duration::microseconds(200);
-constexpr Duration kLongestLoading = Duration::seconds(2);
+constexpr Duration kLongestStart = Duration::seconds(2);
 constexpr Duration kLate = Duration::seconds(5);
 constexpr std::uint64_t kSickForks = 150;  // that fail on a sick host, of a thousand
 constexpr std::uint64_t kSickRuns = 500;
@@ -131,7 +130,7 @@ void Ranks::plan_readiness(RankProcess& process) {
   if (never) return;
   // Its word may overtake the kernel's.
   if (!late && random.one_in(8)) return becomes_ready(process);
-  const Duration wait = late ? random.between(kLate, kLatest) : random.skewed(kSoon, kLongestLoading);
+  const Duration wait = late ? random.between(kLate, kLatest) : random.skewed(kSoon, kLongestStart);
   world_.scheduler.after(wait, [this, kernel = host_.kernel, key = process.key] {
     kernel->timer([this, key] {
       RankProcess* loaded = find(key);

@@ -17,7 +17,6 @@ using Stage = RankProcess::Stage;
 constexpr Duration kLook = Duration::seconds(1);       // of the keeper, at what the kernel does not announce
 constexpr Duration kLongWait = Duration::seconds(10);  // before which an uninterruptible one is not called so
 constexpr Duration kAtOnce = Duration::milliseconds(1);
-constexpr Duration kSoon = Duration::microseconds(200);
 constexpr Duration kLongestStuckAfter = Duration::seconds(40);
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace monarch::sim {
 
 namespace {
 
-constexpr Duration kSoon = Duration::microseconds(200);
 constexpr Duration kLongestLoading = Duration::seconds(5);
 constexpr Duration kLongestLife = Duration::seconds(60);  // of one that dies while it waits
 constexpr Duration kForEver = Duration::seconds(100'000);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kMostChanges = 12;
 constexpr std::uint32_t kMostTold = 40;    // stopped and let go: twenty each ten minutes
 constexpr std::uint32_t kMostAnswers = 6;  // about ports: a slot may leave its host and come back within a generation
-constexpr Duration kClocksDiffer = Duration::milliseconds(1);
+constexpr Duration kClockStep = Duration::milliseconds(1);
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void RecordAccount::decided(Term term, const CoreEvent& event, Instant now) {
          text("rank ", rank.mesh.value(), "/", rank.rank.value(), " costs more records than it can have states"));
   } else if (const auto* commit = std::get_if<CheckpointCommitted>(&event)) {
     const auto [last, first] = committed_.try_emplace({term, commit->rank, commit->generation}, now);
-    must(first || now - last->second >= CommitDesk::kFloor - kClocksDiffer, "I22",
+    must(first || now - last->second >= CommitDesk::kFloor - kClockStep, "I22",
          text("two commits of rank ", commit->rank.mesh.value(), "/", commit->rank.rank.value(),
               " are journalled within ", to_text(now - last->second)));
     last->second = now;

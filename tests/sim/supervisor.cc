@@ -8,6 +8,7 @@
 #include "tests/sim/checker.h"
 #include "tests/sim/guard.h"
 #include "tests/sim/world.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
@@ -15,11 +16,9 @@ namespace monarch::sim {
 
 namespace {
 
-constexpr Duration kHop = Duration::microseconds(50);
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 constexpr Duration kSweepPeriod = Duration::milliseconds(20);
 constexpr MeshId kWorkersMesh(0xFFFF'FFFFU);
-constexpr int kExitJournal = 74;
 
 Incarnation key_of(HostId host, Generation generation) { return {{kWorkersMesh, Rank(host.value())}, generation}; }
 

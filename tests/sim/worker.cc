@@ -13,8 +13,6 @@ namespace {
 namespace event = keeper_event;
 namespace action = keeper_action;
 
-constexpr Duration kHop = Duration::microseconds(50);
-
 }  // namespace
 
 Worker::Worker(World& world, Host& host, DaemonStash stash, ReplyTo reply_to, OnEnded on_ended)

@@ -8,23 +8,17 @@
 
 namespace monarch {
 
-namespace {
-
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-}  // namespace
-
 std::string last_part(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
 Result<UniqueFd> open_parent_below(int folder, const std::string& path) {
-  UniqueFd at(::openat(folder, ".", kFolder));
+  UniqueFd at(::openat(folder, ".", kOpenFolder));
   for (std::size_t begin = 0; at.valid();) {
     const std::size_t end = path.find('/', begin);
     if (end == std::string::npos) return at;
-    at = UniqueFd(::openat(at.get(), path.substr(begin, end - begin).c_str(), kFolder));
+    at = UniqueFd(::openat(at.get(), path.substr(begin, end - begin).c_str(), kOpenFolder));
     begin = end + 1;
   }
   return errno_error(text("opening the folder of ", printable(path)), errno);

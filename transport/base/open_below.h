@@ -5,12 +5,17 @@
 //
 // Thread: any; it waits for the disk.
 
+#include <fcntl.h>
+
 #include <string>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 
 namespace monarch {
+
+// Flags to open what must be a folder, and no link to one.
+inline constexpr int kOpenFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 // `path` is relative and has no parts that are dots; "" is the folder itself. O_CLOEXEC and O_NOFOLLOW are added to `flags`; a file that is
 // made gets `mode`.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/base/open_below.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -17,17 +18,16 @@ namespace monarch {
 
 namespace {
 
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t kDepth = 512;  // each level holds a descriptor; what lies deeper stays, and is told
 
 Status remove_below(int folder, const std::string& name, std::size_t depth);
 
 // Of a folder that its owner may not even read.
 UniqueFd open_folder(int folder, const std::string& name) {
-  UniqueFd opened(::openat(folder, name.c_str(), kFolder));
+  UniqueFd opened(::openat(folder, name.c_str(), kOpenFolder));
   if (opened.valid() || errno != EACCES) return opened;
   if (::fchmodat(folder, name.c_str(), 0700, 0) != 0) return opened;
-  return UniqueFd(::openat(folder, name.c_str(), kFolder));
+  return UniqueFd(::openat(folder, name.c_str(), kOpenFolder));
 }
 
 Status empty_folder(UniqueFd folder, const std::string& name, std::size_t depth) {

@@ -52,6 +52,8 @@ ErrorCode code_of_errno(int errno_value) {
 
 }  // namespace
 
+bool is_later(int errno_value) { return errno_value == EAGAIN || errno_value == EWOULDBLOCK || errno_value == EINTR; }
+
 Error errno_error(ErrorCode code, std::string_view what, int errno_value) {
   return Error{code, text(what, ": ", std::generic_category().message(errno_value))};
 }

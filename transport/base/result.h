@@ -40,6 +40,9 @@ Error errno_error(ErrorCode code, std::string_view what, int errno_value);
 // The same with the code derived from errno: ENOENT is kNotFound, EAGAIN and EADDRINUSE kBusy, and so on.
 Error errno_error(std::string_view what, int errno_value);
 
+// The call would have waited, or a signal interrupted it: made again later, it may succeed.
+bool is_later(int errno_value);
+
 template <class T>
 class [[nodiscard]] Result {
  public:

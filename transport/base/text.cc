@@ -15,6 +15,14 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return out;
 }
 
+std::string counted(std::uint64_t number, std::string_view one) {
+  return text(number, " ", one, number == 1 ? "" : "s");
+}
+
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+  return text(number, " ", number == 1 ? one : many);
+}
+
 namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
@@ -58,6 +66,10 @@ std::size_t safe_sequence(std::string_view rest) {
 
 bool is_printable_ascii(std::string_view raw) {
   return std::all_of(raw.begin(), raw.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+bool all_digits(std::string_view raw) {
+  return !raw.empty() && std::all_of(raw.begin(), raw.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::string printable(std::string_view raw) {

@@ -40,10 +40,16 @@ template <class... Parts>
 // "a, b, c"
 [[nodiscard]] std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
+// "1 host", "2 hosts"; `many` where an s does not make it more than one.
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view one);
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view one, std::string_view many);
+
 // Bytes that could steer a terminal or forge a line are written as \xNN; tab stays, and UTF-8 above U+009F stays.
 [[nodiscard]] std::string printable(std::string_view raw);
 // Nothing but the characters from ' ' to '~'.
 [[nodiscard]] bool is_printable_ascii(std::string_view raw);
+// Nothing but digits, one at least.
+[[nodiscard]] bool all_digits(std::string_view raw);
 
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 

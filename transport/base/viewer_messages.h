@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "transport/base/control_messages.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -73,7 +74,7 @@ constexpr Outcome monarch_enum_max(Outcome) { return Outcome::kInterrupted; }
 
 struct Verdict {
   Outcome outcome = Outcome::kFailed;
-  std::int32_t exit_code = 70;
+  std::int32_t exit_code = kExitInternal;
   FirstCause cause;
   std::string reason;  // one sentence
   WallTime started;

@@ -84,7 +84,7 @@ std::optional<std::string> own_folder(std::string_view type, std::string_view co
   return below == "/" ? mount->point : mount->point + below;
 }
 
-std::optional<long long> value_of(const std::string& content, std::string_view key) {
+std::optional<long long> keyed_number(const std::string& content, std::string_view key) {
   std::istringstream lines(content);
   for (std::string line; std::getline(lines, line);) {
     const auto parts = words(line);
@@ -155,7 +155,7 @@ Status CgroupFolder::kill() const { return write("cgroup.kill", "1"); }
 Status CgroupFolder::freeze(bool frozen) const { return write("cgroup.freeze", frozen ? "1" : "0"); }
 
 bool CgroupFolder::populated() const {
-  const std::optional<long long> told = value_of(read("cgroup.events"), "populated");
+  const std::optional<long long> told = keyed_number(read("cgroup.events"), "populated");
   return told ? *told != 0 : !removed();
 }
 
@@ -164,9 +164,9 @@ bool CgroupFolder::removed() const {
   return ::faccessat(folder_.get(), "cgroup.procs", F_OK, 0) != 0 && errno == ENOENT;
 }
 
-bool CgroupFolder::frozen() const { return value_of(read("cgroup.events"), "frozen").value_or(0) != 0; }
+bool CgroupFolder::frozen() const { return keyed_number(read("cgroup.events"), "frozen").value_or(0) != 0; }
 
-std::optional<long long> CgroupFolder::oom_kills() const { return value_of(read("memory.events"), "oom_kill"); }
+std::optional<long long> CgroupFolder::oom_kills() const { return keyed_number(read("memory.events"), "oom_kill"); }
 
 std::vector<std::string> CgroupFolder::names() const {
   std::vector<std::string> found;
@@ -198,10 +198,10 @@ std::string CgroupFolder::read(const char* file) const {
 
 std::optional<long long> own_oom_kills() {
   if (const auto v2 = own_folder("cgroup2", "")) {
-    if (const auto count = value_of(read_file(*v2 + "/memory.events"), "oom_kill")) return count;
+    if (const auto count = keyed_number(read_file(*v2 + "/memory.events"), "oom_kill")) return count;
   }
   if (const auto v1 = own_folder("cgroup", "memory")) {
-    return value_of(read_file(*v1 + "/memory.oom_control"), "oom_kill");
+    return keyed_number(read_file(*v1 + "/memory.oom_control"), "oom_kill");
   }
   return std::nullopt;
 }

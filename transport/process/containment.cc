@@ -19,7 +19,6 @@ namespace monarch {
 namespace {
 
 constexpr int kScanRounds = 16;  // each finds only what was forked during the one before
-constexpr Duration kLook = Duration::milliseconds(20);
 
 std::string job_folder_name(const ContainmentOptions& options) { return text("monarch-", options.job); }
 
@@ -227,7 +226,7 @@ std::size_t remove_job_groups(const std::string& job, Duration patience, const s
       if (!folder) continue;
       (void)folder.value()->kill();  // where the kernel has no such file, what is left there stays populated
       while (folder.value()->populated() && boot_now() < deadline) {
-        (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
+        pause_between_looks();
       }
       group.remove(host);
       count += group.open(host) ? 0U : 1U;
@@ -261,7 +260,7 @@ std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Du
     if (empty) break;
     if (boot_now() >= deadline) return std::max<std::size_t>(left.size(), 1);
     await(left, SIGKILL, deadline);
-    if (left.empty()) (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
+    if (left.empty()) pause_between_looks();
   }
   if (job) {
     job->remove(options.host);

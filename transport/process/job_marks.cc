@@ -1,6 +1,5 @@
 #include "transport/process/job_marks.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +18,6 @@ namespace {
 
 constexpr std::size_t kUuidDigits = 32;
 constexpr std::string_view kWorkerProgram = "monarch-worker";
-constexpr Duration kLook = Duration::milliseconds(20);
 
 bool carries(pid_t pid, const MarkedBy& marks) {
   if (const auto worker = worker_mark(pid); worker && worker->uuid == marks.uuid) {
@@ -105,7 +103,7 @@ EndedProcesses end_marked(const MarkedBy& marks, Duration patience) {
     }
     result.ended = seen.size();
     if (last) return result;
-    (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds()));
+    pause_between_looks();
   }
 }
 

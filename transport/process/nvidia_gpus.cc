@@ -4,25 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/process/read_small.h"
 
 namespace monarch {
 
 namespace {
 
 constexpr std::string_view kUuidPrefix = "GPU-";
-
-std::string read_file(const std::string& path) {
-  std::array<char, 4096> buffer{};
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const ssize_t got = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
-  return std::string(buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-}
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t from = text.find_first_not_of(" \t\r\n");
@@ -73,7 +66,7 @@ std::vector<GpuEntry> gpu_entries(const std::string& root) {
   const std::filesystem::path folder = root + "/proc/driver/nvidia/gpus";
   for (auto entry = std::filesystem::directory_iterator(folder, none);
        !none && entry != std::filesystem::directory_iterator(); entry.increment(none)) {
-    entries.push_back({entry->path().filename(), read_file(entry->path() / "information")});
+    entries.push_back({entry->path().filename(), read_small(entry->path() / "information").value_or("")});
   }
   return entries;
 }
@@ -103,7 +96,7 @@ std::vector<NvidiaGpu> read_nvidia_gpus(const std::string& root) {
                   .bus = location.empty() ? entry.bus : std::string(location),
                   .node = {}};
     // -1 where the machine does not say.
-    gpu.node = number(trimmed(read_file(text(root, "/sys/bus/pci/devices/", entry.bus, "/numa_node"))));
+    gpu.node = number(read_small(text(root, "/sys/bus/pci/devices/", entry.bus, "/numa_node")).value_or(""));
     gpus.push_back(std::move(gpu));
   }
   std::sort(gpus.begin(), gpus.end(), [](const NvidiaGpu& a, const NvidiaGpu& b) { return a.bus < b.bus; });

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,10 +13,13 @@
 #include <set>
 
 #include "transport/base/text.h"
+#include "transport/base/time.h"
 
 namespace monarch {
 
 namespace {
+
+constexpr Duration kLook = Duration::milliseconds(20);
 
 // Of /proc, whose files have no size until they are read.
 std::string read_all(const std::string& path) {
@@ -165,5 +169,7 @@ UniqueFd open_process(const ProcessEntry& entry) {
   if (!again || again->start != entry.start || again->dead()) return UniqueFd();
   return pidfd;
 }
+
+void pause_between_looks() { (void)::poll(nullptr, 0, static_cast<int>(kLook.count_milliseconds())); }
 
 }  // namespace monarch

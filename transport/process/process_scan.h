@@ -3,7 +3,7 @@
 // What /proc tells of the processes of this machine, and how one that was found there is signalled without ever hitting
 // another that took its number: through a pidfd, after a second look.
 //
-// Thread: any. Reads /proc only.
+// Thread: any. Reads /proc only; pause_between_looks() blocks.
 
 #include <sys/types.h>
 
@@ -45,5 +45,8 @@ std::vector<ProcessEntry> with_descendants(const std::vector<ProcessEntry>& all,
 
 // A pidfd that is certainly of this entry's process, or none if it has ended.
 UniqueFd open_process(const ProcessEntry& entry);
+
+// For who waits, without an event to wait for, until what was killed has gone.
+void pause_between_looks();
 
 }  // namespace monarch

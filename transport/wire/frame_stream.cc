@@ -18,8 +18,6 @@ constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kPiece = 64U << 10U;
 constexpr int kPiecesPerTurn = 16;  // then other descriptors get their turn
 
-bool is_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
 Status unblock(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno_error("fcntl O_NONBLOCK", errno);

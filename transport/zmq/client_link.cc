@@ -13,7 +13,7 @@ namespace {
 constexpr int kConnectMilliseconds = 4'000;           // the kernel's own limit is two minutes, with pauses of one
 constexpr int kNeverMilliseconds = 24 * 3600 * 1000;  // up to twice that; finished links do not get so old
 
-Status prepare(ZmqSocket& socket, const ClientOptions& options, const CurveKeyPair& keys) {
+Status prepare_client(ZmqSocket& socket, const ClientOptions& options, const CurveKeyPair& keys) {
   MONARCH_TRY(apply_link_options(socket, options.link, keys));
   MONARCH_TRY(socket.set_bytes(ZMQ_CURVE_SERVERKEY, options.server_key.bytes()));
   // WARNING: libzmq 4.3.4 must not reconnect, and not by ZMQ_RECONNECT_IVL -1 nor with ZMQ_IMMEDIATE. In both cases it takes
@@ -35,7 +35,7 @@ Result<std::unique_ptr<ClientLink>> ClientLink::connect(ZmqContext& context, con
   MONARCH_ASSERT(options.link.io_thread < context.io_threads());
   MONARCH_ASSIGN(const std::string endpoint, tcp_endpoint(options.address, text(options.port)));
   MONARCH_ASSIGN(auto socket, ZmqSocket::create(context, ZMQ_DEALER));
-  MONARCH_TRY(prepare(*socket, options, keys));
+  MONARCH_TRY(prepare_client(*socket, options, keys));
   MONARCH_ASSIGN(auto monitor, ZmqMonitor::attach(context, *socket));
   MONARCH_TRY(socket->connect(endpoint));
   return std::unique_ptr<ClientLink>(new ClientLink(std::move(socket), std::move(monitor), options.link.message_bytes));

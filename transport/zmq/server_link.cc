@@ -22,7 +22,7 @@ constexpr int kBacklog = 1'024;
 
 constexpr std::size_t kRoutingIdBytes = 5;  // a zero byte and 32 bits, big-endian: router.cpp names links so
 
-Status prepare(ZmqSocket& socket, const ServerOptions& options, const CurveKeyPair& keys) {
+Status prepare_server(ZmqSocket& socket, const ServerOptions& options, const CurveKeyPair& keys) {
   MONARCH_TRY(apply_link_options(socket, options.link, keys));
   MONARCH_TRY(socket.set(ZMQ_CURVE_SERVER, 1));
   MONARCH_TRY(socket.set_bytes(ZMQ_ZAP_DOMAIN, kZapDomain));
@@ -84,7 +84,7 @@ Result<std::unique_ptr<ServerLink>> ServerLink::bind(ZmqContext& context, const 
                                                      const CurveKeyPair& keys) {
   MONARCH_ASSERT(options.link.io_thread < context.io_threads());
   MONARCH_ASSIGN(auto socket, ZmqSocket::create(context, ZMQ_ROUTER));
-  MONARCH_TRY(prepare(*socket, options, keys));
+  MONARCH_TRY(prepare_server(*socket, options, keys));
   // Before the bind, so that no connection is missed.
   MONARCH_ASSIGN(auto monitor, ZmqMonitor::attach(context, *socket));
   MONARCH_TRY(bind_one_of(*socket, options));

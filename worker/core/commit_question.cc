@@ -8,22 +8,17 @@
 
 namespace monarch {
 
-namespace {
-
-Error wrong(std::string why) { return {ErrorCode::kInvalid, std::move(why)}; }
-
-}  // namespace
-
 Result<CommitRequest> parse_commit(std::string_view message) {
-  if (message.size() > kNotifyBytes) return wrong(text("a question has at most ", kNotifyBytes, " bytes"));
+  if (message.size() > kNotifyBytes) return wrong_question(text("a question has at most ", kNotifyBytes, " bytes"));
   const auto step = whole_number(line_value(message, "COMMIT").value_or(""));
-  if (!step) return wrong("COMMIT is the number of a step");
+  if (!step) return wrong_question("COMMIT is the number of a step");
   const std::string_view what = line_value(message, "WHAT").value_or("");
   if (what.size() > kCommitWhatBytes || !is_printable_ascii(what)) {
-    return wrong(text("WHAT is a digest or a name of at most ", kCommitWhatBytes, " printable characters of ASCII"));
+    return wrong_question(
+        text("WHAT is a digest or a name of at most ", kCommitWhatBytes, " printable characters of ASCII"));
   }
   const std::string_view of = line_value(message, "OF").value_or("rank");
-  if (of != "rank" && of != "gang") return wrong("OF is rank or gang");
+  if (of != "rank" && of != "gang") return wrong_question("OF is rank or gang");
   return CommitRequest{.number = 0, .step = *step, .what = std::string(what), .whole = of == "gang"};
 }
 

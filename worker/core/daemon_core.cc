@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
-#include "worker/core/worker_exit.h"
 
 namespace monarch::daemon {
 

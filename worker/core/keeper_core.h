@@ -31,8 +31,6 @@ struct KeeperOptions {
   bool term_foretells = false;
 };
 
-inline constexpr std::int32_t kExitInternal = 70;  // the guarded process could not be kept alive
-
 class KeeperCore {
  public:
   explicit KeeperCore(const KeeperOptions& options) : options_(options), guarded_(options.guarded) {}

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "worker/core/keeper_core.h"
 
@@ -14,9 +15,6 @@ namespace {
 namespace event = keeper_event;
 namespace action = keeper_action;
 
-constexpr std::int32_t kExitNotFound = 127;
-constexpr std::int32_t kExitNotExecutable = 126;
-constexpr std::int32_t kExitSignalBase = 128;
 // In which a supervisor that was away may renew a lease, also where the host's end is near.
 constexpr Duration kHeldBeforeItsEnd = Duration::seconds(5);
 

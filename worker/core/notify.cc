@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "transport/base/text.h"
+#include "worker/core/question_lines.h"
 
 namespace monarch {
 
@@ -19,14 +20,6 @@ bool is_name(std::string_view word, std::size_t longest) {
            c == '.' || c == '/';
   };
   return !word.empty() && word.size() <= longest && std::all_of(word.begin(), word.end(), fits);
-}
-
-template <class Number>
-std::optional<Number> whole_number(std::string_view word) {
-  Number number{};
-  const auto parsed = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != word.data() + word.size()) return std::nullopt;
-  return number;
 }
 
 // nan and inf are numbers here: a loss that became one is what somebody wants to see.
@@ -75,7 +68,7 @@ bool take_line(std::string_view key, std::string_view value, Notice& notice) {
     return true;
   }
   if (key == "X_MONARCH_STEP") {
-    const auto step = whole_number<std::uint64_t>(value);
+    const auto step = whole_number(value);
     if (step) notice.step = step;
     return step.has_value();
   }

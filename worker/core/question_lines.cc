@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 namespace monarch {
 
@@ -16,6 +17,8 @@ std::optional<std::string_view> line_value(std::string_view message, std::string
   }
   return std::nullopt;
 }
+
+Error wrong_question(std::string why) { return {ErrorCode::kInvalid, std::move(why)}; }
 
 std::optional<std::uint64_t> whole_number(std::string_view word) {
   std::uint64_t number = 0;

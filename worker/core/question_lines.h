@@ -9,10 +9,15 @@
 #include <string>
 #include <string_view>
 
+#include "transport/base/result.h"
+
 namespace monarch {
 
 // The value of the first line with this key; nothing: there is no such line.
 std::optional<std::string_view> line_value(std::string_view message, std::string_view key);
+
+// What makes a message no question.
+Error wrong_question(std::string why);
 
 // Decimal, and nothing beside it.
 std::optional<std::uint64_t> whole_number(std::string_view word);

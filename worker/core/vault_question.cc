@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t kDigestDigits = 64;
 constexpr std::size_t kMeshNameBytes = 64;
 
-Error wrong(std::string why) { return {ErrorCode::kInvalid, std::move(why)}; }
-
 bool is_digest(std::string_view word) {
   return word.size() == kDigestDigits &&
          std::all_of(word.begin(), word.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
@@ -51,29 +49,31 @@ std::string host_numbers(const std::vector<HostId>& hosts) {
 }  // namespace
 
 Result<VaultQuestion> parse_vault_question(std::string_view message) {
-  if (message.size() > kNotifyBytes) return wrong(text("a question has at most ", kNotifyBytes, " bytes"));
+  if (message.size() > kNotifyBytes) return wrong_question(text("a question has at most ", kNotifyBytes, " bytes"));
   const std::string_view kind = line_value(message, "VAULT").value_or("");
-  if (kind != "save" && kind != "load") return wrong("VAULT is save or load");
+  if (kind != "save" && kind != "load") return wrong_question("VAULT is save or load");
   VaultQuestion asked{.kind = kind == "save" ? VaultAsks::kSave : VaultAsks::kLoad};
   asked.mesh = line_value(message, "MESH").value_or("");
   if (asked.mesh.empty() || asked.mesh.size() > kMeshNameBytes || !is_printable_ascii(asked.mesh)) {
-    return wrong("MESH is the name of a mesh");
+    return wrong_question("MESH is the name of a mesh");
   }
   const auto rank = small_number(line_value(message, "RANK").value_or(""));
-  if (!rank) return wrong("RANK is the number of a rank");
+  if (!rank) return wrong_question("RANK is the number of a rank");
   asked.rank = Rank(*rank);
   const auto generation = whole_number(line_value(message, "GENERATION").value_or(""));
-  if (!generation) return wrong("GENERATION is the number of a generation");
+  if (!generation) return wrong_question("GENERATION is the number of a generation");
   asked.generation = *generation;
   const auto step = whole_number(line_value(message, "STEP").value_or(""));
-  if (!step) return wrong("STEP is the number of a step");
+  if (!step) return wrong_question("STEP is the number of a step");
   asked.step = *step;
   const std::string_view digest = line_value(message, "DIGEST").value_or("");
-  if (!is_digest(digest)) return wrong("DIGEST is the sha256 of the checkpoint, 64 hex digits in small letters");
+  if (!is_digest(digest))
+    return wrong_question("DIGEST is the sha256 of the checkpoint, 64 hex digits in small letters");
   asked.digest = digest;
   auto hosts = host_list(line_value(message, "HOSTS").value_or(""));
   auto not_from = host_list(line_value(message, "NOT").value_or(""));
-  if (!hosts || !not_from) return wrong(text("HOSTS and NOT are at most ", kVaultHolders, " numbers of hosts"));
+  if (!hosts || !not_from)
+    return wrong_question(text("HOSTS and NOT are at most ", kVaultHolders, " numbers of hosts"));
   asked.hosts = std::move(*hosts);
   asked.not_from = std::move(*not_from);
   return asked;

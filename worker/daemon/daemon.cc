@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -20,8 +21,6 @@ namespace {
 constexpr std::int64_t kBeatsToALink = 5;                   // then it is said that there is none
 constexpr Duration kKeeperQuiet = limits::kPingPeriod * 2;  // it pings every period
 constexpr Duration kPressurePeriod = Duration::seconds(2);  // the kernel's own
-constexpr Duration kTellAgain = Duration::milliseconds(100);
-constexpr int kExitInternal = 70;
 
 Hello make_hello(const Setup& setup, const KeeperHello& keeper) {
   Hello hello;

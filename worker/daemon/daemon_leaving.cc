@@ -6,6 +6,7 @@
 #include <csignal>
 #include <utility>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/process/containment.h"
@@ -22,7 +23,6 @@ constexpr Duration kLastWords = Duration::milliseconds(300);  // for the supervi
 constexpr Duration kRemovePatience = Duration::milliseconds(200);
 constexpr Duration kOrphanedPatience = Duration::milliseconds(500);  // for the output of what was just killed
 constexpr Duration kKillPatience = Duration::seconds(5);
-constexpr int kExitInternal = 70;
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -33,7 +34,6 @@ namespace monarch {
 namespace {
 
 constexpr int kKeeperFd = 3;
-constexpr int kExitInternal = 70;
 constexpr Duration kHelloDeadline = Duration::seconds(10);
 // One arena: threads that mostly sleep need no heap each. WARNING: once it is set, the threshold no longer grows by itself
 // (mallopt(3)): pieces of output come from the heap, since a mapping for each costs more than its encryption.

@@ -24,7 +24,6 @@
 namespace monarch::daemon {
 namespace {
 
-constexpr Duration kTellAgain = Duration::milliseconds(100);
 constexpr Duration kTrimPeriod = Duration::seconds(2);
 constexpr std::size_t kWaitingStacks = 64;  // answers; the oldest is dropped, and who asked for it has its deadline
 

@@ -14,6 +14,7 @@
 
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
+#include "transport/base/time.h"
 #include "transport/loop/inbox.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/curve.h"
@@ -21,6 +22,9 @@
 #include "worker/daemon/log_writer.h"
 
 namespace monarch::daemon {
+
+// Until something is told again that the inbox of another thread of the daemon had no room for.
+inline constexpr Duration kTellAgain = Duration::milliseconds(100);
 
 // ---- to the log thread ----
 

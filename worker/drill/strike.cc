@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/job_marks.h"
 #include "transport/process/process_scan.h"
@@ -95,7 +96,7 @@ Status run_nft(const std::vector<const char*>& arguments, std::string_view scrip
     (void)::dup2(said.get(), STDERR_FILENO);
     (void)::dup2(said.get(), STDOUT_FILENO);
     for (const char* path : {"/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft"}) ::execv(path, argv.data());
-    ::_exit(127);
+    ::_exit(kExitNotFound);
   }
   read_end.reset();
   said.reset();
@@ -114,7 +115,7 @@ Status run_nft(const std::vector<const char*>& arguments, std::string_view scrip
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kExitNotFound)
     return Error{ErrorCode::kUnsupported, "there is no nft (nftables)"};
   return Error{ErrorCode::kUnsupported, text("nft: ", printable(answer.substr(0, 300)))};
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "transport/base/directories.h"
+#include "transport/base/open_below.h"
 #include "transport/base/remove_tree.h"
 #include "transport/base/text.h"
 
@@ -20,8 +21,7 @@ namespace monarch {
 
 namespace {
 
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr std::size_t kOwnFolders = 2;  // monarch/blobs
+constexpr std::size_t kBlobFolders = 2;  // monarch/blobs
 constexpr std::string_view kIncoming = "put.";
 constexpr char kPart[] = "part";
 constexpr char kPlace[] = "/monarch/blobs";
@@ -52,7 +52,7 @@ struct Kept {
 
 std::vector<Kept> list(int folder) {
   std::vector<Kept> kept;
-  const int copy = ::openat(folder, ".", kFolder);
+  const int copy = ::openat(folder, ".", kOpenFolder);
   DIR* listing = copy < 0 ? nullptr : ::fdopendir(copy);
   if (listing == nullptr) {
     if (copy >= 0) (void)::close(copy);
@@ -83,13 +83,13 @@ Result<std::unique_ptr<BlobCache>> BlobCache::open(const Environment& environmen
   if (home.empty()) return Error{ErrorCode::kInvalid, "there is neither HOME nor XDG_CACHE_HOME to keep files in"};
   const std::string path = text(home, kPlace);
   errno = 0;
-  if (const Status made = make_own_directories(path, kOwnFolders); !made.ok()) {
+  if (const Status made = make_own_directories(path, kBlobFolders); !made.ok()) {
     if (made.error().code == ErrorCode::kInvalid) return made.error();
     Error error = disk_error("", errno);
     error.message = made.error().message;
     return error;
   }
-  UniqueFd folder(::open(path.c_str(), kFolder));
+  UniqueFd folder(::open(path.c_str(), kOpenFolder));
   if (!folder.valid()) return disk_error(text("opening ", printable(path)), errno);
   return std::unique_ptr<BlobCache>(new BlobCache(std::move(folder), path));
 }
@@ -130,7 +130,7 @@ Status BlobCache::make_incoming() {
     if (::mkdirat(folder_.get(), name.c_str(), 0700) != 0 && errno != EEXIST) {
       return disk_error(text("mkdir ", printable(path_), '/', name), errno);
     }
-    incoming_ = UniqueFd(::openat(folder_.get(), name.c_str(), kFolder));
+    incoming_ = UniqueFd(::openat(folder_.get(), name.c_str(), kOpenFolder));
     if (!incoming_.valid() && errno == ENOENT) continue;
     if (!incoming_.valid()) return disk_error(text("opening a folder in ", printable(path_)), errno);
     // Where no locks are kept, nobody sweeps either.
@@ -144,13 +144,13 @@ Status BlobCache::make_incoming() {
 }
 
 void BlobCache::sweep(const Environment& environment) {
-  const UniqueFd folder(::open(text(cache_home(environment), kPlace).c_str(), kFolder));
+  const UniqueFd folder(::open(text(cache_home(environment), kPlace).c_str(), kOpenFolder));
   struct stat status {};
   if (!folder.valid() || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid()) return;
   const std::string ours = own_prefix();
   for (const Kept& each : list(folder.get())) {
     if (!each.name.starts_with(ours)) continue;
-    const UniqueFd abandoned(::openat(folder.get(), each.name.c_str(), kFolder));
+    const UniqueFd abandoned(::openat(folder.get(), each.name.c_str(), kOpenFolder));
     if (!abandoned.valid() || ::flock(abandoned.get(), LOCK_EX | LOCK_NB) != 0) continue;
     (void)remove_tree(folder.get(), each.name);
   }

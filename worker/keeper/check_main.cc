@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/door.h"
 #include "transport/process/job_marks.h"
@@ -27,7 +28,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kFirstWord = Duration::seconds(60);  // of the doctor's; a request says how long to live
-constexpr std::size_t kReadBytes = 65'536;
+constexpr std::size_t kRequestReadBytes = 65'536;
 
 WorkerThere look_for(const WorkerMarks& marks) {
   WorkerThere found;
@@ -69,7 +70,7 @@ class Check {
   static int say(const std::string& message) {
     const std::string line = text("monarch-worker check: ", message, '\n');
     (void)!::write(STDERR_FILENO, line.data(), line.size());  // a closed end wants none
-    return 1;
+    return kExitFailed;
   }
 
   // Nothing: the doctor has no more, or its time is up.
@@ -81,7 +82,7 @@ class Check {
       if (left <= Duration::zero()) return std::optional<std::string>();
       pollfd input{STDIN_FILENO, POLLIN, 0};
       if (::poll(&input, 1, static_cast<int>(left.count_milliseconds()) + 1) != 1) continue;
-      char buffer[kReadBytes];
+      char buffer[kRequestReadBytes];
       const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return std::optional<std::string>();

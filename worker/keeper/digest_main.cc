@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/result.h"
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
@@ -15,13 +16,13 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 65'536;
+constexpr std::size_t kDigestReadBytes = 65'536;
 
 Result<std::string> digest(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return errno_error(text("open ", printable(path)), errno);
   Sha256 hash;
-  std::array<char, kReadBytes> bytes{};
+  std::array<char, kDigestReadBytes> bytes{};
   for (;;) {
     const ssize_t got = ::read(file.get(), bytes.data(), bytes.size());
     if (got < 0) return errno_error(text("read ", printable(path)), errno);
@@ -37,7 +38,7 @@ int digest_main(const std::string& path) {
   const std::string line = digits.ok() ? *digits + '\n' : text("monarch-worker digest: ", digits.error().message, '\n');
   const int fd = digits.ok() ? STDOUT_FILENO : STDERR_FILENO;
   const bool written = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  return digits.ok() && written ? 0 : 1;
+  return digits.ok() && written ? kExitOk : kExitFailed;
 }
 
 }  // namespace monarch

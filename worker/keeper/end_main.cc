@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/marks.h"
 #include "transport/base/text.h"
 #include "transport/process/containment.h"
@@ -13,6 +14,7 @@
 #include "worker/core/environment.h"
 #include "worker/core/host_places.h"
 #include "worker/keeper/blob_cache.h"
+#include "worker/keeper/print.h"
 #include "worker/keeper/tree_builder.h"
 
 extern char** environ;
@@ -21,17 +23,15 @@ namespace monarch {
 
 namespace {
 
-constexpr Duration kPatience = Duration::seconds(10);  // of what got KILL
+constexpr Duration kKillPatience = Duration::seconds(10);  // of what got KILL
 constexpr Duration kGroupPatience = Duration::seconds(2);
-constexpr int kExitStill = 1;
-constexpr int kExitUsage = 2;
 
 struct Wanted {
   MarkedBy marks;
   std::string job_id;  // empty: its state is not looked for
 };
 
-Result<Wanted> parse(const std::vector<std::string>& arguments) {
+Result<Wanted> parse_end_arguments(const std::vector<std::string>& arguments) {
   Wanted wanted;
   for (std::size_t i = 0; i + 1 < arguments.size(); i += 2) {
     std::string& value = arguments[i] == kJobArgument    ? wanted.marks.uuid
@@ -48,10 +48,6 @@ Result<Wanted> parse(const std::vector<std::string>& arguments) {
   return wanted;
 }
 
-void print(int fd, const std::string& line) {
-  (void)!::write(fd, line.data(), line.size());  // who does not read it sees the exit code
-}
-
 void remove_sockets(const MarkedBy& marks) {
   const std::string sockets = host_socket_directory(lasting_directory(::geteuid()), marks.uuid, marks.host);
   if (!remove_socket_directory(sockets)) print(STDERR_FILENO, text(sockets, " could not be removed\n"));
@@ -60,14 +56,14 @@ void remove_sockets(const MarkedBy& marks) {
 }  // namespace
 
 int end_main(const std::vector<std::string>& arguments, void (*remove_state)(const std::string& directory)) {
-  const auto wanted = parse(arguments);
+  const auto wanted = parse_end_arguments(arguments);
   if (!wanted.ok()) {
     print(STDERR_FILENO, text("monarch-worker end: ", wanted.error().message, '\n'));
     return kExitUsage;
   }
   // A connection that breaks must not leave the job half ended.
   for (const int number : {SIGHUP, SIGPIPE, SIGINT, SIGTERM}) (void)::signal(number, SIG_IGN);
-  const EndedProcesses ended = end_marked(wanted->marks, kPatience);
+  const EndedProcesses ended = end_marked(wanted->marks, kKillPatience);
   // What wiped its marks is in them still; they lie in those of the session in which the keeper was started.
   (void)remove_job_groups(wanted->marks.uuid, kGroupPatience, wanted->marks.host);
   if (!ended.left.empty() || count_job_groups(wanted->marks.uuid, wanted->marks.host) > 0) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -21,9 +22,6 @@ namespace monarch {
 
 namespace {
 
-constexpr int kExitUsage = 2;
-constexpr int kExitJournal = 74;  // the supervisor could not write or read the journal
-constexpr int kExitBusy = 75;     // another one holds the job
 constexpr std::string_view kUsage =
     "usage: monarch-worker keep [--ready-fd N] [--lock-fd N] [--restarts N] [--window SECONDS] [--once WORD] -- "
     "COMMAND…\n";
@@ -44,7 +42,7 @@ std::optional<int> number_from(std::string_view text) {
   return number;
 }
 
-Result<GuardArguments> parse(const std::vector<std::string>& arguments) {
+Result<GuardArguments> parse_guard_arguments(const std::vector<std::string>& arguments) {
   GuardArguments parsed;
   std::size_t i = 0;
   for (; i < arguments.size() && arguments[i] != "--"; i += 2) {
@@ -83,7 +81,7 @@ int fail(const Error& error, int code) {
 
 int guard_main(const std::vector<std::string>& arguments) {
   hide_memory();  // its environment is that of the submitting shell
-  auto parsed = parse(arguments);
+  auto parsed = parse_guard_arguments(arguments);
   if (!parsed) return fail(parsed.error(), kExitUsage);
   log_start({.name = "guard"});
   (void)::setsid();  // fails where it leads a session already, which is what is wanted

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"

@@ -14,6 +14,7 @@
 #include "transport/base/clock.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/directories.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/marks.h"
@@ -27,7 +28,6 @@
 #include "transport/wire/socket_directory.h"
 #include "worker/core/host_places.h"
 #include "worker/core/login_address.h"
-#include "worker/core/worker_exit.h"
 #include "worker/keeper/keeper.h"
 #include "worker/keeper/release_allocation.h"
 #include "worker/keeper/tree_builder.h"
@@ -41,7 +41,7 @@ namespace {
 constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 constexpr std::size_t kBootstrapBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
 constexpr std::int64_t kWordsPerHeartbeat = 4;  // of one rank, at most
-constexpr std::size_t kOwnFolders = 5;          // monarch/hosts/<job>/<host>/logs
+constexpr std::size_t kLogFolders = 5;          // monarch/hosts/<job>/<host>/logs
 constexpr const char* kNoCgroupVariable = "MONARCH_NO_CGROUP";
 
 struct Order {
@@ -168,7 +168,7 @@ Status take_own_place(Order& order) {
   MONARCH_TRY(settle_places(order.bootstrap, environment, sockets));
   settle_address(order.bootstrap, environment);
   MONARCH_TRY(make_socket_directory(lasting));  // the folder above: no less ours
-  MONARCH_TRY(make_own_directories(order.bootstrap.log_directory, kOwnFolders));
+  MONARCH_TRY(make_own_directories(order.bootstrap.log_directory, kLogFolders));
   const std::string path = order.bootstrap.log_directory + "/worker.log";
   const UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log.valid() || ::dup2(log.get(), STDERR_FILENO) < 0)

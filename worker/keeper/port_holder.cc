@@ -47,7 +47,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 }
 
 template <class Number>
-std::optional<Number> number(std::string_view digits, int base) {
+std::optional<Number> parsed_number(std::string_view digits, int base) {
   Number value = 0;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) return std::nullopt;
@@ -82,8 +82,8 @@ std::uint64_t socket_inode_of_port(std::string_view table, std::uint16_t port) {
     if (fields.size() <= kInodeField) continue;
     const std::string_view local = fields[kLocalField];
     const std::size_t colon = local.rfind(':');
-    if (colon == std::string_view::npos || number<std::uint16_t>(local.substr(colon + 1), 16) != port) continue;
-    const std::uint64_t inode = number<std::uint64_t>(fields[kInodeField], 10).value_or(0);
+    if (colon == std::string_view::npos || parsed_number<std::uint16_t>(local.substr(colon + 1), 16) != port) continue;
+    const std::uint64_t inode = parsed_number<std::uint64_t>(fields[kInodeField], 10).value_or(0);
     if (inode == 0) continue;  // of no process: it waits for its last packets
     if (fields[kStateField] == kListening) return inode;
     if (any == 0) any = inode;
@@ -98,7 +98,7 @@ std::optional<PortHolder> holder_of_port(std::uint16_t port, const std::string& 
   const std::string socket = text("socket:[", inode, ']');
   std::optional<PortHolder> holder;
   each_entry(proc, [&](std::string_view name) {
-    const auto pid = holder ? std::nullopt : number<pid_t>(name, 10);
+    const auto pid = holder ? std::nullopt : parsed_number<pid_t>(name, 10);
     if (!pid || !has_open(text(proc, '/', name), socket)) return;
     std::string program = read_file(text(proc, '/', name, "/comm"));
     while (program.ends_with('\n')) program.pop_back();

@@ -23,7 +23,7 @@ constexpr Duration kFirstPause = Duration::seconds(5);
 constexpr Duration kLongestPause = Duration::seconds(60);
 constexpr Duration kLookDeadline = Duration::seconds(60);  // an srun that does not reach a node ends by itself before
 // Beyond SlurmdTimeout, 300 s mostly, after which Slurm knows that a node is lost.
-constexpr Duration kPatience = Duration::seconds(30 * 60);
+constexpr Duration kReleasePatience = Duration::seconds(30 * 60);
 
 std::optional<std::uint32_t> number_of(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
@@ -98,7 +98,7 @@ void release_allocation(const ReleaseOptions& options) {
   if (!job || !step || node == options.environment.end()) return;
   const AllocationView view{
       .job_id = options.job_id, .node = node->second, .step = *step, .nodes = {}, .steps = {}, .step_nodes = {}};
-  const Instant until = boot_now() + kPatience;
+  const Instant until = boot_now() + kReleasePatience;
   for (Duration pause = kFirstPause; boot_now() < until; pause = std::min(pause * 2, kLongestPause)) {
     const AllocationFate fate = look(*job, view, options);
     if (fate == AllocationFate::kLeave) return;

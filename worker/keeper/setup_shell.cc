@@ -14,6 +14,7 @@
 #include <map>
 #include <string_view>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -23,7 +24,6 @@ namespace {
 // Where bash writes what it exports: not among the numbers that scripts use by habit, or bash by itself.
 constexpr int kCaptureDescriptor = 199;
 constexpr std::size_t kEnvironmentBytes = 4U << 20U;  // more than execve(2) takes
-constexpr int kExitSignalBase = 128;
 
 // Told at its end, or where it exits. No EXIT trap is set for that: with one, bash puts off its own end by a signal, and
 // may miss it while it starts a command. All names begin alike, so that they can be left out again should the setup export
@@ -36,7 +36,7 @@ constexpr std::string_view kAfter = "\nexit\n";
 constexpr std::array<std::string_view, 2> kOurPrefixes = {"__monarch_", "BASH_FUNC___monarch_"};
 constexpr std::array<std::string_view, 4> kShellsOwn = {"_", "SHLVL", "PWD", "OLDPWD"};
 
-std::string_view name_of(std::string_view line) { return line.substr(0, line.find('=')); }
+std::string_view variable_name(std::string_view line) { return line.substr(0, line.find('=')); }
 
 bool is_shells_own(std::string_view name) {
   return std::find(kShellsOwn.begin(), kShellsOwn.end(), name) != kShellsOwn.end();
@@ -55,7 +55,7 @@ bool is_shells_own(std::string_view name) {
                              {"setup", "-c", text(kBefore, setup, kAfter), "setup"}, environment);
   }
   (void)!::write(told, &failure.error, sizeof failure.error);  // nobody is left to tell if this fails
-  ::_exit(kExitSignalBase - 1);
+  ::_exit(kExitNotFound);
 }
 
 struct Outcome {
@@ -108,7 +108,7 @@ std::optional<std::string> read_all(int fd) {
 std::vector<std::string> exported_lines(std::string_view captured, const std::vector<std::string>& before) {
   std::vector<std::string> lines;
   for (const std::string& line : before) {
-    if (is_shells_own(name_of(line))) lines.push_back(line);
+    if (is_shells_own(variable_name(line))) lines.push_back(line);
   }
   while (!captured.empty()) {
     const std::size_t end = captured.find('\0');
@@ -116,7 +116,8 @@ std::vector<std::string> exported_lines(std::string_view captured, const std::ve
     captured.remove_prefix(end == std::string_view::npos ? captured.size() : end + 1);
     const bool ours = std::any_of(kOurPrefixes.begin(), kOurPrefixes.end(),
                                   [line](std::string_view prefix) { return line.starts_with(prefix); });
-    if (!ours && !is_shells_own(name_of(line)) && line.find('=') != std::string_view::npos) lines.emplace_back(line);
+    if (!ours && !is_shells_own(variable_name(line)) && line.find('=') != std::string_view::npos)
+      lines.emplace_back(line);
   }
   return lines;
 }

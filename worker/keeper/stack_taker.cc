@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "transport/base/limits.h"
+#include "transport/base/open_below.h"
 #include "transport/base/text.h"
 #include "transport/process/read_small.h"
 
@@ -27,8 +28,6 @@ std::string executable_of(pid_t pid) {
   const ssize_t size = ::readlink(text("/proc/", pid, "/exe").c_str(), path.data(), path.size());
   return size > 0 ? std::string(path.data(), static_cast<std::size_t>(size)) : std::string();
 }
-
-std::string name_of(const std::string& executable) { return executable.substr(executable.rfind('/') + 1); }
 
 std::string state_of(const ProcessEntry& process) {
   if (process.state != 'D') return {process.state};
@@ -214,7 +213,7 @@ void StackTaker::take_in(Look& look) {
 void StackTaker::put(Look& look, StackTool tool, StackVerdict verdict) {
   const bool shown = verdict.end == StacksEnd::kTaken || verdict.end == StacksEnd::kTimedOut;
   ProcessStacks stacks{.pid = look.process.pid,
-                       .name = name_of(look.target.executable),
+                       .name = last_part(look.target.executable),
                        .state = state_of(look.process),
                        .tool = tool,
                        .end = verdict.end,

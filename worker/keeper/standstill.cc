@@ -25,7 +25,8 @@ std::optional<std::string_view> field(std::string_view status, std::string_view 
   return std::nullopt;
 }
 
-std::uint64_t number(std::optional<std::string_view> words) {
+// 0 where there is none.
+std::uint64_t leading_number(std::optional<std::string_view> words) {
   std::uint64_t value = 0;
   if (words) (void)std::from_chars(words->data(), words->data() + words->size(), value);
   return value;
@@ -37,9 +38,9 @@ std::optional<ProcessStanding> parse_standing(std::string_view status) {
   const auto state = field(status, "State");
   if (!state || state->empty()) return std::nullopt;
   return ProcessStanding{.state = state->front(),
-                         .tracer = static_cast<pid_t>(number(field(status, "TracerPid"))),
-                         .switches = number(field(status, "voluntary_ctxt_switches")) +
-                                     number(field(status, "nonvoluntary_ctxt_switches"))};
+                         .tracer = static_cast<pid_t>(leading_number(field(status, "TracerPid"))),
+                         .switches = leading_number(field(status, "voluntary_ctxt_switches")) +
+                                     leading_number(field(status, "nonvoluntary_ctxt_switches"))};
 }
 
 Standstill StandstillWatch::judge(const ProcessStanding& standing, bool frozen, bool tracer_is_ours, Instant now) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "transport/base/clock.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/marks.h"
 #include "transport/base/result.h"
@@ -19,26 +20,16 @@
 #include "transport/process/pipe.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/sealed_memory.h"
+#include "worker/keeper/print.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr int kExitFailed = 70;  // as a keeper that could not begin
-constexpr int kExitUsage = 2;
 // Who is ready is answered at once; where nobody does, the supervisor is gone, and who looks for workers here is not to wait for this one.
 constexpr Duration kOrderWithin = Duration::seconds(60);
 constexpr std::size_t kFrameBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
 constexpr std::size_t kAnswerBytes = 64U << 10U;  // as the launcher takes
-
-void print(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return;  // who does not read it sees the exit code
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
 
 // What all processes of the step read has no end before each has its own.
 Result<std::string> read_own_frame(const std::string& node) {
@@ -80,7 +71,7 @@ Result<std::string> read_own_frame(const std::string& node) {
     if (got <= 0) break;
     bytes.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  print(step_lines(node, bytes));
+  print(STDOUT_FILENO, step_lines(node, bytes));
   ::_exit(0);
 }
 
@@ -103,7 +94,7 @@ Status answer_by_lines(const std::string& node) {
 
 Status become_worker(const std::vector<std::string>& arguments) {
   const std::string& node = arguments[3];
-  print(text('@', node, " ready\n"));
+  print(STDOUT_FILENO, text('@', node, " ready\n"));
   MONARCH_ASSIGN(const std::string frame, read_own_frame(node));
   MONARCH_ASSIGN(const UniqueFd input, make_sealed_memory("bootstrap", frame));
   MONARCH_TRY(answer_by_lines(node));
@@ -127,7 +118,7 @@ int step_main(const std::vector<std::string>& arguments) {
   if (marked) why = become_worker(arguments).error().message;
   why += '\n';
   (void)!::write(STDERR_FILENO, why.data(), why.size());  // who does not read it sees the exit code
-  return marked ? kExitFailed : kExitUsage;
+  return marked ? kExitInternal : kExitUsage;
 }
 
 }  // namespace monarch

@@ -21,7 +21,6 @@ namespace {
 
 constexpr char kFreshName[] = "workspace.new";
 constexpr char kHashName[] = "workspace.sha256";
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t kCopyBytes = 256U << 10U;
 constexpr std::size_t kHashBytes = 64;
 
@@ -94,7 +93,7 @@ Status write_hash(int folder, const std::string& hash) {
 }
 
 Result<UniqueFd> open_state(const std::string& directory) {
-  UniqueFd folder(::open(directory.c_str(), kFolder));
+  UniqueFd folder(::open(directory.c_str(), kOpenFolder));
   if (!folder.valid()) return errno_error(text("opening ", printable(directory)), errno);
   return folder;
 }
@@ -104,7 +103,7 @@ Result<UniqueFd> open_state(const std::string& directory) {
 bool has_tree(const std::string& state_directory, const std::string& hash) {
   const auto state = open_state(state_directory);
   if (!state.ok()) return false;
-  const UniqueFd tree(::openat(state->get(), kTreeName, kFolder));
+  const UniqueFd tree(::openat(state->get(), kTreeName, kOpenFolder));
   const UniqueFd file(::openat(state->get(), kHashName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   std::array<char, kHashBytes + 1> bytes{};
   if (!tree.valid() || !file.valid()) return false;
@@ -118,7 +117,7 @@ Status build_tree(const TreeOrder& order, const BlobCache& cache) {
   if (::mkdirat(state.get(), kFreshName, 0700) != 0) {
     return disk_error(text("mkdir ", printable(order.state_directory), '/', kFreshName), errno);
   }
-  const UniqueFd tree(::openat(state.get(), kFreshName, kFolder));
+  const UniqueFd tree(::openat(state.get(), kFreshName, kOpenFolder));
   if (!tree.valid()) return disk_error(text("opening ", printable(order.state_directory), '/', kFreshName), errno);
   Builder builder(order, cache, tree.get());
   Status first;

@@ -12,6 +12,7 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/directories.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/marks.h"
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
@@ -20,6 +21,7 @@
 #include "worker/core/environment.h"
 #include "worker/core/host_places.h"
 #include "worker/keeper/blob_cache.h"
+#include "worker/keeper/print.h"
 #include "worker/keeper/tree_builder.h"
 
 extern char** environ;
@@ -28,22 +30,11 @@ namespace monarch {
 
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-constexpr std::size_t kReadBytes = 256U << 10U;
+constexpr std::size_t kInputReadBytes = 256U << 10U;
 constexpr std::size_t kLineBytes = 64;
-constexpr std::size_t kOwnFolders = 4;  // monarch/hosts/<job>/<host>
+constexpr std::size_t kStateFolders = 4;  // monarch/hosts/<job>/<host>
 constexpr Duration kTellEvery = Duration::seconds(1);
 constexpr std::string_view kTree = "tree ";
-
-void say(const std::string& words) {
-  for (std::string_view left = words; !left.empty();) {
-    const ssize_t written = ::write(STDOUT_FILENO, left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return;  // who does not read it has gone, and its end of our input tells
-    left.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
 
 // What comes in, as it is asked for.
 class Input {
@@ -71,7 +62,7 @@ class Input {
 
  private:
   Status more() {
-    std::string piece(kReadBytes, '\0');
+    std::string piece(kInputReadBytes, '\0');
     for (;;) {
       const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
       if (got < 0 && errno == EINTR) continue;
@@ -95,14 +86,14 @@ class Making {
     MONARCH_ASSIGN(const TreeManifest tree, parse_manifest(manifest));
     const std::string hash = sha256(manifest);
     errno = 0;
-    if (const Status made = make_own_directories(state_directory_, kOwnFolders); !made.ok()) {
+    if (const Status made = make_own_directories(state_directory_, kStateFolders); !made.ok()) {
       if (made.error().code == ErrorCode::kInvalid) return made.error();
       Error error = disk_error("", errno);
       error.message = made.error().message;
       return error;
     }
     if (has_tree(state_directory_, hash)) {
-      say("end\n");
+      print(STDOUT_FILENO, "end\n");
       return std::uint64_t{0};
     }
     MONARCH_ASSIGN(const std::unique_ptr<BlobCache> cache, BlobCache::open(environment_from(environ)));
@@ -148,7 +139,7 @@ class Making {
       needed.push_back(&blobs[i]);
       words += text("need ", i, '\n');
     }
-    say(words + "end\n");
+    print(STDOUT_FILENO, words + "end\n");
     for (const TreeBlob* blob : needed) {
       MONARCH_TRY(cache.begin());
       for (std::uint64_t left = blob->size; left > 0;) {
@@ -167,7 +158,7 @@ class Making {
     const Instant now = boot_now();
     if (now - told_ < kTellEvery) return;
     told_ = now;
-    say(text("at ", came_, '\n'));
+    print(STDOUT_FILENO, text("at ", came_, '\n'));
   }
 
   std::string state_directory_;
@@ -202,18 +193,19 @@ int workspace_main(const std::vector<std::string>& arguments) {
   const bool marked = arguments.size() == 6 && arguments[0] == kJobArgument && is_job_uuid(arguments[1]) &&
                       arguments[2] == kHostArgument && arguments[4] == kJobIdArgument;
   if (!marked) {
-    say(failed({ErrorCode::kInvalid, "usage: monarch-worker workspace --job UUID --host NAME --job-id ID"}));
+    print(STDOUT_FILENO,
+          failed({ErrorCode::kInvalid, "usage: monarch-worker workspace --job UUID --host NAME --job-id ID"}));
     return kExitUsage;
   }
   // A connection that breaks is the end of our input, and what came is cleared away.
   for (const int number : {SIGHUP, SIGPIPE}) (void)::signal(number, SIG_IGN);
   const auto places = host_places(environment_from(environ), arguments[5], arguments[3]);
   if (!places.ok()) {
-    say(failed(places.error()));
+    print(STDOUT_FILENO, failed(places.error()));
     return kExitFailed;
   }
   const auto came = Making(places->state_directory).run();
-  say(came.ok() ? text("built ", *came, '\n') : failed(came.error()));
+  print(STDOUT_FILENO, came.ok() ? text("built ", *came, '\n') : failed(came.error()));
   return came.ok() ? 0 : kExitFailed;
 }
 

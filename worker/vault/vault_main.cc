@@ -11,6 +11,7 @@
 #include <csignal>
 #include <utility>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -23,7 +24,6 @@
 namespace monarch {
 namespace {
 
-constexpr int kExitInternal = 70;
 constexpr int kMapFromBytes = 128 << 10;  // a piece goes back to the system once it is sent
 
 Result<VaultSetup> read_setup() {

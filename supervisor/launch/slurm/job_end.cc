@@ -30,7 +30,7 @@ std::string_view line_of(std::string_view answer, std::string_view beginning) {
 }
 
 // The last of that name: those that users write, as the job's name, come before those that Slurm does.
-std::string_view word_of(std::string_view line, const std::string& name) {
+std::string_view last_word_of(std::string_view line, const std::string& name) {
   const std::string key = text(" ", name, "=");
   const std::size_t found = line.rfind(key);
   if (found == std::string_view::npos) return {};
@@ -38,7 +38,7 @@ std::string_view word_of(std::string_view line, const std::string& name) {
   return line.substr(0, line.find(' '));
 }
 
-std::optional<std::int64_t> number_of(std::string_view word) {
+std::optional<std::int64_t> positive_number(std::string_view word) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc() || end != word.data() + word.size() || number <= 0) return std::nullopt;
@@ -55,12 +55,12 @@ JobEnd read_job_end(std::string_view answer, std::uint32_t job) {
   // Command and WorkDir, which are the user's, come last.
   std::string_view line = line_of(answer, text("JobId=", job, " "));
   line = line.substr(0, line.find(" Command="));
-  const std::string_view reason = word_of(line, "Reason");
+  const std::string_view reason = last_word_of(line, "Reason");
   JobEnd seen;
-  seen.state = read_job_state(text(job, "|", word_of(line, "JobState"), "|", reason), job).state;
-  seen.start = number_of(word_of(line, "StartTime"));
-  seen.end = number_of(word_of(line, "EndTime"));
-  seen.preempted = number_of(word_of(line, "PreemptTime")).has_value();
+  seen.state = read_job_state(text(job, "|", last_word_of(line, "JobState"), "|", reason), job).state;
+  seen.start = positive_number(last_word_of(line, "StartTime"));
+  seen.end = positive_number(last_word_of(line, "EndTime"));
+  seen.preempted = positive_number(last_word_of(line, "PreemptTime")).has_value();
   seen.time_is_up = reason == "TimeLimit";
   return seen;
 }
@@ -73,7 +73,7 @@ std::optional<Duration> read_kill_wait(std::string_view answer) {
   const std::size_t first = line.find_first_of("0123456789");
   if (first == std::string_view::npos) return std::nullopt;
   line.remove_prefix(first);
-  const auto seconds = number_of(line.substr(0, line.find(' ')));
+  const auto seconds = positive_number(line.substr(0, line.find(' ')));
   if (!seconds) return std::nullopt;
   return Duration::seconds(*seconds);
 }

@@ -15,10 +15,6 @@ namespace {
 constexpr Duration kFirstPause = Duration::milliseconds(250);
 constexpr Duration kLongestPause = Duration::seconds(5);
 
-// After an answer that did not come.
-constexpr Duration kFirstRetry = Duration::milliseconds(500);
-constexpr Duration kLongestRetry = Duration::seconds(10);
-
 // A controller that was just started again may not know what it was asked last.
 constexpr std::uint32_t kUnseenLooks = 3;
 
@@ -138,8 +134,7 @@ void NodeRequests::try_later(HostId host, const std::string& why) {
     request.told = why;
     handlers_.on_waiting(host, text("Slurm was asked for a node and does not answer: ", printable(why)));
   }
-  const Duration pause =
-      std::min(kFirstRetry * (std::int64_t{1} << std::min<std::uint32_t>(request.tries++, 8)), kLongestRetry);
+  const Duration pause = pause_before_retry(request.tries++);
   loop_.cancel(request.retry);
   request.retry = loop_.at(loop_.now() + pause, [this, host] {
     requests_[host].retry = 0;

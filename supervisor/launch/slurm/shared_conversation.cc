@@ -78,7 +78,10 @@ void SharedConversation::show(std::size_t node, std::string_view rest) {
   ++progress_;
   hear(node, text(rest, '\n'));
   if (its.state == State::kOver || !its.conversation.place()) return;
-  news_.push_back({.node = node, .word = SharedPlaced{.address = *its.conversation.place()}});
+  // In place: of a temporary that is moved, GCC 12 says where sources are joined that it may be uninitialized.
+  SharedNews& news = news_.emplace_back();
+  news.node = node;
+  news.word = SharedPlaced{.address = *its.conversation.place()};
 }
 
 void SharedConversation::on_started(std::size_t node, std::string_view rest) {

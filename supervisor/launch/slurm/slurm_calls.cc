@@ -3,16 +3,21 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "supervisor/core/first_cause.h"
 #include "supervisor/launch/program_pipes.h"
+#include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
+
+constexpr Duration kFirstRetry = Duration::milliseconds(500);
+constexpr Duration kLongestRetry = Duration::seconds(10);
 
 // The command behind `env -i NAME=value…`, for people.
 std::string name_of_command(const std::vector<std::string>& command) {
@@ -22,13 +27,11 @@ std::string name_of_command(const std::vector<std::string>& command) {
   return command.empty() ? "" : command.front();
 }
 
-std::string_view last_line(std::string_view words) {
-  while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
-  const std::size_t newline = words.rfind('\n');
-  return newline == std::string_view::npos ? words : words.substr(newline + 1);
-}
-
 }  // namespace
+
+Duration pause_before_retry(std::uint32_t tries) {
+  return std::min(kFirstRetry * (std::int64_t{1} << std::min<std::uint32_t>(tries, 8)), kLongestRetry);
+}
 
 SlurmCalls::~SlurmCalls() {
   for (auto& [number, call] : calls_) {

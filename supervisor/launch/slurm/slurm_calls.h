@@ -6,6 +6,7 @@
 // Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop; what is asked then is not answered.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +19,9 @@
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
+
+// Until something is asked again after an answer that did not come, or decided nothing: twice as long after each try.
+Duration pause_before_retry(std::uint32_t tries);
 
 class SlurmCalls {
  public:

@@ -28,7 +28,7 @@ std::string_view field(std::string_view answer, std::string_view name) {
 }
 
 template <class Number>
-Number number_of(std::string_view word) {
+Number number_or_zero(std::string_view word) {
   Number number = 0;
   const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   return error == std::errc() && stopped == word.data() + word.size() ? number : 0;
@@ -41,8 +41,8 @@ std::uint32_t count_ids(std::string_view ids) {
     const std::string_view range = ids.substr(0, ids.find(','));
     ids.remove_prefix(std::min(range.size() + 1, ids.size()));
     const std::size_t dash = range.find('-');
-    const auto first = number_of<std::uint32_t>(range.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_of<std::uint32_t>(range.substr(dash + 1));
+    const auto first = number_or_zero<std::uint32_t>(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_or_zero<std::uint32_t>(range.substr(dash + 1));
     if (last < first || last - first >= kMostCpus) return 0;
     count += last - first + 1;
     if (count > kMostCpus) return 0;
@@ -55,14 +55,14 @@ std::optional<Duration> time_of(std::string_view word) {
   constexpr std::int64_t kMostDays = 36'500;
   std::int64_t days = 0;
   if (const std::size_t dash = word.find('-'); dash != std::string_view::npos) {
-    days = number_of<std::int64_t>(word.substr(0, dash));
+    days = number_or_zero<std::int64_t>(word.substr(0, dash));
     word.remove_prefix(dash + 1);
   }
   if (word.empty() || word.front() < '0' || word.front() > '9' || days < 0 || days > kMostDays) return std::nullopt;
   std::int64_t seconds = 0;
   while (!word.empty()) {
     const std::string_view part = word.substr(0, word.find(':'));
-    const auto number = number_of<std::int64_t>(part);
+    const auto number = number_or_zero<std::int64_t>(part);
     if (part.size() > 4 || number < 0) return std::nullopt;
     seconds = seconds * 60 + number;
     if (seconds > kMostDays * 86'400) return std::nullopt;
@@ -115,7 +115,7 @@ Result<SlurmJobFacts> read_job_facts(std::string_view answer, std::uint32_t job)
   std::string_view line = answer.substr(group + 1);
   line = line.substr(0, line.find('\n'));
   facts.cpus = count_ids(field(line, "CPU_IDs"));
-  facts.memory_mib = number_of<std::uint64_t>(field(line, "Mem"));
+  facts.memory_mib = number_or_zero<std::uint64_t>(field(line, "Mem"));
   facts.gres = without_indices(field(line, "GRES"));
   return facts;
 }

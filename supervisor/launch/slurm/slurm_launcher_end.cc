@@ -19,14 +19,6 @@ constexpr Duration kBetweenLooks = Duration::milliseconds(250);
 // How often a step that outlives its srun is asked for: Slurm may only not know yet that it has ended.
 constexpr std::uint32_t kLooksAtAStep = 5;
 
-// Between two attempts to end a worker whose node does not answer, and two looks at a step.
-constexpr Duration kFirstRetry = Duration::milliseconds(500);
-constexpr Duration kLongestRetry = Duration::seconds(10);
-
-Duration pause_before(std::uint32_t tries) {
-  return std::min(kFirstRetry * (std::int64_t{1} << std::min<std::uint32_t>(tries, 8)), kLongestRetry);
-}
-
 // What was answered of a job; one that Slurm does not know is over.
 SlurmJobWord job_word(const Result<std::string>& answer, std::uint32_t job) {
   if (answer.ok()) return read_job_state(*answer, job);
@@ -69,7 +61,7 @@ void SlurmLauncher::look(HostId host) {
 // Until then its heartbeats say whether it lives.
 void SlurmLauncher::look_again(HostId host) {
   Host& state = at(host);
-  state.retry = loop_.at(loop_.now() + pause_before(state.tries++), [this, host] {
+  state.retry = loop_.at(loop_.now() + pause_before_retry(state.tries++), [this, host] {
     at(host).retry = 0;
     look(host);
   });
@@ -199,7 +191,7 @@ void SlurmLauncher::try_end_again(HostId host, const std::string& why) {
   Host& state = at(host);
   if (state.phase != Phase::kEnding) return;
   if (state.tries == 1) log_warn(node(host), ": ending its worker: ", printable(why), "; trying again");
-  state.retry = loop_.at(loop_.now() + pause_before(state.tries - 1), [this, host] {
+  state.retry = loop_.at(loop_.now() + pause_before_retry(state.tries - 1), [this, host] {
     at(host).retry = 0;
     begin_end(host);
   });

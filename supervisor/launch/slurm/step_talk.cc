@@ -5,18 +5,17 @@
 #include "supervisor/core/first_cause.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr int kSignalCode = 128;  // of an exit status that stands for a signal
-
 std::optional<int> exit_status(const std::optional<RankEnd>& end) {
   if (!end) return std::nullopt;
   if (end->kind == EndKind::kExited) return end->value;
-  if (end->kind == EndKind::kSignaled) return kSignalCode + end->value;
+  if (end->kind == EndKind::kSignaled) return kExitSignalBase + end->value;
   return std::nullopt;
 }
 

@@ -9,10 +9,6 @@
 
 namespace monarch {
 
-namespace {
-constexpr std::size_t kPiece = 64U << 10U;  // one read of the pair
-}
-
 Result<std::unique_ptr<Forward>> Forward::open(std::unique_ptr<VerifiedSession> jump, const std::string& address,
                                                std::uint16_t port, const Patience& patience) {
   MONARCH_ASSIGN(auto channel, SshChannel::connect(jump->raw(), address, port, patience));
@@ -58,7 +54,7 @@ void Forward::carry() {
 // Whether anything moved.
 bool Forward::carry_out() {
   if (outward_.empty()) {
-    char piece[kPiece];
+    char piece[kSocketPiece];
     const ssize_t got = ::recv(near_.get(), piece, sizeof piece, MSG_DONTWAIT);
     if (got <= 0) return false;  // its end is the end of the session above, which ends this as well
     outward_.assign(piece, static_cast<std::size_t>(got));

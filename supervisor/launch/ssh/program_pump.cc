@@ -13,11 +13,8 @@
 namespace monarch {
 
 namespace {
-constexpr std::size_t kPiece = 64U << 10U;  // one read of the socket; what waits here for the program
-constexpr int kRounds = 256;                // between two looks at whether somebody wants us to end
 // How long a program that has closed its output may take to end.
 constexpr Duration kStatusPatience = Duration::seconds(5);
-bool is_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 }  // namespace
 
 // Whether anything moved.
@@ -47,7 +44,7 @@ bool ProgramPump::carry_in() {
 
 bool ProgramPump::carry_out() {
   if (outward_.empty() && !input_ended_) {
-    std::array<char, kPiece> piece{};
+    std::array<char, kSocketPiece> piece{};
     const ssize_t got = ::recv(socket_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (got < 0 && is_later(errno)) return false;
     input_ended_ = got <= 0;
@@ -100,7 +97,7 @@ SshProgramEnd ProgramPump::carry(const PumpOptions& options) {
   for (;;) {
     session_.carry();
     bool moved = true;
-    for (int round = 0; moved && round < kRounds && broken_.empty(); ++round) {
+    for (int round = 0; moved && round < kCarryRounds && broken_.empty(); ++round) {
       const std::uint64_t before = session_.bytes_read();
       const bool in = carry_in();
       const bool out = broken_.empty() && carry_out();

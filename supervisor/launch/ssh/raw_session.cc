@@ -62,19 +62,15 @@ bool configure(ssh_session session, const SshTarget& target, const std::string& 
   return true;
 }
 
-SshFailure failure(LaunchFailureKind kind, const char* phase, std::string message) {
-  return SshFailure{.failure = {.kind = kind, .phase = phase, .message = std::move(message)}};
-}
-
 SshFailure exchange_failure(const SshTarget& target, RawSession& session, WaitEnd end) {
   const bool silent = ssh_get_serverbanner(session.handle()) == nullptr;
   const std::string what =
       text(silent ? "waiting for the SSH banner of " : "exchanging keys with ", where_text(target));
   SshFailure out = end == WaitEnd::kReady
-                       ? failure(session.connected() ? LaunchFailureKind::kOther : LaunchFailureKind::kClosed,
-                                 "connect", text(what, ": ", session.error()))
-                       : failure(end == WaitEnd::kTimeout ? LaunchFailureKind::kTimeout : LaunchFailureKind::kOther,
-                                 "connect", text(what, ": ", wait_end_text(end, target.connect_timeout)));
+                       ? ssh_failure(session.connected() ? LaunchFailureKind::kOther : LaunchFailureKind::kClosed,
+                                     "connect", text(what, ": ", session.error()))
+                       : ssh_failure(end == WaitEnd::kTimeout ? LaunchFailureKind::kTimeout : LaunchFailureKind::kOther,
+                                     "connect", text(what, ": ", wait_end_text(end, target.connect_timeout)));
   out.worth_retrying = silent && (out.failure.kind == LaunchFailureKind::kClosed || end == WaitEnd::kTimeout);
   return out;
 }
@@ -147,7 +143,7 @@ std::variant<std::unique_ptr<RawSession>, SshFailure> RawSession::exchange_keys(
   if (handle == nullptr || !configure(handle, target, key_algorithms, socket.get())) {
     const std::string why = handle == nullptr ? "no memory" : ssh_get_error(handle);
     ssh_free(handle);
-    return failure(LaunchFailureKind::kOther, "connect", text("libssh refuses an option: ", why));
+    return ssh_failure(LaunchFailureKind::kOther, "connect", text("libssh refuses an option: ", why));
   }
   ssh_set_blocking(handle, 0);
   std::unique_ptr<RawSession> session(new RawSession(handle, socket.release(), std::move(below)));
@@ -167,18 +163,18 @@ std::variant<std::unique_ptr<VerifiedSession>, SshFailure> VerifiedSession::veri
     const SshTarget& target, std::unique_ptr<RawSession> raw, const std::vector<KnownKey>& known) {
   ssh_key key = nullptr;
   if (ssh_get_server_publickey(raw->handle(), &key) != SSH_OK) {
-    return failure(LaunchFailureKind::kOther, "host key",
-                   text(where_text(target), " presents no host key: ", raw->error()));
+    return ssh_failure(LaunchFailureKind::kOther, "host key",
+                       text(where_text(target), " presents no host key: ", raw->error()));
   }
   const auto presented = describe_key(key);
   ssh_key_free(key);
   if (!presented) {
-    return failure(LaunchFailureKind::kOther, "host key",
-                   text(where_text(target), " presents a key that cannot be read"));
+    return ssh_failure(LaunchFailureKind::kOther, "host key",
+                       text(where_text(target), " presents a key that cannot be read"));
   }
   const auto verdict = judge_host_key(target, *presented, known);
   if (const auto* refusal = std::get_if<HostKeyRefusal>(&verdict)) {
-    return failure(refusal->kind, "host key", refusal->message);
+    return ssh_failure(refusal->kind, "host key", refusal->message);
   }
   if (std::get<HostKeyTrust>(verdict) == HostKeyTrust::kNew) {
     log_warn("ssh: trusting the new host key of ", where_text(target), ": ", presented->type, " ",
@@ -187,7 +183,7 @@ std::variant<std::unique_ptr<VerifiedSession>, SshFailure> VerifiedSession::veri
                             ? Status()
                             : remember_key(target.known_hosts.front(), known_hosts_name(target), *presented);
     // A key that cannot be kept would be new, and trusted, every time.
-    if (!kept.ok()) return failure(LaunchFailureKind::kOther, "host key", kept.error().message);
+    if (!kept.ok()) return ssh_failure(LaunchFailureKind::kOther, "host key", kept.error().message);
   }
   return std::unique_ptr<VerifiedSession>(new VerifiedSession(std::move(raw)));
 }

@@ -25,6 +25,9 @@ struct ssh_session_struct;
 
 namespace monarch {
 
+// Rounds of carrying bytes between two looks at whether somebody wants us to end.
+inline constexpr int kCarryRounds = 256;
+
 class RawSession {
  public:
   // Over a connected socket, which is not blocking; of a `below`, its far end.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
@@ -13,9 +14,6 @@
 namespace monarch {
 
 namespace {
-
-constexpr int kExitNotExecutable = 126;
-constexpr int kExitNotFound = 127;
 
 struct FailedWord {
   std::string_view word;

@@ -12,13 +12,13 @@ namespace monarch {
 
 namespace {
 
-using Written = std::pair<std::int64_t, std::int64_t>;
+using FileTime = std::pair<std::int64_t, std::int64_t>;
 
-std::optional<Written> written(const std::string& path) {
+std::optional<FileTime> written(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) return std::nullopt;
-  return Written(status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  return FileTime(status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
 }  // namespace

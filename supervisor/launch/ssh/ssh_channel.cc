@@ -5,14 +5,15 @@
 #include <algorithm>
 
 #include "supervisor/launch/ssh/raw_session.h"
+#include "transport/base/loopback.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr std::size_t kPiece = 32U << 10U;        // one read
-constexpr std::size_t kMostAtOnce = 256U << 10U;  // one call's; a host that floods does not keep its caller
+constexpr std::size_t kChannelPiece = 32U << 10U;  // one read
+constexpr std::size_t kMostAtOnce = 256U << 10U;   // one call's; a host that floods does not keep its caller
 constexpr std::size_t kOneWrite = 256U << 10U;
 
 Status waited(WaitEnd end, std::string_view doing) {
@@ -55,8 +56,9 @@ Result<std::unique_ptr<SshChannel>> SshChannel::connect(RawSession& session, con
                                                         std::uint16_t port, const Patience& patience) {
   MONARCH_ASSIGN(auto channel, make(session));
   ssh_channel raw = channel->channel_;
-  const Status opened = settle(session, patience, "connecting onward",
-                               [&] { return ssh_channel_open_forward(raw, address.c_str(), port, "127.0.0.1", 0); });
+  const Status opened = settle(session, patience, "connecting onward", [&] {
+    return ssh_channel_open_forward(raw, address.c_str(), port, kLoopbackAddress, 0);
+  });
   if (opened.ok()) return channel;
   // WARNING: libssh has the reason of RFC 4254, 5.1, in its text alone; 1 is "administratively prohibited".
   const bool forbidden = opened.error().message.find("error (1)") != std::string::npos;
@@ -85,7 +87,7 @@ Result<std::size_t> SshChannel::write_some(std::string_view bytes) {
 // Whether the stream has ended.
 Result<bool> SshChannel::read_stream(std::string& into, int is_stderr) {
   while (into.size() < kMostAtOnce) {
-    char piece[kPiece];
+    char piece[kChannelPiece];
     const int got = ssh_channel_read_nonblocking(channel_, piece, sizeof piece, is_stderr);
     if (got == SSH_EOF) return true;
     if (got < 0) return gone("reading from a command");

@@ -20,6 +20,9 @@ namespace monarch {
 
 class RawSession;
 
+// Bytes of one read of a socket that a channel carries on, and what waits there for its turn.
+inline constexpr std::size_t kSocketPiece = 64U << 10U;
+
 // What has come since the last time.
 struct SshOutput {
   std::string out;

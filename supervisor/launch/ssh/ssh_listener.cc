@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "supervisor/launch/ssh/raw_session.h"
+#include "transport/base/loopback.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr char kLoopback[] = "127.0.0.1";
 constexpr int kRefuse = 1;  // libssh answers the message by itself, with a no
 constexpr int kTaken = 0;
 constexpr int kAttempts = 3;
@@ -48,16 +48,16 @@ Result<std::uint16_t> SshListener::listen(std::uint16_t wanted, const Patience& 
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     int bound = wanted;
     const auto answer = session_.until_done(SSH_AGAIN, patience, [&] {
-      return ssh_channel_listen_forward(session_.handle(), kLoopback, wanted, wanted == 0 ? &bound : nullptr);
+      return ssh_channel_listen_forward(session_.handle(), kLoopbackAddress, wanted, wanted == 0 ? &bound : nullptr);
     });
     if (const auto* end = std::get_if<WaitEnd>(&answer)) {
       return Error{*end == WaitEnd::kTimeout ? ErrorCode::kTimeout : ErrorCode::kBusy,
                    text("listening on the host: ", *end == WaitEnd::kTimeout ? "no answer in time" : "cancelled")};
     }
     if (std::get<int>(answer) != SSH_OK) {
-      return session_.connected()
-                 ? Error{ErrorCode::kUnsupported, text("sshd does not listen on ", kLoopback, ":", wanted, " for us")}
-                 : Error{ErrorCode::kGone, text("listening on the host: ", session_.error())};
+      return session_.connected() ? Error{ErrorCode::kUnsupported,
+                                          text("sshd does not listen on ", kLoopbackAddress, ":", wanted, " for us")}
+                                  : Error{ErrorCode::kGone, text("listening on the host: ", session_.error())};
     }
     const bool taken = std::find(ports_.begin(), ports_.end(), bound) != ports_.end();
     if (bound > 0 && bound <= kHighestPort && !taken) return static_cast<std::uint16_t>(bound);

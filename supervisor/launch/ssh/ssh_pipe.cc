@@ -10,9 +10,7 @@
 namespace monarch {
 
 namespace {
-constexpr std::size_t kPiece = 64U << 10U;     // one read of the socket; what waits here for its turn
 constexpr std::size_t kInward = 4096U << 10U;  // more than a window: what has come of the channel is taken at once
-bool is_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 }  // namespace
 
 Result<std::unique_ptr<SshPipe>> SshPipe::open(std::unique_ptr<SshChannel> channel, std::uint16_t port) {
@@ -56,7 +54,7 @@ bool SshPipe::carry(bool outward) {
 
 bool SshPipe::carry_out() {
   if (outward_.empty() && !socket_ended_) {
-    char piece[kPiece];
+    char piece[kSocketPiece];
     const ssize_t got = ::recv(socket_.get(), piece, sizeof piece, MSG_DONTWAIT);
     if (got < 0) {
       broken_ = !is_later(errno);

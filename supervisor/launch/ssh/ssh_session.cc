@@ -20,15 +20,11 @@ namespace {
 
 using Opened = std::variant<std::unique_ptr<VerifiedSession>, SshFailure>;
 
-SshFailure failure(LaunchFailureKind kind, const char* phase, std::string message) {
-  return SshFailure{.failure = {.kind = kind, .phase = phase, .message = std::move(message)}};
-}
-
 // One hop: over a socket of its own, or through the session below.
 Opened open_hop(const SshTarget& target, std::unique_ptr<VerifiedSession> below, const SshTarget* through, int cancel) {
   // A file that cannot be read might have revoked what is about to be trusted.
   const auto known = known_keys(target.known_hosts, known_hosts_name(target));
-  if (!known.ok()) return failure(LaunchFailureKind::kOther, "host key", known.error().message);
+  if (!known.ok()) return ssh_failure(LaunchFailureKind::kOther, "host key", known.error().message);
 
   const Patience connecting{boot_now() + target.connect_timeout, cancel};
   UniqueFd socket;
@@ -36,7 +32,7 @@ Opened open_hop(const SshTarget& target, std::unique_ptr<VerifiedSession> below,
   if (through == nullptr) {
     auto dialled = dial(target, connecting);
     if (auto* refused = std::get_if<DialFailure>(&dialled)) {
-      return failure(refused->kind, "connect", text(where_text(target), ": ", refused->message));
+      return ssh_failure(refused->kind, "connect", text(where_text(target), ": ", refused->message));
     }
     socket = std::move(std::get<UniqueFd>(dialled));
   } else {
@@ -44,8 +40,9 @@ Opened open_hop(const SshTarget& target, std::unique_ptr<VerifiedSession> below,
     if (!carried.ok()) {
       const LaunchFailureKind kind =
           carried.error().code == ErrorCode::kTimeout ? LaunchFailureKind::kTimeout : LaunchFailureKind::kUnreachable;
-      return failure(kind, "connect",
-                     text("from ", where_text(*through), " to ", where_text(target), ": ", carried.error().message));
+      return ssh_failure(
+          kind, "connect",
+          text("from ", where_text(*through), " to ", where_text(target), ": ", carried.error().message));
     }
     forward = std::move(*carried);
     socket = forward->take_far_end();
@@ -65,10 +62,11 @@ Opened open_hop(const SshTarget& target, std::unique_ptr<VerifiedSession> below,
 Opened open_route(const SshRoute& route, int cancel) {
   MONARCH_ASSERT(!route.empty());
   for (const SshTarget& target : route) {
-    if (const auto objection = objection_to(target)) return failure(LaunchFailureKind::kOther, "connect", *objection);
+    if (const auto objection = objection_to(target))
+      return ssh_failure(LaunchFailureKind::kOther, "connect", *objection);
   }
   const Status loaded = load_libssh();
-  if (!loaded.ok()) return failure(LaunchFailureKind::kOther, "connect", loaded.error().message);
+  if (!loaded.ok()) return ssh_failure(LaunchFailureKind::kOther, "connect", loaded.error().message);
   std::unique_ptr<VerifiedSession> session;
   for (std::size_t hop = 0; hop < route.size(); ++hop) {
     Opened opened = open_hop(route[hop], std::move(session), hop == 0 ? nullptr : &route[hop - 1], cancel);

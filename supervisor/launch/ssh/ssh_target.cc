@@ -89,4 +89,8 @@ std::string shown_by(LaunchFailureKind kind, const std::string& installed) {
   return "true";
 }
 
+SshFailure ssh_failure(LaunchFailureKind kind, const char* phase, std::string message) {
+  return SshFailure{.failure = {.kind = kind, .phase = phase, .message = std::move(message)}};
+}
+
 }  // namespace monarch

@@ -56,5 +56,6 @@ struct SshFailure {
   // The far side may just have too many strangers at its door (MaxStartups): it closed, or was silent, before its first word.
   bool worth_retrying = false;
 };
+SshFailure ssh_failure(LaunchFailureKind kind, const char* phase, std::string message);
 
 }  // namespace monarch

@@ -16,7 +16,6 @@
 namespace monarch {
 
 namespace {
-constexpr int kRounds = 256;       // between two looks at whether somebody wants us to end
 constexpr int kUnsent = 64 << 10;  // bytes that the kernel takes ahead of what it sends
 }  // namespace
 
@@ -60,7 +59,7 @@ bool SshTunnel::carry_once() {
 
 // Whether nothing moves any more. Otherwise bytes may have been read that no event on the socket tells of again.
 bool SshTunnel::carry_all() {
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kCarryRounds; ++round) {
     if (!carry_once()) return true;
   }
   return false;

@@ -3,15 +3,14 @@
 #include <charconv>
 #include <utility>
 
+#include "transport/base/loopback.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr char kLoopback[] = "127.0.0.1";
-
-std::string port_of_loopback(std::uint16_t port) { return text("tcp://", kLoopback, ":", port); }
+std::string port_of_loopback(std::uint16_t port) { return text("tcp://", kLoopbackAddress, ":", port); }
 
 LaunchFailure no_tunnel(const SshRoute& route, const SshWayBack& way, const Error& why) {
   LaunchFailure failure{.kind = LaunchFailureKind::kOther,
@@ -51,8 +50,8 @@ std::string way_back_test(const SshRoute& route, const SshWayBack& way, const st
   if (!way.tunnel.empty()) {
     const std::string ssh = "ssh ";
     const std::string command = reproducer(route, "echo forwarded");
-    return text(ssh, "-o ExitOnForwardFailure=yes -R ", kLoopback, ":0:", kLoopback, ":", way.tunnel[0], " ",
-                command.substr(ssh.size()));
+    return text(ssh, "-o ExitOnForwardFailure=yes -R ", kLoopbackAddress, ":0:", kLoopbackAddress, ":", way.tunnel[0],
+                " ", command.substr(ssh.size()));
   }
   const std::size_t address = endpoint.find("//") + 2;
   const std::size_t colon = endpoint.rfind(':');

@@ -1,5 +1,4 @@
 #include "worker/core/daemon_core.h"
-#include "worker/core/worker_exit.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +6,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "transport/base/exit_code.h"
 
 namespace monarch::daemon {
 namespace {
