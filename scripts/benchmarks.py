@@ -7,7 +7,7 @@ usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size
        scripts/bench recovery --hosts [--runs N]   the same of hosts over sshd, beside a restart of everything
        scripts/bench recovery --weather MINUTES    what a bad network and busy hosts cost a job that nothing ails
        scripts/bench slurm [--runs N]      start-up against srun, the loss of a node against a requeue of the job, on a real Slurm; as root
-       scripts/bench build                 a clean build, in seconds
+       scripts/bench build                 a clean build, in seconds of processors, and its dearest units
 """
 
 import argparse
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import build_benchmarks
 import host_benchmarks
 import recovery_benchmarks
 import slurm_benchmarks
@@ -176,13 +177,6 @@ def bench_slurm(arguments):
     slurm_benchmarks.bench_slurm(arguments.runs, arguments.seed)
 
 
-def bench_build(_):
-    with tempfile.TemporaryDirectory(prefix="mb") as folder:
-        quietly(["meson", "setup", folder, ROOT])
-        took = seconds(lambda: quietly(["ninja", "-C", folder], timeout=3600))
-    row(f"clean build on {os.cpu_count()} processors", f"{took:.0f} s", "", "", "<= 240 s")
-
-
 def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__,
@@ -205,7 +199,7 @@ def main():
     nodes.add_argument("--runs", type=int, default=15, help="pairs of starts; a fifth of it where a node is lost")
     nodes.add_argument("--seed", type=int, default=1, help="of when the power goes")
     nodes.set_defaults(call=bench_slurm)
-    benches.add_parser("build", help="a clean build").set_defaults(call=bench_build)
+    benches.add_parser("build", help="a clean build").set_defaults(call=lambda _: build_benchmarks.bench_build())
     arguments = parser.parse_args()
     arguments.call(arguments)
 

@@ -9,7 +9,7 @@ build=$root/build
 # A caller without a stdin (a CI runner, a cron job) gives its children /dev/null, never a free descriptor 0.
 { : <&0; } 2>/dev/null || exec </dev/null
 
-packages_build=(g++ meson ninja-build pkg-config python3 libcli11-dev libyaml-cpp-dev libzmq3-dev cppzmq-dev
+packages_build=(g++ ccache meson ninja-build pkg-config python3 libcli11-dev libyaml-cpp-dev libzmq3-dev cppzmq-dev
   libspdlog-dev libfmt-dev libsodium-dev libbsd-dev libmd-dev nlohmann-json3-dev libre2-dev libssh-dev libgtest-dev
   libgmock-dev)
 packages_unit=(openssh-server openssh-client busybox mksh tcsh zsh fish)
@@ -113,16 +113,40 @@ build_tree() {
   flock -n 8 || { say "waiting for another build in this tree"; flock 8; }
   if [ ! -f "$build/build.ninja" ]; then
     say "configuring $build"
-    [ -z "${CI:-}" ] || options+=(--werror -Djoin_tests=true)
+    [ -z "${CI:-}" ] || options+=(--werror)
     quietly "meson could not configure $build" meson setup "${options[@]}" "$build" "$root"
   fi
   quietly "meson could not configure $build" ninja -C "$build" build.ninja
   for target in "$@"; do
     grep -q "^build $target:" "$build/build.ninja" || die "this tree does not build $target"
   done
-  say "building $* (the first time takes minutes)"
-  quietly "the build failed" ninja -C "$build" "$@"
+  say "building $*"
+  ninja_with_progress "$@"
   exec 8<&-
+}
+
+# ninja_with_progress TARGET...: says how far it is, on a terminal in one line that changes, else every half minute; its output only if it fails.
+ninja_with_progress() {
+  local log pid told=$SECONDS shown=
+  log=$(mktemp)
+  NINJA_STATUS='[%f/%t] ' ninja -C "$build" "$@" >"$log" 2>&1 8<&- </dev/null &
+  pid=$!
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.5
+    if [ -t 2 ] || [ $((SECONDS - told)) -ge 30 ]; then
+      shown=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1) || continue
+      told=$SECONDS
+      shown=${shown//[\[\]]/}
+      if [ -t 2 ]; then printf '\rmonarch: %s of %s steps \033[K' "${shown%/*}" "${shown#*/}" >&2; else say "${shown%/*} of ${shown#*/} steps"; fi
+    fi
+  done
+  { [ -t 2 ] && [ -n "$shown" ] && printf '\r\033[K' >&2; } || true
+  if ! wait "$pid"; then
+    tail -n 80 "$log" >&2
+    rm -f "$log"
+    die "the build failed"
+  fi
+  rm -f "$log"
 }
 
 # quietly COMPLAINT COMMAND...: the output is shown only if the command fails.

@@ -1,0 +1,57 @@
+"""What a clean build costs, in seconds of processors: of the program alone, of the tests beside it, of each sanitizer tree as the default run
+has it; and which units were the dearest. No compiler cache is asked.
+"""
+
+import os
+import re
+import resource
+import tempfile
+
+import suites
+import trees
+from measuring import quietly, row, seconds
+
+PRODUCT = ["cli/monarch", "worker/monarch-worker"]
+DEAREST = 20
+
+
+def _processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _build(what, folder, targets, goal=""):
+    before = _processor_seconds()
+    took = seconds(lambda: quietly(["ninja", "-C", folder, *targets], timeout=3600))
+    used = _processor_seconds() - before
+    row(what, f"{used:.0f} s", f"{took:.0f} s on {os.cpu_count()} processors", "", goal)
+    return used
+
+
+def _units(folder):
+    """(seconds, output) of each step of a build, by ninja's log: start and end in milliseconds, mtime, output, hash."""
+    with open(os.path.join(folder, ".ninja_log"), encoding="utf-8") as lines:
+        steps = [line.rstrip("\n").split("\t") for line in lines if re.match(r"\d+\t", line)]
+    return sorted({(int(end) - int(start), output) for start, end, _, output, _ in steps}, reverse=True)
+
+
+def bench_build():
+    os.environ["CCACHE_DISABLE"] = "1"
+    print(f"{'a clean build':<50}{'processors':>14}{'wall':>29}{'':>8}  goal")
+    dearest = []
+    with tempfile.TemporaryDirectory(prefix="mb") as place:
+        folders = {tree: os.path.join(place, tree) for tree in ("build", *(tree for tree, _, _ in suites.SANITIZED))}
+        for tree, folder in folders.items():
+            failure = trees.configure(tree, folder)
+            if failure:
+                raise SystemExit(f"bench: {failure}")
+        product = _build("the program", folders["build"], PRODUCT, "<= 220 s")
+        tests = _build("its tests", folders["build"], [])
+        row("the program and its tests", f"{product + tests:.0f} s", "", "", "<= 500 s")
+        for tree, wanted, _ in suites.SANITIZED:
+            _build(f"{tree}, as the default run needs it", folders[tree], trees.targets_of(folders[tree], wanted))
+        for tree, folder in folders.items():
+            dearest += [(milliseconds, f"{tree}/{output}") for milliseconds, output in _units(folder)]
+    print(f"\nthe {DEAREST} dearest units, seconds of wall:")
+    for milliseconds, output in sorted(dearest, reverse=True)[:DEAREST]:
+        print(f"{milliseconds / 1000:8.1f}  {output}")
