@@ -1,10 +1,9 @@
-"""Reads what `meson test` left behind and counts single cases: GoogleTest's XML, TAP lines, or the exit status.
+"""Reads what tests said and counts single cases: GoogleTest's XML, TAP lines, or the exit status.
 
 Exit status 77 is a skip whose reason is the last line of output. A test that failed though none of its cases did
 (a sanitizer's report at exit, a crash, a time-out) counts as one failure more. Standard library only.
 """
 
-import json
 import os
 import re
 import xml.etree.ElementTree as ElementTree
@@ -46,6 +45,8 @@ class Tally:
         self.failures = []
         self.skips = []
         self.notes = []  # warnings that fail nothing
+        self.second_tries = []  # what failed, and passed when it ran once more, with what it said at first
+        self.times = []  # (case, seconds, seconds of the processor)
 
     def fail(self, label, text):
         self.failed += 1
@@ -60,6 +61,8 @@ class Tally:
         self.failures += other.failures
         self.skips += other.skips
         self.notes += other.notes
+        self.second_tries += other.second_tries
+        self.times += other.times
 
     def line(self):
         counts = f"{self.passed} passed, {self.failed} failed"
@@ -67,7 +70,7 @@ class Tally:
 
 
 def xml_of(tree, name):
-    """Where GoogleTest writes its report: meson passes it the test's name, relative to the build folder."""
+    """Where GoogleTest writes its report."""
     return os.path.join(tree, name + ".xml")
 
 
@@ -97,6 +100,7 @@ TAP_LINE = re.compile(r"^(not )?ok\b\s*\d*\s*-?\s*(.*?)(?:\s*#\s*skip\S*\s*(.*))
 
 
 def read_tap(text, label, part):
+    said, failed = [], False  # since the last case's line, and whether that one failed: then it is the reason
     for line in text.splitlines():
         plan = re.match(r"^1\.\.0\s*#\s*skip\S*\s*(.*)$", line, re.IGNORECASE)
         if plan:
@@ -106,46 +110,38 @@ def read_tap(text, label, part):
             part.notes.append(line.removeprefix("# "))
         match = TAP_LINE.match(line)
         if not match:
+            said.append(line)
             continue
+        before, failed = [] if failed else said, bool(match.group(1) and match.group(3) is None)
+        said = [*before, line] if failed else []
         name = f"{label}: {match.group(2)}"
         if match.group(3) is not None:
             part.skip(name, match.group(3) or "no reason given")
-        elif match.group(1):
-            part.fail(name, text)
+        elif failed:
+            part.fail(name, said)
         else:
             part.passed += 1
+    part.failures = [(name, "\n".join(said)) for name, said in part.failures]
 
 
-def read_one(entry, test, tree, label, output):
-    part = Tally()
+def read(ended, test, tree):
+    """The tally of one test that has run (runner.Ended)."""
+    part, label, output = Tally(), test["name"], ended.output.strip("\n")
     protocol = test.get("protocol", "exitcode")
+    good = ended.status == 0 and not ended.late
     if protocol == "gtest" and os.path.exists(xml_of(tree, test["name"])):
         read_gtest(xml_of(tree, test["name"]), label, part)
     elif protocol == "tap":
-        read_tap(entry.get("stdout", ""), label, part)
-    elif entry["result"] == "SKIP":
+        read_tap(ended.output, label, part)
+    elif ended.status == 77:
         lines = output.strip().splitlines()
         part.skip(label, lines[-1] if lines else "no reason given")
-    elif entry["result"] in ("OK", "EXPECTEDFAIL"):
+        good = True
+    elif good:
         part.passed += 1
-    if entry["result"] not in ("OK", "EXPECTEDFAIL", "SKIP") and not part.failed:
-        part.fail(label, f"{output}\n{entry['result']}, exit status {entry.get('returncode')}")
+    if not good and not part.failed:
+        part.fail(label, f"{output}\n{'out of time' if ended.late else 'ended'}, exit status {ended.status}")
     elif part.failed:
         # The cases say what failed, the output says what the test said around it.
         part.failures[-1] = (part.failures[-1][0], f"{output}\n{part.failures[-1][1]}")
     return part
-
-
-def read(log, tree, tests):
-    """{test: its tally} of one `meson test` run from its log (one JSON object per line)."""
-    by_name = {t["name"]: t for t in tests}
-    found = {}
-    if not os.path.exists(log):
-        return found
-    with open(log, encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            entry = json.loads(line)
-            name = entry["name"].split(" / ")[-1]
-            output = "\n".join(entry.get(stream, "").rstrip() for stream in ("stdout", "stderr"))
-            found[name] = read_one(entry, by_name.get(name, {"name": name}), tree, name, output.strip("\n"))
-    return found

@@ -1,47 +1,30 @@
-"""The suites of scripts/test: builds the trees they need, runs them through `meson test`, counts single cases.
+"""The suites of scripts/test: builds the trees they need, runs their tests side by side, counts single cases.
 
 A suite is a list of runs; a run is one build tree and the meson suites to run in it. The last line of stdout is
 `N passed, N failed` (and `, N skipped`); progress and failures go to stdout before it. Standard library only.
 """
 
-import fcntl
-import json
 import os
-import subprocess
 import sys
 import time
 
+import passed
 import results
+import runner
+import trees
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-# The folder of each build tree, and how it is configured. The sanitizer trees are compiled by clang, unoptimised and with
-# line numbers alone: that takes a third of the time of -O1 -g, and every run has a second compiler's view of the code.
-QUICK = ["-Db_lundef=false", "-Doptimization=0", "-Ddebug=true", "-Dcpp_args=-g1", "-Djoin_tests=true"]
-TREES = {
-    "build": [],
-    "build-asan": ["-Db_sanitize=address,undefined", *QUICK],
-    "build-tsan": ["-Db_sanitize=thread", *QUICK],
-    "build-clang": ["-Doptimization=1"],
-}
-CLANG = {"CC": "clang-14", "CXX": "clang++-14"}
-COMPILERS = {"build-asan": CLANG, "build-tsan": CLANG, "build-clang": CLANG}
-ENVIRONMENT = {
-    "build-asan": {
-        "ASAN_OPTIONS": "halt_on_error=1:abort_on_error=0:detect_leaks=1:detect_stack_use_after_return=1",
-        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-    },
-    "build-tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:suppressions=" +
-                                   os.path.join(ROOT, "tests/thread_sanitizer.supp")},
-}
-SHORT_SIMULATION = {"MONARCH_SIM_SEEDS": "300"}
+SHORT_SIMULATION = {"MONARCH_SIM_SEEDS": "100"}
+QUICK_SIMULATION = {"MONARCH_SIM_SEEDS": "300"}
 LONGER_SIMULATION = {"MONARCH_SIM_SEEDS": "1000"}  # a seed takes some fifty times as long as without a sanitizer
-MINUTE = 60
+
+# What the default run has of the sanitizers.
+SANITIZED = [("build-asan", ["unit", "sim-seeds", "fuzz"], SHORT_SIMULATION), ("build-tsan", ["threads"], {})]
 
 # name: (what --list says, [(tree, meson suites, extra environment)])
 SUITES = {
     "unit": ("one executable per folder", [("build", ["unit"], {})]),
     "sim": ("the simulator: seeds, replay, mutants", [("build", ["sim"], {})]),
+    "sim-quick": ("300 seeds of it", [("build", ["sim-seeds"], QUICK_SIMULATION)]),
     "sim-long": ("10000 seeds of it, its mutants, the digest of 100 seeds twice", [("build", ["sim-long"], {})]),
     "process": ("real processes, faults among them", [("build", ["process"], {})]),
     "process-long": ("those of them that need their minute", [("build", ["process-long"], {})]),
@@ -55,179 +38,174 @@ SUITES = {
     "package": ("the tarball in a minimal Debian root, and uninstalling", [("build", ["package"], {})]),
     "lint": ("house rules", [("build", ["lint"], {})]),
     "fuzz": ("every parser over its corpus", [("build", ["fuzz"], {})]),
-    "sanitize": ("unit and 300 seeds under address+undefined and thread sanitizers, corpora under the first",
-                 [("build-asan", ["unit", "sim-seeds", "fuzz"], SHORT_SIMULATION),
-                  ("build-tsan", ["unit", "sim-seeds"], SHORT_SIMULATION)]),
-    "sanitize-full": ("all of unit, sim (1000 seeds), process and fuzz under the sanitizers",
-                      [("build-asan", ["unit", "sim", "process", "fuzz"], LONGER_SIMULATION),
-                       ("build-tsan", ["unit", "sim", "process"], LONGER_SIMULATION)]),
-    "clang": ("everything compiled by clang-14, and the unit tests of that", [("build-clang", ["unit"], {})]),
+    "sanitize": ("unit, corpora and 100 seeds under address+undefined; the libraries that have threads under thread", SANITIZED),
+    "asan-unit": ("all of unit and fuzz under address+undefined", [("build-asan", ["unit", "fuzz"], {})]),
+    "asan-sim": ("1000 seeds of the simulator under address+undefined", [("build-asan", ["sim"], LONGER_SIMULATION)]),
+    "asan-process": ("all of process under address+undefined", [("build-asan", ["process"], {})]),
+    "tsan-unit": ("all of unit under thread", [("build-tsan", ["unit"], {})]),
+    "tsan-sim": ("1000 seeds of the simulator under thread", [("build-tsan", ["sim"], LONGER_SIMULATION)]),
+    "tsan-process": ("all of process under thread", [("build-tsan", ["process"], {})]),
+    "clang": ("everything compiled by clang-14, file by file, and the unit tests of that", [("build-clang", ["unit"], {})]),
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
 DEFAULT = ["unit", "sim", "process", "cluster", "cli", "lint", "fuzz", "sanitize"]
+QUICK = ["unit", "lint", "cli", "sim-quick"]
+# In parts, of which none takes more than 20 minutes on two cores.
 ALL = ["unit", "sim", "sim-long", "process", "process-long", "cluster", "host-faults", "slurm-long", "torchft", "cli", "package",
-       "lint", "fuzz", "sanitize-full", "clang", "tidy"]
+       "lint", "fuzz", "asan-unit", "asan-sim", "asan-process", "tsan-unit", "tsan-sim", "tsan-process", "clang", "tidy"]
 # Real processes on a machine that may be busy with others: of these, so many tests of a suite may have a second try in the
 # default run. Suites that are named, `all` and `repeat` know none.
 TIMED = ("process", "cluster", "cli")
 SECOND_TRIES = 2
+DEAREST = 30
 
 USAGE = f"""usage: scripts/test [SUITE…]              no suite: {' '.join(DEFAULT)}
-       scripts/test all                   {' '.join(ALL)}
+       scripts/test quick                 {' '.join(QUICK)}: while one works
+       scripts/test all [--continue]      {' '.join(ALL)};
+                                          --continue: those that have not passed on this very tree
        scripts/test repeat SUITE N        stops at the first failure
-       scripts/test --list"""
+       scripts/test --list
+   with --times                           the dearest tests, by wall time and by processor time"""
 
 
 def say(text):
     print(text, flush=True)
 
 
-def call(command, limit_s, environment=None):
-    """Runs a command of the build. Returns its output where it failed or took too long, else None."""
-    try:
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **(environment or {})}, timeout=limit_s,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    except subprocess.TimeoutExpired as error:
-        return f"{' '.join(command)}: not done after {limit_s} s\n{(error.output or b'').decode(errors='replace')}"
-    return None if done.returncode == 0 else done.stdout.decode(errors="replace")
+def tell_progress(waiting, running):
+    cases = sum(program.cases if program.takes_turns else 1 for program in running)
+    say(f"… {cases} under way, in {', '.join(sorted(program.name for program in running)[:5])}; {len(waiting)} programs have not begun")
 
 
-def introspect(tree, what):
-    command = ["meson", "introspect", os.path.join(ROOT, tree), "--" + what]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=MINUTE).stdout)
+class Part:
+    """The tests of one suite in one tree, and what became of them."""
 
+    def __init__(self, name, tree, suites, extra):
+        self.name, self.tree, self.suites = name, tree, suites
+        self._environment = {**trees.ENVIRONMENT.get(tree, {}), **extra}
+        self._patience = 4 if tree in trees.ENVIRONMENT else 1
+        self.tests, self.tallies, self.times = [], {}, []
+        self._began = self._over = None
 
-def tests_of(tree, suites):
-    """The tests of a tree that are in any of the suites (meson writes `project:suite`)."""
-    wanted = set(suites)
-    return [t for t in introspect(tree, "tests") if wanted & {s.split(":")[-1] for s in t["suite"]}]
+    def add_to(self, pool, taken):
+        """All of it but what the pool has for another suite."""
+        path = trees.path_of(self.tree)
+        key = (self.tree, tuple(sorted(self._environment.items())))
+        found = trees.tests_of(path, self.suites)
+        if not found:
+            tally = self.tallies[self.name] = results.Tally()
+            tally.skip(self.name, f"no test in {self.tree} belongs to {' '.join(self.suites)}")
+        self.tests = [test for test in found if (key, test["name"]) not in taken]
+        taken.update((key, test["name"]) for test in self.tests)
+        results.forget(path, self.tests)
+        self._began = time.monotonic()
+        for test in sorted(self.tests, key=lambda test: -test["priority"]):
+            pool.add(self._program(test, lambda ended, test=test: self._note(test, ended)))
 
+    def _program(self, test, done, cases=()):
+        arguments = ["--gtest_output=xml:" + results.xml_of(trees.path_of(self.tree), test["name"])] if test["protocol"] == "gtest" else cases
+        return runner.Program(trees.runs_at(self.tree, test), done, self._environment, arguments, test["timeout"] * self._patience)
 
-def targets_of(tree, suites):
-    """What must be built for these suites in a tree: all of it in the plain and clang trees, else just their tests."""
-    if tree in ("build", "build-clang"):
-        return []
-    needed = {d for t in tests_of(tree, suites) for d in t["depends"]}
-    files = [name for t in introspect(tree, "targets") if t["id"] in needed for name in t["filename"]]
-    return sorted(os.path.relpath(name, os.path.join(ROOT, tree)) for name in files)
+    def _note(self, test, ended):
+        label = test["name"]
+        tally = self.tallies[label] = results.read(ended, test, trees.path_of(self.tree))
+        self.times += [(f"{label}: {case}", seconds, processor) for case, seconds, processor in
+                       ended.cases or [("all", ended.seconds, ended.processor_seconds)]]
+        self._over = time.monotonic()
+        for case, text in tally.failures:
+            say(f"failed in {self.tree}: {case}: {results.cause(text)}")
 
+    def try_again(self):
+        """Runs what failed once more, with nothing beside it, where that is little: the machine may have been at fault.
 
-def build(tree, suites):
-    """Configures and builds. Returns the output of what failed, or None. One build at a time per checkout."""
-    lock = os.open(ROOT, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        path = os.path.join(ROOT, tree)
-        environment = COMPILERS.get(tree, {})
-        if not os.path.exists(os.path.join(path, "build.ninja")):
-            werror = ["--werror"] if os.environ.get("CI") else []
-            failure = call(["meson", "setup", *werror, *TREES[tree], path, ROOT], 5 * MINUTE, environment)
-            if failure:
-                return failure
-        failure = call(["ninja", "-C", path, "build.ninja"], 5 * MINUTE, environment)
-        if failure:
-            return failure
-        targets = targets_of(tree, suites)
-        if tree in ("build", "build-clang") or targets:
-            return call(["ninja", "-C", path, *targets], 30 * MINUTE, environment)
-        return None
-    finally:
-        os.close(lock)
+        A test that passes then counts as passed, and is told of with what it said at first."""
+        failed = [test for test in self.tests if self.tallies[test["name"]].failed]
+        if not 0 < len(failed) <= SECOND_TRIES:
+            return
+        for test in failed:
+            label = test["name"]
+            first = self.tallies[label]
+            cases = [case.removeprefix(f"{label}: ") for case, _ in first.failures if case != label]
+            pool, path, again = runner.Pool(tell_progress), trees.path_of(self.tree), []
+            results.forget(path, [test])
+            pool.add(self._program(test, lambda ended, test=test: again.append(results.read(ended, test, path)),
+                                   cases if test["protocol"] == "tap" else ()))
+            pool.run()
+            if again[0].failed or not again[0].passed:
+                continue
+            for case, text in first.failures:
+                say(f"\n--- FAILED AT FIRST {case}\n{results.excerpt(text, 60)}\n---")
+                first.second_tries.append((case, text))
+            first.passed += first.failed
+            first.failed, first.failures = 0, []
 
-
-def built(tree, suites, tally):
-    """build() with its progress and its failure reported."""
-    started = time.monotonic()
-    failure = build(tree, suites)
-    say(f"{tree}: {'failed' if failure else 'built'} in {time.monotonic() - started:.0f} s")
-    if failure:
-        tally.fail(f"the build of {tree}", failure)
-        say(results.tail(failure, 80))
-    return not failure
-
-
-def fixed_addresses(tree):
-    """WARNING: clang 14's thread sanitizer refuses to run where the kernel randomises more than 28 bits of mmap."""
-    if tree == "build-tsan":
-        with open("/proc/sys/vm/mmap_rnd_bits", encoding="ascii") as bits:
-            if int(bits.read()) > 28:
-                return ["setarch", "--addr-no-randomize"]
-    return []
-
-
-def meson_test(tree, tests, log, choice, extra):
-    """One `meson test` of what `choice` names in a built tree. Returns ({test: its tally}, output where meson failed)."""
-    path = os.path.join(ROOT, tree)
-    results.forget(path, tests)
-    command = [*fixed_addresses(tree), "meson", "test", "-C", path, "--no-rebuild", "--logbase", log, *choice]
-    if tree in ENVIRONMENT:
-        command += ["--timeout-multiplier", "4"]
-    # The tests' own limits end them; this one ends a hung meson.
-    output = call(command, 60 * MINUTE, {**ENVIRONMENT.get(tree, {}), **extra})
-    return results.read(os.path.join(path, "meson-logs", log + ".json"), path, tests), output
-
-
-def try_again(name, tree, tests, extra, found):
-    """Runs what failed of `found` once more, with nothing beside it, where that is little: the machine may have been at fault.
-
-    A test that passes then counts as passed, and is told of with what it said at first."""
-    failed = [t for t in tests if t["name"] in found and found[t["name"]].failed]
-    if not 0 < len(failed) <= SECOND_TRIES:
-        return
-    names = [t["name"] for t in failed]
-    again, _ = meson_test(tree, failed, f"suite-{name}-again", names, extra)
-    for test in names:
-        if test in again and not again[test].failed:
-            first, found[test] = found[test], again[test]
-            for label, text in first.failures:
-                say(f"\n--- FAILED AT FIRST {label}\n{results.excerpt(text, 60)}\n---")
-                found[test].notes.append(f"WARNING: {label} failed, and passed when it ran once more, alone")
-
-
-def run_tests(name, tree, suites, extra, tally, second_try):
-    """One `meson test` over the suites of a built tree; every single case goes to the tally."""
-    tests = tests_of(tree, suites)
-    if not tests:
-        reason = f"no test in {tree} belongs to {' '.join(suites)}"
-        say(f"SKIPPED {name}: {reason}")
-        tally.skip(name, reason)
-        return
-    started = time.monotonic()
-    found, output = meson_test(tree, tests, f"suite-{name}", [word for suite in suites for word in ("--suite", suite)], extra)
-    failed_at_first = any(test.failed for test in found.values())
-    if second_try and name in TIMED:
-        try_again(name, tree, tests, extra, found)
-    part = results.Tally()
-    for test in found.values():
-        part.add(test)
-    if output and not failed_at_first:
-        part.fail(f"{name} in {tree}", output)
-    say(f"{name} in {tree}: {part.line()} in {time.monotonic() - started:.1f} s")
-    for label, text in part.failures:
-        say(f"\n--- FAILED {label}\n{results.excerpt(text, 60)}\n---")
-    for note in part.notes:
-        say(note)
-    for label, reason in part.skips:
-        say(f"SKIPPED {label}: {reason}")
-    tally.add(part)
+    def report(self, tally):
+        part = results.Tally()
+        for one in self.tallies.values():
+            part.add(one)
+        part.times = self.times
+        took = (self._over or self._began) - self._began
+        say(f"{self.name} in {self.tree}: {part.line()} in {took:.1f} s, {sum(row[2] for row in self.times):.0f} s of processors")
+        for label, text in part.failures:
+            say(f"\n--- FAILED {label}\n{results.excerpt(text, 60)}\n---")
+        for note in part.notes:
+            say(note)
+        for label, reason in part.skips:
+            say(f"SKIPPED {label}: {reason}")
+        tally.add(part)
 
 
 def run_suites(names, tally, second_try=False):
-    ready = {}
-    for name in names:
-        for tree, suites, extra in SUITES[name][1]:
-            wanted = [s for n in names for t, ss, _ in SUITES[n][1] if t == tree for s in ss]
-            if tree not in ready:
-                ready[tree] = built(tree, wanted, tally)
-                if ready[tree] and tree == "build-clang":
-                    tally.passed += 1  # compiling is a test of its own there
-            if ready[tree]:
-                run_tests(name, tree, suites, extra, tally, second_try)
+    """The first tree is built alone. Then all of its tests run, and while they wait the next trees are built, and their tests follow."""
+    parts = [Part(name, *run) for name in names for run in SUITES[name][1]]
+    taken, pool = set(), runner.Pool(tell_progress)
+    started = time.monotonic()
+
+    def built(tree, failure):
+        say(f"{tree}: {'failed' if failure else 'built'} in {time.monotonic() - started:.0f} s")
+        if failure:
+            tally.fail(f"the build of {tree}", failure)
+            say(results.tail(failure, 80))
+            return
+        if tree == "build-clang":
+            tally.passed += 1  # compiling is a test of its own there
+        for part in parts:
+            if part.tree == tree:
+                part.add_to(pool, taken)
+
+    def wanted(tree):
+        return sorted({suite for part in parts if part.tree == tree for suite in part.suites})
+
+    def build_beside(tree):
+        nonlocal started
+        build = {"name": f"the build of {tree}", "cmd": [sys.executable, trees.__file__, tree, *wanted(tree)], "is_parallel": False,
+                 "env": {"MONARCH_TEST_SHARE": str(runner.processors())}, "timeout": trees.BUILD_S}
+        pool.add(runner.Program(build, lambda ended: built(tree, ended.output if ended.status else None)))
+
+    order = list(dict.fromkeys(part.tree for part in parts))
+    built(order[0], trees.build(order[0], wanted(order[0])))
+    for tree in order[1:]:
+        build_beside(tree)
+    pool.run()
+    for part in parts:
+        if part.tests or part.tallies:
+            if second_try and part.name in TIMED:
+                part.try_again()
+            part.report(tally)
+
+
+def say_times(tally):
+    for title, column in (("seconds", 1), ("seconds of processors", 2)):
+        say(f"\nthe dearest tests by {title}:")
+        for row in sorted(tally.times, key=lambda row: -row[column])[:DEAREST]:
+            say(f"{row[column]:8.1f}  {row[0]}")
 
 
 def finish(tally):
     if not tally.passed and not tally.failed:
         say("nothing ran")
+    for label, text in tally.second_tries:
+        say(f"SECOND TRY {label} passed when it ran once more, alone; at first: {results.cause(text)}")
     for label, text in tally.failures:
         say(f"FAILED {label}: {results.cause(text)}")
     say(tally.line())
@@ -242,6 +220,33 @@ def repeat(name, count):
         if tally.failed:
             say(f"failed in iteration {iteration} of {count}")
             break
+    return finish(tally)
+
+
+def go_on():
+    """Of `all`, what has not passed on this very tree; each part that passes is remembered at once."""
+    tree = passed.tree_now()
+    if tree is None:
+        return refuse("--continue needs the tracked files of a git checkout")
+    tally = results.Tally()
+    for name in ALL:
+        line = passed.line_of(tree, name)
+        if line is not None:
+            say(f"{name}: passed on this tree before, {line}")
+            continue
+        part = results.Tally()
+        run_suites([name], part)
+        tally.add(part)
+        if part.failed or not part.passed and not part.skips:
+            continue
+        if passed.tree_now() != tree:
+            return refuse("the tree changed while it was tested")
+        passed.remember(tree, name, part.line())
+    missing = [name for name in ALL if passed.line_of(tree, name) is None]
+    if not missing:
+        say(f"all {len(ALL)} suites have passed on this tree, {tree[:12]}")
+        return finish(passed.tally_of(tree, ALL))
+    say(f"not yet passed on this tree, {tree[:12]}: {' '.join(missing)}")
     return finish(tally)
 
 
@@ -262,13 +267,19 @@ def main(arguments):
         if len(arguments) != 3 or arguments[1] not in SUITES or not arguments[2].isdigit() or int(arguments[2]) == 0:
             return refuse("repeat needs one suite and a number of times")
         return repeat(arguments[1], int(arguments[2]))
-    names = ALL if arguments == ["all"] else arguments or DEFAULT
+    if arguments == ["all", "--continue"]:
+        return go_on()
+    times = "--times" in arguments
+    words = [word for word in arguments if word != "--times"]
+    names = {(): DEFAULT, ("all",): ALL, ("quick",): QUICK}.get(tuple(words), words)
     for name in names:
         if name not in SUITES:
             return refuse(f"there is no suite `{name}`")
     started = time.monotonic()
     tally = results.Tally()
-    run_suites(list(dict.fromkeys(names)), tally, second_try=not arguments)
+    run_suites(list(dict.fromkeys(names)), tally, second_try=not words)
+    if times:
+        say_times(tally)
     say(f"took {time.monotonic() - started:.0f} s")
     return finish(tally)
 

@@ -4,16 +4,12 @@ import sys
 import traceback
 import unittest
 
+import side_by_side
+
 
 class _TapResult(unittest.TestResult):
-    def __init__(self):
-        super().__init__()
-        self._number = 0
-
     def _say(self, word, test, note=""):
-        self._number += 1
-        name = f"{type(test).__name__}.{getattr(test, '_testMethodName', test)}"
-        print(f"{word} {self._number} - {name}{note}", flush=True)
+        print(f"{word} - {_label(test)}{note}", flush=True)
 
     def _failed(self, test, error):
         self._say("not ok", test)
@@ -43,13 +39,52 @@ class _TapResult(unittest.TestResult):
 _result = _TapResult()
 
 
+def _label(test):
+    return f"{type(test).__name__}.{getattr(test, '_testMethodName', test)}"
+
+
 def stop():
     """No further case is started."""
     _result.stop()
 
 
+def _run(cases):
+    """The exit code of cases that ran in a row."""
+    unittest.TestSuite(cases).run(_result)
+    return 0 if _result.wasSuccessful() else 1
+
+
+def _groups(cases):
+    """Cases that share what their class has set up are one group; any other is one alone."""
+    shared = {}
+    for case in cases:
+        sets_up = type(case).setUpClass.__func__ is not unittest.TestCase.setUpClass.__func__
+        label = type(case).__name__ if sets_up else _label(case)
+        shared.setdefault(label, []).append(case)
+    return [side_by_side.Group(label, lambda of=of: _run(of)) for label, of in shared.items()]
+
+
+def _run_side_by_side(cases, channel, limit):
+    codes = []
+
+    def ended(label, code, output):
+        codes.append(code)
+        # One write, so that its lines stay together.
+        print(output, end="" if output.endswith("\n") else "\n", flush=True)
+        if code not in (0, 1):
+            print(f"not ok - {label}\n# its process ended with {code}", flush=True)
+
+    try:
+        side_by_side.run(_groups(cases), channel, limit, ended)
+    except side_by_side.Over as over:
+        print(f"not ok - all of them\n# {over}", flush=True)
+        return 1
+    return max(codes, default=0) and 1
+
+
 def main():
     """Arguments name cases to run (`Class.method`, or a part of it); none runs all."""
+    turns = side_by_side.turns()
     cases = []
 
     def collect(suite):
@@ -61,5 +96,4 @@ def main():
 
     collect(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))
     print(f"1..{len(cases)}" if cases else "1..0 # SKIP no case has that name", flush=True)
-    unittest.TestSuite(cases).run(_result)
-    sys.exit(0 if _result.wasSuccessful() else 1)
+    sys.exit(_run_side_by_side(cases, *turns) if turns else _run(cases))

@@ -1,0 +1,213 @@
+"""Runs tests side by side, as many as the processors bear by what the tests say of themselves. Standard library only.
+
+A test says in its environment (meson.build) what it weighs:
+    MONARCH_TEST_SHARE=0.3         all of it takes this share of a processor; without a word a whole one
+    MONARCH_TEST_CASE_SHARE=0.15   each of its cases does, and asks for its turn before it starts (tests/process/side_by_side.py)
+One that must be alone among its like is `is_parallel: false`.
+
+What takes a processor or more computes, and goes on beside what waits, at a lower priority: that keeps the machine busy, and is not felt by
+what must answer in time. Each of the two kinds has all of the processors to share out.
+
+A test, or a case that took its turn, which is not done within the test's limit gets TERM, and half a minute later KILL.
+"""
+
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+GRACE_S = 30.0
+PROGRESS_S = 60.0
+# Programs that have started and not yet asked for a turn: Python's start is work, and asking is quick.
+STARTING = 2
+MODEST = 15  # nice(2) of what computes
+
+
+class Ended:
+    """A test that has run: its output, its exit status as a shell shows it, whether its time was up, what it and its cases took."""
+
+    def __init__(self):
+        self.output, self.status, self.late = "", None, False
+        self.seconds = self.processor_seconds = 0.0
+        self.cases = []  # (label, seconds, seconds of the processor) of those that took turns
+
+
+def _be_modest():
+    os.nice(MODEST)
+
+
+class Program:
+    """A test as `meson introspect --tests` describes it, or a build described alike; `environment` is added to its own, `arguments` to
+    its command. `done(ended)` is called at its end, and may add others to the pool."""
+
+    def __init__(self, test, done, environment=None, arguments=(), limit=None):
+        self.name, self.done = test["name"], done
+        words = {**test["env"], **(environment or {})}
+        self.takes_turns = "MONARCH_TEST_CASE_SHARE" in words
+        share = float(words.get("MONARCH_TEST_CASE_SHARE" if self.takes_turns else "MONARCH_TEST_SHARE", 1))
+        self.computes = share >= 1
+        self.share = min(share, processors()) if test["is_parallel"] else processors()
+        limit = test["timeout"] if limit is None else limit
+        self.ended = Ended()
+        self.wants = None  # the case that waits for its turn
+        self.asked = not self.takes_turns  # has shown that it has started
+        self.cases = 0  # under way
+        self._command, self._limit = [*test["cmd"], *arguments], limit
+        self._environment, self._workdir = {**os.environ, **words}, test.get("workdir")
+        self._termed = False
+
+    def start(self):
+        self._file, self._began = tempfile.TemporaryFile(), time.monotonic()
+        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            kept = []
+            if self.takes_turns:
+                kept = [theirs.fileno()]
+                self._environment.update(MONARCH_TEST_TURNS=str(theirs.fileno()), MONARCH_TEST_LIMIT_S=str(self._limit))
+            self.deadline = self._began + self._limit
+            self._child = subprocess.Popen(self._command, env=self._environment, cwd=self._workdir, stdin=subprocess.DEVNULL,
+                                           stdout=self._file, stderr=subprocess.STDOUT, start_new_session=True, pass_fds=kept,
+                                           preexec_fn=_be_modest if self.computes else None)
+        self.descriptor = os.pidfd_open(self._child.pid)
+
+    def heard(self):
+        """What the program says of its turns. False at the end of the channel."""
+        try:
+            data = self.channel.recv(1 << 16)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            return False
+        message = json.loads(data)
+        self.asked = True
+        if "want" in message:
+            self.wants = message["want"]
+        else:
+            self.cases -= 1
+            self.ended.cases.append((message["done"], message["seconds"], message["processor_seconds"]))
+        self._count_time()
+        return True
+
+    def _count_time(self):
+        """Its cases have their time each, and none passes while one waits for its turn."""
+        if not self._termed:
+            self.deadline = float("inf") if self.wants or self.cases else time.monotonic() + self._limit
+
+    def give_turn(self):
+        self.wants = None
+        self.cases += 1
+        self._count_time()
+        try:
+            self.channel.send(b"{}")
+        except OSError:
+            pass  # it has ended, which is seen by its descriptor
+
+    def weight(self):
+        return self.share * self.cases if self.takes_turns else self.share
+
+    def press(self):
+        """Its time is up: TERM to all of its session, then KILL."""
+        self.ended.late = True
+        try:
+            os.killpg(self._child.pid, signal.SIGKILL if self._termed else signal.SIGTERM)
+        except ProcessLookupError:
+            pass  # it has ended since
+        self._termed = True
+        self.deadline = time.monotonic() + GRACE_S
+
+    def reap(self):
+        _, status, usage = os.wait4(self._child.pid, 0)
+        self._child.returncode = os.waitstatus_to_exitcode(status)
+        code = self._child.returncode
+        self.ended.status = code if code >= 0 else 128 - code
+        self.ended.seconds = time.monotonic() - self._began
+        self.ended.processor_seconds = usage.ru_utime + usage.ru_stime
+        self.channel.close()
+        os.close(self.descriptor)
+        with self._file:
+            self._file.seek(0)
+            self.ended.output = self._file.read().decode(errors="replace")
+
+
+class Pool:
+    """Programs, in the order in which they were added. `progress(waiting, running)` is called every minute."""
+
+    def __init__(self, progress):
+        self._waiting, self._running, self._progress = [], [], progress
+        self._selector, self._told = selectors.DefaultSelector(), time.monotonic()
+
+    def add(self, program):
+        self._waiting.append(program)
+
+    def run(self):
+        try:
+            while self._waiting or self._running:
+                self._fill()
+                self._look()
+        finally:
+            for program in self._running:
+                program.press()
+            limit = time.monotonic() + GRACE_S
+            while self._running:
+                self._look(limit)
+
+    def _fits(self, program):
+        """Beside those of its kind."""
+        weight = sum(other.weight() for other in self._running if other.computes == program.computes)
+        return weight + program.share <= processors() + 1e-6 or weight == 0
+
+    def _fill(self):
+        """Who asks comes before who has not begun."""
+        asking = [program for program in self._running if program.wants]
+        for program in asking:
+            if self._fits(program):
+                program.give_turn()
+        for computes in (False, True):
+            while not any(program.wants and program.computes == computes for program in self._running):
+                program = next((program for program in self._waiting if program.computes == computes), None)
+                if program is None or not self._fits(program) or sum(not other.asked for other in self._running) >= STARTING:
+                    break
+                self._start(program)
+
+    def _start(self, program):
+        self._waiting.remove(program)
+        program.start()
+        self._running.append(program)
+        self._selector.register(program.descriptor, selectors.EVENT_READ, program)
+        if program.takes_turns:
+            self._selector.register(program.channel, selectors.EVENT_READ, program)
+
+    def _look(self, limit=float("inf")):
+        until = min([limit, self._told + PROGRESS_S, *(program.deadline for program in self._running)])
+        for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
+            program = key.data
+            if key.fileobj is program.channel:
+                if not program.heard():
+                    self._selector.unregister(program.channel)
+            elif program in self._running:
+                self._reap(program)
+        now = time.monotonic()
+        for program in self._running:
+            if now >= program.deadline or now >= limit:
+                program.press()
+        if now >= self._told + PROGRESS_S:
+            self._told = now
+            self._progress(self._waiting, self._running)
+
+    def _reap(self, program):
+        self._selector.unregister(program.descriptor)
+        if program.takes_turns and program.channel in self._selector.get_map():
+            while program.heard():
+                pass
+            self._selector.unregister(program.channel)
+        self._running.remove(program)
+        program.reap()
+        program.done(program.ended)
+
+
+def processors():
+    return float(len(os.sched_getaffinity(0)))
