@@ -25,6 +25,8 @@ PROGRESS_S = 60.0
 # Programs that have started and not yet asked for a turn: Python's start is work, and asking is quick.
 STARTING = 2
 MODEST = 15  # nice(2) of what computes
+# Debian's programs, not those that a version manager has put before them.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Ended:
@@ -57,7 +59,7 @@ class Program:
         self.asked = not self.takes_turns  # has shown that it has started
         self.cases = 0  # under way
         self._command, self._limit = [*test["cmd"], *arguments], limit
-        self._environment, self._workdir = {**os.environ, **words}, test.get("workdir")
+        self._environment, self._workdir = {**os.environ, "PATH": PATH, **words}, test.get("workdir")
         self._termed = False
 
     def start(self):

@@ -11,10 +11,10 @@ namespace monarch::sim {
 
 namespace {
 
-constexpr Duration kLook = Duration::milliseconds(1'200);    // of a keeper, with what it takes to be said
-constexpr Duration kOnItsWay = Duration::milliseconds(100);  // of a word that no beat has brought yet
-constexpr Duration kLately = Duration::seconds(15);          // stood still, when its stacks were about to be taken
-constexpr Duration kNoticed = Duration::seconds(30);         // beyond the limit: beats that are lost, the dump, a grace
+constexpr Duration kLookKnown = Duration::milliseconds(1'200);  // of a keeper, with what it takes to be said
+constexpr Duration kOnItsWay = Duration::milliseconds(100);     // of a word that no beat has brought yet
+constexpr Duration kLately = Duration::seconds(15);             // stood still, when its stacks were about to be taken
+constexpr Duration kNoticed = Duration::seconds(30);  // beyond the limit: beats that are lost, the dump, a grace
 
 std::string name_of(RankId rank) { return text("rank ", rank.mesh.value(), "/", rank.rank.value()); }
 
@@ -76,7 +76,7 @@ void HangAccount::counts(HostId id, Instant sent_at) {
     const bool traced = process.alive() && process.standstill == Standstill::kTraced;
     if (!traced) {
       traced_.erase(key);
-    } else if (!process.frozen && process.stands_since + kLook < sent_at) {
+    } else if (!process.frozen && process.stands_since + kLookKnown < sent_at) {
       traced_.insert(key);
     }
   }

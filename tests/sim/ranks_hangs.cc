@@ -14,8 +14,8 @@ namespace {
 
 using Stage = RankProcess::Stage;
 
-constexpr Duration kLook = Duration::seconds(1);       // of the keeper, at what the kernel does not announce
-constexpr Duration kLongWait = Duration::seconds(10);  // before which an uninterruptible one is not called so
+constexpr Duration kKeeperLook = Duration::seconds(1);  // of the keeper, at what the kernel does not announce
+constexpr Duration kLongWait = Duration::seconds(10);   // before which an uninterruptible one is not called so
 constexpr Duration kAtOnce = Duration::milliseconds(1);
 constexpr Duration kLongestStuckAfter = Duration::seconds(40);
 
@@ -64,7 +64,7 @@ void Ranks::stand(const Incarnation& key, Standstill how) {
               static_cast<std::uint64_t>(how));
   process->standstill = how;
   process->stands_since = world_.scheduler.now();
-  tell_standing(key, how == Standstill::kStopped ? kAtOnce : how == Standstill::kWaiting ? kLongWait : kLook);
+  tell_standing(key, how == Standstill::kStopped ? kAtOnce : how == Standstill::kWaiting ? kLongWait : kKeeperLook);
 }
 
 // Again and again: a keeper that thaws a rank does not know who else holds it.
@@ -76,7 +76,7 @@ void Ranks::tell_standing(const Incarnation& key, Duration wait) {
       const bool still = process != nullptr && process->alive() && process->standstill != Standstill::kNone;
       if (!still || process->stands_since != since) return;
       tell_(keeper_event::Stood{key, process->standstill});
-      tell_standing(key, kLook);
+      tell_standing(key, kKeeperLook);
     });
   });
 }
@@ -90,7 +90,7 @@ void Ranks::go_on(const Incarnation& key) {
   if (process->killed) {
     return later(key, kSoon, [this](RankProcess& p) { end(p, EndKind::kSignaled, SIGKILL); });
   }
-  world_.scheduler.after(before == Standstill::kStopped ? kAtOnce : kLook, [this, kernel = host_.kernel, key] {
+  world_.scheduler.after(before == Standstill::kStopped ? kAtOnce : kKeeperLook, [this, kernel = host_.kernel, key] {
     kernel->timer([this, key] {
       const RankProcess* now = find(key);
       if (now == nullptr || !now->alive() || now->standstill != Standstill::kNone) return;

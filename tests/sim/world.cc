@@ -22,7 +22,7 @@ constexpr Duration kEndMargin = Duration::seconds(150);
 constexpr Duration kStopBound = Duration::seconds(90);
 // A machine that lost its power for good is tried again, later each time, until its job has spent what it may on replacements.
 constexpr Duration kTriedInVain = Duration::seconds(1'800);
-constexpr Duration kLook = Duration::seconds(1);
+constexpr Duration kStopLook = Duration::seconds(1);
 
 Clock make_clock(Random& random) {
   return Clock(random.between(Duration::seconds(1), Duration::seconds(1'000'000)),
@@ -157,7 +157,7 @@ void World::watch_stop(std::optional<Instant> since) {
   if (since && scheduler.now() - *since > kStopBound) {
     checker->not_ended(text("the job has been stopping for ", to_text(kStopBound), " and all is well"));
   }
-  scheduler.after(kLook, [this, since] { watch_stop(since); });
+  scheduler.after(kStopLook, [this, since] { watch_stop(since); });
 }
 
 // For what has not ended: with a budget without an end such a job tries its hosts for ever, until somebody stops it.
