@@ -1,4 +1,5 @@
-"""Each security control of ARCHITECTURE.md names a test, and each test that is named there exists.
+"""Each security control of ARCHITECTURE.md names a test, and each test that is named there exists and is run: its folder's meson.build, or
+that of the folder above, has its program.
 
 A row of the table under `## Security controls` ends in a cell of tests: `path: Suite.Name, Suite.Name; path`. A path alone is
 enough where the file is the test: a lint, or a folder of corpora.
@@ -22,8 +23,10 @@ CLEAN = {
     "tests/a_test.cc": "TEST(Hostile, Junk) {}\nTEST_F(Hostile, Silence) {}\n",
     "tests/b_test.py": "class Case(harness.MonarchTest):\n    def test_it(self):\n        pass\n",
     "tests/lint/c.py": "",
+    "tests/meson.build": "test('a', executable('a', 'a_test.cc'))\ntest('b', python, args: files('b_test.py'))\n",
 }
 PLANTS = [
+    ("tests/meson.build", "test('a', executable('a', 'a_test.cc'))\n", "does not run tests/b_test.py"),
     (PAGE, table("tests/a_test.cc: Hostile.Gone"), "no test Hostile.Gone"),
     (PAGE, table("tests/b_test.py: Case.test_other"), "no test Case.test_other"),
     (PAGE, table("tests/b_test.py: Other.test_it"), "no test Other.test_it"),
@@ -42,6 +45,12 @@ def holds(text, path, name):
     return re.search(rf"^TEST(_F|_P)?\({re.escape(suite)}, {re.escape(case)}\)", text, re.M)
 
 
+def is_run(tree, path):
+    folder = os.path.dirname(path)
+    builds = [f"{place}/meson.build" for place in (folder, os.path.dirname(folder)) if tree.exists(f"{place}/meson.build")]
+    return any(f"'{os.path.basename(path)}'" in tree.read(build) for build in builds)
+
+
 def check_tests(tree, row, cell):
     found = []
     for entry in filter(None, (part.strip() for part in cell.split(";"))):
@@ -50,8 +59,11 @@ def check_tests(tree, row, cell):
             found.append(f"{PAGE}: {row}: there is no {path}")
             continue
         wanted = [name.strip() for name in names.split(",") if name.strip()]
-        if not wanted and re.search(r"_test\.(cc|py)$", path):
-            found.append(f"{PAGE}: {row}: names no test of {path}")
+        if re.search(r"_test\.(cc|py)$", path):
+            if not wanted:
+                found.append(f"{PAGE}: {row}: names no test of {path}")
+            if not is_run(tree, path):
+                found.append(f"{os.path.dirname(path)}/meson.build: does not run {path}, which {row} of {PAGE} names")
         found += [f"{PAGE}: {row}: no test {name} in {path}" for name in wanted if not holds(tree.read(path), path, name)]
     return found or ([] if cell.strip() else [f"{PAGE}: {row}: names no test"])
 

@@ -48,6 +48,7 @@ CLEAN = {
     "tests/process/b_test.py": "import a_test\n\n\nclass Mine(a_test.Case):\n    pass\n\n\nclass Other(Mine):\n    that = a_test.Case.test_it\n\n"
                                "    def test_that(self):\n        (lambda: self.that())()\n",
     "tests/x_test.cc": "TEST(Suite, Name) {}\n",
+    "tests/meson.build": "executable('x', 'x_test.cc')\n",
 }
 PLANTS = [
     (PAGE, table("tests/process/a_test.py: Case.test_other"), "no test Case.test_other"),
