@@ -24,7 +24,7 @@ GRACE_S = 30.0
 PROGRESS_S = 60.0
 # Programs that have started and not yet asked for a turn: Python's start is work, and asking is quick.
 STARTING = 2
-MODEST = 15  # nice(2) of what computes
+MODEST, MODEST_PATIENCE = 15, 4  # nice(2) of what computes, and how much longer it may take for that
 # Debian's programs, not those that a version manager has put before them.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -53,7 +53,7 @@ class Program:
         share = float(words.get("MONARCH_TEST_CASE_SHARE" if self.takes_turns else "MONARCH_TEST_SHARE", 1))
         self.computes = share >= 1
         self.share = min(share, processors()) if test["is_parallel"] else processors()
-        limit = test["timeout"] if limit is None else limit
+        limit = (test["timeout"] if limit is None else limit) * (MODEST_PATIENCE if self.computes else 1)
         self.ended = Ended()
         self.wants = None  # the case that waits for its turn
         self.asked = not self.takes_turns  # has shown that it has started

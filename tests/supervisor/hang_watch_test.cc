@@ -17,7 +17,7 @@ using fixtures::Driver;
 constexpr RankId kRank{MeshId(0), Rank(1)};
 constexpr RankId kOther{MeshId(0), Rank(0)};
 
-class HangWatchTest : public testing::Test {
+class HangWatchTest : public ::testing::Test {
  protected:
   HangWatchTest() : driver(restarting()) {
     driver.run_all();

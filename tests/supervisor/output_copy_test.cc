@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr RankId kRank{MeshId(0), Rank(3)};
 constexpr Generation kGeneration{Term(1), 2};
 
-class Copy : public testing::Test {
+class Copy : public ::testing::Test {
  protected:
   Copy() {
     std::string path = (fs::temp_directory_path() / "monarch-copy-XXXXXX").string();

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kPast = 9'000;
 
 // The supervisor, with a thread of its own: a viewer's requests wait for their answers.
-class FarViewers : public testing::Test {
+class FarViewers : public ::testing::Test {
  protected:
   void SetUp() override {
     std::promise<void> ready;

@@ -98,7 +98,7 @@ void DaemonWorld::start(const DaemonStash& stash, KeeperHello hello) {
   ASSERT_TRUE(pair.ok());
   std::array<int, 2> answer{};
   ASSERT_EQ(::pipe2(answer.data(), O_CLOEXEC), 0);
-  const std::string program = (fs::read_symlink("/proc/self/exe").parent_path() / "daemon-process").string();
+  const std::string program = DAEMON_PROCESS;
   // Before the fork: the child of a process with threads may only make system calls.
   const char* const argv[] = {program.c_str(), nullptr};
   daemon = ::fork();
