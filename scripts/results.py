@@ -141,7 +141,7 @@ def read(ended, test, tree):
         part.passed += 1
     if not good and not part.failed:
         part.fail(label, f"{output}\n{'out of time' if ended.late else 'ended'}, exit status {ended.status}")
-    elif part.failed:
+    elif part.failed and protocol == "gtest":
         # The cases say what failed, the output says what the test said around it.
         part.failures[-1] = (part.failures[-1][0], f"{output}\n{part.failures[-1][1]}")
     return part

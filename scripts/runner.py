@@ -56,8 +56,9 @@ class Program:
         limit = (test["timeout"] if limit is None else limit) * (MODEST_PATIENCE if self.computes else 1)
         self.ended = Ended()
         self.wants = None  # the case that waits for its turn
+        self.next_share = self.share  # of a processor, that a case or all of it takes
+        self._shares = {}  # of the cases under way
         self.asked = not self.takes_turns  # has shown that it has started
-        self.cases = 0  # under way
         self._command, self._limit = [*test["cmd"], *arguments], limit
         self._environment, self._workdir = {**os.environ, "PATH": PATH, **words}, test.get("workdir")
         self._termed = False
@@ -87,9 +88,9 @@ class Program:
         message = json.loads(data)
         self.asked = True
         if "want" in message:
-            self.wants = message["want"]
+            self.wants, self.next_share = message["want"], message["share"] or self.share
         else:
-            self.cases -= 1
+            del self._shares[message["done"]]
             self.ended.cases.append((message["done"], message["seconds"], message["processor_seconds"]))
         self._count_time()
         return True
@@ -97,11 +98,11 @@ class Program:
     def _count_time(self):
         """Its cases have their time each, and none passes while one waits for its turn."""
         if not self._termed:
-            self.deadline = float("inf") if self.wants or self.cases else time.monotonic() + self._limit
+            self.deadline = float("inf") if self.wants or self._shares else time.monotonic() + self._limit
 
     def give_turn(self):
-        self.wants = None
-        self.cases += 1
+        self._shares[self.wants] = self.next_share
+        self.wants, self.next_share = None, self.share
         self._count_time()
         try:
             self.channel.send(b"{}")
@@ -109,7 +110,12 @@ class Program:
             pass  # it has ended, which is seen by its descriptor
 
     def weight(self):
-        return self.share * self.cases if self.takes_turns else self.share
+        return sum(self._shares.values()) if self.takes_turns else self.share
+
+    @property
+    def under_way(self):
+        """How many of its cases are; a program that takes no turns is one."""
+        return len(self._shares) if self.takes_turns else 1
 
     def press(self):
         """Its time is up: TERM to all of its session, then KILL."""
@@ -160,7 +166,7 @@ class Pool:
     def _fits(self, program):
         """Beside those of its kind."""
         weight = sum(other.weight() for other in self._running if other.computes == program.computes)
-        return weight + program.share <= processors() + 1e-6 or weight == 0
+        return weight + program.next_share <= processors() + 1e-6 or weight == 0
 
     def _fill(self):
         """Who asks comes before who has not begun."""

@@ -73,7 +73,7 @@ def say(text):
 
 
 def tell_progress(waiting, running):
-    cases = sum(program.cases if program.takes_turns else 1 for program in running)
+    cases = sum(program.under_way for program in running)
     say(f"… {cases} under way, in {', '.join(sorted(program.name for program in running)[:5])}; {len(waiting)} programs have not begun")
 
 

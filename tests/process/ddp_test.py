@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 import harness
+import tap
 
 TORCH_PYTHON = "/usr/bin/python3"  # Debian's, whose package python3-torch is
 KNOWN_ONCE_IT_RUNS = ("MASTER_PORT", "MONARCH_JOB_ID", "MONARCH_JOB_UUID", "MONARCH_RANK_KEY", "MONARCH_GENERATION", "NOTIFY_SOCKET",
@@ -23,6 +24,7 @@ def has_torch():
 
 @unittest.skipUnless(has_torch(), f"PyTorch for {TORCH_PYTHON} is not installed (Debian: python3-torch)")
 class Ddp(harness.MonarchTest):
+    @tap.takes(1)
     def test_loss_falls_ranks_agree_and_the_job_ends_with_zero(self):
         done = self.monarch("run", SPEC, timeout=120)
         self.assertEqual(done.status, 0, done)

@@ -5,6 +5,7 @@ import os
 import harness
 import jobs
 import recovery
+import tap
 import users
 
 
@@ -133,6 +134,7 @@ class Floods(jobs.JobTest):
         self.addCleanup(os.close, descriptor)
         return descriptor
 
+    @tap.takes(0.6)
     def test_output_of_a_rank_delays_no_beat_by_half_a_second(self):
         seen = []
         for _ in range(self.ATTEMPTS):

@@ -13,6 +13,7 @@ import time
 import harness
 import jobs
 import recovery
+import tap
 
 # Steps until `go` exists, each one a line of output and of a file; then the last one.
 STEPS = ("i=0; mark there\nuntil [ -e go ]; do i=$((i+1)); echo $i > step.$MONARCH_RANK.new; mv step.$MONARCH_RANK.new step.$MONARCH_RANK; echo line $i; sleep 0.02; done\n"
@@ -234,6 +235,7 @@ class Resume(ReturnTest):
         self.assertEqual(self.monarch("stop", job).status, 0)
         self.assert_nothing_left()
 
+    @tap.takes(1)
     def test_a_job_whose_start_the_journal_has_forgotten_is_not_waited_for(self):
         # Enough records for a snapshot: what it covers is dropped when there is much of it.
         ended = "[ $MONARCH_RANK = 0 ] || until [ -e out ]; do sleep 0.5; done\n[ $MONARCH_RANK = 0 ] || exit 0\n"

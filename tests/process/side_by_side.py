@@ -1,7 +1,8 @@
 """Runs groups of cases of a test program side by side, each in a process of its own, when somebody who sees the whole machine says so.
 
 The socket of $MONARCH_TEST_TURNS, of kind SEQPACKET, leads to who says so (scripts/runner.py). Messages are JSON:
-    {"want": label}                                          the next group asks for its turn, one at a time
+    {"want": label, "share": …}                              the next group asks for its turn, one at a time; the share of a processor that
+                                                             it takes, where that is more than its fellows' ($MONARCH_TEST_CASE_SHARE)
     {}                                                       the answer: it may start
     {"done": label, "seconds": …, "processor_seconds": …}    it has ended
 A group has $MONARCH_TEST_LIMIT_S seconds; then it gets TERM, and half a minute later KILL. When the socket ends, so does everything.
@@ -28,12 +29,14 @@ LOST = 70  # the process of a group failed outside of its cases
 class Group:
     """`body` runs in a process of its own; what it returns is the exit code, what it writes is `output`."""
 
-    def __init__(self, label, body):
-        self.label, self._body = label, body
-        self._file = self._pid = self.descriptor = self.deadline = self._started = None
+    def __init__(self, label, body, share=None):
+        self.label, self.share, self._body = label, share, body
+        self._file = self._pid = self.descriptor = self.deadline = self._started = self._terminated = None
         self._asked = False
 
-    def start(self, limit):
+    def start(self, limit, terminated):
+        """`terminated` is what TERM does in it."""
+        self._terminated = terminated
         self._file, self._started = tempfile.TemporaryFile(), time.monotonic()
         self.deadline = self._started + limit
         sys.stdout.flush()
@@ -41,6 +44,7 @@ class Group:
         self.descriptor = os.pidfd_open(self._pid)
 
     def _run(self):
+        signal.signal(signal.SIGTERM, self._terminated)
         os.dup2(self._file.fileno(), 1)
         os.dup2(self._file.fileno(), 2)
         try:
@@ -52,7 +56,14 @@ class Group:
 
     def _run_as_first(self):
         linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
-        return _follow(self._body)
+        code = _follow(self._body)
+        # The kernel would end the rest with us, and count for nobody what it has used.
+        try:
+            os.kill(-1, signal.SIGKILL)
+            while True:
+                os.wait()
+        except (ProcessLookupError, ChildProcessError):
+            return code
 
     def press(self):
         """Its time is up, or everybody's."""
@@ -112,8 +123,9 @@ class Over(Exception):
 class _Turns:
     """The groups that wait for their turn and those that have it."""
 
-    def __init__(self, groups, channel, limit, ended):
+    def __init__(self, groups, channel, limit, ended, terminated):
         self._waiting, self._channel, self._limit, self._ended = list(groups), channel, limit, ended
+        self._terminated = terminated
         self._running = {}
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ)
@@ -128,7 +140,7 @@ class _Turns:
 
     def _turn(self):
         if self._waiting and not self._asked:
-            self._say({"want": self._waiting[0].label})
+            self._say({"want": self._waiting[0].label, "share": self._waiting[0].share})
             self._asked = True
         for key, _ in self._selector.select(self._until_deadline()):
             if key.fileobj is self._channel:
@@ -153,7 +165,7 @@ class _Turns:
             raise Over("nobody gives turns any more")
         self._asked = False
         group = self._waiting.pop(0)
-        group.start(self._limit)
+        group.start(self._limit, self._terminated)
         self._running[group.descriptor] = group
         self._selector.register(group.descriptor, selectors.EVENT_READ)
 
@@ -200,6 +212,6 @@ def run(groups, channel, limit, ended):
 
     before = signal.signal(signal.SIGTERM, terminated)
     try:
-        _Turns(groups, channel, limit, ended).run()
+        _Turns(groups, channel, limit, ended, before).run()
     finally:
         signal.signal(signal.SIGTERM, before)

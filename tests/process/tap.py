@@ -7,6 +7,15 @@ import unittest
 import side_by_side
 
 
+def takes(share):
+    """Decorates a case that takes so much of a processor, for `scripts/test` to run fewer beside it: most wait, and take little."""
+
+    def mark(method):
+        method.share = share
+        return method
+    return mark
+
+
 class _TapResult(unittest.TestResult):
     def _say(self, word, test, note=""):
         print(f"{word} - {_label(test)}{note}", flush=True)
@@ -43,6 +52,10 @@ def _label(test):
     return f"{type(test).__name__}.{getattr(test, '_testMethodName', test)}"
 
 
+def _share(case):
+    return getattr(getattr(case, case._testMethodName, None), "share", None)
+
+
 def stop():
     """No further case is started."""
     _result.stop()
@@ -61,7 +74,8 @@ def _groups(cases):
         sets_up = type(case).setUpClass.__func__ is not unittest.TestCase.setUpClass.__func__
         label = type(case).__name__ if sets_up else _label(case)
         shared.setdefault(label, []).append(case)
-    return [side_by_side.Group(label, lambda of=of: _run(of)) for label, of in shared.items()]
+    return [side_by_side.Group(label, lambda of=of: _run(of), max(filter(None, map(_share, of)), default=None))
+            for label, of in shared.items()]
 
 
 def _run_side_by_side(cases, channel, limit):

@@ -11,6 +11,7 @@ import sys
 
 import harness
 import recovery
+import tap
 
 sys.dont_write_bytecode = True
 SCRIPTS = os.path.join(harness.ROOT, "scripts")
@@ -278,6 +279,7 @@ tell("answers", answers)
         self.end(run)
         self.assertEqual([self.commits(gang) for gang in (0, 1)], [[(1, 1), (1, 3)]] * 2)
 
+    @tap.takes(0.6)
     def test_it_is_bounded_by_three_steps_of_what_each_host_keeps(self):
         # Two ranks of 4 MiB, each with a copy on the other's host. A step is given up when vaults hear of the next, by a heartbeat: until
         # then what is saved may have to wait for room, in the memory that its rank has handed over.
