@@ -22,7 +22,7 @@ def _processor_seconds():
 
 def _build(what, folder, targets, goal=""):
     before = _processor_seconds()
-    took = seconds(lambda: quietly(["ninja", "-C", folder, *targets], timeout=3600))
+    took = seconds(lambda: quietly(["ninja", "-j", str(os.cpu_count()), "-C", folder, *targets], timeout=3600))
     used = _processor_seconds() - before
     row(what, f"{used:.0f} s", f"{took:.0f} s on {os.cpu_count()} processors", "", goal)
     return used

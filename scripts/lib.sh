@@ -129,7 +129,7 @@ build_tree() {
 ninja_with_progress() {
   local log pid told=$SECONDS shown=
   log=$(mktemp)
-  NINJA_STATUS='[%f/%t] ' ninja -C "$build" "$@" >"$log" 2>&1 8<&- </dev/null &
+  NINJA_STATUS='[%f/%t] ' ninja -j "$(nproc)" -C "$build" "$@" >"$log" 2>&1 8<&- </dev/null &
   pid=$!
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.5

@@ -24,7 +24,7 @@ GRACE_S = 30.0
 PROGRESS_S = 60.0
 # Programs that have started and not yet asked for a turn: Python's start is work, and asking is quick.
 STARTING = 2
-MODEST, MODEST_PATIENCE = 15, 4  # nice(2) of what computes, and how much longer it may take for that
+MODEST, MODEST_PATIENCE = 19, 4  # nice(2) of what computes, and how much longer it may take for that
 # Debian's programs, not those that a version manager has put before them.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -39,7 +39,13 @@ class Ended:
 
 
 def _be_modest():
+    """WARNING: where the kernel groups processes by session (sched(7), autogroup), nice(2) counts within the session alone."""
     os.nice(MODEST)
+    try:
+        with open("/proc/self/autogroup", "w", encoding="ascii") as group:
+            group.write(str(MODEST))
+    except OSError:
+        pass  # a kernel that does not
 
 
 class Program:

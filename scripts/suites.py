@@ -23,6 +23,7 @@ SANITIZED = [("build-asan", ["unit", "sim-seeds", "fuzz"], SHORT_SIMULATION), ("
 # name: (what --list says, [(tree, meson suites, extra environment)])
 SUITES = {
     "unit": ("one executable per folder", [("build", ["unit"], {})]),
+    "plain": ("the unit tests that a sanitizer would get in the way of", [("build", ["plain"], {})]),
     "sim": ("the simulator: seeds, replay, mutants", [("build", ["sim"], {})]),
     "sim-quick": ("300 seeds of it", [("build", ["sim-seeds"], QUICK_SIMULATION)]),
     "sim-long": ("10000 seeds of it, its mutants, the digest of 100 seeds twice", [("build", ["sim-long"], {})]),
@@ -48,7 +49,10 @@ SUITES = {
     "clang": ("everything compiled by clang-14, file by file, and the unit tests of that", [("build-clang", ["unit"], {})]),
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
-DEFAULT = ["unit", "sim", "process", "cluster", "cli", "lint", "fuzz", "sanitize"]
+# Unit tests and corpora are in it under a sanitizer, as `sanitize` has them; as the program is compiled they are in `quick` and `all`.
+DEFAULT = ["process", "cluster", "cli", "lint", "plain", "sim", "sanitize"]
+# What needs the program alone: it is built before all else.
+OF_THE_PROGRAM = ("process", "cluster", "cli", "lint", "host-faults", "slurm-long", "process-long", "faults", "torchft")
 QUICK = ["unit", "lint", "cli", "sim-quick"]
 # In parts, of which none takes more than 20 minutes on two cores.
 ALL = ["unit", "sim", "sim-long", "process", "process-long", "cluster", "host-faults", "slurm-long", "torchft", "cli", "package",
@@ -155,37 +159,41 @@ class Part:
         tally.add(part)
 
 
+def steps_of(parts):
+    """[(tree, parts)], each a build and the tests behind it: of the first tree what needs the program alone comes first."""
+    first = parts[0].tree
+    early = [part for part in parts if part.tree == first and part.name in OF_THE_PROGRAM]
+    late = [part for part in parts if part not in early]
+    return [(first, early)] * bool(early) + [(tree, [part for part in late if part.tree == tree])
+                                             for tree in dict.fromkeys(part.tree for part in late)]
+
+
 def run_suites(names, tally, second_try=False):
-    """The first tree is built alone. Then all of its tests run, and while they wait the next trees are built, and their tests follow."""
+    """The first step is built alone. Then its tests run, and while they wait the others are built, and their tests follow."""
     parts = [Part(name, *run) for name in names for run in SUITES[name][1]]
     taken, pool = set(), runner.Pool(tell_progress)
     started = time.monotonic()
 
-    def built(tree, failure):
-        say(f"{tree}: {'failed' if failure else 'built'} in {time.monotonic() - started:.0f} s")
+    def built(tree, of_step, failure):
+        what = f"{tree} for {' '.join(dict.fromkeys(part.name for part in of_step))}"
+        say(f"{what}: {'failed' if failure else 'built'} at {time.monotonic() - started:.0f} s")
         if failure:
-            tally.fail(f"the build of {tree}", failure)
+            tally.fail(f"the build of {what}", failure)
             say(results.tail(failure, 80))
             return
         if tree == "build-clang":
             tally.passed += 1  # compiling is a test of its own there
-        for part in parts:
-            if part.tree == tree:
-                part.add_to(pool, taken)
+        for part in of_step:
+            part.add_to(pool, taken)
 
-    def wanted(tree):
-        return sorted({suite for part in parts if part.tree == tree for suite in part.suites})
-
-    def build_beside(tree):
-        nonlocal started
-        build = {"name": f"the build of {tree}", "cmd": [sys.executable, trees.__file__, tree, *wanted(tree)], "is_parallel": False,
-                 "env": {"MONARCH_TEST_SHARE": str(runner.processors())}, "timeout": trees.BUILD_S}
-        pool.add(runner.Program(build, lambda ended: built(tree, ended.output if ended.status else None)))
-
-    order = list(dict.fromkeys(part.tree for part in parts))
-    built(order[0], trees.build(order[0], wanted(order[0])))
-    for tree in order[1:]:
-        build_beside(tree)
+    for number, (tree, of_step) in enumerate(steps_of(parts)):
+        suites = sorted({suite for part in of_step for suite in part.suites})
+        if number == 0:
+            built(tree, of_step, trees.build(tree, suites))
+            continue
+        build = {"name": f"the build of {tree}", "cmd": [sys.executable, trees.__file__, tree, *suites], "is_parallel": False,
+                 "env": {"MONARCH_TEST_SHARE": str(runner.processors())}, "timeout": trees.BUILD_S, "priority": 0}
+        pool.add(runner.Program(build, lambda ended, tree=tree, of_step=of_step: built(tree, of_step, ended.output if ended.status else None)))
     pool.run()
     for part in parts:
         if part.tests or part.tallies:

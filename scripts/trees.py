@@ -72,7 +72,8 @@ def configure(tree, path):
 
 
 def build(tree, suites):
-    """Configures and builds: all of it in the plain and clang trees, else what the suites need. Returns the output of what failed, or None.
+    """Configures and builds what the suites need: all of it in the clang tree, and where it is to be packed. Returns the output of what
+    failed, or None.
 
     One build at a time per checkout."""
     lock = os.open(ROOT, os.O_RDONLY)
@@ -82,8 +83,9 @@ def build(tree, suites):
         failure = configure(tree, path) or call(["ninja", "-C", path, "build.ninja"], 5 * MINUTE, environment)
         if failure:
             return failure
-        targets = [] if tree in ("build", "build-clang") else targets_of(path, suites)
-        return call(["ninja", "-C", path, *targets], BUILD_S, environment)
+        targets = [] if tree == "build-clang" or "package" in suites else targets_of(path, suites)
+        # Ninja's own choice is two more than there are processors, which then push each other out of their caches.
+        return call(["ninja", "-j", str(len(os.sched_getaffinity(0))), "-C", path, *targets], BUILD_S, environment)
     finally:
         os.close(lock)
 

@@ -172,7 +172,7 @@ TEST_F(Struck, HostIsBusyUntilTheStrikeIsTakenBackOrItsCheckIsKilled) {
   StrikeSeen seen = strike({.what = StrikeWhat::kBusy, .processes = 3});
   EXPECT_EQ(seen.error, "");
   ASSERT_EQ(seen.struck.size(), 3U);
-  for (const std::int32_t pid : seen.struck) EXPECT_EQ(read_process(pid)->state, 'R');
+  for (const std::int32_t pid : seen.struck) EXPECT_TRUE(until([&] { return read_process(pid)->state == 'R'; }));
   EXPECT_EQ(ask({.undo = true}).struck->error, "");
   for (const std::int32_t pid : seen.struck) EXPECT_FALSE(read_process(pid).has_value());
 
