@@ -71,13 +71,14 @@ def wait_for(predicate, what, timeout=DEADLINE_S):
     patience() grants."""
     began = time.monotonic()
     while True:
+        looked = time.monotonic()
         answer = predicate()
         if answer:
             return answer
         waited = time.monotonic() - began
         if waited >= timeout and waited >= patience(timeout):
             raise AssertionError(f"not within {timeout} s: {what() if callable(what) else what}")
-        time.sleep(LOOK_S)
+        time.sleep(max(LOOK_S, 2 * (time.monotonic() - looked)))  # a look that costs much is not all that this machine does
 
 
 class Finished:

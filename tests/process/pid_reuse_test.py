@@ -24,6 +24,7 @@ class PidReuse(recovery.RecoveryTest):
             started = self.start_program("/usr/bin/python3", "-c", INNOCENT, str(pid))
             harness.wait_for(lambda: started.out or started.status is not None, lambda: repr(started))
             if started.out:
+                harness.wait_for(lambda: self.find("sleep", "4321"), "sleep in the place of who took its number")
                 return started
             if "File exists" not in started.err:
                 self.skip_job(f"choosing a process number takes root: {started.err.strip()}")

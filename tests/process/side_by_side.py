@@ -7,8 +7,8 @@ The socket of $MONARCH_TEST_TURNS, of kind SEQPACKET, leads to who says so (scri
     {"done": label, "seconds": …, "processor_seconds": …}    it has ended
 A group has $MONARCH_TEST_LIMIT_S seconds; then it gets TERM, and half a minute later KILL. When the socket ends, so does everything.
 
-Where it may be done, by root, a group has process numbers and a /proc of its own: a look for leftovers reads the group's processes alone,
-which makes many at once affordable, and nothing of a group outlives it. What its orphans use of the processor is counted for it, too.
+Where it may be done, by root, a group has process numbers, a /proc and a /tmp in memory of its own: a look for leftovers reads the group's
+processes alone, which makes many at once affordable, and nothing of a group outlives it. What its orphans use of the processor is counted for it, too.
 """
 
 import json
@@ -56,6 +56,8 @@ class Group:
 
     def _run_as_first(self):
         linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+        if not any(path.startswith("/tmp/") for path in (os.getcwd(), __file__, os.environ.get("MONARCH_BUILD_DIR", ""))):
+            linux.mount("tmp", "/tmp", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=1777")
         code = _follow(self._body)
         # The kernel would end the rest with us, and count for nobody what it has used.
         try:
