@@ -1,7 +1,7 @@
 #pragma once
 
-// The names of a spec's meshes, by MeshId: those that a person wrote. log_mesh_names() of supervisor/core/job_spec.h also has those that
-// only folders of output have.
+// The names of a spec's meshes, by MeshId: those that a person wrote. log_mesh_names() of supervisor/core/job_spec.h
+// also has those that only folders of output have.
 //
 // Thread: a pure function.
 

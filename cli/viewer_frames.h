@@ -100,7 +100,8 @@ Result<ViewerWelcome> decode_welcome(std::string_view payload);
 
 inline constexpr std::string_view kReportFileName = "junit.xml";
 inline constexpr std::string_view kArtifactsFolder = "artifacts/";
-// `name` is kReportFileName, or kArtifactsFolder and at most four more parts, none of which is a dot, two, or begins with one.
+// `name` is kReportFileName, or kArtifactsFolder and at most four more parts, none of which is a dot, two, or begins
+// with one.
 struct ViewerFile {
   std::string name;
   std::uint64_t size = 0;

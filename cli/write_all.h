@@ -1,7 +1,7 @@
 #pragma once
 
-// write_all(): all bytes to a descriptor, in as many calls as it takes. The first failure ends it, EAGAIN of a non-blocking descriptor
-// too. A viewer that follows a job writes through OutputWriter instead, which never waits.
+// write_all(): all bytes to a descriptor, in as many calls as it takes. The first failure ends it, EAGAIN of a
+// non-blocking descriptor too. A viewer that follows a job writes through OutputWriter instead, which never waits.
 //
 // Thread: any; it waits for whoever reads, or for the disk.
 

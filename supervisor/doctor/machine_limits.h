@@ -1,7 +1,7 @@
 #pragma once
 
-// Where a machine has too little for a job, and how a limit of its kernel is written: the same for this machine and for hosts that tell
-// of themselves. Whether too little is a fault or worth a word is decided by who looks.
+// Where a machine has too little for a job, and how a limit of its kernel is written: the same for this machine and for
+// hosts that tell of themselves. Whether too little is a fault or worth a word is decided by who looks.
 //
 // Thread: pure functions.
 

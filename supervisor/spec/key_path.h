@@ -1,7 +1,8 @@
 #pragma once
 
-// Paths of keys, as messages name them ("meshes.trainer.stop.grace") and as the schema does ("meshes.*.stop.grace"): the parts of one,
-// with a point between them. The top level has the empty path. Whether such a key exists is the schema's matter.
+// Paths of keys, as messages name them ("meshes.trainer.stop.grace") and as the schema does ("meshes.*.stop.grace"):
+// the parts of one, with a point between them. The top level has the empty path. Whether such a key exists is the
+// schema's matter.
 //
 // Thread: pure functions.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// Makes parts of a tree that no YAML was read for: what a command line, a list of hosts or Slurm says, as a spec would have it.
+// Makes parts of a tree that no YAML was read for: what a command line, a list of hosts or Slurm says, as a spec would
+// have it.
 //
 // Thread: pure functions.
 

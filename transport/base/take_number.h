@@ -1,6 +1,7 @@
 #pragma once
 
-// take_number(): a number in decimal at the front of a text, which goes on behind it. Blanks before it are the caller's.
+// take_number(): a number in decimal at the front of a text, which goes on behind it. Blanks before it are the
+// caller's.
 //
 // Thread: a pure function.
 

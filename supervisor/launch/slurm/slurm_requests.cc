@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
+#include "transport/base/take_number.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -12,14 +12,6 @@ namespace monarch {
 namespace {
 
 constexpr std::string_view kTokenWord = "monarch ";
-
-template <class Number>
-bool take_number(std::string_view& text, Number& number) {
-  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return false;
-  text.remove_prefix(static_cast<std::size_t>(stopped - text.data()));
-  return true;
-}
 
 bool take_character(std::string_view& text, char wanted) {
   if (text.empty() || text.front() != wanted) return false;

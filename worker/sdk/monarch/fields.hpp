@@ -7,8 +7,8 @@
 #include <tuple>
 #include <type_traits>
 
-// A template, so that a source pays for the structs that it encodes or decodes, not for all that it includes. The second
-// parameter keeps a derived class from travelling as its base.
+// A template, so that a source pays for the structs that it encodes or decodes, not for all that it includes. The
+// second parameter keeps a derived class from travelling as its base.
 #define MONARCH_FIELDS(T, ...)                                                                                   \
   template <class MonarchValue>                                                                                  \
   requires ::std::is_same_v<::std::remove_const_t<MonarchValue>, T>                                              \
