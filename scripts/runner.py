@@ -106,6 +106,12 @@ class Program:
         if not self._termed:
             self.deadline = float("inf") if self.wants or self._shares else time.monotonic() + self._limit
 
+    def has_hung_up(self):
+        """It asks for nothing any more: what is left is its end."""
+        self.wants = None
+        if not self._termed:
+            self.deadline = time.monotonic() + self._limit
+
     def give_turn(self):
         self._shares[self.wants] = self.next_share
         self.wants, self.next_share = None, self.share
@@ -202,6 +208,7 @@ class Pool:
             if key.fileobj is program.channel:
                 if not program.heard():
                     self._selector.unregister(program.channel)
+                    program.has_hung_up()
             elif program in self._running:
                 self._reap(program)
         now = time.monotonic()

@@ -4,7 +4,7 @@ A suite is a list of runs; a run is one build tree and the meson suites to run i
 `N passed, N failed` (and `, N skipped`); progress and failures go to stdout before it. Standard library only.
 """
 
-import os
+import signal
 import sys
 import time
 
@@ -264,6 +264,9 @@ def refuse(message):
 
 
 def main(arguments):
+    # What runs is in sessions of its own, and ends with us: by way of Pool.run().
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     if arguments in (["--help"], ["-h"]):
         say(USAGE)
         return 0
