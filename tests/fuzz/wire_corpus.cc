@@ -64,29 +64,26 @@ void add_lengths(Corpus& corpus, const std::string& name, std::size_t index, con
 }
 
 void add_message(Corpus& corpus, std::size_t index) {
-  const std::string name = kMessageNames[index];
-  visit_message(index, [&](auto message) {
-    Arbitrary(index + 1).fill(message);
-    const std::string payload = encode_payload(message);
-    const Frame frame = frame_of(index, payload);
-    corpus.add(name, encode_frame(frame));
-    corpus.add(name + "-cut", encode_frame(frame_of(index, payload.substr(0, payload.size() / 2))));
-    corpus.add(name + "-empty", encode_frame(frame_of(index, "")));
-    const auto packed = pack_message(frame, {}, limits::kSeqpacketInlineBytes);
-    if (packed.ok()) corpus.add(name + "-seqpacket", packed->bytes);
-    // Every message has fewer than 16 fields, so its array's length is in its first byte.
-    if ((static_cast<unsigned char>(payload[0]) & 0xf0U) != 0x90) return;
-    std::string future = payload + std::string("\x81\xa1k\xd4\x01\x02", 6);
-    future[0] = static_cast<char>(future[0] + 1);
-    corpus.add(name + "-future", encode_frame(frame_of(index, future)));
-    add_lengths(corpus, name, index, payload);
-  });
+  const std::string name = every_message()[index].name;
+  const std::string payload = every_message()[index].arbitrary(index + 1);
+  const Frame frame = frame_of(index, payload);
+  corpus.add(name, encode_frame(frame));
+  corpus.add(name + "-cut", encode_frame(frame_of(index, payload.substr(0, payload.size() / 2))));
+  corpus.add(name + "-empty", encode_frame(frame_of(index, "")));
+  const auto packed = pack_message(frame, {}, limits::kSeqpacketInlineBytes);
+  if (packed.ok()) corpus.add(name + "-seqpacket", packed->bytes);
+  // Every message has fewer than 16 fields, so its array's length is in its first byte.
+  if ((static_cast<unsigned char>(payload[0]) & 0xf0U) != 0x90) return;
+  std::string future = payload + std::string("\x81\xa1k\xd4\x01\x02", 6);
+  future[0] = static_cast<char>(future[0] + 1);
+  corpus.add(name + "-future", encode_frame(frame_of(index, future)));
+  add_lengths(corpus, name, index, payload);
 }
 
 // Values whose own lengths are at their edges: strings and byte strings in a message that is one string.
 void add_strings(Corpus& corpus) {
-  for (std::size_t index = 0; index < kMessages; ++index) {
-    if (std::string_view(kMessageNames[index]) != "shutdown") continue;
+  for (std::size_t index = 0; index < every_message().size(); ++index) {
+    if (std::string_view(every_message()[index].name) != "shutdown") continue;
     for (const std::string& head :
          {std::string("\xa0"), std::string("\xa1"), std::string("\xbf"), std::string("\xd9\xff"),
           std::string("\xda\xff\xff"), std::string("\xdb\xff\xff\xff\xff"), std::string("\xdb\0\0\0\0", 5),
@@ -125,7 +122,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   monarch::Corpus corpus(argv[1]);
-  for (std::size_t index = 0; index < monarch::kMessages; ++index) monarch::add_message(corpus, index);
+  for (std::size_t index = 0; index < monarch::every_message().size(); ++index) monarch::add_message(corpus, index);
   monarch::add_strings(corpus);
   monarch::add_broken_headers(corpus);
   return corpus.good() ? 0 : 1;

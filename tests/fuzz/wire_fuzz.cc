@@ -21,15 +21,12 @@ namespace monarch {
 namespace {
 
 void check_payload(const Frame& frame) {
-  visit_message(frame.header.type % kMessages, [&frame](auto message) {
-    using Message = decltype(message);
-    const auto first = decode_payload<Message>(frame.payload);
-    if (!first.ok()) return;
-    const std::string bytes = encode_payload(*first);
-    const auto second = decode_payload<Message>(bytes, bytes.size());
-    MONARCH_ASSERT(second.ok());
-    MONARCH_ASSERT(encode_payload(*second) == bytes);
-  });
+  const MessageKind& message = every_message()[frame.header.type % every_message().size()];
+  const auto first = message.again(frame.payload, limits::kControlPayloadBytes);
+  if (!first.ok()) return;
+  const auto second = message.again(*first, first->size());
+  MONARCH_ASSERT(second.ok());
+  MONARCH_ASSERT(*second == *first);
 }
 
 void check_frame(std::string_view input) {

@@ -13,65 +13,49 @@ namespace {
 constexpr std::size_t kLimit = 16U << 20U;
 
 TEST(Messages, AreTheSameAfterTheWire) {
-  for (std::size_t index = 0; index < kMessages; ++index) {
+  for (const MessageKind& message : every_message()) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
-      visit_message(index, [&](auto message) {
-        SCOPED_TRACE(text("message ", index, ", seed ", seed));
-        Arbitrary(seed).fill(message);
-        const std::string bytes = encode_payload(message);
-        const auto back = decode_payload<decltype(message)>(bytes, kLimit);
-        ASSERT_TRUE(back.ok()) << back.error().message;
-        EXPECT_EQ(encode_payload(*back), bytes);
-      });
+      SCOPED_TRACE(text(message.name, ", seed ", seed));
+      const std::string bytes = message.arbitrary(seed);
+      const auto back = message.again(bytes, kLimit);
+      ASSERT_TRUE(back.ok()) << back.error().message;
+      EXPECT_EQ(*back, bytes);
     }
   }
 }
 
 TEST(Messages, OfOneKindWithOtherValuesHaveOtherBytes) {
-  for (std::size_t index = 0; index < kMessages; ++index) {
-    visit_message(index, [&](auto message) {
-      auto other = message;
-      Arbitrary(1).fill(message);
-      Arbitrary(2).fill(other);
-      EXPECT_NE(encode_payload(message), encode_payload(other)) << "message " << index;
-    });
-  }
+  for (const MessageKind& message : every_message())
+    EXPECT_NE(message.arbitrary(1), message.arbitrary(2)) << message.name;
 }
 
 TEST(Messages, CutAnywhereAreRefused) {
-  for (std::size_t index = 0; index < kMessages; ++index) {
-    visit_message(index, [&](auto message) {
-      Arbitrary(7).fill(message);
-      const std::string bytes = encode_payload(message);
-      for (std::size_t size = 0; size < bytes.size(); ++size) {
-        const auto cut = decode_payload<decltype(message)>(std::string_view(bytes).substr(0, size), kLimit);
-        ASSERT_FALSE(cut.ok()) << "message " << index << " cut at " << size;
-        EXPECT_EQ(cut.error().code, ErrorCode::kInvalid);
-      }
-    });
+  for (const MessageKind& message : every_message()) {
+    const std::string bytes = message.arbitrary(7);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      const auto cut = message.again(std::string_view(bytes).substr(0, size), kLimit);
+      ASSERT_FALSE(cut.ok()) << message.name << " cut at " << size;
+      EXPECT_EQ(cut.error().code, ErrorCode::kInvalid);
+    }
   }
 }
 
 TEST(Messages, WithAnyByteReplacedAreRefusedOrAnotherValidMessage) {
-  for (std::size_t index = 0; index < kMessages; ++index) {
-    visit_message(index, [&](auto message) {
-      Arbitrary(11).fill(message);
-      const std::string bytes = encode_payload(message);
-      // Every byte of a short message, four hundred of a long one: its cost is the product.
-      const std::size_t stride = bytes.size() / 400 + 1;
-      for (std::size_t at = 0; at < bytes.size(); at += stride) {
-        for (const unsigned byte :
-             {0x00U, 0x01U, 0x7fU, 0x80U, 0x9fU, 0xc0U, 0xc1U, 0xc6U, 0xdbU, 0xddU, 0xdfU, 0xffU}) {
-          std::string changed = bytes;
-          changed[at] = static_cast<char>(byte);
-          const auto back = decode_payload<decltype(message)>(changed, kLimit);
-          if (!back.ok()) continue;
-          const auto again = decode_payload<decltype(message)>(encode_payload(*back), kLimit);
-          ASSERT_TRUE(again.ok()) << "message " << index << ", byte " << at;
-          ASSERT_EQ(encode_payload(*again), encode_payload(*back));
-        }
+  for (const MessageKind& message : every_message()) {
+    const std::string bytes = message.arbitrary(11);
+    // Every byte of a short message, four hundred of a long one: its cost is the product.
+    const std::size_t stride = bytes.size() / 400 + 1;
+    for (std::size_t at = 0; at < bytes.size(); at += stride) {
+      for (const unsigned byte : {0x00U, 0x01U, 0x7fU, 0x80U, 0x9fU, 0xc0U, 0xc1U, 0xc6U, 0xdbU, 0xddU, 0xdfU, 0xffU}) {
+        std::string changed = bytes;
+        changed[at] = static_cast<char>(byte);
+        const auto back = message.again(changed, kLimit);
+        if (!back.ok()) continue;
+        const auto again = message.again(*back, kLimit);
+        ASSERT_TRUE(again.ok()) << message.name << ", byte " << at;
+        ASSERT_EQ(*again, *back);
       }
-    });
+    }
   }
 }
 

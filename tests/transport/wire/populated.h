@@ -6,13 +6,14 @@
 //
 // Thread: a value.
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -60,18 +61,30 @@ class Populated {
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(std::numeric_limits<T>::max() - static_cast<T>(next()));
     } else if constexpr (!codec::detail::Customized<T>) {
-      std::apply([&](auto&... field) { this->fill_by_place(field...); }, codec::detail::fields_of(value));
+      codec::detail::with_fields(value, [this](auto&... field) {
+        this->fill_by_place({Field{&field, &Populated::fill_at<std::remove_reference_t<decltype(field)>>}...});
+        return true;
+      });
     }
   }
 
  private:
   std::int64_t next() { return counted_++; }
 
-  template <class... Fields>
-  void fill_by_place(Fields&... fields) {
-    std::map<const void*, std::function<void()>> by_place;
-    (by_place.emplace(&fields, [&] { this->fill(fields); }), ...);
-    for (const auto& [place, fill_one] : by_place) fill_one();
+  struct Field {
+    void* place;
+    void (*fill)(Populated&, void*);
+  };
+
+  template <class T>
+  static void fill_at(Populated& populated, void* place) {
+    populated.fill(*static_cast<T*>(place));
+  }
+
+  void fill_by_place(std::vector<Field> fields) {
+    std::sort(fields.begin(), fields.end(),
+              [](const Field& a, const Field& b) { return std::less<>()(a.place, b.place); });
+    for (const Field& field : fields) field.fill(*this, field.place);
   }
 
   std::int64_t counted_ = 1;

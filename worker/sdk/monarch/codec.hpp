@@ -61,25 +61,29 @@ concept Customized = requires(Writer& writer, Reader& reader, const T& in, T& ou
   codec_write(writer, in);
   { codec_read(reader, out) } -> std::same_as<bool>;
 };
-template <class T>
-concept FieldsOutside = requires(const T& value, std::type_identity<T> type) {
-  monarch_codec_fields(value, type);
+struct AnyFields {
+  bool operator()(const auto&... fields) const;
 };
 template <class T>
-concept FieldsInside = requires(const T& value) {
-  value.monarch_codec_fields();
+concept FieldsOutside = requires(const T& value, std::type_identity<T> type, AnyFields use) {
+  monarch_codec_fields(value, type, use);
+};
+template <class T>
+concept FieldsInside = requires(const T& value, AnyFields use) {
+  value.monarch_codec_fields(use);
 };
 template <class T>
 concept BoundedEnum = requires(T value) {
   monarch_enum_max(value);
 };
 
-template <class T>
-constexpr auto fields_of(T& value) {
+// use(a, b, ...) with the fields that MONARCH_FIELDS names; returns what it returns, a bool.
+template <class T, class Use>
+bool with_fields(T& value, const Use& use) {
   if constexpr (FieldsInside<std::remove_const_t<T>>) {
-    return value.monarch_codec_fields();
+    return value.monarch_codec_fields(use);
   } else {
-    return monarch_codec_fields(value, std::type_identity<std::remove_const_t<T>>{});
+    return monarch_codec_fields(value, std::type_identity<std::remove_const_t<T>>{}, use);
   }
 }
 
@@ -147,24 +151,27 @@ inline bool read_exactly(Reader& reader, std::size_t wanted) {
   return count == wanted || reader.fail("an array has another length");
 }
 
-template <class Tuple>
-void write_each(Writer& writer, const Tuple& values) {
-  writer.array(std::tuple_size_v<Tuple>);
-  std::apply([&writer](const auto&... each) { (codec::write(writer, each), ...); }, values);
+template <class... Each>
+bool write_each(Writer& writer, const Each&... values) {
+  writer.array(sizeof...(values));
+  (codec::write(writer, values), ...);
+  return true;
 }
 
-template <class Tuple>
-bool read_each(Reader& reader, Tuple&& values) {
-  return std::apply([&reader](auto&... each) { return (codec::read(reader, each) && ...); }, values);
+template <class... Each>
+bool read_each(Reader& reader, Each&... values) {
+  if (!read_exactly(reader, sizeof...(values)) || !(codec::read(reader, values) && ...)) return false;
+  reader.leave();
+  return true;
 }
 
-template <class Fields>
-bool read_fields(Reader& reader, Fields fields) {
+template <class... Fields>
+bool read_fields(Reader& reader, Fields&... fields) {
   std::size_t count = 0;
   if (!reader.enter_array(count)) return false;
-  if (count < std::tuple_size_v<Fields>) return reader.fail("a struct misses fields");
-  if (!read_each(reader, fields)) return false;
-  for (std::size_t i = std::tuple_size_v<Fields>; i < count; ++i) {
+  if (count < sizeof...(fields)) return reader.fail("a struct misses fields");
+  if (!(codec::read(reader, fields) && ...)) return false;
+  for (std::size_t i = sizeof...(fields); i < count; ++i) {
     if (!reader.skip()) return false;
   }
   reader.leave();
@@ -228,22 +235,18 @@ struct Standard<std::array<T, N>> {
 
 template <class... T>
 struct Standard<std::tuple<T...>> {
-  static void write(Writer& writer, const std::tuple<T...>& values) { write_each(writer, values); }
+  static void write(Writer& writer, const std::tuple<T...>& values) {
+    std::apply([&writer](const T&... each) { write_each(writer, each...); }, values);
+  }
   static bool read(Reader& reader, std::tuple<T...>& values) {
-    if (!read_exactly(reader, sizeof...(T)) || !read_each(reader, values)) return false;
-    reader.leave();
-    return true;
+    return std::apply([&reader](T&... each) { return read_each(reader, each...); }, values);
   }
 };
 
 template <class A, class B>
 struct Standard<std::pair<A, B>> {
-  static void write(Writer& writer, const std::pair<A, B>& values) { write_each(writer, values); }
-  static bool read(Reader& reader, std::pair<A, B>& values) {
-    if (!read_exactly(reader, 2) || !read_each(reader, values)) return false;
-    reader.leave();
-    return true;
-  }
+  static void write(Writer& writer, const std::pair<A, B>& value) { write_each(writer, value.first, value.second); }
+  static bool read(Reader& reader, std::pair<A, B>& value) { return read_each(reader, value.first, value.second); }
 };
 
 template <class K, class T>
@@ -328,7 +331,7 @@ void write(Writer& writer, const T& value) {
   if constexpr (detail::Customized<T>) {
     codec_write(writer, value);
   } else if constexpr (detail::FieldsInside<T> || detail::FieldsOutside<T>) {
-    detail::write_each(writer, detail::fields_of(value));
+    detail::with_fields(value, [&writer](const auto&... each) { return detail::write_each(writer, each...); });
   } else if constexpr (std::is_same_v<T, bool>) {
     writer.boolean(value);
   } else if constexpr (std::is_enum_v<T>) {
@@ -353,7 +356,7 @@ bool read(Reader& reader, T& value) {
   if constexpr (detail::Customized<T>) {
     return codec_read(reader, value);
   } else if constexpr (detail::FieldsInside<T> || detail::FieldsOutside<T>) {
-    return detail::read_fields(reader, detail::fields_of(value));
+    return detail::with_fields(value, [&reader](auto&... each) { return detail::read_fields(reader, each...); });
   } else if constexpr (std::is_same_v<T, bool>) {
     return reader.boolean(value);
   } else if constexpr (std::is_enum_v<T>) {

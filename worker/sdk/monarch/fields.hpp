@@ -4,21 +4,28 @@
 // namespace after T; MONARCH_FIELDS_INSIDE(a, b) stands in the public part of a class instead. A field may be appended
 // at the end later; none may be removed, moved or given another type.
 
-#include <tuple>
 #include <type_traits>
 
-// A template, so that a source pays for the structs that it encodes or decodes, not for all that it includes. The
-// second parameter keeps a derived class from travelling as its base.
-#define MONARCH_FIELDS(T, ...)                                                                                   \
-  template <class MonarchValue>                                                                                  \
-  requires ::std::is_same_v<::std::remove_const_t<MonarchValue>, T>                                              \
-  auto monarch_codec_fields([[maybe_unused]] MonarchValue& monarch_value, ::std::type_identity<T> /*exactly*/) { \
-    return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));                                \
+// Each defines monarch_codec_fields(..., use), which returns what use(value.a, value.b) returns: a bool. A template, so that
+// a source pays for the structs that it encodes or decodes, not for all that it includes; and no tuple of the fields is
+// made, which would cost the compiler a class for each. The type_identity keeps a derived class from travelling as its base.
+#define MONARCH_FIELDS(T, ...)                                                                     \
+  template <class MonarchValue, class MonarchUse>                                                  \
+  requires ::std::is_same_v<::std::remove_const_t<MonarchValue>, T>                                \
+  bool monarch_codec_fields([[maybe_unused]] MonarchValue& monarch_value, ::std::type_identity<T>, \
+                            const MonarchUse& monarch_use) {                                       \
+    return monarch_use(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_VALUE, __VA_ARGS__));                 \
   }
 
-#define MONARCH_FIELDS_INSIDE(...)                                                                             \
-  auto monarch_codec_fields() { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); } \
-  auto monarch_codec_fields() const { return ::std::tie(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); }
+#define MONARCH_FIELDS_INSIDE(...)                                                \
+  template <class MonarchUse>                                                     \
+  bool monarch_codec_fields(const MonarchUse& monarch_use) {                      \
+    return monarch_use(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); \
+  }                                                                               \
+  template <class MonarchUse>                                                     \
+  bool monarch_codec_fields(const MonarchUse& monarch_use) const {                \
+    return monarch_use(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); \
+  }
 
 // The machinery: a macro that names itself only through MONARCH_FIELDS_AGAIN is expanded again by each scan below.
 #define MONARCH_FIELDS_OF_VALUE(field) monarch_value.field
