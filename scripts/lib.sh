@@ -14,7 +14,7 @@ packages_build=(g++ ccache meson ninja-build pkg-config python3 libcli11-dev lib
   libgmock-dev)
 packages_unit=(openssh-server openssh-client busybox mksh tcsh zsh fish)
 packages_lint=(clang-format-14 git)
-packages_clang=(clang-14 libclang-rt-14-dev llvm-14)  # llvm-14: its symbolizer, by which suppressions know functions
+packages_clang=(clang-14 lld-14 libclang-rt-14-dev llvm-14)  # llvm-14: its symbolizer, by which suppressions know functions
 packages_tidy=(clang-tidy-14)
 packages_process=(procps strace gdb python3-torch python3-numpy python3-jsonschema python3-yaml)
 packages_cluster=(openssh-server openssh-client iproute2 util-linux procps nftables python3-msgpack slurmctld slurmd

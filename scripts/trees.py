@@ -20,7 +20,8 @@ OPTIONS = {
     "build-tsan": ["-Db_sanitize=thread", *SANITIZER],
     "build-clang": ["-Dunity=off", "-Djoin_tests=false", "-Doptimization=1"],
 }
-CLANG = {"CC": "clang-14", "CXX": "clang++-14"}
+# Its own linker: with the runtime of a sanitizer, a program of a test takes another a fourth of the time.
+CLANG = {"CC": "clang-14", "CXX": "clang++-14", "CC_LD": "lld", "CXX_LD": "lld"}
 COMPILERS = {"build-asan": CLANG, "build-tsan": CLANG, "build-clang": CLANG}
 ENVIRONMENT = {
     "build-asan": {
