@@ -62,7 +62,7 @@ class Lines(jobs.JobTest):
         self.assert_nothing_left()
 
     def test_logs_begin_where_they_are_asked_to(self):
-        job = self.up("seq 1 1000; mark there; until [ -e go ]; do sleep 0.05; done; echo late; exec sleep 1000\n", 2,
+        job = self.up("seq 1 1000; mark there; until [ -e go ]; do nap 0.05; done; echo late; exec sleep 1000\n", 2,
                       hosts=1, slots=2)
         self.assertEqual(self.logs("--tail", "2", "--no-prefix"), "999\n1000\n999\n1000\n")
         self.assertEqual(self.logs("--tail", "0"), "")

@@ -56,7 +56,7 @@ class Removal(jobs.JobTest):
     def test_what_a_dead_supervisor_and_guard_left_is_ended_and_removed(self):
         script = "setsid sleep 1000 & mark there; trap '' TERM HUP INT\n" + jobs.FOREVER
         job = self.up(script, supervision={"orphan_ttl": "10m"})
-        stranger = self.start_program("/bin/sh", "-c", jobs.FOREVER, env={"MONARCH_JOB_ID": job})
+        stranger = self.start_program(*jobs.shell(jobs.FOREVER), env={"MONARCH_JOB_ID": job})
         supervisor, guard = self.process("supervisor"), self.process("guard")
         self.kill(supervisor, signal.SIGSTOP)
         self.kill(guard)

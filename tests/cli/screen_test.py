@@ -183,7 +183,7 @@ class Terminal(jobs.JobTest):
         self.assert_nothing_left_but_tmux()
 
     def test_attach_shows_what_comes_and_detaches(self):
-        job = self.monarch("up", self.job("i=0; mark there; while :; do i=$((i+1)); echo tick $i; sleep 0.1; done")).out.strip()
+        job = self.monarch("up", self.job("i=0; mark there; while :; do i=$((i+1)); echo tick $i; nap 0.1; done")).out.strip()
         window = Window(self)
         window.run("attach")
         window.wait_for(rf"^monarch: attached to {job}; Ctrl-C detaches$")

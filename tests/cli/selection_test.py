@@ -55,7 +55,7 @@ class Selection(jobs.JobTest):
 
     def test_run_shows_the_output_that_is_meant_and_fails_as_the_whole_job(self):
         # The peers of a rank that failed are killed at once: they must have spoken before.
-        last = "[ $MONARCH_RANK != 1 ] || { until [ -e there.0 ] && [ -e there.2 ]; do sleep 0.01; done; exit 7; }\n"
+        last = "[ $MONARCH_RANK != 1 ] || { until [ -e there.0 ] && [ -e there.2 ]; do nap 0.01; done; exit 7; }\n"
         run = self.monarch("run", self.job(TICKS + last + "[ $MONARCH_RANK = 3 ] || exit 0\n" + jobs.FOREVER),
                            "--rank", "0,2", "--no-prefix")
         self.assertEqual(run.status, 7, run)

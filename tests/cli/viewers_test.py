@@ -114,7 +114,7 @@ class Viewers(jobs.JobTest):
         self.assert_nothing_left()
 
     def test_a_slow_reader_gets_every_byte(self):
-        script = HEAVY + "mark there; until [ -e go ]; do sleep 0.02; done; echo end\n"
+        script = HEAVY + "mark there; until [ -e go ]; do nap 0.02; done; echo end\n"
         spec = self.job(script, hosts=1, slots=1)
         environment = dict(self.environment)
         with subprocess.Popen([harness.MONARCH, "run", "--quiet", "--no-prefix", spec], env=environment,

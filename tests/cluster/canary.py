@@ -23,6 +23,7 @@ import world
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 MEMORY = ("/tmp", "/run", "/var/tmp", "/home", "/dev/shm")  # file systems of a host that are not part of its overlay
 _SO_RCVBUFFORCE = 33  # not in Python's socket
+BATCH = 1 << 20  # bytes
 PIECE = 20  # of a spelling, which is what is looked for: a line may be broken, or an end cut off
 
 # Of one user's view: what comes on its standard input is looked for, and places where it is are written, one a line. It says nothing of
@@ -115,7 +116,26 @@ def z85(data):
 
 
 def search(canaries, places):
-    return {(name, where) for where, data in places for name, words in canaries.items() if any(word in data for word in words)}
+    return {found for batch in _batches(places) for found in _in_batch(canaries, batch)}
+
+
+def _batches(places):
+    """Many places are small, and most hold nothing: together they are looked into once."""
+    batch, size = [], 0
+    for where, data in places:
+        batch.append((where, data))
+        size += len(data)
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def _in_batch(canaries, batch):
+    together = b"\0".join(data for _, data in batch)
+    for name, words in canaries.items():
+        there = [word for word in words if word in together]
+        yield from ((name, where) for where, data in batch if any(word in data for word in there))
 
 
 def places(w, shared=()):

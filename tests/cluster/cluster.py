@@ -12,8 +12,8 @@ have it: ranks run in /tmp there, and their marks are looked for on every host. 
 """
 
 import functools
-import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -106,15 +106,14 @@ class ClusterTest(jobs.JobTest):
 
     def _mark_paths(self, name):
         places = [self.path("work"), *(host.path("/tmp") for host in self.up())]
-        return {path for place in places for path in glob.glob(f"{place}/{name}.*") if path.rpartition(".")[2].isdigit()}
+        return {rank: f"{place}/{name}.{rank}" for place in places for rank in _ranks_of_marks(name, place)}
 
     def marks(self, name):
-        return sorted(int(path.rpartition(".")[2]) for path in self._mark_paths(name))
+        return sorted(self._mark_paths(name))
 
     def hosts_of_marks(self, name):
         """{rank: name of the host}."""
-        return {int(path.rpartition(".")[2]): host.name for host in self.up()
-                for path in glob.glob(host.path(f"/tmp/{name}.*")) if path.rpartition(".")[2].isdigit()}
+        return {rank: host.name for host in self.up() for rank in _ranks_of_marks(name, host.path("/tmp"))}
 
     def wait_for_marks(self, name, ranks, timeout=harness.DEADLINE_S):
         """Until each of the ranks made its mark; what they wrote: their pids, each in its host."""
@@ -122,7 +121,7 @@ class ClusterTest(jobs.JobTest):
         harness.wait_for(lambda: set(ranks) <= set(self.marks(name)),
                          lambda: f"marks {name} of {ranks}; there are {self.marks(name)}\n" +
                          "\n".join(map(repr, self.started())), timeout)
-        found = {int(path.rpartition(".")[2]): path for path in self._mark_paths(name)}
+        found = self._mark_paths(name)
         return [int(world.read(found[rank])) for rank in ranks]
 
     # What is there, and what is left.
@@ -151,7 +150,7 @@ class ClusterTest(jobs.JobTest):
         for host in self.up():
             found += [f"{host.name}: {path}" for path in self._files_of_jobs(host)]
             if host.cgroup:
-                found += [f"{host.name}: cgroup {path}" for path, _, _ in os.walk(host.cgroup) if path != host.cgroup]
+                found += [f"{host.name}: cgroup {path}" for path in leftovers.groups(host.cgroup) if path != host.cgroup]
         return found
 
     def _files_of_jobs(self, host):
@@ -167,6 +166,10 @@ class ClusterTest(jobs.JobTest):
                     mark = top == "/tmp" and name.rpartition(".")[2].isdigit()
                     if any(part in path for part in ENDED) or not mark and not path.startswith(KEPT + BELONGS):
                         yield path
+
+
+def _ranks_of_marks(name, folder):
+    return [int(entry[len(name) + 1:]) for entry in leftovers.names(folder) if re.fullmatch(rf"{re.escape(name)}\.\d+", entry)]
 
 
 def main():

@@ -277,10 +277,7 @@ class Neighbours(ControlsTest):
         self.assertEqual([len(pids) for pids in ours.values()], [2, 2])
         rank = next(p for p in self.ranks(w["h1"]) if p.pid in ours["one"])
         workers = [p for _, p in self.on_hosts() if p.pid == rank.parent or p.parent == rank.parent and p.program == "monarch-worker"]
-        for process in workers:
-            self.kill(process, signal.SIGSTOP)
-        for process in workers:
-            self.kill(process)
+        self.kill_all(workers)
         self.assertNotEqual(runs["one"].wait(60), 0)
         self.assertEqual((self.of("one"), self.of("two")), (set(), ours["two"]))
         self.assertEqual({host["daemon_starts"] for host in self.status("two")["hosts"]}, {1})
@@ -289,7 +286,7 @@ class Neighbours(ControlsTest):
     def of(self, name):
         """Pids of that job's ranks: what a rank has forked looks like it until it has executed its program."""
         mark = f"MONARCH_JOB_ID={name}-".encode()
-        found = {p.pid: p.parent for host in self.w.hosts for p in self.ranks(host) if p.program in ("sh", "dash") and p.state != "Z"
+        found = {p.pid: p.parent for host in self.w.hosts for p in self.ranks(host) if p.program == "bash" and p.state != "Z"
                  if any(line.startswith(mark) for line in p.environment)}
         return {pid for pid, parent in found.items() if parent not in found}
 

@@ -60,7 +60,7 @@ class Doctor(cluster.ClusterTest):
         "h11": (None, {}),
         "h12": (lambda w, h, data: faults.rdma_port_down(h), {"RDMA": "port mlx5_0:1 is DOWN", "limits": "locked memory .ulimit -l.: 8192 KiB"}),
         "h13": (lambda w, h, data: faults.small_shared_memory(h), {"shared memory": "shared memory: /dev/shm: 64 MiB of 64 MiB free"}),
-        "h14": (None, {"network": "an MTU of 1400, where 14 of 15 hosts have an MTU of 1500"}),
+        "h14": (None, {"network": "an MTU of 1400, where 14 of 15 hosts have an MTU of 9000"}),
         "h15": (lambda w, h, data: h.run("rm", "/usr/local/bin/train"), {"mesh n": "program train: not in PATH"}),
         "h16": (lambda w, h, data: faults.change_key(h), {"host key": "host key changed: "}),
         "h17": (lambda w, h, data: faults.refuse_login(h), {"login": "not let in: "}),

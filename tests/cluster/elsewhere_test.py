@@ -13,7 +13,7 @@ import faults
 import jobs
 from host import HOME, wait_for
 
-TICKS = "i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.02; done\n"
+TICKS = "i=0; while :; do i=$((i+1)); echo tick $i; nap 0.02; done\n"
 BUNDLES = HOME + "/.cache/monarch/bundle"
 
 
@@ -47,7 +47,7 @@ class Elsewhere(cluster.ClusterTest):
         """The id of a job that h1 has started."""
         h1 = self.w["h1"]
         spec = {"version": 1, "job": "demo",
-                "meshes": {"m": {"dims": {"host": 1, "slot": 2}, "program": ["/bin/sh", "-c", jobs.MARK + script],
+                "meshes": {"m": {"dims": {"host": 1, "slot": 2}, "program": jobs.shell(script),
                                  "workdir": "/tmp"}}}
         h1.write("/tmp/demo.yaml", json.dumps(spec))
         h1.run(self.there, verb, "/tmp/demo.yaml", check=verb == "up", timeout=60, errors="replace")

@@ -14,7 +14,7 @@ from harness import wait_for
 class Losses(First):
     def test_the_starting_machine_may_go_once_the_job_runs(self):
         w = self.world(3)
-        run, job = self.begin(self.first_job("mark up; until [ -e /tmp/go ]; do sleep 0.1; done; mark done", hosts=3, slots=1))
+        run, job = self.begin(self.first_job("mark up; until [ -e /tmp/go ]; do nap 0.1; done; mark done", hosts=3, slots=1))
         self.wait_for_marks("up", 3, timeout=60)
         self.wait_until_launched()
         w.login.unplug()
@@ -79,7 +79,7 @@ class Losses(First):
 
     def test_a_supervisor_that_crashes_there_comes_back_to_the_same_ranks(self):
         w = self.world(2)
-        run, job = self.begin(self.first_job("mark up; until [ -e /tmp/go ]; do sleep 0.1; done; mark done", slots=1))
+        run, job = self.begin(self.first_job("mark up; until [ -e /tmp/go ]; do nap 0.1; done; mark done", slots=1))
         before = self.wait_for_marks("up", 2, timeout=60)
         self.wait_until_launched()
         self.kill(self.process("supervisor"))

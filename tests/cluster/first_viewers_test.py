@@ -12,7 +12,7 @@ import jobs
 from first_test import CACHE, First
 from host import wait_for
 
-TICKS = "i=0; while :; do i=$((i+1)); echo tick $i; sleep 0.05; done\n"
+TICKS = "i=0; while :; do i=$((i+1)); echo tick $i; nap 0.05; done\n"
 
 
 class Viewers(First):
@@ -109,7 +109,7 @@ class Viewers(First):
 
     def test_up_asks_a_job_that_was_live_when_it_was_last_seen(self):
         self.world(2)
-        spec = self.first_job("mark up; while [ ! -e /tmp/end ]; do sleep 0.05; done", slots=1)
+        spec = self.first_job("mark up; while [ ! -e /tmp/end ]; do nap 0.05; done", slots=1)
         first = self.monarch("up", spec, timeout=90)
         self.assertEqual(first.status, 0, first)
         self.wait_until_launched()

@@ -25,7 +25,7 @@ class Options:
     sshd_config: str = ""  # more lines of it
     root: str = "/"        # the file system below its own, for instance one of debootstrap
     home_bytes: int = 0    # size of /root; 0: what the machine has
-    mtu: int = 1500
+    mtu: int = 9000        # so that copies of a worker cost the switch a sixth of the frames
     known: bool = True     # whether login's known_hosts has its key
     shared: tuple = ()     # folders of the machine that it has too, at the same path
     build: bool = False    # whether it has the build, as login has

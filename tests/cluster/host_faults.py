@@ -18,8 +18,8 @@ import recovery
 from host import Options
 
 COUNT = """echo "$(uname -n) $MONARCH_GENERATION $$" > there.$MONARCH_RANK.new; mv there.$MONARCH_RANK.new there.$MONARCH_RANK
-i=0; until [ -e go ]; do i=$((i+1)); echo $i > step.$MONARCH_RANK.$MONARCH_GENERATION; mv step.$MONARCH_RANK.$MONARCH_GENERATION step.$MONARCH_RANK
-echo "$MONARCH_GENERATION $i" >> effects.$MONARCH_RANK; sleep 0.05; done
+i=0; until [ -e go ]; do step $((++i))
+echo "$MONARCH_GENERATION $i" >> effects.$MONARCH_RANK; nap 0.05; done
 """
 # A network that answers in milliseconds: a lost host is given up in two seconds.
 FAST = {"heartbeat": "250ms", "suspect_after": "750ms", "lost_after": "1500ms", "lease": "2s", "orphan_ttl": "4s"}

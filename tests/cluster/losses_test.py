@@ -101,8 +101,7 @@ class Losses(cluster.ClusterTest):
     def test_without_supervisor_and_guard_hosts_clean_up_by_themselves(self):
         run = self.running(2)
         job, = self.jobs()
-        for role in ("guard", "supervisor"):
-            self.kill(self.process(role))
+        self.kill_all([self.process(role) for role in ("guard", "supervisor")])
         self.wait_for_the_end_on(time.monotonic(), "h1", "h2")
         self.assertEqual(run.wait(60), 70, run)
         # What a supervisor alone can remove, on login: the key and its socket.

@@ -98,9 +98,7 @@ class LostHosts(host_faults.HostFaultTest):
     def test_whose_worker_stands_still_and_is_ended_by_another_way(self):  # H06
         run = self.running()
         since = self.now()
-        for role in ("daemon", "keeper"):
-            for process in self.processes_of(role, "h2"):
-                self.kill(process, signal.SIGSTOP)
+        self.kill_all([process for role in ("daemon", "keeper") for process in self.processes_of(role, "h2")], signal.SIGSTOP)
         self.moved(since)
         # Its ranks could have gone on for ever: who keeps their lease stood still. A session ended them before others took their place.
         self.assertEqual(self.alive_on("h2", 1), [])
@@ -112,9 +110,7 @@ class LostHosts(host_faults.HostFaultTest):
         since = self.now()
         keeper, = self.processes_of("keeper", "h2")
         daemon, = self.processes_of("daemon", "h2")
-        self.kill(daemon, signal.SIGSTOP)  # else it cleans up after its keeper, and says so
-        self.kill(keeper)
-        self.kill(daemon)
+        self.kill_all([daemon, keeper])  # else it cleans up after its keeper, and says so
         self.wait_for_event("host.lost", timeout=host_faults.START_S)
         self.assert_seen(self.wait_for_event("host.lost"), since, host_faults.DECLARED_S["fast"][1])
         self.wait_for_move([2, 3])

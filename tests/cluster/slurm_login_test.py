@@ -86,7 +86,7 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
 
     def test_a_killed_supervisor_comes_back_and_the_viewer_here_with_it(self):
         s = self.slurm(2, alike=True)
-        run = self.start("run", self.slurm_job("mark up; while [ ! -e %s/go ]; do sleep 0.1; done; echo went on" % self.path("work")))
+        run = self.start("run", self.slurm_job("mark up; while [ ! -e %s/go ]; do nap 0.1; done; echo went on" % self.path("work")))
         self.wait_for_marks("up", 4)
         self.kill(self.process("supervisor"))
         wait_for(lambda: "connected again" in run.err, lambda: run, 30)

@@ -73,9 +73,7 @@ class OneStep(slurm.SlurmTest):
         _, run = self.started(3, 2)
         before = self.wait_for_marks("up", 2)
         self.assert_one_step("h[1-2]")
-        for role in ("keeper", "daemon"):
-            for process in self.processes_of(role, "h2"):
-                self.kill(process)
+        self.kill_all([process for role in ("keeper", "daemon") for process in self.processes_of(role, "h2")])
         wait_for(lambda: self.hosts_of_marks("up").get(1) == "h3", lambda: f"rank 1 on h3\n{run!r}\n{self.supervisor_log()}")
         wait_for(lambda: "h3" in self.steps().values(), lambda: f"a step of h3; there are {self.steps()}")
         self.assertEqual(self.wait_for_marks("up", 2)[0], before[0], "the healthy one went on")

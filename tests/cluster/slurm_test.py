@@ -86,7 +86,7 @@ class Inside(slurm.SlurmTest):
 
     def test_a_script_that_ups_hears_how_long_that_holds_and_wait_waits(self):
         s = self.slurm(2)
-        spec = self.slurm_job("mark up; while [ ! -e /tmp/go ]; do sleep 0.05; done")
+        spec = self.slurm_job("mark up; while [ ! -e /tmp/go ]; do nap 0.05; done")
         run = self.start_program("salloc", "--quiet", "--no-kill", "-N2", "/bin/sh", "-c",
                                  f'{harness.MONARCH} up "$1" && exec {harness.MONARCH} wait', "sh", spec)
         run.wait_for_err(r"Slurm ends it with its job \d+, once .*: `monarch wait \S+` waits for it")
@@ -130,9 +130,7 @@ class Inside(slurm.SlurmTest):
         slow = {**RECOVERS, "heartbeat": "5s", "suspect_after": "15s", "lost_after": "20s", "lease": "25s"}
         run = self.salloc(3, "run", self.slurm_job(UP, slurm={"spares": 1}, mesh={"gang": "host"}, supervision=slow))
         before = self.wait_for_marks("up", 4)
-        for role in ("keeper", "daemon"):
-            for process in self.processes_of(role, "h2"):
-                self.kill(process)
+        self.kill_all([process for role in ("keeper", "daemon") for process in self.processes_of(role, "h2")])
         wait_for(lambda: all(os.path.exists(s.node_hosts[2].path(f"/tmp/up.{rank}")) for rank in (2, 3)),
                  lambda: f"ranks 2 and 3 anew\n{run!r}\n{self.supervisor_log()}", 15)
         self.assertEqual(before[:2], self.wait_for_marks("up", [0, 1]), "the healthy gang went on")

@@ -96,7 +96,7 @@ class Meshes(Tunnelled):
     def test_output_over_a_narrow_line_loses_no_host(self):
         """2.4 Mbit/s, and 3 MB of output on each host."""
         w = self.blocked(2)
-        run = self.start("run", self.tunnelled("mark up; while [ ! -e /tmp/go ]; do sleep 0.1; done; head -c 3000000 /dev/zero | tr '\\0' '\\n'",
+        run = self.start("run", self.tunnelled("mark up; while [ ! -e /tmp/go ]; do nap 0.1; done; head -c 3000000 /dev/zero | tr '\\0' '\\n'",
                                                slots=1), stdout=subprocess.DEVNULL)
         self.wait_for_marks("up", 2)
         for host in w.hosts:
@@ -198,8 +198,7 @@ class Losses(Tunnelled):
     def test_without_supervisor_and_guard_hosts_clean_up_by_themselves(self):
         run = self.running()
         job, = self.jobs()
-        for role in ("guard", "supervisor"):
-            self.kill(self.process(role))
+        self.kill_all([self.process(role) for role in ("guard", "supervisor")])
         self.wait_for_the_end_on("h1", "h2")
         self.assertEqual(run.wait(60), 70, run)
         # What a supervisor alone can remove, on login: the key and its socket.

@@ -51,9 +51,7 @@ class TwoSupervisors(host_faults.HostFaultTest):
             refused = self.monarch("up", "--resume", job, env=copy)
             self.assertEqual(refused.status, 75, refused)
             self.assertIn("and this is another directory", refused.err)
-            for role in ("guard", "supervisor"):
-                for process in self.processes_of(role):
-                    self.kill(process)
+            self.kill_all([process for role in ("guard", "supervisor") for process in self.processes_of(role)])
         since = self.now()
         forced = self.monarch("up", "--resume", job, "--force-takeover", env=copy, timeout=60)
         self.assertEqual(forced.status, 0, forced)
@@ -68,15 +66,11 @@ class TwoSupervisors(host_faults.HostFaultTest):
     def test_who_was_left_behind_is_obeyed_by_nobody(self):  # V07
         job = self.detached()
         copy = self.copy()
-        for role in ("guard", "supervisor"):
-            for process in self.processes_of(role):
-                self.kill(process)
+        self.kill_all([process for role in ("guard", "supervisor") for process in self.processes_of(role)])
         self.assertEqual(self.monarch("up", "--resume", job, "--force-takeover", env=copy, timeout=60).status, 0)
         self.wait_for_adoption(job, copy)
         before = {r: self.pid_of(r) for r in range(4)}
-        for role in ("guard", "supervisor"):
-            for process in self.processes_of(role):
-                self.kill(process)
+        self.kill_all([process for role in ("guard", "supervisor") for process in self.processes_of(role)])
         # The first one comes back with a journal that knows of no other. Its hosts do.
         since = self.now()
         self.monarch("up", "--resume", job, timeout=60)

@@ -179,8 +179,7 @@ class Workspace(cluster.ClusterTest):
         coming = lambda: all(glob.glob(host.path(f"{BLOBS}/put.*")) or glob.glob(host.path(f"{HOSTS}/*/{host.name}/workspace*"))
                              for host in w.hosts)
         harness.wait_for(coming, lambda: f"a workspace on its way: {[host.run('find', BLOBS, HOSTS).stdout for host in w.hosts]}")
-        for role in ("guard", "supervisor"):
-            self.kill(self.process(role))
+        self.kill_all([self.process(role) for role in ("guard", "supervisor")])
         harness.wait_for(lambda: not self.on_hosts_but_login(), lambda: f"the ends of {self.on_hosts_but_login()}")
         self.assertEqual(run.wait(60), 70, run)
         job = max(self.jobs(), key=lambda name: os.path.getmtime(self.path("state", "jobs", name)))

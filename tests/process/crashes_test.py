@@ -11,7 +11,7 @@ import jobs
 # A rank with two processes that left its session and its process group, their parent gone.
 FAMILY = ("(setsid sh -c 'echo $$ > far.$MONARCH_RANK; exec sleep 600' </dev/null >/dev/null 2>&1 &)\n"
           "(setsid sh -c 'exec sleep 601' </dev/null >/dev/null 2>&1 &)\n"
-          "until [ -s far.$MONARCH_RANK ]; do sleep 0.02; done\nmark there\n")
+          "until [ -s far.$MONARCH_RANK ]; do nap 0.02; done\nmark there\n")
 # Rank 0 fails as soon as its connection to rank 1 breaks, as a collective does.
 MISSES = jobs.PYTHON_MARK + """
 import os, socket, sys, time
@@ -29,7 +29,7 @@ mark('there')
 link.recv(1)
 sys.exit(3)
 """
-COUNT = "i=0; until [ -e go ]; do i=$((i+1)); echo line $i; sleep 0.02; done; echo last $i\n"
+COUNT = "i=0; until [ -e go ]; do i=$((i+1)); echo line $i; nap 0.02; done; echo last $i\n"
 
 
 class WithCgroup(jobs.JobTest):

@@ -17,8 +17,7 @@ class DdpRecover(training.TrainingTest):
         host = rank["host"]
         ranks = [r["pid"] for r in self.status()["meshes"][0]["ranks"] if r["host"] == host]
         daemon, keeper = self.process("daemon", host), self.process("keeper", host)
-        for process in [keeper, daemon, *(p for p in self.processes() if p.pid in ranks)]:
-            self.kill(process, signal.SIGSTOP)
+        self.kill_all([keeper, daemon, *(p for p in self.processes() if p.pid in ranks)], signal.SIGSTOP)
 
     def test_it_ends_with_the_loss_of_an_undisturbed_run(self):
         calm = self.monarch("run", SPEC, *self.flags(STEPS, 0), timeout=180)

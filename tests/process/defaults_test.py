@@ -52,7 +52,7 @@ class Defaults(recovery.RecoveryTest):
         self.end_well(run)
 
     def test_a_program_without_a_spec_is_started_again(self):
-        run = self.start("run", "-n", "1", "--", "/bin/sh", "-c", jobs.MARK + "mark up-$MONARCH_GENERATION\n" + recovery.COUNT)
+        run = self.start("run", "-n", "1", "--", *jobs.shell("mark up-$MONARCH_GENERATION\n" + recovery.COUNT))
         self.signal_by_pid(self.wait_for_marks("up-1", 1)[0])
         self.wait_for_marks("up-2", 1)
         self.end_well(run)

@@ -179,8 +179,8 @@ class Ends(jobs.JobTest):
         self.end_of(run, 0, "succeeded")
 
     def test_a_job_of_two_meshes_ends_when_both_are_done(self):
-        meshes = {name: {"dims": {"slot": 2}, "program": ["/bin/sh", "-c", f"{jobs.MARK} {script}"]} for name, script in (
-            ("early", "mark early"), ("late", "until [ -e go ]; do sleep 0.05; done; mark late"))}
+        meshes = {name: {"dims": {"slot": 2}, "program": jobs.shell(script)} for name, script in (
+            ("early", "mark early"), ("late", "until [ -e go ]; do nap 0.05; done; mark late"))}
         run = self.start("run", self.spec(json.dumps({"version": 1, "job": "two", "meshes": meshes, "supervision": jobs.FAIL_FAST})))
         run.wait_for_err("gang.done early")
         run.wait_for_err("job.running")  # one mesh may be done before the other runs
@@ -191,9 +191,9 @@ class Ends(jobs.JobTest):
         self.assertEqual(self.marks("late"), [0, 1])
 
     def test_the_failure_of_one_mesh_ends_the_other(self):
-        meshes = {name: {"dims": {"slot": 2}, "program": ["/bin/sh", "-c", f"{jobs.MARK} {script}"]} for name, script in (
+        meshes = {name: {"dims": {"slot": 2}, "program": jobs.shell(script)} for name, script in (
             ("good", f"trap 'mark term; exit 0' TERM; mark there\n{jobs.FOREVER}"),
-            ("bad", "until [ -e there.0 ] && [ -e there.1 ]; do sleep 0.05; done; exit 7"))}
+            ("bad", "until [ -e there.0 ] && [ -e there.1 ]; do nap 0.05; done; exit 7"))}
         run = self.start("run", self.spec(json.dumps({"version": 1, "job": "two", "meshes": meshes, "supervision": jobs.FAIL_FAST})))
         self.end_of(run, 7, cause={"mesh": "bad", "kind": "rank"})
 

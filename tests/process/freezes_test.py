@@ -5,7 +5,7 @@ import signal
 import harness
 import jobs
 
-COUNT = "mark there; i=0; until [ -e go ]; do i=$((i+1)); echo line $i; sleep 0.05; done; echo last $i\n"
+COUNT = "mark there; i=0; until [ -e go ]; do i=$((i+1)); echo line $i; nap 0.05; done; echo last $i\n"
 QUICK = {"heartbeat": "200ms", "suspect_after": "500ms", "lost_after": "1s", "lease": "1500ms", "orphan_ttl": "20s"}
 
 

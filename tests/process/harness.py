@@ -29,6 +29,7 @@ The binaries are those of $MONARCH_BUILD_DIR, else of build/. Cases are reported
 `PYTHONPATH=tests/process python3 tests/process/x_test.py Run.test_name` runs one case.
 """
 
+import contextlib
 import difflib
 import fcntl
 import json
@@ -316,15 +317,21 @@ class MonarchTest(unittest.TestCase):
 
     def kill(self, process, number=signal.SIGKILL):
         """Signals a process that find() found, never another that got its number since."""
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            found = leftovers.Process(process.pid).arguments
-            if not found:
-                raise ProcessLookupError(f"{process} has ended")
-            self.assertEqual(found, process.arguments, "the process is another one")
-            signal.pidfd_send_signal(descriptor, number)
-        finally:
-            os.close(descriptor)
+        self.kill_all([process], number)
+
+    def kill_all(self, processes, number=signal.SIGKILL):
+        """As kill(), of all at once: what the death of one does ends no other before its turn."""
+        with contextlib.ExitStack() as held:
+            descriptors = []
+            for process in processes:
+                descriptors.append(os.pidfd_open(process.pid))
+                held.callback(os.close, descriptors[-1])
+                found = leftovers.Process(process.pid).arguments
+                if not found:
+                    raise ProcessLookupError(f"{process} has ended")
+                self.assertEqual(found, process.arguments, "the process is another one")
+            for descriptor in descriptors:
+                signal.pidfd_send_signal(descriptor, number)
 
     def wait_gone(self, process, timeout=DEADLINE_S):
         """Until the process has ended (a zombie has)."""

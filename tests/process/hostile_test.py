@@ -29,7 +29,7 @@ class HostileTest(jobs.JobTest):
     USUAL = {f"{port}.{name}" for port in ("control", "bulk") for name in ("accepted", "handshaken", "disconnected", "messages")}
 
     def running(self, hosts=2, **options):
-        script = "mark there; i=0; until [ -e go ]; do i=$((i+1)); echo line $i; sleep 0.05; done; echo last $i"
+        script = "mark there; i=0; until [ -e go ]; do i=$((i+1)); echo line $i; nap 0.05; done; echo last $i"
         run = self.start("run", self.job(script, hosts=hosts, slots=1, **options.pop("keys", {})), **options)
         self.wait_for_marks("there", hosts)
         self.ports = json.loads(self.log("ports.json"))

@@ -1,7 +1,8 @@
 """What the tests of whole jobs share: specs from a few words, ranks that report through files, and the usual assertions.
 
-A rank of `self.job(script)` runs `script` by /bin/sh in work/. `mark NAME` there makes the file NAME.$MONARCH_RANK, which
-the test waits for by `self.wait_for_marks(NAME, ranks)`; nothing guesses from time.
+A rank of `self.job(script)` runs `script` by bash in work/. `mark NAME` there makes the file NAME.$MONARCH_RANK, which
+the test waits for by `self.wait_for_marks(NAME, ranks)`; nothing guesses from time. `nap SECONDS` waits without a process, as
+`sleep` has one: hundreds of ranks that look for a file twenty times a second were half of what these tests take.
 """
 
 import glob
@@ -21,10 +22,18 @@ PYTHON_MARK = """def mark(name, word=None):
     with open(path + '.new', 'w') as file: file.write(str(os.getpid() if word is None else word))
     os.replace(path + '.new', path)
 """
-FOREVER = "while :; do sleep 0.1; done\n"
+NAP = 'nap() { [ "$idle" ] || exec {idle}<> <(:); read -rt "$1" -u "$idle" || :; }\n'
+# How far a rank is: of one length and written at once, so that who reads has it whole.
+STEP = 'step() { printf "%08d\\n" $1 1<> step.$MONARCH_RANK; }\n'
+FOREVER = "while :; do nap 1000; done\n"
 
 # The first failure ends the job.
 FAIL_FAST = {"restart": {"max": 0}, "reallocate": {"max": 0}}
+
+
+def shell(script):
+    """The program that runs a rank's script."""
+    return ["/bin/bash", "-c", MARK + NAP + STEP + script]
 
 
 class JobTest(harness.MonarchTest):
@@ -32,7 +41,7 @@ class JobTest(harness.MonarchTest):
         """Path of a spec with one mesh `m` of hosts × slots ranks that run `script`; `mesh` and `keys` are added.
 
         It fails fast but for what `supervision` says; without any, by `supervision=None`, a job's own defaults act."""
-        return self.program_job(["/bin/sh", "-c", MARK + script], hosts, slots, name, mesh, **keys)
+        return self.program_job(shell(script), hosts, slots, name, mesh, **keys)
 
     def guarding(self, wrapper):
         """A MONARCH_WORKER whose guard runs its supervisor by way of the program `wrapper`, which executes its arguments."""

@@ -40,7 +40,7 @@ class Process:
         return self.program in OURS and not os.access(f"/proc/{self.pid}/environ", os.R_OK)
 
     def holds(self, folder):
-        links = [_link(f"/proc/{self.pid}/cwd"), *(_link(p) for p in glob.glob(f"/proc/{self.pid}/fd/*"))]
+        links = [_link(f"/proc/{self.pid}/cwd"), *(_link(f"/proc/{self.pid}/fd/{name}") for name in names(f"/proc/{self.pid}/fd"))]
         prefix = folder + "/"
         return any(link == folder or link.startswith(prefix) for link in links) or any(
             prefix.encode() in argument for argument in self.arguments)
@@ -56,6 +56,13 @@ def _read(path):
             return file.read()
     except OSError:
         return b""
+
+
+def names(folder):
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _link(path):
@@ -156,18 +163,33 @@ def _journals(folder):
     return b"".join(_read(path) for path in glob.glob(os.path.join(folder, "state/jobs/*/journal.*")))
 
 
+def groups(place):
+    """Of a cgroup file system, innermost first. A group without groups of its own has two links, and its many files are not listed."""
+    try:
+        if os.stat(place).st_nlink > 2:
+            with os.scandir(place) as entries:
+                inside = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            for path in inside:
+                yield from groups(path)
+    except OSError:
+        return  # gone meanwhile, or not ours
+    yield place
+
+
 def cgroups(folder):
     """Groups of the test's jobs, innermost first, below every cgroup mount that mountinfo knows.
 
     They are named after the job's uuid, which nothing tells but its journal.
     """
     journals = _journals(folder)
+    if not journals:
+        return []
     found = []
     for line in _read("/proc/self/mountinfo").decode().splitlines():
         fields, _, rest = line.partition(" - ")
         if not rest.startswith("cgroup2"):
             continue
-        for place, _, _ in os.walk(fields.split()[4], topdown=False):
+        for place in groups(fields.split()[4]):
             uuid = re.search(r"/monarch-([0-9a-f]{32})(/|$)", place)
             if uuid and bytes.fromhex(uuid.group(1)) in journals:
                 found.append(f"cgroup {place}")

@@ -6,7 +6,7 @@ import signal
 import harness
 import jobs
 
-QUIET = "trap 'mark told; exit 0' TERM\nmark there\nwhile :; do sleep 0.05; done\n"
+QUIET = "trap 'mark told; exit 0' TERM\nmark there\nwhile :; do nap 0.05; done\n"
 
 
 class Lifetime(jobs.JobTest):
@@ -61,8 +61,8 @@ class Lifetime(jobs.JobTest):
 
     def test_output_and_viewers_are_uses(self):
         """The rank writes for longer than `idle`, then a viewer is there for longer than that."""
-        self.up("mark there\ni=0; while [ $i -lt 60 ]; do echo word; sleep 0.1; i=$((i+1)); done\nmark written\n"
-                "until [ -e attached ]; do sleep 0.05; done\nsleep 6; mark looked\nwhile :; do sleep 0.05; done\n", idle="4s")
+        self.up("mark there\ni=0; while [ $i -lt 60 ]; do echo word; nap 0.1; i=$((i+1)); done\nmark written\n"
+                "until [ -e attached ]; do nap 0.05; done\nsleep 6; mark looked\nwhile :; do nap 0.05; done\n", idle="4s")
         self.wait_for_marks("written", 1)
         attach = self.start("attach", "last")
         attach.wait_for_err("attached")

@@ -44,7 +44,7 @@ class Limits(jobs.JobTest):
                   "try:\n  while True: held.append(os.open(\"/dev/null\", os.O_RDONLY))\nexcept OSError as e: print(e.strerror)\n"
                   "for fd in held: os.close(fd)\n"
                   "try:\n  while True: held.append(bytearray(1 << 26))\nexcept MemoryError: print(\"no memory\")\n'\n"
-                  "fi\nuntil [ -e go ]; do sleep 0.05; done\n")
+                  "fi\nuntil [ -e go ]; do nap 0.05; done\n")
         spec = self.job(script, hosts=1, slots=2)
         run = self.start_program("/bin/bash", "-c",
                                  f"ulimit -Sn 200\n{'' if harness.SANITIZED else memory}exec {harness.MONARCH} run {spec}")
@@ -118,7 +118,7 @@ class Floods(jobs.JobTest):
     def flood(self, script):
         """Runs it as one rank of two; what doubts came of it."""
         run = self.start("run", self.job(f"if [ $MONARCH_RANK = 0 ]; then {script}; fi; mark done\n"
-                                         "until [ -e go ]; do sleep 0.05; done", hosts=1, slots=2,
+                                         "until [ -e go ]; do nap 0.05; done", hosts=1, slots=2,
                                          supervision=self.LATE, logs={"max_size": "16MiB"}), stdout=self.null())
         self.wait_for_marks("done", 2, timeout=60)
         doubts = self.doubts()

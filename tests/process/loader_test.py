@@ -17,7 +17,7 @@ class Loader(users.UserTest):
 
     def test_ranks_have_the_shells_and_our_processes_have_none(self):
         given = {"LD_PRELOAD": LIBRARY, "LD_LIBRARY_PATH": "/canary/lib:/canary/lib64", "LD_BIND_NOT": "1"}
-        run = self.start("run", self.job("mark there; until [ -e go ]; do sleep 0.05; done", hosts=1, slots=2), env=given)
+        run = self.start("run", self.job("mark there; until [ -e go ]; do nap 0.05; done", hosts=1, slots=2), env=given)
         ranks = self.wait_for_marks("there", 2)
         for pid in ranks:
             environment = self.environment_of(pid)

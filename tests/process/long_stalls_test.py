@@ -24,8 +24,7 @@ class LongStalls(stalls_test.StallTest):
         # It judges as ever: a host that falls silent now is found out within the bound, and its gang moves.
         since = self.now()
         keeper = self.process("keeper", "v2")
-        for process in [keeper, *(p for p in self.processes() if p.pid in (self.pids[2], self.pids[3]))]:
-            self.kill(process, signal.SIGSTOP)
+        self.kill_all([keeper, *(p for p in self.processes() if p.pid in (self.pids[2], self.pids[3]))], signal.SIGSTOP)
         lost = self.wait_for_event("host.lost", timeout=60)
         self.assertEqual(lost["host"], "v2", lost)
         self.assert_seen(lost, since, 40.0)

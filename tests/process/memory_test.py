@@ -9,7 +9,7 @@ import recovery
 
 LIMIT = (2000 if harness.SANITIZED else 300) << 20  # the rank is the largest of the group long before it is reached
 EATEN_S = 10.0  # until all of it is taken
-HUNGRY = "until [ -e eat ]; do sleep 0.02; done\nexec python3 -c 'held = []\nwhile True: held.append(b\"x\" * (16 << 20))'"
+HUNGRY = "until [ -e eat ]; do nap 0.02; done\nexec python3 -c 'held = []\nwhile True: held.append(b\"x\" * (16 << 20))'"
 
 
 class Memory(recovery.RecoveryTest):
@@ -44,7 +44,7 @@ class Memory(recovery.RecoveryTest):
 
     def test_it_is_retried_once(self):  # P11; the second time nothing was done since
         spec = self.counting("mark there\n[ $MONARCH_RANK = 0 ] || { echo $MONARCH_GENERATION >> tries\n"
-                             "until [ -e eat.$MONARCH_GENERATION ]; do sleep 0.02; done\n" + HUNGRY + "; }\n" + recovery.COUNT, slots=1)
+                             "until [ -e eat.$MONARCH_GENERATION ]; do nap 0.02; done\n" + HUNGRY + "; }\n" + recovery.COUNT, slots=1)
         run = self.start_in_group(spec, 0, 1)
         since = self.now()
         self.write("eat", "")

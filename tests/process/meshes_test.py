@@ -66,12 +66,12 @@ class Meshes(jobs.JobTest):
     def sidecar(self, script, **mesh):
         return self.spec(json.dumps({
             "version": 1, "job": "beside", "start_timeout": "60s", "supervision": jobs.FAIL_FAST, "meshes": {
-                "m": {"dims": {"slot": 1}, "program": ["/bin/sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]},
+                "m": {"dims": {"slot": 1}, "program": jobs.shell("while [ ! -e go ]; do nap 0.1; done")},
                 "s": {"dims": {"slot": 1}, "sidecar": True, "hosts": {"like": "m"},
-                      "program": ["/bin/sh", "-c", script], **mesh}}}), "beside.yaml")
+                      "program": jobs.shell(script), **mesh}}}), "beside.yaml")
 
     def test_a_sidecar_that_fails_is_a_warning(self):
-        run = self.start("run", self.sidecar("while [ ! -e fail ]; do sleep 0.1; done; exit 3"))
+        run = self.start("run", self.sidecar("while [ ! -e fail ]; do nap 0.1; done; exit 3"))
         run.wait_for_err(r"job\.running")
         self.write("fail", "")
         run.wait_for_err(r"warning gang\.failed s/0 on v1 .*exit code 3")

@@ -44,7 +44,7 @@ class Moments(jobs.JobTest):
                     self.fail(f"{left}\n{run}\n{log}")
 
     def rank_processes(self):
-        return [p for p in self.find("dash") + self.find("sh") if b"mark there" in b" ".join(p.arguments)]
+        return [p for p in self.find("bash") if b"mark there" in b" ".join(p.arguments)]
 
 
 if __name__ == "__main__":

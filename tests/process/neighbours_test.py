@@ -18,7 +18,7 @@ class WithCgroup(jobs.JobTest):
     def two_jobs(self):
         runs = {}
         for name in ("left", "right"):
-            runs[name] = self.start("run", self.job(f"mark {name}; until [ -e go ]; do sleep 0.05; done", name=name))
+            runs[name] = self.start("run", self.job(f"mark {name}; until [ -e go ]; do nap 0.05; done", name=name))
             self.wait_for_marks(name, 4)
         ids = {job.rpartition("-")[0]: job for job in self.jobs()}
         return runs, ids
@@ -44,9 +44,7 @@ class WithCgroup(jobs.JobTest):
     def test_what_cleans_up_after_a_killed_keeper_leaves_the_other_job(self):
         runs, ids = self.two_jobs()
         keepers = [h["keeper_pid"] for h in self.status(ids["left"])["hosts"]]
-        for process in self.processes():
-            if process.pid in keepers:
-                self.kill(process)
+        self.kill_all([process for process in self.processes() if process.pid in keepers])
         self.assertEqual(runs["left"].wait(), 92)
         self.assert_right_goes_on(runs, ids)
 

@@ -73,7 +73,7 @@ class Output(jobs.JobTest):
 
     def test_a_reader_that_leaves_does_not_end_the_job(self):
         reader, writer = os.pipe()
-        run = self.start("run", self.job("mark there; while [ ! -e go ]; do echo line; sleep 0.02; done; mark late"),
+        run = self.start("run", self.job("mark there; while [ ! -e go ]; do echo line; nap 0.02; done; mark late"),
                          stdout=writer)
         os.close(writer)
         self.wait_for_marks("there", 4)
@@ -125,12 +125,12 @@ class Output(jobs.JobTest):
     def test_output_of_a_child_that_is_still_writing(self):
         # The rank waits for it; its own parent, which started it, has gone.
         shown, _ = self.one("(sh -c 'sleep 0.3; echo from a grandchild; echo > done' &) ; echo parent\n"
-                            "until [ -e done ]; do sleep 0.02; done")
+                            "until [ -e done ]; do nap 0.02; done")
         self.assertEqual(sorted(shown.splitlines()), [b"[m/0@v1] from a grandchild", b"[m/0@v1] parent"])
 
     def test_output_of_a_child_that_outlived_its_rank(self):
         # It is killed with what its rank left; what it wrote before that is kept.
-        shown, _ = self.one("(sh -c 'echo from a child; echo > done; exec sleep 600' &); until [ -e done ]; do sleep 0.02; done")
+        shown, _ = self.one("(sh -c 'echo from a child; echo > done; exec sleep 600' &); until [ -e done ]; do nap 0.02; done")
         self.assertEqual(shown, b"[m/0@v1] from a child\n")
 
     def test_stdout_and_stderr_are_kept_apart(self):

@@ -10,7 +10,7 @@ import jobs
 from viewer_link import Link, frame, numbers
 
 
-TICKS = "while echo tick; do sleep 0.05; done\n"
+TICKS = "while echo tick; do nap 0.05; done\n"
 
 
 class OverSsh(jobs.JobTest):
@@ -83,7 +83,7 @@ class OverSsh(jobs.JobTest):
         self.stop(job)
 
     def test_a_reader_that_goes_away_ends_what_it_would_end_here(self):
-        job = self.up("while echo line; do sleep 0.01; done")
+        job = self.up("while echo line; do nap 0.01; done")
         link = Link(self, ["logs", job, "-f"], job)
         link.order()
         link.until(lambda: link.out.count(b"\n") > 3)
@@ -112,7 +112,7 @@ class OverSsh(jobs.JobTest):
         self.stop(job)
 
     def test_a_connection_that_ends_is_taken_up_by_another_without_a_gap(self):
-        job = self.up("for i in $(seq 1 200); do echo $MONARCH_RANK.$i; sleep 0.01; done; mark done; " + jobs.FOREVER)
+        job = self.up("for i in $(seq 1 200); do echo $MONARCH_RANK.$i; nap 0.01; done; mark done; " + jobs.FOREVER)
         link = Link(self, ["logs", job, "-f", "--no-prefix", "--rank", "0"], job, lingers=60)
         link.order()
         link.until(lambda: link.out.count(b"\n") >= 5)

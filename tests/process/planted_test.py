@@ -124,7 +124,7 @@ class Planted(jobs.JobTest):
 
 class OtherUsers(users.UserTest):
     def running(self):
-        run = self.start("run", self.job("mark there; until [ -e go ]; do sleep 0.05; done", hosts=1, slots=2))
+        run = self.start("run", self.job("mark there; until [ -e go ]; do nap 0.05; done", hosts=1, slots=2))
         self.wait_for_marks("there", 2)
         return run, self.jobs()[0]
 
@@ -149,7 +149,7 @@ class OtherUsers(users.UserTest):
     def test_a_ranks_sockets_hear_its_user_alone(self):
         self.takes_root("becoming another user")
         script = "env | grep -E '^(NOTIFY_SOCKET|MONARCH_SOCKET|MONARCH_EVENTS)=' > doors; mark there\n"
-        run = self.start("run", self.job(script + "until [ -e go ]; do sleep 0.05; done", hosts=1, slots=1))
+        run = self.start("run", self.job(script + "until [ -e go ]; do nap 0.05; done", hosts=1, slots=1))
         self.wait_for_marks("there", 1)
         doors = dict(line.split("=", 1) for line in self.read("work", "doors").splitlines())
         if not doors:

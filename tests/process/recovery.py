@@ -21,8 +21,7 @@ import harness
 import jobs
 
 # Counts for ever, or until the file `go` is there.
-COUNT = ("i=0; until [ -e go ]; do i=$((i+1)); echo $i > step.$MONARCH_RANK.new; mv step.$MONARCH_RANK.new step.$MONARCH_RANK; "
-         "sleep 0.05; done\n")
+COUNT = "i=0; until [ -e go ]; do step $((++i)); nap 0.05; done\n"
 SEEN_S = 1.0   # from a fault to its event
 START_S = 5.0  # from a command to its ranks
 DONE = ("host.lost", "host.replaced", "host.wedged", "gang.failed", "gang.parked")  # what a stage of the ladder does
@@ -71,8 +70,8 @@ class RecoveryTest(jobs.JobTest):
 
     def beside(self):
         """Another job, in a state directory of its own: its rank counts until end_beside()."""
-        script = ("MONARCH_RANK=beside\n" + jobs.MARK + "mark there\n" + COUNT).replace("-e go ", "-e go.beside ")
-        spec = self.program_job(["/bin/sh", "-c", script], hosts=1, slots=1, name="beside")
+        script = ("MONARCH_RANK=beside\nmark there\n" + COUNT).replace("-e go ", "-e go.beside ")
+        spec = self.program_job(jobs.shell(script), hosts=1, slots=1, name="beside")
         self.other = self.start("run", spec, env={"MONARCH_STATE_DIR": self.path("home", "beside")})
         there = self.path("work", "there.beside")
         harness.wait_for(lambda: os.path.exists(there), lambda: repr(self.other))
@@ -101,9 +100,9 @@ class RecoveryTest(jobs.JobTest):
         self.assertEqual({r: self.pid_of(r) for r in ranks}, {r: self.pids[r] for r in ranks})
 
     def assert_seen(self, event, since, within=SEEN_S):
-        """The event came at most so long after `since` (of time.time())."""
+        """The event came at most so long after `since` (of time.time()), or somewhat later where the machine is busy."""
         after_it = self.time_of(event) - since
-        self.assertLess(after_it, within, event)
+        self.assertLess(after_it, harness.patience(within), event)
         self.assertGreater(after_it, -0.1, event)  # an earlier one tells of something else
 
     def time_of(self, event):

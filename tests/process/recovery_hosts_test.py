@@ -40,8 +40,7 @@ class Hosts(recovery.RecoveryTest):
         run = self.running(local={"hosts": 3, "spares": 1}, reallocate={"max": 4}, **QUICK)
         keeper, daemon = self.process("keeper", "v2"), self.process("daemon", "v2")
         since = self.now()
-        for process in [keeper, daemon, *(p for p in self.processes() if p.pid in (self.pids[2], self.pids[3]))]:
-            self.kill(process, signal.SIGSTOP)
+        self.kill_all([keeper, daemon, *(p for p in self.processes() if p.pid in (self.pids[2], self.pids[3]))], signal.SIGSTOP)
         self.assert_seen(self.wait_for_event("host.lost"), since, 4.0)
         self.wait_for_anew([2, 3])
         self.assertEqual({self.host_of(r) for r in (2, 3)}, {"v3"})
@@ -56,9 +55,8 @@ class Hosts(recovery.RecoveryTest):
         self.wait_for_event("gang.done")
         pids = [p.pid for p in self.processes() if p.pid in (self.pids[0], self.pids[1])]
         since = self.now()
-        for process in [self.process("keeper", "v1"), self.process("daemon", "v1"),
-                        *(p for p in self.processes() if p.pid in pids)]:
-            self.kill(process, signal.SIGSTOP)
+        self.kill_all([self.process("keeper", "v1"), self.process("daemon", "v1"),
+                        *(p for p in self.processes() if p.pid in pids)], signal.SIGSTOP)
         self.assert_seen(self.wait_for_event("host.lost"), since, 4.0)
         self.wait_for_anew([0, 1])
         self.assertEqual({self.host_of(r) for r in range(4)}, {"v2"}, "who is done is shown where it ran")

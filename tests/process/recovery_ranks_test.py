@@ -33,7 +33,7 @@ class Ranks(recovery.RecoveryTest):
 
     def dies_by_itself(self, command, reason):
         """The first generation of rank 2 does `command` once the file `die` is there."""
-        script = ("mark there\nif [ $MONARCH_RANK$MONARCH_GENERATION = 21 ]; then until [ -e die ]; do sleep 0.02; done; "
+        script = ("mark there\nif [ $MONARCH_RANK$MONARCH_GENERATION = 21 ]; then until [ -e die ]; do nap 0.02; done; "
                   + command + "; fi\n" + recovery.COUNT)
         run = self.running(script)
         since = self.now()
@@ -57,7 +57,7 @@ class Ranks(recovery.RecoveryTest):
 
     def test_again_and_again_until_its_budget_is_spent(self):  # P05
         script = ("mark there\n[ $MONARCH_RANK = 2 ] && { echo $MONARCH_GENERATION >> tries; "
-                  "[ $MONARCH_GENERATION != 5 ] || { mark fifth; until [ -e last ]; do sleep 0.02; done; }; exit 3; }\n" + recovery.COUNT)
+                  "[ $MONARCH_GENERATION != 5 ] || { mark fifth; until [ -e last ]; do nap 0.02; done; }; exit 3; }\n" + recovery.COUNT)
         run = self.running(script, restart={"max": 4, "backoff": "100ms", "jitter": 0})
         self.wait_for_marks("fifth", [2])
         self.assert_go_on([0, 1])
@@ -97,7 +97,7 @@ class Ranks(recovery.RecoveryTest):
         self.assertEqual([e["rank"] for e in failed], [0, 0, 0], failed)
 
     def test_before_it_is_ready(self):  # P16
-        script = ("mark there\n[ $MONARCH_RANK$MONARCH_GENERATION = 21 ] && { until [ -e die ]; do sleep 0.02; done; exit 4; }\n"
+        script = ("mark there\n[ $MONARCH_RANK$MONARCH_GENERATION = 21 ] && { until [ -e die ]; do nap 0.02; done; exit 4; }\n"
                   "systemd-notify --ready || exit 5\n" + recovery.COUNT)
         if not harness.shutil.which("systemd-notify"):
             script = script.replace("systemd-notify --ready", "PYTHONPATH=" + harness.ROOT +

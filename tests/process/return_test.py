@@ -16,7 +16,7 @@ import recovery
 import tap
 
 # Steps until `go` exists, each one a line of output and of a file; then the last one.
-STEPS = ("i=0; mark there\nuntil [ -e go ]; do i=$((i+1)); echo $i > step.$MONARCH_RANK.new; mv step.$MONARCH_RANK.new step.$MONARCH_RANK; echo line $i; sleep 0.02; done\n"
+STEPS = ("i=0; mark there\nuntil [ -e go ]; do i=$((i+1)); step $i; echo line $i; nap 0.02; done\n"
          "echo last $i\n")
 QUICK = {"heartbeat": "200ms", "suspect_after": "600ms", "lost_after": "1s", "lease": "2s", "orphan_ttl": "20s"}
 
@@ -238,7 +238,7 @@ class Resume(ReturnTest):
     @tap.takes(1)
     def test_a_job_whose_start_the_journal_has_forgotten_is_not_waited_for(self):
         # Enough records for a snapshot: what it covers is dropped when there is much of it.
-        ended = "[ $MONARCH_RANK = 0 ] || until [ -e out ]; do sleep 0.5; done\n[ $MONARCH_RANK = 0 ] || exit 0\n"
+        ended = "[ $MONARCH_RANK = 0 ] || until [ -e out ]; do nap 0.5; done\n[ $MONARCH_RANK = 0 ] || exit 0\n"
         self.monarch("up", self.job(ended + jobs.FOREVER, hosts=1, slots=400))
         self.write("out", "")
         job, = self.jobs()
@@ -311,8 +311,7 @@ class Resume(ReturnTest):
         harness.wait_for(lambda: "supervisor.adopted" in self.monarch("events", job, env=copy).out,
                          "the workers' promises to who took the job over")
         ranks = self.ranks_of(copy, job)
-        for role in ("guard", "supervisor"):
-            self.kill(self.process(role))
+        self.kill_all([self.process(role) for role in ("guard", "supervisor")])
         self.monarch("up", "--resume", job)  # the workers' word may come before or after it is ready
         harness.wait_for(lambda: "has promised term 1000001" in self.supervisor_log(), self.supervisor_log)
         harness.wait_for(lambda: not self.processes_of("supervisor"), self.supervisor_log)

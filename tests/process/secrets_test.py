@@ -15,7 +15,7 @@ import users
 
 class Secrets(jobs.JobTest):
     def test_the_key_is_in_its_file_alone(self):
-        run = self.start("run", self.job("env; mark there; until [ -e go ]; do sleep 0.05; done; exit 7"))
+        run = self.start("run", self.job("env; mark there; until [ -e go ]; do nap 0.05; done; exit 7"))
         self.wait_for_marks("there", 4)
         path = self.job_file("key")
         with open(path, "rb") as file:
@@ -51,7 +51,7 @@ class Secrets(jobs.JobTest):
                 self.kept_under(mask)
 
     def kept_under(self, mask):
-        spec = self.job("umask > umask.$RANK; mark there; until [ -e go ]; do sleep 0.05; done")
+        spec = self.job("umask > umask.$RANK; mark there; until [ -e go ]; do nap 0.05; done")
         run = self.start_program("/bin/sh", "-c", f"umask {mask:o}; exec {harness.MONARCH} run {spec}")
         self.wait_for_marks("there", 4)
         for top in (self.path("state"), self.path("run")):
@@ -106,7 +106,7 @@ class Hidden(users.UserTest):
     OURS = ("guard", "supervisor", "keeper", "daemon")
 
     def running(self, hosts=1):
-        run = self.start("run", self.job("mark there; until [ -e go ]; do sleep 0.05; done; exit 7", hosts=hosts, slots=2,
+        run = self.start("run", self.job("mark there; until [ -e go ]; do nap 0.05; done; exit 7", hosts=hosts, slots=2,
                                          mesh={"env_pass": ["CANARY_*"]}), env={"CANARY_TOKEN": self.CANARY})
         ranks = self.wait_for_marks("there", 2 * hosts)
         viewer, = self.find("monarch", "run")
@@ -152,7 +152,7 @@ class Hidden(users.UserTest):
     def test_what_is_said_of_a_job_holds_no_value_of_the_shell(self):
         """`env_pass` and $(env.NAME), of two variables: in the environment of ranks and of what they start, nowhere else."""
         passed, named = "canary-7be20c51f0e94a66", "canary-a94d11c2387b4f05"
-        script = "sleep 987654 & mark there; until [ -e go ]; do sleep 0.05; done; kill $!; exit 7"
+        script = "sleep 987654 & mark there; until [ -e go ]; do nap 0.05; done; kill $!; exit 7"
         mesh = {"env_pass": ["CANARY_*"], "env": {"DERIVED": "key=$(env.SHELL_KEY)"}}
         spec = self.job(script, hosts=2, slots=1, mesh=mesh)
         shell = {"CANARY_TOKEN": passed, "SHELL_KEY": named}

@@ -8,7 +8,7 @@ import jobs
 import recovery
 
 # Says that it got TERM, and takes as long as it likes to end: until the test makes the file `go`.
-SLOW = "trap 'mark term; until [ -e go ]; do sleep 0.05; done; mark ended; exit 0' TERM\nmark there\n" + jobs.FOREVER
+SLOW = "trap 'mark term; until [ -e go ]; do nap 0.05; done; mark ended; exit 0' TERM\nmark there\n" + jobs.FOREVER
 
 
 class Signals(recovery.RecoveryTest):
@@ -101,7 +101,7 @@ class Signals(recovery.RecoveryTest):
 
     def test_usr1_reaches_the_ranks(self):
         run = self.running("trap 'mark usr1' USR1; trap 'mark usr2' USR2; trap 'mark quit' QUIT\nmark there\n"
-                           "until [ -e go ]; do sleep 0.05; done; true")
+                           "until [ -e go ]; do nap 0.05; done; true")
         for name in ("usr1", "usr2", "quit"):
             run.signal(getattr(signal, f"SIG{name.upper()}"))
             self.wait_for_marks(name, 4)
@@ -109,7 +109,7 @@ class Signals(recovery.RecoveryTest):
         self.end_of(run, 0, "succeeded")
 
     def test_a_stopped_viewer_stalls_nothing(self):
-        run = self.running("mark there; until [ -e go ]; do sleep 0.05; done; echo late; mark late")
+        run = self.running("mark there; until [ -e go ]; do nap 0.05; done; echo late; mark late")
         # SIGTSTP would do nothing to it: it leads an orphaned process group here.
         run.signal(signal.SIGSTOP)
         self.write("go", "")
@@ -128,7 +128,7 @@ class Signals(recovery.RecoveryTest):
         self.assertEqual(self.marks("ended"), [0, 1, 2, 3])
 
     def test_ctrl_z_and_fg_in_a_shell(self):
-        spec = self.job("trap 'mark cont' CONT; mark there; until [ -e go ]; do sleep 0.05; done; mark late")
+        spec = self.job("trap 'mark cont' CONT; mark there; until [ -e go ]; do nap 0.05; done; mark late")
         shell = self.start_program("bash", "--norc", "--noprofile", "-i", terminal=True)
         shell.type(f"{harness.MONARCH} run {spec}\n")
         self.wait_for_marks("there", 4)

@@ -197,8 +197,7 @@ class Doors(TalkingTest):
         run = self.start("run", self.job("mark there\n" + jobs.FOREVER, hosts=2, slots=1))
         self.wait_for_marks("there", 2)
         self.assertEqual(len(self.socket_folders()), 2)
-        for process in [self.process(role, "v2") for role in roles]:
-            self.kill(process)
+        self.kill_all([self.process(role, "v2") for role in roles])
         self.end_of(run, 92, cause={"kind": "host", "host": "v2"})
         self.assertEqual(self.socket_folders(), [])
 

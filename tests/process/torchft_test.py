@@ -84,8 +84,7 @@ class TorchFt(recovery.RecoveryTest):
         harness.wait_for(lambda: self.committed(run, before), "a step")
         recovery.after(PACE_S / 4)
         before, since = len(run.out), self.now()
-        for process in gone:
-            self.kill(process, signal.SIGSTOP)
+        self.kill_all(gone, signal.SIGSTOP)
         # Of those that the others wait for, nothing is heard, and no connection closes.
         harness.wait_for(lambda: len(set(LEFT.findall(run.out[before:]))) == 4, lambda: f"four that leave: {run.out[before:][-3000:]}", 60)
         left = self.now()

@@ -165,9 +165,8 @@ class Gangs(VaultTest):
     def test_one_that_stands_still_with_its_host_goes_on_elsewhere_from_a_copy(self):
         run = self.training(local={"hosts": 3, "spares": 1}, reallocate={"max": 4})
         ranks = {self.rank_pid(rank) for rank in (2, 3)}
-        for process in [self.process("keeper", "v2"), self.process("daemon", "v2"), self.vault("v2"),
-                        *(p for p in self.processes() if p.pid in ranks)]:
-            self.kill(process, signal.SIGSTOP)
+        self.kill_all([self.process("keeper", "v2"), self.process("daemon", "v2"), self.vault("v2"),
+                        *(p for p in self.processes() if p.pid in ranks)], signal.SIGSTOP)
         self.assert_resumed(1)
         self.assert_saving([2, 3], 2)
         self.assertEqual(self.host_of(2), "v3")
