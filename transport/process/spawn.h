@@ -101,7 +101,7 @@ StepFailure execute_one_of(const std::vector<std::string>& candidates, const std
 
 // The signal goes to the process that the descriptor is of, never to a number. False if it has ended.
 bool send_signal(int pidfd, int signal);
-// To the process group that the process leads.
+// To the process group that the process leads; to itself while it leads none yet.
 bool send_group_signal(int pidfd, pid_t unreaped_pid, int signal);
 
 }  // namespace monarch

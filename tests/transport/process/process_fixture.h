@@ -51,9 +51,9 @@ class ProcessTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Turns the loop until `done`; false after ten seconds.
+  // Turns the loop until `done`; false after half a minute.
   bool until(const std::function<bool()>& done) {
-    const Instant deadline = boot_now() + Duration::seconds(10);
+    const Instant deadline = boot_now() + Duration::seconds(30);
     while (!done()) {
       if (boot_now() > deadline) return false;
       // Some of what is waited for (a file, an empty tree) makes no descriptor ready: it is looked at again soon.

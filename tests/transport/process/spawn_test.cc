@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
@@ -160,6 +161,20 @@ TEST_F(Spawn, SignalsTheWholeGroupOfAChild) {
   EXPECT_TRUE(send_group_signal(child->pidfd(), child->pid(), SIGTERM));
   end_of(child);
   EXPECT_TRUE(until([&] { return std::filesystem::exists(path("inner")); }));
+}
+
+TEST_F(Spawn, SignalsAChildThatLeadsNoGroupYet) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_GT(child, 0);
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  EXPECT_TRUE(send_group_signal(pidfd.get(), child, SIGUSR1));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1) << status;
+  EXPECT_FALSE(send_group_signal(pidfd.get(), child, SIGUSR1)) << "it was reaped";
 }
 
 TEST_F(Spawn, FiftyChildrenEndEachWithItsOwnCode) {
