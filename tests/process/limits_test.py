@@ -1,6 +1,7 @@
 """The user's own limits: they hold for the ranks, and not for what keeps many of them."""
 
 import os
+import zlib
 
 import harness
 import jobs
@@ -68,6 +69,11 @@ class Forks(users.UserTest, recovery.RecoveryTest):
             "mark('made')\n"
             "while not os.path.exists('die'): time.sleep(0.05)\nsys.exit(7)\n")
 
+    def setUp(self):
+        # Of a user's processes all count, whoever started them: no other case has this user.
+        self.user = 61000 + zlib.crc32(self.id().encode()) % 1000
+        super().setUp()
+
     def forking(self, number):
         return self.program_job(["/usr/bin/python3", "-c", self.FORK, str(number)], hosts=2, slots=1, mesh={"gang": "host"},
                                 supervision={"restart": {"max": 4}})
@@ -95,7 +101,6 @@ class Forks(users.UserTest, recovery.RecoveryTest):
     def test_the_users_limit_of_processes_holds_for_a_rank_and_its_host_goes_on(self):
         if self.uid == 0:
             self.skipTest("root has no limit of processes")
-        # Of the user's processes all count, whoever started them: the limit leaves room for others that run meanwhile.
         run = self.start_program(*self.prefix, "/bin/bash", "-c", f"ulimit -Su 600; exec {self.program} run {self.forking(100000)}")
         self.pids = dict(enumerate(self.wait_for_marks("there", 2, timeout=60)))
         self.wait_for_marks("made", [1], timeout=60)

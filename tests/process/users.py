@@ -1,6 +1,6 @@
 """Jobs of an ordinary user, and what others of the machine may do to them.
 
-Where the tests run as root, the job's user is NOBODY, whose files and processes differ from root's as any user's do; else
+Where the tests run as root, the job's user is `user`, whose files and processes differ from root's as any user's do; else
 it is whoever runs the tests. `self.as_other(...)` runs a program as somebody else, which takes root: without, the case is
 skipped.
 """
@@ -20,6 +20,8 @@ def becoming(uid):
 
 
 class UserTest(jobs.JobTest):
+    user = NOBODY
+
     def setUp(self):
         super().setUp()
         self.uid, self.prefix, self.program = os.geteuid(), [], harness.MONARCH
@@ -35,9 +37,9 @@ class UserTest(jobs.JobTest):
                 os.link(binary, there)
             except OSError:  # another file system
                 shutil.copy(binary, there)
-        self.uid, self.prefix, self.program = NOBODY, becoming(NOBODY), self.path("bin", "monarch")
+        self.uid, self.prefix, self.program = self.user, becoming(self.user), self.path("bin", "monarch")
         for place, _, _ in os.walk(self.folder):
-            os.chown(place, NOBODY, NOBODY)
+            os.chown(place, self.uid, self.uid)
 
     def takes_root(self, what):
         """Before anything is started: what cannot be done otherwise is skipped."""
