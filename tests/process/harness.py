@@ -67,19 +67,28 @@ def patience(timeout):
     return timeout * min(max(os.getloadavg()[0] / os.cpu_count(), 1.0), 4.0)
 
 
+class OutOfTime(AssertionError):
+    """The test may go on no longer."""
+
+
 def wait_for(predicate, what, timeout=DEADLINE_S):
     """The first true answer of predicate(); AssertionError naming `what` (text, or a function giving it) after timeout, or as much more as
-    patience() grants."""
+    patience() grants; or when the test is out of time."""
     began = time.monotonic()
-    while True:
-        looked = time.monotonic()
-        answer = predicate()
-        if answer:
-            return answer
-        waited = time.monotonic() - began
-        if waited >= timeout and waited >= patience(timeout):
-            raise AssertionError(f"not within {timeout} s: {what() if callable(what) else what}")
-        time.sleep(max(LOOK_S, 2 * (time.monotonic() - looked)))  # a look that costs much is not all that this machine does
+    why = f"not within {timeout} s"
+    try:
+        while True:
+            looked = time.monotonic()
+            answer = predicate()
+            if answer:
+                return answer
+            waited = time.monotonic() - began
+            if waited >= timeout and waited >= patience(timeout):
+                break
+            time.sleep(max(LOOK_S, 2 * (time.monotonic() - looked)))  # a look that costs much is not all that this machine does
+    except OutOfTime as over:
+        why = str(over)
+    raise AssertionError(f"{why}: {what() if callable(what) else what}")
 
 
 class Finished:
@@ -405,7 +414,7 @@ def _terminated(_number, _frame):
     # Meson ends a file that is out of time by SIGTERM: this case fails, its clean-up runs, no other case starts. (A
     # KeyboardInterrupt would skip the clean-up.)
     tap.stop()
-    raise AssertionError("out of time")
+    raise OutOfTime("out of time")
 
 
 def main():

@@ -128,13 +128,13 @@ class Harness(harness.MonarchTest):
     def test_a_file_that_is_out_of_time_cleans_up(self):
         source = ("import harness\nclass Slow(harness.MonarchTest):\n    def test_a(self):\n"
                   "        self.start_program('sleep', '600')\n        print(self.folder, flush=True)\n"
-                  "        harness.wait_for(lambda: False, 'the end')\n    test_b = test_a\nharness.main()\n")
+                  "        harness.wait_for(lambda: False, 'the end', 600)\n    test_b = test_a\nharness.main()\n")
         run = self.start_program(sys.executable, self.write("slow.py", source),
                                  env={"PYTHONPATH": os.path.dirname(harness.__file__)})
         folder = run.wait_for_out("^/tmp/mh-.*$").group()
         run.signal(signal.SIGTERM)
         self.assertEqual(run.wait(), 1)
-        self.assertIn("out of time", run.out)
+        self.assertIn("out of time: the end", run.out)
         self.assertEqual(run.out.count("\nnot ok "), 1, run.out)
         self.assertFalse(os.path.exists(folder))
 
