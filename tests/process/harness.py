@@ -329,7 +329,7 @@ class MonarchTest(unittest.TestCase):
         self.kill_all([process], number)
 
     def kill_all(self, processes, number=signal.SIGKILL):
-        """As kill(), of all at once: what the death of one does ends no other before its turn."""
+        """As kill(), of all at once: none lives to tell of the death of another, which is why they stand still first."""
         with contextlib.ExitStack() as held:
             descriptors = []
             for process in processes:
@@ -339,8 +339,10 @@ class MonarchTest(unittest.TestCase):
                 if not found:
                     raise ProcessLookupError(f"{process} has ended")
                 self.assertEqual(found, process.arguments, "the process is another one")
-            for descriptor in descriptors:
-                signal.pidfd_send_signal(descriptor, number)
+            for step in (signal.SIGSTOP, number) if number == signal.SIGKILL and len(descriptors) > 1 else (number,):
+                for descriptor in descriptors:
+                    with contextlib.suppress(ProcessLookupError):  # it ends by what became of the others
+                        signal.pidfd_send_signal(descriptor, step)
 
     def wait_gone(self, process, timeout=DEADLINE_S):
         """Until the process has ended (a zombie has)."""
