@@ -1,7 +1,7 @@
 #pragma once
 
-// The list of every message that travels, for tests that hold for all of them: each is made, written and read here, once, for these are
-// the dearest templates that we have.
+// The list of every message that travels, for tests that hold for all of them: each is made, written and read here,
+// once, for these are the dearest templates that we have.
 //
 // Thread: pure functions.
 

@@ -144,7 +144,7 @@ TEST_P(SetupOf, HasTheGraceOfAStopAndItsRanksAreNotExecuted) {
 
 TEST_P(SetupOf, EndsAtOnceByAStopWhereverItIs) {
   begin();
-  // WARNING: a bash that has a TERM between two commands waits for the second one. So what it waits for here has the TERM, too.
+  // WARNING: a bash that has a TERM between two commands waits for the second one. So what it waits for has it, too.
   run(order("sh -c 'touch " + path("up") + "; exec sleep 1000'", {"true", "true"}));
   ASSERT_TRUE(await_file("up"));
   stop({0, 1}, Duration::seconds(60));

@@ -6,9 +6,10 @@
 
 #include <type_traits>
 
-// Each defines monarch_codec_fields(..., use), which returns what use(value.a, value.b) returns: a bool. A template, so that
-// a source pays for the structs that it encodes or decodes, not for all that it includes; and no tuple of the fields is
-// made, which would cost the compiler a class for each. The type_identity keeps a derived class from travelling as its base.
+// Each defines monarch_codec_fields(..., use), which returns what use(value.a, value.b) returns: a bool. A template, so
+// that a source pays for the structs that it encodes or decodes, not for all that it includes; and no tuple of the
+// fields is made, which would cost the compiler a class for each. The type_identity keeps a derived class from
+// travelling as its base.
 #define MONARCH_FIELDS(T, ...)                                                                     \
   template <class MonarchValue, class MonarchUse>                                                  \
   requires ::std::is_same_v<::std::remove_const_t<MonarchValue>, T>                                \
