@@ -20,7 +20,7 @@ OPTIONS = {
     "build-tsan": ["-Db_sanitize=thread", *SANITIZER],
     "build-clang": ["-Dunity=off", "-Djoin_tests=false", "-Doptimization=1"],
 }
-# Its own linker: with the runtime of a sanitizer, a program of a test takes another a fourth of the time.
+# lld links a test with the runtime of a sanitizer in a fourth of the time that ld takes.
 CLANG = {"CC": "clang-14", "CXX": "clang++-14", "CC_LD": "lld", "CXX_LD": "lld"}
 COMPILERS = {"build-asan": CLANG, "build-tsan": CLANG, "build-clang": CLANG}
 ENVIRONMENT = {

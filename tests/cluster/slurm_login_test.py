@@ -8,7 +8,6 @@ import re
 import signal
 import time
 
-import harness
 import jobs
 import recovery
 import slurm

@@ -25,7 +25,7 @@ class Interrupted(recovery.RecoveryTest):
         run = self.running(local={"hosts": 3, "spares": 1}, reallocate={"max": 4}, **QUICK)
         since = self.now()
         self.kill_all([self.process("keeper", "v2"), self.process("daemon", "v2"),
-                        *(p for p in self.processes() if p.pid in (self.pids[2], self.pids[3]))], signal.SIGSTOP)
+                       *(p for p in self.processes() if p.pid in (self.pids[2], self.pids[3]))], signal.SIGSTOP)
         self.strike_when(kind, since, LOST_S)
         self.wait_for_anew([2, 3])
         harness.wait_for(lambda: [p[0] for p in self.places().values()] == ["running"] * 4, lambda: str(self.places()))

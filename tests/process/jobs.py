@@ -1,8 +1,8 @@
 """What the tests of whole jobs share: specs from a few words, ranks that report through files, and the usual assertions.
 
 A rank of `self.job(script)` runs `script` by bash in work/. `mark NAME` there makes the file NAME.$MONARCH_RANK, which
-the test waits for by `self.wait_for_marks(NAME, ranks)`; nothing guesses from time. `nap SECONDS` waits without a process, as
-`sleep` has one: hundreds of ranks that look for a file twenty times a second were half of what these tests take.
+the test waits for by `self.wait_for_marks(NAME, ranks)`; nothing guesses from time. `nap SECONDS` waits as `sleep` does,
+but without a process: ranks that wait look for a file twenty times a second, and many of them do at once.
 """
 
 import glob

@@ -3,7 +3,6 @@
 import os
 
 import harness
-import jobs
 import users
 
 LIBRARY = "libBrokenLocale.so.1"  # of the C library, and used by nobody

@@ -56,7 +56,7 @@ class Hosts(recovery.RecoveryTest):
         pids = [p.pid for p in self.processes() if p.pid in (self.pids[0], self.pids[1])]
         since = self.now()
         self.kill_all([self.process("keeper", "v1"), self.process("daemon", "v1"),
-                        *(p for p in self.processes() if p.pid in pids)], signal.SIGSTOP)
+                       *(p for p in self.processes() if p.pid in pids)], signal.SIGSTOP)
         self.assert_seen(self.wait_for_event("host.lost"), since, 4.0)
         self.wait_for_anew([0, 1])
         self.assertEqual({self.host_of(r) for r in range(4)}, {"v2"}, "who is done is shown where it ran")

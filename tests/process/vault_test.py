@@ -166,7 +166,7 @@ class Gangs(VaultTest):
         run = self.training(local={"hosts": 3, "spares": 1}, reallocate={"max": 4})
         ranks = {self.rank_pid(rank) for rank in (2, 3)}
         self.kill_all([self.process("keeper", "v2"), self.process("daemon", "v2"), self.vault("v2"),
-                        *(p for p in self.processes() if p.pid in ranks)], signal.SIGSTOP)
+                       *(p for p in self.processes() if p.pid in ranks)], signal.SIGSTOP)
         self.assert_resumed(1)
         self.assert_saving([2, 3], 2)
         self.assertEqual(self.host_of(2), "v3")

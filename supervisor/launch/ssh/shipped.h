@@ -1,7 +1,7 @@
 #pragma once
 
-// shipped_monarch(): which file of this machine is copied to a host as monarch: of a build tree the one without symbols,
-// which lies beside it as `monarch.shipped`; else itself.
+// shipped_monarch(): which file of this machine is copied to a host as monarch: of a build tree the one without
+// symbols, which lies beside it as `monarch.shipped`; else itself.
 //
 // Thread: any; touches the file system.
 
