@@ -92,15 +92,15 @@ def build(tree, suites):
 
 
 def runs_at(tree, test):
-    """A test as it is run in this tree.
+    """A test as it is run in this tree: meson names programs that are arguments by their place in it.
 
     WARNING: clang 14's thread sanitizer refuses to run where the kernel randomises more than 28 bits of mmap."""
-    command = test["cmd"]
+    command, workdir = test["cmd"], test["workdir"] or path_of(tree)
     if tree == "build-tsan":
         with open("/proc/sys/vm/mmap_rnd_bits", encoding="ascii") as bits:
             if int(bits.read()) > 28:
                 command = ["setarch", "--addr-no-randomize", *command]
-    return {**test, "cmd": command}
+    return {**test, "cmd": command, "workdir": workdir}
 
 
 def main(tree, *suites):
