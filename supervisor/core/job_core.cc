@@ -66,43 +66,56 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   now_ = now;
   actions_.clear();
   std::visit([this](const auto& e) { on(e); }, event);
+  std::size_t before = 0;
   do {
-    // Who begins a gang may find that a host lacks what it needs, which is out then.
-    while (slots_due_ || starts_due_) {
-      if (std::exchange(slots_due_, false)) fill_slots();
-      if (std::exchange(starts_due_, false)) start_waiting_gangs();
-    }
+    // Whatever was done may be what others waited for, also what was done for these.
+    waits_due_ = waits_due_ || actions_.size() > before;
+    before = actions_.size();
+    look_at_waits();
     if (state_.adopting) check_adopted();
     check_running();
     check_ended();
     tend_spares();
     tend_standby();
-  } while (starts_due_);  // a standby gave up a host on which nothing of it had started
+  } while (waits_due_ || actions_.size() > before);
   tell_waits();
   tend_waits();
   return std::move(actions_);
 }
 
+// Whoever waits for a host, for others or for a time is looked at until nothing comes of it: the start of a gang may find that a host lacks
+// what it needs, which is out then.
+void JobCore::look_at_waits() {
+  while (std::exchange(waits_due_, false)) {
+    looked_at_ = now_;
+    fill_slots();
+    start_waiting_gangs();
+  }
+}
+
 Instant JobCore::next_deadline() const {
   Instant next = Instant::never();
   if (state_.phase == JobPhase::kEnded) return next;
+  // A time that has come stays due until all who wait were looked at, whatever else was decided since.
+  const auto comes = [&](Instant time) {
+    if (time > looked_at_) next = std::min(next, time);
+  };
   next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
                    state_.lifetime_warning, state_.hold_remind_at, state_.foreseen_deadline});
   for (const HostState& host : state_.hosts) {
     next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
-    if (host.fence > now_) next = std::min(next, host.fence);
+    comes(host.fence);
     if (!host.owed.empty()) next = std::min(next, host.owed_until);
   }
-  if (state_.no_request_before > now_) next = std::min(next, state_.no_request_before);
+  comes(state_.no_request_before);
   for (const MeshState& mesh : state_.meshes) {
     for (const StandbyState& standby : mesh.standby) {
       next = std::min(next, standby.deadline);
-      if (standby.phase == StandbyPhase::kWaiting && standby.not_before > now_)
-        next = std::min(next, standby.not_before);
+      if (standby.phase == StandbyPhase::kWaiting) comes(standby.not_before);
     }
     for (const GangState& gang : mesh.gangs) {
       next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline, gang.remind_at});
-      if (gang.phase == GangPhase::kWaiting && gang.not_before > now_) next = std::min(next, gang.not_before);
+      if (gang.phase == GangPhase::kWaiting) comes(gang.not_before);
     }
   }
   return next;
@@ -170,7 +183,6 @@ void JobCore::on(const DeadlinePassed&) {
     if (gang(m, g).cause_deadline <= now_) decide_cause(m, g);
     GangState& state = gang(m, g);
     if (state.progress_deadline <= now_) progress_is_due(m, g);
-    starts_due_ = starts_due_ || (state.phase == GangPhase::kWaiting && recovers(state));
     if (state.stop_deadline > now_) return;
     state.stop_deadline = Instant::never();
     for (const RankId& id : placement_.ranks_of(m, g)) {
@@ -178,8 +190,9 @@ void JobCore::on(const DeadlinePassed&) {
     }
   });
   host_deadlines();
-  if (state_.refusals > 0 && may_request()) slots_due_ = true;
   remind();
+  // Whoever waits for a time has it looked at: a back-off, a fence, a pause between requests.
+  waits_due_ = true;
   // A drain that is over its deadline is noticed by check_ended().
 }
 

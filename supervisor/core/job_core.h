@@ -85,6 +85,7 @@ class JobCore {
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
   void on(const IdleNoted& event);
+  void look_at_waits();
   void time_is_up(const std::string& key, Duration limit);
   std::string missing_at_start() const;
   std::string unready_text(RankId id) const;
@@ -377,10 +378,10 @@ class JobCore {
   std::vector<MeshTexts> texts_;
   JobState state_;
   Instant now_;
+  Instant looked_at_;  // all who wait were, last: a time before it wakes nobody again
   std::vector<Action> actions_;
-  bool starts_due_ = false;                               // within a step: something was ready that others may wait for
+  bool waits_due_ = false;                                // within a step: something changed that somebody may wait for
   std::vector<std::pair<MeshId, GangId>> waits_to_tell_;  // within a step
-  bool slots_due_ = false;  // within a step: a host is out, or it is known of one more that it is not
 };
 
 template <class Visit>

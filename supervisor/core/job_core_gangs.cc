@@ -51,7 +51,7 @@ void JobCore::on(const RankChanged& event) {
     slot.output_complete = true;
     slot.stdout_bytes = event.report.stdout_bytes;
     slot.stderr_bytes = event.report.stderr_bytes;
-    slots_due_ = true;  // its host may be free for others now
+    waits_due_ = true;  // its host may be free for others now
   }
   if (slot.stage == RankStage::kEnded || slot.stage == RankStage::kLost || slot.stage == RankStage::kPending) return;
 
@@ -86,7 +86,7 @@ void JobCore::on(const RankChanged& event) {
 void JobCore::note_wedged(const RankChanged& event, const std::string& who) {
   HostState& state = host(event.host);
   state.fence = std::max(state.fence, event.grants_until);
-  slots_due_ = true;
+  waits_due_ = true;
   if (std::exchange(state.wedged, true)) return;
   const std::string& name = hosts_[event.host.value()].name;
   JobEvent wedged = event_of("host.wedged", Severity::kError,
@@ -147,22 +147,22 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
   if (state.phase == GangPhase::kRunning && ready && !state.was_ready) {
     note_ready(state);
-    starts_due_ = true;
+    waits_due_ = true;
     if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, "gang.ready", Severity::kInfo, "is ready");
   }
   if (!ended) {
     const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
     if (quit && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
-    if (quit && state.ever_ready) starts_due_ = true;  // the job goes on without it: nobody waits for it any longer
+    if (quit && state.ever_ready) waits_due_ = true;  // the job goes on without it: nobody waits for it any longer
     return;
   }
   state.stop_deadline = Instant::never();
-  slots_due_ = true;  // others may have waited until nothing lives on a host of it
+  waits_due_ = true;  // others may have waited until nothing lives on a host of it
   switch (state.phase) {
     case GangPhase::kRunning:
       if (state_.foreseen && !all_ended_well(mesh, g)) return ended_as_foreseen(mesh, g);
       state.phase = GangPhase::kDone;
-      starts_due_ = true;
+      waits_due_ = true;
       say_of_gang(mesh, g, "gang.done", Severity::kInfo, "is done");
       if (spec.sidecar && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, {});
       return;

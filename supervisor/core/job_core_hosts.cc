@@ -58,7 +58,7 @@ void JobCore::on(const WorkerJoined& event) {
   if (state.phase == HostPhase::kLaunched) {
     state.phase = HostPhase::kJoined;
     state.deadline = Instant::never();
-    slots_due_ = true;
+    waits_due_ = true;
     const std::string& name = hosts_[event.host.value()].name;
     JobEvent ready =
         event_of("host.ready", Severity::kInfo,
@@ -70,7 +70,7 @@ void JobCore::on(const WorkerJoined& event) {
   }
   state.awaited = false;
   if (state_.phase == JobPhase::kShuttingDown) shut_down_hosts();
-  starts_due_ = true;
+  waits_due_ = true;
 }
 
 void JobCore::on(const WorkerEnded& event) {
@@ -100,7 +100,7 @@ void JobCore::on(const WorkerEnded& event) {
   state.deadline = Instant::never();
   state.fence = Instant{};  // proof: nothing of it acts any longer
   state.unproven = false;
-  starts_due_ = true;
+  waits_due_ = true;
   if (std::exchange(state.launch_again, false) && !starts_nothing()) {
     state.phase = HostPhase::kCold;
     return launch(event.host);
@@ -146,7 +146,7 @@ void JobCore::on(const HostSilent& event) {
 void JobCore::on(const HostDoubted& event) {
   if (host(event.host).phase != HostPhase::kJoined) return;
   host(event.host).doubted = !event.heard_again;
-  if (event.heard_again) slots_due_ = starts_due_ = true;  // somebody may have waited for it
+  if (event.heard_again) waits_due_ = true;  // somebody may have waited for it
   const std::string& name = hosts_[event.host.value()].name;
   JobEvent doubt =
       event.heard_again
@@ -180,7 +180,7 @@ void JobCore::lose_host(HostId id, const std::string& why) {
                                      .words = {},
                                      .again = {}};
   }
-  slots_due_ = true;
+  waits_due_ = true;
   if (!slot) return;
   give_up_reservations(*slot);
   each_gang([&](MeshId m, GangId g) {
@@ -281,7 +281,7 @@ void JobCore::host_deadlines() {
       state.phase = HostPhase::kLost;
       state.deadline = Instant::never();
       state.unproven = true;
-      slots_due_ = true;
+      waits_due_ = true;
       not_launched_again(HostId(i));
       let_return(HostId(i), false);
       mark_ranks_lost(HostId(i));

@@ -23,8 +23,7 @@ void JobCore::on(const OperatorAsked& event) {
     event.wish == OperatorWish::kRetry ? retry(mesh, g) : restart_as_asked(mesh, g, who);
   }
   host_deadlines();
-  slots_due_ = true;
-  starts_due_ = true;
+  waits_due_ = true;
 }
 
 // Said with what it forgives: what comes after is counted anew.

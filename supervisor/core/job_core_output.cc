@@ -125,7 +125,7 @@ void JobCore::settle_owed(HostId where, const RankReport& report) {
   std::erase_if(host(where).owed, [&](const OwedOutput& owed) {
     return owed.rank == report.rank && owed.generation == report.generation;
   });
-  slots_due_ = true;  // it may be ended now
+  waits_due_ = true;  // it may be ended now
 }
 
 // Its next one is started: of the one before nothing more is told where both ran on one host.
@@ -149,7 +149,7 @@ void JobCore::owed_is_due(HostId id) {
   });
   if (words.empty()) return;
   tell_incomplete_output(words);
-  slots_due_ = true;
+  waits_due_ = true;
 }
 
 std::optional<HostId> JobCore::where_is(RankId id, Generation generation) const {

@@ -51,7 +51,7 @@ void JobCore::suspect_host(MeshId mesh, GangId g) {
   host(where).standing = HostStanding::kQuarantined;
   host(where).lost_at.clear();  // no lemon: it is not recalled
   host(where).lost_because = "quarantined";
-  slots_due_ = true;
+  waits_due_ = true;
 }
 
 bool JobCore::lives_alone(MeshId mesh, GangId g, HostId where) const {
@@ -90,7 +90,7 @@ void JobCore::leave_lemon(HostId id) {
   event.host = hosts_[id.value()].name;
   emit(std::move(event));
   state.lost_because = "quarantined: lost again and again";
-  slots_due_ = true;
+  waits_due_ = true;
 }
 
 // As soon as there are fewer others than slots. `lost` is about to go.

@@ -93,8 +93,7 @@ void JobCore::await_next(MeshId mesh, GangId g) {
   }
   standby_takes(mesh, g);
   waits_to_tell_.emplace_back(mesh, g);
-  slots_due_ = true;
-  starts_due_ = true;
+  waits_due_ = true;
 }
 
 // Of gangs that came to wait within this step, once it is known what becomes of their slots.

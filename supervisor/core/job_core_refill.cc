@@ -301,7 +301,7 @@ void JobCore::become_cold(HostId id) {
   fresh.lost_because = std::move(state.lost_because);
   state = std::move(fresh);
   take_name(id);
-  slots_due_ = true;
+  waits_due_ = true;
 }
 
 void JobCore::keep_spares() {

@@ -51,7 +51,7 @@ void JobCore::on(const SupervisorReturned& event) {
   extend_deadlines();
   return_to_hosts();
   foresee_without_answer();
-  starts_due_ = slots_due_ = true;
+  waits_due_ = true;
 }
 
 // What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as they were.

@@ -32,7 +32,7 @@ void JobCore::park(MeshId mesh, GangId g, HostId where, const std::string& rule)
   state.phase = GangPhase::kParked;
   state.failure.reset();
   state.ports.clear();
-  starts_due_ = true;
+  waits_due_ = true;
   say_of_gang(mesh, g, "gang.parked", Severity::kWarning,
               text("is parked, the others go on: ", hosts_[where.value()].name, " is out [", rule, "]"));
 }
@@ -70,7 +70,7 @@ void JobCore::regrow() {
     state.failure = std::move(verdict);
     state.not_before = now_;
     state.phase = GangPhase::kWaiting;
-    starts_due_ = true;
+    waits_due_ = true;
     if (!has_parked()) state_.refusals = 0;
     say_of_gang(m, g, "gang.returning", Severity::kInfo, "returns: a host is connected for each of its slots");
   });

@@ -100,7 +100,7 @@ void JobCore::host_failed(HostId id, LaunchFailure failure) {
                     {"again", failure.again}};
   emit(std::move(failed));
   host(id).failure = std::move(failure);
-  slots_due_ = true;
+  waits_due_ = true;
 }
 
 // Has a gang with ranks in it started, in any generation? Then its ranks stay where they are, whatever becomes of the host.
@@ -166,7 +166,7 @@ void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) 
   moved.details = {{"replaces", hosts_[from.value()].name}, {"slot", text(slot)}};
   emit(std::move(moved));
   if (cold) launch(to);
-  starts_due_ = true;
+  waits_due_ = true;
 }
 
 // Of gangs that waited for this slot nothing runs: what is held for them elsewhere is held for a generation that never starts.

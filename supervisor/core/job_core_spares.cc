@@ -131,7 +131,7 @@ void JobCore::preparation_ended(HostId id, const RankEnd& end) {
   const bool good = preparation.ended_because.empty() && !is_failure(end);
   preparation.phase = good ? PreparePhase::kPrepared : PreparePhase::kUnprepared;
   preparation.deadline = Instant::never();
-  starts_due_ = true;  // a gang may have waited for the host
+  waits_due_ = true;  // a gang may have waited for the host
   if (state_.phase > JobPhase::kRunning) return;
   const Duration took = Duration::milliseconds((now_ - preparation.began).count_milliseconds());
   const std::string& folder = host(id).log_directory.empty() ? options_.log_directory : host(id).log_directory;

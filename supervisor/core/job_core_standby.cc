@@ -222,7 +222,7 @@ void JobCore::check_standby(MeshId m, std::uint32_t s) {
   if (standby.phase != StandbyPhase::kStopping || any_lives(standby)) return;
   standby.phase = StandbyPhase::kWaiting;
   standby.deadline = Instant::never();
-  starts_due_ = true;  // a gang may have waited for its hosts
+  waits_due_ = true;  // a gang may have waited for its hosts
 }
 
 void JobCore::lose_standby_on(HostId id) {

@@ -125,7 +125,7 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
     say_of_gang(mesh, GangId(g), "gang.failed", Severity::kWarning,
                 text("is given up: ", hosts_[where.value()].name, ": ", what,
                      " [a sidecar does not decide: the job goes on without it]"));
-    starts_due_ = given_up = true;
+    waits_due_ = given_up = true;
   }
   if (given_up) return;
   Verdict verdict;
@@ -177,7 +177,7 @@ void JobCore::on(const PortsReserved& event) {
   state.ports[*placement_.index_in_gang(reserved.mesh, reserved.gang, event.host)] = {.held = true,
                                                                                       .ports = reserved.ports};
   if (!empty_slots().empty()) {
-    slots_due_ = true;  // this may be the last answer that was waited for
+    waits_due_ = true;  // this may be the last answer that was waited for
   } else if (all_held(state)) {
     start_gang(reserved.mesh, reserved.gang);
   }

@@ -70,6 +70,7 @@ class Checker {
                const JobCore& core);
   void appended(const Ticket& ticket, std::uint64_t lsn) { durable_.appended(ticket, lsn); }
   void durable(const Ticket& ticket) { durable_.told(ticket); }
+  void sleeps_until(Instant due, const JobCore& core) const;
   void performs(const JobCore& core, const Action& action);
   void answers(const CommitAnswer& answer) { commits_.answered(answer); }
   HangAccount& hangs() { return hangs_; }

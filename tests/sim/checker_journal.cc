@@ -112,6 +112,19 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   }
 }
 
+// After a step nothing that is due waits for an event that may never come.
+void Checker::sleeps_until(Instant due, const JobCore& core) const {
+  const Instant here = world_.supervisor_clock.local(now());
+  if (due <= here) return;
+  JobCore woken = core;
+  for (const Action& action : woken.step(DeadlinePassed{}, here)) {
+    const auto* told = std::get_if<EmitEvent>(&action);
+    violated("due",
+             text("nobody is woken before ", due == Instant::never() ? "an event" : to_text(due - here),
+                  ", and action ", action.index(), " is due", told == nullptr ? "" : ": " + told->event.message));
+  }
+}
+
 void Checker::performs(const JobCore& core, const Action& action) {
   on_the_wire(core, action);
   check_order_of_stop(core, action);

@@ -51,6 +51,7 @@ enum class Mutant : std::uint8_t {
   kBlindToDebuggers,
   kNoStacks,
   kNeverHung,
+  kSleepPastDue,
 };
 
 struct MutantName {
@@ -100,6 +101,7 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kBlindToDebuggers, "blind-to-debuggers", "hang"},
     MutantName{Mutant::kNoStacks, "no-stacks", "hang"},
     MutantName{Mutant::kNeverHung, "never-hung", "hang"},
+    MutantName{Mutant::kSleepPastDue, "sleep-past-due", "due"},
 };
 
 }  // namespace monarch::sim

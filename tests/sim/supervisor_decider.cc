@@ -40,7 +40,10 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   }
   waiting_.push_back({.ticket = ticket, .actions = std::move(actions), .then = {}});
   journal_->submit(std::move(request), std::make_shared<const JobState>(core_->state()));
-  deadline_.set(core_->next_deadline());
+  Instant due = core_->next_deadline();
+  if (world_.mutant(Mutant::kSleepPastDue) && due <= now()) due = Instant::never();
+  deadline_.set(due);
+  world_.checker->sleeps_until(due, *core_);
   return ticket;
 }
 

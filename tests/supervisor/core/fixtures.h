@@ -2,6 +2,7 @@
 
 // Small specs, and a core driven by hand: each step names what happened, and the actions are there to be looked at.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,7 +107,9 @@ class Driver {
     return report({MeshId(0), Rank(rank)}, RankPhase::kEnded, std::move(end));
   }
 
-  std::vector<Action> pass_deadline() { return step(DeadlinePassed{}, core.next_deadline() - now); }
+  std::vector<Action> pass_deadline() {
+    return step(DeadlinePassed{}, std::max(core.next_deadline() - now, Duration::zero()));
+  }
 
   const GangState& gang(std::uint32_t g, std::uint32_t mesh = 0) const { return core.state().meshes[mesh].gangs[g]; }
 

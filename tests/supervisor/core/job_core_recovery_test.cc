@@ -52,6 +52,22 @@ TEST(JobCoreRecovery, WaitsForEveryRankOfTheGenerationBefore) {
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
 }
 
+TEST(JobCoreRecovery, MissesNoTimeThatComesWhileSomethingElseIsDecided) {
+  Driver driver(job_that_recovers(2, 2, 3));
+  driver.run_all();
+  driver.fail_gang(kFirst, exited(1));
+  driver.start_again(0);
+  driver.fail_gang(kFirst, exited(1));
+  ASSERT_EQ(driver.gang(0).phase, GangPhase::kWaiting);
+  driver.now = driver.gang(0).not_before;  // the timer of it is late
+  driver.report({MeshId(0), Rank(2)}, RankPhase::kRunning);
+  driver.now = driver.now + Duration::milliseconds(1);
+  driver.report({MeshId(0), Rank(3)}, RankPhase::kRunning);
+  EXPECT_LE(driver.core.next_deadline(), driver.now);
+  driver.pass_deadline();
+  EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
+}
+
 TEST(JobCoreRecovery, WaitsForTheBackOffBeforeTheSecondRestart) {
   Driver driver(job_that_recovers(1, 1, 3));
   driver.run_all();
