@@ -11,10 +11,24 @@
 
 namespace monarch {
 
+namespace {
+
+// nohup(1) and a shell's `&` start a program with these ignored; whoever ends one by TERM means it.
+bool stays_ignored(int number) {
+  struct sigaction action {};
+  const bool may_stay = number == SIGHUP || number == SIGINT || number == SIGQUIT;
+  return may_stay && ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+// WARNING: a signal that is blocked is read from the descriptor even if it is ignored (signalfd(2)).
 Result<std::unique_ptr<SignalFd>> SignalFd::create(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : signals) sigaddset(&set, number);
+  for (const int number : signals) {
+    if (!stays_ignored(number)) sigaddset(&set, number);
+  }
   if (const int error = pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0) {
     return errno_error("blocking signals", error);
   }

@@ -1,7 +1,8 @@
 #pragma once
 
 // SignalFd: signals as readable events. Blocks them for the calling thread, which must be the only one so far: threads
-// made later inherit the mask (signalfd(2)). A child must unblock them before exec: reset_signals_in_child().
+// made later inherit the mask (signalfd(2)). A child must unblock them before exec: reset_signals_in_child(). HUP, INT and QUIT that the
+// process was started to ignore stay ignored, and are never read.
 //
 // Thread: the loop's.
 

@@ -34,6 +34,23 @@ TEST_F(Signals, BecomeReadableEventsThatNameTheirSender) {
   loop().forget(*watch);
 }
 
+// As nohup(1) and a script's `&` start a program. It is in a process of its own: what a process ignores is for all of its threads.
+TEST(IgnoredSignals, StayIgnoredButForTerm) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)::signal(number, SIG_IGN);
+    const auto signals = SignalFd::create({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
+    if (!signals.ok()) ::_exit(1);
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)::raise(number);
+    const auto first = (*signals)->next();
+    ::_exit(first && first->number == SIGTERM && !(*signals)->next() ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(SignalReset, GivesAChildTheDefaultsBack) {
   const auto signals = SignalFd::create({SIGUSR1});
   ASSERT_TRUE(signals.ok());
