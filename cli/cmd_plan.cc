@@ -94,9 +94,15 @@ std::string_view origin_name(EnvOrigin origin) {
     case EnvOrigin::kPorts: return "ports";
     case EnvOrigin::kGpus: return "resources";
     case EnvOrigin::kSpec: return "env of the spec";
+    case EnvOrigin::kDefault: return "default";
     case EnvOrigin::kPassed: return "env_pass";
   }
   return "";
+}
+
+std::string from_text(const EnvVariable& variable) {
+  const std::string_view origin = origin_name(variable.origin);
+  return variable.why.empty() ? std::string(origin) : text(origin, ": ", variable.why);
 }
 
 // What only the start can tell is said to be so; what the submitting shell gives may be a secret, and is counted.
@@ -154,20 +160,23 @@ std::string titled_list(std::string_view title, const std::vector<std::string>& 
 
 std::string rank_plan(const Plan& plan, RankId rank, const Context& context, bool json) {
   const MeshSpec& mesh = plan.spec().meshes[rank.mesh.value()];
-  const std::vector<EnvVariable> variables = rank_environment({.spec = plan.spec(),
-                                                               .placement = plan.placement,
-                                                               .hosts = plan.hosts,
-                                                               .job_id = plan.spec().name + "-????",
-                                                               .generation = {.term = Term(1), .counter = 1},
-                                                               .master_port = 0,
-                                                               .error_file = "(in the job's folder)",
-                                                               .shell = named_variables(plan.spec(), context.env)},
-                                                              rank);
+  std::vector<EnvVariable> variables = rank_environment({.spec = plan.spec(),
+                                                         .placement = plan.placement,
+                                                         .hosts = plan.hosts,
+                                                         .job_id = plan.spec().name + "-????",
+                                                         .generation = {.term = Term(1), .counter = 1},
+                                                         .master_port = 0,
+                                                         .error_file = "(in the job's folder)",
+                                                         .shell = named_variables(plan.spec(), context.env)},
+                                                        rank);
+  const bool here = std::holds_alternative<LaunchLocal>(plan.spec().launch);
+  std::erase_if(variables, [&](const EnvVariable& variable) {
+    return here && variable.origin == EnvOrigin::kDefault && context.env.all().contains(variable.name);
+  });
   const std::string& host = plan.host_of(rank);
   std::set<std::string, std::less<>> given;
   for (const EnvVariable& variable : variables) given.insert(variable.name);
   std::string out;
-  const bool here = std::holds_alternative<LaunchLocal>(plan.spec().launch);
   if (!json) {
     out = text("\nenvironment of ", mesh.name, "/", rank.rank.value(), " on ", host, ", over that of ",
                here ? "this shell" : "a login there", "\n");
@@ -179,7 +188,7 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
     } else {
       table.add({{.words = "  " + variable.name, .colour = Colour::kNone},
                  {.words = shown_value(variable), .colour = Colour::kNone},
-                 {.words = std::string(origin_name(variable.origin)), .colour = Colour::kDim}});
+                 {.words = from_text(variable), .colour = Colour::kDim}});
     }
   }
   for (const std::string_view name : kChosenAtStart) {

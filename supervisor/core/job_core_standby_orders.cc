@@ -57,6 +57,7 @@ Start JobCore::standby_start_message(MeshId m, std::uint32_t s, std::size_t host
   message.stop_grace = kStandbyGrace;
   message.log_max_bytes = spec_.logs.max_bytes;
   message.setup = spec.setup;
+  message.defaults = defaults_of(spec);
   message.env = {{"MONARCH_JOB_ID", options_.job_id}, {"MONARCH_MESH", spec.name}};  // all that a setup is told
   message.standby = true;
   const HostInventory& inventory = state_.hosts[where.value()].inventory;

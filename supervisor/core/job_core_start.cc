@@ -231,6 +231,7 @@ RankStart JobCore::rank_start(RankId id) const {
       .spec = spec_, .placement = placement_, .hosts = hosts_, .port = port, .shell = options_.shell};
   RankStart start{.rank = id};
   for (EnvVariable& variable : rank_environment(input, id)) {
+    if (variable.origin == EnvOrigin::kDefault) continue;  // START's, for all of the mesh
     start.env.emplace(std::move(variable.name), std::move(variable.value));
   }
   for (const CompiledText& word : texts.argv) start.program.push_back(expand_for(word, sources, id).value);
@@ -252,6 +253,7 @@ Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
   message.log_max_bytes = spec_.logs.max_bytes;
   message.ready = spec.ready.kind;
   message.setup = spec.setup;
+  message.defaults = defaults_of(spec);
   for (const RankId& id : placement_.ranks_of(mesh, g, where)) message.ranks.push_back(rank_start(id));
   share_environment(message);
   share_program(message);

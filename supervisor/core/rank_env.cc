@@ -21,9 +21,7 @@ class Environment {
   }
   void set(EnvOrigin origin, const std::string& name, std::uint64_t value) { set(origin, name, text(value)); }
   void set(EnvVariable variable) { variables_[variable.name] = std::move(variable); }
-  void set_default(EnvOrigin origin, const std::string& name, std::string value) {
-    if (!variables_.contains(name)) set(origin, name, std::move(value));
-  }
+  void set_default(EnvVariable variable) { variables_.try_emplace(variable.name, std::move(variable)); }
   std::vector<EnvVariable> take() {
     std::vector<EnvVariable> all;
     all.reserve(variables_.size());
@@ -171,11 +169,28 @@ void set_interface(Environment& env, const JobSpec& spec) {
   const bool is_virtual = std::holds_alternative<LaunchLocal>(spec.launch);
   const std::string interface = is_virtual ? "lo" : spec.network.interface;
   if (interface.empty()) return;
-  env.set_default(EnvOrigin::kNetwork, "GLOO_SOCKET_IFNAME", interface);
-  env.set_default(EnvOrigin::kNetwork, "NCCL_SOCKET_IFNAME", interface);
+  for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}) {
+    env.set_default({.name = name, .value = interface, .origin = EnvOrigin::kNetwork});
+  }
 }
 
 }  // namespace
+
+std::vector<EnvVariable> default_variables(const MeshSpec& mesh) {
+  std::vector<EnvVariable> defaults = {
+      {.name = "PYTHONUNBUFFERED", .value = "1", .origin = EnvOrigin::kDefault, .why = "output is seen at once"}};
+  if (mesh.per_host() > 1) {
+    defaults.push_back(
+        {.name = "OMP_NUM_THREADS", .value = "1", .origin = EnvOrigin::kDefault, .why = "several ranks on a host"});
+  }
+  return defaults;
+}
+
+std::map<std::string, std::string> defaults_of(const MeshSpec& mesh) {
+  std::map<std::string, std::string> values;
+  for (const EnvVariable& variable : default_variables(mesh)) values.emplace(variable.name, variable.value);
+  return values;
+}
 
 std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank) {
   MONARCH_ASSERT(rank.mesh.value() < input.spec.meshes.size());
@@ -193,6 +208,7 @@ std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank
   }
   set_spec_variables(env, input, rank);
   set_interface(env, input.spec);
+  for (EnvVariable& variable : default_variables(mesh)) env.set_default(std::move(variable));
   return env.take();
 }
 

@@ -28,6 +28,7 @@ enum class EnvOrigin : std::uint8_t {
   kPorts,    // `ports` of the mesh
   kGpus,     // `resources` of the mesh
   kSpec,     // `env` of the mesh
+  kDefault,  // what Python programs want, unless the host or the spec says otherwise
   kPassed,   // `env_pass`
 };
 
@@ -35,8 +36,9 @@ struct EnvVariable {
   std::string name;
   std::string value;
   EnvOrigin origin = EnvOrigin::kGang;
-  bool at_start = false;  // only the start can tell it: a port, a GPU
-  bool secret = false;    // it has a value of the submitting shell in it
+  bool at_start = false;      // only the start can tell it: a port, a GPU
+  bool secret = false;        // it has a value of the submitting shell in it
+  std::string_view why = {};  // kDefault
 };
 
 struct RankEnvInput {
@@ -57,8 +59,12 @@ struct RankEnvInput {
   const GangCheckpoint* checkpoint = nullptr;  // that the rank's gang goes on from
 };
 
-// Sorted by name, each name once.
+// Sorted by name, each name once; of kDefault those that a host's own environment may overrule.
 std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank);
+
+// As torchrun has it: what a rank of this mesh prints is seen at once, and several of them on a host do not take all of its cores each.
+std::vector<EnvVariable> default_variables(const MeshSpec& mesh);
+std::map<std::string, std::string> defaults_of(const MeshSpec& mesh);
 
 // What a rank of a standby gang may know before it has a place: nothing that depends on that. `like`: the rank of the mesh's first gang
 // with its number in the gang; `host` is where it waits.

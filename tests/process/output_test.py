@@ -50,6 +50,14 @@ class Output(jobs.JobTest):
         self.assert_sums(run.out_bytes(), 8)
         self.assert_nothing_left()
 
+    def test_what_python_prints_is_seen_while_it_runs(self):
+        program = self.write("print.py", "import os, time\nprint('epoch', 1)\nwhile not os.path.exists('go'): time.sleep(0.05)\n")
+        run = self.start("run", self.program_job(["/usr/bin/python3", program], slots=2), env={"PYTHONUNBUFFERED": None})
+        run.wait_for_out(r"(?s)epoch 1.*epoch 1")
+        self.write("go", "")
+        self.assertEqual(run.wait(), 0)
+        self.assert_nothing_left()
+
     def test_a_slow_reader_blocks_no_rank_and_loses_nothing(self):
         reader, writer = os.pipe()
         try:

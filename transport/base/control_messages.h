@@ -320,6 +320,7 @@ struct Start {
   Generation generation;
   std::vector<std::string> program;  // argv
   std::map<std::string, std::string> env;
+  std::map<std::string, std::string> defaults = {};  // of variables that neither the host nor the mesh's setup sets
   std::string workdir;
   std::vector<RankStart> ranks;
   OrphanAction orphan = OrphanAction::kHold;

@@ -97,7 +97,7 @@ Environment without_loader_variables(const Environment& environment) {
   return without;
 }
 
-Environment rank_base(const Environment& keepers) {
+Environment rank_base(const Environment& keepers, const Environment& defaults) {
   Environment environment;
   for (const auto& [name, value] : keepers) {
     if (is_foreign_launcher_variable(name) || is_talking_variable(name) || is_committed_variable(name) ||
@@ -105,6 +105,7 @@ Environment rank_base(const Environment& keepers) {
       continue;
     environment.emplace(name, value);
   }
+  environment.insert(defaults.begin(), defaults.end());
   return environment;
 }
 

@@ -121,6 +121,7 @@ struct ForkRank {  // into its containment, up to its gate; answered by Forked o
   std::vector<std::string> program;
   std::map<std::string, std::string> gang_env;
   std::map<std::string, std::string> own_env;
+  std::map<std::string, std::string> defaults;  // of what neither the keeper's environment nor the setup sets
   std::string workdir;
   std::uint64_t log_max_bytes = 0;
   GangId gang;

@@ -123,6 +123,7 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
                           .program = rank.program.empty() ? order.program : rank.program,
                           .gang_env = order.env,
                           .own_env = rank.env,
+                          .defaults = order.defaults,
                           .workdir = rank.workdir.empty() ? order.workdir : rank.workdir,
                           .log_max_bytes = order.log_max_bytes,
                           .gang = order.gang,

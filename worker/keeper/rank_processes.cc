@@ -128,7 +128,7 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
   }
   SpawnOptions options;
   options.program = order.program;
-  const Environment base = rank_base(options_.base);
+  const Environment base = rank_base(options_.base, order.defaults);
   const bool has_setup = preparation->mesh_setup != nullptr;
   // A setup has no doors: it is the mesh's, and a door is one rank's.
   const RankEnvironment setup_keys = preparation->keys;

@@ -125,6 +125,18 @@ TEST(RankEnvironment, LetsTheSpecWin) {
   EXPECT_EQ(env.at("MASTER_PORT"), "1");
 }
 
+TEST(RankEnvironment, HasWhatPythonProgramsWantUnlessTheSpecSaysOtherwise) {
+  JobSpec spec = fixtures::job_of(2, 2);
+  EXPECT_EQ(environment_of(spec, {MeshId(0), Rank(0)}).at("PYTHONUNBUFFERED"), "1");
+  EXPECT_EQ(environment_of(spec, {MeshId(0), Rank(0)}).at("OMP_NUM_THREADS"), "1");
+  const JobSpec alone = fixtures::job_of(2, 1);
+  EXPECT_FALSE(environment_of(alone, {MeshId(0), Rank(0)}).contains("OMP_NUM_THREADS")) << "it has its host for itself";
+  spec.meshes[0].env = {{"PYTHONUNBUFFERED", ""}, {"OMP_NUM_THREADS", "8"}};
+  const auto env = environment_of(spec, {MeshId(0), Rank(0)});
+  EXPECT_EQ(env.at("PYTHONUNBUFFERED"), "");
+  EXPECT_EQ(env.at("OMP_NUM_THREADS"), "8");
+}
+
 TEST(RankEnvironment, LeavesTheInterfaceToLibrariesUnlessTheSpecNamesIt) {
   JobSpec spec = on_two_machines();
   EXPECT_FALSE(environment_of(spec, {MeshId(0), Rank(0)}).contains("NCCL_SOCKET_IFNAME"));
