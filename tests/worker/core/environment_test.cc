@@ -28,6 +28,15 @@ TEST(RankEnvironment, LeavesOutWhatBelongsToOtherLaunchersAndTheKeepersDoor) {
                             {"SLURM_LOCALID", "0"},
                             {"SLURM_NTASKS", "8"},
                             {"SLURM_NPROCS", "8"},
+                            {"SLURM_NODEID", "1"},
+                            {"SLURM_NTASKS_PER_NODE", "8"},
+                            {"SLURM_CPUS_ON_NODE", "64"},
+                            {"SLURMD_NODENAME", "n1"},
+                            {"SLURM_CPU_BIND_TYPE", "mask_cpu"},
+                            {"FLUX_TASK_RANK", "0"},
+                            {"PALS_RANKID", "0"},
+                            {"JSM_NAMESPACE_RANK", "0"},
+                            {"MV2_COMM_WORLD_RANK", "0"},
                             {"SLURM_STEP_ID", "1"},
                             {"PMI_RANK", "0"},
                             {"PMIX_RANK", "0"},
@@ -45,8 +54,18 @@ TEST(RankEnvironment, LeavesOutWhatBelongsToOtherLaunchersAndTheKeepersDoor) {
                             {"MONARCH_EVENTS", "/another/rank"},
                             {"MONARCH_COMMITTED_STEP", "12"},
                             {"SLURM_JOB_ID", "7"},
+                            {"SLURM_JOB_NODELIST", "n[1-2]"},
+                            {"MV2_USE_CUDA", "1"},
                             {"PATH", "/bin"}};
-  EXPECT_EQ(rank_base(base), (Environment{{"SLURM_JOB_ID", "7"}, {"PATH", "/bin"}}));
+  EXPECT_EQ(
+      rank_base(base),
+      (Environment{{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "n[1-2]"}, {"MV2_USE_CUDA", "1"}, {"PATH", "/bin"}}));
+}
+
+TEST(RankEnvironment, HasItsDefaultsWhereTheHostSetsNothing) {
+  const Environment base = rank_base({{"OMP_NUM_THREADS", "8"}}, {{"OMP_NUM_THREADS", "1"}, {"PYTHONUNBUFFERED", "1"}});
+  EXPECT_EQ(base, (Environment{{"OMP_NUM_THREADS", "8"}, {"PYTHONUNBUFFERED", "1"}}));
+  EXPECT_EQ(rank_environment(base, {{"PYTHONUNBUFFERED", ""}}, {}, kKeys).at("PYTHONUNBUFFERED"), "") << "the spec's";
 }
 
 TEST(RankEnvironment, KeepsALauncherVariableThatTheSpecOrItsSetupSets) {
