@@ -15,7 +15,7 @@ namespace monarch {
 namespace {
 
 void show_ended(const OpenedJob& job, const Verdict& verdict, const Context& context, bool json) {
-  if (json) write_out(to_json(verdict_json(verdict)) + "\n");
+  if (json) write_out(context.terminal, to_json(verdict_json(verdict)) + "\n");
   say_note(context.terminal, text(job.view.id(), " has ended; monarch logs ", job.view.id(), " shows its output"));
   write_err(context.terminal.runner.lines_as_text(result_text(verdict, {.job_id = job.view.id(),
                                                                         .log_directory = job.view.log_directory(),

@@ -86,7 +86,7 @@ int run_completion(const Arguments& arguments, Context& context) {
   const std::string shell = arguments.positional(0);
   const std::string script = completion_script(shell);
   if (!script.empty()) {
-    write_out(script);
+    write_out(context.terminal, script);
     return kExitOk;
   }
   const auto near = nearest(shell, completion_shells());
@@ -117,8 +117,9 @@ Command complete_command(std::vector<Command> (*commands)()) {
           .flags = {},
           .positionals = {},
           .run =
-              [commands](const Arguments& arguments, Context&) {
-                write_out(completion_lines(complete(commands(), arguments.positionals(), sources_of_this_machine())));
+              [commands](const Arguments& arguments, Context& context) {
+                write_out(context.terminal,
+                          completion_lines(complete(commands(), arguments.positionals(), sources_of_this_machine())));
                 return kExitOk;
               },
           .hidden = true,

@@ -162,13 +162,16 @@ Hosts look_at_hosts(const JobSpec& spec, const HostsLook& look, const Context& c
   return hosts;
 }
 
-void print(const Findings& here, const Hosts& hosts, bool json, bool colour) {
-  if (!json) return write_out(report(here, colour) + (hosts.seen.empty() ? "" : report(hosts, colour)));
+void print(const Findings& here, const Hosts& hosts, bool json, const Terminal& terminal) {
+  if (!json) {
+    const bool colour = terminal.out_colour;
+    return write_out(terminal, report(here, colour) + (hosts.seen.empty() ? "" : report(hosts, colour)));
+  }
   std::string lines;
   for (const Finding& finding : here) lines += to_json(finding_json(finding)) + "\n";
   for (const doctor::HostSeen& host : hosts.seen) lines += to_json(doctor::host_json(host, hosts.findings)) + "\n";
   for (const doctor::HostFinding& each : hosts.findings) lines += to_json(doctor::host_finding_json(each)) + "\n";
-  write_out(lines);
+  write_out(terminal, lines);
 }
 
 bool flags_fit(const Arguments& arguments, bool has_spec, const Context& context) {
@@ -206,7 +209,7 @@ int run_doctor(const Arguments& arguments, Context& context) {
                           {.deadline = timeout->value_or(kHostsDeadline), .accept_new = arguments.has("accept-new")},
                           context, findings);
   }
-  print(findings, hosts, arguments.has("json"), context.terminal.out_colour);
+  print(findings, hosts, arguments.has("json"), context.terminal);
   for (const doctor::HostFinding& each : hosts.findings) findings.push_back(each.finding);
   const auto count = [&](Health health) {
     const auto has_it = [&](const Finding& f) { return f.health == health; };

@@ -45,7 +45,7 @@ struct Shown {
 
 class EventPrinter {
  public:
-  explicit EventPrinter(Shown shown) : shown_(std::move(shown)) {}
+  EventPrinter(const Terminal& terminal, Shown shown) : terminal_(terminal), shown_(std::move(shown)) {}
 
   // Those of the past, of which only the last ones may be meant.
   void add_past(const JobEvent& event) {
@@ -57,10 +57,10 @@ class EventPrinter {
     std::string out;
     for (const std::string& line : lines_) out += line;
     lines_.clear();
-    write_out(out);
+    write_out(terminal_, out);
   }
   void print(const JobEvent& event) {
-    if (meant(event)) write_out(event_words(event, shown_.json, shown_.colour));
+    if (meant(event)) write_out(terminal_, event_words(event, shown_.json, shown_.colour));
   }
 
  private:
@@ -72,6 +72,7 @@ class EventPrinter {
     return shown_.past.only->matches(std::string_view(line).substr(0, line.size() - 1));
   }
 
+  const Terminal& terminal_;
   Shown shown_;
   std::deque<std::string> lines_;
 };
@@ -126,6 +127,7 @@ int follow_events(const OpenedJob& job, const Context& context, EventPrinter& pr
       if (boot_now() > alive_at + kAbandonedAfter)
         return fail(context, text("no supervisor of ", job.view.id(), " runs, and it left no verdict"));
     }
+    if (has_lost_output(context.terminal)) return kExitOk;  // nobody reads on
     wait_for_change(inotify.get(), kLookPeriod);
   }
 }
@@ -137,10 +139,10 @@ int run_events(const Arguments& arguments, Context& context) {
   if (argument.job == nullptr) return argument.exit_code;
   auto selector = take_selector(arguments, argument.job->spec, context, argument.job->named_hosts());
   if (!selector) return kExitUsage;
-  EventPrinter printer({.past = std::move(*past),
-                        .selector = std::move(*selector),
-                        .json = arguments.has("json"),
-                        .colour = context.terminal.out_colour});
+  EventPrinter printer(context.terminal, {.past = std::move(*past),
+                                          .selector = std::move(*selector),
+                                          .json = arguments.has("json"),
+                                          .colour = context.terminal.out_colour});
   if (arguments.has("follow")) return follow_events(*argument.job, context, printer);
   const auto events = argument.job->view.events();
   if (!events.ok()) return fail(context, events.error().message);

@@ -196,13 +196,14 @@ int explain_error(const std::string& written, const Arguments& arguments, const 
     return cannot_explain(context, text("what ", id, " means is the same in every spec"), text("monarch explain ", id));
   if (arguments.has("json")) {
     write_out(
+        context.terminal,
         to_json(Json::object(
             {{"v", 1}, {"type", "error"}, {"id", doc->id}, {"title", doc->title}, {"explanation", doc->explanation}})) +
-        "\n");
+            "\n");
     return kExitOk;
   }
-  write_out(text(paint(Colour::kBold, doc->id, context.terminal.out_colour), ": ", doc->title, "\n\n",
-                 wrapped(doc->explanation, "  ", context.terminal)));
+  write_out(context.terminal, text(paint(Colour::kBold, doc->id, context.terminal.out_colour), ": ", doc->title, "\n\n",
+                                   wrapped(doc->explanation, "  ", context.terminal)));
   return kExitOk;
 }
 
@@ -246,19 +247,19 @@ int explain_all(const Arguments& arguments, const Context& context) {
     if (!json && !out.empty()) out += "\n";
     out += json ? to_json(key_json(path, path, nullptr)) + "\n" : key_text(path, path, nullptr, context.terminal);
   }
-  write_out(out);
+  write_out(context.terminal, out);
   return kExitOk;
 }
 
 int explain_top(const Arguments& arguments, const Context& context) {
   if (!arguments.has("json")) {
-    write_out(keys_table("", context.terminal, 0));
+    write_out(context.terminal, keys_table("", context.terminal, 0));
     say_note(context.terminal, "monarch explain KEY tells more, as in: monarch explain meshes.*.gang");
     return kExitOk;
   }
   std::string out;
   for (const std::string& path : paths_below("")) out += to_json(key_json(path, path, nullptr)) + "\n";
-  write_out(out);
+  write_out(context.terminal, out);
   return kExitOk;
 }
 
@@ -291,7 +292,7 @@ int run_explain(const Arguments& arguments, Context& context) {
     return kExitUsage;
   }
   if (arguments.has("schema")) {
-    write_out(json_schema());
+    write_out(context.terminal, json_schema());
     return kExitOk;
   }
   if (arguments.has("all")) return explain_all(arguments, context);
@@ -309,8 +310,8 @@ int run_explain(const Arguments& arguments, Context& context) {
                             text("monarch explain ", key->row_path, " ", printable(spec->file), " shows what it has"));
   }
   const InSpec* in_spec = spec ? &*spec : nullptr;
-  write_out(arguments.has("json") ? to_json(key_json(key->path, key->row_path, in_spec)) + "\n"
-                                  : key_text(key->path, key->row_path, in_spec, context.terminal));
+  write_out(context.terminal, arguments.has("json") ? to_json(key_json(key->path, key->row_path, in_spec)) + "\n"
+                                                    : key_text(key->path, key->row_path, in_spec, context.terminal));
   return kExitOk;
 }
 

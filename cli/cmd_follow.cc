@@ -31,7 +31,7 @@ int run_follow(const Arguments& arguments, Context& context) {
   if (until_running) {
     options.until = SessionOptions::Until::kRunning;
     const SessionEnd end = follow_job(job, context, std::move(options));
-    if (end.running || end.verdict) write_out(job.view.id() + "\n");
+    if (end.running || end.verdict) write_out(context.terminal, job.view.id() + "\n");
     return end.exit_code;
   }
   options.output = true;

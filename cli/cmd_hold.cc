@@ -24,7 +24,7 @@ int run_hold(const Arguments& arguments, Context& context) {
       meant.supervisor,
       {.ranks = meant.ranks, .release = arguments.has(kRelease), .who = text("monarch hold, pid ", ::getpid())});
   if (!done.ok()) return refuse_call(context, "hold of", meant.job->view, done.error());
-  write_out(text(meant.id(), ": ", printable(done->message), "\n"));
+  write_out(context.terminal, text(meant.id(), ": ", printable(done->message), "\n"));
   return kExitOk;
 }
 

@@ -143,7 +143,7 @@ int run_init(const Arguments& arguments, Context& context) {
   if (arguments.has("from")) spec = translated_spec(*arguments.value("from"), path, context);
   if (!spec) return kExitUsage;
   if (path == "-") {
-    write_out(*spec);
+    write_out(context.terminal, *spec);
     return kExitOk;
   }
   if (!write_new_file(path, *spec, context)) return kExitUsage;

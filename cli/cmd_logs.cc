@@ -31,6 +31,7 @@ int print_logs(const OpenedJob& job, const Context& context, RankOutputOptions o
     });
   });
   (*loop)->run();
+  note_lost_output(context.terminal, screen.out().error());
   return kExitOk;
 }
 

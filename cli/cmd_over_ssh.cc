@@ -28,7 +28,7 @@ constexpr std::size_t kTokenBytes = 16;
 
 // The viewer on the other machine is told, and stderr.
 int refuse_viewer(const Context& context, const std::string& why) {
-  write_out(encode_frame(ViewerFrameKind::kRefused, why));
+  write_out(context.terminal, encode_frame(ViewerFrameKind::kRefused, why));
   say_error(context.terminal, {.id = "E0908", .message = text("over-ssh: ", why), .help = ""});
   return kExitInternal;
 }
@@ -81,7 +81,7 @@ int go_on(const ViewerOrder& order, const Context& context) {
 }
 
 int run_over_ssh(const Arguments&, Context& context) {
-  write_out(text(kProgramGreeting, "\n"));
+  write_out(context.terminal, text(kProgramGreeting, "\n"));
   const auto order = read_order();
   if (!order.ok()) return refuse_viewer(context, order.error().message);
   if (!order->token.empty()) return go_on(*order, context);

@@ -266,7 +266,7 @@ int run_plan(const Arguments& arguments, Context& context) {
     }
     out += env;
   }
-  write_out(out);
+  write_out(context.terminal, out);
   for (const std::string& note : input->notes) say_note(context.terminal, note);
   return kExitOk;
 }

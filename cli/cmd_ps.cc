@@ -141,10 +141,10 @@ int run_ps(const Arguments& arguments, Context& context) {
   if (arguments.has("json")) {
     std::string lines;
     for (const Row& row : rows) lines += json_line(row);
-    write_out(lines);
+    write_out(context.terminal, lines);
     return kExitOk;
   }
-  if (!rows.empty()) write_out(table_of(rows, context.terminal));
+  if (!rows.empty()) write_out(context.terminal, table_of(rows, context.terminal));
   if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.where.empty(); })) {
     say_note(context.terminal,
              "jobs on other machines are shown as they were when last spoken with; monarch status JOB asks");

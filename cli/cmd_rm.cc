@@ -144,7 +144,7 @@ int remove_there(const StateDir& state, const JobView& view, const Arguments& ar
   if (arguments.has("dry-run")) return kExitOk;
   const auto removed = remove_job(state, id);
   if (!removed.ok()) return refuse_job(context, id, removed.error());
-  if (arguments.has("here")) write_out(line_of(id, *removed, false));
+  if (arguments.has("here")) write_out(context.terminal, line_of(id, *removed, false));
   return kExitOk;
 }
 
@@ -170,7 +170,7 @@ int remove_jobs(const StateDir& state, const std::vector<std::string>& ids, cons
     const std::vector<std::string> elsewhere = hosts_elsewhere(state, id);
     const auto removed = dry ? Result<JobRemains>(found.at(id)) : remove_job(state, id);
     if (removed.ok()) {
-      write_out(line_of(id, *removed, dry));
+      write_out(context.terminal, line_of(id, *removed, dry));
       say_what_stays(context, id, elsewhere);
     } else {
       exit_code = std::max(exit_code, refuse_job(context, id, removed.error()));

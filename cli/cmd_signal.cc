@@ -44,7 +44,7 @@ int run_signal(const Arguments& arguments, Context& context) {
   if (meant.job == nullptr) return meant.exit_code;
   const auto sent = ask_signal(meant.supervisor, {.ranks = meant.ranks, .number = *number});
   if (!sent.ok()) return refuse_call(context, "signal to", meant.job->view, sent.error());
-  write_out(text(printable(sent->message), " of ", meant.id(), "\n"));
+  write_out(context.terminal, text(printable(sent->message), " of ", meant.id(), "\n"));
   return kExitOk;
 }
 

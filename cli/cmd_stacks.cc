@@ -40,11 +40,11 @@ bool lives(const RankStatus& rank) {
 
 int show(const StacksShown& shown, const Arguments& arguments, const Context& context) {
   if (arguments.has("json")) {
-    write_out(stacks_json(shown));
+    write_out(context.terminal, stacks_json(shown));
   } else if (arguments.has("raw")) {
-    write_out(stacks_raw(shown));
+    write_out(context.terminal, stacks_raw(shown));
   } else {
-    write_out(stacks_text(shown, context.terminal.out_colour));
+    write_out(context.terminal, stacks_text(shown, context.terminal.out_colour));
   }
   const bool any = std::any_of(shown.ranks.begin(), shown.ranks.end(),
                                [](const RankStacks& rank) { return any_taken(rank.stacks); });

@@ -14,11 +14,12 @@ namespace monarch {
 
 namespace {
 
-int show_queued(const JobView& view, const Arguments& arguments) {
+int show_queued(const JobView& view, const Arguments& arguments, const Context& context) {
   const NotBegun how = how_it_waits(view);
   const Json json =
       Json::object({{"v", 1}, {"type", "status"}, {"job", view.id()}, {"phase", how.phase}, {"queue", how.words}});
-  write_out(arguments.has("json") ? to_json(json) + "\n"
+  write_out(context.terminal, arguments.has("json")
+                                  ? to_json(json) + "\n"
                                   : text(view.id(), "  ", how.phase, ": ", printable(how.words), "\n"));
   return kExitOk;
 }
@@ -28,7 +29,7 @@ int run_status(const Arguments& arguments, Context& context) {
   if (argument.job == nullptr) return argument.exit_code;
   const auto selector = take_selector(arguments, argument.job->spec, context);
   if (!selector) return kExitUsage;
-  if (argument.job->view.never_began()) return show_queued(argument.job->view, arguments);
+  if (argument.job->view.never_began()) return show_queued(argument.job->view, arguments, context);
   const auto status = argument.job->view.status(argument.job->spec);
   if (!status.ok()) {
     const std::string& id = argument.job->view.id();
@@ -59,7 +60,8 @@ int run_status(const Arguments& arguments, Context& context) {
     say_error(context.terminal, nothing_selected(argument.job->view.id()));
     return kExitUsage;
   }
-  write_out(arguments.has("json") ? to_json(status_json(shown)) + "\n"
+  write_out(context.terminal, arguments.has("json")
+                                  ? to_json(status_json(shown)) + "\n"
                                   : status_text(shown, context.terminal.out_colour, context.terminal.out_columns));
   return kExitOk;
 }

@@ -78,7 +78,7 @@ std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, 
     if (queued) say_note(context.terminal, *queued);
     if (!elsewhere_of(*live) || live->id() == asked) {
       say_note(context.terminal, text(live->id(), " is live, and its spec is unchanged"));
-      write_out(live->id() + "\n");
+      write_out(context.terminal, live->id() + "\n");
       return kExitOk;
     }
     // It was live when somebody here last spoke with it. No word of it is shown; that it is asked brings what is known of it up to date.
@@ -151,7 +151,7 @@ int run_up(const Arguments& arguments, Context& context) {
   options.from_the_start = options.events = options.result = true;
   options.stop = queue.stop;
   const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
-  if (end.running || end.verdict) write_out(job.view->id() + "\n");
+  if (end.running || end.verdict) write_out(context.terminal, job.view->id() + "\n");
   if (end.running) say_how_long_it_has(*job.view, *spec, context);
   return end.exit_code;
 }

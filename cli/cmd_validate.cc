@@ -40,9 +40,9 @@ void show_complaints(const std::string& name, const std::vector<Complaint>& comp
     }
     const Diagnostic diagnostic{
         .id = complaint.id, .file = name, .message = complaint.message, .label = "", .help = complaint.help};
-    write_out(to_json(diagnostic_json(diagnostic)) + "\n");
+    write_out(terminal, to_json(diagnostic_json(diagnostic)) + "\n");
   }
-  if (json) write_out(to_json(result_json(name, false)) + "\n");
+  if (json) write_out(terminal, to_json(result_json(name, false)) + "\n");
 }
 
 // `path` is not written where -f alone names the files.
@@ -66,12 +66,12 @@ bool validate_one(const std::optional<std::string>& path, const Arguments& argum
   if (json) {
     std::string lines;
     for (const Diagnostic& diagnostic : outcome.diagnostics) lines += to_json(diagnostic_json(diagnostic)) + "\n";
-    write_out(lines + to_json(result_json(name, valid)) + "\n");
+    write_out(terminal, lines + to_json(result_json(name, valid)) + "\n");
     return valid;
   }
   write_err(render(outcome, {.colour = terminal.err_colour}));
   if (!valid) return false;
-  write_out(text(printable(name), ": valid\n"));
+  write_out(terminal, text(printable(name), ": valid\n"));
   notes.insert(notes.begin(), outcome.loaded->notes.begin(), outcome.loaded->notes.end());
   for (const std::string& note : notes) say_note(terminal, note);
   return true;

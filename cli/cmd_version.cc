@@ -8,11 +8,12 @@ namespace monarch {
 
 namespace {
 
-int run_version(const Arguments& arguments, Context&) {
+int run_version(const Arguments& arguments, Context& context) {
   if (arguments.has("json")) {
-    write_out(to_json(Json::object({{"v", 1}, {"type", "version"}, {"version", MONARCH_VERSION}})) + "\n");
+    write_out(context.terminal,
+              to_json(Json::object({{"v", 1}, {"type", "version"}, {"version", MONARCH_VERSION}})) + "\n");
   } else {
-    write_out(text("monarch ", MONARCH_VERSION, "\n"));
+    write_out(context.terminal, text("monarch ", MONARCH_VERSION, "\n"));
   }
   return kExitOk;
 }

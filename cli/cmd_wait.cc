@@ -52,7 +52,7 @@ int run_wait(const Arguments& arguments, Context& context) {
     if (end.verdict) say_note(context.terminal, text(view->id(), ": ", printable(end.verdict->reason)));
     auto next = next_job(*view, end, context);
     if (next == nullptr) {
-      if (end.verdict && arguments.has("json")) write_out(to_json(verdict_json(*end.verdict)) + "\n");
+      if (end.verdict && arguments.has("json")) write_out(context.terminal, to_json(verdict_json(*end.verdict)) + "\n");
       return end.verdict && *by_class ? class_of(*end.verdict) : end.exit_code;
     }
     view = std::move(next);

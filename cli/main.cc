@@ -87,6 +87,9 @@ int run_monarch(const std::vector<std::string>& line) {
   // A reader that goes away is told by EPIPE, and the command decides what that means.
   ::signal(SIGPIPE, SIG_IGN);
 
+  OutputLoss loss;
+  context.terminal.out_loss = &loss;
+
   const std::vector<Command> commands = all_commands();
   const ParsedLine parsed = parse_command_line(commands, line, context.env);
   if (const auto* complaint = std::get_if<Complaint>(&parsed)) {
@@ -94,10 +97,10 @@ int run_monarch(const std::vector<std::string>& line) {
     return kExitUsage;
   }
   if (const auto* help = std::get_if<HelpWanted>(&parsed)) {
-    write_out(help->command == nullptr ? help_text(commands) : help_text(*help->command));
-    return kExitOk;
+    write_out(context.terminal, help->command == nullptr ? help_text(commands) : help_text(*help->command));
+    return exit_code_of(kExitOk, context.terminal);
   }
-  return run_invocation(std::get<Invocation>(parsed), context);
+  return exit_code_of(run_invocation(std::get<Invocation>(parsed), context), context.terminal);
 }
 
 }  // namespace

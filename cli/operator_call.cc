@@ -129,12 +129,13 @@ int ask_the_supervisor(const OpenedJob& job, OperatorRequest request, const Argu
                   refused ? kExitUsage : kExitInternal);
   }
   if (!arguments.has("json")) {
-    write_out(text(id, ": ", printable(answer->message), "\n"));
+    write_out(context.terminal, text(id, ": ", printable(answer->message), "\n"));
     return kExitOk;
   }
-  write_out(to_json(Json::object(
+  write_out(context.terminal,
+            to_json(Json::object(
                 {{"v", 1}, {"type", "accepted"}, {"job", id}, {"asked", verb}, {"message", answer->message}})) +
-            "\n");
+                "\n");
   return kExitOk;
 }
 

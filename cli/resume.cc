@@ -72,7 +72,7 @@ int start_again(const OpenedJob& job, const Arguments& arguments, Context& conte
   }
   say_note(context.terminal, text(job.view.id(), " has a supervisor again"));
   if (!is_starting(job)) {
-    write_out(job.view.id() + "\n");
+    write_out(context.terminal, job.view.id() + "\n");
     return kExitOk;
   }
   SessionOptions options;
@@ -81,7 +81,7 @@ int start_again(const OpenedJob& job, const Arguments& arguments, Context& conte
   options.until = SessionOptions::Until::kRunning;
   options.events = options.result = true;
   const SessionEnd end = follow_job(job.view, job.spec, context, **signals, std::move(options));
-  if (end.running || end.verdict) write_out(job.view.id() + "\n");
+  if (end.running || end.verdict) write_out(context.terminal, job.view.id() + "\n");
   return end.exit_code;
 }
 

@@ -2,17 +2,41 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include "cli/command.h"
 #include "cli/write_all.h"
 #include "supervisor/spec/diagnostics.h"
 #include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
-// A failure is ignored: nobody reads the words, and there is nobody else to tell.
-void write_out(std::string_view words) { (void)write_all(STDOUT_FILENO, words, "writing to stdout"); }
-void write_err(std::string_view words) { (void)write_all(STDERR_FILENO, words, "writing to stderr"); }
+void write_out(const Terminal& terminal, std::string_view words) {
+  note_lost_output(terminal, write_all(STDOUT_FILENO, words));
+}
+
+bool has_lost_output(const Terminal& terminal) { return terminal.out_loss != nullptr && terminal.out_loss->error != 0; }
+
+void note_lost_output(const Terminal& terminal, int error) {
+  if (terminal.out_loss != nullptr && terminal.out_loss->error == 0) terminal.out_loss->error = error;
+}
+
+int exit_code_of(int code, const Terminal& terminal) {
+  OutputLoss loss = terminal.out_loss != nullptr ? *terminal.out_loss : OutputLoss{};
+  // WARNING: some file systems tell only here that they have no room (close(2)).
+  if (loss.error == 0 && terminal.out_is_file && ::close(STDOUT_FILENO) != 0) loss.error = errno;
+  if (loss.error == 0 || loss.error == EPIPE) return code;
+  say_error(terminal, {.id = "E0936",
+                       .message = text("what was to be printed is lost: stdout: ", std::strerror(loss.error)),
+                       .help = ""});
+  return code == kExitOk ? kExitOutput : code;
+}
+
+// A failure is ignored: there is nobody else to tell.
+void write_err(std::string_view words) { (void)write_all(STDERR_FILENO, words); }
 
 std::string complaint_text(const Complaint& complaint, bool colour) {
   MONARCH_ASSERT(find_error(complaint.id) != nullptr);

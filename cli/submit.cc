@@ -27,7 +27,7 @@ int print_submission(const SpecInput& input, const Context& context) {
   const auto script =
       submission_script(input.spec, {.spec = input.text, .directory = input.directory, .monarch = context.executable});
   if (script.ok()) {
-    write_out(*script);
+    write_out(context.terminal, *script);
     return kExitOk;
   }
   say_error(context.terminal, {.id = "E0935", .message = script.error().message, .help = ""});

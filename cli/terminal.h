@@ -31,6 +31,11 @@ std::string_view colour_end();
 // The same colour for the same host, in every run.
 Colour host_colour(std::string_view host);
 
+// The first write to stdout that failed; 0 while all is well.
+struct OutputLoss {
+  int error = 0;
+};
+
 struct Terminal {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
@@ -43,7 +48,8 @@ struct Terminal {
   CiRunner runner;  // of a CI job, if our words go to its log
   // Of stderr's terminal, where it is another machine's; 0: it is this one's, which is asked.
   std::uint32_t err_columns = 0;
-  int widths = -1;  // the descriptor that holds it as it is now
+  int widths = -1;                 // the descriptor that holds it as it is now
+  OutputLoss* out_loss = nullptr;  // main.cc's, of the program
 
   // Asks the system about descriptors 1 and 2, or MONARCH_TERMINAL what is behind them.
   static Terminal of_this_process(const Environment& env);

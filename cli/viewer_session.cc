@@ -49,7 +49,12 @@ ViewerSession::ViewerSession(std::unique_ptr<EventLoop> loop, const JobView& job
                                                              .hosts = options_.hosts});
     output_->start_at(options_.start);
     if (!options_.from_the_start) output_->skip_what_is_there();
-    if (options_.reader_decides) output_->on_reader_gone([this] { leave(kExitOk); });
+    if (options_.reader_decides) {
+      output_->on_reader_gone([this] {
+        note_lost_output(screen_.terminal(), screen_.out().error());
+        leave(kExitOk);
+      });
+    }
   }
 }
 

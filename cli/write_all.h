@@ -12,6 +12,8 @@
 
 namespace monarch {
 
+// 0, or the errno of the write that failed.
+int write_all(int fd, std::string_view bytes);
 // `what` is the beginning of the error's message: "writing /tmp/report".
 Status write_all(int fd, std::string_view bytes, const std::string& what);
 

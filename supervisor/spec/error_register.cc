@@ -312,6 +312,12 @@ constexpr ErrorDoc kErrors[] = {
      "its nodes are taken; "
      "outside of any, a script is given to sbatch, which said no, or is not there. `monarch up --print` shows the "
      "script."},
+    {"E0936", "stdout cannot be written",
+     "What the command printed is lost, or a part of it: the disk is full, a quota is spent, or the file server said "
+     "no. "
+     "What the command did is done. Exit code 74; `run` and `attach` say it as soon as they see it, and exit as the "
+     "job "
+     "does: what ranks wrote is in the logs."},
 };
 
 }  // namespace

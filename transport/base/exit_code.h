@@ -18,6 +18,7 @@ inline constexpr int kExitUnreachable = 69;  // hosts that could not be reached 
 inline constexpr int kExitOrphaned = 69;     // a worker: no supervisor was heard of for orphan_ttl, and no rank lives
 inline constexpr int kExitInternal = 70;     // ours; a keeper: the guarded process could not be kept alive
 inline constexpr int kExitJournal = 74;      // the journal could not be written or read
+inline constexpr int kExitOutput = 74;       // a command's: what it was to print is lost
 inline constexpr int kExitBusy = 75;         // another supervisor holds the job
 inline constexpr int kExitSuperseded = 75;   // a supervisor: another one of a later term has taken its job meanwhile
 inline constexpr int kExitLost = 92;         // a host, preemption or the time limit ended it; requeue may help
