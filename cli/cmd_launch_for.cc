@@ -8,6 +8,7 @@
 #include "supervisor/relay/launch_for.h"
 #include "supervisor/relay/start_there.h"
 #include "transport/base/exit_code.h"
+#include "transport/loop/signals.h"
 
 namespace monarch {
 
@@ -22,6 +23,7 @@ int not_for_people(const Context& context, const char* command) {
 }
 
 int run_launch_for(const Arguments& arguments, Context& context) {
+  ignore_what_is_for_ranks();
   const auto ready = descriptor_of(arguments.value("ready-fd").value_or(""));
   const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
   if (!ready || !arguments.has("job-dir") || !binaries.ok()) return not_for_people(context, "launch-for");

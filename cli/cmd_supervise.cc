@@ -7,12 +7,14 @@
 #include "supervisor/supervisor.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
+#include "transport/loop/signals.h"
 
 namespace monarch {
 
 namespace {
 
 int run_supervise(const Arguments& arguments, Context& context) {
+  ignore_what_is_for_ranks();
   const auto keeper = descriptor_of(context.env.get("MONARCH_KEEPER_FD"));
   if (!keeper || !arguments.has("job-dir")) {
     say_error(context.terminal, {.id = "E0901",

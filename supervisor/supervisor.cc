@@ -48,7 +48,7 @@ int Supervisor::exit_code_for(const Error& why) const {
 
 Status Supervisor::open() {
   // Threads made from here on inherit the mask.
-  MONARCH_ASSIGN(signals_, SignalFd::create({SIGTERM, SIGINT, SIGHUP, SIGPIPE}));
+  MONARCH_ASSIGN(signals_, SignalFd::create({SIGTERM, SIGPIPE}));
   MONARCH_ASSIGN(loop_, EventLoop::create());
   zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
   MONARCH_TRY(replay(files_.journal.contents, core_));

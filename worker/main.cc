@@ -10,6 +10,7 @@
 
 #include "transport/base/exit_code.h"
 #include "transport/base/marks.h"
+#include "transport/loop/signals.h"
 #include "transport/process/hidden_memory.h"
 #include "worker/daemon/daemon_main.h"
 #include "worker/daemon/promise_file.h"
@@ -39,6 +40,8 @@ constexpr std::string_view kUsage =
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  // A connection that breaks is told by its descriptor, and a full file by its write.
+  monarch::ignore_what_is_for_ranks();
   // The mark is for those who look for what a job left; what counts is in the Bootstrap.
   const bool daemon = !arguments.empty() && arguments[0] == monarch::kDaemonArgument;
   const bool vault = !arguments.empty() && arguments[0] == monarch::kVaultArgument;

@@ -156,5 +156,32 @@ class Signals(recovery.RecoveryTest):
         self.assert_nothing_left()
 
 
+class SignalsForRanks(recovery.RecoveryTest):
+    """Whoever signals every process that runs somewhere, as Slurm does for --signal=USR1@90, means the ranks."""
+
+    NUMBERS = [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM,
+               signal.SIGPROF, signal.SIGPIPE, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGIO, *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)]
+
+    def test_end_no_process_of_ours(self):
+        spec = self.job("trap 'mark saved' USR1; mark there; until [ -e go ]; do nap 0.05; done", mesh={"gang": "host"},
+                        checkpoints={"peer": 1, "memory": "64MiB"})
+        run = self.start("run", spec)
+        ranks = self.wait_for_marks("there", 4)
+        harness.wait_for(lambda: len(self.find("monarch-worker", "vault")) == 2, "two vaults")
+        ours = sorted(p.pid for p in [*self.find("monarch-worker"), *self.find("monarch", "supervise")])
+        self.assertEqual(len(ours), 8, "keeper, daemon and vault of two hosts, a supervisor and its guard")
+        for number in self.NUMBERS:
+            for pid in ours:
+                os.kill(pid, number)
+        for pid in ranks:
+            os.kill(pid, signal.SIGUSR1)
+        self.wait_for_marks("saved", 4)
+        now = sorted(p.pid for p in [*self.find("monarch-worker"), *self.find("monarch", "supervise")])
+        self.assertEqual(now, ours)
+        self.write("go", "")
+        self.end_of(run, 0, "succeeded")
+        self.assertFalse([*self.events("host.lost"), *self.events("gang.failed"), *self.events("job.stopping")])
+
+
 if __name__ == "__main__":
     harness.main()

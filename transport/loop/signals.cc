@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -43,6 +44,16 @@ std::optional<ReceivedSignal> SignalFd::next() {
   return ReceivedSignal{.number = static_cast<int>(info.ssi_signo),
                         .sender_pid = static_cast<int>(info.ssi_pid),
                         .sender_uid = info.ssi_uid};
+}
+
+void ignore_what_is_for_ranks() {
+  static constexpr std::initializer_list<int> kOwn = {SIGTERM, SIGKILL, SIGCHLD, SIGILL,  SIGTRAP,
+                                                      SIGABRT, SIGBUS,  SIGFPE,  SIGSEGV, SIGSYS,
+                                                      SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT};
+  for (int number = 1; number < NSIG; ++number) {
+    const bool own = std::find(kOwn.begin(), kOwn.end(), number) != kOwn.end();
+    if (!own) (void)::signal(number, SIG_IGN);  // glibc's two internal ones refuse
+  }
 }
 
 void reset_signals_in_child() {

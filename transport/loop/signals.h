@@ -41,6 +41,10 @@ class SignalFd {
   UniqueFd fd_;
 };
 
+// For a process of ours among a user's: whoever signals all that runs somewhere (Slurm's --signal, a hang-up) means the ranks. Only TERM, KILL
+// and what a fault of its own sends can end it from then on. Children get the defaults back by reset_signals_in_child().
+void ignore_what_is_for_ranks();
+
 // Async-signal-safe: default dispositions and an empty mask, for a child between fork and exec.
 void reset_signals_in_child();
 

@@ -60,8 +60,6 @@ void prepare_process() {
   (void)::mallopt(M_ARENA_MAX, kArenas);
   (void)::mallopt(M_MMAP_THRESHOLD, kMapFromBytes);
   (void)::mallopt(M_TRIM_THRESHOLD, kMapFromBytes);
-  // A full file (RLIMIT_FSIZE) or a closed pipe is an error of that write. What a terminal sends is for the keeper.
-  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT}) (void)::signal(number, SIG_IGN);
 }
 
 Result<FirstWord> hear_keeper(int fd) {

@@ -62,7 +62,7 @@ int end_main(const std::vector<std::string>& arguments, void (*remove_state)(con
     return kExitUsage;
   }
   // A connection that breaks must not leave the job half ended.
-  for (const int number : {SIGHUP, SIGPIPE, SIGINT, SIGTERM}) (void)::signal(number, SIG_IGN);
+  (void)::signal(SIGTERM, SIG_IGN);
   const EndedProcesses ended = end_marked(wanted->marks, kKillPatience);
   // What wiped its marks is in them still; they lie in those of the session in which the keeper was started.
   (void)remove_job_groups(wanted->marks.uuid, kGroupPatience, wanted->marks.host);

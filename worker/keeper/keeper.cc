@@ -79,7 +79,7 @@ Result<std::unique_ptr<Keeper>> Keeper::create(KeeperSetup setup) {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return errno_error("becoming a subreaper", errno);
   (void)std::signal(SIGPIPE, SIG_IGN);  // cannot fail for SIGPIPE
   MONARCH_ASSIGN(auto loop, EventLoop::create());
-  MONARCH_ASSIGN(auto signals, SignalFd::create({SIGTERM, SIGINT, SIGHUP, SIGCHLD}));
+  MONARCH_ASSIGN(auto signals, SignalFd::create({SIGTERM, SIGCHLD}));
   UniqueFd stash;
   if (setup.stash) {
     MONARCH_ASSIGN(stash, make_sealed_memory("monarch-stash", *setup.stash));

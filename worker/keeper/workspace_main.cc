@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <ctime>
 #include <string_view>
 #include <utility>
@@ -197,8 +196,6 @@ int workspace_main(const std::vector<std::string>& arguments) {
           failed({ErrorCode::kInvalid, "usage: monarch-worker workspace --job UUID --host NAME --job-id ID"}));
     return kExitUsage;
   }
-  // A connection that breaks is the end of our input, and what came is cleared away.
-  for (const int number : {SIGHUP, SIGPIPE}) (void)::signal(number, SIG_IGN);
   const auto places = host_places(environment_from(environ), arguments[5], arguments[3]);
   if (!places.ok()) {
     print(STDOUT_FILENO, failed(places.error()));

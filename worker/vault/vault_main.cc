@@ -72,7 +72,6 @@ int vault_main() {
   raise_descriptor_limit();
   (void)::mallopt(M_ARENA_MAX, 1);
   (void)::mallopt(M_MMAP_THRESHOLD, kMapFromBytes);
-  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT}) (void)::signal(number, SIG_IGN);
   log_start({.name = "vault"});
   const Status served = serve();
   if (served.ok()) return 0;

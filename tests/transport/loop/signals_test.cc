@@ -51,6 +51,24 @@ TEST(IgnoredSignals, StayIgnoredButForTerm) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(IgnoredSignals, OfAProcessOfOursAreAllThatAreMeantForRanks) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ignore_what_is_for_ranks();
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGPIPE, SIGXCPU,
+                             SIGXFSZ, SIGIO, SIGPWR}) {
+      (void)::raise(number);
+    }
+    for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) (void)::raise(number);
+    (void)::raise(SIGTERM);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+}
+
 TEST(SignalReset, GivesAChildTheDefaultsBack) {
   const auto signals = SignalFd::create({SIGUSR1});
   ASSERT_TRUE(signals.ok());
