@@ -129,7 +129,7 @@ int run_ps(const Arguments& arguments, Context& context) {
   if (state.state) {
     const auto jobs = list_jobs(*state.state);
     if (!jobs.ok()) {
-      say_error(context.terminal, {.id = "E0907", .message = jobs.error().message, .help = ""});
+      say_error(context.terminal, state_complaint(jobs.error().message));
       return kExitUsage;
     }
     for (const KnownJob& job : *jobs) {

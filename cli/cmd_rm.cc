@@ -39,7 +39,7 @@ std::optional<std::vector<std::string>> meant_jobs(const Arguments& arguments, c
   const auto jobs = list_jobs(state);
   std::vector<std::string> ids;
   if (!jobs.ok()) {
-    say_error(context.terminal, {.id = "E0907", .message = jobs.error().message, .help = ""});
+    say_error(context.terminal, state_complaint(jobs.error().message));
     return std::nullopt;
   }
   for (const std::string& written : arguments.positionals()) {

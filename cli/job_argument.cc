@@ -39,8 +39,7 @@ StateArgument take_state(const Context& context) {
   auto state = open_state();
   if (state.ok()) return {.state = std::move(*state), .exit_code = kExitOk};
   if (state.error().code == ErrorCode::kNotFound) return {};
-  say_error(context.terminal,
-            {.id = "E0907", .message = state.error().message, .help = "MONARCH_STATE_DIR names another place"});
+  say_error(context.terminal, state_complaint(state.error().message));
   return {.state = std::nullopt, .exit_code = kExitUsage};
 }
 

@@ -21,8 +21,10 @@ namespace monarch {
 namespace {
 
 LaunchedJob failed(const Context& context, int exit_code, const std::string& message) {
-  const std::string_view id = exit_code == kExitUsage ? "E0907" : exit_code == kExitInternal ? "E0908" : "E0909";
-  say_error(context.terminal, {.id = std::string(id), .message = message, .help = ""});
+  const std::string_view id = exit_code == kExitInternal ? "E0908" : "E0909";
+  say_error(context.terminal, exit_code == kExitUsage
+                                  ? state_complaint(message)
+                                  : Complaint{.id = std::string(id), .message = message, .help = ""});
   return {.view = nullptr, .exit_code = exit_code};
 }
 

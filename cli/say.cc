@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/write_all.h"
@@ -37,6 +38,10 @@ int exit_code_of(int code, const Terminal& terminal) {
 
 // A failure is ignored: there is nobody else to tell.
 void write_err(std::string_view words) { (void)write_all(STDERR_FILENO, words); }
+
+Complaint state_complaint(std::string message) {
+  return {.id = "E0907", .message = std::move(message), .help = "MONARCH_STATE_DIR names another place"};
+}
 
 std::string complaint_text(const Complaint& complaint, bool colour) {
   MONARCH_ASSERT(find_error(complaint.id) != nullptr);

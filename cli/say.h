@@ -31,6 +31,9 @@ struct Complaint {
   std::string help;     // may be empty
 };
 
+// E0907, of what is wrong with the folder of the state.
+Complaint state_complaint(std::string message);
+
 // error[E0906]: … / = help: …
 std::string complaint_text(const Complaint& complaint, bool colour);
 void say_error(const Terminal& terminal, const Complaint& complaint);

@@ -110,8 +110,9 @@ LaunchedJob submit_job(const SpecInput& input, const std::optional<std::string>&
   const auto made =
       make_job(input.spec.name, {.spec = input.text, .spec_directory = input.directory, .origin = input.origin});
   if (!made.ok()) {
-    const bool wrong = made.error().code == ErrorCode::kInvalid;
-    return failed(wrong ? "E0907" : "E0909", wrong ? kExitUsage : kExitJournal, made.error().message);
+    if (made.error().code != ErrorCode::kInvalid) return failed("E0909", kExitJournal, made.error().message);
+    say_error(context.terminal, state_complaint(made.error().message));
+    return {.view = nullptr, .exit_code = kExitUsage};
   }
   const JobDirectory& job = made->job;
   say_note(context.terminal, text("job ", job.id, " from ", printable(input.name)));

@@ -11,8 +11,19 @@
 
 namespace monarch {
 
-Result<std::optional<SlurmAllocation>> allocation_from(const char* job, const char* nodes) {
+Result<std::optional<SlurmAllocation>> allocation_from(const std::function<const char*(const char* name)>& variable) {
+  const char* job = variable("SLURM_JOB_ID");
+  const char* nodes = variable("SLURM_JOB_NODELIST");
   if (job == nullptr && nodes == nullptr) return std::optional<SlurmAllocation>();
+  const char* components = variable("SLURM_HET_SIZE");
+  if (job != nullptr && nodes == nullptr && components != nullptr) {
+    const char* first = variable("SLURM_JOB_NODELIST_HET_GROUP_0");
+    return Error{ErrorCode::kInvalid,
+                 text("it is a heterogeneous job of ", printable(components),
+                      " components (SLURM_HET_SIZE), each with its own number ",
+                      "and nodes: those of the first are SLURM_JOB_ID_HET_GROUP_0 and SLURM_JOB_NODELIST_HET_GROUP_0",
+                      first == nullptr ? "" : text(" (", printable(first), ")"))};
+  }
   if (job == nullptr || nodes == nullptr) {
     return Error{ErrorCode::kInvalid, text(job != nullptr ? "SLURM_JOB_ID" : "SLURM_JOB_NODELIST", " is set, and ",
                                            job != nullptr ? "SLURM_JOB_NODELIST" : "SLURM_JOB_ID", " is not")};
@@ -39,10 +50,14 @@ std::optional<YamlNode> with_allocation(const YamlNode& root, const SpecSurround
   const auto found = around.find_allocation();
   const Place place = launch->find_key("slurm")->place;
   if (!found.ok()) {
-    report.error("E0208", place,
-                 {.message = text("the allocation that this shell is in cannot be read: ", found.error().message),
-                  .label = "",
-                  .help = "Slurm sets both in a script that sbatch gets, and in what salloc starts"});
+    report.error(
+        "E0208", place,
+        {.message = text("the allocation that this shell is in cannot be read: ", found.error().message),
+         .label = "",
+         .help =
+             "`unset SLURM_JOB_ID SLURM_JOB_NODELIST` in a shell that is in no job of Slurm's (Slurm sets both in what "
+             "sbatch and salloc start); launch.slurm.allocation: {job: 4711, nodes: \"h[1-4]\"} names one, or a "
+             "component"});
     return std::nullopt;
   }
   if (!*found) return std::nullopt;

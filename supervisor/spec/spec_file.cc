@@ -82,12 +82,11 @@ Result<std::string> read_hosts_text(const std::string& path) {
 }
 
 SpecSurroundings users_surroundings() {
-  return {
-      .home = home_of_user(),
-      .read_hosts = read_hosts_text,
-      .find_allocation = [] { return allocation_from(std::getenv("SLURM_JOB_ID"), std::getenv("SLURM_JOB_NODELIST")); },
-      .says_no_kill = std::getenv("SLURM_NO_KILL") != nullptr,
-      .count_gpus = count_gpus};
+  return {.home = home_of_user(),
+          .read_hosts = read_hosts_text,
+          .find_allocation = [] { return allocation_from([](const char* name) { return std::getenv(name); }); },
+          .says_no_kill = std::getenv("SLURM_NO_KILL") != nullptr,
+          .count_gpus = count_gpus};
 }
 
 Result<SpecSource> read_spec_file(const std::string& path) {

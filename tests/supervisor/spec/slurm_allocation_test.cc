@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +17,16 @@ namespace {
 
 using Found = Result<std::optional<SlurmAllocation>>;
 
+Found allocation_in(const char* job, const char* nodes) {
+  return allocation_from([=](const char* name) -> const char* {
+    if (name == std::string_view("SLURM_JOB_ID")) return job;
+    return name == std::string_view("SLURM_JOB_NODELIST") ? nodes : nullptr;
+  });
+}
+
 SpecOutcome load_inside(std::string_view top_lines, const char* job, const char* nodes) {
   return load_spec({.name = "spec.yaml", .text = around_top(top_lines), .directory = "/home/u/job"},
-                   {.find_allocation = [job, nodes]() -> Found { return allocation_from(job, nodes); }});
+                   {.find_allocation = [job, nodes]() -> Found { return allocation_in(job, nodes); }});
 }
 
 std::vector<std::string> names_of(const JobSpec& spec) {
@@ -28,22 +36,33 @@ std::vector<std::string> names_of(const JobSpec& spec) {
 }
 
 TEST(SlurmAllocation, IsWhatSlurmSetsInItsJobs) {
-  const Found found = allocation_from("4711", "gpu[01-03],login7");
+  const Found found = allocation_in("4711", "gpu[01-03],login7");
   ASSERT_TRUE(found.ok() && *found);
   EXPECT_EQ(**found, (SlurmAllocation{.job = 4711, .nodes = {"gpu01", "gpu02", "gpu03", "login7"}}));
 }
 
 TEST(SlurmAllocation, IsNoneWhereNeitherIsSet) {
-  const Found found = allocation_from(nullptr, nullptr);
+  const Found found = allocation_in(nullptr, nullptr);
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE(*found);
 }
 
 TEST(SlurmAllocation, NamesTheVariableThatIsWrong) {
-  EXPECT_EQ(allocation_from("7", nullptr).error().message, "SLURM_JOB_ID is set, and SLURM_JOB_NODELIST is not");
-  EXPECT_EQ(allocation_from(nullptr, "h1").error().message, "SLURM_JOB_NODELIST is set, and SLURM_JOB_ID is not");
-  for (const char* job : {"", "0", "x", "7x", "-7", "4294967296"}) EXPECT_FALSE(allocation_from(job, "h1").ok()) << job;
-  EXPECT_EQ(allocation_from("7", "h[3-1]").error().message.substr(0, 20), "SLURM_JOB_NODELIST: ");
+  EXPECT_EQ(allocation_in("7", nullptr).error().message, "SLURM_JOB_ID is set, and SLURM_JOB_NODELIST is not");
+  EXPECT_EQ(allocation_in(nullptr, "h1").error().message, "SLURM_JOB_NODELIST is set, and SLURM_JOB_ID is not");
+  for (const char* job : {"", "0", "x", "7x", "-7", "4294967296"}) EXPECT_FALSE(allocation_in(job, "h1").ok()) << job;
+  EXPECT_EQ(allocation_in("7", "h[3-1]").error().message.substr(0, 20), "SLURM_JOB_NODELIST: ");
+}
+
+TEST(SlurmAllocation, OfAHeterogeneousJobIsNone) {
+  const std::map<std::string, const char*> het = {
+      {"SLURM_JOB_ID", "4711"}, {"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_NODELIST_HET_GROUP_0", "h1"}};
+  const Found found = allocation_from([&](const char* name) { return het.contains(name) ? het.at(name) : nullptr; });
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().message,
+            "it is a heterogeneous job of 2 components (SLURM_HET_SIZE), each with its own number and nodes: those of "
+            "the first are "
+            "SLURM_JOB_ID_HET_GROUP_0 and SLURM_JOB_NODELIST_HET_GROUP_0 (h1)");
 }
 
 TEST(SlurmAllocation, BecomesAPartOfTheJobsOwnSpec) {
@@ -59,7 +78,7 @@ TEST(SlurmAllocation, BecomesAPartOfTheJobsOwnSpec) {
 
 TEST(SlurmAllocation, MayEndWithOneNodeForAllThatSlurmShows) {
   const std::string nodes = "h[1-4]";
-  SpecSurroundings around{.find_allocation = [&]() -> Found { return allocation_from("7", nodes.c_str()); }};
+  SpecSurroundings around{.find_allocation = [&]() -> Found { return allocation_in("7", nodes.c_str()); }};
   const SpecSource source{.name = "spec.yaml", .text = around_top("launch: {slurm: {}}\n"), .directory = "/home/u/job"};
   const SpecOutcome inside = load_spec(source, around);
   ASSERT_TRUE(inside.loaded) << render(inside);
