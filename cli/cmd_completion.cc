@@ -32,7 +32,7 @@ std::vector<Candidate> known_jobs() {
 // The spec of the job or of the file that the line names; whatever is wrong with it is told when the command runs.
 std::optional<JobSpec> spec_of(const Positional& kind, const std::string& subject) {
   if (kind.name == "SPEC") {
-    const auto source = read_spec_file(subject);
+    const auto source = read_spec_file(subject, Duration::zero());
     if (!source.ok()) return std::nullopt;
     auto outcome = load_spec(*source, users_surroundings());
     if (!outcome.loaded) return std::nullopt;

@@ -28,7 +28,7 @@ Status save_spec(const std::string& path, const WholeSpec& spec) {
     return written;
   }
   if (errno != EEXIST) return errno_error(what, errno);
-  const auto there = read_spec_file(path);
+  const auto there = read_spec_file(path, Duration::zero());
   if (there.ok() && there->text == words) return {};
   return Error{ErrorCode::kInvalid, text(what, ": it is there already, and is another: choose another name")};
 }

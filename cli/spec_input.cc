@@ -43,10 +43,10 @@ std::optional<SpecInput> take_spec(const std::optional<std::string>& spec, const
   }
   if (!taken.parts) return std::nullopt;
   std::optional<SpecInput> input = loaded(*taken.parts, context.terminal);
-  // What came from standard input is no longer there to be compared with.
-  const auto from_stdin = [](const SpecSource& source) { return source.name == kStdinName; };
+  // A stream is no longer there to be compared with.
+  const auto is_stream = [](const SpecSource& source) { return source.is_stream; };
   const auto& files = taken.parts->files;
-  const bool kept = std::none_of(files.begin(), files.end(), from_stdin);
+  const bool kept = std::none_of(files.begin(), files.end(), is_stream);
   if (input && kept && (spec || arguments.has("file"))) input->origin = write_origin(*taken.parts);
   if (!input || !arguments.has("save")) return input;
   const std::string path = *arguments.value("save");

@@ -85,7 +85,7 @@ std::optional<std::string> spec_drift(const JobView& view, const JobSpec& runnin
   const std::string name = printable(origin->files.front());
   SpecParts parts = std::move(origin->flags);
   for (const std::string& path : origin->files) {
-    auto source = read_spec_file(path);
+    auto source = read_spec_file(path, Duration::zero());
     if (!source.ok()) return text(source.error().message, "; ", copy);
     parts.files.push_back(std::move(*source));
   }

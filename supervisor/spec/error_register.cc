@@ -34,8 +34,10 @@ constexpr ErrorDoc kErrors[] = {
      "Lines that start with % at the front of the file (%YAML, %TAG) are refused: a spec needs none."},
     {"E0012", "too many values or errors", "A spec has at most 20,000 values, and the first 100 errors are shown."},
     {"E0013", "the file cannot be read",
-     "The path must name a regular file that you may read. A pipe or a device is refused: it may never end. `-` reads "
-     "standard input to its end, which must not be a terminal."},
+     "The path must name a file that you may read, or a pipe, such as <(make_overlay) of a shell, which is read to its "
+     "end; one that does "
+     "not end within 30 s is refused, and so is a device. `-` reads standard input to its end, which must not be a "
+     "terminal."},
     {"E0014", "a single value is too long",
      "A text, a comment, or a list or map in brackets has at most 128 KiB: a YAML parser holds all of it in memory, "
      "hundreds of "

@@ -19,10 +19,13 @@
 
 namespace monarch {
 
+inline constexpr Duration kPipePatience = Duration::seconds(30);  // until a pipe that is a spec has ended
+
 struct SpecSource {
-  std::string name;       // as typed; what messages call it
-  std::string text;       // its bytes
-  std::string directory;  // absolute: what relative paths in it start from
+  std::string name;        // as typed; what messages call it
+  std::string text;        // its bytes
+  std::string directory;   // absolute: what relative paths in it start from
+  bool is_stream = false;  // standard input or a pipe: nobody can read it again
 };
 
 // What makes up one spec. Each part lies over the parts before it.
@@ -64,9 +67,9 @@ struct SpecOutcome {
   std::vector<SpecText> sources;        // what Diagnostic::source counts
 };
 
-// A regular file; what may never end is kUnsupported. The error names the path and what the system answered. Of a file with more than
-// limits::kSpecBytes enough is read for load_spec to refuse it.
-Result<SpecSource> read_spec_file(const std::string& path);
+// A file, or a pipe, which has `patience` to end and whose relative paths start from the working directory; a device is kUnsupported. The
+// error names the path and what the system answered. Of more than limits::kSpecBytes enough is read for load_spec to refuse it.
+Result<SpecSource> read_spec_file(const std::string& path, Duration patience = kPipePatience);
 
 // All that `fd`, standard input, has up to its end, with the same limit: it may be a pipe, and is waited for, but no terminal.
 // Relative paths in it start from the working directory.

@@ -1,10 +1,13 @@
 // Reading a spec's file, with every refusal that a path can earn.
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -15,9 +18,11 @@
 
 #include "supervisor/spec/slurm_allocation.h"
 #include "supervisor/spec/spec.h"
+#include "transport/base/clock.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
 #include "transport/process/nvidia_gpus.h"
 
 namespace monarch {
@@ -41,19 +46,56 @@ Result<std::string> read_all(int fd, const std::string& what) {
   return bytes;
 }
 
-// The bytes of a regular file; `what` is what an error says first.
-Result<std::string> read_regular(const std::string& path, const std::string& what) {
-  // O_NONBLOCK: opening a pipe that nobody writes to must not wait; it is refused below.
+// The bytes of a pipe up to its end, which has to come by then.
+Result<std::string> read_pipe(int fd, const std::string& what, Duration patience) {
+  const Instant until = boot_now() + patience;
+  std::string bytes;
+  while (bytes.size() < kMostRead) {
+    pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&wait, 1, EventLoop::wait_milliseconds(boot_now(), until));
+    if (ready < 0 && errno != EINTR) return errno_error(what, errno);
+    if (ready <= 0 && boot_now() >= until) {
+      return Error{ErrorCode::kTimeout, text(what, ": it is a pipe that did not end within ", to_text(patience))};
+    }
+    if (ready <= 0) continue;
+    std::array<char, 65'536> piece{};
+    const ssize_t got = ::read(fd, piece.data(), piece.size());
+    if (got < 0 && !is_later(errno)) return errno_error(what, errno);
+    if (got == 0) break;
+    if (got > 0) bytes.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  bytes.resize(std::min(bytes.size(), kMostRead));
+  return bytes;
+}
+
+struct FileRead {
+  std::string bytes;
+  bool stream = false;
+};
+
+// The bytes of a regular file, or of a pipe; `what` is what an error says first.
+Result<FileRead> read_file(const std::string& path, const std::string& what, Duration patience) {
+  // O_NONBLOCK: opening a pipe that nobody writes to yet must not wait for ever.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.valid()) return errno_error(what, errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return errno_error(what, errno);
-  if (!S_ISREG(status.st_mode)) {
+  const bool pipe = S_ISFIFO(status.st_mode);
+  if (!S_ISREG(status.st_mode) && !pipe) {
     const bool folder = S_ISDIR(status.st_mode);
     return Error{folder ? ErrorCode::kInvalid : ErrorCode::kUnsupported,
-                 text(what, ": ", folder ? "it is a folder" : "it is not a regular file")};
+                 text(what, ": ", folder ? "it is a folder" : "it is neither a file nor a pipe")};
   }
-  return read_all(fd.get(), what);  // the size of fstat may be out of date: what is read counts
+  // The size of fstat may be out of date: what is read counts.
+  MONARCH_ASSIGN(std::string bytes, pipe ? read_pipe(fd.get(), what, patience) : read_all(fd.get(), what));
+  return FileRead{.bytes = std::move(bytes), .stream = pipe};
+}
+
+Result<std::string> working_directory(const std::string& what) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (error) return errno_error(text(what, ": the working directory"), error.value());
+  return here.string();
 }
 
 std::string home_of_user() {
@@ -76,8 +118,8 @@ std::uint32_t count_gpus() {
 
 Result<std::string> read_hosts_text(const std::string& path) {
   const std::string what = text("cannot read the file of hosts ", printable(path));
-  MONARCH_ASSIGN(std::string bytes, read_regular(path, what));
-  if (bytes.size() <= limits::kSpecBytes) return bytes;
+  MONARCH_ASSIGN(FileRead read, read_file(path, what, kPipePatience));
+  if (read.bytes.size() <= limits::kSpecBytes) return std::move(read.bytes);
   return Error{ErrorCode::kInvalid, text(what, ": it has more than ", limits::kSpecBytes, " bytes")};
 }
 
@@ -89,24 +131,22 @@ SpecSurroundings users_surroundings() {
           .count_gpus = count_gpus};
 }
 
-Result<SpecSource> read_spec_file(const std::string& path) {
+Result<SpecSource> read_spec_file(const std::string& path, Duration patience) {
   const std::string what = text("cannot read the spec ", printable(path));
-  MONARCH_ASSIGN(std::string bytes, read_regular(path, what));
-  std::error_code error;
-  const std::filesystem::path whole = std::filesystem::absolute(path, error);
-  if (error) return errno_error(text(what, ": the working directory"), error.value());
-  const std::string directory = whole.lexically_normal().parent_path().string();
-  return SpecSource{.name = path, .text = std::move(bytes), .directory = directory};
+  MONARCH_ASSIGN(FileRead read, read_file(path, what, patience));
+  MONARCH_ASSIGN(std::string directory, working_directory(what));
+  if (!read.stream) directory = (std::filesystem::path(directory) / path).lexically_normal().parent_path().string();
+  return SpecSource{
+      .name = path, .text = std::move(read.bytes), .directory = std::move(directory), .is_stream = read.stream};
 }
 
 Result<SpecSource> read_spec_stdin(int fd) {
   const std::string what = text("cannot read the spec ", kStdinName);
   if (::isatty(fd) == 1) return Error{ErrorCode::kInvalid, text(what, ": standard input is a terminal")};
   MONARCH_ASSIGN(std::string bytes, read_all(fd, what));
-  std::error_code error;
-  const std::filesystem::path here = std::filesystem::current_path(error);
-  if (error) return errno_error(text(what, ": the working directory"), error.value());
-  return SpecSource{.name = std::string(kStdinName), .text = std::move(bytes), .directory = here.string()};
+  MONARCH_ASSIGN(std::string directory, working_directory(what));
+  return SpecSource{
+      .name = std::string(kStdinName), .text = std::move(bytes), .directory = std::move(directory), .is_stream = true};
 }
 
 }  // namespace monarch

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/supervisor/spec/spec_text.h"
 #include "transport/base/limits.h"
@@ -49,15 +50,32 @@ TEST_F(SpecFile, NamesPathAndReason) {
   EXPECT_EQ(refusal(folder_ + "/none.yaml"),
             "cannot read the spec " + folder_ + "/none.yaml: No such file or directory");
   EXPECT_EQ(refusal(folder_), "cannot read the spec " + folder_ + ": it is a folder");
-  EXPECT_EQ(refusal("/dev/null"), "cannot read the spec /dev/null: it is not a regular file");
+  EXPECT_EQ(refusal("/dev/null"), "cannot read the spec /dev/null: it is neither a file nor a pipe");
   EXPECT_EQ(refusal(""), "cannot read the spec : No such file or directory");
   EXPECT_EQ(refusal("/\x1b[2J"), "cannot read the spec /\\x1b[2J: No such file or directory");
 }
 
-TEST_F(SpecFile, DoesNotWaitForAPipe) {
+TEST_F(SpecFile, ReadsAPipeToItsEndAsOfTheWorkingDirectory) {
   const std::string path = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(refusal(path), "cannot read the spec " + path + ": it is not a regular file");
+  std::thread writer([&path] {  // in pieces, and a while after it was opened
+    std::ofstream pipe(path);
+    for (int i = 0; i < 3; ++i) pipe << std::string(40'000, '#') << std::endl;
+  });
+  const auto source = read_spec_file(path);
+  writer.join();
+  ASSERT_TRUE(source.ok()) << source.error().message;
+  EXPECT_EQ(source->text.size(), 3 * 40'001U);
+  EXPECT_EQ(source->directory, std::filesystem::current_path().string());
+  EXPECT_TRUE(source->is_stream);
+}
+
+TEST_F(SpecFile, WaitsForAPipeNoLongerThanItMay) {
+  const std::string path = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto source = read_spec_file(path, Duration::milliseconds(20));
+  ASSERT_FALSE(source.ok());
+  EXPECT_EQ(source.error().message, "cannot read the spec " + path + ": it is a pipe that did not end within 20ms");
 }
 
 TEST_F(SpecFile, RefusesMoreThanAMebibyte) {
