@@ -97,7 +97,7 @@ class Resources(jobs.JobTest):
                           name="first.yaml", job="first")
         second = self.mesh(["true"], ["resources: {gpus: 1}"], slots=1, name="second.yaml", job="second")
         both = (f"{harness.MONARCH} run {first} & first=$!; while ! grep -q . {self.path('work', 'up')}; do sleep 0.05; done; "
-                f"{harness.MONARCH} run {second}; echo second ended with $?; kill -INT $first; wait $first")
+                f"{harness.MONARCH} run {second}; echo second ended with $?; kill -TERM $first; wait $first")
         with open(self.path("work", "up"), "w"):
             pass
         run = self.start_program(*self.in_namespace("/bin/bash", "-c", both))
