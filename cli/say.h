@@ -20,8 +20,8 @@ void write_out(const Terminal& terminal, std::string_view words);
 bool has_lost_output(const Terminal& terminal);
 // An errno of a write to stdout.
 void note_lost_output(const Terminal& terminal, int error);
-// Of the program, for a command that ended with `code`: says what was lost, which makes a failure of a success. A reader that went away
-// lost nothing that it wanted.
+// Of the program, for a command that ended with `code`: says what was lost, which makes a failure of a success. A
+// reader that went away lost nothing that it wanted.
 int exit_code_of(int code, const Terminal& terminal);
 void write_err(std::string_view words);
 

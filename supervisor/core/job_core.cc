@@ -83,8 +83,8 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   return std::move(actions_);
 }
 
-// Whoever waits for a host, for others or for a time is looked at until nothing comes of it: the start of a gang may find that a host lacks
-// what it needs, which is out then.
+// Whoever waits for a host, for others or for a time is looked at until nothing comes of it: the start of a gang may
+// find that a host lacks what it needs, which is out then.
 void JobCore::look_at_waits() {
   while (std::exchange(waits_due_, false)) {
     looked_at_ = now_;

@@ -62,7 +62,8 @@ struct RankEnvInput {
 // Sorted by name, each name once; of kDefault those that a host's own environment may overrule.
 std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank);
 
-// As torchrun has it: what a rank of this mesh prints is seen at once, and several of them on a host do not take all of its cores each.
+// As torchrun has it: what a rank of this mesh prints is seen at once, and several of them on a host do not take all of
+// its cores each.
 std::vector<EnvVariable> default_variables(const MeshSpec& mesh);
 std::map<std::string, std::string> defaults_of(const MeshSpec& mesh);
 

@@ -35,9 +35,9 @@ constexpr ErrorDoc kErrors[] = {
     {"E0012", "too many values or errors", "A spec has at most 20,000 values, and the first 100 errors are shown."},
     {"E0013", "the file cannot be read",
      "The path must name a file that you may read, or a pipe, such as <(make_overlay) of a shell, which is read to its "
-     "end; one that does "
-     "not end within 30 s is refused, and so is a device. `-` reads standard input to its end, which must not be a "
-     "terminal."},
+     "end. One that does not end within 30 s is refused, and so is a device. `-` reads standard input to its end, "
+     "which "
+     "must not be a terminal."},
     {"E0014", "a single value is too long",
      "A text, a comment, or a list or map in brackets has at most 128 KiB: a YAML parser holds all of it in memory, "
      "hundreds of "
@@ -316,10 +316,8 @@ constexpr ErrorDoc kErrors[] = {
      "script."},
     {"E0936", "stdout cannot be written",
      "What the command printed is lost, or a part of it: the disk is full, a quota is spent, or the file server said "
-     "no. "
-     "What the command did is done. Exit code 74; `run` and `attach` say it as soon as they see it, and exit as the "
-     "job "
-     "does: what ranks wrote is in the logs."},
+     "no. What the command did is done. Exit code 74; `run` and `attach` say it as soon as they see it, and exit as "
+     "the job does: what ranks wrote is in the logs."},
 };
 
 }  // namespace

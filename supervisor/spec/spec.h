@@ -67,8 +67,9 @@ struct SpecOutcome {
   std::vector<SpecText> sources;        // what Diagnostic::source counts
 };
 
-// A file, or a pipe, which has `patience` to end and whose relative paths start from the working directory; a device is kUnsupported. The
-// error names the path and what the system answered. Of more than limits::kSpecBytes enough is read for load_spec to refuse it.
+// A file, or a pipe, which has `patience` to end and whose relative paths start from the working directory; a device is
+// kUnsupported. The error names the path and what the system answered. Of more than limits::kSpecBytes enough is read
+// for load_spec to refuse it.
 Result<SpecSource> read_spec_file(const std::string& path, Duration patience = kPipePatience);
 
 // All that `fd`, standard input, has up to its end, with the same limit: it may be a pipe, and is waited for, but no terminal.

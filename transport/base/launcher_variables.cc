@@ -7,8 +7,9 @@ namespace monarch {
 
 namespace {
 
-// What tells a process its place among those that a launcher started together, by launcher. What is a whole job's (SLURM_JOB_ID,
-// SLURM_JOB_NODELIST, PBS_JOBID) stays, and so does what a user sets for a library (I_MPI_FABRICS, MV2_USE_CUDA).
+// What tells a process its place among those that a launcher started together, by launcher. What is a whole job's
+// (SLURM_JOB_ID, SLURM_JOB_NODELIST, PBS_JOBID) stays, and so does what a user sets for a library (I_MPI_FABRICS,
+// MV2_USE_CUDA).
 constexpr auto kForeignNames = std::to_array<std::string_view>({
     // Slurm, of a task and of its node: srun(1), OUTPUT ENVIRONMENT VARIABLES
     "SLURM_PROCID",

@@ -1,8 +1,8 @@
 #pragma once
 
 // SignalFd: signals as readable events. Blocks them for the calling thread, which must be the only one so far: threads
-// made later inherit the mask (signalfd(2)). A child must unblock them before exec: reset_signals_in_child(). HUP, INT and QUIT that the
-// process was started to ignore stay ignored, and are never read.
+// made later inherit the mask (signalfd(2)). A child must unblock them before exec: reset_signals_in_child(). HUP, INT
+// and QUIT that the process was started to ignore stay ignored, and are never read.
 //
 // Thread: the loop's.
 
@@ -41,8 +41,9 @@ class SignalFd {
   UniqueFd fd_;
 };
 
-// For a process of ours among a user's: whoever signals all that runs somewhere (Slurm's --signal, a hang-up) means the ranks. Only TERM, KILL
-// and what a fault of its own sends can end it from then on. Children get the defaults back by reset_signals_in_child().
+// For a process of ours among a user's: whoever signals all that runs somewhere (Slurm's --signal, a hang-up) means the
+// ranks. Only TERM, KILL and what a fault of its own sends can end it from then on. Children get the defaults back by
+// reset_signals_in_child().
 void ignore_what_is_for_ranks();
 
 // Async-signal-safe: default dispositions and an empty mask, for a child between fork and exec.

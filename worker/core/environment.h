@@ -45,8 +45,8 @@ struct RankEnvironment {
   RankDoorPaths doors = {};
 };
 
-// The keeper's own environment without what belongs to other launchers and to us, and `defaults` where it sets nothing: what a rank's is
-// made on, and what its mesh's setup begins with.
+// The keeper's own environment without what belongs to other launchers and to us, and `defaults` where it sets nothing:
+// what a rank's is made on, and what its mesh's setup begins with.
 Environment rank_base(const Environment& keepers, const Environment& defaults = {});
 
 // `base` is rank_base(), or what a setup made of it. `gang` wins over it, `own` over both, and the keys over all.

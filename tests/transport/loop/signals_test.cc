@@ -34,7 +34,8 @@ TEST_F(Signals, BecomeReadableEventsThatNameTheirSender) {
   loop().forget(*watch);
 }
 
-// As nohup(1) and a script's `&` start a program. It is in a process of its own: what a process ignores is for all of its threads.
+// As nohup(1) and a script's `&` start a program. It is in a process of its own: what a process ignores is for all of
+// its threads.
 TEST(IgnoredSignals, StayIgnoredButForTerm) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
