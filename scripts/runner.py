@@ -38,8 +38,15 @@ class Ended:
         self.cases = []  # (label, seconds, seconds of the processor) of those that took turns
 
 
+def _hear_signals():
+    """Who runs the tests in the background ignores these; what is tested is to hear them."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def _be_modest():
     """WARNING: where the kernel groups processes by session (sched(7), autogroup), nice(2) counts within the session alone."""
+    _hear_signals()
     os.nice(MODEST)
     try:
         with open("/proc/self/autogroup", "w", encoding="ascii") as group:
@@ -80,7 +87,7 @@ class Program:
             self.deadline = self._began + self._limit
             self._child = subprocess.Popen(self._command, env=self._environment, cwd=self._workdir, stdin=subprocess.DEVNULL,
                                            stdout=self._file, stderr=subprocess.STDOUT, start_new_session=True, pass_fds=kept,
-                                           preexec_fn=_be_modest if self.computes else None)
+                                           preexec_fn=_be_modest if self.computes else _hear_signals)
         self.descriptor = os.pidfd_open(self._child.pid)
 
     def heard(self):

@@ -421,10 +421,6 @@ def _terminated(_number, _frame):
 
 def main():
     signal.signal(signal.SIGTERM, _terminated)
-    # Who runs the tests in the background may ignore these; the programs under test are to hear them.
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-        if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
     tap.main()
 
 
