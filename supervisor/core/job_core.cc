@@ -14,6 +14,9 @@ namespace monarch {
 
 namespace {
 
+// Of one step. Two or three are usual; a chain may have as many as there are hosts.
+constexpr std::size_t kMostRounds = 100'000;
+
 std::string not_ready_text(const MeshSpec& mesh) {
   switch (mesh.ready.kind) {
     case ReadyKind::kExec: return {};
@@ -67,7 +70,9 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   actions_.clear();
   std::visit([this](const auto& e) { on(e); }, event);
   std::size_t before = 0;
+  std::size_t rounds = 0;
   do {
+    MONARCH_ASSERT_BECAUSE(++rounds < kMostRounds, "what is done for those who wait comes to an end");
     // Whatever was done may be what others waited for, also what was done for these.
     waits_due_ = waits_due_ || actions_.size() > before;
     before = actions_.size();
