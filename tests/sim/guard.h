@@ -61,6 +61,7 @@ class Guard {
   void perform(const keeper_action::AnswerCommit&) {}
   void perform(const keeper_action::FreezeTree&) {}
   void perform(const keeper_action::ThawTree&) {}
+  void perform(const keeper_action::KillRank&) {}  // what a guard starts has no tree of its own
   void perform(const keeper_action::KillTree& ordered);
   void perform(const keeper_action::CheckTree& ordered);
   void perform(const keeper_action::Reap&) {}

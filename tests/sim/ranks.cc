@@ -251,6 +251,11 @@ void Ranks::kill_leader(RankProcess& process) {
   later(process.key, wait, [this](RankProcess& p) { end(p, EndKind::kSignaled, SIGKILL); });
 }
 
+// Its children go on until they are killed, too.
+void Ranks::kill_rank(const Incarnation& key) {
+  if (RankProcess* process = find(key)) kill_leader(*process);
+}
+
 void Ranks::kill(const Incarnation& key) {
   RankProcess* process = find(key);
   if (process == nullptr) return;

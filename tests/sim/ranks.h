@@ -71,6 +71,7 @@ class Ranks {
   void signal_group(const Incarnation& key, int number);
   void freeze(const Incarnation& key);
   void thaw(const Incarnation& key);
+  void kill_rank(const Incarnation& key);
   void kill(const Incarnation& key);
   void check(const Incarnation& key);
   void drop(const Incarnation& key);

@@ -65,6 +65,7 @@ class Worker {
   void perform(const keeper_action::AnswerCommit& ordered) { ranks_.commit_answered(ordered); }
   void perform(const keeper_action::FreezeTree& ordered) { ranks_.freeze(ordered.key); }
   void perform(const keeper_action::ThawTree& ordered) { ranks_.thaw(ordered.key); }
+  void perform(const keeper_action::KillRank& ordered) { ranks_.kill_rank(ordered.key); }
   void perform(const keeper_action::KillTree& ordered) { ranks_.kill(ordered.key); }
   void perform(const keeper_action::CheckTree& ordered) { ranks_.check(ordered.key); }
   void perform(const keeper_action::Reap&) {}

@@ -71,7 +71,7 @@ void ChildWatch::reap(pid_t pid) {
 }
 
 void ChildWatch::reap_adopted() {
-  for (const pid_t pid : children_of_self()) {
+  for (const pid_t pid : children_of(::getpid())) {
     // The number is that of a child of ours that only we can reap: it cannot have been used again.
     if (!watched_.contains(pid)) (void)::waitpid(pid, nullptr, WNOHANG);
   }

@@ -294,7 +294,7 @@ std::size_t kill_descendants_but(pid_t spared, Duration patience) {
   const Instant deadline = boot_now() + patience;
   const pid_t self = ::getpid();
   for (;;) {
-    const std::vector<pid_t> children = children_of_self();
+    const std::vector<pid_t> children = children_of(self);
     if (std::all_of(children.begin(), children.end(), [spared](pid_t child) { return child == spared; })) return 0;
     const auto left = with_descendants(list_processes(), [self, spared](const ProcessEntry& entry) {
       return entry.parent == self && entry.pid != spared && !entry.dead();

@@ -126,13 +126,13 @@ std::vector<std::string> arguments_of(pid_t pid) {
   return arguments;
 }
 
-std::vector<pid_t> children_of_self() {
+std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> children;
-  const pid_t self = ::getpid();
-  const std::string path = text("/proc/self/task/", self, "/children");
+  // Of the first thread alone: no other of ours forks, nor of a shell.
+  const std::string path = text("/proc/", parent, "/task/", parent, "/children");
   if (::access(path.c_str(), R_OK) != 0) {  // a kernel without CONFIG_PROC_CHILDREN
     for (const ProcessEntry& entry : list_processes()) {
-      if (entry.parent == self) children.push_back(entry.pid);
+      if (entry.parent == parent) children.push_back(entry.pid);
     }
     return children;
   }

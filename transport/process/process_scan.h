@@ -37,7 +37,7 @@ std::optional<std::string> environment_value(pid_t pid, std::string_view name);
 // Of a process of our uid: its command line, which also one shows that hides its memory. Empty: of another, or none.
 std::vector<std::string> arguments_of(pid_t pid);
 
-std::vector<pid_t> children_of_self();
+std::vector<pid_t> children_of(pid_t parent);
 
 // All live ones of `seeds` and what descends from them.
 std::vector<ProcessEntry> with_descendants(const std::vector<ProcessEntry>& all,

@@ -161,6 +161,9 @@ struct FreezeTree {
 struct ThawTree {
   Incarnation key;
 };
+struct KillRank {  // SIGKILL to the rank's own process: its leader, and what that waits for where it is a shell
+  Incarnation key;
+};
 struct KillTree {  // SIGKILL to everything in the containment
   Incarnation key;
 };
@@ -229,7 +232,7 @@ struct Exit {
 using KeeperAction =
     std::variant<keeper_action::ForkRank, keeper_action::TakeOver, keeper_action::ForkSpawned, keeper_action::OpenGate,
                  keeper_action::SignalGroup, keeper_action::TellRank, keeper_action::AnswerCommit,
-                 keeper_action::FreezeTree, keeper_action::ThawTree, keeper_action::KillTree, keeper_action::CheckTree,
+                 keeper_action::FreezeTree, keeper_action::ThawTree, keeper_action::KillRank, keeper_action::KillTree, keeper_action::CheckTree,
                  keeper_action::Reap, keeper_action::Drop, keeper_action::Report, keeper_action::Pipes,
                  keeper_action::HoldReservation, keeper_action::RefuseReservation, keeper_action::ReleaseReservation,
                  keeper_action::Refused, keeper_action::ForkGuarded, keeper_action::SignalGuarded,

@@ -14,6 +14,7 @@ namespace {
 
 using keeper_action::CheckTree;
 using keeper_action::FreezeTree;
+using keeper_action::KillRank;
 using keeper_action::KillTree;
 using keeper_action::OpenGate;
 using keeper_action::Reap;
@@ -80,6 +81,23 @@ void SlotState::kill(Instant now, KeeperActions& actions) {
   if (leader_exited()) check_tree(now, actions);
 }
 
+void SlotState::kill_in_order(Instant now, KeeperActions& actions) {
+  // What has had the rest of a grace, or is one process, needs no more.
+  if (leader_exited() || !options_.gated) return kill(now, actions);
+  signalled_ = true;
+  actions.emplace_back(KillRank{options_.key});
+  deadline_ = now + options_.kill_deadline;
+  rest_killed_at_ = now + kLinger;
+  enter(SlotPhase::kKilling, actions);
+}
+
+void SlotState::kill_rest(Instant now, KeeperActions& actions) {
+  rest_killed_at_ = Instant::never();
+  actions.emplace_back(KillTree{options_.key});
+  check_period_ = Duration::zero();
+  if (leader_exited()) check_tree(now, actions);
+}
+
 void SlotState::check_tree(Instant now, KeeperActions& actions) {
   check_period_ = check_period_ == Duration::zero() ? kFirstCheckPeriod : std::min(check_period_ * 2, kLastCheckPeriod);
   next_check_ = now + check_period_;
@@ -105,20 +123,23 @@ void SlotState::enforce_lease(Instant now, KeeperActions& actions) {
       // Its replacement may start without a word from here: the rest of the grace is gone (I1).
       if (now >= lease_.ends_at()) kill(now, actions);
       return;
+    case SlotPhase::kKilling:
+      if (lingers() && now >= lease_.ends_at()) kill_rest(now, actions);
+      return;
     case SlotPhase::kForking:  // it has no process yet
-    case SlotPhase::kKilling:  // already all that can be done
-    case SlotPhase::kWedged:
+    case SlotPhase::kWedged:   // already all that can be done
     case SlotPhase::kEnded: return;
   }
 }
 
 void SlotState::tick(Instant now, KeeperActions& actions) {
+  if (rest_killed_at_ <= now) kill_rest(now, actions);
   if (lease_low_at_ <= now) tell_lease_low(now, actions);
   if (next_check_ <= now) check_tree(now, actions);
   if (deadline_ > now) return;
   deadline_ = Instant::never();
   switch (phase_) {
-    case SlotPhase::kGrace: return kill(now, actions);
+    case SlotPhase::kGrace: return kill_in_order(now, actions);
     case SlotPhase::kKilling: return enter(SlotPhase::kWedged, actions);
     case SlotPhase::kForking:  // these set no deadline
     case SlotPhase::kGated:
@@ -138,15 +159,18 @@ Instant SlotState::next_due() const {
     case SlotPhase::kStarting:
     case SlotPhase::kRunning: return std::min({due, lease_low_at_, lease_.ends_at()});
     case SlotPhase::kGrace: return std::min(due, lease_.ends_at());
+    case SlotPhase::kKilling: return lingers() ? std::min({due, rest_killed_at_, lease_.ends_at()}) : due;
     case SlotPhase::kForking:
-    case SlotPhase::kKilling:
     case SlotPhase::kWedged:
     case SlotPhase::kEnded: return due;
   }
   return due;
 }
 
-void SlotState::extend_deadlines(Duration gap) { deadline_ = deadline_ + gap; }
+void SlotState::extend_deadlines(Duration gap) {
+  deadline_ = deadline_ + gap;
+  rest_killed_at_ = rest_killed_at_ + gap;
+}
 
 void SlotState::lease(Instant until, Instant now, KeeperActions& actions) {
   switch (phase_) {
@@ -182,7 +206,7 @@ void SlotState::stop(const StopOrder& order, Instant now, KeeperActions& actions
     case SlotPhase::kHeld: return kill(now, actions);  // thawing it would let it run without a lease (I1)
     case SlotPhase::kStarting:
     case SlotPhase::kRunning:
-      if (at_once) return kill(now, actions);
+      if (at_once) return kill_in_order(now, actions);
       signalled_ = true;
       // Before the signal, and not where it was told by who ordered the stop.
       if (!told_stopping_) tell(stopping_event(order.signal, order.grace), actions);
@@ -192,7 +216,7 @@ void SlotState::stop(const StopOrder& order, Instant now, KeeperActions& actions
       return enter(SlotPhase::kGrace, actions);
     case SlotPhase::kGrace:
       // A repeated order changes nothing, an impatient one shortens the wait.
-      if (at_once) return kill(now, actions);
+      if (at_once) return kill_in_order(now, actions);
       deadline_ = std::min(deadline_, now + order.grace);
       return;
     case SlotPhase::kKilling:  // already beyond what an order asks for
@@ -341,12 +365,18 @@ void SlotState::exited(const RankEnd& end, Instant now, KeeperActions& actions) 
     case SlotPhase::kRunning:
     case SlotPhase::kHeld:
       // What it left behind goes with it. Not reported yet: mostly there is nothing, and the end is one message.
+      if (phase_ == SlotPhase::kHeld || !options_.gated) {
+        actions.emplace_back(KillTree{options_.key});
+      } else {
+        rest_killed_at_ = now + kLinger;
+      }
       phase_ = SlotPhase::kKilling;
       deadline_ = now + options_.kill_deadline;
-      actions.emplace_back(KillTree{options_.key});
+      return check_tree(now, actions);
+    case SlotPhase::kKilling:
+      if (lingers()) rest_killed_at_ = now + kLinger;
       return check_tree(now, actions);
     case SlotPhase::kGrace:  // its children have the rest of the grace
-    case SlotPhase::kKilling:
     case SlotPhase::kWedged: return check_tree(now, actions);
     case SlotPhase::kForking:
     case SlotPhase::kEnded: return;
@@ -360,6 +390,7 @@ void SlotState::tree_empty(KeeperActions& actions) {
     case SlotPhase::kKilling:
     case SlotPhase::kWedged:
       deadline_ = Instant::never();
+      rest_killed_at_ = Instant::never();
       next_check_ = Instant::never();
       actions.emplace_back(Reap{options_.key});
       return enter(SlotPhase::kEnded, actions);
@@ -380,7 +411,7 @@ void SlotState::tree_busy(Instant now, KeeperActions& actions) {
     case SlotPhase::kKilling:
     case SlotPhase::kWedged:
       // Something was forked while the others were killed.
-      actions.emplace_back(KillTree{options_.key});
+      if (!lingers()) actions.emplace_back(KillTree{options_.key});
       break;
     case SlotPhase::kForking:
     case SlotPhase::kGated:

@@ -6,6 +6,9 @@
 // WARNING: a leader's exit is not the end: what it left behind is killed, and only an empty tree lets another incarnation
 // start (I21). Until then the leader stays a zombie, so that its number, which names its group and session, is nobody's.
 //
+// What is left of a tree has kLinger before it is killed: a helper that outlives its rank puts away what that had, as Python's resource
+// tracker unlinks its shared memory. Not where the lease has ended, for then nothing of it may run (I1).
+//
 // Thread: a value.
 
 #include <optional>
@@ -50,6 +53,9 @@ struct StopOrder {
 
 class SlotState {
  public:
+  // From the death of a rank's own process to the killing of what it left, if that has not ended before.
+  static constexpr Duration kLinger = Duration::milliseconds(250);
+
   SlotState(const RankStateOptions& options, Instant now)
       : options_(options), lease_(options.orphan, options.orphan_ttl, now) {}
 
@@ -110,7 +116,12 @@ class SlotState {
  private:
   bool leader_exited() const { return ended_at_.has_value(); }
   void enter(SlotPhase phase, KeeperActions& actions);
+  // All of the tree at once.
   void kill(Instant now, KeeperActions& actions);
+  // The rank's own process, and what it leaves after kLinger.
+  void kill_in_order(Instant now, KeeperActions& actions);
+  bool lingers() const { return rest_killed_at_ != Instant::never(); }
+  void kill_rest(Instant now, KeeperActions& actions);
   void check_tree(Instant now, KeeperActions& actions);
   void renewed(Instant until, Instant now);
   void tell_lease_low(Instant now, KeeperActions& actions);
@@ -135,6 +146,7 @@ class SlotState {
   std::optional<CommitRequest> commit_;      // that is not answered
   bool told_stopping_ = false;               // it knows that it is being stopped
   Instant deadline_ = Instant::never();      // of the grace, of the killing
+  Instant rest_killed_at_ = Instant::never();  // kKilling: until then what is left may end by itself
   Instant next_check_ = Instant::never();    // of the tree, once the leader has exited
   Instant lease_low_at_ = Instant::never();  // it is told then, unless the lease is renewed before
   Duration check_period_;

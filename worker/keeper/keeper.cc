@@ -278,6 +278,11 @@ void Keeper::perform(const action::ThawTree& ordered) {
   if (ranks_.thaw(ordered.key)) stacks_.leave(ordered.key, false);
 }
 
+void Keeper::perform(const action::KillRank& ordered) {
+  stacks_.abandon(ordered.key);
+  ranks_.kill_rank(ordered.key);
+}
+
 void Keeper::perform(const action::KillTree& ordered) {
   stacks_.abandon(ordered.key);
   ranks_.kill(ordered.key);

@@ -80,6 +80,7 @@ class Keeper {
   void perform(const keeper_action::AnswerCommit& action) { doors_.answer(action.key, action.answer); }
   void perform(const keeper_action::FreezeTree& action);
   void perform(const keeper_action::ThawTree& action);
+  void perform(const keeper_action::KillRank& action);
   void perform(const keeper_action::KillTree& action);
   void perform(const keeper_action::CheckTree& action) { ranks_.check(action.key); }
   void perform(const keeper_action::Reap& action) { ranks_.reap(action.key); }

@@ -13,6 +13,7 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/process/cpu_affinity.h"
+#include "transport/process/shell.h"
 #include "worker/keeper/host_topology.h"
 
 namespace monarch {
@@ -300,6 +301,17 @@ bool RankProcesses::freeze(const Incarnation& key) {
 bool RankProcesses::thaw(const Incarnation& key) {
   const Process* process = find(key);
   return process != nullptr && containment_.thaw(process->name);
+}
+
+void RankProcesses::kill_rank(const Incarnation& key) {
+  const Process* process = find(key);
+  if (process == nullptr || !process->child) return;
+  const std::vector<ProcessEntry> awaited = awaited_by_shell(process->child->pid());  // once it is dead they are nobody's
+  (void)send_signal(process->child->pidfd(), SIGKILL);
+  for (const ProcessEntry& entry : awaited) {
+    // False where it has ended meanwhile, which was wanted.
+    if (const UniqueFd pidfd = open_process(entry); pidfd.valid()) (void)send_signal(pidfd.get(), SIGKILL);
+  }
 }
 
 void RankProcesses::kill(const Incarnation& key) {

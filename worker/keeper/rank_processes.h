@@ -71,6 +71,8 @@ class RankProcesses {
   // True where it was done by SIGSTOP, which any SIGCONT undoes.
   bool freeze(const Incarnation& key);
   bool thaw(const Incarnation& key);  // true where it was done by SIGCONT
+  // Its own process: what else its tree has may end by itself.
+  void kill_rank(const Incarnation& key);
   void kill(const Incarnation& key);
   void check(const Incarnation& key);
   void reap(const Incarnation& key);

@@ -149,7 +149,7 @@ TEST(KeeperCore, KillsAtASecondTerm) {
   keeper.start(1, 1);
   keeper.run_rank(0, 1, 60'000);
   keeper.send(event::Terminated{SIGTERM});
-  EXPECT_EQ(all_of<action::KillTree>(keeper.send(event::Terminated{SIGTERM})).size(), 1U);
+  EXPECT_EQ(all_of<action::KillRank>(keeper.send(event::Terminated{SIGTERM})).size(), 1U);
 }
 
 TEST(KeeperCore, TellsATermThatForetellsItsEndAndGoesOn) {

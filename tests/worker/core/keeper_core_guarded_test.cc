@@ -69,10 +69,10 @@ TEST(KeeperCore, GivesUpAfterFiveRestartsInTenMinutesAndKillsWhatItKeeps) {
   keeper.start(1, 1);
   keeper.run_rank(0, 1, 600'000);
   for (int crash = 1; crash <= 5; ++crash) {
-    EXPECT_TRUE(all_of<action::KillTree>(keeper.crash()).empty());
+    EXPECT_TRUE(all_of<action::KillRank>(keeper.crash()).empty());
     keeper.run_to(keeper.now().since_boot().count_milliseconds() + 10'000);
   }
-  EXPECT_EQ(all_of<action::KillTree>(keeper.crash()).size(), 1U);
+  EXPECT_EQ(all_of<action::KillRank>(keeper.crash()).size(), 1U);
   const auto exits = all_of<action::Exit>(keeper.end(0, 1));
   ASSERT_EQ(exits.size(), 1U);
   EXPECT_EQ(exits[0].code, 70);

@@ -143,9 +143,9 @@ TEST(KeeperCore, GivesEveryChildOfAStopItsWholeGrace) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) keeper.run_rank(rank, 1, 60'000);
   keeper.send(Stop{{rank_id(0), rank_id(1), rank_id(2)}, generation(1), SIGTERM, Duration::seconds(5)});
   keeper.end(0, 1);  // quick: the others keep their time
-  EXPECT_TRUE(all_of<action::KillTree>(keeper.run_to(4'999)).empty());
+  EXPECT_TRUE(all_of<action::KillRank>(keeper.run_to(4'999)).empty());
   keeper.end(1, 1);  // slow
-  const auto kills = all_of<action::KillTree>(keeper.run_to(5'000));
+  const auto kills = all_of<action::KillRank>(keeper.run_to(5'000));
   ASSERT_EQ(kills.size(), 1U);
   EXPECT_EQ(kills[0].key, key(2, 1));  // deaf
 }

@@ -20,6 +20,7 @@ namespace monarch::slot_state_test {
 
 using keeper_action::CheckTree;
 using keeper_action::FreezeTree;
+using keeper_action::KillRank;
 using keeper_action::KillTree;
 using keeper_action::OpenGate;
 using keeper_action::Reap;
@@ -37,6 +38,7 @@ struct Name {
   std::string operator()(const SignalGroup& a) const { return "signal" + std::to_string(a.number); }
   std::string operator()(const FreezeTree&) const { return "freeze"; }
   std::string operator()(const ThawTree&) const { return "thaw"; }
+  std::string operator()(const KillRank&) const { return "kill_rank"; }
   std::string operator()(const KillTree&) const { return "kill"; }
   std::string operator()(const CheckTree&) const { return "check"; }
   std::string operator()(const Reap&) const { return "reap"; }

@@ -51,11 +51,11 @@ TEST(SlotState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
 
 TEST(SlotState, EndsOnlyWhenItsTreeIsEmpty) {
   Driver driver = in(SlotPhase::kRunning);
-  EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGSEGV), "kill check");
-  EXPECT_EQ(driver.tree_busy(), "kill stopping");
-  EXPECT_EQ(driver.advance_to(5), "check");
-  EXPECT_EQ(driver.tree_busy(), "kill");
-  EXPECT_EQ(driver.advance_to(15), "check");
+  EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGSEGV), "check");
+  EXPECT_EQ(driver.tree_busy(), "stopping");
+  EXPECT_EQ(driver.advance_to(250), "kill check");
+  EXPECT_EQ(driver.tree_busy(), "kill") << "something was forked meanwhile";
+  EXPECT_EQ(driver.advance_to(255), "check");
   EXPECT_EQ(driver.tree_empty(), "reap ended");
   const RankReport report = driver.state().report();
   EXPECT_EQ(report.end.value, SIGSEGV);
@@ -66,6 +66,8 @@ TEST(SlotState, EndsOnlyWhenItsTreeIsEmpty) {
 TEST(SlotState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
   Driver driver = in(SlotPhase::kRunning);
   driver.stop(Duration::zero());
+  EXPECT_EQ(driver.advance_to(249), "");
+  EXPECT_EQ(driver.advance_to(250), "kill") << "its own process does not die, and what else it has is not waited for";
   EXPECT_EQ(driver.advance_to(1'999), "");
   EXPECT_EQ(driver.advance_to(2'000), "wedged");
   EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGKILL), "check");
@@ -102,7 +104,39 @@ TEST(SlotState, KillsADeafChildAtTheEndOfItsGrace) {
   Driver driver = in(SlotPhase::kGrace);
   driver.lease_until(20'000);
   EXPECT_EQ(driver.advance_to(9'999), "");
-  EXPECT_EQ(driver.advance_to(10'000), "kill stopping");
+  EXPECT_EQ(driver.advance_to(10'000), "kill_rank stopping");
+}
+
+// As Python's resource tracker does, which unlinks the shared memory of a process that was killed.
+TEST(SlotState, LetsWhatOutlivesItsOwnProcessEndByItself) {
+  Driver killed = in(SlotPhase::kKilling);
+  killed.advance_to(3);
+  EXPECT_EQ(killed.exited(EndKind::kSignaled, SIGKILL), "check");
+  EXPECT_EQ(killed.tree_busy(), "stopping");
+  EXPECT_EQ(killed.advance_to(8), "check");
+  EXPECT_EQ(killed.tree_busy(), "") << "it has its moment";
+  EXPECT_EQ(killed.state().next_due(), at(18));
+  EXPECT_EQ(killed.advance_to(252), "check");
+  EXPECT_EQ(killed.tree_busy(), "");
+  EXPECT_EQ(killed.advance_to(253), "kill check") << "250 ms after the death of its own process, not more";
+
+  Driver ended = in(SlotPhase::kRunning);
+  ended.exited();
+  ended.tree_busy();
+  EXPECT_EQ(ended.advance_to(5), "check");
+  EXPECT_EQ(ended.tree_empty(), "reap ended") << "over as soon as all have ended";
+  EXPECT_EQ(ended.state().next_due(), Instant::never());
+}
+
+TEST(SlotState, LetsNothingOfItRunOnAfterItsLease) {
+  Driver driver = in(SlotPhase::kRunning);  // until 6 s
+  driver.advance_to(5'900);
+  EXPECT_EQ(driver.stop(Duration::zero()), "kill_rank stopping");
+  driver.exited(EndKind::kSignaled, SIGKILL);
+  driver.tree_busy();
+  EXPECT_EQ(driver.advance_to(5'999), "check");
+  EXPECT_EQ(driver.advance_to(6'000), "kill check");
+  EXPECT_EQ(in(SlotPhase::kHeld).exited(EndKind::kSignaled, SIGKILL), "kill check") << "what is frozen puts nothing away";
 }
 
 TEST(SlotState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
