@@ -54,8 +54,8 @@ void Supervisor::signal_ranks(const SignalRequest& request, const ControlHandler
   if (ranks.empty()) {
     return answer(Error{ErrorCode::kNotFound, text("no rank that is meant is running, so ", name, " went to none")});
   }
-  const auto send = [this, ranks, number = request.number, name, answer] {
-    const std::size_t reached = links_->signal(ranks, number);
+  const auto send = [this, ranks, number = request.number, to = request.to, name, answer] {
+    const std::size_t reached = links_->signal(ranks, number, to);
     const std::string_view noun = ranks.size() == 1 ? " rank" : " ranks";
     if (reached == ranks.size()) return answer(text(name, " was sent to ", reached, noun));
     answer(text(name, " was sent to ", reached, " of ", ranks.size(), noun,

@@ -80,7 +80,7 @@ class WorkerLinks {
   void answer(HostId host, const CommitAnswer& answer);
   bool send_vault_table(HostId host, const VaultTable& table);
   // How many of them are on hosts that took it; for the others it is not kept.
-  std::size_t signal(const std::vector<RankId>& ranks, int number);
+  std::size_t signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to);
 
   // All output of this rank is copied.
   void on_copied(RankId rank, Generation generation);

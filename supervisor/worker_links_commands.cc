@@ -56,7 +56,7 @@ void WorkerLinks::send(const SendShutdown& action) {
   (void)send(action.host, MessageType::kShutdown, encode_payload(action.message));
 }
 
-std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number) {
+std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to) {
   std::map<std::pair<HostId, Generation>, std::vector<RankId>> by_host;
   for (const RankId& rank : ranks) {
     const GangId gang = core_.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
@@ -66,7 +66,7 @@ std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number) {
   std::size_t reached = 0;
   for (auto& [where, selected] : by_host) {
     const std::size_t count = selected.size();
-    const Signal message{.ranks = std::move(selected), .generation = where.second, .number = number};
+    const Signal message{.ranks = std::move(selected), .generation = where.second, .number = number, .to = to};
     if (send(where.first, MessageType::kSignal, encode_payload(message))) reached += count;
   }
   return reached;

@@ -55,6 +55,7 @@ Start JobCore::standby_start_message(MeshId m, std::uint32_t s, std::size_t host
   message.orphan_ttl = spec.supervision.orphan_ttl;
   message.stop_signal = spec.stop.signal;
   message.stop_grace = kStandbyGrace;
+  message.signal_to = spec.stop.to;
   message.log_max_bytes = spec_.logs.max_bytes;
   message.setup = spec.setup;
   message.defaults = defaults_of(spec);

@@ -250,6 +250,7 @@ Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
   message.orphan_ttl = spec.supervision.orphan_ttl;
   message.stop_signal = spec.stop.signal;
   message.stop_grace = spec.stop.grace;
+  message.signal_to = spec.stop.to;
   message.log_max_bytes = spec_.logs.max_bytes;
   message.ready = spec.ready.kind;
   message.setup = spec.setup;

@@ -64,6 +64,13 @@ std::string_view launcher_name(const Launch& launch) {
   return std::visit(Namer(), launch);
 }
 
+std::optional<SignalTo> signal_to(std::string_view word) {
+  if (word == "auto") return SignalTo::kAuto;
+  if (word == "rank") return SignalTo::kRank;
+  if (word == "group") return SignalTo::kGroup;
+  return std::nullopt;
+}
+
 std::string_view to_text(OnPreempt action) {
   switch (action) {
     case OnPreempt::kStop: return "stop";

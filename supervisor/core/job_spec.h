@@ -97,10 +97,14 @@ struct Supervision {
 
 struct StopPolicy {
   int signal = 15;
+  SignalTo to = SignalTo::kAuto;  // of every signal for a rank
   Duration grace = Duration::seconds(30);
   Duration after_failure = Duration::zero();
   bool operator==(const StopPolicy&) const = default;
 };
+
+// "auto", "rank" or "group"; nothing for another word.
+std::optional<SignalTo> signal_to(std::string_view word);
 
 struct PortSpec {
   std::string name;

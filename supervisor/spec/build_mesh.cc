@@ -245,6 +245,7 @@ class MeshBuilder {
     for (const auto& [name, number] : kSignals) {
       if (written == name) mesh_.stop.signal = number;
     }
+    if (const auto to = signal_to(text_of(stop, "to").value_or(""))) mesh_.stop.to = *to;
   }
 
   const YamlKey& name_;

@@ -239,6 +239,12 @@ constexpr KeyHelp kHelp[] = {
     {"meshes.*.ready.tcp", "http"},
     {"meshes.*.stop", "{signal: INT, grace: 2m}"},
     {"meshes.*.stop.signal", "INT"},
+    {"meshes.*.stop.to", "group",
+     "`rank`: its own process, as with torchrun, so that data loaders live until it has saved. `group`: its process "
+     "group. "
+     "`auto`: its own process, or its group where that is a shell that waits for a child. It holds for `stop.signal`, "
+     "for "
+     "what `run` passes on and for `monarch signal`, where `--to` wins."},
     {"meshes.*.stop.grace", "2m"},
     {"meshes.*.stop.after_failure", "10s",
      "Survivors of a failed gang have nothing left to save as a rule: they are killed at once, and the first cause is "

@@ -56,7 +56,7 @@ class Guard {
   void perform(const keeper_action::ForkRank&) {}  // only workers' keepers have ranks
   void perform(const keeper_action::ForkSpawned& ordered);
   void perform(const keeper_action::OpenGate&) {}
-  void perform(const keeper_action::SignalGroup& ordered) { kill_worker(ordered.key, ordered.number); }
+  void perform(const keeper_action::SignalRank& ordered) { kill_worker(ordered.key, ordered.number); }
   void perform(const keeper_action::TellRank&) {}
   void perform(const keeper_action::AnswerCommit&) {}
   void perform(const keeper_action::FreezeTree&) {}

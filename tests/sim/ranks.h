@@ -68,7 +68,7 @@ class Ranks {
 
   void fork_rank(const keeper_action::ForkRank& order);
   void open_gate(const Incarnation& key);
-  void signal_group(const Incarnation& key, int number);
+  void signal(const Incarnation& key, int number, SignalTo to);
   void freeze(const Incarnation& key);
   void thaw(const Incarnation& key);
   void kill_rank(const Incarnation& key);

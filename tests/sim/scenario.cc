@@ -40,6 +40,7 @@ MeshSpec make_mesh(Random& random, std::size_t index, std::uint32_t hosts, const
   mesh.stop.grace = random.skewed(Duration::milliseconds(200), Duration::seconds(10));
   mesh.stop.after_failure =
       random.one_in(2) ? Duration::zero() : random.between(Duration::zero(), Duration::seconds(3));
+  mesh.stop.to = static_cast<SignalTo>(random.below(3));
   mesh.supervision = supervision;
   if (random.one_in(4)) draw_restarts(random, mesh.supervision.restart);
   mesh.sidecar = index > 0 && random.one_in(4);

@@ -60,7 +60,7 @@ class Worker {
   void perform(const keeper_action::TakeOver& ordered);
   void perform(const keeper_action::ForkSpawned&) {}  // a worker's keeper spawns nothing else
   void perform(const keeper_action::OpenGate& ordered) { ranks_.open_gate(ordered.key); }
-  void perform(const keeper_action::SignalGroup& ordered) { ranks_.signal_group(ordered.key, ordered.number); }
+  void perform(const keeper_action::SignalRank& ordered) { ranks_.signal(ordered.key, ordered.number, ordered.to); }
   void perform(const keeper_action::TellRank&) {}  // ranks of the simulation do not listen
   void perform(const keeper_action::AnswerCommit& ordered) { ranks_.commit_answered(ordered); }
   void perform(const keeper_action::FreezeTree& ordered) { ranks_.freeze(ordered.key); }

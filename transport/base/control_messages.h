@@ -311,6 +311,14 @@ struct RankStart {
       standby;  // whose process becomes this rank, if it waits at its gate here; else one is forked
 };
 
+// To whom a signal for a rank goes.
+enum class SignalTo : std::uint8_t {
+  kAuto,   // its own process; where that is a shell that waits for a child, its process group
+  kRank,   // its own process
+  kGroup,  // its process group
+};
+constexpr SignalTo monarch_enum_max(SignalTo) { return SignalTo::kGroup; }
+
 // Start these ranks of one gang. They are forked at once and wait at their gates: START grants nothing, the first matching ACK
 // does.
 struct Start {
@@ -327,6 +335,7 @@ struct Start {
   Duration orphan_ttl = Duration::seconds(60);
   std::int32_t stop_signal = 15;
   Duration stop_grace = Duration::seconds(30);
+  SignalTo signal_to = SignalTo::kAuto;
   std::uint64_t log_max_bytes = 0;  // per rank and stream
   ReadyKind ready = ReadyKind::kExec;
   std::string
@@ -347,6 +356,7 @@ struct Signal {
   std::vector<RankId> ranks;
   Generation generation;
   std::int32_t number = 0;
+  std::optional<SignalTo> to = {};  // nothing: as their START says
 };
 
 // A line for ranks that listen on MONARCH_EVENTS; those that do not miss it.

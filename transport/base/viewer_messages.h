@@ -192,6 +192,7 @@ struct StopRequest {
 struct SignalRequest {
   std::vector<RankId> ranks;  // empty: all
   std::int32_t number = 0;
+  std::optional<SignalTo> to = {};  // nothing: as the spec says
 };
 
 enum class OperatorWish : std::uint8_t { kRestart, kDrain, kUndrain, kRetry };

@@ -13,7 +13,7 @@ namespace monarch {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kShells{"sh",   "bash", "dash", "ash",  "busybox", "zsh",
+constexpr std::array<std::string_view, 11> kShells{"sh",    "bash", "dash", "ash",  "busybox", "zsh",
                                                    "ksh93", "mksh", "fish", "tcsh", "csh"};
 constexpr int kDeepest = 8;  // shells within shells; deeper ones are left to whoever ends the whole tree
 

@@ -31,9 +31,9 @@ MONARCH_FIELDS(RankBinding, kind, first_cpu, cpus, gpus);
 MONARCH_FIELDS(StandbyRank, rank, generation);
 MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding, standby);
 MONARCH_FIELDS(Start, mesh, mesh_name, gang, generation, program, env, defaults, workdir, ranks, orphan, orphan_ttl,
-               stop_signal, stop_grace, log_max_bytes, ready, setup, standby);
+               stop_signal, stop_grace, signal_to, log_max_bytes, ready, setup, standby);
 MONARCH_FIELDS(Stop, ranks, generation, signal, grace);
-MONARCH_FIELDS(Signal, ranks, generation, number);
+MONARCH_FIELDS(Signal, ranks, generation, number, to);
 MONARCH_FIELDS(Tell, ranks, generation, json);
 MONARCH_FIELDS(CommitAnswer, rank, generation, number, committed, why, gang);
 MONARCH_FIELDS(Shutdown, reason);

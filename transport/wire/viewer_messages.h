@@ -32,7 +32,7 @@ MONARCH_FIELDS(JobStatus, job_id, phase, term, supervisor_pid, started, meshes, 
 MONARCH_FIELDS(Attach, output, events, after_event, viewer);
 MONARCH_FIELDS(StatusRequest, unused);
 MONARCH_FIELDS(StopRequest, how, interrupted, exit_code, who);
-MONARCH_FIELDS(SignalRequest, ranks, number);
+MONARCH_FIELDS(SignalRequest, ranks, number, to);
 MONARCH_FIELDS(OperatorRequest, wish, ranks, hosts, now, who);
 MONARCH_FIELDS(HoldRequest, ranks, release, who);
 MONARCH_FIELDS(ViewerOutput, stream, offset, bytes);

@@ -57,6 +57,9 @@ struct Exited {  // the leader; of after_our_signal the driver says nothing
   Incarnation key;
   RankEnd end;
 };
+struct GroupTold {  // a signal went to all of its group
+  Incarnation key;
+};
 struct TreeEmpty {  // answers to CheckTree
   Incarnation key;
 };
@@ -108,8 +111,8 @@ using KeeperEvent =
     std::variant<keeper_event::Tick, Reserve, Start, Stop, Signal, Tell, CommitAnswer, KeeperLease, KeeperForget,
                  KeeperReady, KeeperLetLive, KeeperShutdown, keeper_event::Spawn, keeper_event::Forked,
                  keeper_event::ForkFailed, keeper_event::Executed, keeper_event::ExecFailed, keeper_event::Exited,
-                 keeper_event::TreeEmpty, keeper_event::TreeBusy, keeper_event::Spoke, keeper_event::Stood,
-                 keeper_event::Committing, keeper_event::AtGate, keeper_event::GuardedForked,
+                 keeper_event::GroupTold, keeper_event::TreeEmpty, keeper_event::TreeBusy, keeper_event::Spoke,
+                 keeper_event::Stood, keeper_event::Committing, keeper_event::AtGate, keeper_event::GuardedForked,
                  keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke, keeper_event::GuardedPong,
                  keeper_event::GuardedExited, keeper_event::GuardedHungUp, keeper_event::Terminated>;
 
@@ -143,9 +146,11 @@ struct ForkSpawned {  // without a gate; answered as ForkRank
 struct OpenGate {  // answered by Executed or ExecFailed, if the child lives that long
   Incarnation key;
 };
-struct SignalGroup {  // the leader's process group; nothing once the leader was reaped
+struct
+    SignalRank {  // nothing once the leader was reaped; answered by GroupTold where kAuto found that it meant the group
   Incarnation key;
   std::int32_t number = 0;
+  SignalTo to = SignalTo::kGroup;
 };
 struct TellRank {  // an event for who listens there
   Incarnation key;
@@ -231,13 +236,14 @@ struct Exit {
 
 using KeeperAction =
     std::variant<keeper_action::ForkRank, keeper_action::TakeOver, keeper_action::ForkSpawned, keeper_action::OpenGate,
-                 keeper_action::SignalGroup, keeper_action::TellRank, keeper_action::AnswerCommit,
-                 keeper_action::FreezeTree, keeper_action::ThawTree, keeper_action::KillRank, keeper_action::KillTree, keeper_action::CheckTree,
-                 keeper_action::Reap, keeper_action::Drop, keeper_action::Report, keeper_action::Pipes,
-                 keeper_action::HoldReservation, keeper_action::RefuseReservation, keeper_action::ReleaseReservation,
-                 keeper_action::Refused, keeper_action::ForkGuarded, keeper_action::SignalGuarded,
-                 keeper_action::KillGuarded, keeper_action::SayHello, keeper_action::Ping, keeper_action::TellEnded,
-                 keeper_action::KillDescendants, keeper_action::Exit, keeper_action::TellWarned>;
+                 keeper_action::SignalRank, keeper_action::TellRank, keeper_action::AnswerCommit,
+                 keeper_action::FreezeTree, keeper_action::ThawTree, keeper_action::KillRank, keeper_action::KillTree,
+                 keeper_action::CheckTree, keeper_action::Reap, keeper_action::Drop, keeper_action::Report,
+                 keeper_action::Pipes, keeper_action::HoldReservation, keeper_action::RefuseReservation,
+                 keeper_action::ReleaseReservation, keeper_action::Refused, keeper_action::ForkGuarded,
+                 keeper_action::SignalGuarded, keeper_action::KillGuarded, keeper_action::SayHello, keeper_action::Ping,
+                 keeper_action::TellEnded, keeper_action::KillDescendants, keeper_action::Exit,
+                 keeper_action::TellWarned>;
 
 using KeeperActions = std::vector<KeeperAction>;
 

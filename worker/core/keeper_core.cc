@@ -115,6 +115,7 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
                                                    .orphan_ttl = order.orphan_ttl,
                                                    .stop_signal = order.stop_signal,
                                                    .stop_grace = order.stop_grace,
+                                                   .signal_to = order.signal_to,
                                                    .ready = order.ready},
                                   now));
     const std::uint16_t ready_port = order.ready == ReadyKind::kTcp ? rank.ready_port : std::uint16_t{0};
@@ -188,7 +189,7 @@ void KeeperCore::stopped_before_start(const Incarnation& key, Instant now, Keepe
 
 void KeeperCore::on(const Signal& order, Instant /*now*/, KeeperActions& actions) {
   for (const RankId rank : order.ranks) {
-    if (const SlotState* slot = find({rank, order.generation})) slot->signal(order.number, actions);
+    if (const SlotState* slot = find({rank, order.generation})) slot->signal(order.number, order.to, actions);
   }
 }
 
@@ -251,6 +252,10 @@ void KeeperCore::on(const event::Exited& event, Instant now, KeeperActions& acti
   // The kernel tells of exits in their order, but a late turn finds several at one `now`: which came first must not be lost.
   last_exit_ = std::max(now, last_exit_ + Duration::nanoseconds(1));
   if (SlotState* slot = find(event.key)) slot->exited(event.end, last_exit_, actions);
+}
+
+void KeeperCore::on(const event::GroupTold& event, Instant /*now*/, KeeperActions& /*actions*/) {
+  if (SlotState* slot = find(event.key)) slot->group_told();
 }
 
 void KeeperCore::on(const event::TreeEmpty& event, Instant /*now*/, KeeperActions& actions) {

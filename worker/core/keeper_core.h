@@ -75,6 +75,7 @@ class KeeperCore {
   void on(const keeper_event::Executed& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::ExecFailed& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Exited& event, Instant now, KeeperActions& actions);
+  void on(const keeper_event::GroupTold& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::TreeEmpty& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::TreeBusy& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Spoke& event, Instant now, KeeperActions& actions);

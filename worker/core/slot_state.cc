@@ -19,7 +19,7 @@ using keeper_action::KillTree;
 using keeper_action::OpenGate;
 using keeper_action::Reap;
 using keeper_action::Report;
-using keeper_action::SignalGroup;
+using keeper_action::SignalRank;
 using keeper_action::ThawTree;
 
 // Of looking again whether a tree is empty. The kernel tells us of children, but not of theirs.
@@ -91,11 +91,24 @@ void SlotState::kill_in_order(Instant now, KeeperActions& actions) {
   enter(SlotPhase::kKilling, actions);
 }
 
+// What it left behind goes with it. Not reported yet: mostly there is nothing, and the end is one message.
+void SlotState::wait_for_rest(Instant now, KeeperActions& actions) {
+  if (phase_ == SlotPhase::kHeld || !options_.gated) {
+    actions.emplace_back(KillTree{options_.key});
+  } else {
+    rest_killed_at_ = now + kLinger;
+  }
+  phase_ = SlotPhase::kKilling;
+  deadline_ = now + options_.kill_deadline;
+  check_tree(now, actions);
+}
+
 void SlotState::kill_rest(Instant now, KeeperActions& actions) {
   rest_killed_at_ = Instant::never();
   actions.emplace_back(KillTree{options_.key});
-  check_period_ = Duration::zero();
-  if (leader_exited()) check_tree(now, actions);
+  if (!leader_exited()) return;
+  check_period_ = kFirstCheckPeriod;  // it is soon over
+  check_tree(now, actions);
 }
 
 void SlotState::check_tree(Instant now, KeeperActions& actions) {
@@ -200,6 +213,7 @@ void SlotState::lease(Instant until, Instant now, KeeperActions& actions) {
 
 void SlotState::stop(const StopOrder& order, Instant now, KeeperActions& actions) {
   const bool at_once = order.grace <= Duration::zero();
+  SignalTo to = SignalTo::kGroup;
   switch (phase_) {
     case SlotPhase::kForking: stop_when_forked_ = true; return;
     case SlotPhase::kGated:                            // it has nothing to save
@@ -210,8 +224,11 @@ void SlotState::stop(const StopOrder& order, Instant now, KeeperActions& actions
       signalled_ = true;
       // Before the signal, and not where it was told by who ordered the stop.
       if (!told_stopping_) tell(stopping_event(order.signal, order.grace), actions);
-      actions.emplace_back(SignalGroup{options_.key, SIGCONT});
-      actions.emplace_back(SignalGroup{options_.key, order.signal});
+      actions.emplace_back(SignalRank{options_.key, SIGCONT});
+      // Before it is executed its own process is ours, and waits for the mesh's setup.
+      to = phase_ == SlotPhase::kStarting ? SignalTo::kGroup : options_.signal_to;
+      group_told_ = to == SignalTo::kGroup;
+      actions.emplace_back(SignalRank{options_.key, order.signal, to});
       deadline_ = now + order.grace;
       return enter(SlotPhase::kGrace, actions);
     case SlotPhase::kGrace:
@@ -239,10 +256,12 @@ void SlotState::await_end(Duration patience, Instant now, KeeperActions& actions
   }
 }
 
-void SlotState::signal(std::int32_t number, KeeperActions& actions) const {
+void SlotState::signal(std::int32_t number, std::optional<SignalTo> to, KeeperActions& actions) const {
   switch (phase_) {
     case SlotPhase::kRunning:
-    case SlotPhase::kGrace: actions.emplace_back(SignalGroup{options_.key, number}); return;
+    case SlotPhase::kGrace:
+      actions.emplace_back(SignalRank{options_.key, number, to.value_or(options_.signal_to)});
+      return;
     case SlotPhase::kForking:  // there is no program yet that could have asked for the signal
     case SlotPhase::kGated:
     case SlotPhase::kStarting:
@@ -363,20 +382,13 @@ void SlotState::exited(const RankEnd& end, Instant now, KeeperActions& actions) 
     case SlotPhase::kGated:
     case SlotPhase::kStarting:
     case SlotPhase::kRunning:
-    case SlotPhase::kHeld:
-      // What it left behind goes with it. Not reported yet: mostly there is nothing, and the end is one message.
-      if (phase_ == SlotPhase::kHeld || !options_.gated) {
-        actions.emplace_back(KillTree{options_.key});
-      } else {
-        rest_killed_at_ = now + kLinger;
-      }
-      phase_ = SlotPhase::kKilling;
-      deadline_ = now + options_.kill_deadline;
-      return check_tree(now, actions);
+    case SlotPhase::kHeld: return wait_for_rest(now, actions);
     case SlotPhase::kKilling:
       if (lingers()) rest_killed_at_ = now + kLinger;
       return check_tree(now, actions);
-    case SlotPhase::kGrace:  // its children have the rest of the grace
+    case SlotPhase::kGrace:
+      // Children that were told to end have the rest of the grace.
+      return group_told_ || !options_.gated ? check_tree(now, actions) : wait_for_rest(now, actions);
     case SlotPhase::kWedged: return check_tree(now, actions);
     case SlotPhase::kForking:
     case SlotPhase::kEnded: return;

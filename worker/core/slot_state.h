@@ -42,6 +42,7 @@ struct RankStateOptions {
   Duration orphan_ttl;
   std::int32_t stop_signal = 15;
   Duration stop_grace;
+  SignalTo signal_to = SignalTo::kGroup;
   Duration kill_deadline = limits::kKillDeadline;  // from SIGKILL to an empty tree; then it is wedged
   ReadyKind ready = ReadyKind::kExec;
 };
@@ -92,7 +93,8 @@ class SlotState {
   // A process of KeeperSpawn: it is left alone where the keeper ends before the job does.
   void let_live(bool whether) { let_live_ = whether; }
   bool lives_on() const { return let_live_ && !settled(); }
-  void signal(std::int32_t number, KeeperActions& actions) const;
+  // `to`: nothing, as its options say.
+  void signal(std::int32_t number, std::optional<SignalTo> to, KeeperActions& actions) const;
   void tell(const std::string& json, KeeperActions& actions);
 
   // Instead of the fork: stopped before the order to start it came, which is its end.
@@ -110,6 +112,7 @@ class SlotState {
   void accepts_connections(KeeperActions& actions);
   void commits(const keeper_event::Committing& event, KeeperActions& actions);
   void commit_answered(const CommitAnswer& answer, KeeperActions& actions);
+  void group_told() { group_told_ = true; }
   void tree_empty(KeeperActions& actions);
   void tree_busy(Instant now, KeeperActions& actions);
 
@@ -121,6 +124,7 @@ class SlotState {
   // The rank's own process, and what it leaves after kLinger.
   void kill_in_order(Instant now, KeeperActions& actions);
   bool lingers() const { return rest_killed_at_ != Instant::never(); }
+  void wait_for_rest(Instant now, KeeperActions& actions);
   void kill_rest(Instant now, KeeperActions& actions);
   void check_tree(Instant now, KeeperActions& actions);
   void renewed(Instant until, Instant now);
@@ -135,6 +139,7 @@ class SlotState {
   RankEnd end_;
   bool executed_ = false;
   bool signalled_ = false;
+  bool group_told_ = false;  // what it has besides its own process may be putting its things in order, too
   bool stop_when_forked_ = false;
   bool never_started_ = false;
   bool let_live_ = false;
@@ -142,13 +147,13 @@ class SlotState {
   bool ready_ = false;     // as options_.ready says; never taken back
   RankProgress progress_;  // what it said of itself
   Standstill standstill_ = Standstill::kNone;
-  TalkDrops talk_drops_;                     // what was not taken of it
-  std::optional<CommitRequest> commit_;      // that is not answered
-  bool told_stopping_ = false;               // it knows that it is being stopped
-  Instant deadline_ = Instant::never();      // of the grace, of the killing
+  TalkDrops talk_drops_;                       // what was not taken of it
+  std::optional<CommitRequest> commit_;        // that is not answered
+  bool told_stopping_ = false;                 // it knows that it is being stopped
+  Instant deadline_ = Instant::never();        // of the grace, of the killing
   Instant rest_killed_at_ = Instant::never();  // kKilling: until then what is left may end by itself
-  Instant next_check_ = Instant::never();    // of the tree, once the leader has exited
-  Instant lease_low_at_ = Instant::never();  // it is told then, unless the lease is renewed before
+  Instant next_check_ = Instant::never();      // of the tree, once the leader has exited
+  Instant lease_low_at_ = Instant::never();    // it is told then, unless the lease is renewed before
   Duration check_period_;
 };
 

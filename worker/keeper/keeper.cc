@@ -264,10 +264,10 @@ void Keeper::send(MessageType type, std::string payload, const Incarnation& key,
   guarded_.send(frame, std::move(descriptors));
 }
 
-void Keeper::perform(const action::SignalGroup& ordered) {
+void Keeper::perform(const action::SignalRank& ordered) {
   if (ordered.number == SIGSTOP || ordered.number == SIGTSTP) stacks_.leave(ordered.key, true);
   if (ordered.number == SIGCONT) stacks_.leave(ordered.key, false);
-  ranks_.signal_group(ordered.key, ordered.number);
+  ranks_.signal(ordered.key, ordered.number, ordered.to);
 }
 
 void Keeper::perform(const action::FreezeTree& ordered) {

@@ -75,7 +75,7 @@ class Keeper {
   void perform(const keeper_action::TakeOver& action) { ranks_.take_over(action); }
   void perform(const keeper_action::ForkSpawned& action);
   void perform(const keeper_action::OpenGate& action) { ranks_.open_gate(action.key); }
-  void perform(const keeper_action::SignalGroup& action);
+  void perform(const keeper_action::SignalRank& action);
   void perform(const keeper_action::TellRank& action) { doors_.tell(action.key, action.json); }
   void perform(const keeper_action::AnswerCommit& action) { doors_.answer(action.key, action.answer); }
   void perform(const keeper_action::FreezeTree& action);

@@ -286,11 +286,18 @@ void RankProcesses::open_wanted_gates() {
   }
 }
 
-void RankProcesses::signal_group(const Incarnation& key, int number) {
+void RankProcesses::signal(const Incarnation& key, int number, SignalTo to) {
   const Process* process = find(key);
   if (process == nullptr || !process->child) return;
-  // False where the group is empty: nothing is there to be told.
-  (void)send_group_signal(process->child->pidfd(), process->child->pid(), number);
+  const Child& child = *process->child;
+  const bool found_group = to == SignalTo::kAuto && !awaited_by_shell(child.pid()).empty();
+  // False where nothing is there any more to be told.
+  if (found_group || to == SignalTo::kGroup) {
+    (void)send_group_signal(child.pidfd(), child.pid(), number);
+  } else {
+    (void)send_signal(child.pidfd(), number);
+  }
+  if (found_group) tell_(event::GroupTold{key});
 }
 
 bool RankProcesses::freeze(const Incarnation& key) {
@@ -306,7 +313,8 @@ bool RankProcesses::thaw(const Incarnation& key) {
 void RankProcesses::kill_rank(const Incarnation& key) {
   const Process* process = find(key);
   if (process == nullptr || !process->child) return;
-  const std::vector<ProcessEntry> awaited = awaited_by_shell(process->child->pid());  // once it is dead they are nobody's
+  const std::vector<ProcessEntry> awaited =
+      awaited_by_shell(process->child->pid());  // once it is dead they are nobody's
   (void)send_signal(process->child->pidfd(), SIGKILL);
   for (const ProcessEntry& entry : awaited) {
     // False where it has ended meanwhile, which was wanted.

@@ -67,7 +67,7 @@ class RankProcesses {
   void pipes_taken(const Incarnation& key);
   // Tells Executed of a rank whose program runs by now, if that was not noticed yet.
   void ask_whether_executed(const Incarnation& key);
-  void signal_group(const Incarnation& key, int number);
+  void signal(const Incarnation& key, int number, SignalTo to);
   // True where it was done by SIGSTOP, which any SIGCONT undoes.
   bool freeze(const Incarnation& key);
   bool thaw(const Incarnation& key);  // true where it was done by SIGCONT

@@ -43,7 +43,7 @@ TEST(Spec, TakesWhatIsWritten) {
       "meshes:\n  b:\n    dims: {replica: 2, host: 2, gpu: 2}\n    gang: replica\n    program: [sh, -c, 'echo "
       "$(hostname)', 010, yes]\n"
       "    env: {A: 010, B: '', C: true}\n    env_pass: [HF_TOKEN, WANDB_*, '*']\n    workdir: ../data/./x\n"
-      "    stop: {signal: INT, grace: 1s, after_failure: 2s}\n    supervision: {lease: 9s}\n"
+      "    stop: {signal: INT, to: group, grace: 1s, after_failure: 2s}\n    supervision: {lease: 9s}\n"
       "  a:\n    dims: {x: 1}\n    gang: each\n    program: [/bin/true]\n    workdir: /srv\n");
   EXPECT_EQ(job.launch, Launch(LaunchLocal{.hosts = 6, .spares = 1}));
   EXPECT_EQ(job.start_timeout, Duration::seconds(90));
@@ -63,6 +63,7 @@ TEST(Spec, TakesWhatIsWritten) {
   EXPECT_EQ(b.env_pass, (std::vector<std::string>{"HF_TOKEN", "WANDB_*", "*"}));
   EXPECT_EQ(b.workdir, "/home/u/data/x");
   EXPECT_EQ(b.stop.signal, SIGINT);
+  EXPECT_EQ(b.stop.to, SignalTo::kGroup);
   EXPECT_EQ(b.stop.grace, Duration::seconds(1));
   EXPECT_EQ(b.stop.after_failure, Duration::seconds(2));
   EXPECT_EQ(b.supervision.lease, Duration::seconds(9));

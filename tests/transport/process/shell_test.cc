@@ -7,29 +7,20 @@ namespace {
 
 class ShellsOf : public ProcessTest {
  protected:
-  // How many are waited for, once there are at least so many.
-  std::size_t awaited(const std::string& line, std::size_t least) {
-    const Child* child = start(shell(line));
-    std::size_t found = 0;
-    (void)until([&] { return read_there() && (found = awaited_by_shell(child->pid()).size()) >= least; });
-    return found;
+  // Whether so many are waited for, at last.
+  bool awaits(const std::string& line, std::size_t count) {
+    const Child* child = start(shell("cd " + path("") + "; " + line));
+    return until(
+        [&] { return std::filesystem::exists(path("there")) && awaited_by_shell(child->pid()).size() == count; });
   }
-
- private:
-  bool read_there() const { return std::filesystem::exists(path("there")); }
 };
 
-TEST_F(ShellsOf, AreFoundWithWhatTheyWaitFor) {
-  EXPECT_EQ(awaited("cd " + path("") + "; touch there; sleep 1000; true", 1), 1U);
-}
+TEST_F(ShellsOf, AreFoundWithWhatTheyWaitFor) { EXPECT_TRUE(awaits("touch there; sleep 1000; true", 1)); }
 
-TEST_F(ShellsOf, AreFoundWithinShells) {
-  EXPECT_EQ(awaited("cd " + path("") + "; touch there; sh -c 'sleep 1000; true'; true", 2), 2U);
-}
+TEST_F(ShellsOf, AreFoundWithinShells) { EXPECT_TRUE(awaits("touch there; sh -c 'sleep 1000; true'; true", 2)); }
 
 TEST_F(ShellsOf, AreNoneWhereTheProgramHasReplacedTheShell) {
-  EXPECT_EQ(awaited("cd " + path("") + "; sleep 1000 & touch there; exec sleep 1001", 0), 0U)
-      << "what it has started besides is no part of it";
+  EXPECT_TRUE(awaits("sleep 1000 & touch there; exec sleep 1001", 0)) << "what it has started besides is no part of it";
 }
 
 }  // namespace

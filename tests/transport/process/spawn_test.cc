@@ -260,7 +260,7 @@ TEST_F(Spawn, ReapsWhatItAdoptsAndLeavesTheWatchedOnesToTheirWatch) {
   Child* child = start(shell("(setsid sleep 0.05 &) ; exit 3"));
   EXPECT_TRUE(until([&] {
     watch_->reap_adopted();
-    return ends_.contains(child->pid()) && children_of_self() == std::vector<pid_t>{child->pid()};
+    return ends_.contains(child->pid()) && children_of(::getpid()) == std::vector<pid_t>{child->pid()};
   }));
   EXPECT_EQ(ends_[child->pid()].value, 3);
 }

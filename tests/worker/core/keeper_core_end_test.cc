@@ -40,7 +40,7 @@ TEST(KeeperCore, LetsWhatServesAWorkersRanksBeUntilTheLastOfThemHasEnded) {
   keeper.run_rank(0, 1, 600'000);
   keeper.send(event::Spawn{key(9, 1), {}});
   const KeeperActions told = keeper.send(event::Terminated{SIGTERM});
-  for (const action::SignalGroup& signal : all_of<action::SignalGroup>(told)) EXPECT_EQ(signal.key, key(0, 1));
+  for (const action::SignalRank& signal : all_of<action::SignalRank>(told)) EXPECT_EQ(signal.key, key(0, 1));
   EXPECT_TRUE(all_of<action::KillTree>(told).empty());
   const auto killed = all_of<action::KillTree>(keeper.end(0, 1));
   ASSERT_EQ(killed.size(), 1U);
@@ -90,7 +90,7 @@ TEST(KeeperCore, LeavesAloneWhatIsToLiveOnAtATermBetweenTwoSupervisors) {
   keeper.send(event::GuardedSpoke{});
   keeper.crash();
   const KeeperActions told = keeper.send(event::Terminated{SIGTERM});
-  EXPECT_TRUE(all_of<action::SignalGroup>(told).empty());
+  EXPECT_TRUE(all_of<action::SignalRank>(told).empty());
   ASSERT_EQ(all_of<action::KillDescendants>(told).size(), 1U);
   EXPECT_EQ(all_of<action::KillDescendants>(told)[0].spared, std::vector<std::int32_t>{200});
 }
@@ -136,7 +136,7 @@ TEST(KeeperCore, StopsItsRanksInOrderAtATermAndThenLeaves) {
   keeper.start(1, 1);
   keeper.run_rank(0, 1, 60'000);
   const KeeperActions actions = keeper.send(event::Terminated{SIGTERM});
-  EXPECT_EQ(all_of<action::SignalGroup>(actions).size(), 2U);
+  EXPECT_EQ(all_of<action::SignalRank>(actions).size(), 2U);
   EXPECT_TRUE(all_of<action::SignalGuarded>(actions).empty()) << "its daemon hears of every end first";
   EXPECT_EQ(all_of<action::SignalGuarded>(keeper.end(0, 1)).size(), 1U);
   const auto exits = all_of<action::Exit>(keeper.leave(0));
@@ -162,7 +162,7 @@ TEST(KeeperCore, TellsATermThatForetellsItsEndAndGoesOn) {
     EXPECT_EQ(std::get<action::TellWarned>(actions[0]).warnings, times);
   }
   EXPECT_FALSE(keeper.core().ending());
-  EXPECT_TRUE(all_of<action::SignalGroup>(keeper.send(event::Terminated{SIGINT})).size() > 0) << "that is no such word";
+  EXPECT_TRUE(all_of<action::SignalRank>(keeper.send(event::Terminated{SIGINT})).size() > 0) << "that is no such word";
 }
 
 TEST(KeeperCore, EndsWhatIsHeldOnceItsEndIsForetold) {

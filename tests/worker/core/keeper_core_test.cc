@@ -127,10 +127,10 @@ TEST(KeeperCore, StopsWhatRunsAtTheGenerationOrBelow) {
   keeper.start(2, 3);
   keeper.run_rank(0, 3, 6'000);
   keeper.run_rank(1, 3, 6'000);
-  EXPECT_TRUE(all_of<action::SignalGroup>(keeper.send(Stop{{rank_id(0)}, generation(2), SIGTERM, Duration::seconds(1)}))
+  EXPECT_TRUE(all_of<action::SignalRank>(keeper.send(Stop{{rank_id(0)}, generation(2), SIGTERM, Duration::seconds(1)}))
                   .empty());
   const auto signals =
-      all_of<action::SignalGroup>(keeper.send(Stop{{rank_id(0)}, generation(7), SIGTERM, Duration::seconds(1)}));
+      all_of<action::SignalRank>(keeper.send(Stop{{rank_id(0)}, generation(7), SIGTERM, Duration::seconds(1)}));
   ASSERT_EQ(signals.size(), 2U);
   EXPECT_EQ(signals[0].number, SIGCONT);
   EXPECT_EQ(signals[1].number, SIGTERM);
@@ -157,7 +157,7 @@ TEST(KeeperCore, ChecksItsLeasesBeforeItHandlesAnything) {
   keeper.stall_to(30'000);  // frozen, and thawed by an order to signal the rank
   const KeeperActions actions = keeper.send(Signal{{rank_id(0)}, generation(1), SIGUSR1});
   EXPECT_EQ(all_of<action::FreezeTree>(actions).size(), 1U);
-  EXPECT_TRUE(all_of<action::SignalGroup>(actions).empty());
+  EXPECT_TRUE(all_of<action::SignalRank>(actions).empty());
 }
 
 TEST(KeeperCore, FreezesAtTheEndOfALeaseAndThawsUnderANewOne) {

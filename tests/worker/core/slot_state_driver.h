@@ -25,7 +25,7 @@ using keeper_action::KillTree;
 using keeper_action::OpenGate;
 using keeper_action::Reap;
 using keeper_action::Report;
-using keeper_action::SignalGroup;
+using keeper_action::SignalRank;
 using keeper_action::TellRank;
 using keeper_action::ThawTree;
 
@@ -35,7 +35,7 @@ inline const Incarnation kKey{RankId{MeshId(0), Rank(3)}, Generation{Term(1), 1}
 
 struct Name {
   std::string operator()(const OpenGate&) const { return "open"; }
-  std::string operator()(const SignalGroup& a) const { return "signal" + std::to_string(a.number); }
+  std::string operator()(const SignalRank& a) const { return "signal" + std::to_string(a.number); }
   std::string operator()(const FreezeTree&) const { return "freeze"; }
   std::string operator()(const ThawTree&) const { return "thaw"; }
   std::string operator()(const KillRank&) const { return "kill_rank"; }
@@ -62,15 +62,21 @@ inline std::string told(const KeeperActions& actions) {
 // One incarnation and a clock, driven event by event. Each call answers what the state ordered.
 class Driver {
  public:
-  explicit Driver(OrphanAction orphan = OrphanAction::kHold)
+  struct Options {
+    OrphanAction orphan = OrphanAction::kHold;
+    SignalTo signal_to = SignalTo::kGroup;
+  };
+  Driver() : Driver(Options{}) {}
+  explicit Driver(const Options& options)
       : state_({.key = kKey,
                 .gated = true,
                 .mesh = MeshId(0),
                 .gang = GangId(0),
-                .orphan = orphan,
+                .orphan = options.orphan,
                 .orphan_ttl = Duration::seconds(60),
                 .stop_signal = SIGTERM,
-                .stop_grace = Duration::seconds(30)},
+                .stop_grace = Duration::seconds(30),
+                .signal_to = options.signal_to},
                at(0)) {}
 
   std::string advance_to(std::int64_t milliseconds) {
@@ -115,7 +121,7 @@ class Driver {
     return run([&](KeeperActions& out) { state_.stop({SIGTERM, grace}, now_, out); });
   }
   std::string signal(int number) {
-    return run([&](KeeperActions& out) { state_.signal(number, out); });
+    return run([&](KeeperActions& out) { state_.signal(number, std::nullopt, out); });
   }
   std::string await_end() {
     return run([&](KeeperActions& out) { state_.await_end(Duration::seconds(2), now_, out); });

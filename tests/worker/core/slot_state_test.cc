@@ -55,7 +55,7 @@ TEST(SlotState, EndsOnlyWhenItsTreeIsEmpty) {
   EXPECT_EQ(driver.tree_busy(), "stopping");
   EXPECT_EQ(driver.advance_to(250), "kill check");
   EXPECT_EQ(driver.tree_busy(), "kill") << "something was forked meanwhile";
-  EXPECT_EQ(driver.advance_to(255), "check");
+  EXPECT_EQ(driver.advance_to(260), "check");
   EXPECT_EQ(driver.tree_empty(), "reap ended");
   const RankReport report = driver.state().report();
   EXPECT_EQ(report.end.value, SIGSEGV);
@@ -128,6 +128,47 @@ TEST(SlotState, LetsWhatOutlivesItsOwnProcessEndByItself) {
   EXPECT_EQ(ended.state().next_due(), Instant::never());
 }
 
+// One that signals reach alone.
+Driver stopping_alone(SignalTo to) {
+  Driver driver({.signal_to = to});
+  driver.to_running();
+  driver.lease_until(20'000);
+  EXPECT_EQ(driver.stop(kGrace), "signal18 signal15 stopping");
+  return driver;
+}
+
+TEST(SlotState, EndsWhatOutlivesItsOwnProcessWhereThatAloneWasToldToStop) {
+  for (const SignalTo to : {SignalTo::kRank, SignalTo::kAuto}) {
+    Driver driver = stopping_alone(to);
+    driver.advance_to(1'000);
+    EXPECT_EQ(driver.exited(), "check");
+    EXPECT_EQ(driver.tree_busy(), "stopping");
+    driver.advance_to(1'249);
+    EXPECT_EQ(driver.advance_to(1'250), "kill check") << static_cast<int>(to);
+  }
+}
+
+TEST(SlotState, LeavesTheRestOfTheGraceToWhatItsShellWaitsFor) {
+  Driver driver = stopping_alone(SignalTo::kAuto);
+  driver.state().group_told();
+  EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGTERM), "check");
+  driver.tree_busy();
+  EXPECT_EQ(driver.advance_to(9'999), "check");
+  EXPECT_EQ(driver.advance_to(10'000), "kill stopping check");
+}
+
+TEST(SlotState, TellsAllThatItsSetupRunsToStop) {
+  Driver driver({.signal_to = SignalTo::kRank});
+  driver.forked();
+  driver.lease_until(20'000);
+  KeeperActions actions;
+  driver.state().stop({SIGTERM, kGrace}, at(0), actions);
+  for (const KeeperAction& action : actions) {
+    const auto* signal = std::get_if<SignalRank>(&action);
+    EXPECT_TRUE(signal == nullptr || signal->to == SignalTo::kGroup);
+  }
+}
+
 TEST(SlotState, LetsNothingOfItRunOnAfterItsLease) {
   Driver driver = in(SlotPhase::kRunning);  // until 6 s
   driver.advance_to(5'900);
@@ -136,7 +177,8 @@ TEST(SlotState, LetsNothingOfItRunOnAfterItsLease) {
   driver.tree_busy();
   EXPECT_EQ(driver.advance_to(5'999), "check");
   EXPECT_EQ(driver.advance_to(6'000), "kill check");
-  EXPECT_EQ(in(SlotPhase::kHeld).exited(EndKind::kSignaled, SIGKILL), "kill check") << "what is frozen puts nothing away";
+  EXPECT_EQ(in(SlotPhase::kHeld).exited(EndKind::kSignaled, SIGKILL), "kill check")
+      << "what is frozen puts nothing away";
 }
 
 TEST(SlotState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
@@ -186,13 +228,13 @@ TEST(SlotState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
 }
 
 TEST(SlotState, KillsAtTheEndOfItsLeaseWhereOrphansStop) {
-  Driver driver(OrphanAction::kStop);
+  Driver driver({.orphan = OrphanAction::kStop});
   driver.to_running();
   EXPECT_EQ(driver.advance_to(6'000), "kill stopping");
 }
 
 TEST(SlotState, RunsOnWhereOrphansRun) {
-  Driver driver(OrphanAction::kRun);
+  Driver driver({.orphan = OrphanAction::kRun});
   driver.to_running();
   EXPECT_EQ(driver.advance_to(1'000'000), "");
   EXPECT_EQ(driver.state().next_due(), Instant::never());
@@ -200,7 +242,7 @@ TEST(SlotState, RunsOnWhereOrphansRun) {
 
 TEST(SlotState, IsKilledAtItsGateWhenNoLeaseEverComes) {
   for (const OrphanAction orphan : {OrphanAction::kHold, OrphanAction::kStop, OrphanAction::kRun}) {
-    Driver driver(orphan);
+    Driver driver({.orphan = orphan});
     driver.forked();
     EXPECT_EQ(driver.advance_to(59'999), "");
     EXPECT_EQ(driver.advance_to(60'000), "kill stopping");

@@ -13,7 +13,7 @@ namespace monarch {
 namespace {
 
 using keeper_action::Report;
-using keeper_action::SignalGroup;
+using keeper_action::SignalRank;
 using keeper_action::TellRank;
 
 const Incarnation kKey{RankId{MeshId(0), Rank(3)}, Generation{Term(1), 1}};
@@ -66,7 +66,7 @@ class Rank3 {
         const std::size_t from = told->json.find("\"event\":\"") + 9;
         found.push_back(told->json.substr(from, told->json.find('"', from) - from));
       }
-      if (const auto* signal = std::get_if<SignalGroup>(&action)) found.push_back(std::to_string(signal->number));
+      if (const auto* signal = std::get_if<SignalRank>(&action)) found.push_back(std::to_string(signal->number));
     }
     return found;
   }
