@@ -167,7 +167,8 @@ Findings check_runtime_directory(const StateEnvironment& environment) {
                    "remove it, or set XDG_RUNTIME_DIR to a folder of your own")};
   }
   Finding finding{.check = check, .found = text(path, ": mode ", mode_text(*directory))};
-  if (!environment.xdg_runtime_dir.empty() && !path.starts_with(environment.xdg_runtime_dir + "/")) {
+  const bool of_a_login = environment.xdg_runtime_dir.starts_with("/run/user/");  // passed over on purpose
+  if (!environment.xdg_runtime_dir.empty() && !of_a_login && !path.starts_with(environment.xdg_runtime_dir + "/")) {
     finding.health = Health::kNote;
     finding.means =
         text("XDG_RUNTIME_DIR names ", printable(environment.xdg_runtime_dir), ", which is not your folder");

@@ -19,7 +19,7 @@ SIGNALS_BY_NUMBER = r"(?!(transport/process/spawn|supervisor/client/start_superv
 BY_PATH = (r"(?!(cli/artifacts|supervisor/journal/secure_directory|supervisor/client/(start_supervisor|remove_job)"
            r"|supervisor/doctor/(device|spec|state)_checks|transport/base/directories|worker/keeper/(host_locks|notify_socket)"
            r"|transport/process/(process_scan|spawn|child_steps|nvidia_gpus)"
-           r"|transport/wire/(runtime_directory|seqpacket_listener|socket_directory))\.cc$)(?!tests/).*")
+           r"|transport/wire/(runtime_directory|seqpacket_listener|socket_directory|socket_file))\.cc$)(?!tests/).*")
 
 BANS = [
     (CORE, r"::now\s*\(|\b(boot|wall)_now\b|\bclock_gettime\b|" + FREE + r"time\s*\(", "a core gets `now` as a value"),

@@ -14,15 +14,23 @@ bool is_own_directory(const std::string& path, std::uint32_t uid) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == uid;
 }
 
+// As in a container, whose root is not the machine's.
+bool is_somebody_elses(const std::string& path, std::uint32_t uid) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && status.st_uid != uid;
+}
+
 }  // namespace
 
 std::string runtime_directory(const RuntimeUser& user) {
   const std::string& given = user.xdg_runtime_dir;
-  if (given.starts_with('/') && is_own_directory(given, user.uid)) return given + "/monarch";
-  if (const std::string login = text(user.logins, '/', user.uid); is_own_directory(login, user.uid)) {
-    return login + "/monarch";
-  }
-  return lasting_directory(user.uid);
+  const bool usable = given.starts_with('/') && is_own_directory(given, user.uid);
+  if (usable && !given.starts_with(user.logins + "/")) return given + "/monarch";
+  const std::string lasting = lasting_directory(user.uid);
+  if (!is_somebody_elses(lasting, user.uid)) return lasting;
+  if (usable) return given + "/monarch";
+  const std::string login = text(user.logins, '/', user.uid);
+  return is_own_directory(login, user.uid) ? login + "/monarch" : lasting;
 }
 
 std::string lasting_directory(std::uint32_t uid) { return text("/tmp/monarch-", uid); }

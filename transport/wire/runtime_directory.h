@@ -17,12 +17,12 @@ struct RuntimeUser {
   std::string logins = "/run/user";  // where a login's own folder is
 };
 
-// $XDG_RUNTIME_DIR/monarch, else /run/user/<uid>/monarch, else /tmp/monarch-<uid>: the first whose parent is a directory of
-// this user's. It need not exist.
+// $XDG_RUNTIME_DIR/monarch where that is a directory of this user's, and not one that is removed at the last log-out (below `logins`);
+// else lasting_directory(), or, where somebody else has that, the login's own after all. It need not exist.
 std::string runtime_directory(const RuntimeUser& user);
 
-// /tmp/monarch-<uid>: for what must outlive the login that started it. systemd-logind removes /run/user/<uid> with the user's last
-// session, which for a worker that was started over SSH is the one that started it.
+// /tmp/monarch-<uid>: for what must outlive the login that started it, as jobs do. systemd-logind removes /run/user/<uid> with the user's
+// last session.
 std::string lasting_directory(std::uint32_t uid);
 
 }  // namespace monarch

@@ -2,14 +2,13 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
+#include "transport/base/log.h"
 #include "transport/base/text.h"
-#include "transport/wire/unix_address.h"
 
 namespace monarch {
 
@@ -43,39 +42,39 @@ Result<std::unique_ptr<SeqpacketListener>> SeqpacketListener::create(EventLoop& 
                                                                      OnPeer on_peer) {
   std::unique_ptr<SeqpacketListener> listener(new SeqpacketListener(loop, std::move(path), std::move(on_peer)));
   MONARCH_TRY(listener->open());
+  listener->look_later();
   return listener;
 }
 
 SeqpacketListener::SeqpacketListener(EventLoop& loop, std::string path, OnPeer on_peer)
-    : loop_(loop), path_(std::move(path)), on_peer_(std::move(on_peer)) {}
+    : loop_(loop), file_(std::move(path)), on_peer_(std::move(on_peer)) {}
 
 SeqpacketListener::~SeqpacketListener() {
   if (watch_) loop_.forget(*watch_);
   if (resume_timer_) loop_.cancel(*resume_timer_);
-  struct stat status {};
-  if (inode_ != 0 && ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_) {
-    (void)::unlink(path_.c_str());  // what stays is stale and replaced by the next
-  }
+  loop_.cancel(look_timer_);
+}
+
+void SeqpacketListener::look_later() {
+  look_timer_ = loop_.at(SocketFile::next_look(loop_.now()), [this] { look(); });
+}
+
+// Whoever is connected stays so.
+void SeqpacketListener::look() {
+  look_later();
+  if (!file_.is_missing() || !open().ok()) return;  // where it fails now, the next look tries again
+  log_warn(printable(file_.path()), " was removed by somebody else, and is there again");
 }
 
 Status SeqpacketListener::open() {
-  MONARCH_ASSIGN(const sockaddr_un address, unix_address(path_));
-  MONARCH_TRY(remove_stale(path_));
+  MONARCH_TRY(remove_stale(file_.path()));
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return errno_error("socket", errno);
-  // bind() gives the file the socket's mode less the umask: it never exists with a wider one.
-  if (::fchmod(socket.get(), 0600) != 0) return errno_error("setting a socket's mode", errno);
-  const std::string what = text("listening at ", printable(path_));
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return errno_error(what, errno);
+  MONARCH_TRY(file_.bind(socket.get()));
+  if (::listen(socket.get(), kBacklog) != 0) {
+    return errno_error(text("listening at ", printable(file_.path())), errno);
   }
-  struct stat status {};
-  if (::lstat(path_.c_str(), &status) != 0) return errno_error(what, errno);
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
-  // A umask that takes bits from the owner would lock us out.
-  if ((status.st_mode & 07777U) != 0600 && ::chmod(path_.c_str(), 0600) != 0) return errno_error(what, errno);
-  if (::listen(socket.get(), kBacklog) != 0) return errno_error(what, errno);
+  if (watch_) loop_.forget(*watch_);
   MONARCH_ASSIGN(watch_, loop_.watch(socket.get(), Interest::kRead, [this](Readiness) { accept_waiting(); }));
   socket_ = std::move(socket);
   return {};

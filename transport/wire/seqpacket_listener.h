@@ -1,11 +1,9 @@
 #pragma once
 
 // SeqpacketListener: a unix socket at a path, mode 0600, on which processes of our own uid are accepted. Others are
-// dropped and counted. It removes the path when it goes, if it is still its own.
+// dropped and counted. It removes the path when it goes, if it is still its own, and makes it anew where somebody else did.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; its handler may not destroy it.
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
@@ -17,6 +15,7 @@
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/seqpacket_socket.h"
+#include "transport/wire/socket_file.h"
 
 namespace monarch {
 
@@ -37,15 +36,16 @@ class SeqpacketListener {
  private:
   SeqpacketListener(EventLoop& loop, std::string path, OnPeer on_peer);
   Status open();
+  void look();
+  void look_later();
   void accept_waiting();
   void pause();
 
   EventLoop& loop_;
-  std::string path_;
+  SocketFile file_;
   OnPeer on_peer_;
   UniqueFd socket_;
-  dev_t device_ = 0;  // of the socket's file, to know it again
-  ino_t inode_ = 0;
+  TimerId look_timer_ = 0;
   std::optional<WatchId> watch_;
   std::optional<TimerId> resume_timer_;
   std::uint64_t refused_ = 0;

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/base/log.h"
 #include "transport/base/text.h"
-#include "transport/wire/unix_address.h"
 #include "worker/core/notify.h"
 
 namespace monarch {
@@ -51,33 +51,44 @@ Result<std::unique_ptr<NotifySocket>> NotifySocket::open(EventLoop& loop, std::s
   std::unique_ptr<NotifySocket> socket(
       new NotifySocket(loop, std::move(path), std::move(on_datagram), std::move(on_drop)));
   MONARCH_TRY(socket->bind());
+  socket->look_later();
   return socket;
 }
 
 NotifySocket::NotifySocket(EventLoop& loop, std::string path, OnDatagram on_datagram, OnDrop on_drop)
-    : loop_(loop), path_(std::move(path)), on_datagram_(std::move(on_datagram)), on_drop_(std::move(on_drop)) {}
+    : loop_(loop), file_(std::move(path)), on_datagram_(std::move(on_datagram)), on_drop_(std::move(on_drop)) {}
 
 NotifySocket::~NotifySocket() {
   if (watch_) loop_.forget(*watch_);
   if (rest_) loop_.cancel(*rest_);
-  if (bound_) (void)::unlink(path_.c_str());  // what stays is stale, and goes with its folder
+  loop_.cancel(look_timer_);
+}
+
+void NotifySocket::look_later() {
+  look_timer_ = loop_.at(SocketFile::next_look(loop_.now()), [this] { look(); });
+}
+
+// What waits in the one before is read first.
+void NotifySocket::look() {
+  look_later();
+  if (!file_.is_missing()) return;
+  drain();
+  if (!bind().ok()) return;  // the next look tries again
+  log_warn(printable(file_.path()), " was removed by somebody else, and is there again");
 }
 
 Status NotifySocket::bind() {
-  MONARCH_ASSIGN(const sockaddr_un address, unix_address(path_));
   struct stat status {};
-  if (::lstat(path_.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) (void)::unlink(path_.c_str());
+  const std::string& path = file_.path();
+  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) (void)::unlink(path.c_str());
   UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return errno_error("socket", errno);
-  const std::string what = text("making the socket ", printable(path_));
   const int on = 1;
-  if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return errno_error(what, errno);
-  // bind() gives the file the socket's mode less the umask: it never exists with a wider one.
-  if (::fchmod(socket.get(), 0600) != 0) return errno_error(what, errno);
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return errno_error(what, errno);
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+    return errno_error(text("making the socket ", printable(path)), errno);
   }
-  bound_ = true;
+  MONARCH_TRY(file_.bind(socket.get()));
+  if (watch_) loop_.forget(*watch_);
   MONARCH_ASSIGN(watch_, loop_.watch(socket.get(), Interest::kRead, [this](Readiness) { on_readable(); }));
   socket_ = std::move(socket);
   return {};

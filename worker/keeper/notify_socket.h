@@ -2,7 +2,8 @@
 
 // NotifySocket: the datagram socket at which the processes of one rank speak (NOTIFY_SOCKET). It reads a bounded number of
 // datagrams a turn, and rests after a full measure: a rank that floods it is slowed down by its own full queue, and delays
-// nobody else. Of what it is handed it closes every descriptor: sd_notify_barrier(3) waits for that.
+// nobody else. Of what it is handed it closes every descriptor: sd_notify_barrier(3) waits for that. Where somebody removes its file it is made
+// anew.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; its handler may not destroy it.
 
@@ -16,6 +17,7 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/wire/socket_file.h"
 
 namespace monarch {
 
@@ -43,16 +45,18 @@ class NotifySocket {
  private:
   NotifySocket(EventLoop& loop, std::string path, OnDatagram on_datagram, OnDrop on_drop);
   Status bind();
+  void look();
+  void look_later();
   // False when none waits, or that cannot be told.
   bool receive_one();
   void on_readable();
 
   EventLoop& loop_;
-  std::string path_;
+  SocketFile file_;
   OnDatagram on_datagram_;
   OnDrop on_drop_;
   UniqueFd socket_;
-  bool bound_ = false;
+  TimerId look_timer_ = 0;
   std::optional<WatchId> watch_;
   std::optional<TimerId> rest_;
   NotifyDrops drops_;

@@ -35,14 +35,13 @@ TEST_F(RuntimeDirectory, IsWhereTheVariableSays) {
   EXPECT_EQ(of(root_), root_ + "/monarch");
 }
 
-TEST_F(RuntimeDirectory, IsTheLoginsWithoutTheVariable) {
+TEST_F(RuntimeDirectory, IsNotTheLoginsWhichIsRemovedAtTheLogOut) {
   log_in();
-  for (const char* useless : {"", "relative", "/nonexistent/monarch-runtime", "/dev/null"}) {
-    EXPECT_EQ(of(useless), text(root_, "/logins/", uid_, "/monarch")) << useless;
-  }
+  EXPECT_EQ(of(text(root_, "/logins/", uid_)), text("/tmp/monarch-", uid_));
+  EXPECT_EQ(of(""), text("/tmp/monarch-", uid_));
 }
 
-TEST_F(RuntimeDirectory, IsBelowTmpWithoutALogin) {
+TEST_F(RuntimeDirectory, IsBelowTmpWithoutTheVariable) {
   for (const char* useless : {"", "relative", "/nonexistent/monarch-runtime", "/dev/null"}) {
     EXPECT_EQ(of(useless), text("/tmp/monarch-", uid_)) << useless;
   }

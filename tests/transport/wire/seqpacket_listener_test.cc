@@ -77,6 +77,42 @@ TEST_F(Listener, AcceptsAPeerOfOurUidAndFramesFlow) {
   EXPECT_EQ(frames[0].payload, "attach");
 }
 
+TEST_F(Listener, IsThereAgainWhereItsFoldersWereRemoved) {
+  const std::string ours = folder_ + "/monarch-1";
+  ASSERT_TRUE(listen(ours + "/w-1/s").ok()) << "folders of ours are made";
+  auto before = connect_seqpacket(ours + "/w-1/s");
+  ASSERT_TRUE(before.ok());
+  ASSERT_TRUE(run_until([this] { return peers_.size() == 1; }));
+  std::filesystem::remove_all(ours);
+  ASSERT_TRUE(run_until([&] { return std::filesystem::exists(ours + "/w-1/s"); }));
+  EXPECT_TRUE(connect_seqpacket(ours + "/w-1/s").ok());
+  ASSERT_TRUE(run_until([this] { return peers_.size() == 2; }));
+  char byte = 0;
+  EXPECT_EQ(::recv(before->get(), &byte, 1, MSG_DONTWAIT), -1) << "who is connected stays so";
+  EXPECT_EQ(errno, EAGAIN);
+  listener_.reset();
+  EXPECT_FALSE(std::filesystem::exists(ours + "/w-1/s"));
+}
+
+TEST_F(Listener, MakesNoFolderOfOthersAndWaitsUntilItIsThere) {
+  const std::string theirs = folder_ + "/login";
+  std::filesystem::create_directory(theirs);
+  ASSERT_TRUE(listen(theirs + "/monarch/s").ok());
+  std::filesystem::remove_all(theirs);
+  EXPECT_FALSE(run_until([&] { return std::filesystem::exists(theirs); }, SocketFile::kLookPeriod * 2));
+  std::filesystem::create_directory(theirs);
+  EXPECT_TRUE(run_until([&] { return std::filesystem::exists(theirs + "/monarch/s"); }));
+}
+
+TEST_F(Listener, LeavesItsPlaceToWhoTookIt) {
+  ASSERT_TRUE(listen(path_).ok());
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  leave_stale_socket();
+  EXPECT_FALSE(run_until([&] { return connect_seqpacket(path_).ok(); }, SocketFile::kLookPeriod * 2));
+  listener_.reset();
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "it is another's";
+}
+
 TEST_F(Listener, ItsFileIs0600UnderAnyUmask) {
   for (const mode_t mask : {0000U, 0077U, 0777U}) {
     const mode_t saved = ::umask(mask);
