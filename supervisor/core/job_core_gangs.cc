@@ -77,8 +77,10 @@ void JobCore::on(const RankChanged& event) {
     case RankPhase::kEnded: break;  // below
   }
   if (event.report.end.kind != EndKind::kNone && !slot.reaped) record_end(event, state, slot);
-  if (event.report.phase == RankPhase::kEnded || event.report.phase == RankPhase::kWedged)
+  if (event.report.phase == RankPhase::kEnded || event.report.phase == RankPhase::kWedged) {
     slot.stage = RankStage::kEnded;
+    waits_due_ = true;  // nobody of its gang may live on this host any more, though some do elsewhere
+  }
   if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g);
   check_gang(id.mesh, g);
 }
