@@ -133,8 +133,9 @@ Status RankOutput::connect(const ViewerAddress& supervisor, const std::string& v
 }
 
 void RankOutput::on_piece(const OutputPiece& piece) {
-  follower_.on_piece({.rank = piece.rank, .generation = piece.generation.counter, .stream = piece.output.stream},
-                     piece.output.offset, piece.output.bytes);
+  const StreamId stream{.rank = piece.rank, .generation = piece.generation.counter, .stream = piece.output.stream};
+  piece.kept ? follower_.on_piece(stream, piece.output.offset, piece.output.bytes)
+             : follower_.on_unkept(stream, piece.output.offset, piece.output.bytes);
   pump_later(Duration::zero());
 }
 

@@ -92,7 +92,7 @@ std::string cause_text(const FirstCause& cause) {
 
 std::string result_text(const Verdict& verdict, const ResultPlace& place) {
   const bool good = verdict.outcome == Outcome::kSucceeded;
-  if (good && place.quiet && verdict.left_behind.empty()) return "";
+  if (good && place.quiet && verdict.left_behind.empty() && verdict.lost_output.empty()) return "";
   std::string out;
   const Duration took =
       Duration::nanoseconds(verdict.ended.nanoseconds_since_epoch - verdict.started.nanoseconds_since_epoch);
@@ -121,6 +121,9 @@ std::string result_text(const Verdict& verdict, const ResultPlace& place) {
     out += row("left", Colour::kYellow, place.colour,
                text("not proven that nothing of the job lives on: ", printable(join(verdict.left_behind, ", ")),
                     "; `monarch doctor` run there, or `monarch doctor SPEC` over SSH, looks for it"));
+  }
+  for (const std::string& line : verdict.lost_output) {
+    out += row("output", Colour::kYellow, place.colour, text("incomplete: in no file of ", printable(line)));
   }
   if (has_cause) {
     out += row("log", Colour::kNone, false, log_path(cause, place));

@@ -46,6 +46,7 @@ OutputCopy::RankCopy* OutputCopy::rank_of(RankId id, Generation generation) {
     if (const Status opened = rank.streams[i].file->open(); !opened.ok()) {
       log_warn("output is not copied until this is mended: ", opened.error().message);
       rank.streams[i].failing = true;
+      handlers_.on_failure(opened.error().message);
     }
   }
   return &rank;
@@ -78,6 +79,17 @@ void OutputCopy::take(RankId id, RankCopy& rank, OutputStream which, const Outpu
   if (std::exchange(stream.failing, taken < fresh.size()) == stream.failing) return;
   stream.failing ? log_warn("output is not copied until this is mended: ", stream.file->failure())
                  : log_info("output is copied again");
+  tell_failure();
+}
+
+void OutputCopy::tell_failure() const {
+  std::string why;
+  for (const auto& [key, rank] : ranks_) {
+    for (const Stream& stream : rank.streams) {
+      if (stream.failing) why = stream.file->failure();
+    }
+  }
+  handlers_.on_failure(why);
 }
 
 void OutputCopy::take_error(RankCopy& rank, const Output& piece, Instant now) {

@@ -52,6 +52,8 @@ class OutputCopy {
   struct Handlers {
     std::function<void(RankId, Generation, const OutputFrom&)> ask;
     std::function<void(const OutputCopied&)> on_copied;  // may come more than once
+    // Whenever it begins, with the file and the reason, and, empty, once the disk takes all again.
+    std::function<void(const std::string& why)> on_failure;
   };
   static constexpr Duration kPatience = Duration::milliseconds(500);  // before something is asked for (again)
   static constexpr std::size_t kErrorFileBytes = 64U << 10U;          // more of one is not taken
@@ -91,6 +93,7 @@ class OutputCopy {
   static void take_error(RankCopy& rank, const Output& piece, Instant now);
   Status write_error_file(RankId id, const RankCopy& rank) const;
   void check(RankId id, RankCopy& rank);
+  void tell_failure() const;
   std::string stem(RankId id, Generation generation) const;
 
   OutputCopyOptions options_;

@@ -1,5 +1,6 @@
 #include "supervisor/output_relay.h"
 
+#include <algorithm>
 #include <iterator>
 #include <list>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include "supervisor/core/placement.h"
 #include "supervisor/worker_links.h"
+#include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
@@ -32,7 +34,7 @@ constexpr std::size_t kOutputViewers = 64;  // one more is closed at once
 class OutputRelay::Worker {
  public:
   Worker(EventLoop& loop, std::unique_ptr<ServerLink> link, Inbox<Command>& commands, OutputRelayOptions options,
-         Counters& counters)
+         Counters& counters, Findings& findings)
       : loop_(loop),
         zmq_loop_(loop),
         link_(std::move(link)),
@@ -41,10 +43,15 @@ class OutputRelay::Worker {
         spec_(std::move(options.spec)),
         placement_(spec_),
         counters_(counters),
+        findings_(findings),
         stacks_(options.stacks) {
     if (!options.copy) return;
     OutputCopy::Handlers handlers;
     handlers.ask = [this](RankId rank, Generation generation, const OutputFrom& from) { ask(rank, generation, from); };
+    handlers.on_failure = [this](const std::string& why) {
+      const std::lock_guard lock(findings_.mutex);
+      findings_.copy_failure = why;
+    };
     handlers.on_copied = [to = options.copied](const OutputCopied& copied) { (void)to->put(copied); };
     copy_.emplace(std::move(*options.copy), std::move(handlers));
   }
@@ -167,20 +174,43 @@ class OutputRelay::Worker {
     if (!header.ok()) return count(counters_.malformed);
     if (header->job != job_) return count(counters_.foreign_job);
     const auto type = static_cast<MessageType>(header->type);
-    const bool known = type == MessageType::kOutput || (copy_ && type == MessageType::kOutputGone) ||
+    const bool known = type == MessageType::kOutput || type == MessageType::kOutputUnkept ||
+                       (copy_ && type == MessageType::kOutputGone) ||
                        (stacks_ != nullptr && type == MessageType::kStacks);
     if (!known) return count(counters_.malformed);
     if (speaker(header->rank, header->generation) != host) return count(counters_.forged);
     if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
-    if (copy_ && !keep(*header, *host, message)) return;
+    const bool unkept = type == MessageType::kOutputUnkept;
+    if (unkept) note_unkept(*header, message.frames[1].bytes());
+    if (copy_ && !unkept && !keep(*header, *host, message)) return;
     const bool of_spec = header->rank.mesh.value() < spec_.meshes.size();
     if (viewers_.empty() || !of_spec) return;  // viewers show what ranks of the spec write
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
-    frame.header.type = static_cast<std::uint16_t>(MessageType::kViewerOutput);
+    frame.header.type = static_cast<std::uint16_t>(unkept ? MessageType::kViewerUnkept : MessageType::kViewerOutput);
     for (const auto& viewer : viewers_) {
       if (!viewer->send(frame).ok()) count(counters_.dropped);
     }
+  }
+
+  void note_unkept(const FrameHeader& header, std::string_view payload) {
+    const auto piece = decode_payload<Output>(payload, limits::kBulkPayloadBytes);
+    if (!piece.ok()) return count(counters_.malformed);
+    if (piece->stream != OutputStream::kStderr) return;
+    const std::lock_guard lock(findings_.mutex);
+    std::list<Unkept>& tails = findings_.tails;
+    const auto known = std::find_if(tails.begin(), tails.end(), [&](const Unkept& each) {
+      return each.rank == header.rank && each.generation == header.generation;
+    });
+    if (known == tails.end()) {
+      tails.push_front({.rank = header.rank, .generation = header.generation, .tail = {}});
+      if (tails.size() > kTailsKept) tails.pop_back();
+    } else {
+      tails.splice(tails.begin(), tails, known);
+    }
+    std::string& tail = tails.front().tail;
+    tail += piece->bytes;
+    if (tail.size() > limits::kUnkeptBytes) tail.erase(0, tail.size() - limits::kUnkeptBytes);
   }
 
   void pass_stacks_on(const FrameHeader& header, std::string_view payload) {
@@ -221,6 +251,7 @@ class OutputRelay::Worker {
   Placement placement_;
   std::map<RankId, std::map<std::uint64_t, Speaker>> started_;  // by the counter of the first generation
   Counters& counters_;
+  Findings& findings_;
   Inbox<StacksCame>* stacks_;
   std::list<std::unique_ptr<SeqpacketChannel>> viewers_;
   std::optional<OutputCopy> copy_;
@@ -249,11 +280,12 @@ Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLi
   std::unique_ptr<OutputRelay> relay(new OutputRelay());
   MONARCH_ASSIGN(relay->commands_, Inbox<Command>::create(kCommands));
   relay->counters_ = std::make_unique<Counters>();
+  relay->findings_ = std::make_unique<Findings>();
   relay->thread_ = std::thread([link = std::move(link), commands = relay->commands_.get(), options = std::move(options),
-                                counters = relay->counters_.get()]() mutable {
+                                counters = relay->counters_.get(), findings = relay->findings_.get()]() mutable {
     auto loop = EventLoop::create();
     MONARCH_ASSERT(loop.ok());
-    Worker worker(**loop, std::move(link), *commands, std::move(options), *counters);
+    Worker worker(**loop, std::move(link), *commands, std::move(options), *counters, *findings);
     worker.run();
   });
   return relay;
@@ -264,6 +296,19 @@ OutputRelay::~OutputRelay() {
   // The inbox can be full of viewers only for the moment that the thread needs to take them.
   while (!commands_->put(Stop{})) std::this_thread::yield();
   thread_.join();
+}
+
+std::string OutputRelay::unkept_tail(RankId rank, std::uint64_t generation) const {
+  const std::lock_guard lock(findings_->mutex);
+  for (const Unkept& each : findings_->tails) {
+    if (each.rank == rank && each.generation.counter == generation) return each.tail;
+  }
+  return {};
+}
+
+std::string OutputRelay::copy_failure() const {
+  const std::lock_guard lock(findings_->mutex);
+  return findings_->copy_failure;
 }
 
 LinkCounters OutputRelay::link_counters() const {

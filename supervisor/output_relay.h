@@ -5,7 +5,8 @@
 // rank's file. A host speaks for the ranks that were started on it, and of a generation that nobody knows here for those that are placed
 // on it: what it says of another is dropped and counted.
 //
-// Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that.
+// Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that. What no file took goes to viewers, too,
+// and of stderr the end of it is kept here, for the cause of a failure.
 //
 // The stacks that workers were asked for come here too; they go to the supervisor's loop.
 //
@@ -14,8 +15,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -65,6 +69,8 @@ class OutputRelay {
   static constexpr std::size_t kGenerationsKept =
       8;  // of a rank, the newest entries: what is older than those has been copied long since
 
+  static constexpr std::size_t kTailsKept = 64;  // of ranks whose host's disk is full, those that wrote last
+
   static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, OutputRelayOptions options);
   // The host of each slot of the placement, from now on. kBusy: it has to be said again.
   Status place(std::vector<HostId> slots);
@@ -81,6 +87,10 @@ class OutputRelay {
   bool written(const OutputWritten& written) { return commands_->put(written); }
   // Pieces that some viewer has to read from the file.
   std::uint64_t dropped_pieces() const { return counters_->dropped.load(std::memory_order_relaxed); }
+  // What a rank wrote to its stderr last and no file took.
+  std::string unkept_tail(RankId rank, std::uint64_t generation) const;
+  // Why the copy is not written now; empty: it is, or there is none.
+  std::string copy_failure() const;
   LinkCounters link_counters() const;
   std::uint64_t foreign_job() const { return counters_->foreign_job.load(std::memory_order_relaxed); }
   // Pieces of ranks that are another host's.
@@ -95,6 +105,17 @@ class OutputRelay {
     std::atomic<std::uint64_t> foreign_job = 0;
     PublishedCounters link;
   };
+  struct Unkept {
+    RankId rank;
+    Generation generation;
+    std::string tail;
+  };
+  // What the thread finds out and the supervisor asks for.
+  struct Findings {
+    std::mutex mutex;
+    std::list<Unkept> tails;  // the newest first
+    std::string copy_failure;
+  };
   using Slots = std::vector<HostId>;
   using Command = std::variant<UniqueFd, OutputWritten, Slots, std::vector<RanksStarted>, Stop>;
   class Worker;
@@ -102,6 +123,7 @@ class OutputRelay {
 
   std::unique_ptr<Inbox<Command>> commands_;
   std::unique_ptr<Counters> counters_;
+  std::unique_ptr<Findings> findings_;
   std::thread thread_;
 };
 

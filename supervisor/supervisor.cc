@@ -124,6 +124,8 @@ Status Supervisor::open_ports() {
           .all_durable = [this] { return decider_->all_durable(); },
           .on_health = [this](HostId host, HostHealth health, Duration silence) { on_health(host, health, silence); },
           .on_pressure = [this](HostId host, const HostPressure& pressure) { on_pressure(host, pressure); },
+          .on_output_lost = [this](HostId host, std::uint64_t bytes,
+                                   const std::string& failure) { on_output_lost(host, bytes, failure); },
           .on_warned = [this](HostId host) { on_warned(host); },
           .on_output = [this] { idle_->used(); },
           .on_written = written_handler(),
@@ -355,6 +357,9 @@ JobStatus Supervisor::status() const {
     shown.daemon_starts = links_->daemon_starts(host);
     if (core_.state().hosts[i].phase == HostPhase::kJoined) shown.pressure = links_->pressure(host);
     if (shown.pressure) shown.shortage = shortage_of(*shown.pressure);
+    if (const std::string failure = losses_.failure(host); !failure.empty()) {
+      shown.shortage += text(shown.shortage.empty() ? "" : ", ", "output is in no file: ", printable(failure));
+    }
     const Duration silence = links_->liveness().silence(host, loop_->now());
     shown.silent_milliseconds = std::max(silence, Duration::zero()).count_milliseconds();
     shown.round_trip_microseconds = links_->liveness().round_trip(host).count_nanoseconds() / 1'000;

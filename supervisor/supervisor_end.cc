@@ -26,7 +26,8 @@ void Supervisor::finish(const FinishJob& finish) {
   Verdict verdict = finish.verdict;
   verdict.started = started_;
   verdict.ended = wall_now();
-  add_last_words(files_.log_directory(), verdict.cause);
+  verdict.lost_output = losses_.account();
+  add_last_words(files_.log_directory(), unkept_tail_of(verdict.cause), verdict.cause);
   exit_code_ = verdict.exit_code;
   prepare_continuation(verdict);
   (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
@@ -42,6 +43,15 @@ void Supervisor::finish(const FinishJob& finish) {
     });
   });
   if (!continuation_) (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
+}
+
+std::string Supervisor::unkept_tail_of(const FirstCause& cause) const {
+  if (cause.kind != CauseKind::kRank || !cause.rank) return {};
+  for (std::uint32_t m = 0; m < core_.spec().meshes.size(); ++m) {
+    if (core_.spec().meshes[m].name != cause.mesh) continue;
+    return relay_->unkept_tail({MeshId(m), Rank(*cause.rank)}, cause.generation);
+  }
+  return {};
 }
 
 void Supervisor::watch_idleness() {

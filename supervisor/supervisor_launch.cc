@@ -284,6 +284,20 @@ void Supervisor::on_pressure(HostId host, const HostPressure& pressure) {
   }
 }
 
+void Supervisor::on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure) {
+  const auto tell = [this](bool begins, std::string message) {
+    announce(begins ? "output.lost" : "output.kept", begins ? Severity::kWarning : Severity::kInfo, std::move(message));
+  };
+  if (auto note = losses_.note(host, core_.hosts()[host.value()].name, bytes, failure)) {
+    tell(note->begins, std::move(note->message));
+  }
+  std::string copy = relay_->copy_failure();
+  if (copy.empty() == std::exchange(copy_failure_, copy).empty()) return;
+  tell(!copy.empty(), copy.empty()
+                          ? "what ranks write on their hosts is copied here again"
+                          : text("what ranks write on their hosts is shown and not copied here: ", printable(copy)));
+}
+
 // The keys, and the files that the spec names for SSH, are on the machine that started the job.
 void Supervisor::open_relayed_launcher() {
   auto launcher = std::make_unique<RelayedLauncher>(

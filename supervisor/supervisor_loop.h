@@ -16,6 +16,7 @@
 
 #include "supervisor/commit_desk.h"
 #include "supervisor/control_server.h"
+#include "supervisor/core/output_losses.h"
 #include "supervisor/core/pressure_watch.h"
 #include "supervisor/decider.h"
 #include "supervisor/descriptor_watch.h"
@@ -85,6 +86,8 @@ class Supervisor {
   void on_health(HostId host, HostHealth health, Duration silence);
   void on_seen(HostId host, const SecondPath& seen);
   void on_pressure(HostId host, const HostPressure& pressure);
+  std::string unkept_tail_of(const FirstCause& cause) const;
+  void on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure);
   void finish(const FinishJob& finish);
   void farewell();
   void leave(int exit_code);
@@ -164,6 +167,8 @@ class Supervisor {
   std::function<void()> asked_continuation_;  // once it is known
   std::unique_ptr<SecondLook> second_look_;   // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;
+  OutputLosses losses_;
+  std::string copy_failure_;  // that was told
   std::unique_ptr<ControlServer> viewers_;
   std::vector<ListenerDoor> doors_;  // of the ports, until they are watched
   std::unique_ptr<DescriptorWatch> descriptors_;

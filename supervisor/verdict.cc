@@ -60,10 +60,12 @@ std::string last_lines(std::string_view text, std::size_t lines) {
   return std::string(text.substr(from));
 }
 
-void add_last_words(const std::string& log_directory, FirstCause& cause) {
+void add_last_words(const std::string& log_directory, const std::string& unkept, FirstCause& cause) {
   if (cause.kind != CauseKind::kRank || !cause.rank) return;
   const std::string stem = text(log_directory, "/", cause.mesh, "/", *cause.rank, ".", cause.generation);
-  cause.stderr_tail = last_lines(end_of_file(stem + ".err", limits::kTailBytes), kLastLines);
+  std::string tail = end_of_file(stem + ".err", limits::kTailBytes) + unkept;
+  if (tail.size() > limits::kTailBytes) tail.erase(0, tail.size() - limits::kTailBytes);
+  cause.stderr_tail = last_lines(tail, kLastLines);
   const std::string told = message_of_error_file(end_of_file(stem + ".error.json", kErrorFileBytes));
   if (!told.empty()) cause.summary += text(": ", printable(told.substr(0, std::min(told.find('\n'), kMessageBytes))));
 }

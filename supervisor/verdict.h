@@ -11,8 +11,9 @@
 
 namespace monarch {
 
-// `log_directory` holds <mesh>/<rank>.<generation>.{err,error.json}. What is not there is left out.
-void add_last_words(const std::string& log_directory, FirstCause& cause);
+// `log_directory` holds <mesh>/<rank>.<generation>.{err,error.json}. What is not there is left out. `unkept`: what the rank wrote to its
+// stderr last and no file took.
+void add_last_words(const std::string& log_directory, const std::string& unkept, FirstCause& cause);
 
 // The last `lines` lines of `text`, whole if it has fewer.
 std::string last_lines(std::string_view text, std::size_t lines);

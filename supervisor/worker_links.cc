@@ -229,6 +229,7 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
   }
   peers_[host.value()].pressure = beat->pressure;
   if (beat->pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat->pressure);
+  if (handlers_.on_output_lost) handlers_.on_output_lost(host, beat->output_lost_bytes, beat->output_failure);
   if (std::exchange(peers_[host.value()].warnings, beat->warnings) < beat->warnings && handlers_.on_warned) {
     handlers_.on_warned(host);
   }

@@ -34,6 +34,8 @@ struct WorkerLinksHandlers {
   std::function<bool()> all_durable;  // everything that was decided
   std::function<void(HostId, HostHealth, Duration silence)> on_health;
   std::function<void(HostId, const HostPressure&)> on_pressure = {};
+  // Of each beat: what the host's files did not take of its ranks' output in all, and why not now.
+  std::function<void(HostId, std::uint64_t lost_bytes, const std::string& failure)> on_output_lost = {};
   // Who gave this host has foretold the end of what runs there; before what the same beat says of ranks.
   std::function<void(HostId)> on_warned = {};
   std::function<void()> on_output = {};  // a rank has written something

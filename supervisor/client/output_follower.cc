@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "supervisor/client/log_file_reader.h"
+#include "transport/base/limits.h"
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
 
@@ -76,6 +78,23 @@ void OutputFollower::on_piece(const StreamId& id, std::uint64_t offset, std::str
   bytes.remove_prefix(static_cast<std::size_t>(stream->next - offset));  // seen before, through the file
   stream->next = end;
   sink_.on_output(id, bytes, std::nullopt);
+  pass_unkept_on(id, *stream);
+}
+
+void OutputFollower::on_unkept(const StreamId& id, std::uint64_t offset, std::string_view bytes) {
+  Stream* stream = find(id);
+  if (stream == nullptr) return;
+  if (std::exchange(stream->unkept_at, offset) != offset) stream->unkept.clear();
+  stream->unkept += bytes;
+  std::string& unkept = stream->unkept;
+  if (unkept.size() > limits::kOutputChunkBytes) unkept.erase(0, unkept.size() - limits::kOutputChunkBytes);
+  stream->known = std::max(stream->known, offset);
+  pass_unkept_on(id, *stream);
+}
+
+void OutputFollower::pass_unkept_on(const StreamId& id, Stream& stream) {
+  if (stream.unkept.empty() || stream.next < stream.unkept_at) return;
+  sink_.on_output(id, std::exchange(stream.unkept, {}), std::nullopt);
 }
 
 void OutputFollower::look_at_files() {
@@ -130,7 +149,8 @@ OutputFollower::Step OutputFollower::read_step(const StreamId& id, Stream& strea
     stream.known = std::max(stream.known, stream.next);
     if (stream.next >= file->end()) return Step::kNothingThere;
   }
-  const std::uint64_t missing = current_end_ > stream.next ? current_end_ - stream.next : kStepBytes;
+  std::uint64_t missing = current_end_ > stream.next ? current_end_ - stream.next : kStepBytes;
+  if (!stream.unkept.empty()) missing = std::min(missing, stream.unkept_at - stream.next);
   std::uint64_t end = stream.next + std::min<std::uint64_t>(missing, kStepBytes);
   const std::optional<WallTime> written = options_.with_times ? time_of(id, stream.next, end) : std::nullopt;
   const std::string bytes = file->read(stream.next, static_cast<std::size_t>(end - stream.next));
@@ -138,6 +158,7 @@ OutputFollower::Step OutputFollower::read_step(const StreamId& id, Stream& strea
   stream.next += bytes.size();
   stream.known = std::max(stream.known, stream.next);
   sink_.on_output(id, bytes, written);
+  pass_unkept_on(id, stream);
   return Step::kRead;
 }
 
@@ -170,6 +191,7 @@ void OutputFollower::give_up() {
     if (stream.next >= stream.known) continue;
     sink_.on_lost(id, stream.known - stream.next);
     stream.next = stream.known;
+    pass_unkept_on(id, stream);
   }
 }
 

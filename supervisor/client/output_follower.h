@@ -59,6 +59,9 @@ class OutputFollower {
   // A streamed piece.
   void on_piece(const StreamId& stream, std::uint64_t offset, std::string_view bytes);
 
+  // What no file took when that ended at `offset`: passed on in its place, of each stream the newest kOutputChunkBytes.
+  void on_unkept(const StreamId& stream, std::uint64_t offset, std::string_view bytes);
+
   // Looks which files there are and how long they have become; read_on() then reads what is new.
   void look_at_files();
 
@@ -75,10 +78,13 @@ class OutputFollower {
   struct Stream {
     std::uint64_t next = 0;   // passed on up to here
     std::uint64_t known = 0;  // bytes that are known to exist
+    std::string unkept;       // waits until what was before it is passed on
+    std::uint64_t unkept_at = 0;
   };
   enum class Step : std::uint8_t { kRead, kNothingThere };
 
   Stream* find(const StreamId& id);
+  void pass_unkept_on(const StreamId& id, Stream& stream);
   Step read_step(const StreamId& id, Stream& stream);
   std::optional<WallTime> time_of(const StreamId& id, std::uint64_t offset, std::uint64_t& end);
   std::string path_of(const StreamId& id) const;

@@ -229,11 +229,12 @@ void OutputConnection::receive() {
     if (!message.ok()) return close(message.error());
     if (!message->has_value()) return;
     const Frame& frame = (*message)->frame;
-    if (!is(frame, MessageType::kViewerOutput)) continue;  // nothing else is for this connection
+    const bool kept = is(frame, MessageType::kViewerOutput);
+    if (!kept && !is(frame, MessageType::kViewerUnkept)) continue;  // nothing else is for this connection
     auto output = decode_payload<ViewerOutput>(frame.payload, limits::kSeqpacketPayloadBytes);
     if (!output.ok()) return close(output.error());
     handlers_.on_piece(
-        {.rank = frame.header.rank, .generation = frame.header.generation, .output = std::move(*output)});
+        {.kept = kept, .rank = frame.header.rank, .generation = frame.header.generation, .output = std::move(*output)});
     if (!*alive) return;
   }
 }

@@ -80,6 +80,7 @@ Result<Accepted> ask_stop(const ViewerAddress& address, const StopRequest& reque
                           Duration deadline = kAnswerDeadline);
 
 struct OutputPiece {
+  bool kept = true;  // false: no file has it, and none had more when it came
   RankId rank;
   Generation generation;
   ViewerOutput output;

@@ -269,7 +269,8 @@ Json verdict_json(const Verdict& verdict) {
                        {"ended", to_text(verdict.ended)},
                        {"left_behind", names_json(verdict.left_behind)},
                        {"failed_hosts", failed_hosts_json(verdict)},
-                       {"failed_hosts_untold", verdict.failed_hosts_untold}});
+                       {"failed_hosts_untold", verdict.failed_hosts_untold},
+                       {"lost_output", names_json(verdict.lost_output)}});
 }
 
 Json status_json(const JobStatus& status) {
@@ -333,6 +334,9 @@ Result<Verdict> parse_verdict(const std::string& json) {
     for (const Json& host : hosts->items()) verdict.failed_hosts.push_back(parse_host_failure(host));
   }
   verdict.failed_hosts_untold = small(*parsed, "failed_hosts_untold").value_or(0);
+  if (const Json* lines = parsed->find("lost_output")) {
+    for (const Json& line : lines->items()) verdict.lost_output.push_back(line.as_string().value_or(""));
+  }
   return verdict;
 }
 

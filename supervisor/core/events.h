@@ -15,7 +15,7 @@
 //   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released failures.forgiven   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
 //   output.incomplete
 // Its driver adds some that have no number and are in no journal: job.limit journal.stuck journal.mended journal.failed guard.lost
-//   descriptors.scarce descriptors.enough
+//   descriptors.scarce descriptors.enough   output.lost output.kept
 //   library.old   host.queued
 //
 // Thread: values.

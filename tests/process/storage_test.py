@@ -80,6 +80,32 @@ class Storage(recovery.RecoveryTest):
         self.assertEqual(run.wait(), 0, run)
         self.assert_nothing_left()
 
+    @unittest.skipUnless(may_mount(), "needs root and mount namespaces")
+    def test_output_that_no_disk_takes_is_shown_and_told(self):
+        state, small = self.path("state"), self.path("small")
+        logs = self.path("state", "jobs", "demo-*", "logs")
+        script = ("for i in {1..40}; do printf '%0999d\\n' $i; done; mark full; until [ -e more ]; do nap 0.05; done\n"
+                  f"for i in {{41..160}}; do printf '%0999d\\n' $i; done; echo 'Traceback: OSError 28' >&2\n"
+                  f"mark said; until [ -e go ]; do nap 0.05; done\nmount -o remount,size=1m {logs}; echo kept; exit 7\n")
+        spec = self.job(script, hosts=1, slots=1)
+        small = self.planting("mkdir -p -m 700 $JOB/logs && mount -t tmpfs -o size=64k,mode=700 tmpfs $JOB/logs")
+        run = self.start_program("unshare", "--mount", harness.MONARCH, "run", "--no-prefix", spec, env={"MONARCH_WORKER": small})
+        self.wait_for_marks("full", 1)
+        since = self.now()
+        self.write("more", "")
+        lost = self.wait_for_told(run, "output.lost")
+        self.assert_seen(lost, since, STUCK_S)
+        self.assert_stage(lost, "v1: what ranks write is shown and in no file, .* bytes so far: write .*: No space left on device")
+        run.wait_for_err("Traceback: OSError 28")
+        harness.wait_for(lambda: run.out.count("\n") == 160, lambda: f"{run.out.count(chr(10))} lines of 160 were shown")
+        self.assertEqual([int(line) for line in run.out.splitlines()], list(range(1, 161)), "in order, none twice")
+        self.assertIn("output is in no file", self.monarch("status").out)
+        self.write("go", "")
+        done, verdict = self.end_of(run, 7)
+        self.assertRegex(verdict["lost_output"][0], r"^v1: \d+ bytes \(write .*: No space left on device\)$")
+        self.assertIn("Traceback: OSError 28", verdict["cause"]["stderr_tail"])
+        self.assertRegex(done.err, r"(?m)^ output +incomplete: in no file of v1: \d+ bytes")
+
     @unittest.skipUnless(shutil.which("strace") and os.geteuid() == 0, "needs strace, and root to trace a process that hides its memory")
     def test_a_file_system_that_is_read_only_now_stops_decisions_and_nothing_else(self):  # S08
         run = self.running()

@@ -31,7 +31,8 @@ class Copy : public ::testing::Test {
         OutputCopyOptions{.log_directory = directory_.string(), .mesh_names = {"trainer"}, .max_bytes = 100},
         OutputCopy::Handlers{
             .ask = [this](RankId, Generation, const OutputFrom& from) { asked_.push_back(from.offset); },
-            .on_copied = [this](const OutputCopied&) { ++copied_; }});
+            .on_copied = [this](const OutputCopied&) { ++copied_; },
+            .on_failure = [this](const std::string& why) { failures_.push_back(why); }});
   }
   void say(std::uint64_t offset, std::string bytes, OutputStream stream = OutputStream::kStdout) {
     copy_->on_piece(kRank, kGeneration, {stream, offset, std::move(bytes)}, now_);
@@ -53,6 +54,7 @@ class Copy : public ::testing::Test {
   std::unique_ptr<OutputCopy> copy_;
   std::vector<std::uint64_t> asked_;
   int copied_ = 0;
+  std::vector<std::string> failures_;
   Instant now_ = Instant{} + Duration::seconds(100);
 };
 
@@ -99,6 +101,17 @@ TEST_F(Copy, IsCopiedWhenAllIsThereAndNoSooner) {
   EXPECT_EQ(copied_, 1);
   written(7, true);
   EXPECT_EQ(copied_, 2) << "whoever asks again is told again";
+}
+
+TEST_F(Copy, TellsWhenItsDiskTakesNothingAndWhenItDoes) {
+  std::ofstream(directory_ / "trainer") << "in the way";
+  say(0, "hello");
+  ASSERT_FALSE(failures_.empty());
+  EXPECT_NE(failures_.back().find((directory_ / "trainer").string()), std::string::npos) << failures_.back();
+  fs::remove(directory_ / "trainer");
+  say(0, "hello");
+  EXPECT_EQ(file(), "hello");
+  EXPECT_EQ(failures_.back(), "");
 }
 
 TEST_F(Copy, WaitsForTheErrorFileAndWritesItWhole) {

@@ -22,7 +22,7 @@ std::string summary_with(const std::string& error_file) {
   const Scratch scratch;
   scratch.write("trainers/3.2.error.json", error_file);
   FirstCause cause = failed_rank();
-  add_last_words(scratch.path(), cause);
+  add_last_words(scratch.path(), "", cause);
   return cause.summary;
 }
 
@@ -51,13 +51,21 @@ TEST(Verdict, SaysNothingOfAnErrorFileThatCannotBeRead) {
   EXPECT_EQ(summary_with(R"({"message": ")" + std::string(2'000'000, 'm') + R"("})"), "exit code 1");
 }
 
+TEST(Verdict, TellsWhatNoFileTook) {
+  const Scratch scratch;
+  scratch.write("trainers/3.2.err", "step 1\n");
+  FirstCause cause = failed_rank();
+  add_last_words(scratch.path(), "Traceback\nOSError: 28\n", cause);
+  EXPECT_EQ(cause.stderr_tail, "step 1\nTraceback\nOSError: 28\n");
+}
+
 TEST(Verdict, KeepsTheLastTwentyLinesOfStderr) {
   const Scratch scratch;
   std::string all;
   for (int i = 1; i <= 30; ++i) all += "line " + std::to_string(i) + "\n";
   scratch.write("trainers/3.2.err", all);
   FirstCause cause = failed_rank();
-  add_last_words(scratch.path(), cause);
+  add_last_words(scratch.path(), "", cause);
   EXPECT_TRUE(cause.stderr_tail.starts_with("line 11\n")) << cause.stderr_tail;
   EXPECT_TRUE(cause.stderr_tail.ends_with("line 30\n"));
 }

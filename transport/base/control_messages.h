@@ -45,6 +45,7 @@ enum class MessageType : std::uint16_t {
   // worker → supervisor, bulk port
   kOutput = 32,
   kOutputGone = 33,
+  kOutputUnkept = 34,
   kStacks = 36,  // and keeper → daemon
   // supervisor → worker, bulk port
   kOutputFrom = 40,
@@ -76,6 +77,7 @@ enum class MessageType : std::uint16_t {
   // supervisor → viewer
   kEvent = 96,
   kViewerOutput = 97,
+  kViewerUnkept = 107,
   kStatus = 98,
   kVerdict = 99,
   kAccepted = 100,
@@ -217,7 +219,8 @@ struct Beat {
   std::uint64_t acked_seq = 0;
   std::vector<RankReport> ranks;           // all that the keeper knows of, ended ones until they are forgotten
   std::uint64_t output_dropped_bytes = 0;  // not streamed; read again from the file
-  bool output_disk_full = false;
+  std::uint64_t output_lost_bytes = 0;     // in all: no file took them
+  std::string output_failure = {};         // why none takes them now, with the file; empty: all is well
   Duration round_trip;  // of the last beat that was acknowledged, on the worker's clock; zero: none yet
   std::optional<HostPressure> pressure;  // nothing: its kernel does not count it
   std::optional<VaultReport> vault;      // nothing: this host has none, or it does not serve yet
@@ -389,7 +392,7 @@ enum class OutputStream : std::uint8_t {
 constexpr OutputStream monarch_enum_max(OutputStream) { return OutputStream::kErrorFile; }
 
 // A piece of a rank's output (rank and generation are the frame header's). Best effort: what is missing between two offsets
-// is read again from the file.
+// is read again from the file. As kOutputUnkept it is what no file took, when that ended at `offset`; it is said once.
 struct Output {
   OutputStream stream = OutputStream::kStdout;
   std::uint64_t offset = 0;

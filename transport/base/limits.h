@@ -28,6 +28,7 @@ inline constexpr int kBulkHighWaterMark = 64;        // messages; output that do
 // Output.
 inline constexpr int kOutputPipeBytes = 1 << 20;               // a rank's pipe; full blocks that rank alone
 inline constexpr std::size_t kOutputChunkBytes = 256U << 10U;  // one read of a pipe, one piece on the wire
+inline constexpr std::size_t kUnkeptBytes = 64U << 10U;        // of what no file took, the end that is kept in memory
 inline constexpr std::size_t kTailBytes = 32U << 10U;          // of stderr, kept in a failure's verdict: one record
 
 // Journal.

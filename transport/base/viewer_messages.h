@@ -79,9 +79,10 @@ struct Verdict {
   std::string reason;  // one sentence
   WallTime started;
   WallTime ended;
-  std::vector<std::string> left_behind;   // hosts of which it is not proven that nothing of the job lives there
-  std::vector<HostFailure> failed_hosts;  // in the order of the pool, spares and replaced ones too
-  std::uint32_t failed_hosts_untold = 0;  // more than a record holds
+  std::vector<std::string> left_behind;       // hosts of which it is not proven that nothing of the job lives there
+  std::vector<HostFailure> failed_hosts;      // in the order of the pool, spares and replaced ones too
+  std::uint32_t failed_hosts_untold = 0;      // more than a record holds
+  std::vector<std::string> lost_output = {};  // a line for each host whose disk did not take all that its ranks wrote
 };
 
 struct RankStatus {
@@ -217,7 +218,7 @@ struct HoldRequest {
 // ---- supervisor → viewer ----
 
 // A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from the file
-// `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory.
+// `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory. As kViewerUnkept it is what no file took, when that ended at `offset`.
 struct ViewerOutput {
   OutputStream stream = OutputStream::kStdout;
   std::uint64_t offset = 0;

@@ -30,17 +30,20 @@ Result<UniqueFd> open_directory(const std::string& path) {
   return directory;
 }
 
-// Writes all of it at `position`, or says why not; `done` counts what the disk took either way.
-Status write_all(int fd, std::string_view bytes, std::uint64_t position, std::size_t& done) {
+// Writes all of it at `position`, or says by errno why not; `done` counts what the disk took either way.
+int write_all(int fd, std::string_view bytes, std::uint64_t position, std::size_t& done) {
   done = 0;
   while (done < bytes.size()) {
     const ssize_t n = ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(position + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return errno_error("write", n < 0 ? errno : EIO);
+    if (n <= 0) return n < 0 ? errno : EIO;
     done += static_cast<std::size_t>(n);
   }
-  return {};
+  return 0;
 }
+
+// The file is as good as before, and waits for room.
+bool is_full(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 bool parse_number(std::string_view& rest, std::uint64_t& number) {
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
@@ -99,7 +102,9 @@ Status LogFile::write_start(const std::string& content) {
       ::openat(directory_.get(), fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return errno_error(text("open ", fresh), errno);
   std::size_t done = 0;
-  MONARCH_TRY(write_all(fd.get(), content, 0, done));
+  if (const int error = write_all(fd.get(), content, 0, done); error != 0) {
+    return errno_error(text("write ", fresh), error);
+  }
   if (::renameat(directory_.get(), fresh.c_str(), directory_.get(), name.c_str()) != 0) {
     return errno_error(text("rename ", fresh), errno);
   }
@@ -138,16 +143,17 @@ Status LogFile::make_ready() {
 Status LogFile::name_loss() {
   const std::string line = text("\n[monarch: ", unnamed_loss_, " bytes of output were lost here: ", failure_, "]\n");
   std::size_t done = 0;
-  Status status = write_all(file_.get(), line, size_, done);
+  const int error = write_all(file_.get(), line, size_, done);
   // Half a line would look like output: take it back. Where that fails too, it stays.
-  if (!status.ok() && ::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0) done = 0;
+  if (error != 0 && ::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0) done = 0;
   size_ += done;
-  if (status.ok()) unnamed_loss_ = 0;
-  return status;
+  if (error != 0) return refused(error);
+  unnamed_loss_ = 0;
+  return {};
 }
 
 LogFile::Taken LogFile::take(int pipe, std::size_t limit) {
-  if (const Status ready = make_ready(); !ready.ok()) return discard(pipe, limit, ready.error());
+  if (const Status ready = make_ready(); !ready.ok()) return divert(pipe, limit, ready.error());
   // A loss that was just named may have filled the file: it may then pass its limit, by less than one piece.
   if (options_.max_bytes > size_) {
     limit = static_cast<std::size_t>(std::min<std::uint64_t>(limit, options_.max_bytes - size_));
@@ -167,7 +173,7 @@ LogFile::Taken LogFile::move(int pipe, std::size_t limit) {
       splices_ = false;
       return copy(pipe, limit);
     }
-    return discard(pipe, limit, errno_error(text("write ", options_.directory, "/", options_.name), errno));
+    return divert(pipe, limit, refused(errno));
   }
 }
 
@@ -177,34 +183,49 @@ LogFile::Taken LogFile::copy(int pipe, std::size_t limit) {
   if (n == 0) return {.outcome = Outcome::kEnded};
   if (n < 0) return {.outcome = errno == EAGAIN || errno == EINTR ? Outcome::kEmpty : Outcome::kEnded};
   std::size_t done = 0;
-  const Status status = write_all(file_.get(), {buffer.data(), static_cast<std::size_t>(n)}, size_, done);
-  if (!status.ok()) {
-    failing_ = true;
-    failure_ = status.error().message;
-    lost_bytes_ += static_cast<std::size_t>(n) - done;
-    unnamed_loss_ += static_cast<std::size_t>(n) - done;
-    if (done == 0) return {.outcome = Outcome::kLost, .offset = end_offset(), .bytes = static_cast<std::size_t>(n)};
-  }
-  return written(done);
+  const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+  const int error = write_all(file_.get(), bytes, size_, done);
+  if (error == 0) return written(done);
+  Taken taken{.outcome = Outcome::kLost, .offset = end_offset(), .bytes = bytes.size()};
+  if (done > 0) taken = written(done);
+  taken.lost = bytes.substr(done);
+  lost_bytes_ += taken.lost.size();
+  unnamed_loss_ += taken.lost.size();
+  failed(refused(error));
+  return taken;
 }
 
-LogFile::Taken LogFile::discard(int pipe, std::size_t limit, const Error& why) {
-  std::array<char, kCopyBytes> buffer;
+// After anything but a lack of room it may be another file by now, as after ESTALE: it is opened again by its name.
+Error LogFile::refused(int error) {
+  if (!is_full(error)) {
+    file_.reset();
+    directory_.reset();
+  }
+  return errno_error(text("write ", options_.directory, "/", options_.name), error);
+}
+
+void LogFile::failed(const Error& why) {
   failing_ = true;
   failure_ = why.message;
-  std::size_t lost = 0;
-  bool ended = false;
-  while (lost < limit) {
-    const ssize_t n = ::read(pipe, buffer.data(), std::min(limit - lost, buffer.size()));
+}
+
+LogFile::Taken LogFile::divert(int pipe, std::size_t limit, const Error& why) {
+  std::array<char, kCopyBytes> buffer;
+  Taken taken{.outcome = Outcome::kEmpty, .offset = end_offset()};
+  while (taken.lost.size() < limit) {
+    const ssize_t n = ::read(pipe, buffer.data(), std::min(limit - taken.lost.size(), buffer.size()));
     if (n < 0 && errno == EINTR) continue;
-    ended = n == 0 || (n < 0 && errno != EAGAIN);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) taken.outcome = Outcome::kEnded;
     if (n <= 0) break;
-    lost += static_cast<std::size_t>(n);
+    taken.lost.append(buffer.data(), static_cast<std::size_t>(n));
   }
-  lost_bytes_ += lost;
-  unnamed_loss_ += lost;
-  if (lost > 0) return {.outcome = Outcome::kLost, .offset = end_offset(), .bytes = lost};
-  return {.outcome = ended ? Outcome::kEnded : Outcome::kEmpty};
+  failed(why);
+  if (taken.lost.empty()) return taken;
+  taken.outcome = Outcome::kLost;
+  taken.bytes = taken.lost.size();
+  lost_bytes_ += taken.bytes;
+  unnamed_loss_ += taken.bytes;
+  return taken;
 }
 
 LogFile::Taken LogFile::written(std::size_t bytes) {
@@ -221,15 +242,16 @@ std::size_t LogFile::put(std::string_view bytes) {
     std::size_t done = 0;
     if (status.ok()) {
       const std::size_t room = options_.max_bytes > size_ ? static_cast<std::size_t>(options_.max_bytes - size_) : 0;
-      status = write_all(file_.get(), bytes.substr(taken, options_.max_bytes > 0 ? room : bytes.size()), size_, done);
+      const std::string_view next = bytes.substr(taken, options_.max_bytes > 0 ? room : bytes.size());
+      if (const int error = write_all(file_.get(), next, size_, done); error != 0) status = refused(error);
     }
     taken += done;
     size_ += done;
-    failing_ = !status.ok();
-    if (failing_) {
-      failure_ = status.error().message;
+    if (!status.ok()) {
+      failed(status.error());
       break;
     }
+    failing_ = false;
   }
   return taken;
 }

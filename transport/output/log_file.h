@@ -1,8 +1,8 @@
 #pragma once
 
 // LogFile: one stream of one incarnation of a rank, from its pipe into a file. It never blocks but on the disk
-// and never fails: what the disk does not take is discarded, counted, and named by a line in the file once it takes bytes
-// again. Bytes go from pipe to file inside the kernel (splice(2)), so that a daemon killed at any instant loses and
+// and never fails: what the disk does not take is handed to the caller, counted, and named by a line in the file once it takes bytes
+// again. A file server that knows the file no more is asked for it again by name. Bytes go from pipe to file inside the kernel (splice(2)), so that a daemon killed at any instant loses and
 // repeats none: its successor goes on at the file's end.
 //
 // Offsets count the bytes of the stream that the disk took, from its first one, over all rotations. With a limit, a full
@@ -43,7 +43,7 @@ class LogFile {
   // What one take() did with the pipe.
   enum class Outcome : std::uint8_t {
     kWritten,  // `bytes` went into the file, at `offset` of the stream
-    kLost,     // `bytes` were discarded: the disk did not take them
+    kLost,     // the disk did not take them: they are in `lost`, and would be at `offset`
     kEmpty,    // nothing is there now
     kEnded,    // nothing will ever be there
   };
@@ -51,6 +51,7 @@ class LogFile {
     Outcome outcome = Outcome::kEmpty;
     std::uint64_t offset = 0;
     std::size_t bytes = 0;
+    std::string lost = {};  // also beside kWritten: what came behind
   };
 
   explicit LogFile(Options options) : options_(std::move(options)) {}
@@ -84,7 +85,9 @@ class LogFile {
   Status name_loss();
   Taken move(int pipe, std::size_t limit);
   Taken copy(int pipe, std::size_t limit);
-  Taken discard(int pipe, std::size_t limit, const Error& why);
+  Taken divert(int pipe, std::size_t limit, const Error& why);
+  Error refused(int error);
+  void failed(const Error& why);
   Taken written(std::size_t bytes);
 
   Options options_;

@@ -20,8 +20,8 @@ MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended
                output_complete, ready, progress, talk_drops, error_bytes, standstill, commit, at_gate);
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(HostPressure, cpu, memory, io);
-MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_disk_full, round_trip,
-               pressure, vault, warnings);
+MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_lost_bytes, output_failure,
+               round_trip, pressure, vault, warnings);
 MONARCH_FIELDS(Ack, seq, lease, ranks, generations, forget, forget_generations, say_hello);
 MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus, first_port, last_port, spared);
 MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);

@@ -17,7 +17,7 @@ MONARCH_FIELDS(FirstCause, kind, host, mesh, rank, gang, gang_rank, generation, 
                secondary);
 MONARCH_FIELDS(HostFailure, host, kind, phase, elapsed_milliseconds, message, again);
 MONARCH_FIELDS(Verdict, outcome, exit_code, cause, reason, started, ended, left_behind, failed_hosts,
-               failed_hosts_untold);
+               failed_hosts_untold, lost_output);
 MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end, ready, progress, progress_age_milliseconds,
                standstill, watched);
 MONARCH_FIELDS(GangStatus, phase, generation, restarts, failures);

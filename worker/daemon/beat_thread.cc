@@ -161,7 +161,8 @@ void Beating::beat_if_due() {
     beat.loop_age = std::max(Duration::zero(), beat.sent_at.since_boot() - last_turn);
     beat.ranks = content_->ranks;
     beat.output_dropped_bytes = content_->output_dropped_bytes;
-    beat.output_disk_full = content_->output_disk_full;
+    beat.output_lost_bytes = content_->output_lost_bytes;
+    beat.output_failure = content_->output_failure;
     beat.round_trip = schedule_.round_trip();
     beat.pressure = content_->pressure;
     beat.vault = content_->vault;

@@ -56,7 +56,8 @@ using FromBeat = std::variant<FrameHeard, LinkUp, LinkDown, LinkRefused, FramesD
 struct BeatContent {
   std::vector<RankReport> ranks;
   std::uint64_t output_dropped_bytes = 0;
-  bool output_disk_full = false;
+  std::uint64_t output_lost_bytes = 0;
+  std::string output_failure = {};
   std::optional<HostPressure> pressure;
   std::optional<VaultReport> vault;
   std::uint32_t warnings = 0;

@@ -350,7 +350,8 @@ void Daemon::flush_beat() {
   budget_.fit(reports);
   beat_dirty_ = !beat_->put(BeatContent{.ranks = std::move(reports),
                                         .output_dropped_bytes = totals_.not_streamed_bytes,
-                                        .output_disk_full = totals_.disk_full,
+                                        .output_lost_bytes = totals_.lost_bytes,
+                                        .output_failure = totals_.failure,
                                         .pressure = pressure_,
                                         .vault = vault_ ? vault_->report() : std::nullopt,
                                         .warnings = warnings_,

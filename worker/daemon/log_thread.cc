@@ -38,6 +38,7 @@ class Logging final : public OutputSink {
 
   bool wanted() const override { return client_ != nullptr && client_->connected() && !blocked_; }
   bool offer(const Incarnation& incarnation, Output&& output) override;
+  bool offer_unkept(const Incarnation& incarnation, Output&& output) override;
   bool gone(const Incarnation& incarnation, const OutputGone& gone) override;
 
  private:
@@ -101,6 +102,10 @@ Status Logging::run() {
 
 bool Logging::offer(const Incarnation& incarnation, Output&& output) {
   return say(MessageType::kOutput, incarnation, encode_payload(output));
+}
+
+bool Logging::offer_unkept(const Incarnation& incarnation, Output&& output) {
+  return say(MessageType::kOutputUnkept, incarnation, encode_payload(output));
 }
 
 bool Logging::gone(const Incarnation& incarnation, const OutputGone& gone) {

@@ -98,7 +98,7 @@ Status LogWriter::start_stream(Source& source, Stream& stream) {
   if (const Status opened = stream.file.open(); !opened.ok()) {
     log_warn("output is lost until this is mended: ", opened.error().message);
     stream.failing_before = true;  // said here
-    totals_.disk_full = true;
+    totals_.failure = opened.error().message;
   }
   stream.streamed = stream.file.end_offset();  // what a daemon before this one wrote is read from the file
   MONARCH_ASSIGN(stream.watch, loop_.watch(stream.pipe.get(), Interest::kRead,
@@ -111,11 +111,13 @@ void LogWriter::on_ready(Source& source, Stream& stream) {
   stream.times.note(stream.file.end_offset(), wall_now());
   const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
   account(stream);
+  hold(stream, taken.lost);
   switch (taken.outcome) {
     case LogFile::Outcome::kWritten:
-      (void)stream_piece(source, stream);  // what is not taken now stays for sink_ready()
+    case LogFile::Outcome::kLost:
+      // What is not taken now stays for sink_ready(). Twice: a file that is full has taken some, and the rest is behind it.
+      if (stream_piece(source, stream)) (void)stream_piece(source, stream);
       return changed(source);
-    case LogFile::Outcome::kLost: return changed(source);
     case LogFile::Outcome::kEmpty: return;
     case LogFile::Outcome::kEnded: return end_stream(source, stream);
   }
@@ -126,19 +128,35 @@ void LogWriter::account(Stream& stream) {
   if (stream.file.failing() == std::exchange(stream.failing_before, stream.file.failing())) return;
   if (stream.file.failing()) log_warn("output is lost: ", stream.file.failure());
   if (!stream.file.failing()) log_info("output is written again; lost in all: ", totals_.lost_bytes, " bytes");
-  totals_.disk_full = false;
+  totals_.failure.clear();
   for (const auto& [incarnation, source] : sources_) {
-    for (const auto& each : source->streams) totals_.disk_full = totals_.disk_full || each->file.failing();
+    for (const auto& each : source->streams) {
+      if (each->file.failing()) totals_.failure = each->file.failure();
+    }
   }
+}
+
+// The newest of it: a traceback is what comes last.
+void LogWriter::hold(Stream& stream, std::string_view lost) {
+  if (lost.empty()) return;
+  const std::uint64_t at = stream.file.end_offset();
+  if (std::exchange(stream.unkept_at, at) != at) stream.unkept.clear();  // the file has gone on behind it
+  stream.unkept += lost;
+  constexpr std::size_t kMost = limits::kOutputChunkBytes;
+  if (stream.unkept.size() > kMost) stream.unkept.erase(0, stream.unkept.size() - kMost);
 }
 
 // One piece of what the sink has not got yet; false where there is nothing to send or nobody to take it.
 bool LogWriter::stream_piece(const Source& source, Stream& stream) {
-  const std::uint64_t end = stream.file.end_offset();
+  std::uint64_t end = stream.file.end_offset();
   if (!options_.copied && end - stream.streamed > kBacklogBytes) {
     (void)skip_to(source, stream, end - limits::kOutputChunkBytes);
   }
-  if (stream.streamed == end || !sink_.wanted()) return false;
+  if (!sink_.wanted()) return false;
+  // In its place: what the file has before it comes first, and what it has behind it later.
+  if (!stream.unkept.empty() && stream.streamed <= stream.unkept_at) end = std::min(end, stream.unkept_at);
+  if (stream.streamed >= end && !stream.unkept.empty()) return stream_unkept(source, stream);
+  if (stream.streamed == end) return false;
   const std::size_t bytes = std::min<std::uint64_t>(end - stream.streamed, limits::kOutputChunkBytes);
   Output output{stream.which, stream.streamed, std::string(bytes, '\0')};
   output.bytes.resize(stream.file.read_back(stream.streamed, output.bytes.data(), bytes));
@@ -149,6 +167,12 @@ bool LogWriter::stream_piece(const Source& source, Stream& stream) {
   const std::size_t taken = output.bytes.size();
   if (!sink_.offer(source.incarnation, std::move(output))) return false;
   stream.streamed += taken;
+  return true;
+}
+
+bool LogWriter::stream_unkept(const Source& source, Stream& stream) {
+  if (!sink_.offer_unkept(source.incarnation, Output{stream.which, stream.unkept_at, stream.unkept})) return false;
+  stream.unkept.clear();
   return true;
 }
 
@@ -243,6 +267,7 @@ void LogWriter::drain(Stream& stream) {
   for (std::size_t drained = 0; drained < limits::kOutputPipeBytes;) {
     const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
     account(stream);
+    hold(stream, taken.lost);
     if (taken.bytes == 0) break;
     drained += taken.bytes;
   }

@@ -2,7 +2,7 @@
 
 // LogWriter: takes what the ranks of this host write from their pipes into files, and offers it to the supervisor. A rank
 // waits for its host's disk alone: a full disk, an absent or slow supervisor and the other ranks cost bytes that are
-// counted, never time. Each ready pipe gets one piece a turn, so no rank starves another.
+// counted, never time. What a full disk does not take is offered all the same, of each stream the newest kOutputChunkBytes. Each ready pipe gets one piece a turn, so no rank starves another.
 //
 // What the supervisor does not take at once is offered again from the file, up to kBacklogBytes for each stream; what is
 // older is skipped and counted, and the reader finds it in the file. Where the supervisor keeps a copy, nothing is skipped but
@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/base/ids.h"
@@ -40,6 +41,8 @@ class OutputSink {
   virtual bool wanted() const = 0;
   // False: it could not be taken now; sink_ready() tells when to offer again. It never waits.
   virtual bool offer(const Incarnation& incarnation, Output&& output) = 0;
+  // What no file took. False: as offer().
+  virtual bool offer_unkept(const Incarnation& incarnation, Output&& output) = 0;
   // What the file has no more, where a copy is kept. False: as offer().
   virtual bool gone(const Incarnation& incarnation, const OutputGone& gone) = 0;
 };
@@ -57,7 +60,7 @@ struct LogSource {
 struct OutputTotals {
   std::uint64_t not_streamed_bytes = 0;  // skipped; they lie in the files
   std::uint64_t lost_bytes = 0;          // the disk did not take them
-  bool disk_full = false;                // the last write of some stream failed
+  std::string failure = {};              // of the last write of some stream; empty: the disk takes all
   auto operator<=>(const OutputTotals&) const = default;
 };
 
@@ -113,6 +116,8 @@ class LogWriter {
     std::uint64_t streamed = 0;  // offset up to which it was taken by the sink, or skipped
     std::uint64_t lost_before = 0;
     bool failing_before = false;
+    std::string unkept;           // what no file took, and nobody was sent
+    std::uint64_t unkept_at = 0;  // where the file ended then
   };
   struct Source {
     Incarnation incarnation;
@@ -129,7 +134,9 @@ class LogWriter {
   Status start_stream(Source& source, Stream& stream);
   void on_ready(Source& source, Stream& stream);
   void account(Stream& stream);
+  void hold(Stream& stream, std::string_view lost);
   bool stream_piece(const Source& source, Stream& stream);
+  bool stream_unkept(const Source& source, Stream& stream);
   bool stream_error_file(Source& source);
   bool skip_to(const Source& source, Stream& stream, std::uint64_t offset);
   bool complete(const Source& source) const;

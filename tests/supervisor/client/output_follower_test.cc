@@ -72,6 +72,19 @@ TEST(OutputFollower, ReadsAGapFromTheFile) {
   EXPECT_EQ(f.sink.got[stream(0)], "0123456789");
 }
 
+TEST(OutputFollower, PassesOnWhatNoFileTookInItsPlace) {
+  Fixture f;
+  f.write(stream(0), "0123");
+  f.follower.on_unkept(stream(0), 4, "lost\n");
+  EXPECT_EQ(f.sink.got[stream(0)], "") << "what was before it comes first";
+  f.read_all();
+  EXPECT_EQ(f.sink.got[stream(0)], "0123lost\n");
+  f.follower.on_unkept(stream(0), 4, "and more\n");
+  f.follower.on_piece(stream(0), 4, "kept\n");
+  EXPECT_EQ(f.sink.got[stream(0)], "0123lost\nand more\nkept\n");
+  EXPECT_TRUE(f.sink.lost.empty());
+}
+
 TEST(OutputFollower, IgnoresBytesThatItHasSeen) {
   Fixture f;
   f.follower.on_piece(stream(0), 0, "abc");

@@ -207,7 +207,7 @@ TEST_F(FullDisk, LosesAndCountsAndNamesButNeverStops) {
     for (;;) {
       const LogFile::Taken taken = file.take(out_.get(), 256U << 10U);
       if (taken.outcome == LogFile::Outcome::kWritten) written += taken.bytes;
-      if (taken.outcome == LogFile::Outcome::kLost) lost += taken.bytes;
+      lost += taken.lost.size();
       if (taken.outcome == LogFile::Outcome::kEmpty) break;
     }
   }
@@ -225,7 +225,9 @@ TEST_F(FullDisk, LosesAndCountsAndNamesButNeverStops) {
   filler << std::string(64U << 10U, 'f');
   filler.close();
   write("lost");
-  EXPECT_EQ(again.take(out_.get(), 100).outcome, LogFile::Outcome::kLost);
+  const LogFile::Taken lost_again = again.take(out_.get(), 100);
+  EXPECT_EQ(lost_again.outcome, LogFile::Outcome::kLost);
+  EXPECT_EQ(lost_again.lost, "lost") << "it is the caller's";
   fs::remove(directory_ / "logs" / "filler");
   write("kept\n");
   take_all(again);

@@ -42,6 +42,7 @@ class CopySink final : public OutputSink {
     if (output.offset == copy.size() + missing[output.stream]) copy += output.bytes;
     return true;
   }
+  bool offer_unkept(const Incarnation& /*incarnation*/, Output&& /*output*/) override { return true; }
   bool gone(const Incarnation& incarnation, const OutputGone& gone) override {
     EXPECT_EQ(incarnation, kRank);
     missing[gone.stream] = gone.oldest - copies[gone.stream].size();

@@ -92,12 +92,25 @@ class FakeSink final : public OutputSink {
     next_ = output.offset + output.bytes.size();
     return true;
   }
+  bool offer_unkept(const Incarnation& incarnation, Output&& output) override {
+    EXPECT_EQ(incarnation, kRank);
+    if (mood_ == Mood::kTakesEveryThird && ++offers_ % 3 != 0) return false;
+    unkept_.push_back(std::move(output));
+    return true;
+  }
   bool gone(const Incarnation& /*incarnation*/, const OutputGone& /*gone*/) override {
     ADD_FAILURE() << "nobody keeps a copy";
     return true;
   }
   std::uint64_t bytes() const { return bytes_; }
   bool good() const { return good_; }
+  const std::vector<Output>& unkept() const { return unkept_; }
+  std::string unkept_bytes() const {
+    std::string all;
+    for (const Output& each : unkept_) all += each.bytes;
+    return all;
+  }
+  void takes_all() { mood_ = Mood::kTakesAll; }
 
  private:
   // Pieces begin anywhere.
@@ -110,6 +123,7 @@ class FakeSink final : public OutputSink {
   std::uint64_t bytes_ = 0;
   std::uint64_t next_ = 0;
   bool good_ = true;
+  std::vector<Output> unkept_;
 };
 
 struct Pipe {
@@ -376,8 +390,50 @@ TEST_F(LogWriterTest, DrainsARankWhoseDirectoryCannotBeMade) {
   err.in.reset();
   ASSERT_TRUE(turn_until([&] { return complete(); }));
   EXPECT_EQ(totals_.lost_bytes, 4U << 20U);
-  EXPECT_TRUE(totals_.disk_full);
+  EXPECT_NE(totals_.failure.find((directory_ / "trainer").string()), std::string::npos) << totals_.failure;
   EXPECT_EQ(told_.back().stdout_bytes, 0U);
+}
+
+// What nobody's disk takes is shown all the same, whole where it is taken in time.
+TEST_F(LogWriterTest, OffersWhatNoFileTook) {
+  FakeSink sink(FakeSink::Mood::kTakesAll);
+  std::ofstream(directory_ / "trainer") << "in the way";
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;
+  Pipe err;
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  for (const std::string line : {"Traceback (most recent call last):\n", "OSError: 28\n"}) {
+    ASSERT_EQ(::write(err.in.get(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    const std::size_t before = sink.unkept().size();
+    ASSERT_TRUE(turn_until([&] { return sink.unkept().size() > before; }));
+  }
+  EXPECT_EQ(sink.unkept_bytes(), "Traceback (most recent call last):\nOSError: 28\n");
+  EXPECT_EQ(sink.unkept()[0].stream, OutputStream::kStderr);
+  EXPECT_EQ(sink.unkept()[0].offset, 0U);
+
+  // Room again: what comes now is in the file, and offered from there.
+  fs::remove(directory_ / "trainer");
+  const std::string whole = numbered(0, 64);
+  ASSERT_EQ(::write(out.in.get(), whole.data(), whole.size()), static_cast<ssize_t>(whole.size()));
+  ASSERT_TRUE(turn_until([&] { return sink.bytes() == whole.size() && totals_.lost_bytes > 0; }));
+  EXPECT_TRUE(sink.good());
+}
+
+TEST_F(LogWriterTest, KeepsTheNewestOfWhatNoFileTookUntilSomebodyTakesIt) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  std::ofstream(directory_ / "trainer") << "in the way";
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;
+  Pipe err;
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  const Flooder flooder(err.in.get(), 1U << 20U);
+  out.in.reset();
+  err.in.reset();
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  sink.takes_all();
+  writer.sink_ready();
+  ASSERT_TRUE(turn_until([&] { return !sink.unkept().empty(); }));
+  EXPECT_EQ(sink.unkept_bytes(), numbered((1U << 20U) - limits::kOutputChunkBytes, limits::kOutputChunkBytes));
 }
 
 }  // namespace
