@@ -1,5 +1,8 @@
 #include "cli/line_printer.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 
@@ -17,6 +20,15 @@ std::string front_of_json(const LineSource& source) {
                                             {"stream", source.stream == OutputStream::kStdout ? "stdout" : "stderr"}}));
   front.pop_back();  // the object goes on with the line
   return front + ",\"line\":";
+}
+
+constexpr std::string_view kGoesOnMark = "…";
+
+// What a progress bar shows now: behind its last carriage return that something follows.
+std::string_view newest(std::string_view partial) {
+  if (partial.ends_with('\r')) partial.remove_suffix(1);
+  const std::size_t before = partial.rfind('\r');
+  return before == std::string_view::npos ? partial : partial.substr(before + 1);
 }
 
 // A cut must not split a character: where the last bytes begin one that goes on, they stay for the next piece.
@@ -58,6 +70,8 @@ LinePrinter::Open& LinePrinter::open(std::uint64_t stream, const LineSource& sou
 
 void LinePrinter::emit(const Open& open, std::string_view line, LineEnd end, std::string& out) {
   if (options_.only && !options_.only->matches(line)) return;
+  if (unended_ != nullptr && unended_ != &open) out.push_back('\n');  // another's line begins on a line of its own
+  unended_ = exact() && end != LineEnd::kNewline && !line.empty() ? &open : nullptr;
   if (options_.fold) return folder_.add(open.source, line, static_cast<std::uint8_t>(end), now_);
   const bool timed = options_.style == LineStyle::kPrefixed && options_.prefix.has_time();
   write(timed ? before_of(LineSources(open.source), now_.wall) : open.before, line, end, out);
@@ -74,6 +88,7 @@ void LinePrinter::write(std::string_view before, std::string_view line, LineEnd 
     out.append("}\n");
     return;
   }
+  const bool marked = end == LineEnd::kGoesOn && !exact();
   if (options_.runner.is_one()) {
     const bool ours_in_front = options_.style == LineStyle::kPrefixed && !options_.prefix.written();
     out.append(options_.runner.as_text(printable(line), !ours_in_front));
@@ -82,8 +97,8 @@ void LinePrinter::write(std::string_view before, std::string_view line, LineEnd 
   } else {
     out.append(line);
   }
-  const bool exact = options_.style == LineStyle::kBare && !escapes();
-  if (end == LineEnd::kNewline || !exact || options_.fold) out.push_back('\n');
+  if (marked) out.append(" ").append(kGoesOnMark);
+  if (end == LineEnd::kNewline || !exact()) out.push_back('\n');
 }
 
 void LinePrinter::write_folded(const FoldedLine& folded, std::string& out) const {
@@ -110,15 +125,78 @@ void LinePrinter::feed_lines(Open& open, std::string_view bytes, std::string& ou
     const std::size_t newline = bytes.find('\n');
     if (newline == std::string_view::npos) return keep(open, bytes, out);
     const std::string_view line = bytes.substr(0, newline);
-    if (open.partial.empty() && line.size() <= kLongestLine) {
+    if (open.partial.empty() && !open.goes_on && line.size() <= kLongestLine) {
       emit(open, line, LineEnd::kNewline, out);
     } else {
       keep(open, line, out);
-      emit(open, open.partial, LineEnd::kNewline, out);
-      open.partial.clear();
+      end_line(open, out);
     }
     bytes.remove_prefix(newline + 1);
   }
+}
+
+// Of a line that was shown in part: what is new of it.
+void LinePrinter::end_line(Open& open, std::string& out) {
+  const bool marked = open.goes_on && options_.style != LineStyle::kJson && !exact();
+  const bool written_over = open.partial.starts_with('\r');
+  if (marked && !open.partial.empty() && !written_over) open.partial.insert(0, text(kGoesOnMark, " "));
+  if (!marked || !open.partial.empty()) emit(open, open.partial, LineEnd::kNewline, out);
+  open.partial.clear();
+  open.goes_on = false;
+}
+
+// At most one in kQuiet: what comes meanwhile writes over it, as on a terminal of its own.
+void LinePrinter::end_bar(Open& open, std::string& out) {
+  open.bar = std::exchange(open.partial, {});
+  open.goes_on = false;
+  if (!shows_partial() || !open.bar_shown || now_.now >= *open.bar_shown + kQuiet) show_bar(open, out);
+}
+
+void LinePrinter::show_bar(Open& open, std::string& out) {
+  if (!open.bar) return;
+  emit(open, *std::exchange(open.bar, std::nullopt), LineEnd::kNewline, out);
+  open.bar_shown = now_.now;
+}
+
+Instant LinePrinter::due(const Open& open) const {
+  Instant due = Instant::never();
+  if (open.bar && open.bar_shown) due = *open.bar_shown + kQuiet;
+  if (open.partial.empty()) return due;
+  const bool is_bar = open.partial.find('\r') != std::string::npos;
+  return std::min(due, (is_bar ? open.began : open.fed) + kQuiet);
+}
+
+Instant LinePrinter::next_quiet() const {
+  Instant next = Instant::never();
+  if (!shows_partial()) return next;
+  for (const auto& [stream, open] : open_) next = std::min(next, due(open));
+  return next;
+}
+
+void LinePrinter::show_quiet(Instant now, std::string& out) {
+  if (!shows_partial()) return;
+  now_.now = now;
+  for (auto& [stream, open] : open_) {
+    if (due(open) > now) continue;
+    show_bar(open, out);
+    if (!open.partial.empty()) show_partial(open, out);
+  }
+}
+
+void LinePrinter::show_partial(Open& open, std::string& out) {
+  const std::size_t whole = whole_characters(open.partial);
+  std::string_view shown(open.partial.data(), whole);
+  std::string line;
+  if (!exact() && options_.style != LineStyle::kJson) {
+    const bool written_over = shown.find('\r') != std::string_view::npos;
+    line = text(open.goes_on && !written_over ? text(kGoesOnMark, " ") : "", newest(shown));
+    shown = line;
+  }
+  if (!shown.empty()) emit(open, shown, LineEnd::kGoesOn, out);
+  open.partial.erase(0, whole);
+  open.goes_on = true;
+  open.began = now_.now;
+  open.fed = now_.now;
 }
 
 // A carriage return ends a line too (a progress bar would write over its prefix), but none is made of "\r\n".
@@ -126,6 +204,7 @@ void LinePrinter::feed_terminal(Open& open, std::string_view bytes, std::string&
   while (!bytes.empty()) {
     if (open.after_return && bytes.front() == '\n') {
       open.after_return = false;
+      show_bar(open, out);
       bytes.remove_prefix(1);
       continue;
     }
@@ -134,14 +213,15 @@ void LinePrinter::feed_terminal(Open& open, std::string_view bytes, std::string&
     if (end == std::string_view::npos) return keep(open, bytes, out);
     keep(open, bytes.substr(0, end), out);
     open.after_return = bytes[end] == '\r';
-    const bool empty_return =
-        open.after_return && open.partial.empty() && (end + 1 >= bytes.size() || bytes[end + 1] != '\n');
-    if (empty_return) {
+    const bool is_bar = open.after_return && (end + 1 >= bytes.size() || bytes[end + 1] != '\n');
+    if (is_bar && open.partial.empty()) {
       open.after_return = false;  // nothing was written before the return
+    } else if (is_bar) {
+      end_bar(open, out);
     } else {
-      emit(open, open.partial, LineEnd::kNewline, out);
+      open.bar.reset();  // written over
+      end_line(open, out);
     }
-    open.partial.clear();
     bytes.remove_prefix(end + 1);
   }
 }
@@ -150,6 +230,8 @@ void LinePrinter::feed(std::uint64_t stream, const LineSource& source, std::stri
                        LineTime at) {
   now_ = at;
   Open& entry = open(stream, source);
+  if (entry.partial.empty() && !entry.goes_on) entry.began = at.now;
+  entry.fed = at.now;
   if (escapes()) {
     feed_terminal(entry, bytes, out);
   } else {
@@ -161,7 +243,17 @@ void LinePrinter::feed(std::uint64_t stream, const LineSource& source, std::stri
 void LinePrinter::finish(std::uint64_t stream, std::string& out) {
   const auto found = open_.find(stream);
   if (found == open_.end()) return;
-  if (!found->second.partial.empty()) emit(found->second, found->second.partial, LineEnd::kEndOfStream, out);
+  Open& open = found->second;
+  show_bar(open, out);
+  if (!open.partial.empty()) {
+    if (open.goes_on && options_.style != LineStyle::kJson && !exact()) open.partial.insert(0, text(kGoesOnMark, " "));
+    emit(open, open.partial, LineEnd::kEndOfStream, out);
+  }
+  if (unended_ == &open && open_.size() == 1) unended_ = nullptr;  // the last bytes stay as they are
+  if (unended_ == &open) {
+    out.push_back('\n');
+    unended_ = nullptr;
+  }
   open_.erase(found);
 }
 

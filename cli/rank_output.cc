@@ -58,6 +58,7 @@ RankOutput::~RankOutput() {
   if (pump_timer_ != 0) loop_.cancel(pump_timer_);
   if (look_timer_ != 0) loop_.cancel(look_timer_);
   if (fold_timer_ != 0) loop_.cancel(fold_timer_);
+  loop_.cancel(quiet_timer_);
 }
 
 OutputWriter& RankOutput::writer(OutputStream stream) {
@@ -94,6 +95,26 @@ void RankOutput::on_output(const StreamId& stream, std::string_view bytes, std::
       .feed(from.key, from.source, bytes, to.buffer(), {.now = loop_.now(), .wall = written.value_or(wall_now())});
   to.flush_if_large();
   if (folds_) show_folded_later();
+  show_quiet_later();
+}
+
+// What has no newline yet, and bars. A timer that comes too early for what has come since looks again.
+void RankOutput::show_quiet() {
+  screen_.make_room();
+  out_printer_.show_quiet(loop_.now(), writer(OutputStream::kStdout).buffer());
+  err_printer_.show_quiet(loop_.now(), writer(OutputStream::kStderr).buffer());
+  screen_.out().flush();
+  screen_.err().flush();
+  show_quiet_later();
+}
+
+void RankOutput::show_quiet_later() {
+  const Instant next = std::min(out_printer_.next_quiet(), err_printer_.next_quiet());
+  if (quiet_timer_ != 0 || next == Instant::never() || stopped_) return;
+  quiet_timer_ = loop_.at(next, [this] {
+    quiet_timer_ = 0;
+    show_quiet();
+  });
 }
 
 void RankOutput::show_folded() {
@@ -208,6 +229,7 @@ void RankOutput::stop() {
   if (pump_timer_ != 0) loop_.cancel(std::exchange(pump_timer_, 0));
   if (look_timer_ != 0) loop_.cancel(std::exchange(look_timer_, 0));
   if (fold_timer_ != 0) loop_.cancel(std::exchange(fold_timer_, 0));
+  loop_.cancel(std::exchange(quiet_timer_, 0));
 }
 
 void RankOutput::finish(std::function<void()> done) {

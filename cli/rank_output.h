@@ -69,6 +69,8 @@ class RankOutput final : public OutputSink {
   void hold_back();
   void show_folded();
   void show_folded_later();
+  void show_quiet();
+  void show_quiet_later();
   void check_errors();
   void go_on();
   void finish_printing();
@@ -89,6 +91,7 @@ class RankOutput final : public OutputSink {
   TimerId pump_timer_ = 0;
   TimerId look_timer_ = 0;
   TimerId fold_timer_ = 0;
+  TimerId quiet_timer_ = 0;
   Instant waiting_since_ = Instant::never();  // for bytes that no file holds yet
   std::function<void()> done_;
   std::function<void()> on_reader_gone_;

@@ -99,6 +99,93 @@ TEST(LinePrinter, ACarriageReturnEndsALineOnATerminal) {
   EXPECT_EQ(printed(options, {"a\n\nb\n"}), "a\n\nb\n");
 }
 
+namespace {
+
+Instant at(std::int64_t milliseconds) { return Instant::since_boot(Duration::milliseconds(milliseconds)); }
+
+// One stream on a clock: what is shown of it, and when something is due.
+struct Shown {
+  explicit Shown(LinePrinterOptions options) : printer(options) {}
+  std::string feed(std::int64_t milliseconds, const std::string& bytes, std::uint32_t rank = 3) {
+    std::string out;
+    printer.feed(rank, source(rank), bytes, out, {.now = at(milliseconds), .wall = {}});
+    return out;
+  }
+  std::string quiet(std::int64_t milliseconds) {
+    std::string out;
+    printer.show_quiet(at(milliseconds), out);
+    return out;
+  }
+  LinePrinter printer;
+};
+
+}  // namespace
+
+TEST(LinePrinter, ShowsWhatHasNoNewlineOnceItIsQuiet) {
+  Shown shown({});
+  EXPECT_EQ(shown.printer.next_quiet(), Instant::never());
+  EXPECT_EQ(shown.feed(0, "Loading "), "");
+  EXPECT_EQ(shown.feed(100, "shards ..."), "");
+  EXPECT_EQ(shown.printer.next_quiet(), at(600));
+  EXPECT_EQ(shown.quiet(599), "");
+  EXPECT_EQ(shown.quiet(600), "[trainer/3@v1] Loading shards ... …\n");
+  EXPECT_EQ(shown.printer.next_quiet(), Instant::never()) << "once";
+  EXPECT_EQ(shown.feed(5'000, " done\nnext\n"), "[trainer/3@v1] …  done\n[trainer/3@v1] next\n");
+  shown.feed(6'000, "Saving");
+  shown.quiet(7'000);
+  EXPECT_EQ(shown.feed(8'000, "\n"), "") << "all of it is shown";
+  EXPECT_EQ(shown.feed(8'100, "more\n"), "[trainer/3@v1] more\n");
+}
+
+TEST(LinePrinter, ShowsAProgressBarTwiceASecond) {
+  Shown pipe({});
+  std::string out;
+  for (int i = 0; i < 40; ++i) {
+    out += pipe.feed(i * 50, text("\r", i, "%"));
+    out += pipe.quiet(i * 50);
+  }
+  EXPECT_EQ(out, "[trainer/3@v1] 10% …\n[trainer/3@v1] 20% …\n[trainer/3@v1] 30% …\n");
+  EXPECT_EQ(pipe.feed(2'000, "\r100%\n"), "[trainer/3@v1] \r31%\r32%\r33%\r34%\r35%\r36%\r37%\r38%\r39%\r100%\n");
+
+  Shown terminal({.for_terminal = true});
+  out.clear();
+  for (int i = 0; i < 40; ++i) {
+    out += terminal.feed(i * 50, text(i, "%\r"));
+    out += terminal.quiet(i * 50);
+  }
+  EXPECT_EQ(out, "[trainer/3@v1] 0%\n[trainer/3@v1] 10%\n[trainer/3@v1] 20%\n[trainer/3@v1] 30%\n");
+  EXPECT_EQ(terminal.feed(2'000, "100%\n"), "[trainer/3@v1] 100%\n");
+}
+
+TEST(LinePrinter, PassesWhatOneStreamWritesUnchangedAlsoWhereItIsQuiet) {
+  Shown shown({.style = LineStyle::kBare});
+  EXPECT_EQ(shown.feed(0, "50%"), "");
+  EXPECT_EQ(shown.quiet(500), "50%");
+  EXPECT_EQ(shown.feed(600, "\r60%"), "");
+  EXPECT_EQ(shown.quiet(1'100), "\r60%");
+  EXPECT_EQ(shown.feed(1'200, "\ndone\n"), "\ndone\n");
+  shown.feed(2'000, "half");
+  EXPECT_EQ(shown.quiet(3'000), "half");
+  EXPECT_EQ(shown.feed(3'100, "other\n", 4), "\nother\n") << "another rank's line begins on its own";
+}
+
+TEST(LinePrinter, MarksALineThatGoesOnInJson) {
+  Shown shown({.style = LineStyle::kJson});
+  shown.feed(0, "half");
+  EXPECT_TRUE(shown.quiet(500).ends_with("\"line\":\"half\",\"complete\":false}\n"));
+  EXPECT_TRUE(shown.feed(600, "\n").ends_with("\"line\":\"\"}\n"));
+}
+
+TEST(LinePrinter, LetsPatternsAndFoldsSeeWholeLines) {
+  for (LinePrinterOptions options :
+       {LinePrinterOptions{.fold = true}, LinePrinterOptions{.only = LinePattern::parse("whole").value()}}) {
+    Shown shown(options);
+    shown.feed(0, "not ");
+    EXPECT_EQ(shown.printer.next_quiet(), Instant::never());
+    EXPECT_EQ(shown.quiet(5'000), "");
+  }
+}
+
 TEST(LinePrinter, ColoursThePrefixByHost) {
   const std::string out = printed({.colour = true}, {"x\n"});
   EXPECT_EQ(out, paint(host_colour("v1"), "[trainer/3@v1]", true) + " x\n");
