@@ -144,11 +144,11 @@ void Checker::forgotten(const RankProcess& process) {
   if (beside && is_superseded_beside(process)) return;
   const GangId gang =
       beside ? GangId() : world_.scenario.spec.meshes[process.key.rank.mesh.value()].gang_of(process.key.rank.rank);
-  const auto successor = decided_gangs_.find({process.key.rank.mesh, gang});
-  if (successor != decided_gangs_.end() && successor->second.first > process.key.generation &&
-      is_durable(successor->second.second)) {
-    return;
-  }
+  // Of several, any: the newest may be decided after somebody was told that this one is not wanted.
+  const auto& decided = decided_gangs_[{process.key.rank.mesh, gang}];
+  const bool superseded = std::any_of(decided.upper_bound(process.key.generation), decided.end(),
+                                      [this](const auto& successor) { return is_durable(successor.second); });
+  if (superseded) return;
   const auto end = recorded_ends_.find(process.key);
   check(end != recorded_ends_.end() && is_durable(end->second), "J1",
         text(incarnation_text(process.key), " was forgotten before its end was durable"));

@@ -199,7 +199,7 @@ class Checker {
   std::map<std::uint32_t, HostId> slot_hosts_;                      // as START has said
   std::set<std::uint32_t> may_leave_;  // of these slots, since their last start: left, or all that was there had ended
   std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> started_gangs_;
-  std::map<std::pair<MeshId, GangId>, std::pair<Generation, Ticket>> decided_gangs_;  // before anything starts
+  std::map<std::pair<MeshId, GangId>, std::map<Generation, Ticket>> decided_gangs_;  // before anything starts
   std::map<std::pair<MeshId, GangId>, GangAccount> gangs_;
   std::map<RankId, Generation> written_;  // the highest that the shared resource has accepted
   Stages stages_;                         // of the scenario, whatever the core was fed with

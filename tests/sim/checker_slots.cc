@@ -69,9 +69,10 @@ void Checker::learn_of_generations(const Ticket& here, const JobCore& core) {
   for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
     const auto& gangs = core.state().meshes[m].gangs;
     for (std::uint32_t g = 0; g < gangs.size(); ++g) {
-      auto& [generation, when] = decided_gangs_[{MeshId(m), GangId(g)}];
-      if (generation != gangs[g].generation) when = here;
-      generation = gangs[g].generation;
+      std::map<Generation, Ticket>& decided = decided_gangs_[{MeshId(m), GangId(g)}];
+      // What a supervisor had decided and took with it.
+      decided.erase(decided.upper_bound(gangs[g].generation), decided.end());
+      decided.try_emplace(gangs[g].generation, here);
     }
   }
 }
