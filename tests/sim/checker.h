@@ -176,6 +176,7 @@ class Checker {
   // checker_verdict.cc
   void check_decision(const Verdict& verdict, const JobCore& core) const;
   bool somebody_is_tardy() const;
+  bool somebody_waits_for_a_fence(const JobCore& core) const;
   void check_success(const JobCore& core) const;
   void check_shrunk(const JobCore& core, MeshId mesh) const;
   void check_rank_cause(const Verdict& verdict) const;

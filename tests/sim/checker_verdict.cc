@@ -77,7 +77,8 @@ void Checker::check_shrunk(const JobCore& core, MeshId mesh) const {
 // When the verdict is decided: what decides may do so, and what it says of readiness is so then.
 void Checker::check_decision(const Verdict& verdict, const JobCore& core) const {
   if (verdict.cause.kind == CauseKind::kNone) check_success(core);
-  check(!settled() || verdict.cause.rule != "start_timeout: fail" || somebody_is_tardy(), "I15",
+  const bool late = somebody_is_tardy() || somebody_waits_for_a_fence(core);
+  check(!settled() || verdict.cause.rule != "start_timeout: fail" || late, "I15",
         text("start_timeout, though all has been well for a while: ", verdict.reason));
   check_hosts_are_known(verdict);
   check_budget_spent(verdict);
@@ -107,6 +108,19 @@ bool Checker::somebody_is_tardy() const {
     const RankProcess* newest = *std::max_element(processes.begin(), processes.end(), older);
     return newest->tardy && !said_ready_.contains(newest->key);
   });
+}
+
+// What ran on a host that is out may hold a lease longer than the job has to start (I3).
+bool Checker::somebody_waits_for_a_fence(const JobCore& core) const {
+  const Instant here = world_.supervisor_clock.local(now());
+  for (const MeshState& mesh : core.state().meshes) {
+    for (const GangState& gang : mesh.gangs) {
+      const bool fenced = std::any_of(gang.fenced_by.begin(), gang.fenced_by.end(),
+                                      [&](HostId id) { return core.state().hosts[id.value()].fence > here; });
+      if (fenced) return true;
+    }
+  }
+  return false;
 }
 
 // It was given the time that the spec says, and it was not ready then, or could not say so.
