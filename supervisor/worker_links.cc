@@ -313,6 +313,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
                      .report = report,
                      .ended_at = liveness_.to_ours(host, report.ended_at),
                      .uncertainty = liveness_.uncertainty(host)};
+  if (report.evidence_at != Instant::never()) change.evidence_at = liveness_.to_ours(host, report.evidence_at);
   if (report.end.kind != EndKind::kNone) {
     change.step = report.progress.step;
     if (!change.step && known != peer.ranks.end() && known->second.report.generation == report.generation) {

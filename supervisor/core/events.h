@@ -134,6 +134,7 @@ struct RankChanged {
   Duration uncertainty;                    // of ended_at, to either side
   std::optional<std::uint64_t> step = {};  // that the rank named last; told with its end
   Instant grants_until = {};               // as in HostSilent; told with kWedged
+  Instant evidence_at = Instant::never();  // as in its report, on the supervisor's clock
 };
 
 // A rank of this gang named a step beyond all that its generations before had reached.

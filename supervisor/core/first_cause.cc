@@ -44,6 +44,20 @@ bool is_lack_of_host(const RankEnd& end) {
 }
 
 std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends) {
+  const std::optional<std::size_t> exit = first_to_exit(ends);
+  if (!exit || urgency(ends[*exit].end) == 0) return exit;
+  const auto earliest = std::min_element(ends.begin(), ends.end(), [](const EndedRank& a, const EndedRank& b) {
+    return std::pair(a.evidence_at, a.rank) < std::pair(b.evidence_at, b.rank);
+  });
+  const EndedRank& other = ends[*exit];
+  if (earliest->evidence_at == Instant::never()) return exit;
+  // On one host one clock tells both.
+  const Duration doubt = earliest->host == other.host ? Duration::zero() : earliest->uncertainty + other.uncertainty;
+  const bool before = earliest->evidence_at + doubt < std::min(other.evidence_at, other.ended_at);
+  return before ? static_cast<std::size_t>(earliest - ends.begin()) : *exit;
+}
+
+std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends) {
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (is_failure(ends[i].end) && !ends[i].end.after_our_signal) candidates.push_back(i);

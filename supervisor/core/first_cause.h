@@ -2,7 +2,9 @@
 
 // First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the earliest end on the
 // supervisor's clock; where the clocks of two hosts cannot tell, a signal before a hang before an exit code; then the lowest rank, so that the
-// answer does not depend on the order of arrival. An end after a signal of ours is never a cause.
+// answer does not depend on the order of arrival. An end after a signal of ours is never the first to exit. Evidence goes before the order of
+// exits: a rank that wrote its error before the first to exit had written one, or exited, is the cause, also where it was killed before it could
+// exit, since tearing down may take it longer than its peers need to miss it.
 //
 // (A rank that exits 7 makes its peer abort on the lost connection a moment later: 7 is the cause.)
 //
@@ -24,8 +26,9 @@ struct EndedRank {
   Generation generation;
   std::int32_t pid = 0;
   RankEnd end;
-  Instant ended_at;      // the supervisor's clock, corrected by the heartbeat's round trip
-  Duration uncertainty;  // of that correction, to either side
+  Instant ended_at;                        // the supervisor's clock, corrected by the heartbeat's round trip
+  Duration uncertainty;                    // of that correction, to either side
+  Instant evidence_at = Instant::never();  // likewise: when it wrote why it fails
 };
 
 // Exit code 0 is no failure; everything else is.
@@ -37,6 +40,8 @@ bool is_lack_of_host(const RankEnd& end);
 
 // Index of the first cause among `ends`; nothing if none of them can be one.
 std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends);
+// The same by the order of exits alone.
+std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends);
 
 // "exit code 7", "killed by SIGSEGV (core dumped)", "could not execute: exec /bin/nonesuch: No such file or directory"
 std::string describe_end(const RankEnd& end);

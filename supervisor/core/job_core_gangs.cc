@@ -53,6 +53,10 @@ void JobCore::on(const RankChanged& event) {
     slot.stderr_bytes = event.report.stderr_bytes;
     waits_due_ = true;  // its host may be free for others now
   }
+  // An error file is found when its rank has ended.
+  for (EndedRank& end : state.ends) {
+    if (end.rank == id && event.evidence_at != Instant::never()) end.evidence_at = event.evidence_at;
+  }
   if (slot.stage == RankStage::kEnded || slot.stage == RankStage::kLost || slot.stage == RankStage::kPending) return;
 
   slot.pid = event.report.pid;
@@ -108,7 +112,8 @@ void JobCore::record_end(const RankChanged& event, GangState& state, RankState& 
                         .pid = event.report.pid,
                         .end = event.report.end,
                         .ended_at = event.ended_at,
-                        .uncertainty = event.uncertainty});
+                        .uncertainty = event.uncertainty,
+                        .evidence_at = event.evidence_at});
   slot.step = event.step;
   if (event.step) state.furthest = std::max(state.furthest.value_or(0), *event.step);
 }
@@ -224,7 +229,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
                                                                 : blame_rank(mesh, g, *first);
   verdict.cause.mesh = spec.name;
   verdict.cause.generation = state.generation.counter;
-  const Recovery next = recovery_of(mesh, g, verdict, first);
+  const Recovery next = recovery_of(mesh, g, verdict, first_to_exit(state.ends));
   verdict.cause.rule = next.rule;
   const bool goes_on = next.remedy != Remedy::kFail;
   if (spec.sidecar && !goes_on) verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
@@ -283,6 +288,13 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
   cause.summary = text(describe_end(end.end), folder_advice(spec_, spec, end.end));
   cause.secondary = static_cast<std::uint32_t>(state.ends.size() - 1);
   verdict.exit_code = exit_code_of(end.end);
+  if (const std::optional<std::size_t> exit = first_to_exit(state.ends); exit && *exit != first) {
+    const EndedRank& other = state.ends[*exit];
+    cause.summary = text(end.end.after_our_signal ? "killed before it gave an exit code" : describe_end(end.end),
+                         ", and its error came first (first to exit: ", spec.name, "/", other.rank.rank.value(), ", ",
+                         describe_end(other.end), ")");
+    if (end.end.after_our_signal) verdict.exit_code = exit_code_of(other.end);
+  }
   verdict.reason = end.end.kind == EndKind::kSetupFailed ? text(spec.name, ": ", cause.summary, " on host ", cause.host)
                                                          : text(spec.name, "/", end.rank.rank.value(), " on ",
                                                                 cause.host, " (pid ", end.pid, "): ", cause.summary);

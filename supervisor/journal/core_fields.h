@@ -30,7 +30,7 @@ MONARCH_FIELDS(HostSilent, host, silence, grants_until);
 MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
 MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);
-MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until);
+MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until, evidence_at);
 MONARCH_FIELDS(GangProgressed, mesh, gang, generation);
 MONARCH_FIELDS(RankHung, host, rank, generation, why, phase, waited, limit, action, stacks);
 MONARCH_FIELDS(HostsHeld, silent, of, until);
@@ -57,7 +57,7 @@ MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,
                suspended);
-MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty);
+MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty, evidence_at);
 MONARCH_FIELDS(HostPorts, held, ports);
 MONARCH_FIELDS(RankCommit, step, what);
 MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);

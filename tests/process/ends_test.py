@@ -47,8 +47,34 @@ if not link.recv(1):
     lost("rank 0")
 """
 
+# Rank 2 raises, and needs longer to exit than its peers need to miss it.
+LATE = jobs.PYTHON_MARK + """
+import os, sys, time, traceback
+if os.environ["MONARCH_RANK"] == "2":
+    try:
+        raise ValueError("loss is nan")
+    except ValueError:
+        traceback.print_exc()
+    mark("raised")
+    time.sleep(60)
+while not os.path.exists("raised.2"):
+    time.sleep(0.01)
+time.sleep(0.1)
+raise ConnectionError("connection to rank 2 lost")
+"""
+
 
 class Ends(jobs.JobTest):
+    def test_who_wrote_its_error_first_is_the_cause_though_it_exits_last(self):
+        done = self.monarch("run", self.program_job(["/usr/bin/python3", self.write("late.py", LATE)]))
+        cause = self.verdict()["cause"]
+        self.assertEqual((done.status, cause["rank"]), (1, 2), done)
+        self.assertRegex(cause["summary"], r"^killed before it gave an exit code, and its error came first "
+                                           r"\(first to exit: m/[013], exit code 1\)")
+        self.assertIn("ValueError: loss is nan", cause["stderr_tail"])
+        self.assertRegex(done.err, r"root cause +m/2 on v2, pid \d+: killed before")
+        self.assert_nothing_left()
+
     def test_exit_7_is_the_jobs_though_its_peers_die_of_it(self):
         peers = self.write("peers.py", PEERS)
         for after_failure in ("0s", "10s"):

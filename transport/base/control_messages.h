@@ -194,6 +194,8 @@ struct RankReport {
   RankProgress progress;
   TalkDrops talk_drops;
   std::uint32_t error_bytes = 0;  // of its error file, once the output is complete; Bootstrap::copied hosts alone
+  // When it wrote why it fails, on the host's boot clock: its error file, or a traceback that little followed; never(): nothing of the kind.
+  Instant evidence_at = Instant::never();
   Standstill standstill = Standstill::kNone;
   std::optional<CommitRequest> commit;  // that is not answered
   bool at_gate = false;                 // of a standby: it has asked for its place, and waits; never taken back

@@ -17,7 +17,7 @@ MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at);
 MONARCH_FIELDS(TalkDrops, bad_values, too_long, foreign, connections, slow_readers);
 MONARCH_FIELDS(CommitRequest, number, step, what, whole);
 MONARCH_FIELDS(RankReport, rank, generation, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
-               output_complete, ready, progress, talk_drops, error_bytes, standstill, commit, at_gate);
+               output_complete, ready, progress, talk_drops, error_bytes, evidence_at, standstill, commit, at_gate);
 MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
 MONARCH_FIELDS(HostPressure, cpu, memory, io);
 MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, ranks, output_dropped_bytes, output_lost_bytes, output_failure,

@@ -81,6 +81,7 @@ void DaemonCore::on(const RankTold& event, Instant now, Actions& actions) {
   report.stderr_bytes = is_new ? 0 : before.stderr_bytes;
   report.output_complete = !is_new && before.output_complete;
   report.error_bytes = is_new ? 0 : before.error_bytes;
+  report.evidence_at = is_new ? Instant::never() : before.evidence_at;
   if (report.phase == RankPhase::kEnded && !was_ended) last_end_ = now;
   // How far a rank is goes with the next beat; a rank may say it often.
   actions.emplace_back(BeatChanged{.at_once = is_new || !tells_progress_alone(before, event.report)});
@@ -103,6 +104,7 @@ void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
   report.stderr_bytes = std::max(report.stderr_bytes, event.stderr_bytes);
   report.output_complete = report.output_complete || event.complete;
   report.error_bytes = std::max(report.error_bytes, event.error_bytes);
+  report.evidence_at = event.evidence_at;
   actions.emplace_back(BeatChanged{.at_once = completed});
 }
 

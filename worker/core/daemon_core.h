@@ -69,6 +69,7 @@ struct OutputTold {
   std::uint64_t stderr_bytes = 0;
   bool complete = false;
   std::uint32_t error_bytes = 0;  // of its error file, once it is complete
+  Instant evidence_at = Instant::never();
 };
 
 // Whoever runs this worker said that what runs here ends soon. What that means is the supervisor's to decide; where none is heard of any

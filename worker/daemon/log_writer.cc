@@ -68,6 +68,7 @@ Status LogWriter::add(LogSource source) {
   if (source.standby) hand_over(*source.standby);
   auto made = std::make_unique<Source>();
   made->incarnation = source.incarnation;
+  made->added_at = loop_.now();
   const std::string stem = text(source.incarnation.rank.rank.value(), '.', source.incarnation.generation.counter);
   const std::string folder = options_.log_directory + "/" + source.mesh_name;
   made->error_path = text(folder, '/', stem, ".error.json");
@@ -112,6 +113,8 @@ void LogWriter::on_ready(Source& source, Stream& stream) {
   const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
   account(stream);
   hold(stream, taken.lost);
+  if (taken.bytes > 0) source.last_output_at = loop_.now();
+  if (stream.which == OutputStream::kStderr) look_for_traceback(source, stream, taken);
   switch (taken.outcome) {
     case LogFile::Outcome::kWritten:
     case LogFile::Outcome::kLost:
@@ -240,8 +243,9 @@ void LogWriter::rank_ended(const Incarnation& incarnation) {
   const auto found = sources_.find(incarnation);
   if (found == sources_.end()) return;
   Source& source = *found->second;
-  if (options_.copied && !std::exchange(source.ended, true)) {
-    source.error = read_error_file(source.error_path, kErrorFileBytes);
+  if (!std::exchange(source.ended, true)) {
+    look_at_error_file(source);
+    if (options_.copied) source.error = read_error_file(source.error_path, kErrorFileBytes);
     sink_ready();
     source.dirty = !tell(source);
   }
@@ -317,11 +321,54 @@ void LogWriter::tell_all() {
 bool LogWriter::tell(Source& source) {
   const LogFile& out = source.streams[0]->file;
   const LogFile& err = source.streams[1]->file;
-  const OutputTold told{source.incarnation, out.end_offset(), err.end_offset(), complete(source),
-                        static_cast<std::uint32_t>(source.error.size())};
+  const OutputTold told{source.incarnation,
+                        out.end_offset(),
+                        err.end_offset(),
+                        complete(source),
+                        static_cast<std::uint32_t>(source.error.size()),
+                        evidence_of(source)};
   if (!handlers_.on_progress(told, totals_)) return false;
   source.told_complete = told.complete;
   return true;
+}
+
+// Its beginning counts: what follows from a failure has tracebacks of its own, and is told later.
+void LogWriter::look_for_traceback(Source& source, const Stream& stream, const LogFile::Taken& taken) {
+  constexpr std::string_view kFirstLine = "Traceback (most recent call last)";
+  constexpr std::size_t kLooked = 64U << 10U;  // of a piece: who writes more at once tells no failure
+  if (taken.bytes == 0) return;
+  std::string bytes = std::exchange(source.stderr_end, {});
+  const std::size_t before = bytes.size();
+  if (taken.outcome == LogFile::Outcome::kWritten) {
+    bytes.resize(before + std::min(taken.bytes, kLooked));
+    bytes.resize(before + stream.file.read_back(taken.offset, bytes.data() + before, bytes.size() - before));
+  }
+  bytes += std::string_view(taken.lost).substr(0, kLooked);
+  source.stderr_end = bytes.substr(bytes.size() - std::min(bytes.size(), kFirstLine.size() - 1));
+  if (bytes.find(kFirstLine) == std::string::npos) return;
+  source.stderr_end.clear();
+  const bool another = source.traceback_at == Instant::never() || loop_.now() > source.traceback_at + kOneFailure;
+  if (!another) return;
+  source.traceback_at = loop_.now();
+  look_at_error_file(source);
+  source.dirty = !tell(source);  // before anybody is told of an end
+}
+
+void LogWriter::look_at_error_file(Source& source) {
+  const UniqueFd file(::open(source.error_path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  struct stat what {};
+  if (!file.valid() || ::fstat(file.get(), &what) != 0 || !S_ISREG(what.st_mode) || what.st_size == 0) return;
+  const std::int64_t written = what.st_mtim.tv_sec * std::int64_t{1'000'000'000} + what.st_mtim.tv_nsec;
+  const Duration age = Duration::nanoseconds(wall_now().nanoseconds_since_epoch - written);
+  const Instant at = loop_.now() - std::max(age, Duration::zero());
+  if (at >= source.added_at) source.error_file_at = at;
+}
+
+Instant LogWriter::evidence_of(const Source& source) {
+  if (source.error_file_at != Instant::never()) return source.error_file_at;
+  const bool goes_on =
+      source.traceback_at == Instant::never() || source.last_output_at > source.traceback_at + kTeardown;
+  return goes_on ? Instant::never() : source.traceback_at;
 }
 
 // An error file can be written after both streams were closed.

@@ -8,7 +8,8 @@
 // older is skipped and counted, and the reader finds it in the file. Where the supervisor keeps a copy, nothing is skipped but
 // what the file has rotated away, a stream is said again from where it asks, and a rank's error file is said as well.
 //
-// It does not decide when a rank has ended: its owner says so, from the keeper's word.
+// It does not decide when a rank has ended: its owner says so, from the keeper's word. When a rank wrote why it fails it does tell: its error
+// file's time, or that of a traceback on stderr behind which it wrote little more.
 //
 // Thread: the log thread's. Lifetime: within the loop's and the sink's.
 
@@ -77,6 +78,11 @@ class LogWriter {
   // An ended rank's pipe that somebody else still holds open is given up after this, once it is empty.
   static constexpr Duration kEndGrace = Duration::seconds(2);
 
+  // What a rank writes later than this after a traceback says that it lives on.
+  static constexpr Duration kTeardown = Duration::seconds(1);
+  // Tracebacks that follow each other within this are of one failure.
+  static constexpr Duration kOneFailure = Duration::seconds(10);
+
   // More of an error file is not kept.
   static constexpr std::size_t kErrorFileBytes = 64U << 10U;
 
@@ -129,6 +135,11 @@ class LogWriter {
     bool told_complete = false;
     bool dirty = true;
     TimerId grace = 0;
+    Instant added_at;
+    Instant error_file_at = Instant::never();
+    Instant traceback_at = Instant::never();
+    Instant last_output_at;
+    std::string stderr_end;  // where a traceback's first line may have begun
   };
 
   Status start_stream(Source& source, Stream& stream);
@@ -140,6 +151,9 @@ class LogWriter {
   bool stream_error_file(Source& source);
   bool skip_to(const Source& source, Stream& stream, std::uint64_t offset);
   bool complete(const Source& source) const;
+  void look_for_traceback(Source& source, const Stream& stream, const LogFile::Taken& taken);
+  void look_at_error_file(Source& source);
+  static Instant evidence_of(const Source& source);
   void catch_up();
   void end_stream(Source& source, Stream& stream);
   void give_up(const Incarnation& incarnation);

@@ -34,6 +34,38 @@ TEST(FirstCause, IsNeverAnEndAfterASignalOfOurs) {
   EXPECT_EQ(first_cause({ended(0, killed_by_us(9), 90)}), std::nullopt);
 }
 
+EndedRank with_error(EndedRank rank, int milliseconds) {
+  rank.evidence_at = Instant::since_boot(Duration::milliseconds(milliseconds));
+  return rank;
+}
+
+TEST(FirstCause, IsWhoWroteItsErrorFirstAlsoWhereItWasKilledBeforeItExited) {
+  const std::vector<EndedRank> ends = {with_error(ended(0, killed_by_us(9), 250), 10),
+                                       with_error(ended(1, exited(1), 200), 60), ended(2, killed_by_us(9), 251)};
+  EXPECT_EQ(first_cause(ends), 0U);
+  EXPECT_EQ(first_to_exit(ends), 1U);
+}
+
+TEST(FirstCause, IsTheFirstToExitWhereItsErrorOrItsEndCameBeforeThoseOfOthers) {
+  EXPECT_EQ(first_cause({with_error(ended(0, killed_by_us(9), 250), 60), with_error(ended(1, exited(1), 200), 10)}),
+            1U);
+  EXPECT_EQ(first_cause({with_error(ended(0, exited(1), 300), 130), ended(1, exited(7), 100)}), 1U)
+      << "a peer that misses it has a traceback";
+  EXPECT_EQ(first_cause({with_error(ended(0, killed_by_us(9), 90), 50)}), std::nullopt) << "nobody has failed";
+}
+
+TEST(FirstCause, DoesNotTrustAClockThatMayBeWrongByMore) {
+  EndedRank there = with_error(ended(0, killed_by_us(9), 250, 40), 20);
+  there.host = HostId(1);
+  EXPECT_EQ(first_cause({there, with_error(ended(1, exited(1), 200, 20), 70)}), 1U);
+  EXPECT_EQ(first_cause({there, with_error(ended(1, exited(1), 200, 20), 90)}), 0U);
+}
+
+TEST(FirstCause, PutsWhatCouldNotBeExecutedBeforeWhatWasWritten) {
+  RankEnd missing{.kind = EndKind::kNotExecuted, .value = ENOENT, .detail = "exec /bin/nonesuch"};
+  EXPECT_EQ(first_cause({with_error(ended(0, killed_by_us(9), 250), 10), ended(1, missing, 200)}), 1U);
+}
+
 TEST(FirstCause, IsNeverAnEndWithCodeZero) {
   EXPECT_EQ(first_cause({ended(0, exited(0), 1), ended(1, exited(3), 100)}), 1U);
   EXPECT_EQ(first_cause({ended(0, exited(0), 1)}), std::nullopt);

@@ -394,6 +394,37 @@ TEST_F(LogWriterTest, DrainsARankWhoseDirectoryCannotBeMade) {
   EXPECT_EQ(told_.back().stdout_bytes, 0U);
 }
 
+TEST_F(LogWriterTest, TellsWhenARankWroteWhyItFails) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;
+  Pipe err;
+  ASSERT_TRUE(writer.add(source(out, err)).ok());
+  const auto say = [](const Pipe& pipe, std::string_view words) {
+    ASSERT_EQ(::write(pipe.in.get(), words.data(), words.size()), static_cast<ssize_t>(words.size()));
+  };
+  const auto evidence = [this] { return told_.empty() ? Instant::never() : told_.back().evidence_at; };
+  say(err, "step 1\nTraceback (most rec");
+  ASSERT_TRUE(turn_until([&] { return !told_.empty() && told_.back().stderr_bytes > 0; }));
+  EXPECT_EQ(evidence(), Instant::never());
+  const Instant before = boot_now();
+  say(err, "ent call last):\n  File\nValueError: nan\n");
+  ASSERT_TRUE(turn_until([&] { return evidence() != Instant::never(); }));
+  const Instant raised = evidence();
+  EXPECT_GE(raised, before);
+  say(err, "During handling …\nTraceback (most recent call last):\n");
+  say(out, "saving\n");
+  ASSERT_TRUE(turn_until([&] { return told_.back().stdout_bytes > 0; }));
+  EXPECT_EQ(evidence(), raised) << "what follows from it is no other failure, and it may take its leave";
+  loop_->at(loop_->now() + LogWriter::kTeardown + Duration::milliseconds(100), [&] { say(out, "step 2\n"); });
+  ASSERT_TRUE(turn_until([&] { return told_.back().stdout_bytes > 7; }));
+  EXPECT_EQ(evidence(), Instant::never()) << "it lives on: somebody caught it";
+
+  std::ofstream(file("error.json")) << "{}";
+  writer.rank_ended(kRank);
+  EXPECT_NE(evidence(), Instant::never()) << "an error file is written of what nobody catches";
+}
+
 // What nobody's disk takes is shown all the same, whole where it is taken in time.
 TEST_F(LogWriterTest, OffersWhatNoFileTook) {
   FakeSink sink(FakeSink::Mood::kTakesAll);
