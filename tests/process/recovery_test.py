@@ -6,10 +6,9 @@ import signal
 import harness
 import jobs
 
-# A rank marks each generation of its that runs, and waits.
-SCRIPT = ("mark up-$MONARCH_GENERATION\n"
-          "echo $MONARCH_RANK: generation $MONARCH_GENERATION, restart $TORCHELASTIC_RESTART_COUNT, port $MASTER_PORT\n"
-          + jobs.FOREVER)
+# A rank says and marks each generation of its that runs, and waits: once it is marked it may be killed.
+SCRIPT = ("echo $MONARCH_RANK: generation $MONARCH_GENERATION, restart $TORCHELASTIC_RESTART_COUNT, port $MASTER_PORT\n"
+          "mark up-$MONARCH_GENERATION\n" + jobs.FOREVER)
 
 
 class Recovery(jobs.JobTest):
