@@ -65,6 +65,7 @@ struct TreeEmpty {  // answers to CheckTree
 };
 struct TreeBusy {
   Incarnation key;
+  bool own = false;  // what its shell waited for was killed by KillRank, and is not dead yet
 };
 struct Spoke {  // what it has said of itself so far
   Incarnation key;

@@ -263,7 +263,7 @@ void KeeperCore::on(const event::TreeEmpty& event, Instant /*now*/, KeeperAction
 }
 
 void KeeperCore::on(const event::TreeBusy& event, Instant now, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->tree_busy(now, actions);
+  if (SlotState* slot = find(event.key)) slot->tree_busy(event.own, now, actions);
 }
 
 void KeeperCore::on(const event::GuardedForked& /*event*/, Instant now, KeeperActions& actions) {

@@ -25,6 +25,8 @@ using keeper_action::ThawTree;
 // Of looking again whether a tree is empty. The kernel tells us of children, but not of theirs.
 constexpr Duration kFirstCheckPeriod = Duration::milliseconds(5);
 constexpr Duration kLastCheckPeriod = Duration::milliseconds(100);
+// What a shell waited for, after SIGKILL.
+constexpr Duration kDiesWithin = Duration::seconds(1);
 
 RankPhase outward(SlotPhase phase, bool executed) {
   switch (phase) {
@@ -415,8 +417,10 @@ void SlotState::tree_empty(KeeperActions& actions) {
   }
 }
 
-void SlotState::tree_busy(Instant now, KeeperActions& actions) {
+void SlotState::tree_busy(bool own, Instant now, KeeperActions& actions) {
   if (!leader_exited()) return;
+  // A large one takes its time to die, and what it leaves has its moment from then; one that is stuck is not waited for.
+  if (own && lingers()) rest_killed_at_ = std::min(now + kLinger, deadline_ - options_.kill_deadline + kDiesWithin);
   const bool first = check_period_ == kFirstCheckPeriod;
   switch (phase_) {
     case SlotPhase::kGrace: break;

@@ -114,7 +114,8 @@ class SlotState {
   void commit_answered(const CommitAnswer& answer, KeeperActions& actions);
   void group_told() { group_told_ = true; }
   void tree_empty(KeeperActions& actions);
-  void tree_busy(Instant now, KeeperActions& actions);
+  // `own`: a process of the rank's own dies still.
+  void tree_busy(bool own, Instant now, KeeperActions& actions);
 
  private:
   bool leader_exited() const { return ended_at_.has_value(); }

@@ -1,6 +1,7 @@
 #include "worker/keeper/rank_processes.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -311,14 +312,15 @@ bool RankProcesses::thaw(const Incarnation& key) {
 }
 
 void RankProcesses::kill_rank(const Incarnation& key) {
-  const Process* process = find(key);
+  Process* process = find(key);
   if (process == nullptr || !process->child) return;
   const std::vector<ProcessEntry> awaited =
       awaited_by_shell(process->child->pid());  // once it is dead they are nobody's
   (void)send_signal(process->child->pidfd(), SIGKILL);
   for (const ProcessEntry& entry : awaited) {
     // False where it has ended meanwhile, which was wanted.
-    if (const UniqueFd pidfd = open_process(entry); pidfd.valid()) (void)send_signal(pidfd.get(), SIGKILL);
+    UniqueFd pidfd = open_process(entry);
+    if (pidfd.valid() && send_signal(pidfd.get(), SIGKILL)) process->awaited.push_back(std::move(pidfd));
   }
 }
 
@@ -336,7 +338,13 @@ void RankProcesses::check(const Incarnation& key) {
   if (empty) {
     tell_(event::TreeEmpty{key});
   } else {
-    tell_(event::TreeBusy{key});
+    // A pidfd is readable once its process has ended.
+    const auto lives = [](const UniqueFd& pidfd) {
+      pollfd polled{pidfd.get(), POLLIN, 0};
+      return ::poll(&polled, 1, 0) == 0;
+    };
+    const std::vector<UniqueFd>& awaited = process->awaited;
+    tell_(event::TreeBusy{key, std::any_of(awaited.begin(), awaited.end(), lives)});
   }
 }
 
@@ -346,6 +354,7 @@ void RankProcesses::reap(const Incarnation& key) {
   loop_.forget(std::exchange(process->exec_watch, 0));
   watch_.reap(process->child->pid());
   process->child.reset();
+  process->awaited.clear();
   doors_.close(key);
   open_wanted_gates();
   if (process->contained) containment_.remove(process->name);

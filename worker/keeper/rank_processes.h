@@ -100,6 +100,7 @@ class RankProcesses {
     bool place_wanted = false;   // its gate opens once that is known
     Reservations::Key reservation;
     std::vector<std::uint16_t> ports;  // of the reservation: its own
+    std::vector<UniqueFd> awaited;     // pidfds of what its shell waited for, once that was killed
     StandstillWatch standstill;
     Standstill stands = Standstill::kNone;
   };

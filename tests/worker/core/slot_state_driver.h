@@ -111,8 +111,8 @@ class Driver {
   std::string tree_empty() {
     return run([&](KeeperActions& out) { state_.tree_empty(out); });
   }
-  std::string tree_busy() {
-    return run([&](KeeperActions& out) { state_.tree_busy(now_, out); });
+  std::string tree_busy(bool own = false) {
+    return run([&](KeeperActions& out) { state_.tree_busy(own, now_, out); });
   }
   std::string lease_until(std::int64_t milliseconds) {
     return run([&](KeeperActions& out) { state_.lease(at(milliseconds), now_, out); });

@@ -169,6 +169,24 @@ TEST(SlotState, TellsAllThatItsSetupRunsToStop) {
   }
 }
 
+TEST(SlotState, CountsTheMomentFromTheDeathOfWhatItsShellWaitedFor) {
+  Driver driver = in(SlotPhase::kKilling);
+  driver.exited(EndKind::kSignaled, SIGKILL);
+  driver.advance_to(155);
+  driver.tree_busy(true);
+  EXPECT_EQ(driver.advance_to(404), "check");
+  driver.tree_busy();
+  EXPECT_EQ(driver.advance_to(405), "kill check") << "250 ms after it was seen to die";
+
+  Driver stuck = in(SlotPhase::kKilling);
+  stuck.exited(EndKind::kSignaled, SIGKILL);
+  for (int now = 100; now < 1'000; now += 100) {
+    stuck.advance_to(now);
+    EXPECT_EQ(stuck.tree_busy(true).find("kill"), std::string::npos) << now;
+  }
+  EXPECT_EQ(stuck.advance_to(1'000), "kill check") << "it is not waited for longer";
+}
+
 TEST(SlotState, LetsNothingOfItRunOnAfterItsLease) {
   Driver driver = in(SlotPhase::kRunning);  // until 6 s
   driver.advance_to(5'900);
