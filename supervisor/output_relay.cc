@@ -208,7 +208,9 @@ class OutputRelay::Worker {
     } else {
       tails.splice(tails.begin(), tails, known);
     }
-    std::string& tail = tails.front().tail;
+    UnkeptTail& known_tail = tails.front().tail;
+    if (std::exchange(known_tail.at, piece->offset) != piece->offset) known_tail.bytes.clear();
+    std::string& tail = known_tail.bytes;
     tail += piece->bytes;
     if (tail.size() > limits::kUnkeptBytes) tail.erase(0, tail.size() - limits::kUnkeptBytes);
   }
@@ -298,7 +300,7 @@ OutputRelay::~OutputRelay() {
   thread_.join();
 }
 
-std::string OutputRelay::unkept_tail(RankId rank, std::uint64_t generation) const {
+UnkeptTail OutputRelay::unkept_tail(RankId rank, std::uint64_t generation) const {
   const std::lock_guard lock(findings_->mutex);
   for (const Unkept& each : findings_->tails) {
     if (each.rank == rank && each.generation.counter == generation) return each.tail;

@@ -28,6 +28,7 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/past_places.h"
 #include "supervisor/output_copy.h"
+#include "supervisor/verdict.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/stack_messages.h"
@@ -87,8 +88,8 @@ class OutputRelay {
   bool written(const OutputWritten& written) { return commands_->put(written); }
   // Pieces that some viewer has to read from the file.
   std::uint64_t dropped_pieces() const { return counters_->dropped.load(std::memory_order_relaxed); }
-  // What a rank wrote to its stderr last and no file took.
-  std::string unkept_tail(RankId rank, std::uint64_t generation) const;
+  // What a rank wrote to its stderr last and no file took, and where its place is.
+  UnkeptTail unkept_tail(RankId rank, std::uint64_t generation) const;
   // Why the copy is not written now; empty: it is, or there is none.
   std::string copy_failure() const;
   LinkCounters link_counters() const;
@@ -108,7 +109,7 @@ class OutputRelay {
   struct Unkept {
     RankId rank;
     Generation generation;
-    std::string tail;
+    UnkeptTail tail;
   };
   // What the thread finds out and the supervisor asks for.
   struct Findings {

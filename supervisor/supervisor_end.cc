@@ -27,7 +27,7 @@ void Supervisor::finish(const FinishJob& finish) {
   verdict.started = started_;
   verdict.ended = wall_now();
   verdict.lost_output = losses_.account();
-  add_last_words(files_.log_directory(), unkept_tail_of(verdict.cause), verdict.cause);
+  add_last_words_of(verdict.cause);
   exit_code_ = verdict.exit_code;
   prepare_continuation(verdict);
   (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
@@ -45,13 +45,15 @@ void Supervisor::finish(const FinishJob& finish) {
   if (!continuation_) (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
 }
 
-std::string Supervisor::unkept_tail_of(const FirstCause& cause) const {
-  if (cause.kind != CauseKind::kRank || !cause.rank) return {};
-  for (std::uint32_t m = 0; m < core_.spec().meshes.size(); ++m) {
+void Supervisor::add_last_words_of(FirstCause& cause) const {
+  UnkeptTail unkept;
+  std::uint64_t written = 0;
+  for (std::uint32_t m = 0; m < core_.spec().meshes.size() && cause.rank; ++m) {
     if (core_.spec().meshes[m].name != cause.mesh) continue;
-    return relay_->unkept_tail({MeshId(m), Rank(*cause.rank)}, cause.generation);
+    unkept = relay_->unkept_tail({MeshId(m), Rank(*cause.rank)}, cause.generation);
+    written = core_.state().meshes[m].ranks[*cause.rank].stderr_bytes;  // of the last generation, as the cause is
   }
-  return {};
+  add_last_words(files_.log_directory(), unkept, written, cause);
 }
 
 void Supervisor::watch_idleness() {

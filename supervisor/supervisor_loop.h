@@ -86,7 +86,7 @@ class Supervisor {
   void on_health(HostId host, HostHealth health, Duration silence);
   void on_seen(HostId host, const SecondPath& seen);
   void on_pressure(HostId host, const HostPressure& pressure);
-  std::string unkept_tail_of(const FirstCause& cause) const;
+  void add_last_words_of(FirstCause& cause) const;
   void on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure);
   void finish(const FinishJob& finish);
   void farewell();

@@ -60,10 +60,13 @@ std::string last_lines(std::string_view text, std::size_t lines) {
   return std::string(text.substr(from));
 }
 
-void add_last_words(const std::string& log_directory, const std::string& unkept, FirstCause& cause) {
+void add_last_words(const std::string& log_directory, const UnkeptTail& unkept, std::uint64_t written,
+                    FirstCause& cause) {
   if (cause.kind != CauseKind::kRank || !cause.rank) return;
   const std::string stem = text(log_directory, "/", cause.mesh, "/", *cause.rank, ".", cause.generation);
-  std::string tail = end_of_file(stem + ".err", limits::kTailBytes) + unkept;
+  std::string tail = end_of_file(stem + ".err", limits::kTailBytes);
+  const std::uint64_t behind = written > unkept.at ? written - unkept.at : 0;
+  if (behind <= tail.size()) tail.insert(tail.size() - static_cast<std::size_t>(behind), unkept.bytes);
   if (tail.size() > limits::kTailBytes) tail.erase(0, tail.size() - limits::kTailBytes);
   cause.stderr_tail = last_lines(tail, kLastLines);
   const std::string told = message_of_error_file(end_of_file(stem + ".error.json", kErrorFileBytes));

@@ -2,9 +2,9 @@
 
 // First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the earliest end on the
 // supervisor's clock; where the clocks of two hosts cannot tell, a signal before a hang before an exit code; then the lowest rank, so that the
-// answer does not depend on the order of arrival. An end after a signal of ours is never the first to exit. Evidence goes before the order of
-// exits: a rank that wrote its error before the first to exit had written one, or exited, is the cause, also where it was killed before it could
-// exit, since tearing down may take it longer than its peers need to miss it.
+// answer does not depend on the order of arrival. An end after a signal of ours is never the first to exit. Evidence goes
+// before the order of exits: a rank that wrote its error before the first to exit had written one, or exited, is the cause,
+// also where it was killed before it could exit, since tearing down may take it longer than its peers need to miss it.
 //
 // (A rank that exits 7 makes its peer abort on the lost connection a moment later: 7 is the cause.)
 //

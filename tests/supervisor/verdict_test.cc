@@ -22,7 +22,7 @@ std::string summary_with(const std::string& error_file) {
   const Scratch scratch;
   scratch.write("trainers/3.2.error.json", error_file);
   FirstCause cause = failed_rank();
-  add_last_words(scratch.path(), "", cause);
+  add_last_words(scratch.path(), {}, 0, cause);
   return cause.summary;
 }
 
@@ -55,8 +55,12 @@ TEST(Verdict, TellsWhatNoFileTook) {
   const Scratch scratch;
   scratch.write("trainers/3.2.err", "step 1\n");
   FirstCause cause = failed_rank();
-  add_last_words(scratch.path(), "Traceback\nOSError: 28\n", cause);
+  add_last_words(scratch.path(), {.at = 7, .bytes = "Traceback\nOSError: 28\n"}, 7, cause);
   EXPECT_EQ(cause.stderr_tail, "step 1\nTraceback\nOSError: 28\n");
+
+  scratch.write("trainers/3.2.err", "step 1\nTraceback\nValueError\n");
+  add_last_words(scratch.path(), {.at = 7, .bytes = "what was lost\n"}, 28, cause);
+  EXPECT_EQ(cause.stderr_tail, "step 1\nwhat was lost\nTraceback\nValueError\n") << "the file went on behind it";
 }
 
 TEST(Verdict, KeepsTheLastTwentyLinesOfStderr) {
@@ -65,7 +69,7 @@ TEST(Verdict, KeepsTheLastTwentyLinesOfStderr) {
   for (int i = 1; i <= 30; ++i) all += "line " + std::to_string(i) + "\n";
   scratch.write("trainers/3.2.err", all);
   FirstCause cause = failed_rank();
-  add_last_words(scratch.path(), "", cause);
+  add_last_words(scratch.path(), {}, 0, cause);
   EXPECT_TRUE(cause.stderr_tail.starts_with("line 11\n")) << cause.stderr_tail;
   EXPECT_TRUE(cause.stderr_tail.ends_with("line 30\n"));
 }
