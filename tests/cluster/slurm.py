@@ -196,6 +196,15 @@ class Slurm:
         found = [line.split("|") for line in lines if line]
         return {step: (name, nodes) for step, name, nodes in found if not step.endswith((".batch", ".extern"))}
 
+    def forget_all(self):
+        """The controller anew, with no state: the next job has the number 1 again.
+
+        WARNING: a slurmd that still has the former job 1 ends whatever of job 1 is on its node, so the next one belongs on another node."""
+        self.controller.kill()
+        self.controller.host.run("sh", "-c", "rm -rf /var/spool/slurmctld/*")
+        self.controller.start()
+        self.wait_for_idle(len(self.node_hosts))
+
     def submit(self, script, *options):
         """sbatch of a script given as text, on login; the job's id."""
         self.login.write(_SCRIPT, "#!/bin/bash\n" + script, 0o755)
@@ -240,6 +249,13 @@ class SlurmTest(cluster.ClusterTest):
         """What Slurm runs for itself is nobody's leftover."""
         return [(host, process) for host, process in super().on_hosts()
                 if os.path.basename(b"".join(process.arguments[:1]).decode(errors="replace")).partition(":")[0] not in DAEMONS]
+
+    def wait_for_no_worker(self):
+        """Nor a rank that sleeps: Slurm kills them with their step."""
+        def left():
+            return [process for _, process in self.on_hosts()
+                    if b"monarch-worker" in b"".join(process.arguments[:1]) or process.program == "sleep"]
+        wait_for(lambda: not left(), lambda: f"no worker; there are {left()}")
 
     def _files_of_jobs(self, host):
         return [path for path in super()._files_of_jobs(host) if not path.startswith(BELONGS)]

@@ -149,21 +149,18 @@ class Controller(SlurmFaultTest):
         self.assert_nothing_left()
 
     def test_that_gives_the_number_of_a_job_to_another_one(self):  # R06
-        s = self.slurm(3)
+        s = self.slurm(4)
         run = self.allocated()
         self.beside()
         since = self.now()
-        s.controller.kill()
-        s.controller.host.run("sh", "-c", "rm -rf /var/spool/slurmctld/*")
-        s.controller.start()
-        s.wait_for_idle(3)
-        other = s.submit("exec sleep 1000", "-N1")
+        s.forget_all()
+        other = s.submit("exec sleep 1000", "--nodelist=h4")
         self.assertEqual(other, 1, "the controller has forgotten all")
         self.ended(run, 92, "Slurm, whose job 1 is not known to it any more", since, 30)
         s.wait_for_job(other, "RUNNING")  # nobody touches it
         s.run("scancel", str(other))
         # Its workers were killed by Slurm, with all that could have removed their sockets and cgroups.
-        wait_for(lambda: not [p for _, p in self.on_hosts() if b"monarch-worker" in p.arguments[0]], "no worker")
+        self.wait_for_no_worker()
         self.clean(s.node_hosts)
         self.assert_nothing_left()
 
@@ -184,7 +181,7 @@ class Controller(SlurmFaultTest):
         s.controller.start()
         self.ended(run, 92, "^stopped by Slurm, whose job 1 is over: (PENDING|REQUEUE)", since, 30)
         s.run("scancel", "1")
-        wait_for(lambda: not [p for _, p in self.on_hosts() if b"monarch-worker" in p.arguments[0]], "no worker")
+        self.wait_for_no_worker()
         self.clean(s.node_hosts)
         self.assert_nothing_left()
 

@@ -216,13 +216,10 @@ class Replacements(ReplacementTest):
         self.assert_nothing_left()
 
     def test_a_job_whose_number_is_anothers_now_is_not_ours(self):
-        s = self.slurm(2)
+        s = self.slurm(3)
         run = self.running_job()
-        s.controller.kill()
-        s.controller.host.run("sh", "-c", "rm -rf /var/spool/slurmctld/*")
-        s.controller.start()
-        s.wait_for_idle(2)
-        other = s.submit("exec sleep 1000", "-N1")
+        s.forget_all()
+        other = s.submit("exec sleep 1000", "--nodelist=h3")
         self.assertEqual(other, 1, "the controller has forgotten all")
         s.wait_for_job(other, "RUNNING")
         wait_for(self.verdict_is_there, lambda: f"a verdict\n{run!r}\n{self.supervisor_log()}", 30)
@@ -232,8 +229,7 @@ class Replacements(ReplacementTest):
         s.run("scancel", str(other))
         run.wait()
         # Its workers were killed by Slurm, with all that could have removed their sockets and cgroups.
-        wait_for(lambda: not [p for _, p in self.on_hosts() if b"monarch-worker" in p.arguments[0] or p.program == "sleep"],
-                 lambda: f"no process; there are {self.on_hosts()}")
+        self.wait_for_no_worker()
 
 
 if __name__ == "__main__":
