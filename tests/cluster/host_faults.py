@@ -15,6 +15,7 @@ import socket
 import cluster
 import harness
 import recovery
+import world
 from host import Options
 
 COUNT = """echo "$(uname -n) $MONARCH_GENERATION $$" > there.$MONARCH_RANK.new; mv there.$MONARCH_RANK.new there.$MONARCH_RANK
@@ -25,6 +26,7 @@ echo "$MONARCH_GENERATION $i" >> effects.$MONARCH_RANK; nap 0.05; done
 FAST = {"heartbeat": "250ms", "suspect_after": "750ms", "lost_after": "1500ms", "lease": "2s", "orphan_ttl": "4s"}
 DECLARED_S = {"default": (4.0, 9.0), "fast": (1.2, 5.0)}  # from the fault to host.lost; the longer one is a busy machine's
 START_S = 60
+CALM_PERCENT = 10  # of the last ten seconds, in which something waited for processors, memory or disks
 SCRIPTS = os.path.join(harness.ROOT, "scripts")  # every host has the checkout
 # As COUNT, by steps that count only once they are committed: a line of effects.RANK is a commit that was answered by yes.
 COMMIT = """import os, time
@@ -58,6 +60,13 @@ class HostFaultTest(cluster.ClusterTest, recovery.RecoveryTest):
             option.shared = (*option.shared, *shared)
             all_options[name] = option
         return super().world(hosts, options=all_options, **more)
+
+    def wait_for_calm(self):
+        """The kernel counts pressure for the whole machine, so what another test did is told of this job's hosts as well."""
+        def shortage():
+            fields = [world.read(f"/proc/pressure/{what}").split()[1] for what in ("cpu", "memory", "io")]
+            return [percent for percent in (float(field.partition("=")[2]) for field in fields) if percent >= CALM_PERCENT]
+        harness.wait_for(lambda: not shortage(), lambda: f"a machine that is calm: {shortage()} % of the last 10 s", 120)
 
     def running(self, pool=3, spares=1, gangs=2, slots=2, script=COUNT, fast=True, ssh=None, mesh=None, storage=(), **supervision):
         """`run` of a job of so many gangs, whose ranks all count. `fast`: by the quick times above, else by the defaults."""

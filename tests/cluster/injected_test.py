@@ -5,6 +5,7 @@ import cluster
 import harness
 import host_faults
 import strikes
+import tap
 from strikes import BUSY, CUT, DAEMON, HOST, KILL, OUT, RANK, SEGV, STOP, WORKER, Strikes
 
 MOVED = r"^h3 takes the place of h2 \[host lost: replacement 1 of 8 in 1h"
@@ -95,7 +96,9 @@ class Injected(host_faults.HostFaultTest):
             self.assertEqual(self.w["h2"].run("/usr/sbin/nft", "list", "ruleset").stdout, "")
         self.ended(run)
 
+    @tap.takes(tap.ALL)
     def test_a_host_is_kept_busy(self):
+        self.wait_for_calm()
         run, striker = self.striking(fast=False)
         since = self.now()
         with striker as on:

@@ -10,12 +10,12 @@ import harness
 import host_faults
 import memory_groups
 import recovery
+import tap
 import world
 
 CALM = "/tmp/calm"  # ends who keeps a host busy
 HOG = f"until [ -e {CALM} ]; do :; done"
 HOGS = 64           # for two cores
-CALM_PERCENT = 10   # of the last ten seconds, in which something waited for processors, memory or disks
 OVERLOADED_S = 10.0
 READERS, LIMIT = 4, 64 << 20
 # Reads what does not fit into the memory that it may have.
@@ -70,14 +70,6 @@ class SparedHosts(host_faults.HostFaultTest):
                              lambda: f"another daemon: {self.supervisor_log()}")
         self.untouched(run, "host.lost", "hosts.held")  # its keeper waits for it for two seconds
 
-    def running_on_calm_hosts(self):
-        """The kernel counts pressure for the whole machine, so what another test did is told of this job's hosts as well."""
-        def shortage():
-            fields = [world.read(f"/proc/pressure/{what}").split()[1] for what in ("cpu", "memory", "io")]
-            return [percent for percent in (float(field.partition("=")[2]) for field in fields) if percent >= CALM_PERCENT]
-        harness.wait_for(lambda: not shortage(), lambda: f"a machine that is calm: {shortage()} % of the last 10 s", 120)
-        return self.running(fast=False)
-
     def busy(self, run, start, shortage):
         """Until it is told that a host is short of something, and ten seconds more; nobody is hurt."""
         started = start()
@@ -97,14 +89,18 @@ class SparedHosts(host_faults.HostFaultTest):
             host.run("rm", CALM)
         self.untouched(run)
 
+    @tap.takes(tap.ALL)
     def test_more_processes_than_cores(self):  # H07
-        run = self.running_on_calm_hosts()
+        self.wait_for_calm()
+        run = self.running(fast=False)
         self.busy(run, lambda: [self.w[f"h{number % 3 + 1}"].start("/bin/sh", "-c", HOG) for number in range(HOGS)],
                   "short of processors (")
 
+    @tap.takes(tap.ALL)
     def test_less_memory_than_is_read(self):  # H08
         group = memory_groups.make(self, LIMIT)
-        run = self.running_on_calm_hosts()
+        self.wait_for_calm()
+        run = self.running(fast=False)
 
         def start():
             readers = [self.w["h2"].start("/bin/sh", "-c", 'sleep 1; exec python3 -c "$0" "$1"', READER,

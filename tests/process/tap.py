@@ -7,6 +7,9 @@ import unittest
 import side_by_side
 
 
+ALL = 1024  # processors: nothing that waits runs beside it
+
+
 def takes(share):
     """Decorates a case that takes so much of a processor, for `scripts/test` to run fewer beside it: most wait, and take little."""
 
