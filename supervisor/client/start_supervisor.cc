@@ -23,6 +23,7 @@
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
 #include "transport/process/pipe.h"
+#include "transport/process/process_limits.h"
 
 namespace monarch {
 
@@ -169,7 +170,7 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
                     .ready = ready.writer.get(),
                     .lock = lock.get()};
   const pid_t pid = ::fork();
-  if (pid < 0) return errno_error("fork", errno);
+  if (pid < 0) return fork_error(errno);
   if (pid == 0) become_guard(child);
   LockHolder guard = this_process_as_holder(wall_now());
   guard.pid = pid;

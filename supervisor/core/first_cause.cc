@@ -39,7 +39,7 @@ bool is_failure(const RankEnd& end) {
 
 bool is_lack_of_host(const RankEnd& end) {
   if (end.kind != EndKind::kNotExecuted) return false;
-  const auto lacks = {EMFILE, ENFILE, ENOSPC, EDQUOT, EIO, ENOMEM, EAGAIN};
+  const auto lacks = {ENFILE, ENOSPC, EDQUOT, EIO, ENOMEM};
   return std::find(lacks.begin(), lacks.end(), end.value) != lacks.end();
 }
 

@@ -34,8 +34,8 @@ struct EndedRank {
 // Exit code 0 is no failure; everything else is.
 bool is_failure(const RankEnd& end);
 
-// Not executed for what its host has run out of (descriptors, processes, memory, disk), or because its disk fails: none of the program's
-// doing.
+// Not executed for what its host has run out of (memory, disk, the descriptors of all), or because its disk fails: none of the program's
+// doing, and another host may have it. A limit of the user's own (EMFILE, EAGAIN) is met again.
 bool is_lack_of_host(const RankEnd& end);
 
 // Index of the first cause among `ends`; nothing if none of them can be one.

@@ -10,13 +10,34 @@ import tap
 import users
 
 
-class Descriptors(jobs.JobTest):
+class Descriptors(recovery.RecoveryTest):
     def test_one_host_keeps_more_ranks_than_the_soft_limit_has_descriptors_for(self):
         spec = self.job("ulimit -Sn", hosts=1, slots=80)
         run = self.start_program("/bin/sh", "-c", f"ulimit -Sn 256; exec {harness.MONARCH} run --no-prefix {spec}")
         done = run.finished()
         self.assert_result(done, 0, "succeeded")
         self.assertEqual(done.out, "256\n" * 80)
+        self.assert_nothing_left()
+
+
+    def under_a_hard_limit(self, most, script):
+        """32 ranks of one host whose worker may have that many descriptors."""
+        spec = self.job(script, hosts=1, slots=32, supervision={"restart": {"max": 4}})
+        return self.start_program("/bin/sh", "-c", f"ulimit -n {most}; exec {harness.MONARCH} run {spec}").finished(60)
+
+    def test_generations_that_fail_at_once_need_no_more_than_one_of_them(self):
+        done = self.under_a_hard_limit(256, "exit 9")
+        self.assert_result(done, 9, "failed")
+        self.assertIn("restart 4 of 4", done.err)
+        self.assertNotIn("Too many open files", done.err)
+        self.assertEqual(self.events("host.lost") + self.events("host.daemon"), [])
+        self.assert_nothing_left()
+
+    def test_too_few_for_one_generation_are_named_and_tried_once(self):
+        done = self.under_a_hard_limit(128, "exit 9")
+        verdict = self.assert_result(done, 126, "failed")
+        self.assertRegex(verdict["reason"], r"^m/\d+ on v1 .*could not be executed: .* \(128 at most: ulimit -n\): Too many open files$")
+        self.assertEqual(len(self.events("gang.starting")), 1)
         self.assert_nothing_left()
 
 
@@ -107,6 +128,18 @@ class Forks(users.UserTest, recovery.RecoveryTest):
         run.wait_for_out("Resource temporarily unavailable")
         self.assertEqual([(h["phase"], h["daemon_starts"]) for h in self.status()["hosts"]], [("ready", 1)] * 2)
         self.assert_ends_with_it(run)
+
+
+    def test_too_few_processes_for_one_generation_are_named_and_tried_once(self):
+        if self.uid == 0:
+            self.skipTest("root has no limit of processes")
+        spec = self.job("exit 9", hosts=1, slots=64, supervision={"restart": {"max": 4}})
+        done = self.start_program(*self.prefix, "/bin/bash", "-c", f"ulimit -u 60; exec {self.program} run {spec}").finished(60)
+        verdict = self.assert_result(done, 126, "failed")
+        self.assertRegex(verdict["reason"], r"could not be executed: .*\(60 processes of this user at most: ulimit -u\): "
+                                            "Resource temporarily unavailable$")
+        self.assertEqual(len(self.events("gang.starting")), 1)
+        self.assert_nothing_left()
 
 
 class Floods(jobs.JobTest):

@@ -31,7 +31,9 @@ TEST(ExitCodes, AreThoseOfTheRankThatIsTheCause) {
 
 // Another host may have what this one lacked.
 TEST(ExitCodes, OfARankThatItsHostCouldNotStartMayAskForAnotherTry) {
-  EXPECT_TRUE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kNotExecuted, EMFILE))));
+  EXPECT_TRUE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kNotExecuted, ENFILE))));
+  EXPECT_TRUE(exit_code_fits(verdict_of(CauseKind::kRank, 126, end_of(EndKind::kNotExecuted, EMFILE))));
+  EXPECT_FALSE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kNotExecuted, EAGAIN))));
   EXPECT_FALSE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kNotExecuted, ENOENT))));
   EXPECT_FALSE(exit_code_fits(verdict_of(CauseKind::kRank, 92, end_of(EndKind::kExited, 7))));
 }

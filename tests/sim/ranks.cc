@@ -52,7 +52,7 @@ void Ranks::fork_rank(const keeper_action::ForkRank& order) {
   const Faults& faults = world_.faults();
   const bool sick = host_.sick && !world_.healed();
   if (world_.random.permille(sick ? kSickForks : faults.fork_fails))
-    return tell_(event::ForkFailed{order.key, EAGAIN, "fork"});
+    return tell_(event::ForkFailed{order.key, ENOMEM, "fork"});
   RankProcess process;
   process.key = order.key;
   process.host = host_.id;

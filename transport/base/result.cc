@@ -1,5 +1,7 @@
 #include "transport/base/result.h"
 
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <system_error>
 
@@ -54,8 +56,20 @@ ErrorCode code_of_errno(int errno_value) {
 
 bool is_later(int errno_value) { return errno_value == EAGAIN || errno_value == EWOULDBLOCK || errno_value == EINTR; }
 
+std::string system_word(int errno_value) {
+  const std::string word = std::generic_category().message(errno_value);
+  const std::string limit = errno_value == EMFILE ? open_files_limit() : std::string();
+  return limit.empty() ? word : text(word, " (", limit, ")");
+}
+
+std::string open_files_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  return text(limit.rlim_cur, " at most: ulimit -n");
+}
+
 Error errno_error(ErrorCode code, std::string_view what, int errno_value) {
-  return Error{code, text(what, ": ", std::generic_category().message(errno_value))};
+  return Error{code, text(what, ": ", system_word(errno_value)), errno_value};
 }
 
 Error errno_error(std::string_view what, int errno_value) {

@@ -32,9 +32,15 @@ std::string_view error_code_name(ErrorCode code);
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;  // what was tried, on what, and what the system answered
+  int errno_value = 0;  // where the message ends with the system's word for it
 };
 
-// "<what>: <strerror(errno_value)>"
+// strerror(errno_value), and for EMFILE the limit that this process has met: "Too many open files (256 at most: ulimit -n)".
+std::string system_word(int errno_value);
+// "256 at most: ulimit -n"; empty where there is none.
+std::string open_files_limit();
+
+// "<what>: <system_word(errno_value)>"
 Error errno_error(ErrorCode code, std::string_view what, int errno_value);
 
 // The same with the code derived from errno: ENOENT is kNotFound, EAGAIN and EADDRINUSE kBusy, and so on.

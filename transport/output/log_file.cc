@@ -197,10 +197,7 @@ LogFile::Taken LogFile::copy(int pipe, std::size_t limit) {
 
 // After anything but a lack of room it may be another file by now, as after ESTALE: it is opened again by its name.
 Error LogFile::refused(int error) {
-  if (!is_full(error)) {
-    file_.reset();
-    directory_.reset();
-  }
+  if (!is_full(error)) close();
   return errno_error(text("write ", options_.directory, "/", options_.name), error);
 }
 
@@ -271,11 +268,22 @@ Status LogFile::begin_at(std::uint64_t offset) {
   return open();
 }
 
+void LogFile::close() {
+  file_.reset();
+  directory_.reset();
+}
+
 std::size_t LogFile::read_back(std::uint64_t offset, char* to, std::size_t bytes) const {
-  if (offset < start_ || !file_.valid()) return 0;
+  if (offset < start_) return 0;
+  UniqueFd again;
+  if (!file_.valid()) {
+    const std::string path = text(options_.directory, '/', options_.name);
+    again = UniqueFd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  }
+  const int file = file_.valid() ? file_.get() : again.get();
   std::size_t done = 0;
   while (done < bytes) {
-    const ssize_t n = ::pread(file_.get(), to + done, bytes - done, static_cast<off_t>(offset - start_ + done));
+    const ssize_t n = ::pread(file, to + done, bytes - done, static_cast<off_t>(offset - start_ + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);

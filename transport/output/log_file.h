@@ -66,7 +66,9 @@ class LogFile {
   std::size_t put(std::string_view bytes);
   // What was there is given up, and the next byte is the one at `offset`.
   Status begin_at(std::uint64_t offset);
-  // Reads back what take() has just written; fewer bytes or none after an error of the disk.
+  // Nothing more comes: gives its descriptors back. What is read back is then opened each time.
+  void close();
+  // Reads back what take() wrote; fewer bytes or none after an error of the disk.
   std::size_t read_back(std::uint64_t offset, char* to, std::size_t bytes) const;
 
   std::uint64_t start_offset() const { return start_; }

@@ -206,6 +206,24 @@ std::optional<long long> own_oom_kills() {
   return std::nullopt;
 }
 
+std::optional<FullGroup> own_full_group() {
+  const auto number_in = [](const std::string& path) -> std::optional<long long> {
+    const std::string content = read_file(path);
+    long long value = 0;  // none in `max`
+    const auto parsed = std::from_chars(content.data(), content.data() + content.size(), value);
+    return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
+  };
+  for (const auto& [type, controller] : {std::pair("cgroup2", ""), std::pair("cgroup", "pids")}) {
+    for (auto path = own_folder(type, controller); path && path->size() > 1; path->erase(path->rfind('/'))) {
+      const auto most = number_in(*path + "/pids.max");
+      const auto now = number_in(*path + "/pids.current");
+      if (most && now && *now >= *most) return FullGroup{*path, *most};
+      if (path->rfind('/') == std::string::npos) break;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> no_group_because() {
   const auto own = CgroupFolder::own();
   if (!own.ok()) return own.error().message;

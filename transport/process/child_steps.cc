@@ -33,7 +33,7 @@ struct FailureHead {
 [[noreturn]] void give_up(const PreparedChild& prepared, const StepFailure& failure) {
   const std::string bytes = encode_failure(failure);
   // Nobody is left to tell if this fails: the parent is gone.
-  (void)!::write(prepared.outcome.get(), bytes.data(), bytes.size());
+  (void)!::write(prepared.line.get(), bytes.data(), bytes.size());
   ::_exit(kUnexecutedStatus);
 }
 
@@ -72,10 +72,10 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
 }
 
 void await_gate(const PreparedChild& prepared) {
-  (void)!::write(prepared.outcome.get(), &kAtGateByte, 1);  // fails only where the parent is gone
+  (void)!::write(prepared.line.get(), &kAtGateByte, 1);  // fails only where the parent is gone
   for (;;) {
     char byte = 0;
-    const ssize_t got = ::read(prepared.gate.get(), &byte, 1);
+    const ssize_t got = ::read(prepared.line.get(), &byte, 1);
     if (got == 1) return;
     if (got < 0 && errno == EINTR) continue;
     ::_exit(kUnexecutedStatus);

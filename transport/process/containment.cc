@@ -80,12 +80,20 @@ Result<UniqueFd> Containment::prepare(const std::string& key) {
   Tree tree;
   UniqueFd procs;
   if (host_folder_) {
-    MONARCH_ASSIGN(tree.folder, host_folder_->make(key));
-    procs = tree.folder->open_procs();
+    MONARCH_ASSIGN(const auto group, host_folder_->make(key));
+    procs = group->open_procs();
     if (!procs.valid()) return errno_error(text("opening the cgroup of ", key), errno);
+    tree.grouped = true;
   }
   trees_.insert_or_assign(key, std::move(tree));
   return procs;
+}
+
+std::unique_ptr<CgroupFolder> Containment::group_of(const std::string& key) const {
+  const auto tree = trees_.find(key);
+  if (tree == trees_.end() || !tree->second.grouped) return nullptr;
+  auto group = host_folder_->open(key);
+  return group ? std::move(group).value() : nullptr;
 }
 
 void Containment::set_leader(const std::string& key, pid_t leader) {
@@ -120,21 +128,18 @@ void Containment::signal_members(const std::string& key, int signal) {
 }
 
 void Containment::kill(const std::string& key) {
-  const auto tree = trees_.find(key);
-  if (tree != trees_.end() && tree->second.folder && tree->second.folder->kill().ok()) return;
+  if (const auto group = group_of(key); group && group->kill().ok()) return;
   signal_members(key, SIGKILL);
 }
 
 bool Containment::freeze(const std::string& key) {
-  const auto tree = trees_.find(key);
-  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(true).ok()) return false;
+  if (const auto group = group_of(key); group && group->freeze(true).ok()) return false;
   signal_members(key, SIGSTOP);
   return true;
 }
 
 bool Containment::thaw(const std::string& key) {
-  const auto tree = trees_.find(key);
-  if (tree != trees_.end() && tree->second.folder && tree->second.folder->freeze(false).ok()) return false;
+  if (const auto group = group_of(key); group && group->freeze(false).ok()) return false;
   signal_members(key, SIGCONT);
   return true;
 }
@@ -142,13 +147,15 @@ bool Containment::thaw(const std::string& key) {
 bool Containment::empty(const std::string& key) {
   const auto tree = trees_.find(key);
   if (tree == trees_.end()) return true;
-  if (tree->second.folder) return !tree->second.folder->populated();
-  return members(key).empty();
+  if (!tree->second.grouped) return members(key).empty();
+  const auto group = host_folder_->open(key);
+  if (!group) return group.error().code == ErrorCode::kNotFound;  // somebody has removed it, or nobody can tell now
+  return !group.value()->populated();
 }
 
 bool Containment::frozen(const std::string& key) const {
-  const auto tree = trees_.find(key);
-  return tree != trees_.end() && tree->second.folder && tree->second.folder->frozen();
+  const auto group = group_of(key);
+  return group && group->frozen();
 }
 
 void Containment::remove(const std::string& key) {
@@ -159,9 +166,8 @@ void Containment::remove(const std::string& key) {
 }
 
 bool Containment::out_of_memory(const std::string& key) {
-  const auto tree = trees_.find(key);
-  if (tree != trees_.end() && tree->second.folder) {
-    if (const auto count = tree->second.folder->oom_kills()) return *count > 0;
+  if (const auto group = group_of(key)) {
+    if (const auto count = group->oom_kills()) return *count > 0;
   }
   const auto count = own_oom_kills();
   if (!count || *count <= oom_kills_told_) return false;

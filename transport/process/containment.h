@@ -67,9 +67,11 @@ class Containment {
  private:
   struct Tree {
     pid_t leader = 0;
-    std::unique_ptr<CgroupFolder> folder;  // with cgroups
+    bool grouped = false;  // it has a cgroup, which is opened for what is done with it: many ranks have many
   };
   Status make_folders();
+  // Null: it has none, or it cannot be opened now.
+  std::unique_ptr<CgroupFolder> group_of(const std::string& key) const;
   std::vector<ProcessEntry> members(const std::string& key) const;
   void signal_members(const std::string& key, int signal);
 

@@ -1,6 +1,7 @@
 #include "transport/process/pipe.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +18,11 @@ Result<Pipe> make_pipe(PipeReader reader) {
     return errno_error("fcntl F_SETFL", errno);
   }
   return pipe;
+}
+
+bool has_ended(int reader) {
+  pollfd polled{reader, POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1 && (polled.revents & (POLLIN | POLLHUP)) == POLLHUP;
 }
 
 }  // namespace monarch

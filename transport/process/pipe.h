@@ -19,4 +19,7 @@ struct Pipe {
 enum class PipeReader : std::uint8_t { kWaits, kDoesNotWait };
 Result<Pipe> make_pipe(PipeReader reader);
 
+// Nobody can write into it any more, and all that was written has been read.
+bool has_ended(int reader);
+
 }  // namespace monarch

@@ -1,6 +1,7 @@
 #include "transport/process/spawn.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +13,9 @@
 #include <csignal>
 #include <limits>
 #include <string_view>
+#include <utility>
 
+#include "transport/base/text.h"
 #include "transport/process/child_steps.h"
 
 namespace monarch {
@@ -39,7 +42,7 @@ std::vector<std::pair<unsigned, unsigned>> complement(std::vector<int> kept) {
   return ranges;
 }
 
-bool prepare_descriptors(const SpawnOptions& options, int gate, int outcome, PreparedChild& prepared) {
+bool prepare_descriptors(const SpawnOptions& options, int line, PreparedChild& prepared) {
   int above = kFirstPreparedDescriptor;
   for (const ChildDescriptor& descriptor : options.descriptors) above = std::max(above, descriptor.target + 1);
   std::vector<int> kept = options.kept;
@@ -61,11 +64,9 @@ bool prepare_descriptors(const SpawnOptions& options, int gate, int outcome, Pre
   for (const ChildDescriptor& descriptor : options.descriptors) {
     if (!add(descriptor.source, descriptor.target)) return false;
   }
-  prepared.gate = copy_high(gate, above);
-  prepared.outcome = copy_high(outcome, above);
-  if (!prepared.gate.valid() || !prepared.outcome.valid()) return false;
-  kept.push_back(prepared.gate.get());
-  kept.push_back(prepared.outcome.get());
+  prepared.line = copy_high(line, above);
+  if (!prepared.line.valid()) return false;
+  kept.push_back(prepared.line.get());
   if (options.cgroup_procs >= 0) {
     prepared.cgroup_procs = copy_high(options.cgroup_procs, above);
     if (!prepared.cgroup_procs.valid()) return false;
@@ -76,22 +77,25 @@ bool prepare_descriptors(const SpawnOptions& options, int gate, int outcome, Pre
 
 }  // namespace
 
+StepFailure step_failure(const Error& error) {
+  StepFailure failure{error.errno_value != 0 ? error.errno_value : EIO, error.message};
+  const std::string word = text(": ", system_word(error.errno_value));
+  if (failure.detail.ends_with(word)) failure.detail.erase(failure.detail.size() - word.size());
+  return failure;
+}
+
 std::variant<std::unique_ptr<Child>, StepFailure> Child::fork(const SpawnOptions& options) {
   if (options.program.empty()) return StepFailure{EINVAL, "exec nothing: the program is empty"};
-  std::array<int, 2> gate{};
-  std::array<int, 2> outcome{};
-  if (::pipe2(gate.data(), O_CLOEXEC) != 0) return StepFailure{errno, "make a gate"};
-  UniqueFd gate_read(gate[0]);
-  UniqueFd gate_write(gate[1]);
-  if (::pipe2(outcome.data(), O_CLOEXEC) != 0) return StepFailure{errno, "make an error pipe"};
-  UniqueFd outcome_read(outcome[0]);
-  UniqueFd outcome_write(outcome[1]);
-  if (::fcntl(outcome_read.get(), F_SETFL, O_NONBLOCK) != 0) return StepFailure{errno, "make an error pipe"};
+  // One descriptor here while it stands at its gate, of which there may be many.
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return StepFailure{errno, "make a gate"};
+  UniqueFd here(ends[0]);
+  const UniqueFd there(ends[1]);
 
   PreparedChild prepared;
   prepared.options = &options;
   prepared.parent = ::getpid();
-  if (!prepare_descriptors(options, gate_read.get(), outcome_write.get(), prepared)) {
+  if (!prepare_descriptors(options, there.get(), prepared)) {
     return StepFailure{errno, "copy its descriptors"};
   }
   const pid_t pid = ::fork();
@@ -101,27 +105,30 @@ std::variant<std::unique_ptr<Child>, StepFailure> Child::fork(const SpawnOptions
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) {
     const int error = errno;
-    gate_write.reset();  // which ends the child
+    here.reset();  // which ends the child
     (void)::waitpid(pid, nullptr, 0);
     return StepFailure{error, "open a pidfd"};
   }
-  return std::unique_ptr<Child>(new Child(pid, std::move(pidfd), std::move(gate_write), std::move(outcome_read)));
+  return std::unique_ptr<Child>(new Child(pid, std::move(pidfd), std::move(here)));
 }
 
-Child::Child(pid_t pid, UniqueFd pidfd, UniqueFd gate, UniqueFd outcome)
-    : pid_(pid), pidfd_(std::move(pidfd)), gate_(std::move(gate)), outcome_(std::move(outcome)) {}
+Child::Child(pid_t pid, UniqueFd pidfd, UniqueFd line) : pid_(pid), pidfd_(std::move(pidfd)), line_(std::move(line)) {}
 
 void Child::open_gate() {
-  if (!gate_.valid()) return;
-  // Fails only with EPIPE, when the child is gone already; SIGPIPE is ignored by every process of ours.
-  (void)!::write(gate_.get(), &kGateByte, 1);
-  gate_.reset();
+  if (std::exchange(gate_told_, true)) return;
+  // Fails only with EPIPE, when the child is gone already.
+  (void)::send(line_.get(), &kGateByte, 1, MSG_NOSIGNAL);
+}
+
+void Child::close_gate() {
+  if (std::exchange(gate_told_, true)) return;
+  (void)::shutdown(line_.get(), SHUT_WR);  // likewise
 }
 
 ExecState Child::exec_state() {
   while (state_ == ExecState::kPending) {
     char bytes[PIPE_BUF + 1];
-    const ssize_t got = ::read(outcome_.get(), bytes, sizeof bytes);
+    const ssize_t got = ::recv(line_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) break;
     std::string_view word(bytes, got > 0 ? static_cast<std::size_t>(got) : 0);

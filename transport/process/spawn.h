@@ -39,6 +39,7 @@ struct StepFailure {
   std::string detail;  // the step and its object: "chdir /data"
   int exit_code = 0;   // not zero: of a program that prepares for this one, and that failed; `error` says nothing then
 };
+StepFailure step_failure(const Error& error);
 
 struct SpawnOptions {
   std::vector<std::string> program;      // argv; [0] is searched for in the PATH of `environment` unless it has a slash
@@ -71,23 +72,25 @@ class Child {
 
   void open_gate();
   // Without it the child exits unexecuted.
-  void close_gate() { gate_.reset(); }
+  void close_gate();
 
   // Readable when the child stands at its gate, has executed, failed or died; exec_state() then says which of the first
   // three (one that died before it executed counts as kExecuted: its exit tells).
-  int exec_descriptor() const { return outcome_.get(); }
+  int exec_descriptor() const { return line_.get(); }
   ExecState exec_state();
   // As of the last exec_state(): it has nothing open any more but what it was given.
   bool at_gate() const { return at_gate_; }
   const StepFailure& failure() const { return failure_; }
+  // Gives exec_descriptor() back, once exec_state() is no longer pending.
+  void close_exec_descriptor() { line_.reset(); }
 
  private:
-  Child(pid_t pid, UniqueFd pidfd, UniqueFd gate, UniqueFd outcome);
+  Child(pid_t pid, UniqueFd pidfd, UniqueFd line);
 
   pid_t pid_;
   UniqueFd pidfd_;
-  UniqueFd gate_;
-  UniqueFd outcome_;
+  UniqueFd line_;  // to it, until it has executed
+  bool gate_told_ = false;
   bool at_gate_ = false;
   ExecState state_ = ExecState::kPending;
   StepFailure failure_;

@@ -26,6 +26,7 @@ ErrorCode code_of(int errno_value) {
 }
 
 Error zmq_error(std::string_view what, int errno_value) {
+  if (errno_value < ZMQ_HAUSNUMERO) return errno_error(code_of(errno_value), what, errno_value);
   return Error{code_of(errno_value), text(what, ": ", zmq_strerror(errno_value))};
 }
 

@@ -232,6 +232,7 @@ void LogWriter::end_stream(Source& source, Stream& stream) {
   loop_.forget(stream.watch);
   stream.watch = 0;
   stream.pipe.reset();
+  stream.file.close();
   sink_ready();
   changed(source);
   if (std::any_of(source.streams.begin(), source.streams.end(), [](const auto& s) { return s->pipe.valid(); })) return;

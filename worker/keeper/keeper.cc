@@ -8,11 +8,13 @@
 
 #include <cerrno>
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/process/process_limits.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
 #include "transport/wire/stack_messages.h"
@@ -340,7 +342,8 @@ void Keeper::perform(const action::Refused& ordered) {
 void Keeper::perform(const action::ForkGuarded& ordered) {
   const auto started = guarded_.start();
   if (const auto* failure = std::get_if<StepFailure>(&started)) {
-    log_error(errno_error(text("starting the guarded process: ", failure->detail), failure->error).message);
+    const StepFailure named = with_limit(*failure);
+    log_error("starting the guarded process: ", named.detail, ": ", std::generic_category().message(named.error));
     return handle(event::GuardedForkFailed{failure->error});
   }
   const pid_t pid = std::get<pid_t>(started);

@@ -1,53 +1,26 @@
 #include "worker/keeper/rank_processes.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <csignal>
 #include <utility>
 
-#include "transport/base/limits.h"
-#include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/process/cpu_affinity.h"
+#include "transport/process/pipe.h"
+#include "transport/process/process_limits.h"
 #include "transport/process/shell.h"
-#include "worker/keeper/host_topology.h"
 
 namespace monarch {
 
 namespace {
-
-// What is relative lies in the workspace, whose place on this host the supervisor does not know.
-std::string workdir_in(const std::string& tree, const std::string& workdir) {
-  if (workdir.empty() || workdir.front() == '/') return workdir;
-  return workdir == "." ? tree : text(tree, '/', workdir);
-}
 
 namespace event = keeper_event;
 
 // Whoever takes output may be gone, or wait for a disk: after this a rank that was a standby has its place all the same, and what it
 // writes first may lie in the standby's files.
 constexpr Duration kPipesPatience = Duration::seconds(1);
-
-struct PipeEnds {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-// False with errno set. The read end does not block, whoever holds a copy of it.
-bool make_output_pipe(PipeEnds& ends) {
-  std::array<int, 2> fds{};
-  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return false;
-  ends.read = UniqueFd(fds[0]);
-  ends.write = UniqueFd(fds[1]);
-  // An unprivileged user's pipes are limited together (pipe(7)): a smaller one does as well, only blocks its rank sooner.
-  (void)::fcntl(ends.write.get(), F_SETPIPE_SZ, limits::kOutputPipeBytes);
-  return ::fcntl(ends.read.get(), F_SETFL, O_NONBLOCK) == 0;
-}
 
 }  // namespace
 
@@ -60,7 +33,9 @@ RankProcesses::RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& co
       doors_(doors),
       options_(std::move(options)),
       tell_(std::move(tell)),
-      usable_cpus_(usable_cpus()) {}
+      usable_cpus_(usable_cpus()) {
+  if (auto pipe = make_pipe(PipeReader::kDoesNotWait); pipe.ok()) ended_pipe_ = std::move(pipe->reader);
+}
 
 RankProcesses::~RankProcesses() {
   loop_.cancel(look_timer_);
@@ -76,121 +51,6 @@ RankProcesses::Process* RankProcesses::find(const Incarnation& key) {
   return found == processes_.end() ? nullptr : &found->second;
 }
 
-Result<const MeshSetup*> RankProcesses::setup_of(MeshId mesh) {
-  auto found = setups_.find(mesh);
-  if (found == setups_.end()) {
-    MONARCH_ASSIGN(auto made, MeshSetup::create());
-    found = setups_.emplace(mesh, std::move(made)).first;
-  }
-  return static_cast<const MeshSetup*>(found->second.get());
-}
-
-Result<RankPreparation> RankProcesses::preparation_of(const keeper_action::ForkRank& order) {
-  RankPreparation preparation{.mesh_setup = nullptr,
-                              .setup = order.setup,
-                              .gang_env = order.gang_env,
-                              .own_env = order.own_env,
-                              .keys = {options_.job_uuid, options_.host_name, order.key.rank, order.key.generation},
-                              .cpus = {}};
-  if (!order.setup.empty()) {
-    MONARCH_ASSIGN(preparation.mesh_setup, setup_of(order.key.rank.mesh));
-  }
-  if (order.binding.kind == BindKind::kNone) return preparation;
-  if (!topology_) topology_ = read_host_topology(usable_cpus_);
-  MONARCH_ASSIGN(preparation.cpus, bound_cpus(order.binding, *topology_));
-  return preparation;
-}
-
-void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
-  auto preparation = preparation_of(order);
-  if (!preparation) return tell_(event::ForkFailed{order.key, EINVAL, preparation.error().message});
-  Process process;
-  process.reservation = {order.key.rank.mesh, order.gang, order.key.generation};
-  process.ports = order.ports;
-  process.name = rank_key(order.key.rank, order.key.generation);
-  process.contained = true;
-  process.pipes.mesh_name = order.mesh_name;
-  process.pipes.log_max_bytes = order.log_max_bytes;
-  process.pipes.ready_port = order.ready_port;
-  PipeEnds output;
-  PipeEnds error;
-  if (!make_output_pipe(output) || !make_output_pipe(error)) {
-    return tell_(event::ForkFailed{order.key, errno, "make its output pipes"});
-  }
-  process.output = std::move(output.read);
-  process.error = std::move(error.read);
-  process.pipes.output = process.output.get();
-  process.pipes.error = process.error.get();
-  auto procs = containment_.prepare(process.name);
-  if (!procs) return tell_(event::ForkFailed{order.key, EIO, procs.error().message});
-  auto doors = doors_.open(order);
-  if (!doors) {
-    containment_.remove(process.name);
-    return tell_(event::ForkFailed{order.key, EIO, doors.error().message});
-  }
-  SpawnOptions options;
-  options.program = order.program;
-  const Environment base = rank_base(options_.base, order.defaults);
-  const bool has_setup = preparation->mesh_setup != nullptr;
-  // A setup has no doors: it is the mesh's, and a door is one rank's.
-  const RankEnvironment setup_keys = preparation->keys;
-  preparation->keys.doors = std::move(doors).value();
-  options.environment =
-      environment_lines(has_setup ? setup_environment(base, order.gang_env, setup_keys)
-                                  : rank_environment(base, order.gang_env, order.own_env, preparation->keys));
-  options.kept = reservations_.sockets(process.reservation, process.ports);
-  if (has_setup) options.kept.push_back(preparation->mesh_setup->descriptor());
-  options.prepare = [preparation = std::move(preparation).value()](std::vector<std::string>& environment) {
-    return prepare_rank(preparation, environment);
-  };
-  options.workdir = workdir_in(options_.tree, order.workdir);
-  options.descriptors = {{output.write.get(), STDOUT_FILENO}, {error.write.get(), STDERR_FILENO}};
-  options.cgroup_procs = procs.value().get();
-  options.umask = options_.umask;
-  options.descriptor_limit = options_.descriptor_limit;
-  options.traceable = true;
-  forked(order.key, std::move(process), options);
-}
-
-void RankProcesses::fork_spawned(const keeper_action::ForkSpawned& order, const std::vector<UniqueFd>& descriptors) {
-  Process process;
-  process.name = rank_key(order.key.rank, order.key.generation);
-  SpawnOptions options;
-  options.program = order.spawn.program;
-  options.executable = order.spawn.executable;
-  options.environment = environment_lines(hold_loader_variables(spawned_environment(options_.base, order.spawn.env)));
-  options.workdir = order.spawn.workdir;
-  for (std::size_t i = 0; i < descriptors.size() && i < 3; ++i) {
-    options.descriptors.push_back({descriptors[i].get(), static_cast<int>(i)});
-  }
-  options.umask = options_.umask;
-  options.descriptor_limit = options_.descriptor_limit;
-  options.on_parent_death = OnParentDeath::kLive;
-  forked(order.key, std::move(process), options);
-  open_gate(order.key);
-}
-
-void RankProcesses::forked(const Incarnation& key, Process process, const SpawnOptions& options) {
-  auto result = Child::fork(options);
-  if (const auto* failure = std::get_if<StepFailure>(&result)) {
-    containment_.remove(process.name);
-    doors_.close(key);
-    return tell_(event::ForkFailed{key, failure->error, failure->detail});
-  }
-  process.child = std::move(std::get<std::unique_ptr<Child>>(result));
-  Child& child = *process.child;
-  containment_.set_leader(process.name, child.pid());
-  tell_(event::Forked{key, child.pid()});
-  const auto exec_watch =
-      loop_.watch(child.exec_descriptor(), Interest::kRead, [this, key](Readiness) { exec_told(key); });
-  const auto watched =
-      watch_.watch(child.pid(), child.pidfd(), [this, key](const ExitStatus& status) { exited(key, status); });
-  MONARCH_ASSERT(exec_watch.ok() && watched.ok());  // epoll refuses only what the kernel has no memory for
-  process.exec_watch = exec_watch.value();
-  processes_.insert_or_assign(key, std::move(process));
-  look_every_second();
-}
-
 void RankProcesses::exec_told(const Incarnation& key) {
   Process* process = find(key);
   if (process == nullptr || !process->child) return;
@@ -200,12 +60,13 @@ void RankProcesses::exec_told(const Incarnation& key) {
     case ExecState::kPending: return;
     case ExecState::kExecuted: tell_(event::Executed{key}); break;
     case ExecState::kFailed: {
-      const StepFailure& failure = process->child->failure();
+      const StepFailure failure = with_limit(process->child->failure());
       tell_(event::ExecFailed{key, failure.error, failure.detail, failure.exit_code});
       break;
     }
   }
   loop_.forget(std::exchange(process->exec_watch, 0));
+  process->child->close_exec_descriptor();
 }
 
 void RankProcesses::ask_whether_executed(const Incarnation& key) {

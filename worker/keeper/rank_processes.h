@@ -108,7 +108,12 @@ class RankProcesses {
   // What its child does before its program; or why it cannot.
   Result<RankPreparation> preparation_of(const keeper_action::ForkRank& order);
   Result<const MeshSetup*> setup_of(MeshId mesh);
-  void forked(const Incarnation& key, Process process, const SpawnOptions& options);
+  // What kept it from being forked.
+  std::optional<StepFailure> begin(const keeper_action::ForkRank& order);
+  std::optional<StepFailure> begin(const Incarnation& key, Process process, const SpawnOptions& options);
+  void not_forked(const Incarnation& key, StepFailure failure);
+  // Of ranks that have ended: what has been read to its end, or whatever was handed on. Whether there was any.
+  bool close_pipes_of_ended(const std::function<bool(int)>& closed);
   void exec_told(const Incarnation& key);
   void arrived(Process& process);
   void open_wanted_gates();
@@ -128,6 +133,7 @@ class RankProcesses {
   std::function<void(KeeperEvent)> tell_;
   std::vector<std::uint32_t> usable_cpus_;
   std::optional<HostTopology> topology_;  // once it was needed
+  UniqueFd ended_pipe_;  // handed out in the place of one that was closed: nothing is in it, nor will be
   std::map<MeshId, std::unique_ptr<MeshSetup>> setups_;
   std::map<Incarnation, Process> processes_;
   std::map<Incarnation, Incarnation> renamed_;  // standbys, while what they have become has a process

@@ -343,7 +343,7 @@ TEST(LostHosts, ArePassedOverWhenTheyCouldNotStartTwoRanks) {
   driver.join(0);
   driver.join(1);
   driver.give_ports();
-  const RankEnd full{.kind = EndKind::kNotExecuted, .value = EMFILE, .detail = "make its output pipes"};
+  const RankEnd full{.kind = EndKind::kNotExecuted, .value = ENFILE, .detail = "make its output pipes"};
   driver.fail_gang(kFirst, full);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kStarting);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving) << "it is no fault of the program";

@@ -87,6 +87,9 @@ TEST_F(File, WritesWhatComesAndTellsWhere) {
   EXPECT_EQ(std::string(back, 5), "world");
   in_.reset();
   EXPECT_EQ(file.take(out_.get(), 100).outcome, LogFile::Outcome::kEnded);
+  file.close();
+  EXPECT_EQ(file.read_back(1, back, sizeof back), 5U) << "its descriptors are given back";
+  EXPECT_EQ(std::string(back, 5), "ello\n");
 }
 
 TEST_F(File, KeepsOthersOut) {

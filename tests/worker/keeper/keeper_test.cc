@@ -3,6 +3,8 @@
 #include <netinet/in.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <set>
 
 #include "tests/worker/keeper/keeper_fixture.h"
 
@@ -166,6 +168,35 @@ TEST_P(KeeperOf, KeepsTheOutputOfAnEndedRankForADaemonThatComesLater) {
   pipes_.clear();
   enter();
   EXPECT_TRUE(hello_->ranks.empty());
+}
+
+// So that what fails again and again needs no more than it does once.
+TEST_P(KeeperOf, GivesBackThePipesOfWhatWasReadToItsEnd) {
+  begin();
+  run(start_order({"echo said", "echo unread"}));
+  ASSERT_TRUE(await_phase(0, RankPhase::kEnded) && await_phase(1, RankPhase::kEnded));
+  ASSERT_TRUE(until([&] { return pipes_.contains(key(0)) && pipes_.contains(key(1)); }));
+  EXPECT_EQ(output(0), "said\n");
+  const std::string read = std::filesystem::read_symlink(text("/proc/self/fd/", pipes_[key(0)][0].get()));
+  const std::string unread = std::filesystem::read_symlink(text("/proc/self/fd/", pipes_[key(1)][0].get()));
+  Start next = start_order({"exec sleep 1000"});
+  next.ranks[0].rank = {MeshId(0), Rank(2)};
+  send(MessageType::kStart, encode_payload(next));
+  ASSERT_TRUE(await_phase(2, RankPhase::kGated));
+  std::set<std::string> held;
+  for (const auto& entry : std::filesystem::directory_iterator(text("/proc/", keeper_->pid(), "/fd"))) {
+    std::error_code gone;
+    held.insert(std::filesystem::read_symlink(entry.path(), gone));
+  }
+  EXPECT_FALSE(held.contains(read));
+  EXPECT_TRUE(held.contains(unread));
+  kill_door();
+  pipes_.clear();
+  enter();
+  ASSERT_TRUE(until([&] { return pipes_.contains(key(0)) && pipes_.contains(key(1)); }));
+  char byte = 0;
+  EXPECT_EQ(::read(pipes_[key(0)][0].get(), &byte, 1), 0) << "who comes later finds its end";
+  EXPECT_EQ(output(1), "unread\n");
 }
 
 TEST_P(KeeperOf, KillsADaemonThatDoesNotAnswerAndStartsAnother) {
