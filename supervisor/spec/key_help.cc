@@ -55,9 +55,9 @@ constexpr KeyHelp kHelp[] = {
      "from the spec's folder. There are no passwords."},
     {"launch.ssh.known_hosts", "~/.ssh/cluster_hosts"},
     {"launch.ssh.config", "~/.ssh/config",
-     "HostName, User, Port, IdentityFile, IdentitiesOnly, UserKnownHostsFile, ProxyJump and Include are read, and "
-     "other "
-     "keywords are passed over; what the spec says of a host counts first. Match (but for Match all), and ProxyCommand "
+     "HostName, User, Port, IdentityFile, CertificateFile, IdentitiesOnly, UserKnownHostsFile, ProxyJump and Include "
+     "are read, and other keywords are passed over; what the spec says of a host counts first. Match (but for Match "
+     "all), and ProxyCommand "
      "for a host of the job, are refused."},
     {"launch.ssh.jump", "[login1]",
      "Each is HOST, USER@HOST or USER@HOST:PORT; the first is dialled from here, each next one through those before "

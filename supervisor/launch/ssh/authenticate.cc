@@ -188,20 +188,49 @@ int refuse_to_ask(const char*, char*, std::size_t, int, int, void* asked) {
   return -1;
 }
 
-Tried try_file(const std::string& path, RawSession& session, const Patience& patience) {
+SshKey import_key(const KeyText& bytes, bool& asked) {
+  ssh_key key = nullptr;
+  const int done = ssh_pki_import_privkey_base64(bytes.bytes.c_str(), nullptr, refuse_to_ask, &asked, &key);
+  return {done == SSH_OK ? key : nullptr, ssh_key_free};
+}
+
+// Certificates of the key before the bare key, as OpenSSH does.
+Tried try_file(const std::string& path, const std::vector<std::string>& certificates, RawSession& session,
+               const Patience& patience) {
   KeyText bytes;
   const Status read = read_key(path, bytes);
   if (!read.ok()) return {Login::kRefused, read.error().message};
   bool asked = false;
-  ssh_key key = nullptr;
-  if (ssh_pki_import_privkey_base64(bytes.bytes.c_str(), nullptr, refuse_to_ask, &asked, &key) != SSH_OK) {
+  const SshKey bare = import_key(bytes, asked);
+  if (!bare) {
     return {Login::kRefused, text("key file ", path,
-                                  asked ? ": has a passphrase; load it into ssh-agent by ssh-add"
+                                  asked ? ": has a passphrase; load it into ssh-agent by ssh-add, which takes its "
+                                          "certificate along"
                                         : ": no private key that libssh reads")};
   }
-  const std::unique_ptr<ssh_key_struct, void (*)(ssh_key)> owner(key, ssh_key_free);
-  return attempt(session, patience, text("key file ", path),
-                 [&] { return ssh_userauth_publickey(session.handle(), nullptr, key); });
+  const auto try_key = [&](const SshKey& key, const std::string& what) {
+    return attempt(session, patience, what,
+                   [&] { return ssh_userauth_publickey(session.handle(), nullptr, key.get()); });
+  };
+  std::vector<std::string> files = {path + "-cert.pub"};
+  files.insert(files.end(), certificates.begin(), certificates.end());
+  std::string refused;
+  for (const std::string& file : files) {
+    const SshKey certificate = read_certificate(file);
+    if (!certificate) {
+      if (&file != &files.front()) refused += text("certificate file ", file, ": none that can be read; ");
+      continue;
+    }
+    if (!is_certificate_of(certificate, bare)) continue;  // but of another key
+    const SshKey key = import_key(bytes, asked);
+    if (!key || ssh_pki_copy_cert_to_privkey(certificate.get(), key.get()) != SSH_OK) continue;
+    Tried tried = try_key(key, text("key file ", path, " with the certificate ", file));
+    if (tried.login != Login::kRefused) return tried;
+    refused += text(tried.what, " (ssh-keygen -L -f ", shell_word(file), " shows for whom it is, and until when); ");
+  }
+  Tried tried = try_key(bare, text("key file ", path));
+  tried.what.insert(0, refused);
+  return tried;
 }
 
 SshFailure stuck(const SshTarget& target, const RawSession& session, const Tried& tried, const std::string& what) {
@@ -249,7 +278,7 @@ std::optional<SshFailure> authenticate(const SshTarget& target, VerifiedSession&
     }
     for (const std::string& path : target.identities) {
       if (agent.was_denied(path)) continue;
-      if (auto end = go_on(try_file(path, session, patience))) return *end;
+      if (auto end = go_on(try_file(path, target.certificates, session, patience))) return *end;
     }
     if (agent.has_others()) {
       if (auto end = go_on(agent.try_others(patience))) return *end;

@@ -34,9 +34,18 @@ HostKeyRefusal changed(const SshTarget& target, const HostKey& presented, const 
            "') and take the new one once (--accept-new), or pin it as host_key")};
 }
 
-HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented) {
+HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented, const KnownKey* authority) {
   const std::string where =
       target.known_hosts.empty() ? "no known_hosts file is given" : text("not in ", join(target.known_hosts, ", "));
+  if (authority != nullptr) {
+    return {LaunchFailureKind::kHostKeyUnknown,
+            text(where_text(target), " presents ", key_text(presented), ", and ", authority->place,
+                 " trusts a @cert-authority for it. monarch does not read certificates of hosts (libssh has no support "
+                 "for them): it wants the host's own key, which is ",
+                 where,
+                 ". Whoever signs for the hosts can list their keys; or, if this one is right, take it once "
+                 "(--accept-new), or pin it as host_key")};
+  }
   return {LaunchFailureKind::kHostKeyUnknown,
           text(where_text(target), " presents ", key_text(presented), ", which nothing vouches for: ", where,
                ". If it is right, take it once (--accept-new), or pin it as host_key")};
@@ -46,16 +55,18 @@ HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented) {
 
 std::variant<HostKeyTrust, HostKeyRefusal> judge_host_key(const SshTarget& target, const HostKey& presented,
                                                           const std::vector<KnownKey>& known) {
+  const KnownKey* authority = nullptr;
   const KnownKey* other = nullptr;  // of the same type, or else the first
   bool listed = false;
   for (const KnownKey& entry : known) {
     const bool same = entry.key.base64 == presented.base64;
-    if (entry.revoked && same) {
+    if (entry.as == KnownAs::kRevoked && same) {
       return HostKeyRefusal{LaunchFailureKind::kHostKeyRevoked,
                             text(where_text(target), " presents ", key_text(presented), ", which ", entry.place,
                                  " marks as @revoked: whoever has that key may pose as this host")};
     }
-    if (entry.revoked) continue;
+    if (entry.as == KnownAs::kAuthority && authority == nullptr) authority = &entry;
+    if (entry.as != KnownAs::kHost) continue;
     listed = listed || same;
     if (other == nullptr || (other->key.type != presented.type && entry.key.type == presented.type)) other = &entry;
   }
@@ -68,13 +79,14 @@ std::variant<HostKeyTrust, HostKeyRefusal> judge_host_key(const SshTarget& targe
   if (listed) return HostKeyTrust::kKnown;
   if (other != nullptr) return changed(target, presented, *other);
   if (target.accept_new_host_keys) return HostKeyTrust::kNew;
-  return unknown(target, presented);
+  return unknown(target, presented, authority);
 }
 
 std::string host_key_algorithms(const std::vector<KnownKey>& known) {
   const auto is_known = [&](const Algorithm& algorithm) {
-    return std::any_of(known.begin(), known.end(),
-                       [&](const KnownKey& entry) { return !entry.revoked && entry.key.type == algorithm.type; });
+    return std::any_of(known.begin(), known.end(), [&](const KnownKey& entry) {
+      return entry.as == KnownAs::kHost && entry.key.type == algorithm.type;
+    });
   };
   std::vector<std::string> names;
   for (const bool first : {true, false}) {

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kKnownHostsBytes = 32U << 20U;  // a larger file is refused
 constexpr std::string_view kRevoked = "@revoked";
+constexpr std::string_view kAuthority = "@cert-authority";
 
 Result<std::string> read_all(const std::string& file) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -40,7 +41,7 @@ Result<std::string> read_all(const std::string& file) {
 }
 
 struct Line {
-  bool revoked = false;
+  KnownAs as = KnownAs::kHost;
   std::string rest;  // pattern, type and key, one space between them
 };
 
@@ -54,8 +55,9 @@ std::optional<Line> parse(std::string_view raw) {
   if (line.rest.empty() || line.rest[0] == '#') return std::nullopt;
   if (line.rest[0] != '@') return line;
   const std::size_t end = line.rest.find(' ');
-  if (end == std::string::npos || line.rest.compare(0, end, kRevoked) != 0) return std::nullopt;
-  line.revoked = true;
+  const std::string mark = line.rest.substr(0, end);
+  if (end == std::string::npos || (mark != kRevoked && mark != kAuthority)) return std::nullopt;
+  line.as = mark == kRevoked ? KnownAs::kRevoked : KnownAs::kAuthority;
   line.rest.erase(0, end + 1);
   return line;
 }
@@ -86,7 +88,7 @@ std::vector<KnownKey> parse_known_hosts(std::string_view all, const std::string&
     ++number;
     if (!line) continue;
     auto key = key_of(host, *line);
-    if (key) found.push_back({std::move(*key), line->revoked, text(file, ":", number), file});
+    if (key) found.push_back({std::move(*key), line->as, text(file, ":", number), file});
   }
   return found;
 }

@@ -5,6 +5,7 @@
 //
 // Thread: any; reads and writes files.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,15 @@ struct HostKey {
   std::string fingerprint;  // "SHA256:…"
 };
 
+enum class KnownAs : std::uint8_t {
+  kHost,
+  kRevoked,    // @revoked
+  kAuthority,  // @cert-authority: it signs hosts' certificates, which libssh 0.10 does not read
+};
+
 struct KnownKey {
   HostKey key;
-  bool revoked = false;
+  KnownAs as = KnownAs::kHost;
   std::string place;  // "/home/a/.ssh/known_hosts:12"
   std::string file;
 };
@@ -33,8 +40,7 @@ std::string known_hosts_name(const SshTarget& target);
 // Of one file's text.
 std::vector<KnownKey> parse_known_hosts(std::string_view all, const std::string& file, const std::string& host);
 
-// Of all files, in order. A file that is not there has none; one that cannot be read is an error. Lines that cannot be read, and
-// @cert-authority, are passed over.
+// Of all files, in order. A file that is not there has none; one that cannot be read is an error. Lines that cannot be read are passed over.
 Result<std::vector<KnownKey>> known_keys(const std::vector<std::string>& files, const std::string& host);
 
 // Appends a line, and makes the file, and its folder, where they are missing, for their owner alone.

@@ -108,6 +108,8 @@ MONARCH_FORWARD(int, ssh_pki_import_pubkey_file, (const char* path, ssh_key* key
 MONARCH_FORWARD(int, ssh_pki_import_privkey_base64,
                 (const char* text, const char* phrase, ssh_auth_callback ask, void* context, ssh_key* key),
                 (text, phrase, ask, context, key))
+MONARCH_FORWARD(int, ssh_pki_import_cert_file, (const char* path, ssh_key* key), (path, key))
+MONARCH_FORWARD(int, ssh_pki_copy_cert_to_privkey, (const ssh_key certificate, ssh_key key), (certificate, key))
 MONARCH_FORWARD(int, ssh_get_publickey_hash,
                 (const ssh_key key, ssh_publickey_hash_type type, unsigned char** hash, size_t* size),
                 (key, type, hash, size))

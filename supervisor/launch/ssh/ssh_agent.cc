@@ -11,6 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "supervisor/launch/ssh/ssh_wire.h"
+#include "transport/base/base64.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -18,11 +20,15 @@ namespace monarch {
 
 namespace {
 
+using ssh_wire::big_endian;
+using ssh_wire::in_big_endian;
+using ssh_wire::kLengthBytes;
+using ssh_wire::next_string;
+
 // draft-miller-ssh-agent: each message is its length in four bytes, its type in one, and its contents.
 constexpr std::string_view kRequestIdentities("\0\0\0\1\13", 5);
 constexpr char kRequestIdentitiesType = 11;
 constexpr char kIdentitiesAnswer = 12;
-constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kCountEnd = 9;  // length, type, number of keys
 constexpr std::uint32_t kLongestMessage = 256U << 10U;
 constexpr std::size_t kMostKeys = 2048;  // as OpenSSH's
@@ -30,33 +36,6 @@ constexpr std::size_t kMostKeys = 2048;  // as OpenSSH's
 Error silence(const std::string& path, WaitEnd end) {
   return {ErrorCode::kTimeout,
           text("ssh-agent at ", path, end == WaitEnd::kCancelled ? ": cancelled" : " does not answer")};
-}
-
-std::uint32_t big_endian(std::string_view bytes) {
-  std::uint32_t number = 0;
-  for (const char byte : bytes.substr(0, kLengthBytes)) number = number << 8U | static_cast<unsigned char>(byte);
-  return number;
-}
-
-std::string in_big_endian(std::size_t number) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift & 0xff));
-  return bytes;
-}
-
-std::string in_base64(std::string_view bytes) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = i; j < i + 3; ++j) {
-      group = group << 8U | (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0U);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      out.push_back(i + j <= bytes.size() ? kLetters[group >> (18 - 6 * j) & 63U] : '=');
-    }
-  }
-  return out;
 }
 
 // One message, with its length, and no byte after it.
@@ -94,16 +73,6 @@ Status write_message(int fd, std::string_view message, const std::string& whose,
   return {};
 }
 
-// The first of the strings that follow each other, each behind its length.
-std::optional<std::string_view> next_string(std::string_view& bytes) {
-  if (bytes.size() < kLengthBytes) return std::nullopt;
-  const std::uint32_t length = big_endian(bytes);
-  if (length > bytes.size() - kLengthBytes) return std::nullopt;
-  const std::string_view found = bytes.substr(kLengthBytes, length);
-  bytes.remove_prefix(kLengthBytes + length);
-  return found;
-}
-
 std::optional<std::vector<AgentKey>> keys_of(std::string_view answer) {
   if (answer.size() < kCountEnd || answer[kLengthBytes] != kIdentitiesAnswer) return std::nullopt;
   const std::uint32_t count = big_endian(answer.substr(kLengthBytes + 1));
@@ -114,8 +83,8 @@ std::optional<std::vector<AgentKey>> keys_of(std::string_view answer) {
     const std::string_view from_here = rest;
     const auto key = next_string(rest);
     if (!key || !next_string(rest)) return std::nullopt;  // its comment
-    keys.push_back(
-        {.entry = std::string(from_here.substr(0, from_here.size() - rest.size())), .base64 = in_base64(*key)});
+    keys.push_back({.entry = std::string(from_here.substr(0, from_here.size() - rest.size())),
+                    .base64 = to_base64(ssh_wire::plain_key(*key))});
   }
   return keys;
 }

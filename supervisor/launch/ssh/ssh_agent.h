@@ -19,7 +19,7 @@ namespace monarch {
 
 struct AgentKey {
   std::string entry;   // as the agent told it: the public key, and a comment
-  std::string base64;  // of the public key
+  std::string base64;  // of the public key; of a certificate, of the key that it is of
 };
 
 struct AgentDoor {

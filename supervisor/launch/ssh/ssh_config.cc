@@ -213,6 +213,8 @@ class Answerer {
         return at(line.place, text("`", value, "` is no port"));
     } else if (line.keyword == "identityfile") {
       identities_.push_back(&line);
+    } else if (line.keyword == "certificatefile") {
+      certificates_.push_back(&line);
     } else if (line.keyword == "identitiesonly" && !identities_only_set_) {
       identities_only_set_ = true;
       MONARCH_ASSIGN(answer_.identities_only, yes_or_no(line));
@@ -233,10 +235,13 @@ class Answerer {
 
   // Paths last: they may name the host and the user that a later line told.
   Result<SshConfigAnswer> finish() {
-    for (const SshConfigLine* line : identities_) {
-      if (small_letters(line->arguments.front()) == "none") continue;
-      MONARCH_ASSIGN(std::string path, expand(*line, line->arguments.front(), answer_, host_, home_));
-      answer_.identities.push_back(std::move(path));
+    for (const auto& [lines, paths] :
+         {std::pair(&identities_, &answer_.identities), std::pair(&certificates_, &answer_.certificates)}) {
+      for (const SshConfigLine* line : *lines) {
+        if (small_letters(line->arguments.front()) == "none") continue;
+        MONARCH_ASSIGN(std::string path, expand(*line, line->arguments.front(), answer_, host_, home_));
+        paths->push_back(std::move(path));
+      }
     }
     if (known_hosts_ != nullptr) {
       for (const std::string& value : known_hosts_->arguments) {
@@ -252,6 +257,7 @@ class Answerer {
   const std::string& home_;
   SshConfigAnswer answer_;
   std::vector<const SshConfigLine*> identities_;
+  std::vector<const SshConfigLine*> certificates_;
   const SshConfigLine* known_hosts_ = nullptr;
   bool jumps_set_ = false;
   bool identities_only_set_ = false;

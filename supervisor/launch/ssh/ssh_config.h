@@ -1,6 +1,6 @@
 #pragma once
 
-// What a configuration file of OpenSSH says of a host, for specs that name one: HostName, User, Port, IdentityFile,
+// What a configuration file of OpenSSH says of a host, for specs that name one: HostName, User, Port, IdentityFile, CertificateFile,
 // IdentitiesOnly, UserKnownHostsFile and ProxyJump. libssh's own reader runs commands (Match exec, ProxyCommand), so it is not used.
 //
 // Thread: pure functions; load_ssh_config reads files.
@@ -31,6 +31,7 @@ struct SshConfigAnswer {
   std::string user;
   std::uint16_t port = 0;
   std::vector<std::string> identities;
+  std::vector<std::string> certificates;
   bool identities_only = false;
   std::vector<std::string> known_hosts;
   std::vector<std::string> jumps;  // "[user@]host[:port]", in the order of dialling

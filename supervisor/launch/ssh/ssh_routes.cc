@@ -121,6 +121,7 @@ class Router {
     target.agent_socket = user_.agent_socket;
     for (const std::string& identity : identities_) add(target.identities, identity);
     for (const std::string& identity : file.identities) add(target.identities, identity);
+    for (const std::string& certificate : file.certificates) add(target.certificates, certificate);
     target.identities_only = file.identities_only;
     if (file.known_hosts.empty()) add(target.known_hosts, launch_.known_hosts);
     for (const std::string& known : file.known_hosts) add(target.known_hosts, known);

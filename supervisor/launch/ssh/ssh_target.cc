@@ -73,6 +73,7 @@ std::string reproducer(const SshRoute& route, const std::string& command) {
   if (!jumps.empty()) ssh += " -J " + shell_word(join(jumps, ","));
   if (target.port != 22) ssh += text(" -p ", target.port);
   for (const std::string& identity : target.identities) ssh += " -i " + shell_word(identity);
+  for (const std::string& file : target.certificates) ssh += " -o CertificateFile=" + shell_word(file);
   if (!target.known_hosts.empty()) ssh += " -o UserKnownHostsFile=" + shell_word(target.known_hosts.front());
   return text(ssh, " ", shell_word(destination(target)), " ", shell_word(command));
 }

@@ -24,6 +24,8 @@ struct SshTarget {
   std::string agent_socket;  // of ssh-agent; empty: none is asked
   // Files of private keys. The agent's keys that belong to them are tried first, then they in this order, then the agent's other keys.
   std::vector<std::string> identities;
+  // Files of certificates, besides FILE-cert.pub of each of those; each is shown with the key that it is of.
+  std::vector<std::string> certificates;
   bool identities_only = false;          // the agent's others are not tried
   std::vector<std::string> known_hosts;  // a new key is written to the first
   std::string host_key;                  // "SHA256:…": this one and no other; empty: what known_hosts has

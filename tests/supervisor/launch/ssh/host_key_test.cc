@@ -39,7 +39,7 @@ TEST_F(KnownHosts, TellsTheKeyOfAHostAndItsLine) {
   EXPECT_EQ(keys[0].key.base64, kOne);
   EXPECT_EQ(keys[0].key.fingerprint, kOnePrint);
   EXPECT_EQ(keys[0].place, folder_.path() + "/known:4");
-  EXPECT_FALSE(keys[0].revoked);
+  EXPECT_EQ(keys[0].as, KnownAs::kHost);
 }
 
 TEST_F(KnownHosts, FindsAHashedHost) {
@@ -56,11 +56,13 @@ TEST_F(KnownHosts, TellsOnePortFromAnother) {
   EXPECT_EQ(keys_in(lines, "gpu7").size(), 0U);
 }
 
-TEST_F(KnownHosts, ReadsTabsAndRevokedAndPassesOverAuthorities) {
+TEST_F(KnownHosts, ReadsTabsAndMarks) {
   const auto keys = keys_in(text("@revoked\t*\tssh-ed25519\t", kOne, "\r\n@cert-authority * ssh-ed25519 ", kTwo, "\n"));
-  ASSERT_EQ(keys.size(), 1U);
-  EXPECT_TRUE(keys[0].revoked);
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0].as, KnownAs::kRevoked);
   EXPECT_EQ(keys[0].key.base64, kOne);
+  EXPECT_EQ(keys[1].as, KnownAs::kAuthority);
+  EXPECT_EQ(keys[1].key.base64, kTwo);
 }
 
 TEST_F(KnownHosts, GoesOnAfterALineThatCannotBeRead) {
@@ -102,12 +104,12 @@ SshTarget gpu7() {
 }
 
 const HostKey kPresented{"ssh-ed25519", kOne, kOnePrint};
-const KnownKey kSame{kPresented, false, "/k:1", "/k"};
-const KnownKey kOther{{"ssh-ed25519", kTwo, kTwoPrint}, false, "/k:2", "/k"};
-const KnownKey kRsa{{"ssh-rsa", "AAAA", "SHA256:rsa"}, false, "/k:3", "/k"};
+const KnownKey kSame{kPresented, KnownAs::kHost, "/k:1", "/k"};
+const KnownKey kOther{{"ssh-ed25519", kTwo, kTwoPrint}, KnownAs::kHost, "/k:2", "/k"};
+const KnownKey kRsa{{"ssh-rsa", "AAAA", "SHA256:rsa"}, KnownAs::kHost, "/k:3", "/k"};
 
 KnownKey revoked(KnownKey key) {
-  key.revoked = true;
+  key.as = KnownAs::kRevoked;
   return key;
 }
 
@@ -122,6 +124,23 @@ TEST(HostKeyPolicy, TrustsAListedKeyBesideOthers) {
   const auto verdict = judge_host_key(gpu7(), kPresented, {kRsa, kOther, kSame});
   ASSERT_TRUE(std::holds_alternative<HostKeyTrust>(verdict));
   EXPECT_EQ(std::get<HostKeyTrust>(verdict), HostKeyTrust::kKnown);
+}
+
+TEST(HostKeyPolicy, SaysThatAnAuthorityIsThereWhichItDoesNotRead) {
+  std::string message;
+  const KnownKey authority{{"ssh-ed25519", kTwo, kTwoPrint}, KnownAs::kAuthority, "/k:4", "/k"};
+  EXPECT_EQ(refusal(gpu7(), {authority}, &message), LaunchFailureKind::kHostKeyUnknown);
+  for (const char* part : {"/k:4 trusts a @cert-authority for it", "does not read certificates", "--accept-new"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+  KnownKey signer = authority;
+  signer.key = kPresented;
+  EXPECT_EQ(refusal(gpu7(), {signer}), LaunchFailureKind::kHostKeyUnknown) << "who signs is not who is trusted";
+  SshTarget target = gpu7();
+  target.accept_new_host_keys = true;
+  const auto verdict = judge_host_key(target, kPresented, {authority});
+  ASSERT_TRUE(std::holds_alternative<HostKeyTrust>(verdict));
+  EXPECT_EQ(std::get<HostKeyTrust>(verdict), HostKeyTrust::kNew);
 }
 
 TEST(HostKeyPolicy, RefusesAChangedKeyAndShowsBothAndThePlace) {

@@ -43,6 +43,12 @@ TEST(SshConfig, TellsWhetherKeysOtherThanThoseOfTheFilesAreTried) {
   EXPECT_EQ(refusal("IdentitiesOnly perhaps\n"), "c:1: `perhaps` is neither yes nor no");
 }
 
+TEST(SshConfig, TellsCertificatesInOrder) {
+  const auto found =
+      answer("CertificateFile ~/a-cert.pub\nHost gpu*\n  CertificateFile /c/%n\n  CertificateFile none\n", "gpu7");
+  EXPECT_EQ(found.certificates, (std::vector<std::string>{"/home/a/a-cert.pub", "/c/gpu7"}));
+}
+
 TEST(SshConfig, LeavesOutWhatAPatternExcludes) {
   const std::string_view lines = "Host gpu* !gpu9\n  User u\nMatch all\n  Port 7\n";
   EXPECT_EQ(answer(lines, "gpu1").user, "u");

@@ -42,7 +42,7 @@ TEST(SshRoutes, PutTheSpecBeforeTheFileAndTheFileBeforeTheUser) {
                                 {.name = "gpu8", .address = "gpu8", .host_key = "SHA256:x"}});
   launch.config = home.write("config",
                              "Host gpu*\n HostName %h.example\n User file\n Port 8\n IdentityFile /k\n"
-                             "Host gpu8\n UserKnownHostsFile /h\n IdentitiesOnly yes\n");
+                             "Host gpu8\n UserKnownHostsFile /h\n IdentitiesOnly yes\n CertificateFile /c\n");
   const auto routes = ssh_routes(launch, kUser);
   ASSERT_TRUE(routes.ok()) << routes.error().message;
   const SshTarget& seven = (*routes)[0].route.back();
@@ -53,6 +53,7 @@ TEST(SshRoutes, PutTheSpecBeforeTheFileAndTheFileBeforeTheUser) {
   const SshTarget& eight = (*routes)[1].route.back();
   EXPECT_EQ(eight.user, "file");
   EXPECT_TRUE(eight.identities_only);
+  EXPECT_EQ(eight.certificates, std::vector<std::string>{"/c"});
   EXPECT_FALSE(seven.identities_only);
   EXPECT_EQ(eight.port, 8);
   EXPECT_EQ(eight.host_key, "SHA256:x");

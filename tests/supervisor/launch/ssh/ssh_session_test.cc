@@ -147,6 +147,72 @@ TEST_F(SshImpatientTest, SaysThatAnAgentWithManyKeysIsCutOff) {
   expect_part(refused(target_).failure.message, "MaxAuthTries");
 }
 
+// A server that knows no key, and trusts who signs them.
+class SshCertificateTest : public SshSessionTest {
+ protected:
+  void SetUp() override {
+    SshSessionTest::SetUp();
+    if (IsSkipped()) return;
+    signer_ = server_->folder().path() + "/signer";
+    ASSERT_TRUE(make_key(signer_));
+    trusting_ = std::make_unique<SshServer>("ed25519", text("TrustedUserCAKeys ", signer_, ".pub"));
+    ASSERT_EQ(trusting_->failure(), "");
+    target_ = trusting_->target();
+    trusting_->folder().write("authorized_keys", "");
+  }
+  // Writes KEY-cert.pub.
+  void sign(const std::string& key, const std::string& validity = "+1h") {
+    ASSERT_EQ(run_command(
+                  {"ssh-keygen", "-q", "-s", signer_, "-I", "test", "-n", target_.user, "-V", validity, key + ".pub"}),
+              0);
+  }
+  std::string signer_;
+  std::unique_ptr<SshServer> trusting_;
+};
+
+TEST_F(SshCertificateTest, LogsInByTheOneBesideAKeyFile) {
+  for (const char* type : {"ed25519", "rsa", "ecdsa"}) {
+    const std::string key = text(trusting_->folder().path(), "/certified-", type);
+    ASSERT_TRUE(make_key(key, type));
+    target_.identities = {key};
+    EXPECT_EQ(refused(target_).failure.kind, LaunchFailureKind::kAuthentication) << type;
+    sign(key);
+    let_in(target_);
+  }
+}
+
+TEST_F(SshCertificateTest, LogsInByAFileOfItsOwnWithTheKeyThatItIsOf) {
+  const std::string other = trusting_->folder().path() + "/other";
+  ASSERT_TRUE(make_key(other));
+  sign(other);
+  sign(trusting_->identity());
+  const std::string moved = trusting_->folder().path() + "/moved.pub";
+  std::filesystem::rename(trusting_->identity() + "-cert.pub", moved);
+  target_.certificates = {other + "-cert.pub", moved};
+  let_in(target_);
+  target_.certificates = {other + "-cert.pub", "/nonesuch"};
+  const std::string message = refused(target_).failure.message;
+  expect_part(message, "certificate file /nonesuch: none that can be read; key file");
+  EXPECT_EQ(message.find(other), std::string::npos) << "it is of another key: " << message;
+}
+
+TEST_F(SshCertificateTest, SaysHowToSeeWhyOneIsRefused) {
+  sign(trusting_->identity(), "20200101:20200102");
+  const std::string file = trusting_->identity() + "-cert.pub";
+  expect_part(refused(target_).failure.message, text("with the certificate ", file, ": refused (ssh-keygen -L -f ",
+                                                     file, " shows for whom it is, and until when); key file"));
+}
+
+TEST_F(SshCertificateTest, LogsInByTheOneThatAnAgentHasOfAKeyFile) {
+  sign(trusting_->identity());
+  target_.agent_socket = trusting_->start_agent();
+  ASSERT_NE(target_.agent_socket, "");
+  ASSERT_EQ(::unlink((trusting_->identity() + "-cert.pub").c_str()), 0);
+  ASSERT_EQ(run_command({"ssh-keygen", "-q", "-p", "-P", "", "-N", "a phrase", "-f", trusting_->identity()}), 0);
+  target_.identities_only = true;
+  let_in(target_);
+}
+
 TEST_F(SshSessionTest, OffersTheAgentsOtherKeysLast) {
   const std::string other = server_->folder().path() + "/stranger";
   ASSERT_TRUE(make_key(other));
