@@ -68,6 +68,7 @@ std::vector<Check> local_checks(const Context& context) {
       {.name = "runtime directory", .run = [=] { return doctor::check_runtime_directory(environment); }},
       {.name = "earlier jobs", .run = [=] { return doctor::check_leftovers(environment); }},
       {.name = "sockets", .run = [=] { return doctor::check_sockets(environment); }},
+      {.name = "loopback", .run = [] { return doctor::check_loopback(); }},
       {.name = "containment", .run = [] { return doctor::check_containment(); }},
       {.name = "stack dumps", .run = [=] { return doctor::check_tracing(places); }},
       {.name = "limits",

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "supervisor/doctor/machine_limits.h"
+#include "transport/base/loopback.h"
 #include "transport/base/text.h"
 #include "transport/process/cgroup.h"
 #include "transport/process/read_small.h"
@@ -25,6 +26,16 @@ Findings check_containment() {
                "what a rank starts is found by its environment, session and parents; a process that drops all three is "
                "found only when its host's worker ends",
            .fix = "start jobs in a group of their own: systemd-run --user --scope -p Delegate=yes monarch …"}};
+}
+
+Findings check_loopback() {
+  const Status reached = reach_loopback();
+  if (reached.ok()) return {{.check = "loopback", .found = "127.0.0.1 is reached"}};
+  return {{.check = "loopback",
+           .health = Health::kFailed,
+           .found = reached.error().message,
+           .means = "no job can be started, on whatever hosts",
+           .fix = "as its root: ip link set lo up"}};
 }
 
 Findings check_tracing(const Places& places) {

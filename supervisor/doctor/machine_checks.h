@@ -20,6 +20,7 @@ struct Limits {
 };
 Limits limits_of_this_process();
 Findings check_limits(const Limits& limits, bool has_rdma);
+Findings check_loopback();
 Findings check_shared_memory(const Places& places);
 Findings check_clock(const Places& places);
 Findings check_processors(const Places& places);

@@ -10,7 +10,10 @@ std::string runtime_dir_path(const StateEnvironment& environment) {
 }
 
 Result<SecureDirectory> open_runtime_dir(const StateEnvironment& environment) {
-  return SecureDirectory::open_or_create(runtime_dir_path(environment));
+  auto opened = SecureDirectory::open_or_create(runtime_dir_path(environment));
+  if (opened.ok()) return opened;
+  return Error{opened.error().code, text("no place for sockets: ", opened.error().message,
+                                         "; XDG_RUNTIME_DIR names another, a folder of your own")};
 }
 
 Result<std::string> socket_path(const SecureDirectory& runtime, const std::string& name) {

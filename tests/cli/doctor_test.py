@@ -16,7 +16,7 @@ class Doctor(jobs.JobTest):
     def test_it_looks_at_every_part_and_changes_nothing(self):
         done, found = self.findings()
         for check in ("libzmq", "monarch-worker", "version", "state directory", "runtime directory", "earlier jobs",
-                      "sockets", "containment", "stack dumps", "open files (ulimit -n)", "shared memory", "clock source",
+                      "sockets", "loopback", "containment", "stack dumps", "open files (ulimit -n)", "shared memory", "clock source",
                       "processors", "GPUs", "RDMA"):
             self.assertTrue(check in found or any(c.startswith(check) for c in found), (check, done))
         for finding in done.json():

@@ -75,6 +75,25 @@ class Refusals(jobs.JobTest):
             self.skipTest("needs root and mount namespaces")
         os.mkdir(self.path("state"), 0o700)
 
+    def test_a_machine_that_does_not_reach_itself(self):
+        self.namespaces()
+        done = self.start_program("unshare", "--net", harness.MONARCH, "run", HELLO).finished()
+        self.assertEqual(done.status, 70, done)
+        self.assertRegex(done.err, r"this machine does not reach itself \(its loopback interface is down, .*`ip link set lo up`.*Network is unreachable")
+        self.assertLess(done.seconds, 4, "nobody waits for a handshake that cannot be")
+        self.assert_nothing_left()
+        doctor = self.start_program("unshare", "--net", harness.MONARCH, "doctor", "--json").finished(60)
+        found, = [f for f in doctor.json() if f["check"] == "loopback"]
+        self.assertEqual((doctor.status, found["health"]), (1, "failed"), doctor)
+
+    def test_a_folder_of_sockets_that_is_somebody_elses(self):
+        """As root of a user namespace meets /tmp/monarch-0 of the machine's."""
+        self.namespaces()
+        os.mkdir(self.path("run", "monarch"), 0o700)
+        os.chown(self.path("run", "monarch"), 65534, 65534)
+        self.refused(2, "no place for sockets: .*run/monarch belongs to user 65534, not to us .*; XDG_RUNTIME_DIR names another")
+        os.chown(self.path("run", "monarch"), 0, 0)
+
     def test_a_state_directory_that_is_read_only(self):
         self.namespaces()
         done = self.in_namespace(f"mount -t tmpfs -o ro,mode=700 tmpfs {self.path('state')}")
@@ -137,7 +156,7 @@ class Refusals(jobs.JobTest):
         command = f"ulimit -n 30; exec {shlex.quote(harness.MONARCH)} run {shlex.quote(HELLO)}"
         done = self.start_program("sh", "-c", command).finished()
         self.assertEqual(done.status, 70, done)
-        self.assertRegex(done.err, r"making a zmq socket: Too many open files\n  = help: its log is .*/supervisor\.log")
+        self.assertRegex(done.err, r"making a zmq socket: Too many open files \(30 at most: ulimit -n\)\n  = help: its log is .*/supervisor\.log")
         self.assertEqual(self.verdict()["exit_code"], 70)
         self.assert_nothing_left()
 

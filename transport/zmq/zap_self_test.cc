@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/base/clock.h"
+#include "transport/base/loopback.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/zmq/client_link.h"
@@ -40,6 +41,7 @@ Error failed(std::string_view what) {
 }  // namespace
 
 Status zap_self_test(ZmqContext& context, const std::function<Status(AllowTable)>& publish) {
+  MONARCH_TRY(reach_loopback());
   MONARCH_ASSIGN(const CurveKeyPair server_keys, make_curve_key_pair());
   MONARCH_ASSIGN(const CurveKeyPair known, make_curve_key_pair());
   MONARCH_ASSIGN(const CurveKeyPair stranger, make_curve_key_pair());
