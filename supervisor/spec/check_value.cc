@@ -6,6 +6,7 @@
 
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/scalar.h"
+#include "supervisor/spec/source_text.h"
 #include "supervisor/spec/suggest.h"
 #include "transport/base/text.h"
 
@@ -105,6 +106,8 @@ void check_text(const YamlNode& node, const KeyRow& row, const std::string& path
   if (node.text.find('\0') != std::string::npos) {
     report.error("E0210", node.place,
                  {.message = text("`", path, "` contains a NUL"), .label = "no program can be given one"});
+  } else if (!row.bytes && !is_utf8(node.text)) {
+    report.error("E0210", node.place, {.message = text("`", path, "` is no text"), .label = "its bytes are not UTF-8"});
   } else if (static_cast<std::int64_t>(node.text.size()) < row.least) {
     report.error("E0210", node.place, {.message = text("`", path, "` is empty"), .label = "a text is needed"});
   }

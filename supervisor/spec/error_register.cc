@@ -20,7 +20,10 @@ constexpr ErrorDoc kErrors[] = {
     {"E0003", "nested too deeply", "Lists and maps are nested at most 32 levels deep; no spec needs more than ten."},
     {"E0004", "an alias or an anchor",
      "`&name` and `*name` are refused: an alias hides what a line means, and a few of them can stand for gigabytes."},
-    {"E0005", "a tag", "`!type` is refused: the type of each value is given by its key."},
+    {"E0005", "a tag",
+     "`!type` is refused: the type of each value is given by its key. The one that is read is `!!binary`, of base64: "
+     "an "
+     "argument or a variable of a rank may have bytes that are no UTF-8."},
     {"E0006", "a merge key", "`<<` is refused, as aliases are: write the keys out."},
     {"E0007", "a second document", "One file holds one spec; what follows `---` would be ignored, so it is refused."},
     {"E0008", "the file is not plain UTF-8 text",

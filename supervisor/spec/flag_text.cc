@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/spec/source_text.h"
 #include "supervisor/spec/suggest.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -235,12 +234,6 @@ void append_arguments(YamlNode& root, const ExtraArguments& extra, Report& repor
     const std::size_t length = as_typed(word).size();
     const Place place = at(begin, length, number);
     begin += length + 1;
-    if (!is_utf8(word)) {
-      report.error("E0008", place,
-                   {.message = "an argument is not plain UTF-8 text",
-                    .label = "a spec cannot hold it",
-                    .help = "pass it in a file"});
-    }
     if (program == nullptr) continue;
     program->items.push_back({.kind = YamlNode::Kind::kScalar, .place = place, .quoted = true, .text = word});
   }

@@ -158,7 +158,8 @@ constexpr KeyHelp kHelp[] = {
     {"meshes.*.program", "[python3, train.py, --epochs, \"3\"]",
      "The first entry is the program, searched in PATH unless it has a slash; each further one is a single argument. "
      "No "
-     "shell looks at them: for one, write [/bin/sh, -c, 'a | b']."},
+     "shell looks at them: for one, write [/bin/sh, -c, 'a | b']. One that is not UTF-8 is written in base64, as "
+     "!!binary Y2Fm6Q==."},
     {"meshes.*.actors", "{policy: {plugin: ./libpolicy.so, class: Policy, args: {lr: 0.1}}}"},
     {"meshes.*.actors.*.plugin", "./libpolicy.so"},
     {"meshes.*.actors.*.class", "Policy"},

@@ -7,7 +7,6 @@
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/network_names.h"
-#include "supervisor/spec/source_text.h"
 #include "supervisor/spec/yaml_tree.h"
 #include "supervisor/spec/yaml_writer.h"
 #include "transport/base/limits.h"
@@ -166,9 +165,6 @@ void check_program(const std::vector<std::string>& program, Report& report) {
   const Place place{1, 4, static_cast<std::uint32_t>(std::max<std::size_t>(1, first.size())), 2};
   if (first.empty()) {
     report.error("E0210", place, {.message = "no program behind `--`", .label = "is empty"});
-  } else if (!is_utf8(first)) {
-    report.error("E0008", place,
-                 {.message = "the program's name is not plain UTF-8 text", .label = "a spec cannot hold it"});
   }
 }
 

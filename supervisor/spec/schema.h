@@ -48,6 +48,7 @@ struct KeyRow {
   std::string_view unbuilt{};  // "*": all but the default; "a|b": these words; of a map without default: all of it
   std::string_view built{};    // with unbuilt "*": these are built, too
   NameRule names = NameRule::kName;
+  bool bytes = false;  // of a text: it need be no UTF-8, as `!!binary` writes it
   std::string_view doc{};
 };
 

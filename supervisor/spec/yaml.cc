@@ -13,6 +13,7 @@
 #include "supervisor/spec/metered_buffer.h"
 #include "supervisor/spec/source_text.h"
 #include "supervisor/spec/spans.h"
+#include "transport/base/base64.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
@@ -20,6 +21,7 @@ namespace monarch {
 
 namespace {
 
+constexpr std::string_view kBinary = "tag:yaml.org,2002:binary";  // written `!!binary`
 constexpr std::size_t kMostNodes = 20'000;  // more values are refused: yaml-cpp's time and memory grow with them
 
 // Ends the parse from within an event; the reason has been reported.
@@ -73,6 +75,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     YamlNode node;
+    if (tag == kBinary && anchor == 0) return add_bytes(mark, value);
     node.kind = check_properties(mark, tag, anchor) ? YamlNode::Kind::kScalar : YamlNode::Kind::kRefused;
     node.quoted = tag != "?";
     node.place = place_of(mark, node.quoted ? quoted_span(rest_of_line(mark)) : plain_span(rest_of_line(mark), value));
@@ -133,6 +136,18 @@ class TreeBuilder final : public YAML::EventHandler {
     report_.error("E0001", place_of(mark, 1),
                   {.message = "this is not YAML", .label = "these quotes are not closed", .help = "close them"});
     throw ParseStopped{};
+  }
+
+  void add_bytes(const YAML::Mark& mark, const std::string& value) {
+    YamlNode node{
+        .kind = YamlNode::Kind::kScalar, .place = place_of(mark, word_span(rest_of_line(mark))), .quoted = true};
+    if (auto bytes = from_base64(value)) {
+      node.text = std::move(*bytes);
+    } else {
+      node.kind = YamlNode::Kind::kRefused;
+      report_.error("E0005", node.place, {.message = "`!!binary` without base64", .label = "what follows is none"});
+    }
+    add(std::move(node));
   }
 
   // WARNING: yaml-cpp 0.7 makes single bytes of the escapes \N and \_, which are no UTF-8.
@@ -233,6 +248,9 @@ class TreeBuilder final : public YAML::EventHandler {
         report_.error("E0104", node.place,
                       {.message = "a key that is not a text", .label = text("is ", kind_name(node))});
       }
+      key.place.line = 0;
+    } else if (!is_utf8(key.text)) {
+      report_.error("E0104", node.place, {.message = "a key that is not a text", .label = "its bytes are not UTF-8"});
       key.place.line = 0;
     } else if (key.text == "<<" && !node.quoted) {
       report_.error(

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "supervisor/spec/source_text.h"
+#include "transport/base/base64.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -52,6 +54,7 @@ std::string in_double_quotes(std::string_view text) {
 std::string yaml_scalar(std::string_view text) { return is_plain(text) ? std::string(text) : yaml_quoted(text); }
 
 std::string yaml_quoted(std::string_view text) {
+  if (!is_utf8(text)) return "!!binary " + to_base64(text);
   const bool control = std::any_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
   });

@@ -15,7 +15,7 @@ namespace monarch {
 
 // Plain where that is safe, also within brackets; else in quotes.
 std::string yaml_scalar(std::string_view text);
-// In quotes in any case.
+// In quotes in any case; what is no UTF-8 as `!!binary`.
 std::string yaml_quoted(std::string_view text);
 // [a, 'b c', d]
 std::string yaml_list(const std::vector<std::string>& items);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/spec/source_text.h"
 #include "supervisor/spec/yaml_text.h"
 #include "transport/base/text.h"
 
@@ -25,7 +26,7 @@ bool is_leaf(const YamlNode& node) {
 bool is_block_text(std::string_view text) {
   const std::size_t newline = text.find('\n');
   if (newline == std::string_view::npos || newline + 1 == text.size()) return false;
-  if (text.front() == ' ' || text.front() == '\n' || text.ends_with("\n\n")) return false;
+  if (text.front() == ' ' || text.front() == '\n' || text.ends_with("\n\n") || !is_utf8(text)) return false;
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && c != '\n') || byte == 0x7F;

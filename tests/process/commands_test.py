@@ -145,5 +145,35 @@ class Injection(jobs.JobTest):
                 self.refused("run", "-n", "1", f"-H={word}", "--", "/bin/true")
 
 
+class Bytes(jobs.JobTest):
+    """Names and arguments are bytes: files of old data sets have Latin-1 in theirs."""
+
+    SHOW = 'cat "$1"; printf "%s " "$@" "$OLD" "${PWD##*/}" | od -An -tx1'
+
+    def shown(self, *words):
+        return "data\n" + "".join(f" {byte:02x}" for byte in b"".join(word + b" " for word in words)) + "\n"
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("work", "d\udce9"))
+        self.write("d\udce9/a\udce9", "data\n")
+
+    def test_of_a_command_line_reach_the_program(self):
+        done = self.monarch("run", "-n", "1", "--no-prefix", "--", "/bin/sh", "-c", f"cd d\udce9; {self.SHOW}", "sh", "a\udce9", "\udcff",
+                            env={"OLD": "\udce0"})
+        self.assertEqual((done.status, done.out), (0, self.shown(b"a\xe9", b"\xff", b"\xe0", b"d\xe9")), done)
+        self.assertIn("!!binary", self.read(self.job_file("spec.yaml")))
+        self.assertEqual(self.status("last")["phase"], "ended")
+        self.assert_nothing_left()
+
+    def test_of_a_specs_own_name_and_folder(self):
+        spec = self.spec("version: 1\njob: old\nmeshes:\n  m:\n    dims: {r: 1}\n    env: {OLD: !!binary 4A==}\n    program:\n      - /bin/sh\n"
+                         f"      - -c\n      - '{self.SHOW}'\n      - sh\n      - !!binary YQ==\n", "d\udce9/s\udce9.yaml")
+        os.rename(self.path("work", "d\udce9/a\udce9"), self.path("work", "d\udce9/a"))
+        done = self.monarch("run", "--no-prefix", spec)
+        self.assertEqual((done.status, done.out), (0, self.shown(b"a", b"\xe0", b"d\xe9")), done)
+        self.assert_nothing_left()
+
+
 if __name__ == "__main__":
     harness.main()

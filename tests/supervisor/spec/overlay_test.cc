@@ -247,15 +247,27 @@ TEST(ExtraArguments, NeedAMeshWhereThereAreSeveral) {
   EXPECT_NE(render(typo).find("did you mean `--mesh other`?"), std::string::npos) << render(typo);
 }
 
-TEST(ExtraArguments, AreRefusedWhereASpecCannotHoldThem) {
-  EXPECT_EQ(ids_and_places(with_arguments({"ok", "\xff"})), std::vector<std::string>{"E0008 1:7"});
+TEST(ExtraArguments, AreBytes) {
+  const SpecOutcome outcome = with_arguments({"ok", "caf\xe9.txt", "\xff\n\n"});
+  ASSERT_TRUE(outcome.loaded) << render(outcome);
+  EXPECT_EQ(outcome.loaded->spec.meshes.at(0).program,
+            (std::vector<std::string>{"python3", "train.py", "ok", "caf\xe9.txt", "\xff\n\n"}));
+  EXPECT_NE(outcome.loaded->text.find("!!binary Y2Fm6S50eHQ="), std::string::npos) << outcome.loaded->text;
+}
+
+TEST(Settings, TakeBytesWhereAProgramGetsThem) {
+  const SpecOutcome taken = load_spec(parts({}, {"meshes.trainer.env.A=!!binary 6Q=="}));
+  ASSERT_TRUE(taken.loaded) << render(taken);
+  EXPECT_EQ(taken.loaded->spec.meshes.at(0).env.at("A"), "\xe9");
+  EXPECT_EQ(ids(load_spec(parts({}, {"meshes.trainer.workdir=!!binary 6Q=="}))), std::vector<std::string>{"E0210"});
+  EXPECT_EQ(ids(load_spec(parts({}, {"meshes.trainer.env.A=!!binary 6Q"}))), std::vector<std::string>{"E0005"});
 }
 
 TEST(MergedText, SaysTheSame) {
   SpecParts all = parts({"meshes:\n  trainer:\n    setup: \"\"\n    stop: {grace: 5s}\n"},
                         {"meshes.trainer.env.S=\"a\\nb \\\"c\\\" \\\\ \\x1b é\"", "meshes.trainer.env.T='~'"});
   all.arguments = ExtraArguments{.words = {"-c", "set -e\necho \"$X\"  \n\n  done\n", "tail\n\n", " lead\nx", "# no",
-                                           "-", "--", "a: b", "[x]", "010", "true", "é"},
+                                           "-", "--", "a: b", "[x]", "010", "true", "é", "caf\xe9\nx"},
                                  .mesh = ""};
   const LoadedSpec whole = loaded(all);
   const SpecOutcome again = load_spec(file("again", whole.text));

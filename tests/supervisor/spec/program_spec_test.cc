@@ -125,7 +125,7 @@ TEST(ProgramSpec, TakesAnyProgram) {
   odd.program = {""};
   EXPECT_EQ(shape(odd), "E0210 1:4");
   odd.program = {"a\xff"};
-  EXPECT_EQ(shape(odd), "E0008 1:4");
+  EXPECT_EQ(shape(odd), "slot=1") << "a name is bytes";
 }
 
 TEST(ProgramSpec, NamesTheJobAfterWhatRuns) {

@@ -97,6 +97,19 @@ TEST(Yaml, RefusesBytesThatAreNoText) {
   EXPECT_EQ(read("a: é日𝄞\n").ids, "");
 }
 
+TEST(Yaml, ReadsBytesInBase64) {
+  const Read r = read("a: !!binary Y2Fm6Q==\nb: !!binary \"Y2Fm\n  6Q==\"\nc: [!!binary /w==, d]\n");
+  EXPECT_EQ(r.ids, "");
+  EXPECT_EQ(r.root->find("a")->text, "caf\xe9");
+  EXPECT_EQ(r.root->find("b")->text, "caf\xe9");
+  EXPECT_EQ(r.root->find("c")->items[0].text, "\xff");
+  EXPECT_EQ(r.root->find("a")->place, (Place{1, 4, 8}));
+  EXPECT_EQ(read("a: !!binary caf\n").ids, "E0005 1:4");
+  EXPECT_EQ(read("a: !!binary [x]\n").ids, "E0005 1:4");
+  EXPECT_EQ(read("a: !!binary &x Y2Fm\n").ids, "E0004 1:4");
+  EXPECT_EQ(read("!!binary /w==: 1\n").ids, "E0005 1:1, E0104 1:1");
+}
+
 TEST(Yaml, RefusesTabsAndEmptyFiles) {
   EXPECT_EQ(read("a:\n\tb: 1\n").ids, "E0009 2:1");
   EXPECT_EQ(read("a:\n  \tb: 1\n").ids, "E0009 2:3");
