@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/allocation_check.h"
 #include "cli/continued_job.h"
 #include "cli/say.h"
 #include "cli/spec_origin.h"
@@ -168,6 +169,13 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   const auto submitted = arguments.value("submitted");
   if (slurm != nullptr && !may_go_on(*slurm, submitted.has_value(), context)) {
+    return {.view = nullptr, .exit_code = kExitUsage};
+  }
+  if (const auto objection = slurm != nullptr ? ask_of_allocation(*slurm->allocation) : std::nullopt) {
+    say_error(context.terminal, {.id = "E0911",
+                                 .message = *objection,
+                                 .help = "`unset SLURM_JOB_ID SLURM_JOB_NODELIST`, and monarch submits the job; or "
+                                         "launch.slurm.allocation names one that runs"});
     return {.view = nullptr, .exit_code = kExitUsage};
   }
   if (!submitted) note_abandoned(input, context.terminal);

@@ -261,8 +261,8 @@ constexpr ErrorDoc kErrors[] = {
      "the "
      "host's key was refused; 70 where it said what no monarch says."},
     {"E0911", "what the spec names cannot be used",
-     "The spec is right in itself; a file that it names, such as launch.ssh.config, or a port of control.ports is not "
-     "what a job can begin with. Exit code 2."},
+     "The spec is right in itself; a file that it names, such as launch.ssh.config, a port of control.ports or an "
+     "allocation of Slurm's that is over is not what a job can begin with. Exit code 2."},
     {"E0920", "not a selector",
      "Ranks are selected by --mesh, --at, --rank, --host and --generation. Coordinates are written as "
      "`--at replica=2,gpu=0:4`, ranks and generations as `3,7-9`, hosts as `node[05-07]`."},

@@ -18,7 +18,7 @@ class Resume(slurm.SlurmTest):
     def up_there(self, **keys):
         self._slurm.run("salloc", "--quiet", "--no-kill", "--no-shell", "-N2")
         self.allocation, = self._slurm.jobs()
-        done = self.monarch("up", self.slurm_job(UP, **keys), env={"SLURM_JOB_ID": str(self.allocation), "SLURM_JOB_NODELIST": "h[1-2]"})
+        done = self.in_allocation(self.allocation, "up", **keys)
         self.assertEqual(done.status, 0, done)
         self.job_id, = self.jobs()
         self.pids = self.wait_for_marks("up", 4)
@@ -26,6 +26,17 @@ class Resume(slurm.SlurmTest):
         self.assertEqual(len(self.steps), 2, self.steps)
         # A talk that has been answered is told to the guard, which is heard by then.
         wait_for(lambda: self.status()["phase"] == "running", self.supervisor_log)
+
+    def in_allocation(self, number, command, nodes="h[1-2]", **keys):
+        """In a shell with the variables that tell of it."""
+        return self.monarch(command, self.slurm_job(UP, **keys), env={"SLURM_JOB_ID": str(number), "SLURM_JOB_NODELIST": nodes})
+
+    def assert_refused(self, number, why, nodes="h[1-2]"):
+        before = self.jobs()
+        done = self.in_allocation(number, "run", nodes)
+        self.assertEqual(done.status, 2, done)
+        self.assertRegex(done.err, rf"error\[E0911\]: Slurm's job {number} {why}\n  = help: `unset SLURM_JOB_ID SLURM_JOB_NODELIST`")
+        self.assertEqual(self.jobs(), before, "none was begun")
 
     def sruns(self):
         return [process for process in self.processes() if process.program == "srun"]
@@ -49,7 +60,10 @@ class Resume(slurm.SlurmTest):
         self.assertEqual(self.monarch("stop", self.job_id).status, 0)
         wait_for(lambda: not self.sruns(), lambda: f"no srun but {self.sruns()}")
         self.assertEqual(self._slurm.jobs()[self.allocation], "RUNNING")
+        self.assert_refused(self.allocation, r"has h\[1-2\], and not h\[2-3\]", "h[2-3]")
         self._slurm.run("scancel", str(self.allocation))
+        self.assert_refused(self.allocation, "is over: (CANCELLED|COMPLETING)")
+        self.assert_refused(4711, r"is not known to Slurm \(any more\)")
         self.assert_nothing_left()
 
     def sruns_there(self):
