@@ -29,6 +29,10 @@ Status make_level(const std::string& level) {
 Status check_level(const std::string& level) {
   struct stat status {};
   if (::lstat(level.c_str(), &status) != 0) return errno_error(text("looking at ", printable(level)), errno);
+  // One's own link leads where one wants it: to a larger disk, say. It has to lead to a folder of ours all the same.
+  if (S_ISLNK(status.st_mode) && status.st_uid == ::geteuid() && ::stat(level.c_str(), &status) != 0) {
+    return errno_error(text("following ", printable(level)), errno);
+  }
   if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & kOthersWrite) == 0) return {};
   return Error{ErrorCode::kInvalid,
                text(printable(level), " is not a folder that is ours and that nobody else may write to")};

@@ -15,6 +15,8 @@ constexpr std::size_t kWordBytes = 255;
 // other way to learn it. A failure is told in one line; what is still sent is read, so that whoever sends it comes to read that line.
 constexpr std::string_view kCommand =
     "exec /bin/sh -c '"
+    // A start-up file may have left no way to ls(1) and the like; what is executed at last has the PATH of the login.
+    "o=$PATH; PATH=${o:+$o:}/usr/bin:/bin; "
     "m=$(umask); umask 077; set -f; u=$(id -u); t=; "
     "y=; [ \"${SLURM_STEP_NUM_TASKS:-1}\" = 1 ] || y=@$SLURMD_NODENAME; "
     "say() { printf \"%s \" $y \"$@\"; echo; }; "
@@ -29,15 +31,18 @@ constexpr std::string_view kCommand =
     "own \"$1\" d || fail not-ours \"$1\" is not a folder of user \"$u\" that nobody else may write to; }; "
     // $1: the hash. Leaves the path in $f.
     "place() { case \"$XDG_CACHE_HOME\" in /*) c=$XDG_CACHE_HOME;; *) c=$HOME/.cache;; esac; "
-    "w=$c/monarch/worker; f=$w/$1/monarch-worker; }; "
-    "found() { place \"$1\"; own \"$c/monarch\" d && own \"$w\" d && own \"$w/$1\" d && own \"$f\" - && [ \"$z\" = "
+    // A link of one's own leads to a larger disk, say.
+    "k=$c/monarch; if [ -h \"$k\" ]; then set -- \"$1\" $(LC_ALL=C ls -ldn \"$k\"); "
+    "if [ \"$4\" = \"$u\" ]; then k=$(cd -P \"$k\" 2>/dev/null && pwd) || k=$c/monarch; fi; fi; "
+    "w=$k/worker; f=$w/$1/monarch-worker; }; "
+    "found() { place \"$1\"; own \"$k\" d && own \"$w\" d && own \"$w/$1\" d && own \"$f\" - && [ \"$z\" = "
     "\"$2\" ]; }; "
     "given() { IFS= read -r f || exit 1; case \"$f\" in \"~/\"*) f=$HOME/${f#??};; esac; "
     "[ -f \"$f\" ] || fail absent \"$f\" is not there; }; "
-    "go() { say have \"$f\"; umask \"$m\"; exec \"$f\" \"$@\"; }; "
+    "go() { say have \"$f\"; umask \"$m\"; [ -z \"$o\" ] || PATH=$o; exec \"$f\" \"$@\"; }; "
     // $1: the hash; $2: the size.
     "put() { place \"$1\"; [ -d \"$c\" ] || e=$(LC_ALL=C mkdir -p \"$c\" 2>&1) || trouble $e; "
-    "folder \"$c/monarch\"; folder \"$w\"; folder \"$w/$1\"; "
+    "folder \"$k\"; folder \"$w\"; folder \"$w/$1\"; "
     "[ -d \"$f\" ] && fail not-ours \"$f\" is a folder; "
     // Of hosts that lost their power meanwhile.
     "find \"$w\" -type d -name \"put.*\" -mtime +1 -exec rm -rf {} + 2>/dev/null; "
@@ -52,10 +57,10 @@ constexpr std::string_view kCommand =
     "e=$(LC_ALL=C mv -f \"$n\" \"$f\" 2>&1) || trouble $e; drop; "
     "found \"$1\" \"$2\" || fail not-ours \"$f\" changed while it was put there; say stored; }; "
     // $1: the hash. Leaves the folder in $p and the paths in $f and $g.
-    "bundle() { place \"$1\"; w=$c/monarch/bundle; p=$w/$1; f=$p/bin/monarch; g=$p/libexec/monarch/monarch-worker; }; "
+    "bundle() { place \"$1\"; w=$k/bundle; p=$w/$1; f=$p/bin/monarch; g=$p/libexec/monarch/monarch-worker; }; "
     // $1: the hash; $2 and $3: the sizes.
     "has() { bundle \"$1\"; "
-    "for d in \"$c/monarch\" \"$w\" \"$p\" \"$p/bin\" \"$p/libexec\" \"$p/libexec/monarch\"; do "
+    "for d in \"$k\" \"$w\" \"$p\" \"$p/bin\" \"$p/libexec\" \"$p/libexec/monarch\"; do "
     "own \"$d\" d || return 1; done; "
     "own \"$g\" - && [ \"$z\" = \"$3\" ] && own \"$f\" - && [ \"$z\" = \"$2\" ]; }; "
     // $1: where to; $2: how much.
@@ -64,7 +69,7 @@ constexpr std::string_view kCommand =
     "own \"$1\" - || fail not-ours \"$1\" changed while it was written; "
     "[ \"$z\" = \"$2\" ] || fail short \"$z\" of \"$2\" bytes came; }; "
     "keep() { bundle \"$1\"; [ -d \"$c\" ] || e=$(LC_ALL=C mkdir -p \"$c\" 2>&1) || trouble $e; "
-    "for d in \"$c/monarch\" \"$w\" \"$p\" \"$p/bin\" \"$p/libexec\" \"$p/libexec/monarch\"; do folder \"$d\"; done; "
+    "for d in \"$k\" \"$w\" \"$p\" \"$p/bin\" \"$p/libexec\" \"$p/libexec/monarch\"; do folder \"$d\"; done; "
     "for d in \"$f\" \"$g\"; do [ -d \"$d\" ] && fail not-ours \"$d\" is a folder; done; "
     "find \"$w\" -type d -name \"put.*\" -mtime +1 -exec rm -rf {} + 2>/dev/null; "
     "n=$p/put.$(uname -n).$PPID.$$; e=$(LC_ALL=C mkdir \"$n\" 2>&1) || trouble $e; t=$n; "

@@ -37,8 +37,20 @@ TEST_F(Directories, AreTheirOwnersAlone) {
   EXPECT_TRUE(make_own_directories(root_ + "/a/b/c", 2).ok()) << "once more changes nothing";
 }
 
-TEST_F(Directories, AreNotMadeInAFolderThatIsALink) {
+TEST_F(Directories, AreMadeWhereALinkOfOnesOwnLeads) {
   fs::create_directory_symlink(root_ + "/outside", root_ + "/a");
+  EXPECT_TRUE(make_own_directories(root_ + "/a/b", 2).ok());
+  EXPECT_EQ(mode(root_ + "/outside/b"), 0700U);
+  ASSERT_EQ(::chmod((root_ + "/outside").c_str(), 0770), 0);
+  EXPECT_EQ(make_own_directories(root_ + "/a/c", 2).error().code, ErrorCode::kInvalid) << "others may write there";
+  EXPECT_FALSE(fs::exists(root_ + "/outside/c"));
+  fs::create_directory_symlink(root_ + "/gone", root_ + "/d");
+  EXPECT_EQ(make_own_directories(root_ + "/d", 1).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(Directories, AreNotMadeInAFolderThatIsALinkOfSomebodyElses) {
+  fs::create_directory_symlink(root_ + "/outside", root_ + "/a");
+  if (::lchown((root_ + "/a").c_str(), 65534, 65534) != 0) GTEST_SKIP() << "only root can plant another user's link";
   const Status made = make_own_directories(root_ + "/a/b/c", 3);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, ErrorCode::kInvalid);

@@ -53,10 +53,10 @@ class RemoteScript : public ::testing::Test {
     fs::create_directory(shell_.home);
     fs::permissions(shell_.home, fs::perms::owner_all);
     const std::string reply = scratch_.write("reply", test_reply());
-    worker_ =
-        text("#!/bin/sh\n", "echo \"$*\" >>", scratch_.path(), "/arguments\numask >", scratch_.path(),
-             "/umask\ncase $1 in\nend) echo ended 3;;\ncheck) exit 0;;\ndigest) /usr/bin/sha256sum <\"$2\";;\n*) cat ",
-             reply, ";;\nesac\nexit 0\n");
+    worker_ = text(
+        "#!/bin/sh\n", "echo \"$*\" >>", scratch_.path(), "/arguments\numask >", scratch_.path(),
+        "/umask\ncase $1 in\nend) echo ended 3;;\ncheck) exit 0;;\ndigest) /usr/bin/sha256sum <\"$2\";;\n*) /bin/cat ",
+        reply, ";;\nesac\nexit 0\n");
     while (worker_.size() < 300'000) worker_ += "# what a worker is made of, and more than a pipe takes at once\n";
     const std::string file = scratch_.write("worker", worker_);
     order_ = test_order();
@@ -223,6 +223,8 @@ TEST_F(RemoteScript, FollowsNoLinkThatWasPlanted) {
       fs::permissions(folder, fs::perms::owner_all);
     }
     fs::create_directory_symlink(elsewhere, planted);
+    // That of the whole may be one's own.
+    if (planted == cache().parent_path() && ::lchown(planted.c_str(), 65534, 65534) != 0) continue;
     expect_failure(run(), LaunchFailureKind::kNotExecutable, planted.string());
     EXPECT_TRUE(fs::is_empty(elsewhere)) << planted;
     fs::remove(planted);
@@ -234,6 +236,35 @@ TEST_F(RemoteScript, FollowsNoLinkThatWasPlanted) {
   ASSERT_NE(replaced.reply(), nullptr) << replaced.failure()->message;
   EXPECT_EQ(replaced.files, 1) << "a link in the file's place is not executed";
   EXPECT_FALSE(fs::is_symlink(cached()));
+}
+
+TEST_F(RemoteScript, FollowsALinkOfOnesOwnToAFolderOfOnesOwn) {
+  const std::string elsewhere = scratch_.path() + "/else where";
+  fs::create_directory(elsewhere);
+  fs::permissions(elsewhere, fs::perms::owner_all);
+  fs::create_directories(cache().parent_path().parent_path());
+  fs::create_directory_symlink(elsewhere, cache().parent_path());
+  for (const int files : {1, 0}) {
+    const RemoteRun run_there = run();
+    ASSERT_NE(run_there.reply(), nullptr) << run_there.failure()->message << run_there.words;
+    EXPECT_EQ(run_there.files, files);
+  }
+  EXPECT_EQ(contents(elsewhere + "/worker/" + order_.file.sha256 + "/monarch-worker"), worker_);
+  fs::permissions(elsewhere, fs::perms::group_write, fs::perm_options::add);
+  expect_failure(run(), LaunchFailureKind::kNotExecutable, elsewhere);
+  fs::remove_all(elsewhere);
+  expect_failure(run(), LaunchFailureKind::kNotWritable, cache().parent_path().string());
+}
+
+TEST_F(RemoteScript, NeedsNoPathOfAStartUpFile) {
+  const std::string say = "\necho \"$PATH\" >" + scratch_.path() + "/path\n";
+  worker_.replace(worker_.find('\n'), 1, say);
+  worker_.resize(order_.file.size);
+  order_.file.sha256 = output_of(scratch_, "sha256sum <$1", scratch_.write("worker", worker_)).substr(0, 64);
+  shell_.before = "PATH=/nonesuch; export PATH";
+  const RemoteRun lost = run();
+  ASSERT_NE(lost.reply(), nullptr) << lost.failure()->message << lost.words;
+  EXPECT_EQ(contents(scratch_.path() + "/path"), "/nonesuch\n") << "the ranks have that of the login";
 }
 
 TEST_F(RemoteScript, TrustsNoFolderThatOthersMayWriteTo) {
