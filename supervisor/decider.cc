@@ -18,9 +18,11 @@ constexpr Duration kRetryEvery = Duration::seconds(1);
 Decider::Decider(EventLoop& loop, JobCore& core, JournalThread& journal, Term term, Perform perform, Due due)
     : loop_(loop), core_(core), journal_(journal), term_(term), perform_(std::move(perform)), due_(std::move(due)) {
   set_deadline();
+  look_at_stall();
 }
 
 Decider::~Decider() {
+  loop_.cancel(stall_timer_);
   loop_.cancel(deadline_timer_);
   loop_.cancel(retry_timer_);
 }
@@ -29,8 +31,20 @@ AppendRecord Decider::record(RecordType type, std::string payload) const {
   return {.type = type, .term = term_, .wall = wall_now(), .now = loop_.now(), .payload = std::move(payload)};
 }
 
+void Decider::look_at_stall() {
+  note_stall();
+  stall_timer_ = loop_.at(loop_.now() + OwnStall::kTurn, [this] { look_at_stall(); });
+}
+
+void Decider::note_stall() {
+  const auto gap = stall_.turn(loop_.now());
+  const JobPhase phase = core_.state().phase;
+  if (gap && phase != JobPhase::kNew && phase != JobPhase::kEnded) (void)decide(StoodStill{*gap});
+}
+
 std::uint64_t Decider::decide(const CoreEvent& event) {
   if (abandoned_) return ++last_ticket_;  // never durable
+  note_stall();
   std::vector<Action> actions = core_.step(event, loop_.now());
   AppendRequest request{.ticket = ++last_ticket_, .records = {}};
   request.records.push_back(record(RecordType::kInput, encode_core_event(event)));

@@ -1,7 +1,8 @@
 #pragma once
 
 // Decider: feeds the job's core, journals what it was fed, and lets its actions out once the record is durable (J1): an act that
-// the journal does not know can be repeated by the next supervisor. Leases are not its business: they wait for no disk.
+// the journal does not know can be repeated by the next supervisor. Leases are not its business: they wait for no disk. Where this process
+// stood still, the core is told that before anything else.
 //
 // A record that the journal refuses ends it: what was decided with it, and all after it, is never done.
 //
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "supervisor/core/job_core.h"
+#include "supervisor/core/own_stall.h"
 #include "supervisor/journal/journal_thread.h"
 #include "transport/loop/event_loop.h"
 
@@ -62,6 +64,8 @@ class Decider {
   void retry();
   void release();
   void set_deadline();
+  void look_at_stall();
+  void note_stall();
 
   EventLoop& loop_;
   JobCore& core_;
@@ -74,6 +78,8 @@ class Decider {
   std::uint64_t snapshot_ticket_ = 0;  // of the newest that was asked for
   std::deque<Waiting> waiting_;
   std::deque<JournalRequest> unsubmitted_;  // while the journal's inbox is full
+  OwnStall stall_;
+  TimerId stall_timer_ = 0;
   TimerId deadline_timer_ = 0;
   TimerId retry_timer_ = 0;
   bool releasing_ = false;

@@ -12,7 +12,7 @@
 //   standby.starting standby.ready standby.taken standby.late standby.failed standby.stopping
 //   gang.starting gang.running gang.ready gang.done gang.failed gang.waiting gang.parked gang.returning gang.stopping
 //   gang.stopped gang.ended
-//   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released failures.forgiven   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted
+//   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released failures.forgiven   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted supervisor.stood_still
 //   output.incomplete
 // Its driver adds some that have no number and are in no journal: job.limit journal.stuck journal.mended journal.failed guard.lost
 //   descriptors.scarce descriptors.enough   output.lost output.kept
@@ -208,6 +208,12 @@ struct EndForeseen {
   Instant by = Instant::never();  // never(): not known yet
 };
 
+// The supervisor did not run for so long, nor, it may be, did anybody else: what others were given to act in grows by it. Times of the
+// job's own, and fences, do not.
+struct StoodStill {
+  Duration gap;
+};
+
 // next_deadline() has passed.
 struct DeadlinePassed {};
 
@@ -215,6 +221,6 @@ using CoreEvent =
     std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
                  HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
                  GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked,
-                 WorkerFailing, HostNamed, EndForeseen, GangsInherited>;
+                 WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill>;
 
 }  // namespace monarch

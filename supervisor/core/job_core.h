@@ -97,6 +97,7 @@ class JobCore {
 
   // job_core_return.cc
   void on(const SupervisorReturned& event);
+  void on(const StoodStill& event);
   void extend_deadlines();
   void return_to_hosts();
   void change_clock(const SupervisorReturned& event);

@@ -54,6 +54,30 @@ void JobCore::on(const SupervisorReturned& event) {
   waits_due_ = true;
 }
 
+// Who stood still with us has had no time either.
+void JobCore::on(const StoodStill& event) {
+  const auto grow = [&event](Instant& deadline) {
+    if (deadline != Instant() && deadline != Instant::never()) deadline = deadline + event.gap;
+  };
+  grow(state_.start_deadline);
+  grow(state_.drain_deadline);
+  for (HostState& host : state_.hosts) {
+    grow(host.deadline);
+    grow(host.preparation.deadline);
+    grow(host.owed_until);
+  }
+  each_standby([&](MeshId m, std::uint32_t s) { grow(state_.meshes[m.value()].standby[s].deadline); });
+  each_gang([&](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    grow(state.cause_deadline);
+    grow(state.stop_deadline);
+    grow(state.progress_deadline);
+  });
+  emit(event_of("supervisor.stood_still", Severity::kInfo,
+                text("the supervisor did not run for ", to_text(Duration::milliseconds(event.gap.count_milliseconds())),
+                     ": it was stopped, or its machine slept; nobody is blamed for that time")));
+}
+
 // What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as they were.
 void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));

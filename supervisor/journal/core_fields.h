@@ -40,6 +40,7 @@ MONARCH_FIELDS(PeopleTold, event);
 MONARCH_FIELDS(HoldAsked, wish, ranks, who);
 MONARCH_FIELDS(StopOrdered, request);
 MONARCH_FIELDS(EndForeseen, kind, why, by);
+MONARCH_FIELDS(StoodStill, gap);
 
 // A type without fields.
 inline void codec_write(codec::Writer& writer, const DeadlinePassed&) { codec::write(writer, false); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "supervisor/core/first_cause.h"
+#include "supervisor/core/own_stall.h"
 #include "supervisor/launch/program_pipes.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
@@ -93,15 +94,22 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
   started_[host].generation = generation;
   MONARCH_ASSIGN(const WatchId watch,
                  loop_.watch(output.ours.get(), Interest::kRead, [this, host](Readiness) { read_reply(host); }));
-  const TimerId deadline = loop_.at(loop_.now() + kBootstrapDeadline, [this, host] {
-    fail(host, text("the worker did not tell its key within ", to_text(kBootstrapDeadline)));
-  });
   pending_[host] = {.reply = std::move(output.ours),
                     .watch = watch,
-                    .deadline = deadline,
+                    .deadline = 0,
                     .bytes = {},
                     .control_endpoint = bootstrap.control_endpoint};
+  await_key(host);
   return {};
+}
+
+void LocalLauncher::await_key(HostId host) {
+  const Instant due = loop_.now() + kBootstrapDeadline;
+  pending_.at(host).deadline = loop_.at(due, [this, host, due] {
+    // Where this process stood still, the worker has stood still, too.
+    if (loop_.now() > due + OwnStall::kStall) return await_key(host);
+    fail(host, text("the worker did not tell its key within ", to_text(kBootstrapDeadline)));
+  });
 }
 
 void LocalLauncher::read_reply(HostId host) {

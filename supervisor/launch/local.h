@@ -75,6 +75,7 @@ class LocalLauncher final : public Launcher {
   void adopt_orphan(HostId host);
   void note(const RankReport& report);
   Status start(HostId host, const Bootstrap& bootstrap);
+  void await_key(HostId host);
   void read_reply(HostId host);
   void finish_reply(HostId host);
   void drop_pending(HostId host);

@@ -66,5 +66,21 @@ class Stalls(StallTest):
         self.end_well(run)
 
 
+class Pauses(StallTest):
+    def test_of_everything_for_longer_than_an_orphan_lives_ends_nothing(self):
+        """A laptop's lid, a paused container, `scontrol suspend`: who would have renewed the leases stood still as well."""
+        run = self.running(lease="2s", **{**SPARE, "orphan_ttl": "3s"})
+        everybody = self.processes()
+        self.kill_all(everybody, signal.SIGSTOP)
+        after(8)
+        self.kill_all(everybody, signal.SIGCONT)
+        self.assertIn("the supervisor did not run for ", self.wait_for_event("supervisor.stood_still")["message"])
+        after(4)
+        self.assert_untouched()
+        self.assertEqual([(h["name"], h["phase"]) for h in self.status()["hosts"]], [(f"v{n}", "ready") for n in (1, 2, 3)])
+        self.assert_judges_as_ever()
+        self.end_well(run)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -184,8 +184,11 @@ void Checker::daemon_starts(HostId host) { may_stay(host); }
 void Checker::may_stay(HostId host) {
   const Supervision& policy = world_.scenario.spec.supervision;
   const Duration lease = std::max(policy.lease, policy.orphan_ttl);
-  Instant& until = account(host).worker_may_stay;
-  until = std::max(until, world_.scheduler.now() + lease + lease / 1000);
+  HostAccount& mine = account(host);
+  const Duration stood_still = world_.host(host).stood_still;
+  mine.worker_may_stay = std::max(mine.worker_may_stay + (stood_still - mine.stays_stood_still),
+                                  world_.scheduler.now() + lease + lease / 1000);
+  mine.stays_stood_still = stood_still;
 }
 
 void Checker::obeys(HostId host, const daemon::Event& event, const daemon::Action& action) {
@@ -198,8 +201,7 @@ void Checker::obeys(HostId host, const daemon::Event& event, const daemon::Actio
           text("host ", host.value(), " obeyed term ", mine.heard_term.value(), " and has promised ",
                mine.promised.value()));
   }
-  mine.last_contact = world_.scheduler.now();
-  watch_contact(host);
+  contact(host);
   const auto* lease = std::get_if<KeeperLease>(&told->message);
   if (lease == nullptr) return;
   for (std::size_t i = 0; i < lease->ranks.size(); ++i) {
@@ -220,8 +222,14 @@ void Checker::says_hello(const Hello& hello) {
   const HostAccount& mine = account(HostId(hello.host));
   check(hello.promised >= mine.promised, "I7",
         text("host ", hello.host, " promised term ", mine.promised.value(), " and now knows ", hello.promised.value()));
-  account(HostId(hello.host)).last_contact = std::max(mine.last_contact, world_.scheduler.now());
-  watch_contact(HostId(hello.host));
+  contact(HostId(hello.host));
+}
+
+void Checker::contact(HostId host) {
+  HostAccount& mine = account(host);
+  mine.last_contact = world_.scheduler.now();
+  mine.stood_still = world_.host(host).stood_still;
+  watch_contact(host);
 }
 
 void Checker::watch_contact(HostId host) {
@@ -229,14 +237,15 @@ void Checker::watch_contact(HostId host) {
   orphan_due(host);
 }
 
-// I16: everything of a host ends within lease, orphan_ttl and a margin of its last contact; the worker itself when the ends of its ranks
-// had their time to be heard.
+// I16: everything of a host ends within lease, orphan_ttl and a margin of its last contact, not counting the time in which it stood
+// still; the worker itself when the ends of its ranks had their time to be heard.
 void Checker::orphan_due(HostId id) {
   const Supervision& policy = world_.scenario.spec.supervision;
   const Duration lease = std::max(policy.lease, policy.orphan_ttl);
   const Instant now = world_.scheduler.now();
-  const Instant due = account(id).last_contact + lease + lease / 1000 + kOrphanMargin;
   Host& host = world_.host(id);
+  const Duration stood_still = host.stood_still - account(id).stood_still;
+  const Instant due = account(id).last_contact + lease + lease / 1000 + stood_still + kOrphanMargin;
   if (host.off) return;
   const Duration again = host.frozen() ? Duration::seconds(1) : std::max(due - now, Duration::milliseconds(500));
   if (now >= due && !host.frozen() && policy.orphan != OrphanPolicy::kRun) {
@@ -251,7 +260,8 @@ void Checker::orphan_due(HostId id) {
   // What was killed and is in the kernel keeps it.
   const bool kept = host.worker() != nullptr && host.worker()->ranks().anything_left();
   if (kept || host.frozen()) may_stay = std::max(may_stay, now + kOrphanMargin);
-  const Instant leaves = std::max(may_stay, due) + std::min(policy.suspect_after, policy.orphan_ttl) + kOrphanMargin;
+  const Instant stays = may_stay + (host.stood_still - account(id).stays_stood_still);
+  const Instant leaves = std::max(stays, due) + std::min(policy.suspect_after, policy.orphan_ttl) + kOrphanMargin;
   check(gone || now < leaves || policy.orphan == OrphanPolicy::kRun, "I16",
         text("the worker of host ", id.value(), " outlives its orphan time"));
   if (gone) {

@@ -70,6 +70,7 @@ class Checker {
                const JobCore& core);
   void appended(const Ticket& ticket, std::uint64_t lsn) { durable_.appended(ticket, lsn); }
   void durable(const Ticket& ticket) { durable_.told(ticket); }
+  void check_pause(const Action& action) const;
   void sleeps_until(Instant due, const JobCore& core) const;
   void performs(const JobCore& core, const Action& action);
   void answers(const CommitAnswer& answer) { commits_.answered(answer); }
@@ -103,8 +104,10 @@ class Checker {
     Term promised;
     Term heard_term;
     Instant last_contact;
+    Duration stood_still;  // until then
     bool contact_watched = false;
     Instant worker_may_stay;                 // whatever was granted: since it heard a supervisor, or was frozen
+    Duration stays_stood_still;              // until that was set
     std::map<std::uint64_t, Instant> beats;  // seq → real time of its send
     std::map<Incarnation, Instant> granted;
     std::uint64_t unread = 0;
@@ -168,6 +171,7 @@ class Checker {
   void check_hosts_are_known(const Verdict& verdict) const;
   void check_failed_hosts(const Verdict& verdict, const JobCore& core) const;
   void watch_lease(RankProcess& process);
+  void contact(HostId host);
   void watch_contact(HostId host);
   void may_stay(HostId host);
   void orphan_due(HostId host);

@@ -79,6 +79,7 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
       for (const RankStart& rank : start->message.ranks) started_[{rank.rank, start->message.generation}] = start->host;
     }
   }
+  for (const Action& action : actions) check_pause(action);
   learn_of_hosts(here, event, actions, core);
   learn_of_done_slots(core);
   foreseen_ = foreseen_ || std::holds_alternative<EndForeseen>(event);
@@ -110,6 +111,16 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
             "a rank is said to have ended and something of it lives");
     }
   }
+}
+
+// Where all that happens is that everything stands still together, nobody is blamed, and whatever ran goes on in its generation.
+void Checker::check_pause(const Action& action) const {
+  if (world_.scenario.theme != Theme::kPauses || stop_requested_) return;
+  const auto* told = std::get_if<EmitEvent>(&action);
+  if (told == nullptr) return;
+  const std::string& type = told->event.type;
+  check(type != "gang.failed" && type != "host.lost" && type != "job.stopping", "pause",
+        text(type, ", though all has stood still together: ", told->event.message));
 }
 
 // After a step nothing that is due waits for an event that may never come.

@@ -324,11 +324,13 @@ void Daemon::unhang() {
 }
 
 void Daemon::freeze() {
+  frozen_at_ = host_.now();
   main_->freeze();
   beat_->freeze();
 }
 
 void Daemon::thaw() {
+  feed(daemon::StoodStill{host_.now() - frozen_at_});
   beat_->thaw();
   main_->thaw();
 }

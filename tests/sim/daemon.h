@@ -125,6 +125,7 @@ class Daemon {
   bool at_once_ = false;
   bool last_words_ = false;
   bool hangs_ = false;
+  Instant frozen_at_;
   int exit_code_ = 0;
   Instant born_;
   Instant turn_;  // local time of the main loop's last turn

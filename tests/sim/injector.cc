@@ -29,6 +29,7 @@ void Injector::begin() {
   repeat(faults.supervisor_freeze, [this] { supervisor_freeze(); });
   repeat(faults.operates, [this] { ask(); });
   repeat(faults.standstill, [this] { stand(); });
+  repeat(faults.pause, [this] { pause(); });
   repeat(faults.holds, [this] { hold(); });
   repeat(faults.disk_full, [this] { disk_full(); });
   operate();
@@ -145,6 +146,25 @@ void Injector::supervisor_freeze() {
   world_.freeze_supervisor();
   world_.scheduler.after(world_.random.skewed(Duration::milliseconds(100), Duration::seconds(60)),
                          [this] { world_.thaw_supervisor(); });
+}
+
+// As the lid of a laptop does it, or a container that is paused: each wakes in its own moment, the supervisor last, since a host that
+// stands still is not there for who launches it.
+void Injector::pause() {
+  const auto stands = [](const auto& host) { return host->frozen(); };
+  if (world_.frozen_supervisor() || std::any_of(world_.hosts.begin(), world_.hosts.end(), stands)) return;
+  world_.note("everything is paused");
+  constexpr Duration kApart = Duration::milliseconds(300);
+  const Duration length = world_.random.skewed(Duration::seconds(1), Duration::seconds(400));
+  world_.freeze_supervisor();
+  world_.scheduler.after(length + kApart, [this] { world_.thaw_supervisor(); });
+  for (const auto& each : world_.hosts) {
+    Host& host = *each;
+    host.freeze();
+    world_.scheduler.after(length + world_.random.between(Duration::zero(), kApart), [&host] {
+      if (host.frozen()) host.thaw();
+    });
+  }
 }
 
 void Injector::disk_full() {

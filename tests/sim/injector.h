@@ -33,6 +33,7 @@ class Injector {
   void supervisor_crash();
   void supervisor_stall();
   void supervisor_freeze();
+  void pause();
   void disk_full();
   void operate();
   void foresee();

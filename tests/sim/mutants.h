@@ -52,6 +52,7 @@ enum class Mutant : std::uint8_t {
   kNoStacks,
   kNeverHung,
   kSleepPastDue,
+  kWakeUnaware,
 };
 
 struct MutantName {
@@ -102,6 +103,7 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kNoStacks, "no-stacks", "hang"},
     MutantName{Mutant::kNeverHung, "never-hung", "hang"},
     MutantName{Mutant::kSleepPastDue, "sleep-past-due", "due"},
+    MutantName{Mutant::kWakeUnaware, "wake-unaware", "pause"},
 };
 
 }  // namespace monarch::sim

@@ -47,6 +47,7 @@ struct Faults {
   Duration supervisor_crash = Duration::forever();
   Duration supervisor_stall = Duration::forever();
   Duration supervisor_freeze = Duration::forever();
+  Duration pause = Duration::forever();  // all of the job stands still: its hosts, its supervisor
   Duration disk_full = Duration::forever();
   Duration disk_error = Duration::forever();  // one sync fails
   std::uint64_t slow_sync = 0;

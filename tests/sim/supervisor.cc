@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "supervisor/core/operator_request.h"
+#include "supervisor/core/own_stall.h"
 #include "supervisor/journal/core_records.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/guard.h"
@@ -173,6 +174,7 @@ void Supervisor::die(int signal) {
 }
 
 void Supervisor::freeze() {
+  stands_still();
   life_->freeze();
   journal_life_->freeze();
 }
@@ -180,20 +182,27 @@ void Supervisor::freeze() {
 void Supervisor::thaw() {
   if (world_.mutant(Mutant::kSleepThroughStall) && open()) health_turn();
   journal_life_->thaw();
+  goes_on();
+}
+
+// As supervisor/decider.cc: before it decides anything else, it looks for how long it did not.
+void Supervisor::goes_on() {
   world_.checker->supervisor_goes_on();
+  const Duration gap = now() - stood_from_;
+  if (open() && gap > OwnStall::kTurn + OwnStall::kStall) (void)decide(StoodStill{gap});
   life_->thaw();
 }
 
 void Supervisor::stall() {
   if (std::exchange(stalled_, true)) return;
+  stands_still();
   life_->freeze();
 }
 
 void Supervisor::unstall() {
   if (!std::exchange(stalled_, false)) return;
   if (world_.mutant(Mutant::kSleepThroughStall) && open()) health_turn();
-  world_.checker->supervisor_goes_on();
-  life_->thaw();
+  goes_on();
 }
 
 void Supervisor::stop(StopHow how) {
@@ -248,8 +257,15 @@ void Supervisor::launch(HostId host) {
   world_.guard->hear(Guard::Spawn{key_of(host, generation), stash});
   started_[host] = generation;
   pending_.insert(host);
-  send_after(world_.scheduler, kBootstrapDeadline, life_, [this, host] {
-    if (pending_.contains(host)) launch_failed(host, LaunchFailureKind::kTimeout, "the worker did not tell its key");
+  await_key(host);
+}
+
+void Supervisor::await_key(HostId host) {
+  const Instant due = now() + kBootstrapDeadline;
+  send_after(world_.scheduler, kBootstrapDeadline, life_, [this, host, due] {
+    if (!pending_.contains(host)) return;
+    if (now() > due + OwnStall::kStall) return await_key(host);
+    launch_failed(host, LaunchFailureKind::kTimeout, "the worker did not tell its key");
   });
 }
 

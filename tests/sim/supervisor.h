@@ -83,10 +83,13 @@ class Supervisor {
 
   // supervisor.cc
   void boot();
+  void stands_still() { stood_from_ = now(); }
+  void goes_on();
   void begin();
   void check_inventory();
   void perform(const Action& action);
   void launch(HostId host);
+  void await_key(HostId host);
   void finish(const Verdict& verdict);
   void leave(int exit_code);
   void exit(int code);
@@ -158,6 +161,7 @@ class Supervisor {
   std::string old_state_;  // for kStaleSnapshot
   std::optional<Instant> last_health_turn_;
   bool stalled_ = false;
+  Instant stood_from_;
   bool leaving_ = false;
   int exit_code_ = 70;
 };

@@ -10,6 +10,7 @@ namespace monarch::sim {
 namespace {
 
 constexpr std::uint64_t kSalt = 0x7E3E'0000U;
+constexpr std::uint64_t kPauseEvery = 20;
 
 // For all of the job and each of its meshes.
 template <class Change>
@@ -252,6 +253,16 @@ void commits(Random& random, Scenario& scenario) {
   faults.slow_sync = random.below(300);
 }
 
+void pauses(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    policy.orphan = random.one_in(3) ? OrphanPolicy::kStop : OrphanPolicy::kHold;
+  });
+  scenario.longest_run = Duration::forever();
+  scenario.faults = Faults{.any = true};
+  scenario.faults.pause = Duration::seconds(random.between(10, 90));
+}
+
 }  // namespace
 
 std::optional<Theme> theme_named(std::string_view name) {
@@ -263,7 +274,9 @@ std::optional<Theme> theme_named(std::string_view name) {
 Theme theme_of(std::uint64_t seed) {
   Random random(seed ^ kSalt);
   if (random.one_in(2)) return Theme::kMix;
-  return kThemes[static_cast<std::size_t>(random.below(kThemes.size()))].theme;
+  // Little happens in it: a few are enough.
+  if (seed % kPauseEvery == kPauseEvery / 2) return Theme::kPauses;
+  return kThemes[static_cast<std::size_t>(random.below(kThemes.size() - 1))].theme;
 }
 
 void apply_theme(Theme theme, Scenario& scenario) {
@@ -281,6 +294,7 @@ void apply_theme(Theme theme, Scenario& scenario) {
     case Theme::kStandby: return standby(random, scenario);
     case Theme::kHangs: return hangs(random, scenario);
     case Theme::kCommits: return commits(random, scenario);
+    case Theme::kPauses: return pauses(random, scenario);
   }
 }
 

@@ -26,6 +26,7 @@ enum class Theme : std::uint8_t {
   kStandby,      // gangs wait at their gates on spares that are warmed, and die, and take the place of others
   kHangs,        // ranks cease to get on, and operators and debuggers stop them on purpose
   kCommits,      // ranks commit checkpoints, also those whose generation is over, and supervisors die in between
+  kPauses,       // everything stands still together, and goes on; nothing else happens
 };
 
 struct ThemeName {
@@ -45,6 +46,7 @@ inline constexpr std::array kThemes = {
     ThemeName{Theme::kStandby, "standby"},
     ThemeName{Theme::kHangs, "hangs"},
     ThemeName{Theme::kCommits, "commits"},
+    ThemeName{Theme::kPauses, "pauses"},
 };
 
 std::optional<Theme> theme_named(std::string_view name);

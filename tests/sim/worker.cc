@@ -90,6 +90,7 @@ void Worker::power_off() {
 
 void Worker::freeze() {
   if (std::exchange(frozen_, true)) return;
+  frozen_at_ = host_.now();
   life_->freeze();
   frozen_daemon_ = daemon();
   if (frozen_daemon_ != nullptr) frozen_daemon_->freeze();
@@ -99,6 +100,13 @@ void Worker::freeze() {
 void Worker::thaw() {
   if (!std::exchange(frozen_, false)) return;
   Daemon* const frozen = std::exchange(frozen_daemon_, nullptr);
+  // A planted bug: it goes through the time that it did not run in as if it had.
+  for (Instant t = frozen_at_; world_.mutant(Mutant::kWakeUnaware) && t < host_.now() && life_->alive();
+       t = t + Duration::milliseconds(400)) {
+    for (const KeeperAction& ordered : core_.step(event::Tick{}, t)) {
+      std::visit([this](const auto& one) { perform(one); }, ordered);
+    }
+  }
   life_->thaw();
   if (frozen != nullptr && frozen->alive()) frozen->thaw();
 }

@@ -100,6 +100,7 @@ class Worker {
   std::deque<KeeperEvent> events_;
   bool handling_ = false;
   bool frozen_ = false;
+  Instant frozen_at_;
   Daemon* frozen_daemon_ = nullptr;
 };
 

@@ -39,6 +39,7 @@ Host::~Host() { kernel->end(); }
 Instant Host::now() const { return clock.local(world.scheduler.now()); }
 
 void Host::freeze() {
+  if (!frozen()) froze_at = world.scheduler.now();
   kernel->freeze();
   for (const auto& worker : workers) worker->freeze();
 }
@@ -46,6 +47,8 @@ void Host::freeze() {
 // What runs first after a thaw is the kernel's choice; here the ranks do, which is the worse for us.
 void Host::thaw() {
   thawed_at = world.scheduler.now();
+  stood_still = stood_still + (thawed_at - froze_at);
+  froze_at = thawed_at;
   kernel->thaw();
   for (std::size_t i = 0; i < workers.size(); ++i) {
     // A few instructions are run before anybody looks at a clock.

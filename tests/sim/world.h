@@ -49,6 +49,8 @@ struct Host {
   bool blocked = false;  // cannot dial the supervisor, until all heals
   bool sick = false;     // until all heals
   Instant thawed_at;
+  Instant froze_at;
+  Duration stood_still;  // in all, until the last thaw
   Term promise_on_disk;
   std::vector<std::unique_ptr<Worker>> workers;
 };

@@ -110,6 +110,11 @@ void DaemonCore::on(const OutputTold& event, Instant, Actions& actions) {
 
 void DaemonCore::on(const EndForetold&, Instant now, Actions&) { foretold_until_ = now + limits::kForetold; }
 
+void DaemonCore::on(const StoodStill& event, Instant, Actions&) {
+  last_heard_ = last_heard_ + event.gap;
+  last_end_ = last_end_ + event.gap;
+}
+
 void DaemonCore::on(const Tick&, Instant now, Actions& actions) {
   if (now >= next_due()) shut_down(last_heard_ < foretold_until_ ? 0 : kExitOrphaned, actions);
 }

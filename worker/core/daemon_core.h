@@ -76,11 +76,16 @@ struct OutputTold {
 // more after this, nobody is waited for longer than a lease.
 struct EndForetold {};
 
+// This process did not run for so long, nor, it may be, did whoever would have spoken: that is not waited.
+struct StoodStill {
+  Duration gap;
+};
+
 // Nothing happened but time.
 struct Tick {};
 
 using Event = std::variant<Started, FrameHeard, PromisePersisted, PromiseFailed, RankTold, TakenOver, OutputTold,
-                           EndForetold, Tick>;
+                           EndForetold, StoodStill, Tick>;
 
 // ---- actions ----
 
@@ -161,6 +166,7 @@ class DaemonCore {
   void on(const TakenOver& event, Instant now, Actions& actions);
   void on(const OutputTold& event, Instant now, Actions& actions);
   void on(const EndForetold& event, Instant now, Actions& actions);
+  void on(const StoodStill& event, Instant now, Actions& actions);
   void on(const Tick& event, Instant now, Actions& actions);
 
   void promise(Term term, Actions& actions);

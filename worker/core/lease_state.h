@@ -4,7 +4,8 @@
 // granted a longer one waits for it before it puts something in the rank's place.
 //
 // The end of an orphan: what was already waited counts, so an incarnation is killed `orphan_ttl` after it last heard of a
-// supervisor, but never while a lease lasts. One that never had a lease counts from its fork.
+// supervisor, but never while a lease lasts. One that never had a lease counts from its fork. Time in which the keeper did not run is not
+// waited: who could have renewed the lease may have stood still with it.
 //
 // Thread: a value.
 
@@ -27,24 +28,28 @@ class LeaseState {
     granted_ = true;
     until_ = until;
     last_contact_ = now;
+    stalled_ = Duration::zero();
     return true;
   }
+  // The keeper has not run for so long. The lease is not longer for that.
+  void stall(Duration gap) { stalled_ = stalled_ + gap; }
 
   bool granted() const { return granted_; }
   bool valid(Instant now) const { return granted_ && now < until_; }
   // When hold or stop strikes; never for `run` and before the first grant.
   Instant ends_at() const { return granted_ && orphan_ != OrphanAction::kRun ? until_ : Instant::never(); }
-  // When what is held, or waits at its gate without ever a lease, is killed.
+  // When what is held, or waits at its gate without ever a lease, is killed. With `stop` nothing is held but for a stall.
   Instant killed_at() const {
     const Instant waited = last_contact_ + orphan_ttl_;
-    return granted_ ? std::max(until_, waited) : waited;
+    if (!granted_) return waited + stalled_;
+    return (orphan_ == OrphanAction::kStop ? until_ : std::max(until_, waited)) + stalled_;
   }
-  OrphanAction orphan() const { return orphan_; }
 
  private:
   OrphanAction orphan_ = OrphanAction::kHold;
   Duration orphan_ttl_;
   Instant last_contact_;
+  Duration stalled_;  // since then
   bool granted_ = false;
   Instant until_;
 };

@@ -128,7 +128,7 @@ void SlotState::enforce_lease(Instant now, KeeperActions& actions) {
     case SlotPhase::kStarting:
     case SlotPhase::kRunning:
       if (now < lease_.ends_at()) return;
-      if (lease_.orphan() == OrphanAction::kStop || now >= lease_.killed_at()) return kill(now, actions);
+      if (now >= lease_.killed_at()) return kill(now, actions);
       actions.emplace_back(FreezeTree{options_.key});
       return enter(SlotPhase::kHeld, actions);
     case SlotPhase::kHeld:
@@ -185,6 +185,7 @@ Instant SlotState::next_due() const {
 void SlotState::extend_deadlines(Duration gap) {
   deadline_ = deadline_ + gap;
   rest_killed_at_ = rest_killed_at_ + gap;
+  lease_.stall(gap);
 }
 
 void SlotState::lease(Instant until, Instant now, KeeperActions& actions) {

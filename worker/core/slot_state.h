@@ -80,7 +80,8 @@ class SlotState {
   void enforce_lease(Instant now, KeeperActions& actions);
   void tick(Instant now, KeeperActions& actions);
   Instant next_due() const;
-  // The keeper itself did not run for this long: what others were given to act in grows by it. Leases do not.
+  // The keeper itself did not run for this long: what others were given to act in grows by it, and so does the time until an orphan is
+  // killed. Leases do not: what has none is held.
   void extend_deadlines(Duration gap);
 
   void lease(Instant until, Instant now, KeeperActions& actions);

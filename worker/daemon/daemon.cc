@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kBeatsToALink = 5;                   // then it is said that there is none
 constexpr Duration kKeeperQuiet = limits::kPingPeriod * 2;  // it pings every period
+constexpr Duration kLookEvery = Duration::seconds(1);
+constexpr Duration kStall = Duration::milliseconds(500);    // it did not run
 constexpr Duration kPressurePeriod = Duration::seconds(2);  // the kernel's own
 
 Hello make_hello(const Setup& setup, const KeeperHello& keeper) {
@@ -375,7 +377,12 @@ void Daemon::arm_tick() {
   tick_timer_ = 0;
   const Instant due = core_.next_due();
   if (due == Instant::never()) return;
-  tick_timer_ = loop_->at(due, [this] {
+  // Sooner than anything is to be done: a look that comes late tells that this process did not run.
+  const Instant look = std::min(due, loop_->now() + kLookEvery);
+  tick_timer_ = loop_->at(look, [this, look] {
+    const Duration late = loop_->now() - look;
+    if (late > kStall) feed(StoodStill{late});
+    if (loop_->now() < core_.next_due()) return arm_tick();
     log_info("no supervisor was heard of for ", to_text(setup_.stash.bootstrap.orphan_ttl), ", and no rank lives");
     feed(Tick{});
   });

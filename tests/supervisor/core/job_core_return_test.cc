@@ -34,6 +34,32 @@ std::vector<std::string> events_in(const std::vector<Action>& actions) {
   return types;
 }
 
+TEST(JobCoreStoodStill, GivesWhoStartsTheTimeThatNobodyHad) {
+  Driver job(job_of(2, 1));
+  job.begin();
+  job.join(0);
+  const Instant due = job.core.next_deadline();
+  const Instant start_by = job.core.state().start_deadline;
+  const auto actions = job.step(StoodStill{Duration::seconds(500)}, Duration::seconds(500));
+  EXPECT_EQ(events_in(actions), std::vector<std::string>{"supervisor.stood_still"});
+  EXPECT_EQ(actions.size(), 1U);
+  EXPECT_EQ(job.core.state().start_deadline, start_by + Duration::seconds(500));
+  EXPECT_EQ(job.core.next_deadline(), due + Duration::seconds(500));
+  EXPECT_EQ(job.told("supervisor.stood_still").at(0),
+            "the supervisor did not run for 8m 20s: it was stopped, or its machine slept; nobody is blamed for that time");
+}
+
+TEST(JobCoreStoodStill, LeavesTheTimesOfTheJobsOwnAsTheyAre) {
+  JobSpec spec = job_of(1, 1);
+  spec.lifetime.max = Duration::seconds(3'600);
+  Driver job(spec);
+  job.run_all();
+  const Instant ends = job.core.state().lifetime_deadline;
+  job.step(StoodStill{Duration::seconds(500)}, Duration::seconds(500));
+  EXPECT_EQ(job.core.state().lifetime_deadline, ends);
+  EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
+}
+
 TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   Driver job(job_of(2, 1));
   job.run_all();

@@ -367,6 +367,14 @@ TEST_F(Core, EndsAWorkerThatNobodyNeeds) {
   EXPECT_EQ(core_.next_due(), Instant::never());
 }
 
+TEST_F(Core, WaitsNoTimeInWhichItStoodStill) {
+  (void)core_.step(Started{Term(3)}, at(0));
+  const Instant before = core_.next_due();
+  (void)core_.step(StoodStill{Duration::seconds(500)}, at(510));
+  EXPECT_EQ(core_.next_due(), before + Duration::seconds(500));
+  EXPECT_TRUE(core_.step(Tick{}, at(511)).empty());
+}
+
 TEST_F(Core, EndsNoWorkerUnderALease) {
   Ack ack = ack_of({}, {});
   ack.lease = Duration::seconds(90);

@@ -160,6 +160,41 @@ TEST(KeeperCore, ChecksItsLeasesBeforeItHandlesAnything) {
   EXPECT_TRUE(all_of<action::SignalRank>(actions).empty());
 }
 
+// A laptop slept, or Slurm has suspended the job: who would have renewed the lease slept, too.
+TEST(KeeperCore, HoldsWhatItFindsWithoutALeaseAfterAStallOfItsOwnForAWholeOrphanTime) {
+  Keeper keeper;
+  keeper.start(1, 1);
+  keeper.run_rank(0, 1, 6'000);
+  keeper.run_to(1'000);
+  keeper.stall_to(500'000);
+  const KeeperActions woken = keeper.send(event::Tick{});
+  EXPECT_EQ(all_of<action::FreezeTree>(woken).size(), 1U);
+  EXPECT_TRUE(all_of<action::KillTree>(woken).empty()) << "nobody could be heard meanwhile";
+  EXPECT_TRUE(all_of<action::KillTree>(keeper.run_to(557'000)).empty());
+  EXPECT_EQ(all_of<action::ThawTree>(keeper.lease(0, 1, 563'000)).size(), 1U) << "it goes on in its generation";
+  keeper.run_to(570'000);
+  EXPECT_TRUE(all_of<action::KillTree>(keeper.run_to(616'900)).empty());
+  EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(617'000)).size(), 1U) << "a stall counts until it was heard again";
+}
+
+TEST(KeeperCore, KillsAnOrphanThatIsToStopAfterAStallOnceTheRestOfItsLeaseHasRun) {
+  Keeper keeper;
+  Start order;
+  order.generation = generation(1);
+  order.program = {"true"};
+  order.orphan = OrphanAction::kStop;
+  order.orphan_ttl = Duration::seconds(60);
+  order.ranks.push_back({rank_id(0), {}});
+  keeper.send(order);
+  keeper.run_rank(0, 1, 6'000);
+  keeper.run_to(2'000);
+  keeper.stall_to(100'000);
+  const KeeperActions woken = keeper.send(event::Tick{});
+  EXPECT_EQ(all_of<action::FreezeTree>(woken).size(), 1U);
+  EXPECT_TRUE(all_of<action::KillTree>(woken).empty());
+  EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(105'000)).size(), 1U);
+}
+
 TEST(KeeperCore, FreezesAtTheEndOfALeaseAndThawsUnderANewOne) {
   Keeper keeper;
   keeper.start(1, 1);
