@@ -25,6 +25,7 @@ import time
 
 import build_benchmarks
 import host_benchmarks
+import peers
 import recovery_benchmarks
 import slurm_benchmarks
 import ssh_benchmarks
@@ -34,7 +35,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("MONARCH_BUILD_DIR") or os.path.join(ROOT, "build")
 MONARCH = os.path.join(BUILD, "cli/monarch")
 CURVE_STREAM = os.path.join(BUILD, "tests/bench/curve-stream")
-MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
 
 
 class World:
@@ -58,11 +58,15 @@ class World:
 
 
 def bench_start(world, runs):
+    mpirun = peers.mpirun()
+    if mpirun is None:
+        return row("run of N x true, virtual hosts", "", "no mpirun here", "", "")
+    print(f"against {peers.mpirun_version()}")
     for count, hosts in ((8, 1), (8, 4), (64, 4)):
         spec = world.spec({"host": hosts, "slot": count // hosts}, ["/bin/true"])
         a, b, ratio, spread, hung = pairs(
             lambda s=spec: quietly([MONARCH, "run", s, "--quiet"], env=world.environment),
-            lambda n=count: quietly(MPIRUN + ["-n", str(n), "true"]), runs)
+            lambda n=count: quietly([mpirun, "--oversubscribe", "--allow-run-as-root", "-n", str(n), "true"]), runs)
         row(f"run of {count} x true, {hosts} virtual host{'s' * (hosts > 1)}", f"{a:.3f} s", f"mpirun {b:.3f} s",
             f"{ratio:.2f}", f"{'<= 0.8 ' if count == 8 else ''}(pairs {min(spread):.2f} to {max(spread):.2f}{hung})")
 

@@ -21,7 +21,7 @@ packages_cluster=(openssh-server openssh-client iproute2 util-linux procps nftab
   slurm-client munge)
 packages_cli=(tmux zsh fish)
 packages_package=(debootstrap util-linux iproute2)
-packages_bench=(openmpi-bin)
+packages_bench=(python3-venv)
 packages_torchft=(procps python3-venv)
 
 say() { printf 'monarch: %s\n' "$*" >&2; }
@@ -88,21 +88,32 @@ apt_install() (
   done
 )
 
-# prepare_torchft: torchft and what it needs, from PyPI (5 GB), in a folder of this checkout. Where that cannot be had the tests are skipped.
-prepare_torchft() {
-  local folder=$root/build-torchft wanted=$root/tests/process/torchft_requirements.txt log
+# prepare_venv FOLDER REQUIREMENTS: what the file lists, from PyPI, for Debian's interpreter. False, and said: it cannot be had.
+prepare_venv() {
+  local folder=$1 wanted=$2 log
   ! cmp -s "$wanted" "$folder/installed.txt" || return 0
-  say "installing torchft from PyPI into $folder (minutes)"
+  say "installing $(grep -v '^#' "$wanted" | paste -sd ' ') from PyPI into $folder (minutes)"
   log=$(mktemp)
-  if rm -rf "$folder" && /usr/bin/python3 -m venv "$folder" >"$log" 2>&1 &&
+  if rm -rf "$folder" && mkdir -p "$folder" && /usr/bin/python3 -m venv "$folder" >"$log" 2>&1 &&
     "$folder/bin/pip" install --no-cache-dir -r "$wanted" >>"$log" 2>&1; then
     cp "$wanted" "$folder/installed.txt"
-  else
-    tail -n 5 "$log" >&2
-    rm -rf "$folder"
-    say "torchft could not be installed"
+    rm -f "$log"
+    return 0
   fi
-  rm -f "$log"
+  tail -n 5 "$log" >&2
+  rm -rf "$folder" "$log"
+  say "they could not be installed"
+  return 1
+}
+
+# prepare_torchft: torchft and what it needs (5 GB), in a folder of this checkout. Where that cannot be had the tests are skipped.
+prepare_torchft() { prepare_venv "$root/build-torchft" "$root/tests/process/torchft_requirements.txt" || true; }
+
+# prepare_peers NAME: what a benchmark measures against, the newest of it, in a folder of the user's cache that checkouts share.
+prepare_peers() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/monarch-bench/$1
+  prepare_venv "$folder" "$root/scripts/peers_$1.txt" || return 0
+  export "MONARCH_BENCH_${1^^}=$folder/bin"
 }
 
 # build_tree TARGET...: configures build/ when needed and builds the targets; silent unless it fails.

@@ -14,12 +14,13 @@ import sys
 import tempfile
 import time
 
+import peers
 from measuring import row
 
 DEADLINE_S = 60.0
 BEGIN = 'date +%s.%N > "$0/$1.new" && mv "$0/$1.new" "$0/$1"; exec sleep 1000'
 FAST = {"heartbeat": "200ms", "suspect_after": "600ms", "lost_after": "1s", "lease": "1500ms"}
-TORCHRUN = ["/usr/bin/python3", "-m", "torch.distributed.run", "--standalone", "--no_python", "--monitor_interval", "0.1",
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--no_python", "--monitor_interval", "0.1",
             "--redirects", "1", "--tee", "2"]  # the default, 0, is nothing to PyTorch 1.13 on Python 3.11
 
 
@@ -178,14 +179,16 @@ def gang_by_standby(monarch, world, runs, seed):
 
 def torchrun_restart(world, runs, seed):
     """The same of torchrun: one of 8 processes is killed, it kills the others, and starts 8 again. Nothing: it does not run here."""
-    if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed.run"], capture_output=True, check=False).returncode != 0:
+    found = peers.python_of_torch()
+    if found is None:
         return []
+    print(f"against torchrun of PyTorch {found[1]}")
     draw = random.Random(seed)
     folder = tempfile.mkdtemp(dir=world.folder)
     script = os.path.join(folder, "rank.sh")  # in an argument torchrun would take $$ for a $
     with open(script, "w", encoding="ascii") as file:
         file.write(f"echo $$ > {folder}/pid.$LOCAL_RANK\nset -- $LOCAL_RANK\n" + BEGIN.replace("$0", folder) + "\n")
-    launcher = subprocess.Popen([*TORCHRUN, "--nproc_per_node", "8", "--max_restarts", str(runs + 1), "/bin/sh", script],
+    launcher = subprocess.Popen([found[0], *TORCHRUN, "--nproc_per_node", "8", "--max_restarts", str(runs + 1), "/bin/sh", script],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def began(rank):

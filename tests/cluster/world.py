@@ -101,7 +101,9 @@ class World:
         with theirs:
             self._guard = subprocess.Popen(
                 [sys.executable, "-B", os.path.join(HERE, "world_init.py"), str(theirs.fileno()), self.folder, str(self.seed),
-                 self.cgroup or ""], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+                 self.cgroup or ""], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                # Also for who runs this file from elsewhere.
+                env={**os.environ, "PYTHONPATH": ":".join([HERE, os.path.join(ROOT, "tests/process")])})
 
     def __enter__(self):
         return self
