@@ -225,6 +225,12 @@ Status Supervisor::open_doors() {
                                      Durability::kLater);  // each supervisor's own
 }
 
+// First to who starts another one: whoever else hears of it counts on that.
+void Supervisor::say_ready(int ready_fd) {
+  if (const Status said = guard_->say_ready(); !said.ok()) log_warn("the guard: ", said.error().message);
+  write_ready(ready_fd, {});
+}
+
 void Supervisor::begin() {
   watch_descriptors();
   for (const std::string& note : files_.spec.notes) log_info(note);
@@ -415,7 +421,7 @@ int supervise(const SuperviseOptions& options) {
     if (first) remove_secrets(job.value->directory);
     return refuse(first ? supervisor.exit_code_for(opened.error()) : kExitInternal, opened.error().message);
   }
-  write_ready(options.ready_fd, {});
+  supervisor.say_ready(options.ready_fd);
   supervisor.begin();
   return supervisor.run();
 }

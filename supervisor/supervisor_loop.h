@@ -59,6 +59,7 @@ class Supervisor {
   Status open();
   // Why open() failed, to whoever waits for the start.
   int exit_code_for(const Error& why) const;
+  void say_ready(int ready_fd);
   void begin();
   int run();
 

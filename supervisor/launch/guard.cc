@@ -53,6 +53,8 @@ void Guard::on_frame(const Frame& frame) {
   log_warn("guard: a message of type ", frame.header.type, " that nobody expects, or that cannot be read");
 }
 
+Status Guard::say_ready() { return send(MessageType::kKeeperPong, KeeperPong{}); }
+
 Status Guard::spawn(SpawnOrder order) {
   std::vector<UniqueFd> fds;
   fds.push_back(std::move(order.standard_input));

@@ -41,6 +41,8 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
+  // From here on it starts another one, should this end. One that never spoke was never ready, and would end again.
+  Status say_ready();
   Status spawn(SpawnOrder order);
   // KILL at once: what it started has its own way to die with it.
   Status kill(RankId key, Generation generation);

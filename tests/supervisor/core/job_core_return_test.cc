@@ -45,8 +45,9 @@ TEST(JobCoreStoodStill, GivesWhoStartsTheTimeThatNobodyHad) {
   EXPECT_EQ(actions.size(), 1U);
   EXPECT_EQ(job.core.state().start_deadline, start_by + Duration::seconds(500));
   EXPECT_EQ(job.core.next_deadline(), due + Duration::seconds(500));
-  EXPECT_EQ(job.told("supervisor.stood_still").at(0),
-            "the supervisor did not run for 8m 20s: it was stopped, or its machine slept; nobody is blamed for that time");
+  EXPECT_EQ(
+      job.told("supervisor.stood_still").at(0),
+      "the supervisor did not run for 8m 20s: it was stopped, or its machine slept; nobody is blamed for that time");
 }
 
 TEST(JobCoreStoodStill, LeavesTheTimesOfTheJobsOwnAsTheyAre) {

@@ -229,6 +229,8 @@ TEST_F(WorkspaceMain, NothingOutsideOfItsTreeIsTouched) {
 TEST_F(WorkspaceMain, APlantedCacheIsRefusedByName) {
   fs::create_directories(cache() + "/monarch");
   fs::create_symlink(root_ + "/outside", blobs());
+  ASSERT_EQ(::chmod((root_ + "/outside").c_str(), 0777),
+            0);  // a folder that others may write to, behind a link of one's own
   const Answer answer = run(announce(kTree));
   EXPECT_TRUE(answer.words.starts_with("failed refused " + blobs())) << answer.words;
   fs::remove(blobs());
