@@ -71,6 +71,27 @@ def bench_start(world, runs):
             f"{ratio:.2f}", f"{'<= 0.8 ' if count == 8 else ''}(pairs {min(spread):.2f} to {max(spread):.2f}{hung})")
 
 
+# What has begun, by the words of its execve(2), in the order in which they come.
+STAGES = (("guard", '"keep"'), ("supervisor", r'\("[^"]*/monarch", .*"supervise"'), ("worker", '"--host"'), ("daemon", '"daemon"'), ("a rank", '"/bin/true", \\["/bin/true"'))
+
+
+def bench_stages(world, runs):
+    """Where the time of a start goes: when each program of it is executed, in milliseconds from the command's own."""
+    if shutil.which("strace") is None:
+        return
+    spec, trace = world.spec({"slot": 8}, ["/bin/true"]), os.path.join(world.folder, "trace")
+    times = []
+    for _ in range(runs):
+        quietly(["strace", "--seccomp-bpf", "-f", "-ttt", "-e", "trace=execve", "-o", trace, MONARCH, "run", spec, "--quiet"],
+                env=world.environment)
+        with open(trace, encoding="utf-8", errors="replace") as file:
+            lines = [(float(line.split()[1]), line) for line in file if len(line.split()) > 1]
+        begun = [next(at for at, line in lines if re.search(f"execve.*{words}", line)) for _, words in STAGES]
+        times.append([at - lines[0][0] for at in [*begun, max(at for at, _ in lines)]])
+    told = [f"{name} {statistics.median(column) * 1000:.0f}" for (name, _), column in zip([*STAGES, ("the end", "")], zip(*times))]
+    print(f"  8 x true on 1 virtual host, traced: {', '.join(told)} ms")
+
+
 def processes_below(pid):
     """pids of a process and all that came from it."""
     parents = {}
@@ -164,6 +185,7 @@ def bench_launch(arguments):
     print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
     with World() as world:
         bench_start(world, arguments.runs)
+        bench_stages(world, min(5, arguments.runs))
         ssh_benchmarks.bench_start(arguments.runs)
         bench_worker(world)
         bench_output(world, 3)

@@ -20,8 +20,8 @@ from measuring import row
 DEADLINE_S = 60.0
 BEGIN = 'date +%s.%N > "$0/$1.new" && mv "$0/$1.new" "$0/$1"; exec sleep 1000'
 FAST = {"heartbeat": "200ms", "suspect_after": "600ms", "lost_after": "1s", "lease": "1500ms"}
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--no_python", "--monitor_interval", "0.1",
-            "--redirects", "1", "--tee", "2"]  # the default, 0, is nothing to PyTorch 1.13 on Python 3.11
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--no_python", "--monitor_interval", "0.01"]
+OF_TORCH_1 = ["--redirects", "1", "--tee", "2"]  # the default, 0, is nothing to PyTorch 1.13 on Python 3.11
 
 
 def until(look, what, timeout=DEADLINE_S):
@@ -188,7 +188,8 @@ def torchrun_restart(world, runs, seed):
     script = os.path.join(folder, "rank.sh")  # in an argument torchrun would take $$ for a $
     with open(script, "w", encoding="ascii") as file:
         file.write(f"echo $$ > {folder}/pid.$LOCAL_RANK\nset -- $LOCAL_RANK\n" + BEGIN.replace("$0", folder) + "\n")
-    launcher = subprocess.Popen([found[0], *TORCHRUN, "--nproc_per_node", "8", "--max_restarts", str(runs + 1), "/bin/sh", script],
+    options = TORCHRUN + (OF_TORCH_1 if found[1].startswith("1.") else [])
+    launcher = subprocess.Popen([found[0], *options, "--nproc_per_node", "8", "--max_restarts", str(runs + 1), "/bin/sh", script],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def began(rank):
