@@ -15,6 +15,7 @@
 
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"
+#include "transport/process/cgroup.h"
 
 namespace monarch {
 
@@ -83,7 +84,7 @@ void await_gate(const PreparedChild& prepared) {
 }
 
 // Up to where only the gate is missing.
-void detach_from_parent(const PreparedChild& prepared) {
+void detach_from_parent(const PreparedChild& prepared, bool inside) {
   const SpawnOptions& options = *prepared.options;
   (void)::setsid();  // cannot fail: a child just forked leads no group
   if (options.on_parent_death == OnParentDeath::kDie) (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -95,11 +96,10 @@ void detach_from_parent(const PreparedChild& prepared) {
   (void)::umask(options.umask);
   // Lowering it closes nothing, and up to the hard limit it does not fail (getrlimit(2)).
   if (options.descriptor_limit) (void)::setrlimit(RLIMIT_NOFILE, &*options.descriptor_limit);
+  // Before a descriptor is put in the place of the group's.
+  if (options.group != nullptr && !inside && !options.group->join()) give_up(prepared, {errno, "join its cgroup"});
   for (const ChildDescriptor& descriptor : prepared.descriptors) {
     if (::dup2(descriptor.source, descriptor.target) < 0) give_up(prepared, {errno, "set up its descriptors"});
-  }
-  if (prepared.cgroup_procs.valid() && ::write(prepared.cgroup_procs.get(), "0", 1) != 1) {
-    give_up(prepared, {errno, "join its cgroup"});
   }
   // Closed and not only marked: a gate of another child, held open here, would never come to its end.
   for (const auto& [from, to] : prepared.closed) (void)::close_range(from, to, 0);
@@ -144,8 +144,8 @@ StepFailure execute_one_of(const std::vector<std::string>& candidates, const std
   return {failure.error, text("exec ", first.substr(first.rfind('/') + 1), " (not in PATH)")};
 }
 
-void run_child(const PreparedChild& prepared) {
-  detach_from_parent(prepared);
+void run_child(const PreparedChild& prepared, bool inside) {
+  detach_from_parent(prepared, inside);
   await_gate(prepared);
   const SpawnOptions& options = *prepared.options;
   if (!options.workdir.empty() && ::chdir(options.workdir.c_str()) != 0) {

@@ -27,11 +27,11 @@ struct PreparedChild {
   std::vector<ChildDescriptor> descriptors;  // of prepared copies
   std::vector<std::pair<unsigned, unsigned>> closed;
   UniqueFd line;
-  UniqueFd cgroup_procs;
   std::vector<UniqueFd> copies;
 };
 
-[[noreturn]] void run_child(const PreparedChild& prepared);
+// `inside`: it is in its group already.
+[[noreturn]] void run_child(const PreparedChild& prepared, bool inside);
 
 inline constexpr char kGateByte = 'g';
 inline constexpr char kAtGateByte = 'a';

@@ -76,17 +76,13 @@ Containment::~Containment() {
   if (job_folder_->names().empty()) own_folder_->remove(job_folder_name(options_));
 }
 
-Result<UniqueFd> Containment::prepare(const std::string& key) {
-  Tree tree;
-  UniqueFd procs;
+Result<std::unique_ptr<CgroupFolder>> Containment::prepare(const std::string& key) {
+  std::unique_ptr<CgroupFolder> group;
   if (host_folder_) {
-    MONARCH_ASSIGN(const auto group, host_folder_->make(key));
-    procs = group->open_procs();
-    if (!procs.valid()) return errno_error(text("opening the cgroup of ", key), errno);
-    tree.grouped = true;
+    MONARCH_ASSIGN(group, host_folder_->make(key));
   }
-  trees_.insert_or_assign(key, std::move(tree));
-  return procs;
+  trees_.insert_or_assign(key, Tree{.grouped = group != nullptr});
+  return group;
 }
 
 std::unique_ptr<CgroupFolder> Containment::group_of(const std::string& key) const {

@@ -46,8 +46,8 @@ class Containment {
   // Why not, for the log.
   const std::string& without_cgroup_because() const { return why_not_; }
 
-  // Ready to be joined through the descriptor, which is none without cgroups.
-  Result<UniqueFd> prepare(const std::string& key);
+  // The group to start its leader in; null without cgroups.
+  Result<std::unique_ptr<CgroupFolder>> prepare(const std::string& key);
   // The child's pid, as long as nobody reaps it.
   void set_leader(const std::string& key, pid_t leader);
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "transport/process/cgroup.h"
 #include "transport/process/child_steps.h"
 
 namespace monarch {
@@ -67,10 +68,6 @@ bool prepare_descriptors(const SpawnOptions& options, int line, PreparedChild& p
   prepared.line = copy_high(line, above);
   if (!prepared.line.valid()) return false;
   kept.push_back(prepared.line.get());
-  if (options.cgroup_procs >= 0) {
-    prepared.cgroup_procs = copy_high(options.cgroup_procs, above);
-    if (!prepared.cgroup_procs.valid()) return false;
-  }
   prepared.closed = complement(std::move(kept));
   return true;
 }
@@ -98,9 +95,9 @@ std::variant<std::unique_ptr<Child>, StepFailure> Child::fork(const SpawnOptions
   if (!prepare_descriptors(options, there.get(), prepared)) {
     return StepFailure{errno, "copy its descriptors"};
   }
-  const pid_t pid = ::fork();
+  const auto [pid, inside] = options.group != nullptr ? options.group->fork() : CgroupFolder::Forked{.pid = ::fork()};
   if (pid < 0) return StepFailure{errno, "fork"};
-  if (pid == 0) run_child(prepared);
+  if (pid == 0) run_child(prepared, inside);
   // Race free: only this process can reap the child, and it has not.
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) {

@@ -26,6 +26,8 @@
 
 namespace monarch {
 
+class CgroupFolder;
+
 struct ChildDescriptor {
   int source = -1;  // here
   int target = -1;  // there
@@ -48,7 +50,7 @@ struct SpawnOptions {
   std::string workdir;                   // empty: this process's own
   std::vector<ChildDescriptor> descriptors;  // of 0, 1 and 2 the missing ones are /dev/null
   std::vector<int> kept;                     // stay open under their numbers until the program is executed; above 2
-  int cgroup_procs = -1;                     // an open cgroup.procs to join, or none
+  const CgroupFolder* group = nullptr;       // to be in, or null: this process's own
   mode_t umask = 022;
   std::optional<rlimit> descriptor_limit;  // RLIMIT_NOFILE, where it is not to be this process's own
   OnParentDeath on_parent_death = OnParentDeath::kDie;

@@ -4,17 +4,10 @@
 
 #include <cerrno>
 
+#include "transport/base/sanitizers.h"
 #include "transport/base/text.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define MONARCH_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define MONARCH_THREAD_SANITIZER 1
-#endif
-#endif
-
-#if defined(MONARCH_THREAD_SANITIZER)
+#if MONARCH_THREAD_SANITIZER
 // The system's libzmq and libsodium are not instrumented and synchronise by instructions of their own, so that every
 // message passed between their threads looks like a race. Here, because whoever uses libzmq makes a context.
 extern "C" const char* __tsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's name

@@ -114,10 +114,10 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
   process.error = std::move(error->reader);
   process.pipes.output = process.output.get();
   process.pipes.error = process.error.get();
-  auto procs = containment_.prepare(process.name);
-  if (!procs) {
+  const auto group = containment_.prepare(process.name);
+  if (!group) {
     containment_.remove(process.name);  // the folder may be there, and nobody able to open it
-    return step_failure(procs.error());
+    return step_failure(group.error());
   }
   auto doors = doors_.open(order);
   if (!doors) {
@@ -141,7 +141,7 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
   };
   options.workdir = workdir_in(options_.tree, order.workdir);
   options.descriptors = {{output->writer.get(), STDOUT_FILENO}, {error->writer.get(), STDERR_FILENO}};
-  options.cgroup_procs = procs.value().get();
+  options.group = group.value().get();
   options.umask = options_.umask;
   options.descriptor_limit = options_.descriptor_limit;
   options.traceable = true;

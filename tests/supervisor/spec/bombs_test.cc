@@ -8,6 +8,7 @@
 
 #include "tests/supervisor/spec/spec_text.h"
 #include "transport/base/limits.h"
+#include "transport/base/sanitizers.h"
 
 namespace monarch {
 namespace {
@@ -55,16 +56,6 @@ std::vector<Bomb> bombs() {
           {"hosts in brackets", "version: 1\nlaunch: {ssh: {hosts: \"a[1-9999][1-9999][1-9999]\"}}\n"}};
 }
 
-bool sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#elif defined(__has_feature)
-  return __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-  return false;
-#endif
-}
-
 TEST(Bombs, AreRefusedWithinSixtyFourMebibytes) {
   for (const Bomb& bomb : bombs()) {
     const pid_t child = ::fork();
@@ -76,7 +67,7 @@ TEST(Bombs, AreRefusedWithinSixtyFourMebibytes) {
       const std::string shown = render(outcome.diagnostics, bomb.source);
       rusage usage{};
       (void)::getrusage(RUSAGE_SELF, &usage);
-      const bool small = sanitized() || usage.ru_maxrss - before.ru_maxrss < 64L * 1024;
+      const bool small = kSanitized || usage.ru_maxrss - before.ru_maxrss < 64L * 1024;
       ::_exit((outcome.loaded ? 1 : 0) | (outcome.diagnostics.empty() ? 2 : 0) | (small ? 0 : 4) |
               (shown.size() < 100'000 ? 0 : 8));
     }

@@ -1,6 +1,17 @@
 #include "transport/process/containment.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
 #include "tests/transport/process/process_fixture.h"
+#include "transport/base/sanitizers.h"
 
 namespace monarch {
 namespace {
@@ -25,11 +36,11 @@ class ContainmentOf : public ProcessTest, public testing::WithParamInterface<Cgr
   }
 
   Child* start_in(const std::string& key, const std::string& line) {
-    const UniqueFd procs = containment_->prepare(key).value();
+    const std::unique_ptr<CgroupFolder> group = containment_->prepare(key).value();
     SpawnOptions options = shell(line);
     for (const std::string& more : options_.host_lines) options.environment.push_back(more);
     options.environment.push_back("MONARCH_RANK_KEY=" + key);
-    options.cgroup_procs = procs.get();
+    options.group = group.get();
     Child* child = start(options);
     containment_->set_leader(key, child->pid());
     return child;
@@ -157,16 +168,75 @@ TEST(Containment, LeavesNoFolderBehind) {
   EXPECT_FALSE(own.value()->open(text("monarch-gone", ::getpid())).ok());
 }
 
+// With a folder in this process's own, which is empty.
+class CgroupFolderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto own = CgroupFolder::own();
+    if (!own.ok()) GTEST_SKIP() << own.error().message;
+    own_ = std::move(own).value();
+    auto made = own_->make(name_);
+    if (!made.ok()) GTEST_SKIP() << made.error().message;
+    folder_ = std::move(made).value();
+    if (!folder_->can_be_joined()) GTEST_SKIP() << "no child can be moved into " << name_;
+  }
+  void TearDown() override {
+    if (own_) own_->remove(name_);
+  }
+  static int status_of(pid_t pid) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  const std::string name_ = text("monarch-test-", ::getpid());
+  std::unique_ptr<CgroupFolder> own_;
+  std::unique_ptr<CgroupFolder> folder_;
+};
+
 // Two look after it at a time: the daemon of a killed keeper, and the launcher on its machine.
-TEST(Containment, AFolderThatSomebodyElseRemovedHoldsNobody) {
-  const auto own = CgroupFolder::own();
-  if (!own.ok()) GTEST_SKIP() << own.error().message;
-  const std::string name = text("monarch-test-", ::getpid());
-  const auto folder = own.value()->make(name);
-  if (!folder.ok()) GTEST_SKIP() << folder.error().message;
-  EXPECT_FALSE(folder.value()->populated());
-  own.value()->remove(name);
-  EXPECT_FALSE(folder.value()->populated());
+TEST_F(CgroupFolderTest, HoldsNobodyOnceSomebodyElseRemovedIt) {
+  EXPECT_FALSE(folder_->populated());
+  own_->remove(name_);
+  EXPECT_FALSE(folder_->populated());
+}
+
+TEST_F(CgroupFolderTest, HasAChildFromItsFirstMoment) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer has to hear of each fork";
+  if (::syscall(SYS_clone3, nullptr, 0) != -1 || errno != EINVAL) GTEST_SKIP() << "clone3 is forbidden here";
+  const auto child = folder_->fork();
+  if (child.pid == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_GT(child.pid, 0);
+  EXPECT_TRUE(child.inside);
+  EXPECT_TRUE(folder_->populated());
+  (void)folder_->kill();
+  EXPECT_EQ(status_of(child.pid), -SIGKILL);
+}
+
+// As a container's filter of system calls does, and a kernel before 5.3.
+bool forbid_clone3() {
+  std::array<sock_filter, 4> lines = {{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  const sock_fprog program{static_cast<unsigned short>(lines.size()), lines.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(CgroupFolderTest, IsJoinedByTheChildWhereTheKernelForbidsIt) {
+  const pid_t forbidden = ::fork();
+  ASSERT_GE(forbidden, 0);
+  if (forbidden == 0) {
+    if (!forbid_clone3()) ::_exit(3);
+    const auto child = folder_->fork();
+    if (child.pid < 0) ::_exit(4);
+    if (child.pid == 0)
+      ::_exit(child.inside || folder_->populated() ? 5 : folder_->join() && folder_->populated() ? 0 : 6);
+    ::_exit(status_of(child.pid));
+  }
+  EXPECT_EQ(status_of(forbidden), 0);
 }
 
 TEST(Containment, FoldersOfAKilledKeeperAreFoundWhereverTheyAreAndRemoved) {

@@ -4,20 +4,11 @@
 #include <array>
 
 #include "tests/worker/keeper/keeper_fixture.h"
+#include "transport/base/sanitizers.h"
 #include "transport/wire/frame.h"
 
 namespace monarch {
 namespace {
-
-bool sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#elif defined(__has_feature)
-  return __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-  return false;
-#endif
-}
 
 // `monarch-worker keep` itself, around the test's stand-in or a shell.
 class Guard : public KeeperTest {
@@ -300,7 +291,7 @@ TEST_F(Worker, StartsADaemonThatAnswersTheLauncher) {
   const long dirty = private_dirty_kilobytes(keeper->pid());
   RecordProperty("keeper_private_dirty_kilobytes", static_cast<int>(dirty));
   EXPECT_GT(dirty, 0);
-  if (!sanitized()) {  // their shadow memory is not ours
+  if (!kSanitized) {  // their shadow memory is not ours
     EXPECT_LT(dirty, 1024) << "of the keeper's own memory";
   }
   const pid_t daemon = child_of(keeper->pid());
