@@ -163,8 +163,8 @@ ViewerOrder order_of(const JobView& view, const RemoteCommand& command, const Co
   ViewerOrder order{.words = command.words,
                     .job = view.id(),
                     .terminal = to_text(TerminalFacts::of_this_process()),
-                    .junit = !command.reports.junit.empty(),
-                    .artifacts = !command.reports.artifacts.empty(),
+                    .junit = command.reports.junit != nullptr,
+                    .artifacts = command.reports.artifacts != nullptr,
                     .lingers = command.follows ? kLingers : 0};
   for (const std::string& name : display_variables()) {
     if (context.env.has(name)) order.variables.emplace_back(name, context.env.get(name));

@@ -7,9 +7,12 @@
 // Thread: the viewer's; it waits for the disk. Memory: one piece.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "cli/report_places.h"
 #include "cli/viewer_frames.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -18,11 +21,11 @@ namespace monarch {
 
 class RemoteFiles {
  public:
-  // Either may be empty: then none is expected. The folder is there.
-  RemoteFiles(std::string junit, std::string artifacts) : junit_(std::move(junit)), artifacts_(std::move(artifacts)) {}
+  // Either may be null: then none is expected.
+  RemoteFiles(std::shared_ptr<const ReportFile> junit, std::shared_ptr<const ArtifactFolder> artifacts)
+      : junit_(std::move(junit)), artifacts_(std::move(artifacts)) {}
   RemoteFiles(const RemoteFiles&) = delete;
   RemoteFiles& operator=(const RemoteFiles&) = delete;
-  ~RemoteFiles();
 
   static constexpr std::uint64_t kMostFiles = 1'000'000;
 
@@ -32,19 +35,16 @@ class RemoteFiles {
   Status finish();
 
  private:
-  Status open_report();
-  Status open_artifact(const std::string& path);
   Status close_one();
-  std::string report_name() const;
+  int fd() const { return draft_ ? draft_->fd() : file_.get(); }
 
-  std::string junit_;
-  std::string artifacts_;
-  std::string name_;   // of the one that is being written; empty: none is
-  UniqueFd folder_;    // of a report
-  std::string fresh_;  // of a report: its name there until it is whole
+  std::shared_ptr<const ReportFile> junit_;
+  std::shared_ptr<const ArtifactFolder> artifacts_;
+  std::string name_;  // of the one that is being written; empty: none is
+  std::unique_ptr<ReportDraft> draft_;
+  UniqueFd file_;
   std::uint64_t left_ = 0;
   std::uint64_t files_ = 0;
-  UniqueFd file_;
 };
 
 }  // namespace monarch

@@ -30,9 +30,9 @@ struct RemoteViewerOptions {
   ViewerKind kind = ViewerKind::kWatcher;
   // Where the viewer there has ended before we came back: what goes on in its place; empty: nothing does.
   std::vector<std::string> again;
-  std::string host;                          // as the spec names it
-  std::string junit;                         // where such a file goes; empty: none is asked for
-  std::string artifacts;                     // the same of a folder
+  std::string host;                         // as the spec names it
+  std::shared_ptr<const ReportFile> junit;  // where such a file goes; null: none is asked for
+  std::shared_ptr<const ArtifactFolder> artifacts;
   Duration says_so = Duration::seconds(3);   // of silence, until it is said
   Duration silence = Duration::seconds(12);  // until the connection counts as lost
   Duration tries = Duration::seconds(120);   // to make it again

@@ -1,5 +1,7 @@
 #include "cli/run_reports.h"
 
+#include <utility>
+
 #include "cli/artifacts.h"
 #include "cli/junit.h"
 #include "cli/say.h"
@@ -42,21 +44,21 @@ std::vector<Flag> report_flags() {
 }
 
 std::optional<RunReports> take_reports(const Arguments& arguments, const Context& context) {
-  RunReports reports{.junit = arguments.value("junit").value_or(""),
-                     .artifacts = arguments.value("artifacts").value_or("")};
+  RunReports reports;
   const auto by_class = exit_code_by_class(arguments, context);
   if (!by_class) return std::nullopt;
   reports.by_class = *by_class;
   if (arguments.has("junit")) {
-    if (const Status writable = check_report_file(reports.junit); !writable.ok()) {
-      return refuse_value(context, text("--junit ", writable.error().message));
-    }
+    auto file = ReportFile::open(arguments.value("junit").value_or(""));
+    if (!file.ok()) return refuse_value(context, text("--junit ", file.error().message));
+    reports.junit = std::move(*file);
   }
   if (arguments.has("artifacts")) {
-    if (const Status writable = make_artifacts_directory(reports.artifacts); !writable.ok()) {
-      return refuse_value(context, text("--artifacts ", writable.error().message),
-                          "name a new folder, or an empty one");
+    auto folder = ArtifactFolder::open(arguments.value("artifacts").value_or(""));
+    if (!folder.ok()) {
+      return refuse_value(context, text("--artifacts ", folder.error().message), "name a new folder, or an empty one");
     }
+    reports.artifacts = std::move(*folder);
   }
   return reports;
 }
@@ -64,24 +66,24 @@ std::optional<RunReports> take_reports(const Arguments& arguments, const Context
 int leave_reports(const RunReports& reports, const JobView& job, const JobSpec& spec, const SessionEnd& end,
                   const Context& context) {
   if (!end.verdict) {
-    const bool asked = !reports.junit.empty() || !reports.artifacts.empty();
+    const bool asked = reports.junit || reports.artifacts;
     if (asked) say_note(context.terminal, text(job.id(), " has not ended: no report of it is written"));
     return end.exit_code;
   }
   const Verdict& verdict = *end.verdict;
   int exit_code = reports.by_class ? class_of(verdict) : verdict.exit_code;
   bool failed = false;
-  if (!reports.junit.empty()) {
+  if (reports.junit) {
     // Without a journal that can be read there is no rank to tell of, and the verdict is told all the same.
     auto status = job.status_from_journal(spec);
     JobStatus known = status.ok() ? std::move(*status) : JobStatus();
     known.job_id = job.id();
-    const Status written = write_report_file(reports.junit, junit_xml(known, verdict));
+    const Status written = write_report(reports.junit, junit_xml(known, verdict));
     if (!written.ok()) say_failed(context, "--junit", written.error());
     failed = failed || !written.ok();
   }
-  if (!reports.artifacts.empty()) {
-    const Status copied = copy_artifacts(job, verdict, reports.artifacts);
+  if (reports.artifacts) {
+    const Status copied = copy_artifacts(job, verdict, *reports.artifacts);
     if (!copied.ok()) say_failed(context, "--artifacts", copied.error());
     failed = failed || !copied.ok();
   }

@@ -5,11 +5,12 @@
 //
 // Thread: the command's; it waits for the disk.
 
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/report_places.h"
 #include "cli/viewer_session.h"
 #include "supervisor/client/job_view.h"
 #include "supervisor/core/job_spec.h"
@@ -27,8 +28,8 @@ int class_of(const Verdict& verdict);
 std::vector<Flag> report_flags();
 
 struct RunReports {
-  std::string junit;      // empty: none
-  std::string artifacts;  // empty: none
+  std::shared_ptr<const ReportFile> junit;          // null: none
+  std::shared_ptr<const ArtifactFolder> artifacts;  // null: none
   bool by_class = false;
 };
 // Nothing: stderr says what is wrong.

@@ -31,8 +31,10 @@ class RemoteFilesTest : public ::testing::Test {
     return all.str();
   }
 
+  std::shared_ptr<const ReportFile> report() const { return ReportFile::open(folder_ / "report.xml").value(); }
+
   fs::path folder_ = make_folder();
-  RemoteFiles files_{(folder_ / "report.xml").string(), (folder_ / "artifacts").string()};
+  RemoteFiles files_{report(), ArtifactFolder::open(folder_ / "artifacts").value()};
 };
 
 }  // namespace
@@ -79,7 +81,7 @@ TEST_F(RemoteFilesTest, AreWrittenThroughNoLinkAndOverNothing) {
 }
 
 TEST_F(RemoteFilesTest, ThatNobodyAskedForAreRefused) {
-  RemoteFiles none("", "");
+  RemoteFiles none(nullptr, nullptr);
   EXPECT_EQ(none.begin({.name = "junit.xml", .size = 0}).error().message, "junit.xml: a file that nobody asked for");
   EXPECT_FALSE(none.begin({.name = "artifacts/a", .size = 0}).ok());
 }
@@ -87,7 +89,7 @@ TEST_F(RemoteFilesTest, ThatNobodyAskedForAreRefused) {
 TEST_F(RemoteFilesTest, AReportThatBrokeOffLeavesTheOldOne) {
   std::ofstream(folder_ / "report.xml") << "old";
   {
-    RemoteFiles broken((folder_ / "report.xml").string(), "");
+    RemoteFiles broken(report(), nullptr);
     EXPECT_TRUE(broken.begin({.name = "junit.xml", .size = 3}).ok());
     EXPECT_TRUE(broken.append("ne").ok());
   }

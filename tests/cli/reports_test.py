@@ -72,6 +72,26 @@ class Reports(jobs.JobTest):
         self.assertIn(f"--artifacts {target}: there is something in it", again.err)
         self.assert_nothing_left()
 
+    def test_reports_do_not_follow_what_others_put_in_a_folders_place(self):
+        for name in ("out", "theirs", "ours"):
+            os.mkdir(self.path("work", name))
+        os.chmod(self.path("work", "theirs"), 0o777)
+        refused = self.monarch("run", "-q", "--artifacts", self.path("work", "theirs"), self.job("true"))
+        self.assertEqual((refused.status, self.jobs()), (2, []), refused)
+        self.assertIn(f"--artifacts {self.path('work', 'theirs')}: everybody may write to it", refused.err)
+        run = self.start("run", "-q", "--artifacts", self.path("work", "out"), "--junit", self.path("work", "ours", "x.xml"),
+                         self.job("mark there; until [ -e go ]; do nap 0.05; done", hosts=1, slots=1))
+        self.wait_for_marks("there", 1)
+        for name in ("out", "ours"):
+            os.rename(self.path("work", name), self.path("work", name + ".moved"))
+            os.symlink(self.path("work", "theirs"), self.path("work", name))
+        self.write("go", "")
+        self.assertEqual(run.wait(), 0)
+        self.assertEqual(os.listdir(self.path("work", "theirs")), [])
+        self.assertIn("verdict.json", os.listdir(self.path("work", "out.moved")))
+        self.assertEqual(os.listdir(self.path("work", "ours.moved")), ["x.xml"])
+        self.assert_nothing_left()
+
     def test_reports_that_could_not_be_written_start_nothing(self):
         self.write("file", "")
         for flags in (["--junit", self.path("nowhere", "x.xml")], ["--junit", self.path("work")], ["--junit", ""],
