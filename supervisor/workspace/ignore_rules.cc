@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/workspace/wildmatch.h"
-
 namespace monarch {
 
 namespace {
@@ -36,8 +34,10 @@ IgnoreRules::Pattern IgnoreRules::parse(std::string_view line) {
   }
   pattern.of_names = line.find('/') == std::string_view::npos;
   if (line.starts_with('/')) line.remove_prefix(1);
-  pattern.text = line;
-  pattern.plain = std::min(line.find_first_of("*?[\\"), line.size());
+  // As git does it: what stands for itself is compared first, and a ** right behind it counts as if it stood at the begin.
+  pattern.plain = line.substr(0, line.find_first_of("*?[\\"));
+  line.remove_prefix(pattern.plain.size());
+  if (!line.empty()) pattern.rest.emplace(line, pattern.of_names ? WildScope::kName : WildScope::kPath);
   return pattern;
 }
 
@@ -60,11 +60,10 @@ void IgnoreRules::add_pattern(IgnoreSource source, std::string_view pattern) {
 
 bool IgnoreRules::fits(const Pattern& pattern, std::string_view below, std::string_view name, bool is_folder) {
   if (pattern.of_folders && !is_folder) return false;
-  if (pattern.of_names) return !pattern.text.empty() && wildmatch(pattern.text, name, WildScope::kName);
-  // As git does it: what stands for itself is compared first, and a ** right behind it counts as if it stood at the begin.
-  const std::string_view plain = std::string_view(pattern.text).substr(0, pattern.plain);
-  if (!below.starts_with(plain)) return false;
-  return wildmatch(std::string_view(pattern.text).substr(pattern.plain), below.substr(pattern.plain), WildScope::kPath);
+  std::string_view subject = pattern.of_names ? name : below;
+  if (!subject.starts_with(pattern.plain)) return false;
+  subject.remove_prefix(pattern.plain.size());
+  return pattern.rest ? pattern.rest->matches(subject) : subject.empty();
 }
 
 bool IgnoreRules::leaves_out(std::string_view path, bool is_folder) const {

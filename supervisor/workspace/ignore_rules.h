@@ -9,9 +9,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "supervisor/workspace/wildmatch.h"
 
 namespace monarch {
 
@@ -31,11 +34,11 @@ class IgnoreRules {
 
  private:
   struct Pattern {
-    std::string text;         // without what the rest of this tells
-    bool takes_in = false;    // began with !
-    bool of_folders = false;  // ended with a slash
-    bool of_names = false;    // no slash within: of a name at any depth
-    std::size_t plain = 0;    // so many bytes at its begin stand for themselves
+    bool takes_in = false;                 // began with !
+    bool of_folders = false;               // ended with a slash
+    bool of_names = false;                 // no slash within: of a name at any depth
+    std::string plain;                     // its begin, which stands for itself
+    std::optional<WildPattern> rest = {};  // nothing: there is no more of it
   };
   using Patterns = std::map<std::string, std::vector<Pattern>, std::less<>>;  // by folder
 

@@ -1,16 +1,14 @@
 #include "supervisor/workspace/wildmatch.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <optional>
+#include <utility>
 
 namespace monarch {
 
 namespace {
-
-// Beside a plain no, how far back it is worth trying again: where the subject has ended, no star before this place can help; where a
-// slash stopped a *, only a ** can.
-enum class Answer : std::uint8_t { kYes, kNo, kSubjectEnded, kAtSlash };
 
 bool is_in_class(std::string_view name, unsigned char c, bool& known) {
   struct Class {
@@ -99,69 +97,96 @@ class Bracket {
   bool found_ = false;
 };
 
-Answer match(std::string_view pattern, std::string_view subject, WildScope scope);
-
-// `at` stands at the first of the stars.
-Answer match_stars(std::string_view pattern, std::size_t at, std::string_view subject, WildScope scope) {
-  const std::size_t begin = at;
-  while (at < pattern.size() && pattern[at] == '*') ++at;
-  const std::string_view rest = pattern.substr(at);
-  bool crosses = scope == WildScope::kName;
-  if (!crosses && at - begin > 1) {
-    crosses =
-        (begin == 0 || pattern[begin - 1] == '/') && (rest.empty() || rest.front() == '/' || rest.starts_with("\\/"));
-    // "**/" matches no folder at all, too.
-    if (crosses && rest.starts_with('/') && match(rest.substr(1), subject, scope) == Answer::kYes) return Answer::kYes;
-  }
-  if (rest.empty()) {
-    return crosses || subject.find('/') == std::string_view::npos ? Answer::kYes : Answer::kNo;
-  }
-  if (!crosses && rest.front() == '/') {
-    const std::size_t slash = subject.find('/');
-    if (slash == std::string_view::npos) return Answer::kSubjectEnded;
-    return match(rest, subject.substr(slash), scope);
-  }
-  for (; !subject.empty(); subject.remove_prefix(1)) {
-    const Answer answer = match(rest, subject, scope);
-    if (answer != Answer::kNo && (!crosses || answer != Answer::kAtSlash)) return answer;
-    if (!crosses && subject.front() == '/') return Answer::kAtSlash;
-  }
-  return Answer::kSubjectEnded;
-}
-
-Answer match(std::string_view pattern, std::string_view subject, WildScope scope) {
-  std::size_t at = 0;
-  for (; at < pattern.size(); ++at) {
-    if (pattern[at] == '*') return match_stars(pattern, at, subject, scope);
-    if (subject.empty()) return Answer::kSubjectEnded;
-    const char next = subject.front();
-    subject.remove_prefix(1);
-    switch (pattern[at]) {
-      case '?':
-        if (scope == WildScope::kPath && next == '/') return Answer::kNo;
-        break;
-      case '[': {
-        Bracket bracket(pattern, at + 1, static_cast<unsigned char>(next));
-        const auto holds = bracket.read();
-        if (!holds) return Answer::kSubjectEnded;
-        if (!*holds || (scope == WildScope::kPath && next == '/')) return Answer::kNo;
-        at = bracket.at() - 1;
-        break;
-      }
-      case '\\':
-        if (++at == pattern.size()) return Answer::kNo;
-        [[fallthrough]];
-      default:
-        if (pattern[at] != next) return Answer::kNo;
-    }
-  }
-  return subject.empty() ? Answer::kYes : Answer::kNo;
+// Where a run of stars that ends at `end` is a ** of its own: slashes, or an end of the pattern, are on both sides of it.
+bool stands_alone(std::string_view pattern, std::size_t begin, std::size_t end) {
+  const std::string_view rest = pattern.substr(end);
+  return end - begin > 1 && (begin == 0 || pattern[begin - 1] == '/') &&
+         (rest.empty() || rest.front() == '/' || rest.starts_with("\\/"));
 }
 
 }  // namespace
 
-bool wildmatch(std::string_view pattern, std::string_view subject, WildScope scope) {
-  return match(pattern, subject, scope) == Answer::kYes;
+WildPattern::WildPattern(std::string_view pattern, WildScope scope) {
+  const bool of_path = scope == WildScope::kPath;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    Token token;
+    switch (pattern[at]) {
+      case '*': {
+        const std::size_t begin = at;
+        at = std::min(pattern.find_first_not_of('*', at), pattern.size()) - 1;
+        token.kind = Kind::kStar;
+        const bool alone = of_path && stands_alone(pattern, begin, at + 1);
+        token.crosses = alone || !of_path;
+        if (alone && at + 1 < pattern.size() && pattern[at + 1] == '/') tokens_.push_back({.kind = Kind::kFolders});
+        break;
+      }
+      case '?':
+      case '[': {
+        Bytes set;
+        set.set();
+        std::size_t end = at;
+        for (unsigned c = 0; pattern[at] == '[' && c < set.size(); ++c) {
+          Bracket bracket(pattern, at + 1, static_cast<unsigned char>(c));
+          const auto holds = bracket.read();
+          if (!holds) return;
+          set.set(c, *holds);
+          end = bracket.at() - 1;
+        }
+        at = end;
+        if (of_path) set.reset('/');
+        token.kind = Kind::kSet;
+        token.set = static_cast<std::uint32_t>(sets_.size());
+        sets_.push_back(set);
+        break;
+      }
+      case '\\':
+        if (++at == pattern.size()) return;
+        [[fallthrough]];
+      default: token.byte = pattern[at];
+    }
+    tokens_.push_back(token);
+  }
+  possible_ = true;
+}
+
+bool WildPattern::takes(const Token& token, char c) const {
+  switch (token.kind) {
+    case Kind::kByte: return c == token.byte;
+    case Kind::kSet: return sets_[token.set][static_cast<unsigned char>(c)];
+    case Kind::kStar: return token.crosses || c != '/';
+    case Kind::kFolders: break;
+  }
+  return false;
+}
+
+// All that can be reached without a byte.
+void WildPattern::pass_stars(Places& places) const {
+  for (std::size_t at = 0; at < tokens_.size(); ++at) {
+    const Kind kind = tokens_[at].kind;
+    if (!places[at] || (kind != Kind::kStar && kind != Kind::kFolders)) continue;
+    places[at + 1] = true;
+    if (kind == Kind::kFolders) places[at + 3] = true;
+  }
+}
+
+bool WildPattern::matches(std::string_view subject) const {
+  if (!possible_) return false;
+  Places places(tokens_.size() + 1);
+  places[0] = true;
+  pass_stars(places);
+  for (const char c : subject) {
+    Places next(tokens_.size() + 1);
+    bool any = false;
+    for (std::size_t at = 0; at < tokens_.size(); ++at) {
+      if (!places[at] || !takes(tokens_[at], c)) continue;
+      next[tokens_[at].kind == Kind::kStar ? at : at + 1] = true;
+      any = true;
+    }
+    if (!any) return false;
+    pass_stars(next);
+    places = std::move(next);
+  }
+  return places.back();
 }
 
 }  // namespace monarch

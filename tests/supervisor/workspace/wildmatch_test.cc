@@ -71,9 +71,9 @@ TEST(Wildmatch, ReadsPatternsAsGitDoes) {
       {"**/*X*/**/*i", "ab/cXd/efXg/hi", true, true},
   };
   for (const Case& each : cases) {
-    EXPECT_EQ(wildmatch(each.pattern, each.subject, WildScope::kPath), each.path)
+    EXPECT_EQ(WildPattern(each.pattern, WildScope::kPath).matches(each.subject), each.path)
         << each.pattern << ' ' << each.subject;
-    EXPECT_EQ(wildmatch(each.pattern, each.subject, WildScope::kName), each.name)
+    EXPECT_EQ(WildPattern(each.pattern, WildScope::kName).matches(each.subject), each.name)
         << each.pattern << ' ' << each.subject;
   }
 }
@@ -82,9 +82,20 @@ TEST(Wildmatch, ManyStarsTakeNoLongTime) {
   std::string pattern;
   for (int i = 0; i < 60; ++i) pattern += "*a";
   const std::string subject(400, 'a');
-  EXPECT_FALSE(wildmatch(pattern + "b", subject, WildScope::kPath));
-  EXPECT_FALSE(wildmatch(pattern + "b", subject, WildScope::kName));
-  EXPECT_TRUE(wildmatch(pattern, subject, WildScope::kPath));
+  EXPECT_FALSE(WildPattern(pattern + "b", WildScope::kPath).matches(subject));
+  EXPECT_FALSE(WildPattern(pattern + "b", WildScope::kName).matches(subject));
+  EXPECT_TRUE(WildPattern(pattern, WildScope::kPath).matches(subject));
+}
+
+// 122 bytes of a hostile tree.
+TEST(Wildmatch, ManyFoldersTakeNoLongTime) {
+  std::string pattern;
+  std::string subject;
+  for (int i = 0; i < 40; ++i) pattern += "**/";
+  for (int i = 0; i < 200; ++i) subject += "a/";
+  EXPECT_FALSE(WildPattern(pattern + "ab", WildScope::kPath).matches(subject + "b"));
+  EXPECT_TRUE(WildPattern(pattern + "b", WildScope::kPath).matches(subject + "b"));
+  EXPECT_TRUE(WildPattern(pattern + "b", WildScope::kPath).matches("b"));
 }
 
 }  // namespace
