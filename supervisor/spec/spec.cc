@@ -142,10 +142,13 @@ class HostsFile {
     }
     const auto number = static_cast<std::uint32_t>(sources_.size());
     const std::string shown = (std::filesystem::path(parts_.files.front().name).parent_path() / file.text).string();
-    sources_.push_back({.name = shown, .text = std::string(without_byte_order_mark(*bytes))});
+    const std::string written(without_byte_order_mark(*bytes));
+    const bool may_be_shown = is_the_specs_own(*path);
+    sources_.push_back({.name = shown, .text = may_be_shown ? written : ""});
     (void)report_.add_source(shown, sources_.back().text);
     const std::size_t before = report_.count();
-    YamlNode hosts = read_hosts_file(sources_.back().text, report_, number);
+    if (!may_be_shown && tell_faults_alone(written, shown, file.place)) return std::nullopt;
+    YamlNode hosts = read_hosts_file(written, report_, number);
     if (hosts.is(YamlNode::Kind::kList) && hosts.items.empty() && report_.count() == before) {
       report_.error(
           "E0208", file.place,
@@ -156,6 +159,29 @@ class HostsFile {
     if (report_.count() > before) return std::nullopt;
     hosts.place = file.place;
     return hosts;
+  }
+
+  // A spec may be a stranger's, and name any file of who looks at it.
+  bool is_the_specs_own(const std::string& path) const {
+    const auto real = [this](const std::string& any) { return around_.real_path ? around_.real_path(any) : any; };
+    const std::filesystem::path folder = real(parts_.files.front().directory);
+    const std::filesystem::path below = std::filesystem::path(real(path)).lexically_relative(folder);
+    return !below.empty() && *below.begin() != "..";
+  }
+
+  // Where they are and of what kind, and no word of the file. False: there are none.
+  bool tell_faults_alone(const std::string& written, const std::string& shown, Place place) {
+    Report own(shown, written);
+    const YamlNode hosts = read_hosts_file(written, own, 0);
+    if (!own.failed()) (void)read_ssh_hosts(hosts, shown, {}, own);
+    for (const Diagnostic& fault : own.diagnostics()) {
+      const ErrorDoc* kind = find_error(fault.id);
+      report_.error(kind->id, place,
+                    {.message = text(shown, ":", fault.line, ":", fault.column, ": ", kind->title),
+                     .label = "",
+                     .help = "nothing of that file is shown, for it lies outside of the spec's folder"});
+    }
+    return own.failed();
   }
 
   const SpecParts& parts_;

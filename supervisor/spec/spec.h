@@ -41,6 +41,8 @@ struct SpecSurroundings {
   std::string home{};  // absolute; what `~` stands for in paths of this machine; empty: it stays as it is
   // The text of `launch.ssh.hosts_file`, by its whole path; nothing: a spec that names one is refused.
   std::function<Result<std::string>(const std::string& path)> read_hosts{};
+  // Where a whole path leads in the end, past links; nothing: there are none.
+  std::function<std::string(const std::string& path)> real_path{};
   // The allocation of Slurm that this process is in, for `launch.slurm`; nothing: it is in none.
   std::function<Result<std::optional<SlurmAllocation>>()> find_allocation{};
   bool says_no_kill = false;  // SLURM_NO_KILL, as of srun(1): whoever asked for it says that it was with --no-kill

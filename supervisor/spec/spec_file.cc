@@ -107,6 +107,12 @@ std::string home_of_user() {
   return known && *entry.pw_dir == '/' ? std::string(entry.pw_dir) : std::string();
 }
 
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
 std::uint32_t count_gpus() {
   const char* visible = ::getenv("CUDA_VISIBLE_DEVICES");
   wake_nvidia_gpus();
@@ -126,6 +132,7 @@ Result<std::string> read_hosts_text(const std::string& path) {
 SpecSurroundings users_surroundings() {
   return {.home = home_of_user(),
           .read_hosts = read_hosts_text,
+          .real_path = real_path,
           .find_allocation = [] { return allocation_from([](const char* name) { return std::getenv(name); }); },
           .says_no_kill = std::getenv("SLURM_NO_KILL") != nullptr,
           .count_gpus = count_gpus};

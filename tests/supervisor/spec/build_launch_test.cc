@@ -174,6 +174,31 @@ TEST(HostsFile, ShowsItsOwnLines) {
       << "shown where it is named";
 }
 
+// Whoever looks at a stranger's spec shows no file of theirs to whoever reads what they see.
+TEST(HostsFile, OutsideOfTheSpecsFolderIsNotShown) {
+  const std::string fault =
+      "error[E0221]: /home/u/hosts.txt:2:3: a bad line in a file of hosts\n"
+      " --> specs/spec.yaml:3:28\n"
+      "  |\n"
+      "3 | launch: {ssh: {hosts_file: /home/u/hosts.txt}}\n"
+      "  |                            ^^^^^^^^^^^^^^^^^\n"
+      "  = help: nothing of that file is shown, for it lies outside of the spec's folder\n";
+  EXPECT_EQ(render(load("launch: {ssh: {hosts_file: /home/u/hosts.txt}}\n", "a\nb topsecret\n")), fault);
+  for (const char* content :
+       {"topsecret,\n", "-topsecret\n", "a\na user=topsecret user=topsecret\n", "::1 topsecret\n"}) {
+    const std::string shown = render(load("launch: {ssh: {hosts_file: ../hosts.txt}}\n", content));
+    EXPECT_EQ(shown.find("topsecret"), std::string::npos) << shown;
+    EXPECT_NE(shown.find("nothing of that file is shown"), std::string::npos) << shown;
+  }
+  // A link in that folder leads out of it.
+  SpecSurroundings linked = around("b topsecret\n");
+  linked.real_path = [](const std::string& path) { return path == "/home/u/job/hosts.txt" ? "/etc/secret" : path; };
+  const std::string shown = render(load_spec(
+      {.name = "s.yaml", .text = around_top("launch: {ssh: {hosts_file: hosts.txt}}\n"), .directory = "/home/u/job"},
+      linked));
+  EXPECT_EQ(shown.find("topsecret"), std::string::npos) << shown;
+}
+
 TEST(MovedSpec, FindsTheFilesOfSshAgain) {
   const std::string moved =
       moved_spec("launch: {ssh: {identity: id, known_hosts: ../k, config: none}}\n", {.from = "/a/c", .to = "/b"});
