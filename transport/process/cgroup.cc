@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdint>
 #include <sstream>
 
 #include "transport/base/sanitizers.h"
@@ -146,7 +145,7 @@ CgroupFolder::Forked CgroupFolder::fork() const {
     clone_args arguments{};
     arguments.flags = CLONE_INTO_CGROUP;
     arguments.exit_signal = SIGCHLD;
-    arguments.cgroup = static_cast<std::uint64_t>(folder_.get());
+    arguments.cgroup = static_cast<decltype(arguments.cgroup)>(folder_.get());
     const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
     if (pid >= 0) return {.pid = static_cast<pid_t>(pid), .inside = true};
   }
