@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLogs = "logs";
+constexpr const char* kLogsFolder = "logs";
 
 Error file_error(std::string_view what, const fs::path& path, const std::error_code& why) {
   return Error{ErrorCode::kInternal, text(what, " ", printable(path.string()), ": ", why.message())};
@@ -61,12 +61,12 @@ void keep_first(Status& first, Status next) {
 
 // Two levels: meshes, and the files of their ranks.
 Status copy_logs(const fs::path& from, const ArtifactFolder& to) {
-  MONARCH_TRY(to.make_folder(kLogs));
+  MONARCH_TRY(to.make_folder(kLogsFolder));
   Status first;
   std::error_code failed;
   for (fs::directory_iterator meshes(from, failed), end; !failed && meshes != end; meshes.increment(failed)) {
     if (!fs::is_directory(meshes->symlink_status(failed))) continue;
-    const std::string mesh = text(kLogs, "/", meshes->path().filename().string());
+    const std::string mesh = text(kLogsFolder, "/", meshes->path().filename().string());
     MONARCH_TRY(to.make_folder(mesh));
     for (fs::directory_iterator files(meshes->path(), failed); !failed && files != end; files.increment(failed)) {
       if (!fs::is_regular_file(files->symlink_status(failed))) continue;
