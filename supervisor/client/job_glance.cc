@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kSeenFile[] = "elsewhere.seen.json";
 constexpr std::size_t kSeenBytes = 4096;
-constexpr std::size_t kPhaseBytes = 32;
+constexpr std::size_t kPhaseNameBytes = 32;
 
 }  // namespace
 
@@ -32,7 +32,7 @@ JobGlance glance_of(const Json& json) {
   if (std::find(kLives.begin(), kLives.end(), glance.life) == kLives.end()) glance.life.clear();
   // It is shown in a table: a word, whoever says it.
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == ' '; };
-  if (glance.phase.size() > kPhaseBytes || !std::all_of(glance.phase.begin(), glance.phase.end(), is_letter)) {
+  if (glance.phase.size() > kPhaseNameBytes || !std::all_of(glance.phase.begin(), glance.phase.end(), is_letter)) {
     glance.phase.clear();
   }
   glance.exit_code = json.get_int64("exit_code");

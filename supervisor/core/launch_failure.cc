@@ -6,7 +6,7 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kPhaseBytes = 32;
+constexpr std::size_t kPhaseOfLaunchBytes = 32;
 constexpr std::size_t kMessageBytes = 1'024;
 constexpr std::size_t kWordsBytes = 4'096;
 constexpr std::size_t kAgainBytes = 1'024;
@@ -55,7 +55,7 @@ std::string what_failed(const LaunchFailure& failure) {
 }
 
 LaunchFailure bounded(LaunchFailure failure) {
-  cut(failure.phase, kPhaseBytes);
+  cut(failure.phase, kPhaseOfLaunchBytes);
   cut(failure.message, kMessageBytes);
   cut(failure.words, kWordsBytes);
   cut(failure.again, kAgainBytes);

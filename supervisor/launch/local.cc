@@ -18,8 +18,7 @@
 #include "transport/process/job_marks.h"
 #include "transport/process/process_scan.h"
 #include "transport/process/spawn.h"
-#include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
+#include "transport/wire/from_host.h"
 #include "transport/wire/socket_directory.h"
 
 namespace monarch {
@@ -137,7 +136,7 @@ void LocalLauncher::finish_reply(HostId host) {
   }
   const auto frame = decode_frame(bytes, limits::kSeqpacketInlineBytes);
   if (!frame.ok()) return fail(host, text("the worker's answer: ", frame.error().message));
-  auto reply = decode_payload<BootstrapReply>(frame->payload);
+  auto reply = decode_from_host<BootstrapReply>(frame->payload);
   if (!reply.ok()) return fail(host, text("the worker's answer: ", reply.error().message));
   if (!reply->error.empty()) return fail(host, reply->error);
   if (reply->version != MONARCH_VERSION) {

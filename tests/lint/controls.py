@@ -42,7 +42,7 @@ def holds(text, path, name):
     suite, _, case = name.partition(".")
     if path.endswith(".py"):
         return re.search(rf"^class {re.escape(suite)}\b", text, re.M) and re.search(rf"^    def {re.escape(case)}\(", text, re.M)
-    return re.search(rf"^TEST(_F|_P)?\({re.escape(suite)}, {re.escape(case)}\)", text, re.M)
+    return re.search(rf"^(TYPED_)?TEST(_F|_P)?\({re.escape(suite)}, {re.escape(case)}\)", text, re.M)
 
 
 def is_run(tree, path):

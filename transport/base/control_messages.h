@@ -18,6 +18,7 @@
 #include "transport/base/bootstrap.h"
 #include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
+#include "transport/base/report_limits.h"
 #include "transport/base/time.h"
 #include "transport/base/vault_messages.h"
 
@@ -166,8 +167,6 @@ enum class Standstill : std::uint8_t {
   kWaiting,  // in one uninterruptible wait for long: a disk or a network file system
 };
 constexpr Standstill monarch_enum_max(Standstill) { return Standstill::kWaiting; }
-
-inline constexpr std::size_t kCommitWhatBytes = 128;  // a longer one is refused
 
 // A rank has written a checkpoint and asks that it count. It goes with the beats until it is answered.
 struct CommitRequest {

@@ -18,16 +18,12 @@
 #include <vector>
 
 #include "transport/base/ids.h"
+#include "transport/base/report_limits.h"
 #include "transport/base/time.h"
 
 namespace monarch {
 
 inline constexpr std::size_t kNotifyBytes = 4'096;  // a longer datagram or question is dropped, and counted
-inline constexpr std::size_t kStatusBytes = 200;    // of STATUS; the rest is cut
-inline constexpr std::size_t kPhaseBytes = 32;
-inline constexpr std::size_t kMetricNameBytes = 32;
-inline constexpr std::size_t kMetricValueBytes = 32;
-inline constexpr std::size_t kMetrics = 16;  // of a rank, by name; one more is counted as bad
 
 // One datagram.
 struct Notice {

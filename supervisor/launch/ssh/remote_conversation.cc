@@ -9,7 +9,7 @@
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/messages.h"
+#include "transport/wire/from_host.h"
 
 namespace monarch {
 
@@ -262,7 +262,7 @@ void RemoteConversation::try_reply(bool ended) {
     if (!ended) return;  // the rest is on its way
     return fail(LaunchFailureKind::kShellNoise, text("the worker's answer: ", frame.error().message));
   }
-  auto reply = decode_payload<BootstrapReply>(frame->payload);
+  auto reply = decode_from_host<BootstrapReply>(frame->payload);
   if (!reply.ok()) {
     if (!ended) return;
     return fail(LaunchFailureKind::kShellNoise, text("the worker's answer: ", reply.error().message));

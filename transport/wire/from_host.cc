@@ -1,0 +1,66 @@
+#include "transport/wire/from_host.h"
+
+#include <algorithm>
+
+#include "transport/base/report_limits.h"
+
+namespace monarch {
+
+namespace {
+
+bool is_bounded(const RankProgress& progress) {
+  return progress.phase.size() <= kPhaseBytes && progress.status.size() <= kStatusBytes &&
+         progress.metrics.size() <= kMetrics &&
+         std::all_of(progress.metrics.begin(), progress.metrics.end(), [](const auto& metric) {
+           return metric.first.size() <= kMetricNameBytes && metric.second.size() <= kMetricValueBytes;
+         });
+}
+
+bool is_bounded(const RankReport& report) {
+  return report.end.detail.size() <= limits::kExplanationBytes && is_bounded(report.progress) &&
+         (!report.commit || report.commit->what.size() <= kCommitWhatBytes);
+}
+
+bool is_bounded(const ProcessStacks& process) {
+  return process.name.size() <= limits::kNameBytes && process.state.size() <= limits::kNameBytes &&
+         process.detail.size() <= limits::kExplanationBytes && process.output.size() <= limits::kStacksBytes;
+}
+
+}  // namespace
+
+bool is_bounded(const Hello& hello) {
+  return hello.host_name.size() <= limits::kNameBytes && hello.boot_id.size() <= limits::kWordBytes &&
+         hello.version.size() <= limits::kWordBytes;
+}
+
+bool is_bounded(const Beat& beat) {
+  return beat.ranks.size() <= limits::kRanksPerJob && beat.output_failure.size() <= limits::kExplanationBytes &&
+         std::all_of(beat.ranks.begin(), beat.ranks.end(), [](const RankReport& report) { return is_bounded(report); });
+}
+
+bool is_bounded(const Reserved& reserved) {
+  return reserved.ports.size() <= limits::kRanksPerJob && reserved.error.size() <= limits::kExplanationBytes;
+}
+
+bool is_bounded(const Goodbye& /*numbers alone*/) { return true; }
+bool is_bounded(const KeeperGone& /*numbers alone*/) { return true; }
+bool is_bounded(const OutputGone& /*numbers alone*/) { return true; }
+
+bool is_bounded(const Output& output) { return output.bytes.size() <= limits::kOutputChunkBytes; }
+
+bool is_bounded(const Stacks& stacks) {
+  return stacks.detail.size() <= limits::kExplanationBytes && stacks.processes.size() <= limits::kStackProcesses &&
+         std::all_of(stacks.processes.begin(), stacks.processes.end(),
+                     [](const ProcessStacks& process) { return is_bounded(process); });
+}
+
+bool is_bounded(const BootstrapReply& reply) {
+  const auto is_word = [](const std::string& word) { return word.size() <= limits::kWordBytes; };
+  return is_word(reply.public_key) && is_word(reply.boot_id) && is_word(reply.version) && is_word(reply.host_address) &&
+         is_word(reply.architecture) && reply.error.size() <= limits::kExplanationBytes &&
+         reply.log_directory.size() <= limits::kPathBytes && reply.inventory.gpus.size() <= limits::kGpusPerHost &&
+         std::all_of(reply.inventory.gpus.begin(), reply.inventory.gpus.end(),
+                     [&](const Gpu& gpu) { return is_word(gpu.uuid); });
+}
+
+}  // namespace monarch
