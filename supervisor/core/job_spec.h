@@ -192,6 +192,7 @@ struct CheckpointSpec {
 struct WorkspaceSpec {
   std::string path;                  // absolute
   std::vector<std::string> exclude;  // as lines of a .gitignore
+  std::vector<std::string> include;  // likewise: of what is left out since it may be a secret
   std::uint64_t max_bytes = 1ULL << 30U;
   bool operator==(const WorkspaceSpec&) const = default;
 };

@@ -17,6 +17,7 @@ std::optional<WorkspaceSpec> build_workspace(const YamlNode& root, const PathBas
   }
   if (workspace.path.size() > 1 && workspace.path.ends_with('/')) workspace.path.pop_back();
   workspace.exclude = texts_of(written, "exclude");
+  workspace.include = texts_of(written, "include");
   workspace.max_bytes = size_or(written, "max_size", workspace.max_bytes);
   return workspace;
 }

@@ -22,6 +22,11 @@ namespace {
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t kNamedLargest = 10;
 
+// Keys and passwords of the user's that lie about in trees, by the names under which programs look for them. `id_*` are keys of SSH; what
+// has a dot is mostly a program that handles numbers.
+constexpr std::array kSecrets = {".env",  ".netrc", ".aws",   ".kube", "**/.docker/config.json",
+                                 "*.pem", "id_*",   "!id_*.*"};
+
 struct Found {
   std::string name;
   struct stat status {};
@@ -31,6 +36,8 @@ class Scan {
  public:
   explicit Scan(const WorkspaceSpec& workspace) : workspace_(workspace) {
     for (const std::string& pattern : workspace.exclude) rules_.add_pattern(IgnoreSource::kSpec, pattern);
+    for (const char* pattern : kSecrets) secrets_.add_pattern(IgnoreSource::kSpec, pattern);
+    for (const std::string& pattern : workspace.include) secrets_.add_pattern(IgnoreSource::kSpec, "!" + pattern);
   }
 
   Result<ScannedWorkspace> run(int folder) {
@@ -101,6 +108,9 @@ class Scan {
     }
     // A home that is taken for a workspace would hand out what opens every other machine.
     if (objection.empty() && S_ISDIR(mode) && found.name == ".ssh") objection = "holds keys, and is never copied";
+    if (objection.empty() && secrets_.leaves_out(path, S_ISDIR(mode))) {
+      objection = "may hold a secret; `workspace.include` takes it";
+    }
     if (!objection.empty()) {
       out_.left_out.push_back(text(printable(path), ": ", objection));
       return {};
@@ -159,6 +169,7 @@ class Scan {
 
   const WorkspaceSpec& workspace_;
   IgnoreRules rules_;
+  IgnoreRules secrets_;
   ScannedWorkspace out_;
 };
 

@@ -24,13 +24,17 @@ TEST(BuildWorkspace, FillsInWhatIsNotWritten) {
   EXPECT_FALSE(job_of(spec_of("")).workspace);
   const JobSpec job = job_of(spec_of("workspace: {}\n"));
   ASSERT_TRUE(job.workspace);
-  EXPECT_EQ(*job.workspace, (WorkspaceSpec{.path = job.directory, .exclude = {}, .max_bytes = 1ULL << 30U}));
+  EXPECT_EQ(*job.workspace,
+            (WorkspaceSpec{.path = job.directory, .exclude = {}, .include = {}, .max_bytes = 1ULL << 30U}));
 }
 
 TEST(BuildWorkspace, CountsItsPathFromTheSpecsFolder) {
-  const JobSpec job = job_of(spec_of("workspace: {path: src/, exclude: ['*.ckpt', '/data'], max_size: 64MiB}\n"));
-  EXPECT_EQ(*job.workspace,
-            (WorkspaceSpec{.path = job.directory + "/src", .exclude = {"*.ckpt", "/data"}, .max_bytes = 64U << 20U}));
+  const JobSpec job =
+      job_of(spec_of("workspace: {path: src/, exclude: ['*.ckpt', '/data'], include: [.env], max_size: 64MiB}\n"));
+  EXPECT_EQ(*job.workspace, (WorkspaceSpec{.path = job.directory + "/src",
+                                           .exclude = {"*.ckpt", "/data"},
+                                           .include = {".env"},
+                                           .max_bytes = 64U << 20U}));
   EXPECT_EQ(job_of(spec_of("workspace: {path: /srv/code}\n")).workspace->path, "/srv/code");
   EXPECT_EQ(ids(load_text(spec_of("workspace: {path: $HOME/x}\n"))), std::vector<std::string>{"E0220"});
 }

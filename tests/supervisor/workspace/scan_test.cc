@@ -102,6 +102,27 @@ TEST_F(Workspace, WhatCannotBeSentIsNamed) {
                    "fifo: is a fifo", "new\\x0aline: has a control character"}));
 }
 
+TEST_F(Workspace, WhatMayHoldASecretIsLeftOutByNameUnlessItIsWanted) {
+  for (const char* path : {".env", "app/.env", ".netrc", ".aws/credentials", ".kube/config", "x/.docker/config.json",
+                           ".docker/config.json", "tls/server.pem", "tls/ca.pem", "id_ed25519", "keys/id_github"}) {
+    write(path, "secret");
+  }
+  for (const char* path : {"id_map.py", ".docker/daemon.json", "config.json", "env", "kube/config"})
+    write(path, "none");
+  spec_.include = {"ca.pem", "/app/.env"};
+  const auto scanned = scan_workspace(spec_);
+  ASSERT_TRUE(scanned.ok()) << scanned.error().message;
+  EXPECT_EQ(paths(), (Paths{".docker", ".docker/daemon.json", "app", "app/.env", "config.json", "env", "id_map.py",
+                            "keys", "kube", "kube/config", "tls", "tls/ca.pem", "x", "x/.docker"}));
+  Paths left_out = scanned->left_out;
+  std::sort(left_out.begin(), left_out.end());
+  ASSERT_EQ(left_out.size(), 9U);
+  EXPECT_EQ(left_out.front(), ".aws: may hold a secret; `workspace.include` takes it");
+  // A rule of the user's that leaves it out is no news.
+  spec_.exclude = {"id_*", ".env", ".netrc", ".aws", ".kube", ".docker", "*.pem"};
+  EXPECT_TRUE(scan_workspace(spec_)->left_out.empty());
+}
+
 TEST_F(Workspace, OneThatIsTooLargeNamesItsLargestFiles) {
   for (int i = 0; i < 12; ++i) write(text("data/", i), std::string(static_cast<std::size_t>(1024 * (i + 1)), 'x'));
   spec_.max_bytes = 10'240;
