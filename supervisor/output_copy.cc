@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "transport/base/clock.h"
 #include "transport/base/directories.h"
@@ -36,6 +37,7 @@ OutputCopy::RankCopy* OutputCopy::rank_of(RankId id, Generation generation) {
   if (id.mesh.value() >= options_.mesh_names.size()) return nullptr;
   const auto [found, is_new] = ranks_.try_emplace({id, generation.counter});
   RankCopy& rank = found->second;
+  if (!rank.done) use(found->first, rank);
   if (!is_new) return &rank;
   rank.generation = generation;
   const std::string folder = text(options_.log_directory, "/", options_.mesh_names[id.mesh.value()]);
@@ -50,6 +52,24 @@ OutputCopy::RankCopy* OutputCopy::rank_of(RankId id, Generation generation) {
     }
   }
   return &rank;
+}
+
+// Its files are, or are about to be, open. LogFile opens them when there is something to write.
+void OutputCopy::use(const Key& key, RankCopy& rank) {
+  if (rank.used != 0) {
+    open_.erase(rank.used);
+  } else if (open_.size() >= options_.most_open) {
+    close_files(ranks_.at(open_.begin()->second));
+  }
+  rank.used = ++uses_;
+  open_.emplace(rank.used, key);
+}
+
+void OutputCopy::close_files(RankCopy& rank) {
+  open_.erase(std::exchange(rank.used, 0));
+  for (Stream& stream : rank.streams) {
+    if (stream.file) stream.file->close();
+  }
 }
 
 void OutputCopy::on_piece(RankId id, Generation generation, const Output& piece, Instant now) {
@@ -141,6 +161,7 @@ void OutputCopy::check(RankId id, RankCopy& rank) {
     if (!written.ok()) log_warn("an error file is not copied: ", written.error().message);
   }
   rank.done = true;
+  close_files(rank);
   rank.streams = {};
   rank.error = {};
   handlers_.on_copied({.rank = id, .generation = rank.generation});

@@ -29,6 +29,7 @@ struct OutputCopyOptions {
   std::string log_directory;
   std::vector<std::string> mesh_names;  // by MeshId
   std::uint64_t max_bytes = 0;          // of each stream's file, as on the hosts
+  std::size_t most_open = 64;  // ranks whose files are open at a time: of others they are opened when something comes
 };
 
 // How much a rank has written, by its host's word.
@@ -55,6 +56,7 @@ class OutputCopy {
     // Whenever it begins, with the file and the reason, and, empty, once the disk takes all again.
     std::function<void(const std::string& why)> on_failure;
   };
+  static constexpr std::size_t kDescriptorsEach = 4;                  // of a rank whose files are open
   static constexpr Duration kPatience = Duration::milliseconds(500);  // before something is asked for (again)
   static constexpr std::size_t kErrorFileBytes = 64U << 10U;          // more of one is not taken
 
@@ -78,8 +80,10 @@ class OutputCopy {
     bool failing = false;     // it was said
     std::uint64_t end() const { return file->end_offset(); }
   };
+  using Key = std::pair<RankId, std::uint64_t>;  // with the generation's counter
   struct RankCopy {
     Generation generation;
+    std::uint64_t used = 0;         // among open_; 0: its files are closed
     std::array<Stream, 2> streams;  // stdout, stderr
     std::string error;
     std::uint32_t error_known = 0;
@@ -89,6 +93,8 @@ class OutputCopy {
   };
 
   RankCopy* rank_of(RankId rank, Generation generation);
+  void use(const Key& key, RankCopy& rank);
+  void close_files(RankCopy& rank);
   void take(RankId id, RankCopy& rank, OutputStream which, const Output& piece, Instant now);
   static void take_error(RankCopy& rank, const Output& piece, Instant now);
   Status write_error_file(RankId id, const RankCopy& rank) const;
@@ -98,7 +104,9 @@ class OutputCopy {
 
   OutputCopyOptions options_;
   Handlers handlers_;
-  std::map<std::pair<RankId, std::uint64_t>, RankCopy> ranks_;  // by the generation's counter
+  std::map<Key, RankCopy> ranks_;
+  std::map<std::uint64_t, Key> open_;  // the one that was used last comes last
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace monarch

@@ -5,10 +5,10 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/placement.h"
 #include "supervisor/worker_links.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
@@ -16,6 +16,7 @@
 #include "transport/loop/event_loop.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/from_host.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "transport/wire/stack_messages.h"
@@ -40,11 +41,11 @@ class OutputRelay::Worker {
         link_(std::move(link)),
         commands_(commands),
         job_(options.job),
-        spec_(std::move(options.spec)),
-        placement_(spec_),
+        meshes_(options.meshes),
         counters_(counters),
         findings_(findings),
         stacks_(options.stacks) {
+    for (const RanksStarted& one : options.started) note(one);
     if (!options.copy) return;
     OutputCopy::Handlers handlers;
     handlers.ask = [this](RankId rank, Generation generation, const OutputFrom& from) { ask(rank, generation, from); };
@@ -82,8 +83,6 @@ class OutputRelay::Worker {
       }
       if (const auto* written = std::get_if<OutputWritten>(&command)) {
         if (copy_) copy_->on_written(*written, loop_.now());
-      } else if (auto* slots = std::get_if<Slots>(&command)) {
-        placement_.put(std::move(*slots));
       } else if (const auto* started = std::get_if<std::vector<RanksStarted>>(&command)) {
         for (const RanksStarted& one : *started) note(one);
       } else {
@@ -116,17 +115,14 @@ class OutputRelay::Worker {
     }
   }
 
-  // Nothing for what is no rank, and for a standby that nobody told us of.
+  // Nothing: nobody has started that, or it is too long ago.
   std::optional<HostId> speaker(RankId rank, Generation generation) const {
-    if (const auto known = started_.find(rank); known != started_.end()) {
-      const auto after = known->second.upper_bound(generation.counter);
-      const auto found = after == known->second.begin() ? known->second.end() : std::prev(after);
-      if (found != known->second.end() && generation.counter <= found->second.last) return found->second.host;
-    }
-    if (const auto spare = prepared_host(spec_, rank)) return spare;
-    const bool of_spec =
-        rank.mesh.value() < spec_.meshes.size() && rank.rank.value() < spec_.meshes[rank.mesh.value()].size();
-    return of_spec ? std::optional(placement_.host_of(rank)) : std::nullopt;
+    const auto known = started_.find(rank);
+    if (known == started_.end()) return std::nullopt;
+    const auto after = known->second.upper_bound(generation.counter);
+    if (after == known->second.begin()) return std::nullopt;
+    const Speaker& found = std::prev(after)->second;
+    return generation.counter <= found.last ? std::optional(found.host) : std::nullopt;
   }
 
   // Of the host that the rank runs on, or ran on; one that is not connected is asked again.
@@ -178,12 +174,12 @@ class OutputRelay::Worker {
                        (copy_ && type == MessageType::kOutputGone) ||
                        (stacks_ != nullptr && type == MessageType::kStacks);
     if (!known) return count(counters_.malformed);
-    if (speaker(header->rank, header->generation) != host) return count(counters_.forged);
+    if (speaker(header->rank, header->generation) != host) return refuse(*host);
     if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
     const bool unkept = type == MessageType::kOutputUnkept;
     if (unkept) note_unkept(*header, message.frames[1].bytes());
     if (copy_ && !unkept && !keep(*header, *host, message)) return;
-    const bool of_spec = header->rank.mesh.value() < spec_.meshes.size();
+    const bool of_spec = header->rank.mesh.value() < meshes_;
     if (viewers_.empty() || !of_spec) return;  // viewers show what ranks of the spec write
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
@@ -193,8 +189,15 @@ class OutputRelay::Worker {
     }
   }
 
+  void refuse(HostId host) {
+    count(counters_.forged);
+    if (!refused_.insert(host).second) return;
+    const std::lock_guard lock(findings_.mutex);
+    findings_.refused.push_back(host);
+  }
+
   void note_unkept(const FrameHeader& header, std::string_view payload) {
-    const auto piece = decode_payload<Output>(payload, limits::kBulkPayloadBytes);
+    const auto piece = decode_from_host<Output>(payload, limits::kBulkPayloadBytes);
     if (!piece.ok()) return count(counters_.malformed);
     if (piece->stream != OutputStream::kStderr) return;
     const std::lock_guard lock(findings_.mutex);
@@ -216,7 +219,7 @@ class OutputRelay::Worker {
   }
 
   void pass_stacks_on(const FrameHeader& header, std::string_view payload) {
-    auto stacks = decode_payload<Stacks>(payload, limits::kStacksPayloadBytes);
+    auto stacks = decode_from_host<Stacks>(payload, limits::kStacksPayloadBytes);
     if (!stacks.ok()) return count(counters_.malformed);
     const bool taken =
         stacks_->put({.rank = header.rank, .generation = header.generation, .stacks = std::move(*stacks)});
@@ -228,11 +231,11 @@ class OutputRelay::Worker {
     bulk_links_[host] = message.link;
     const std::string_view payload = message.frames[1].bytes();
     if (static_cast<MessageType>(header.type) == MessageType::kOutputGone) {
-      const auto gone = decode_payload<OutputGone>(payload);
+      const auto gone = decode_from_host<OutputGone>(payload);
       gone.ok() ? copy_->on_gone(header.rank, header.generation, *gone, loop_.now()) : count(counters_.malformed);
       return false;
     }
-    const auto piece = decode_payload<Output>(payload, limits::kBulkPayloadBytes);
+    const auto piece = decode_from_host<Output>(payload, limits::kBulkPayloadBytes);
     if (!piece.ok()) {
       count(counters_.malformed);
       return false;
@@ -249,8 +252,8 @@ class OutputRelay::Worker {
   std::unique_ptr<ServerLink> link_;
   Inbox<Command>& commands_;
   JobUuid job_;
-  const JobSpec spec_;
-  Placement placement_;
+  const std::size_t meshes_;
+  std::set<HostId> refused_;
   std::map<RankId, std::map<std::uint64_t, Speaker>> started_;  // by the counter of the first generation
   Counters& counters_;
   Findings& findings_;
@@ -276,6 +279,35 @@ std::vector<RanksStarted> started_before(const std::vector<PastPlace>& places, G
     }
   }
   return started;
+}
+
+std::vector<RanksStarted> started_before(const JobCore& core) {
+  std::vector<RanksStarted> all;
+  const auto add = [&all](const std::vector<PastPlace>& places, Generation newest, const std::vector<RankId>& ranks) {
+    for (RanksStarted& started : started_before(places, newest, ranks)) all.push_back(std::move(started));
+  };
+  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
+    const MeshState& mesh = core.state().meshes[m];
+    for (std::uint32_t g = 0; g < mesh.gangs.size(); ++g) {
+      add(mesh.gangs[g].places, mesh.gangs[g].generation, core.placement().ranks_of(MeshId(m), GangId(g)));
+    }
+    for (std::uint32_t s = 0; s < mesh.standby.size(); ++s) {
+      std::vector<RankId> ranks;
+      for (std::uint32_t i = 0; i < mesh.standby[s].ranks.size(); ++i) {
+        ranks.push_back(standby_rank(core.spec(), {MeshId(m), s, i}));
+      }
+      add(mesh.standby[s].places, mesh.standby[s].generation, ranks);
+    }
+  }
+  for (std::uint32_t i = 0; i < core.state().hosts.size(); ++i) {
+    const Generation newest = core.state().hosts[i].preparation.generation;
+    if (newest.counter == 0) continue;
+    all.push_back({.host = HostId(i),
+                   .first = {newest.term, 1},
+                   .last = newest,
+                   .ranks = {prepare_rank(core.spec(), HostId(i))}});
+  }
+  return all;
 }
 
 Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, OutputRelayOptions options) {
@@ -313,15 +345,15 @@ std::string OutputRelay::copy_failure() const {
   return findings_->copy_failure;
 }
 
+std::vector<HostId> OutputRelay::newly_refused() {
+  const std::lock_guard lock(findings_->mutex);
+  return std::exchange(findings_->refused, {});
+}
+
 LinkCounters OutputRelay::link_counters() const {
   LinkCounters counters = counters_->link.get();
   counters.malformed += counters_->malformed.load(std::memory_order_relaxed);
   return counters;
-}
-
-Status OutputRelay::place(std::vector<HostId> slots) {
-  if (commands_->put(std::move(slots))) return {};
-  return Error{ErrorCode::kBusy, "too many viewers connect at once"};
 }
 
 Status OutputRelay::started(std::vector<RanksStarted> started) {

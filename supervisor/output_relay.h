@@ -2,8 +2,8 @@
 
 // OutputRelay: the bulk port. It passes pieces of the ranks' output from workers to the viewers that asked for it. Best effort: what a
 // viewer does not take in time is dropped and counted; each piece names its offset, and the viewer reads what it missed from the
-// rank's file. A host speaks for the ranks that were started on it, and of a generation that nobody knows here for those that are placed
-// on it: what it says of another is dropped and counted.
+// rank's file. A host speaks for the ranks and generations that were started on it, as it was told or the journal has it: what it says of
+// another is dropped and counted, and told once.
 //
 // Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that. What no file took goes to viewers, too,
 // and of stderr the end of it is kept here, for the cause of a failure.
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "supervisor/core/actions.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/job_core.h"
 #include "supervisor/core/past_places.h"
 #include "supervisor/output_copy.h"
 #include "supervisor/verdict.h"
@@ -44,14 +44,6 @@ struct StacksCame {
   Stacks stacks;
 };
 
-struct OutputRelayOptions {
-  JobUuid job;
-  JobSpec spec;
-  std::optional<OutputCopyOptions> copy = {};  // nothing: the hosts' files are ours
-  Inbox<StacksCame>* stacks = nullptr;         // what does not fit is as good as never said
-  Inbox<OutputCopied>* copied = nullptr;       // of a copy; what does not fit is told again when it is asked for again
-};
-
 // Who speaks for these ranks at these generations from now on, wherever their slots go.
 struct RanksStarted {
   HostId host;
@@ -60,10 +52,21 @@ struct RanksStarted {
   std::vector<RankId> ranks;
 };
 
+struct OutputRelayOptions {
+  JobUuid job;
+  std::size_t meshes = 0;                      // of the spec: of those alone viewers are shown anything
+  std::vector<RanksStarted> started = {};      // before this supervisor
+  std::optional<OutputCopyOptions> copy = {};  // nothing: the hosts' files are ours
+  Inbox<StacksCame>* stacks = nullptr;         // what does not fit is as good as never said
+  Inbox<OutputCopied>* copied = nullptr;       // of a copy; what does not fit is told again when it is asked for again
+};
+
 // Of a gang, or a standby, that was started before: who speaks for each of its ranks (in order, as many on each host) up to its newest
 // generation.
 std::vector<RanksStarted> started_before(const std::vector<PastPlace>& places, Generation newest,
                                          const std::vector<RankId>& ranks);
+// All that was started: of gangs, standbys, and what warms spares.
+std::vector<RanksStarted> started_before(const JobCore& core);
 
 class OutputRelay {
  public:
@@ -73,8 +76,6 @@ class OutputRelay {
   static constexpr std::size_t kTailsKept = 64;  // of ranks whose host's disk is full, those that wrote last
 
   static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, OutputRelayOptions options);
-  // The host of each slot of the placement, from now on. kBusy: it has to be said again.
-  Status place(std::vector<HostId> slots);
   // Before its START is sent. kBusy: it has to be said again.
   Status started(std::vector<RanksStarted> started);
   Status started(const SendStart& start);
@@ -94,7 +95,9 @@ class OutputRelay {
   std::string copy_failure() const;
   LinkCounters link_counters() const;
   std::uint64_t foreign_job() const { return counters_->foreign_job.load(std::memory_order_relaxed); }
-  // Pieces of ranks that are another host's.
+  // Hosts that have said something of what was not started there, since the last such question; each once.
+  std::vector<HostId> newly_refused();
+  // Such pieces.
   std::uint64_t forged_pieces() const { return counters_->forged.load(std::memory_order_relaxed); }
 
  private:
@@ -115,10 +118,10 @@ class OutputRelay {
   struct Findings {
     std::mutex mutex;
     std::list<Unkept> tails;  // the newest first
+    std::vector<HostId> refused;
     std::string copy_failure;
   };
-  using Slots = std::vector<HostId>;
-  using Command = std::variant<UniqueFd, OutputWritten, Slots, std::vector<RanksStarted>, Stop>;
+  using Command = std::variant<UniqueFd, OutputWritten, std::vector<RanksStarted>, Stop>;
   class Worker;
   OutputRelay() = default;
 

@@ -267,8 +267,6 @@ void Supervisor::begin() {
       ssh_launcher_->reach_again(HostId(i), host.control_endpoint, host.bulk_endpoint);
     }
   }
-  tell_slots();
-  tell_started();
   SupervisorReturned returned{.term = files_.journal.term, .boot_id = own_boot_id()};
   const JournalContents& contents = files_.journal.contents;
   if (const auto& records = contents.records.empty() ? contents.history : contents.records; !records.empty()) {
@@ -290,7 +288,6 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   const std::uint64_t ticket = decider_->decide(event);
   if (vaults_) vaults_->changed(ticket);
   if (core_.state().phase == JobPhase::kRunning) idle_->begin();
-  tell_slots();
   release_launcher();
   return ticket;
 }

@@ -1,9 +1,11 @@
 // How a supervisor reaches its hosts: which launcher, where workers call back, what each of them is told.
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -23,6 +25,13 @@
 namespace monarch {
 
 namespace {
+
+// A quarter of all descriptors, whatever hosts send: the rest is for hosts, viewers and the journal.
+std::size_t most_copies_open() {
+  rlimit files{};
+  const bool known = ::getrlimit(RLIMIT_NOFILE, &files) == 0;  // cannot fail
+  return std::max<std::size_t>(known ? files.rlim_cur / 4 / OutputCopy::kDescriptorsEach : 0, 1);
+}
 
 constexpr char kEverywhere[] = "0.0.0.0";
 constexpr char kEverywhereOfBoth[] = "::";
@@ -79,11 +88,15 @@ Error Supervisor::port_error(const Error& error) {
 
 // Hosts of their own have disks of their own: what ranks write there is copied to the job's folder.
 Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
-  OutputRelayOptions options{.job = job_, .spec = core_.spec(), .stacks = stacks_came_.get()};
+  OutputRelayOptions options{.job = job_,
+                             .meshes = core_.spec().meshes.size(),
+                             .started = started_before(core_),
+                             .stacks = stacks_came_.get()};
   if (on_machines(core_.spec())) {
     options.copy = OutputCopyOptions{.log_directory = files_.log_directory(),
                                      .mesh_names = log_mesh_names(core_.spec()),
-                                     .max_bytes = core_.spec().logs.max_bytes};
+                                     .max_bytes = core_.spec().logs.max_bytes,
+                                     .most_open = most_copies_open()};
     MONARCH_ASSIGN(copied_, Inbox<OutputCopied>::create(kCopiedReports));
     options.copied = copied_.get();
     const auto watched = loop_->watch(copied_->descriptor(), Interest::kRead, [this](Readiness) {
@@ -93,34 +106,6 @@ Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
   }
   MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), std::move(options)));
   return {};
-}
-
-// Output of a rank is accepted from the host that has its slot. A START follows the first change by a round trip at least.
-void Supervisor::tell_slots() {
-  if (told_slots_ == core_.state().slots) return;
-  if (relay_->place(core_.state().slots).ok()) told_slots_ = core_.state().slots;
-}
-
-// What ranks and standbys that were started before us say is theirs, as if we had started them.
-void Supervisor::tell_started() {
-  std::vector<RanksStarted> all;
-  const auto add = [&all](const std::vector<PastPlace>& places, Generation newest, const std::vector<RankId>& ranks) {
-    for (RanksStarted& started : started_before(places, newest, ranks)) all.push_back(std::move(started));
-  };
-  for (std::uint32_t m = 0; m < core_.state().meshes.size(); ++m) {
-    const MeshState& mesh = core_.state().meshes[m];
-    for (std::uint32_t g = 0; g < mesh.gangs.size(); ++g) {
-      add(mesh.gangs[g].places, mesh.gangs[g].generation, core_.placement().ranks_of(MeshId(m), GangId(g)));
-    }
-    for (std::uint32_t s = 0; s < mesh.standby.size(); ++s) {
-      std::vector<RankId> ranks;
-      for (std::uint32_t i = 0; i < mesh.standby[s].ranks.size(); ++i) {
-        ranks.push_back(standby_rank(core_.spec(), {MeshId(m), s, i}));
-      }
-      add(mesh.standby[s].places, mesh.standby[s].generation, ranks);
-    }
-  }
-  (void)relay_->started(std::move(all));  // a relay that has just started has room
 }
 
 // Empty where no copy is kept.
@@ -290,6 +275,12 @@ void Supervisor::on_output_lost(HostId host, std::uint64_t bytes, const std::str
   };
   if (auto note = losses_.note(host, core_.hosts()[host.value()].name, bytes, failure)) {
     tell(note->begins, std::move(note->message));
+  }
+  for (const HostId refused : relay_->newly_refused()) {
+    announce(
+        "output.refused", Severity::kWarning,
+        text(core_.hosts()[refused.value()].name,
+             ": it sends output of what was not started there; that is dropped and counted, as output.forged_pieces"));
   }
   std::string copy = relay_->copy_failure();
   if (copy.empty() == std::exchange(copy_failure_, copy).empty()) return;

@@ -99,8 +99,6 @@ class Supervisor {
   void on_signal();
   void on_journal();
   void publish_keys();
-  void tell_slots();
-  void tell_started();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
   // supervisor_continuation.cc
@@ -133,7 +131,6 @@ class Supervisor {
   bool ports_taken_ = false;             // those that the spec names, by somebody else
   WallTime started_;
   KnownPorts ports_;
-  std::vector<HostId> told_slots_;          // to the relay of output
   std::optional<SecureDirectory> runtime_;  // of the sockets
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ZmqLoop> zmq_loop_;

@@ -165,5 +165,28 @@ TEST_F(Copy, TakesNothingOfAMeshThatIsNone) {
   EXPECT_EQ(fs::directory_iterator(directory_), fs::directory_iterator());
 }
 
+// However many generations a host claims to have.
+TEST_F(Copy, KeepsNoMoreFilesOpenThanItMayAndLosesNothing) {
+  const auto open_now = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()); };
+  OutputCopy copy({.log_directory = directory_.string(), .mesh_names = {"trainer"}, .most_open = 2},
+                  {.ask = [](RankId, Generation, const OutputFrom&) {},
+                   .on_copied = [this](const OutputCopied&) { ++copied_; },
+                   .on_failure = [](const std::string&) {}});
+  const auto before = open_now();
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    for (std::uint64_t generation = 1; generation <= 20; ++generation) {
+      copy.on_piece(kRank, {Term(1), generation}, {OutputStream::kStdout, round * 2, "ab"}, now_);
+    }
+  }
+  EXPECT_LE(open_now() - before, 8);
+  for (std::uint64_t generation = 1; generation <= 20; ++generation) {
+    copy.on_written({.rank = kRank, .generation = {Term(1), generation}, .stdout_bytes = 6, .complete = true}, now_);
+    std::ifstream in(directory_ / "trainer" / ("3." + std::to_string(generation) + ".out"));
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "ababab");
+  }
+  EXPECT_EQ(copied_, 20);
+  EXPECT_EQ(open_now(), before);
+}
+
 }  // namespace
 }  // namespace monarch

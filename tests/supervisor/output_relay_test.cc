@@ -22,6 +22,11 @@ namespace monarch {
 namespace {
 
 constexpr JobUuid kJob{};
+const RankId kOwn{MeshId(0), Rank(0)};
+const RankId kOwnToo{MeshId(0), Rank(1)};
+const RankId kOther{MeshId(0), Rank(2)};
+const RankId kOtherToo{MeshId(0), Rank(3)};
+const Generation kNewest{Term(1), 5};
 
 // Two hosts with two ranks each; the worker of the first is connected, and a viewer looks on.
 struct Relayed {
@@ -41,9 +46,13 @@ struct Relayed {
     ClientOptions to;
     to.port = link->port();
     to.server_key = lab.server_keys.public_key;
-    relay = *OutputRelay::start(
-        std::move(link),
-        {.job = kJob, .spec = fixtures::job_of(2, 2), .copy = copy, .stacks = stacks.get(), .copied = copied.get()});
+    relay = *OutputRelay::start(std::move(link), {.job = kJob,
+                                                  .meshes = 1,
+                                                  .started = {{HostId(0), {}, kNewest, {kOwn, kOwnToo}},
+                                                              {HostId(1), {}, kNewest, {kOther, kOtherToo}}},
+                                                  .copy = copy,
+                                                  .stacks = stacks.get(),
+                                                  .copied = copied.get()});
     worker = std::make_unique<RecordedClient>(*lab.context, *lab.loop, to, keys);
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -96,59 +105,40 @@ TEST(OutputRelay, PassesOnWhatAHostSaysOfItsOwnRanksAlone) {
   EXPECT_EQ(r.relay->dropped_pieces(), 0U);
 }
 
-TEST(OutputRelay, HearsOfASlotFromTheHostThatHasItNow) {
+TEST(OutputRelay, HearsOfNoGenerationThatWasNotStarted) {
   Relayed r;
-  ASSERT_TRUE(r.relay->place({HostId(1), HostId(0)}).ok());
-  // Whether its thread takes the table or a piece first is open, until the first piece has come through.
-  ASSERT_TRUE(r.lab.until([&] {
-    if (r.seen.empty()) r.say({MeshId(0), Rank(2)}, "its own now");
-    return !r.seen.empty();
-  }));
-  r.say({MeshId(0), Rank(0)}, "its own before");
-  r.say({MeshId(0), Rank(3)}, "last");
-  ASSERT_TRUE(r.lab.until([&] { return decode_payload<Output>(r.seen.back().payload)->bytes == "last"; }));
-  for (const Frame& frame : r.seen) EXPECT_NE(decode_payload<Output>(frame.payload)->bytes, "its own before");
-  EXPECT_GE(r.relay->forged_pieces(), 1U);
+  for (std::uint64_t made_up = 6; made_up < 250; ++made_up) r.say(kOwn, "made up", 0, {Term(1), made_up});
+  ASSERT_TRUE(r.lab.until([&] { return r.relay->forged_pieces() == 244; }));
+  r.say(kOwn, "its own", 0, kNewest);
+  ASSERT_TRUE(r.lab.until([&] { return !r.seen.empty(); }));
+  EXPECT_EQ(decode_payload<Output>(r.seen.front().payload)->bytes, "its own");
+  EXPECT_EQ(r.relay->newly_refused(), std::vector{HostId(0)}) << "told once";
+  r.say(kOther, "of the other host");
+  ASSERT_TRUE(r.lab.until([&] { return r.relay->forged_pieces() == 245; }));
+  EXPECT_TRUE(r.relay->newly_refused().empty());
 }
 
 // Its slot has moved on, or it is a standby's: what it says of what was started there is its own.
 TEST(OutputRelay, HearsOfAGenerationFromTheHostOnWhichThatWasStarted) {
   Relayed r;
-  const Generation first{Term(1), 1};
-  const RankId moved{MeshId(0), Rank(0)};
+  const Generation moved_here{Term(1), 6};
   const RankId standby{MeshId(2), Rank(0)};
-  ASSERT_TRUE(r.relay->started({{HostId(0), first, first, {moved}}}).ok());
-  ASSERT_TRUE(r.relay->place({HostId(1), HostId(0)}).ok());
+  // Whether its thread takes the table or a piece first is open, until the first piece has come through.
+  ASSERT_TRUE(
+      r.relay->started({{HostId(0), moved_here, moved_here, {kOther}}, {HostId(1), moved_here, moved_here, {kOwn}}})
+          .ok());
   ASSERT_TRUE(r.lab.until([&] {
-    if (r.seen.empty()) r.say({MeshId(0), Rank(2)}, "its own now");
+    if (r.seen.empty()) r.say(kOther, "its own now", 0, moved_here);
     return !r.seen.empty();
   }));
   const std::uint64_t before = r.relay->forged_pieces();
-  r.say(moved, "last words", 0, first);
+  r.say(kOwn, "last words", 0, kNewest);
   ASSERT_TRUE(r.lab.until([&] { return decode_payload<Output>(r.seen.back().payload)->bytes == "last words"; }));
-  r.say(moved, "of the next, which runs elsewhere", 0, {Term(1), 2});
-  r.say(standby, "of a standby that nobody started there", 0, first);
-  ASSERT_TRUE(r.lab.until([&] { return r.relay->forged_pieces() == before + 2; }));
+  r.say(kOwn, "of the next, which runs elsewhere", 0, moved_here);
+  r.say(kOther, "of one that ran elsewhere", 0, kNewest);
+  r.say(standby, "of a standby that nobody started there", 0, kNewest);
+  ASSERT_TRUE(r.lab.until([&] { return r.relay->forged_pieces() == before + 3; }));
   EXPECT_EQ(decode_payload<Output>(r.seen.back().payload)->bytes, "last words");
-}
-
-// As a supervisor that comes back tells it.
-TEST(OutputRelay, HearsOfGenerationsOfBeforeFromTheHostsWhereTheyRan) {
-  Relayed r;
-  const RankId moved{MeshId(0), Rank(0)};
-  const std::vector<PastPlace> places = {{.first = {Term(1), 1}, .hosts = {HostId(0)}},
-                                         {.first = {Term(1), 4}, .hosts = {HostId(1)}}};
-  ASSERT_TRUE(r.relay->place({HostId(1), HostId(0)}).ok());
-  ASSERT_TRUE(r.relay->started(started_before(places, {Term(2), 6}, {moved, {MeshId(0), Rank(1)}})).ok());
-  ASSERT_TRUE(r.lab.until([&] {
-    if (r.seen.empty()) r.say({MeshId(0), Rank(2)}, "its own now");
-    return !r.seen.empty();
-  }));
-  const std::uint64_t before = r.relay->forged_pieces();
-  r.say(moved, "of a generation that moved away", 0, {Term(2), 5});
-  r.say(moved, "last words", 0, {Term(1), 3});
-  ASSERT_TRUE(r.lab.until([&] { return decode_payload<Output>(r.seen.back().payload)->bytes == "last words"; }));
-  EXPECT_EQ(r.relay->forged_pieces(), before + 1);
 }
 
 TEST(OutputRelay, KnowsWhoSpokeForEachRankOfAGangThatMoved) {
@@ -166,6 +156,25 @@ TEST(OutputRelay, KnowsWhoSpokeForEachRankOfAGangThatMoved) {
   EXPECT_EQ(told[3].first.counter, 5U);
   EXPECT_EQ(told[3].last.counter, 7U);
   EXPECT_TRUE(started_before({}, {Term(1), 1}, ranks).empty());
+}
+
+// As a supervisor that comes back finds it.
+TEST(OutputRelay, KnowsWhoSpeaksForWhatARestoredJobHasStarted) {
+  JobSpec spec = fixtures::job_of(2, 2);
+  LaunchLocal launch{.hosts = 3, .spares = 1};
+  launch.prepare = {.program = {"warm"}};
+  spec.launch = launch;
+  fixtures::Driver driver(spec);
+  driver.run_all();
+  driver.join(2);
+  const std::vector<RanksStarted> told = started_before(driver.core);
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0].host, HostId(0));
+  EXPECT_EQ(told[0].ranks, (std::vector<RankId>{kOwn, kOwnToo}));
+  EXPECT_EQ(told[1].host, HostId(1));
+  EXPECT_EQ(told[1].last.counter, 1U);
+  EXPECT_EQ(told[2].host, HostId(2));
+  EXPECT_EQ(told[2].ranks, std::vector<RankId>{prepare_rank(spec, HostId(2))});
 }
 
 TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {
