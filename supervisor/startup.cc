@@ -144,6 +144,13 @@ Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports) {
   return directory.sync_files({kKeyFile, kPortsFile});
 }
 
+bool has_successor(const SecureDirectory& directory, Term term) {
+  const auto kept = directory.read_file(kEndpointFile, kEndpointBytes);
+  if (!kept.ok()) return false;
+  const auto endpoint = parse_endpoint(*kept);
+  return endpoint.ok() && endpoint->term > term;
+}
+
 JobUuid make_job_uuid() {
   JobUuid uuid;
   // 16 bytes are never cut short, and the pool is ready long before any user logs in (getrandom(2)).

@@ -65,6 +65,9 @@ struct KnownPorts {
 KnownPorts known_ports(const SecureDirectory& directory);
 Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports);
 
+// Whether a supervisor of a later term has left its address in the job's folder: it holds the job, whoever holds the lock.
+bool has_successor(const SecureDirectory& directory, Term term);
+
 JobUuid make_job_uuid();
 
 }  // namespace monarch

@@ -140,9 +140,10 @@ Status Supervisor::open_ports() {
                 if (relayed_launcher_ != nullptr) relayed_launcher_->on_goodbye(host, goodbye.orderly);
                 if (slurm_nodes_ != nullptr) slurm_nodes_->on_goodbye(host, goodbye.orderly);
               },
+          .has_successor = [this] { return has_successor(files_.directory, files_.journal.term); },
           .on_superseded =
               [this](Term term) {
-                log_error("a worker has promised term ", term.value(), ", this is term ", files_.journal.term.value(),
+                log_error("workers have promised term ", term.value(), ", this is term ", files_.journal.term.value(),
                           ": another supervisor holds the job");
                 leave(kExitSuperseded);
               }});
@@ -376,6 +377,7 @@ JobStatus Supervisor::status() const {
   add("control.foreign_job", drops.foreign_job);
   add("control.foreign_worker", drops.foreign_worker);
   add("control.stale_link", drops.stale_link);
+  add("control.later_term", drops.later_term);
   const auto bulk = relay_->link_counters().named("bulk");
   status.counters.insert(status.counters.end(), bulk.begin(), bulk.end());
   add("supervisor.turned_away", descriptors_->turned_away());

@@ -9,8 +9,7 @@
 #include "supervisor/core/progress_watch.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
-#include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
+#include "transport/wire/from_host.h"
 
 namespace monarch {
 
@@ -21,6 +20,9 @@ constexpr std::size_t kExplanationBytes =
     4'096;  // of a worker's explanation; longer ones are cut to fit a record of the journal
 
 constexpr std::uint32_t kStartsTold = 100;  // of a host's daemon, in the log
+
+// A supervisor that has come back may have to wait that long for who is gone, and until then counts it among the others.
+Duration patience_with_claims(const Supervision& supervision) { return supervision.lease * 2 + supervision.lost_after; }
 
 std::string cut(std::string words) {
   words.resize(std::min(words.size(), kExplanationBytes));
@@ -65,9 +67,13 @@ WorkerLinks::WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term 
       boot_id_(std::move(boot_id)),
       handlers_(std::move(handlers)),
       liveness_(core.spec().supervision, core.hosts().size()),
+      claims_(patience_with_claims(core.spec().supervision)),
       peers_(core.hosts().size()) {}
 
-WorkerLinks::~WorkerLinks() { loop_.cancel(health_timer_); }
+WorkerLinks::~WorkerLinks() {
+  loop_.cancel(health_timer_);
+  loop_.cancel(claims_timer_);
+}
 
 void WorkerLinks::expect(HostId host) {
   liveness_.expect(host, loop_.now());
@@ -83,7 +89,11 @@ void WorkerLinks::expect_again(HostId host) {
   watch_health();
 }
 
-void WorkerLinks::stop_expecting(HostId host) { liveness_.stop_expecting(host); }
+void WorkerLinks::stop_expecting(HostId host) {
+  liveness_.stop_expecting(host);
+  claims_.forget(host);
+  watch_claims();
+}
 
 void WorkerLinks::on_message(InboundMessage&& message) {
   const std::optional<HostId> host = host_of_user_id(message.user_id);
@@ -96,19 +106,16 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     ++drops_.malformed;
     return;
   }
-  // The one place where frames of another job are dropped. Terms are the worker's to fence: what it says here is its promise.
+  // The one place where frames of another job are dropped. Lower terms are the worker's to fence: what it says here is its promise.
   if (header->job != core_.state().job) {
     ++drops_.foreign_job;
     return;
   }
-  if (header->term > term_) {
-    handlers_.on_superseded(header->term);
-    return;
-  }
+  if (header->term > term_) return on_later_term(*host, header->term);
   const std::string_view payload = message.frames[1].bytes();
   std::string claimed = message.user_id;
   if (header->type == static_cast<std::uint16_t>(MessageType::kHello)) {
-    const auto hello = decode_payload<Hello>(payload);
+    const auto hello = decode_from_host<Hello>(payload);
     if (hello.ok()) claimed = user_id_of(HostId(hello->host));
   }
   switch (table_.bind(message.link, message.user_id, claimed)) {
@@ -129,13 +136,13 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     case MessageType::kHello: on_hello(*host, payload); return;
     case MessageType::kBeat: on_beat(*host, payload); return;
     case MessageType::kGoodbye:
-      if (const auto goodbye = decode_payload<Goodbye>(payload); goodbye.ok()) return on_goodbye(*host, *goodbye);
+      if (const auto goodbye = decode_from_host<Goodbye>(payload); goodbye.ok()) return on_goodbye(*host, *goodbye);
       break;
     case MessageType::kKeeperGone:
-      if (const auto gone = decode_payload<KeeperGone>(payload); gone.ok()) return on_keeper_gone(*host, *gone);
+      if (const auto gone = decode_from_host<KeeperGone>(payload); gone.ok()) return on_keeper_gone(*host, *gone);
       break;
     case MessageType::kReserved: {
-      auto reserved = decode_payload<Reserved>(payload);
+      auto reserved = decode_from_host<Reserved>(payload);
       if (!reserved.ok()) break;
       if (!core_.awaits(*host, *reserved)) return;
       cut_ports(*host, *reserved);
@@ -146,6 +153,48 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     default: break;
   }
   ++drops_.malformed;
+}
+
+// A host alone may be out of its mind, or somebody else's: its word ends its own part in the job, and not the job.
+void WorkerLinks::on_later_term(HostId host, Term term) {
+  ++drops_.later_term;
+  const HostPhase phase = core_.state().hosts[host.value()].phase;
+  if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) return;
+  if (claims_.claim(host, term, loop_.now())) {
+    log_warn(core_.hosts()[host.value()].name, ": it has promised term ", term.value(), ", and this is term ",
+             term_.value());
+    if (handlers_.has_successor && handlers_.has_successor()) return handlers_.on_superseded(term);
+  }
+  if (claims_.are_believed(connected())) return handlers_.on_superseded(term);
+  watch_claims();
+}
+
+std::vector<HostId> WorkerLinks::connected() const {
+  std::vector<HostId> hosts;
+  for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
+    if (core_.state().hosts[i].phase == HostPhase::kJoined) hosts.emplace_back(i);
+  }
+  return hosts;
+}
+
+void WorkerLinks::distrust(HostId host) {
+  const std::uint64_t term = claims_.claimed_by(host).value_or(term_).value();
+  claims_.forget(host);
+  (void)handlers_.decide(
+      HostDistrusted{.host = host,
+                     .why = text("it speaks for a supervisor of term ", term,
+                                 ", of which nobody else has heard (this is term ", term_.value(), ")"),
+                     .grants_until = grants_until(host)});
+}
+
+void WorkerLinks::watch_claims() {
+  loop_.cancel(claims_timer_);
+  claims_timer_ = 0;
+  if (claims_.next_deadline() == Instant::never()) return;
+  claims_timer_ = loop_.at(claims_.next_deadline(), [this] {
+    for (const HostId host : claims_.alone(loop_.now())) distrust(host);
+    watch_claims();
+  });
 }
 
 // Is it the worker that we know there that says so?
@@ -192,7 +241,7 @@ void WorkerLinks::tell_restart(HostId host, std::uint32_t start) {
 }
 
 void WorkerLinks::on_hello(HostId host, std::string_view payload) {
-  const auto hello = decode_payload<Hello>(payload);
+  const auto hello = decode_from_host<Hello>(payload);
   if (!hello.ok()) {
     ++drops_.malformed;
     return;
@@ -218,7 +267,7 @@ void WorkerLinks::on_hello(HostId host, std::string_view payload) {
 }
 
 void WorkerLinks::on_beat(HostId host, std::string_view payload) {
-  const auto beat = decode_payload<Beat>(payload);
+  const auto beat = decode_from_host<Beat>(payload);
   if (!beat.ok()) {
     ++drops_.malformed;
     return;
@@ -408,7 +457,10 @@ void WorkerLinks::watch_health() {
     liveness_.ran_late(loop_.now() - due, loop_.now());
     for (const HostVerdict& verdict : liveness_.turn(loop_.now())) {
       handlers_.on_health(verdict.host, verdict.health, verdict.silence);
-      if (verdict.health == HostHealth::kSilent) {
+      if (verdict.health != HostHealth::kSilent) continue;
+      if (claims_.claimed_by(verdict.host)) {
+        distrust(verdict.host);
+      } else {
         (void)handlers_.decide(
             HostSilent{.host = verdict.host, .silence = verdict.silence, .grants_until = grants_until(verdict.host)});
       }

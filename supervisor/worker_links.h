@@ -16,6 +16,7 @@
 
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/liveness.h"
+#include "supervisor/core/term_claims.h"
 #include "transport/base/ids.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/frame.h"
@@ -51,7 +52,10 @@ struct WorkerLinksHandlers {
   std::function<void(HostId, const RankReport&, Instant sent_at)> on_report = {};
   // A worker's last word, which may be lost: for launchers that do not see its end themselves.
   std::function<void(HostId, const Goodbye&)> on_goodbye = {};
-  std::function<void(Term)> on_superseded;  // a worker has promised a higher term: we are the old supervisor
+  // What this supervisor has in hand itself says that another one of a later term has taken the job.
+  std::function<bool()> has_successor = {};
+  std::function<void(Term)>
+      on_superseded;  // so it is, or most of the hosts have promised that term: we are the old one
 };
 
 struct LinkDrops {
@@ -60,6 +64,7 @@ struct LinkDrops {
   std::uint64_t malformed = 0;
   std::uint64_t forged = 0;
   std::uint64_t stale_link = 0;
+  std::uint64_t later_term = 0;  // said for a supervisor that would have come after this one
 };
 
 class WorkerLinks {
@@ -127,6 +132,10 @@ class WorkerLinks {
     std::uint64_t next_seq = 1;
   };
 
+  void on_later_term(HostId host, Term term);
+  std::vector<HostId> connected() const;
+  void distrust(HostId host);
+  void watch_claims();
   bool is_known(HostId host, std::uint64_t incarnation);
   void on_goodbye(HostId host, const Goodbye& goodbye);
   void on_keeper_gone(HostId host, const KeeperGone& gone);
@@ -152,10 +161,12 @@ class WorkerLinks {
   WorkerLinksHandlers handlers_;
   LinkTable table_;
   Liveness liveness_;
+  TermClaims claims_;
   LinkDrops drops_;
   std::vector<Peer> peers_;
   std::set<std::pair<RankId, Generation>> copied_;
   TimerId health_timer_ = 0;
+  TimerId claims_timer_ = 0;
   Instant hold_told_;  // the end of the last hold that people were told of
 };
 

@@ -15,7 +15,7 @@
 //   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released failures.forgiven   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted supervisor.stood_still
 //   output.incomplete
 // Its driver adds some that have no number and are in no journal: job.limit journal.stuck journal.mended journal.failed guard.lost
-//   descriptors.scarce descriptors.enough   output.lost output.kept
+//   descriptors.scarce descriptors.enough   output.lost output.kept output.refused
 //   library.old   host.queued
 //
 // Thread: values.
@@ -102,6 +102,13 @@ struct HostSilent {
   HostId host;
   Duration silence;
   Instant grants_until = {};  // the latest end of a lease that it may hold, with the margin for its clock
+};
+
+// What this host says is not to be believed any more: whatever runs there is given up, and it serves no longer.
+struct HostDistrusted {
+  HostId host;
+  std::string why;            // one line for people
+  Instant grants_until = {};  // as in HostSilent
 };
 
 // Its keeper ended unexpectedly, and its daemon kills what runs there: the worker is about to end. WorkerEnded or HostSilent follows.
@@ -221,6 +228,6 @@ using CoreEvent =
     std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
                  HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
                  GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked,
-                 WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill>;
+                 WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill, HostDistrusted>;
 
 }  // namespace monarch

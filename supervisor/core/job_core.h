@@ -299,6 +299,8 @@ class JobCore {
   void owed_is_due(HostId host);
 
   // job_core_quarantine.cc
+  void on(const HostDistrusted& event);
+  void quarantine(HostId host, const std::string& because);
   void suspect_host(MeshId mesh, GangId gang);
   bool lives_alone(MeshId mesh, GangId gang, HostId host) const;
   bool is_lemon(HostId host) const;

@@ -1,5 +1,6 @@
 // Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's doing. It is
-// left for good where another host can take its place; else its gangs go on there, and it is said. And a lemon: a host that is lost again
+// left for good where another host can take its place; else its gangs go on there, and it is said. One whose word cannot be trusted is left
+// whatever follows. And a lemon: a host that is lost again
 // and again. It stays out while the job has enough others, and is used again rather than nothing.
 
 #include <algorithm>
@@ -48,10 +49,38 @@ void JobCore::suspect_host(MeshId mesh, GangId g) {
   event.host = hosts_[where.value()].name;
   emit(std::move(event));
   if (!leave) return;
-  host(where).standing = HostStanding::kQuarantined;
-  host(where).lost_at.clear();  // no lemon: it is not recalled
-  host(where).lost_because = "quarantined";
+  quarantine(where, "quarantined");
+}
+
+// For good: it is no lemon, which is recalled.
+void JobCore::quarantine(HostId id, const std::string& because) {
+  host(id).standing = HostStanding::kQuarantined;
+  host(id).lost_at.clear();
+  host(id).lost_because = because;
   waits_due_ = true;
+}
+
+void JobCore::on(const HostDistrusted& event) {
+  HostState& state = host(event.host);
+  if (state.phase != HostPhase::kLaunched && state.phase != HostPhase::kJoined) return;
+  const std::string& name = hosts_[event.host.value()].name;
+  JobEvent left = event_of("host.quarantined", Severity::kError, text(name, ": ", event.why, ": it is left for good"));
+  left.host = name;
+  emit(std::move(left));
+  quarantine(event.host, text("quarantined: ", event.why));
+  if (state.phase == HostPhase::kLaunched) {
+    host_failed(event.host, {.kind = LaunchFailureKind::kOther,
+                             .phase = "call back",
+                             .elapsed = now_ - state.launched_at,
+                             .message = event.why,
+                             .words = {},
+                             .again = {}});
+  } else {
+    state.fence = std::max(state.fence, event.grants_until);
+    lose_host(event.host, event.why);
+  }
+  destroy(event.host);
+  mark_ranks_lost(event.host);
 }
 
 bool JobCore::lives_alone(MeshId mesh, GangId g, HostId where) const {

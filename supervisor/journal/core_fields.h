@@ -27,6 +27,7 @@ MONARCH_FIELDS(WorkerEnded, host, how, orderly);
 MONARCH_FIELDS(WorkerFailing, host);
 MONARCH_FIELDS(HostNamed, host, name, how);
 MONARCH_FIELDS(HostSilent, host, silence, grants_until);
+MONARCH_FIELDS(HostDistrusted, host, why, grants_until);
 MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
 MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);

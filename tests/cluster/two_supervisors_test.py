@@ -74,7 +74,7 @@ class TwoSupervisors(host_faults.HostFaultTest):
         # The first one comes back with a journal that knows of no other. Its hosts do.
         since = self.now()
         self.monarch("up", "--resume", job, timeout=60)
-        harness.wait_for(lambda: "has promised term 1000001" in self.supervisor_log(), self.supervisor_log)
+        harness.wait_for(lambda: "have promised term 1000001" in self.supervisor_log(), self.supervisor_log)
         self.assertLess(self.now() - since, host_faults.START_S)
         harness.wait_for(lambda: not self.processes_of("supervisor"), self.supervisor_log)
         self.assertEqual({r: self.pid_of(r) for r in range(4)}, before)

@@ -64,7 +64,10 @@ class HostileTest(jobs.JobTest):
         except ConnectionResetError:
             pass
 
-    def assert_undisturbed(self, run):
+    def told(self):
+        return [json.loads(line) for line in self.monarch("events", "last", "--json").out.splitlines()]
+
+    def assert_undisturbed(self, run, but=()):
         """No rank was restarted, no host doubted, every line of output is there, and the job ends as it should."""
         for mesh in self.status()["meshes"]:
             self.assertEqual({(r["phase"], r["generation"]) for r in mesh["ranks"]}, {("running", 1)})
@@ -74,9 +77,8 @@ class HostileTest(jobs.JobTest):
             numbers = [int(n) for n in re.findall(rf"^\[m/{rank}@v{rank + 1}\] line (\d+)$", done.out, re.M)]
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)), f"output of rank {rank}")
             self.assertIn(f"[m/{rank}@v{rank + 1}] last {len(numbers)}\n", done.out)
-        events = collections.Counter(json.loads(line)["event"] for line in
-                                     self.monarch("events", "last", "--json").out.splitlines())
-        self.assertEqual([e for e in events if re.search("suspect|doubt|silent|lost|restart", e)], [], events)
+        events = collections.Counter(e["event"] for e in self.told())
+        self.assertEqual([e for e in events if re.search("suspect|doubt|silent|lost|restart", e) and e not in but], [], events)
         return done
 
     def assert_grew_little(self, process, resident):
@@ -168,12 +170,12 @@ class Outsiders(HostileTest):
 class Insider(HostileTest):
     """The worker of v3, a spare, is the rogue. Ranks run on v1 and v2."""
 
-    def running_with_rogue(self):
+    def running_with_rogue(self, **keys):
         self.rogue = self.path("rogue")
         if not os.path.exists(self.rogue):
             os.mkdir(self.rogue)
             os.mkfifo(os.path.join(self.rogue, "orders"))
-        run = self.running(keys={"launch": {"local": {"hosts": 3, "spares": 1}}},
+        run = self.running(keys={"launch": {"local": {"hosts": 3, "spares": 1}}, **keys},
                            env={"MONARCH_WORKER": ROGUE, "ROGUE_HOST": "v3", "ROGUE_FOLDER": self.rogue,
                                 "ROGUE_REAL_WORKER": harness.WORKER})
         harness.wait_for(lambda: self.host("v3")["phase"] == "ready", lambda: f"the rogue: {self.status()}")
@@ -206,6 +208,36 @@ class Insider(HostileTest):
         self.assertEqual(self.order("huge", 5), 5)
         self.assert_grew_little(supervisor, resident)
         self.assert_undisturbed(run)
+
+    def test_what_is_longer_than_it_may_be_is_not_read_whatever_message_has_it(self):
+        run = self.running_with_rogue()
+        supervisor = self.process("supervisor")
+        said, shown = self.order("stretch", 0), self.order("stretch", 1)
+        self.assertGreater(said, 10)
+        self.assertGreater(shown, 5)
+        self.wait_added(control__malformed=said, output__forged_pieces=shown)
+        refused = "v3: it sends output of what was not started there; that is dropped and counted, as output.forged_pieces"
+        harness.wait_for(lambda: refused in self.supervisor_log(), self.supervisor_log)
+        resident = self.resident(supervisor)  # with what the first of each took to be read at all
+        for _ in range(5):
+            self.order("stretch", 0)
+            self.order("stretch", 1)
+        self.wait_added(control__malformed=6 * said, output__forged_pieces=6 * shown)
+        self.assert_grew_little(supervisor, resident)
+        self.assert_undisturbed(run)
+        self.assertEqual(self.supervisor_log().count(refused), 1)
+
+    def test_one_that_speaks_for_a_later_supervisor_is_cut_off_alone(self):
+        run = self.running_with_rogue(supervision={
+            "heartbeat": "200ms", "suspect_after": "1s", "lost_after": "1500ms", "lease": "2s"})
+        supervisor = self.process("supervisor").pid
+        self.assertEqual(self.order("term", 3), 3)
+        told = harness.wait_for(lambda: [e for e in self.told() if e["event"] == "host.quarantined"], self.supervisor_log)
+        self.assertRegex(told[0]["message"], r"^v3: it speaks for a supervisor of term 1001, of which nobody else has heard")
+        self.assertEqual(self.added(), {"control.later_term": 3})
+        self.assertEqual(self.process("supervisor").pid, supervisor)
+        self.assert_undisturbed(run, but=["host.lost"])
+        self.assertEqual({e["host"] for e in self.told() if e["event"] == "host.lost"}, {"v3"})
 
     def test_a_flood_is_cut_to_its_budget_and_beats_are_heard_in_time(self):
         run = self.running_with_rogue()

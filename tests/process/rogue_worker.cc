@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/transport/wire/stretched.h"
 #include "transport/base/clock.h"
 #include "transport/base/control_messages.h"
 #include "transport/base/text.h"
@@ -30,6 +31,7 @@
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/stack_messages.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/reconnecting_client.h"
 #include "transport/zmq/zmq_loop.h"
@@ -181,11 +183,11 @@ class Rogue {
     return beat;
   }
 
-  std::vector<ZmqFrame> frames_of(MessageType type, std::string payload, const JobUuid& job) {
+  std::vector<ZmqFrame> frames_of(MessageType type, std::string payload, const JobUuid& job, std::uint64_t later = 0) {
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(type);
     header.job = job;
-    header.term = bootstrap_.term;
+    header.term = Term(bootstrap_.term.value() + later);
     std::vector<ZmqFrame> frames;
     frames.push_back(ZmqFrame::copy(encode_header(header)));
     frames.push_back(ZmqFrame::take(std::move(payload)));
@@ -234,6 +236,9 @@ class Rogue {
       JobUuid other = job_;
       other.bytes[0] ^= 1U;
       repeat(number, *control_, [&] { return frames_of(MessageType::kBeat, encode_payload(next_beat()), other); });
+    } else if (word == "term") {
+      repeat(number, *control_,
+             [this] { return frames_of(MessageType::kBeat, encode_payload(next_beat()), job_, 1'000); });
     } else if (word == "malformed") {
       repeat(number, *control_, of_size(100));
     } else if (word == "oversize") {
@@ -244,6 +249,8 @@ class Rogue {
       repeat(number, *control_, [] { return std::vector<ZmqFrame>(kFramesPerMessage + 1); });
     } else if (word == "output") {
       repeat(number, *bulk_, [this] { return frames_of(MessageType::kOutput, encode_payload(Output{}), job_); });
+    } else if (word == "stretch") {
+      return stretch(number == 0);
     } else if (word == "flood") {
       return flood(number, valid);
     } else if (word == "old") {
@@ -252,6 +259,35 @@ class Rogue {
       return 0;
     }
     return static_cast<std::uint64_t>(number);
+  }
+
+  // All that a worker says, each text and each list of it longer than it may be. Answers how many there were.
+  std::uint64_t stretch(bool control) {
+    std::uint64_t sent = 0;
+    const auto say_all = [&](MessageType type, ReconnectingClient& client, auto message) {
+      constexpr std::size_t kBytes = 300'000;
+      constexpr std::size_t kEntries = 70'000;
+      Stretcher none(kBytes, 0, 0);
+      none.visit(message);
+      for (std::size_t which = 0; which < none.count(); ++which) {
+        auto stretched = message;
+        Stretcher(which, kBytes, kEntries).visit(stretched);
+        const std::string payload = encode_payload(stretched);
+        if (payload.size() > limits::kControlPayloadBytes) continue;  // "oversize"
+        repeat(1, client, [&] { return frames_of(type, payload, job_); });
+        ++sent;
+      }
+    };
+    if (control) {
+      say_all(MessageType::kHello, *control_, hello(bootstrap_.host));
+      say_all(MessageType::kBeat, *control_, next_beat());
+      say_all(MessageType::kReserved, *control_, Reserved{});
+    } else {
+      say_all(MessageType::kOutput, *bulk_, Output{});
+      say_all(MessageType::kOutputUnkept, *bulk_, Output{});
+      say_all(MessageType::kStacks, *bulk_, Stacks{});
+    }
+    return sent;
   }
 
   // For so many seconds, as fast as it can. Answers how many were sent.

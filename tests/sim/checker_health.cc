@@ -68,6 +68,13 @@ void Checker::believes(HostId teller, const RankReport& report) {
              " is believed"));
 }
 
+// To a successor, on the word of its hosts: there is none, and one host alone may say that there is.
+void Checker::gives_way(const std::vector<HostId>& connected) {
+  check(world_.scenario.insider && connected.size() == 1, "term",
+        text("the supervisor leaves the job, since one of ", connected.size(), " hosts speaks of a later term"));
+  ++deaths_;
+}
+
 void Checker::judges(const HostVerdict& verdict) {
   if (verdict.health != HostHealth::kSilent && verdict.health != HostHealth::kSuspect) return;
   const HostAccount& mine = account(verdict.host);

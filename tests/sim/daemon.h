@@ -106,6 +106,7 @@ class Daemon {
   void owe_hello(bool again);
   void beat_if_due();
   void lie(Beat& beat) const;
+  void make_up(Beat& beat) const;
   void flood(const Beat& beat, Term term);
 
   World& world_;

@@ -1,5 +1,6 @@
 // The daemon's beat thread: what it says and when; and the beats of one that lies.
 
+#include <tuple>
 #include <utility>
 
 #include "tests/sim/checker.h"
@@ -13,6 +14,7 @@ namespace monarch::sim {
 
 namespace {
 
+constexpr std::uint64_t kLater = 1'000;       // terms
 constexpr std::uint64_t kMadeUp = 1'000'000;  // beyond the numbers of questions that ranks ask
 
 }  // namespace
@@ -41,7 +43,9 @@ void Daemon::beat_if_due() {
   if (!has_link() || !world_.network->connected(host_.id) || !content_ || !hello_content_) return;
   const Instant now = host_.now();
   if (schedule_->due(now)) {
-    const Term term = hello_content_->promised;
+    const bool claims = world_.scenario.insider == host_.id && world_.random.permille(world_.faults().claims);
+    const bool later = claims && world_.random.one_in(2);
+    const Term term = later ? Term(hello_content_->promised.value() + kLater) : hello_content_->promised;
     if (std::exchange(hello_owed_, false)) {
       world_.checker->says_hello(*hello_content_);
       world_.network->send_up({.host = host_.id, .link = 0, .term = term, .message = *hello_content_});
@@ -55,6 +59,7 @@ void Daemon::beat_if_due() {
     if (!hangs_ && main_->waiting() == 0) beat.loop_age = Duration::zero();  // an idle loop turns for its pings
     beat.ranks = *content_;
     if (world_.random.permille(world_.faults().lies)) lie(beat);
+    if (claims && !later) make_up(beat);
     world_.checker->beats(host_.id, beat);
     if (world_.random.permille(world_.faults().floods)) flood(beat, term);
     world_.network->send_up({.host = host_.id, .link = 0, .term = term, .message = std::move(beat)});
@@ -81,6 +86,33 @@ void Daemon::lie(Beat& beat) const {
     report.end.kind = EndKind::kExited;
     report.end.value = 7;
     report.output_complete = true;
+  }
+  beat.ranks.push_back(std::move(report));
+}
+
+// Of a rank, its own or another: that it is here, in a generation that nobody has decided, and has written a checkpoint.
+void Daemon::make_up(Beat& beat) const {
+  const Supervisor* supervisor = world_.guard->supervisor();
+  if (supervisor == nullptr || !supervisor->open()) return;
+  Random& random = world_.random;
+  const JobCore& core = supervisor->core();
+  MeshId mesh(static_cast<std::uint32_t>(random.below(core.spec().meshes.size())));
+  Rank rank(static_cast<std::uint32_t>(random.below(core.spec().meshes[mesh.value()].size())));
+  if (!beat.ranks.empty() && random.one_in(2)) {
+    const RankId own = beat.ranks[random.below(beat.ranks.size())].rank;
+    if (world_.checker->is_of_spec(own)) std::tie(mesh, rank) = std::tuple(own.mesh, own.rank);
+  }
+  RankReport report;
+  report.rank = {mesh, rank};
+  const GangId gang = core.spec().meshes[mesh.value()].gang_of(rank);
+  const Generation now = core.state().meshes[mesh.value()].gangs[gang.value()].generation;
+  report.generation = {Term(now.term.value() + random.below(3)), now.counter + 1 + random.below(5)};
+  report.phase = static_cast<RankPhase>(random.below(5));
+  report.pid = 1;
+  report.ready = true;
+  if (report.phase == RankPhase::kEnded) report.end.kind = EndKind::kExited;
+  if (random.one_in(2)) {
+    report.commit = CommitRequest{.number = kMadeUp + (random.next() >> 1U), .step = random.below(1'000), .what = "x"};
   }
   beat.ranks.push_back(std::move(report));
 }

@@ -53,6 +53,8 @@ enum class Mutant : std::uint8_t {
   kNeverHung,
   kSleepPastDue,
   kWakeUnaware,
+  kBelieveAnyTerm,
+  kBelieveAnyGeneration,
 };
 
 struct MutantName {
@@ -104,6 +106,8 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kNeverHung, "never-hung", "hang"},
     MutantName{Mutant::kSleepPastDue, "sleep-past-due", "due"},
     MutantName{Mutant::kWakeUnaware, "wake-unaware", "pause"},
+    MutantName{Mutant::kBelieveAnyTerm, "believe-any-term", "term"},
+    MutantName{Mutant::kBelieveAnyGeneration, "believe-any-generation", "I23"},
 };
 
 }  // namespace monarch::sim

@@ -43,6 +43,8 @@ struct Faults {
   Duration mass_cut = Duration::forever();  // a switch dies, with all that is behind it
   std::uint64_t floods = 0;  // of beats: followed by many that tell each time something else of their ranks
   std::uint64_t lies = 0;    // of beats: they tell of a rank that another host has
+  std::uint64_t claims =
+      0;  // of the insider's beats: they are of a later term, or tell of generations that nobody has decided
   // The supervisor and its machine.
   Duration supervisor_crash = Duration::forever();
   Duration supervisor_stall = Duration::forever();
@@ -89,6 +91,7 @@ struct Scenario {
   Duration hang_limit = Duration::forever();  // of a phase, as written; where hangs are ended
   Duration commits = Duration::forever();     // between two checkpoints of a rank
   std::uint64_t whole_commits = 0;            // of a thousand, that speak for all of a gang
+  std::optional<HostId> insider;              // a host that is somebody else's
   bool remote = false;                        // a cut or dead host cannot be reached by its launcher either
   std::uint64_t snapshot_every = 1000;
   Inheritance continues;

@@ -31,7 +31,8 @@ Supervisor::Supervisor(World& world)
       journal_life_(std::make_shared<Life>()),
       peers_(world.hosts.size()),
       deadline_(world.scheduler, world.supervisor_clock, life_, [this] { (void)decide(DeadlinePassed{}); }),
-      health_(world.scheduler, world.supervisor_clock, life_, [this] { health_turn(); }) {
+      health_(world.scheduler, world.supervisor_clock, life_, [this] { health_turn(); }),
+      claims_due_(world.scheduler, world.supervisor_clock, life_, [this] { judge_claims(); }) {
   life_->freeze();  // what the guard says waits until it has booted
   const Duration boots = world.random.skewed(Duration::milliseconds(5), Duration::milliseconds(300));
   send_after(world.scheduler, boots, journal_life_, [this] { boot(); });
@@ -55,6 +56,8 @@ void Supervisor::boot() {
   core_.emplace(core_spec(world_.scenario), pool_of(world_.scenario.spec),
                 JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
   liveness_.emplace(world_.scenario.spec.supervision, world_.hosts.size());
+  const Supervision& policy = world_.scenario.spec.supervision;
+  claims_.emplace(policy.lease * 2 + policy.lost_after);
   open_commits();
   const Status replayed = replay(journal->contents, *core_);
   world_.checker->recovered(journal->contents, replayed, *core_, term_);
@@ -117,11 +120,11 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<SendStop>(&action)) return send(a->host, a->message);
   if (const auto* a = std::get_if<SendCommitAnswer>(&action)) return answer(a->host, a->message);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
-    liveness_->stop_expecting(a->host);
+    stop_expecting(a->host);
     return send(a->host, a->message);
   }
   if (const auto* a = std::get_if<DestroyWorker>(&action)) {
-    liveness_->stop_expecting(a->host);
+    stop_expecting(a->host);
     return destroy(a->host);
   }
   if (const auto* a = std::get_if<FinishJob>(&action)) return finish(a->verdict);
@@ -349,7 +352,7 @@ void Supervisor::tell_ended(HostId host, Worker* worker, const RankEnd& end, std
 void Supervisor::worker_ended(HostId host, const Worker* worker, const RankEnd& end) {
   ending_.erase(host);
   ended_[host] = launches_[host] + 1;  // once: the next launch may be decided, and not have begun
-  liveness_->stop_expecting(host);
+  stop_expecting(host);
   world_.note("worker ended", host.value());
   world_.checker->worker_ended(host, worker);
   (void)decide(

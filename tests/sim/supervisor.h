@@ -19,6 +19,7 @@
 #include "supervisor/commit_desk.h"
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/liveness.h"
+#include "supervisor/core/term_claims.h"
 #include "supervisor/hang_watch.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/kernel.h"
@@ -104,6 +105,10 @@ class Supervisor {
   void release();
 
   // supervisor_links.cc
+  void on_later_term(HostId host, Term term);
+  void distrust(HostId host);
+  void judge_claims();
+  void stop_expecting(HostId host);
   void expect_again(HostId host);
   void on_beat(HostId host, const Beat& beat);
   // supervisor_hangs.cc
@@ -114,7 +119,7 @@ class Supervisor {
   void open_commits();
   void hear_commit(HostId host, RankReport report);
   void answer(HostId host, const CommitAnswer& told);
-  void note_rank(HostId host, const RankReport& report);
+  void note_rank(HostId teller, const RankReport& said);
   Ack ack_of(HostId host, const Beat& beat) const;
   void resend_lost(HostId host, const Beat& beat);
   Instant grants_until(HostId host) const;
@@ -139,6 +144,7 @@ class Supervisor {
   Term term_;
   std::optional<JobCore> core_;
   std::optional<Liveness> liveness_;
+  std::optional<TermClaims> claims_;
   std::optional<CommitDesk> commits_;
   std::optional<HangWatch> hangs_;
   std::unique_ptr<Journal> journal_;
@@ -150,6 +156,7 @@ class Supervisor {
   bool releasing_ = false;
   Alarm deadline_;
   Alarm health_;
+  Alarm claims_due_;
   std::map<HostId, Generation> started_;
   std::map<HostId, std::uint64_t> launches_;  // how often, in this term
   std::set<HostId> pending_;                  // replies that have not come

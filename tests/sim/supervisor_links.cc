@@ -27,8 +27,8 @@ std::string user_id_of(HostId host) { return text("worker/", host.value()); }
 void Supervisor::on_message(const Up& message) {
   if (!open()) return;
   world_.checker->reads(message);
-  if (message.term > term_) return leave(75);
   const HostId host = message.host;
+  if (message.term > term_) return on_later_term(host, message.term);
   switch (table_.bind(LinkId(message.link), user_id_of(host), user_id_of(host))) {
     case LinkTable::Bound::kNew:
     case LinkTable::Bound::kMoved: peers_[host.value()].greeted = false; break;
@@ -48,6 +48,38 @@ void Supervisor::on_message(const Up& message) {
   } else if (const auto& reserved = std::get<Reserved>(message.message); core_->awaits(host, reserved)) {
     (void)decide(PortsReserved{.host = host, .reserved = reserved});
   }
+}
+
+// No two supervisors of this simulation live at a time: what is in hand never says that another one came after this.
+void Supervisor::on_later_term(HostId host, Term term) {
+  const HostPhase phase = core_->state().hosts[host.value()].phase;
+  if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) return;
+  if (claims_->claim(host, term, now())) world_.note("claims a later term", host.value());
+  std::vector<HostId> connected;
+  for (std::uint32_t i = 0; i < core_->state().hosts.size(); ++i) {
+    if (core_->state().hosts[i].phase == HostPhase::kJoined) connected.emplace_back(i);
+  }
+  if (claims_->are_believed(connected) || world_.mutant(Mutant::kBelieveAnyTerm)) {
+    world_.checker->gives_way(connected);
+    return leave(75);
+  }
+  claims_due_.set(claims_->next_deadline());
+}
+
+void Supervisor::judge_claims() {
+  for (const HostId host : claims_->alone(now())) distrust(host);
+  claims_due_.set(claims_->next_deadline());
+}
+
+void Supervisor::distrust(HostId host) {
+  claims_->forget(host);
+  world_.note("distrusted", host.value());
+  (void)decide(HostDistrusted{.host = host, .why = "a later term", .grants_until = grants_until(host)});
+}
+
+void Supervisor::stop_expecting(HostId host) {
+  liveness_->stop_expecting(host);
+  claims_->forget(host);
 }
 
 // J3: whatever the supervisor before this one granted, it may have granted a moment ago.
@@ -97,7 +129,8 @@ void Supervisor::open_commits() {
 void Supervisor::hear_commit(HostId host, RankReport report) {
   if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.rank)) {
     const GangId gang = core_->spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
-    report.generation = core_->state().meshes[report.rank.mesh.value()].gangs[gang.value()].generation;
+    const Generation current = core_->state().meshes[report.rank.mesh.value()].gangs[gang.value()].generation;
+    if (report.generation > current) report.generation = current;  // earlier ones have their late words
     host = core_->placement().host_of(report.rank);
   }
   commits_->hear(host, report, now());
@@ -108,18 +141,24 @@ void Supervisor::answer(HostId host, const CommitAnswer& told) {
   send(host, told);
 }
 
-void Supervisor::note_rank(HostId teller, const RankReport& report) {
+void Supervisor::note_rank(HostId teller, const RankReport& said) {
   HostId host = teller;
+  RankReport report = said;
   Peer& peer = peers_[host.value()];
   const auto known = peer.ranks.find(report.rank);
   const bool believes = world_.mutant(Mutant::kBelieveAnybody) && core_->has_rank(report.rank);
   if (believes) host = core_->placement().host_of(report.rank);
+  if (world_.mutant(Mutant::kBelieveAnyGeneration) && world_.checker->is_of_spec(report.rank)) {
+    const GangId gang = core_->spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
+    const Generation current = core_->state().meshes[report.rank.mesh.value()].gangs[gang.value()].generation;
+    if (report.generation > current) report.generation = current;  // earlier ones have their late words
+  }
   if (!core_->concerns(host, report)) return;
   const bool news = known == peer.ranks.end() || advances(known->second.report, report);
   if (!news && !world_.mutant(Mutant::kRecordAll)) return;
   world_.note("rank changed", host.value(), report.rank.mesh.value(), report.rank.rank.value(),
               static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
-  world_.checker->believes(teller, report);
+  world_.checker->believes(teller, said);
   RankChanged change{.host = host,
                      .report = report,
                      .ended_at = liveness_->to_ours(host, report.ended_at),
@@ -207,7 +246,10 @@ void Supervisor::health_turn() {
     if (verdict.health == HostHealth::kSuspect) {
       (void)decide(HostDoubted{.host = verdict.host, .silence = verdict.silence});
     }
-    if (verdict.health == HostHealth::kSilent && !world_.mutant(Mutant::kNeverJudge)) {
+    if (verdict.health != HostHealth::kSilent || world_.mutant(Mutant::kNeverJudge)) continue;
+    if (claims_->claimed_by(verdict.host)) {
+      distrust(verdict.host);
+    } else {
       (void)decide(
           HostSilent{.host = verdict.host, .silence = verdict.silence, .grants_until = grants_until(verdict.host)});
     }

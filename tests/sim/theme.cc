@@ -117,6 +117,8 @@ void lie(Random& random, Scenario& scenario) {
   scenario.faults.any = true;
   scenario.faults.lies = static_cast<std::uint64_t>(random.between(20, 500));
   if (random.one_in(2)) scenario.faults.floods = static_cast<std::uint64_t>(random.between(50, 600));
+  scenario.insider = HostId(static_cast<std::uint32_t>(random.below(pool_of(scenario.spec).size())));
+  scenario.faults.claims = static_cast<std::uint64_t>(random.between(5, 500));
 }
 
 void switches(Random& random, Scenario& scenario) {

@@ -21,7 +21,7 @@ enum class Theme : std::uint8_t {
   kShrink,       // gangs are parked, and return
   kSickHosts,    // ranks die of their host
   kOperator,     // somebody restarts, drains, undrains and retries while things fail
-  kHostile,      // daemons lie about the ranks of others
+  kHostile,      // daemons lie about the ranks of others, and one of terms and generations
   kSwitches,     // many hosts fall silent together, again and again
   kStandby,      // gangs wait at their gates on spares that are warmed, and die, and take the place of others
   kHangs,        // ranks cease to get on, and operators and debuggers stop them on purpose

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +46,8 @@ class Links {
             },
         .on_vault = [this](HostId host, const VaultReport& report) { vaults.emplace_back(host, report); },
         .on_goodbye = [this](HostId host, const Goodbye& word) { goodbyes.emplace_back(host, word.orderly); },
-        .on_superseded = [](Term) {}};
+        .has_successor = [this] { return successor; },
+        .on_superseded = [this](Term term) { superseded.push_back(term); }};
     if (copies) handlers.on_written = [this](const RankReport& report) { written.push_back(report); };
     links =
         std::make_unique<WorkerLinks>(*lab_.events, *lab_.server, driver_.core, Term(1), "here", std::move(handlers));
@@ -55,11 +57,11 @@ class Links {
   void says(HostId host, MessageType type, const Message& message, JobUuid job = {}) {
     says(host, type, encode_payload(message), job);
   }
-  void says(HostId host, MessageType type, const std::string& payload, JobUuid job = {}) {
+  void says(HostId host, MessageType type, const std::string& payload, JobUuid job = {}, Term term = Term(1)) {
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(type);
     header.job = job;
-    header.term = Term(1);
+    header.term = term;
     const LinkId link = link_of_first_ && host == HostId(0) ? *link_of_first_ : LinkId{host.value() + 1};
     InboundMessage message{.link = link, .user_id = user_id_of(host), .frames = {}};
     message.frames.push_back(ZmqFrame::copy(encode_header(header)));
@@ -107,6 +109,7 @@ class Links {
     return ack.ok() ? ack->forget : std::vector<RankId>();
   }
   fixtures::Driver& driver() { return driver_; }
+  bool until(const std::function<bool()>& done) { return lab_.until(done); }
   const RankState& state(RankId rank) const { return driver_.core.state().meshes[0].ranks[rank.rank.value()]; }
 
   std::vector<std::pair<HostId, bool>> goodbyes;
@@ -114,7 +117,9 @@ class Links {
   std::vector<RankReport> changes;
   std::vector<std::pair<HostId, std::size_t>> warned;  // and how much of ranks was known by then
   std::vector<RankReport> written;
-  bool durable = true;  // everything that was decided
+  std::vector<Term> superseded;
+  bool successor = false;  // as the job's folder says
+  bool durable = true;     // everything that was decided
 
  private:
   ZmqLab lab_;
@@ -136,6 +141,48 @@ TEST(WorkerLinks, TellOfAWarningOnceAndBeforeWhatTheSameBeatSaysOfRanks) {
   const std::vector<std::pair<HostId, std::size_t>> expected = {{HostId(0), 0U}};
   EXPECT_EQ(job.warned, expected);
   EXPECT_EQ(job.changes.size(), 1U);
+}
+
+// Two hosts and a spare, whose time is short.
+JobSpec job_of_short_times() {
+  JobSpec spec = fixtures::job_that_recovers(2, 1, 4, 4);
+  spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
+  spec.supervision.lease = spec.supervision.lost_after = Duration::milliseconds(20);
+  return spec;
+}
+const std::string kBeat = encode_payload(Beat{});
+
+TEST(WorkerLinks, CutOffAHostThatIsAloneWithALaterTerm) {
+  Links job(false, job_of_short_times());
+  for (int i = 0; i < 3; ++i) job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(99));
+  EXPECT_EQ(job.links->drops().later_term, 3U);
+  ASSERT_TRUE(job.until([&] { return !job.driver().told("host.quarantined").empty(); }));
+  EXPECT_TRUE(job.superseded.empty());
+  EXPECT_EQ(job.driver().told("host.quarantined").front(),
+            "v1: it speaks for a supervisor of term 99, of which nobody else has heard (this is term 1): it is left "
+            "for good");
+  EXPECT_EQ(job.driver().core.state().hosts[0].standing, HostStanding::kQuarantined);
+  EXPECT_EQ(job.driver().core.placement().host_of(kFirst), HostId(2)) << "a spare is in its place";
+  // It goes on with it: that is counted, and costs no record.
+  const std::size_t records = job.driver().history.size();
+  for (int i = 0; i < 3; ++i) job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(100));
+  EXPECT_EQ(job.links->drops().later_term, 6U);
+  EXPECT_EQ(job.driver().history.size(), records);
+}
+
+TEST(WorkerLinks, BelieveInASuccessorOfWhichMostHostsHaveHeard) {
+  Links job(false, job_of_short_times());
+  job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(2));
+  EXPECT_TRUE(job.superseded.empty()) << "one of three";
+  job.says(HostId(1), MessageType::kBeat, kBeat, {}, Term(2));
+  EXPECT_EQ(job.superseded, std::vector{Term(2)});
+}
+
+TEST(WorkerLinks, BelieveInASuccessorThatTheJobsFolderNames) {
+  Links job(false, job_of_short_times());
+  job.successor = true;
+  job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(2));
+  EXPECT_EQ(job.superseded, std::vector{Term(2)});
 }
 
 TEST(WorkerLinks, PassAGoodbyeOnAsTheHostsWhoseLinkItIs) {

@@ -65,6 +65,27 @@ TEST(Quarantine, KeepsOutAGangWhosePortsWereAskedForBeforeIt) {
   EXPECT_EQ(driver.gang(0, 1).phase, GangPhase::kStarting);
 }
 
+TEST(Distrust, GivesUpWhateverRunsThereAndFencesItsLeases) {
+  JobSpec spec = job_that_recovers(2, 1, 4, 4);
+  spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
+  Driver driver(spec);
+  driver.run_all();
+  driver.join(2);
+  const Instant fence = driver.now + Duration::seconds(30);
+  driver.step(HostDistrusted{.host = HostId(0), .why = "it lies", .grants_until = fence});
+  EXPECT_EQ(driver.told("host.quarantined"), std::vector<std::string>{"v1: it lies: it is left for good"});
+  const HostState& left = driver.core.state().hosts[0];
+  EXPECT_EQ(left.standing, HostStanding::kQuarantined);
+  EXPECT_EQ(left.phase, HostPhase::kDestroying);
+  EXPECT_EQ(std::get<DestroyWorker>(driver.actions_of<DestroyWorker>().back()).host, HostId(0));
+  EXPECT_EQ(driver.core.placement().host_of(kTrainer), HostId(2));
+  EXPECT_TRUE(lives(driver.core.state().meshes[0].ranks[0].stage) == false);
+  EXPECT_EQ(left.fence, fence) << "what was granted there counts until then";
+  // Once, whatever it says.
+  driver.step(HostDistrusted{.host = HostId(0), .why = "it lies", .grants_until = fence});
+  EXPECT_EQ(driver.told("host.quarantined").size(), 1U);
+}
+
 // Found by monarch-sim: it was said to be of use again, and never was.
 TEST(Quarantine, IsForgivenAlsoWhereTheWorkerHasEndedMeanwhile) {
   Doubtful driver;
