@@ -18,11 +18,11 @@ HOG = f"until [ -e {CALM} ]; do :; done"
 HOGS = 64           # for two cores
 OVERLOADED_S = 10.0
 READERS, LIMIT = 4, 64 << 20
-# Reads what does not fit into the memory that it may have.
+# Reads what does not fit into the memory that it may have. All of it is a hole, so that no disk has a say in how short memory is.
 READER = f"""import mmap, os, sys
 size = 96 << 20
 with open(sys.argv[1], "wb") as file:
-    for _ in range(size >> 20): file.write(b"x" * (1 << 20))
+    file.truncate(size)
 with open(sys.argv[1], "rb") as file:
     os.unlink(sys.argv[1])
     pages = mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)
