@@ -110,7 +110,9 @@ class Continued(slurm.SlurmTest):
         removed = self.monarch("rm", first)
         self.assertEqual(removed.status, 2, removed)
         self.assertIn(f"{second}, which has not ended, goes on from {first}", removed.err)
-        self.assertRegex(self.monarch("status", second).out, "job 1 of Slurm waits|its supervisor has not begun")
+        # Before that, it says of the first one that it ends.
+        wait_for(lambda: re.search("job 1 of Slurm waits|its supervisor has not begun", self.monarch("status", second).out),
+                 lambda: self.monarch("status", second))
         s.wait_for_job(taker, "COMPLETED")
         self.committed(second, 1)
         self.enough()

@@ -4,6 +4,9 @@ rank is started again, and what is said to the job meanwhile is done once."""
 
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 
 import cluster
 import harness
@@ -18,15 +21,16 @@ HOG = f"until [ -e {CALM} ]; do :; done"
 HOGS = 64           # for two cores
 OVERLOADED_S = 10.0
 READERS, LIMIT = 4, 64 << 20
-# Reads what does not fit into the memory that it may have. All of it is a hole, so that no disk has a say in how short memory is.
-READER = f"""import mmap, os, sys
+# Reads what does not fit into the memory that it may have, until it is told to end. All of it is a hole, so that no disk has a say in how
+# short memory is; but on a disk, for of a file in memory nothing can be given up.
+READER = """import mmap, os, sys
 size = 96 << 20
 with open(sys.argv[1], "wb") as file:
     file.truncate(size)
 with open(sys.argv[1], "rb") as file:
     os.unlink(sys.argv[1])
     pages = mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)
-while not os.path.exists("{CALM}"):
+while not os.path.exists(sys.argv[2]):
     for at in range(0, size, 4096): pages[at]
 """
 
@@ -81,6 +85,7 @@ class SparedHosts(host_faults.HostFaultTest):
             self.assertEqual([one.poll() for one in started], [None] * len(started))
             self.assert_go_on(range(4))
         finally:
+            self.write("calm", "")
             for host in self.w.hosts:
                 host.write(CALM, "")
             for one in started:
@@ -102,15 +107,17 @@ class SparedHosts(host_faults.HostFaultTest):
         self.wait_for_calm()
         run = self.running(fast=False)
 
+        def into_group():
+            with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
+                file.write("0")  # the writer itself
+
+        folder = tempfile.TemporaryDirectory(dir=harness.BUILD)
+        self.addCleanup(folder.cleanup)
+
+        # Whose they are makes no difference: the kernel counts for the whole machine.
         def start():
-            readers = [self.w["h2"].start("/bin/sh", "-c", 'sleep 1; exec python3 -c "$0" "$1"', READER,
-                                           self.path("work", f"read.{number}"))
-                       for number in range(READERS)]
-            for reader in readers:
-                child, = harness.wait_for(lambda r=reader: world.read(f"/proc/{r.pid}/task/{r.pid}/children").split(), "a reader")
-                with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
-                    file.write(child)
-            return readers
+            return [subprocess.Popen([sys.executable, "-c", READER, f"{folder.name}/{number}", self.path("work", "calm")],
+                                     preexec_fn=into_group) for number in range(READERS)]
         self.busy(run, start, "short of memory (")
 
     def test_a_network_that_loses_delays_and_doubles(self):  # N08

@@ -67,10 +67,14 @@ class Stalls(StallTest):
 
 
 class Pauses(StallTest):
+    def all_executed(self):
+        found = self.processes()
+        return found if all(process.arguments for process in found) else None
+
     def test_of_everything_for_longer_than_an_orphan_lives_ends_nothing(self):
         """A laptop's lid, a paused container, `scontrol suspend`: who would have renewed the leases stood still as well."""
         run = self.running(lease="2s", **{**SPARE, "orphan_ttl": "3s"})
-        everybody = self.processes()
+        everybody = harness.wait_for(self.all_executed, "a moment at which no process is between fork and exec")
         self.kill_all(everybody, signal.SIGSTOP)
         after(8)
         self.kill_all(everybody, signal.SIGCONT)
