@@ -190,7 +190,9 @@ class JobCore {
   void on(const WorkerLaunchFailed& event);
   bool may_serve(HostId host) const;
   void launch(HostId host);
+  Duration launch_deadline() const;
   Duration call_back_deadline() const;
+  void not_launched(HostId host);
   void not_called_back(HostId host);
   void host_failed(HostId host, LaunchFailure failure);
   bool has_started(std::uint32_t slot) const;

@@ -287,6 +287,8 @@ void JobCore::host_deadlines() {
       mark_ranks_lost(HostId(i));
     } else if (state.phase == HostPhase::kLaunched) {
       not_called_back(HostId(i));
+    } else if (state.phase == HostPhase::kLaunching) {
+      not_launched(HostId(i));
     } else {
       destroy(HostId(i));
     }

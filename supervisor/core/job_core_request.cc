@@ -27,6 +27,7 @@ void JobCore::on(const HostNamed& event) {
   state.name = event.name;
   for (int again = 2; is_used(state.name); ++again) state.name = text(event.name, ".", again);
   take_name(event.host);
+  state.deadline = now_ + launch_deadline();
   // A gang that is parked may wait for more than this one, and gives it back if that is refused again.
   if (!has_parked()) state_.refusals = 0;
   state_.no_request_before = Instant{};

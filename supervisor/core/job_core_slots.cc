@@ -53,7 +53,13 @@ void JobCore::launch(HostId id) {
   state.launched_at = now_;
   state.name.clear();
   take_name(id);
+  if (!is_in_queue(id)) state.deadline = now_ + launch_deadline();
   actions_.emplace_back(LaunchWorker{id});
+}
+
+// How long its worker may take to start: another host's needs the rest of start_timeout.
+Duration JobCore::launch_deadline() const {
+  return std::max(spec_.start_timeout / 2, spec_.start_timeout - kCallBackDeadline);
 }
 
 // How long its worker may take to say hello.
@@ -64,6 +70,20 @@ void JobCore::on(const WorkerLaunchFailed& event) {
   if (event.failure.kind == LaunchFailureKind::kNotGranted) not_granted();
   host_failed(event.host, event.failure);
   destroy(event.host);  // something of it may run all the same
+}
+
+// It takes so long that only another one can be in time. Where there is none, it may come as late as start_timeout lets it.
+void JobCore::not_launched(HostId id) {
+  host(id).deadline = Instant::never();
+  if (is_taken(id) && !replacement()) return;
+  host_failed(id,
+              {.kind = LaunchFailureKind::kTimeout,
+               .phase = "launch",
+               .elapsed = launch_deadline(),
+               .message = "its worker did not start in the time that start_timeout leaves for it beside another host's",
+               .words = {},
+               .again = {}});
+  destroy(id);
 }
 
 void JobCore::not_called_back(HostId id) {

@@ -105,6 +105,7 @@ void RemoteConversation::on_marker(std::string_view line) {
   }
   std::string_view rest = trimmed(line.substr(kRemoteMarker.size() + 1));
   noise_ = 0;
+  ++understood_;
   const std::string kernel(first_word(rest));
   const std::string machine(first_word(rest));
   place_ = rest == "-" ? std::string() : std::string(rest);
@@ -144,6 +145,7 @@ void RemoteConversation::ask() {
 }
 
 void RemoteConversation::on_line(std::string_view line) {
+  ++understood_;
   std::string_view rest = line;
   const std::string_view word = first_word(rest);
   if (word == "failed" && state_ != State::kEnded) return on_failed(rest);

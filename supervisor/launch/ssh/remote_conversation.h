@@ -103,6 +103,8 @@ class RemoteConversation {
   void give_bootstrap(std::string frame) { order_.bootstrap = std::move(frame); }
   // "start", "copy", "workspace", "end" or "check", for failures that the driver sees by itself.
   std::string phase() const;
+  // Lines of the protocol, so far: what else comes is nothing that gets on.
+  std::uint64_t understood() const { return understood_; }
   // kWorkspace: bytes of it that the host said have come, of a stranger's word.
   std::uint64_t came() const { return came_; }
   // What the host said beside the protocol, from its first word.
@@ -138,6 +140,7 @@ class RemoteConversation {
   std::vector<std::size_t> needed_;  // of the blobs
   bool asked_again_ = false;         // for some of them
   std::uint64_t came_ = 0;
+  std::uint64_t understood_ = 0;
   std::string bytes_;  // that came and are not understood yet
   std::string words_;
   RemoteTurn turn_;

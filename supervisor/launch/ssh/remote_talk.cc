@@ -25,10 +25,16 @@ std::optional<RemoteAnswer> RemoteTalk::step() {
 }
 
 void RemoteTalk::finish() {
+  note_progress(true);
   if (channel_) (void)channel_->send_eof();  // a connection that has ended ends the input as well
 }
 
-Patience RemoteTalk::patience() const { return {boot_now() + options_.silence, options_.cancel}; }
+void RemoteTalk::note_progress(bool said_all) {
+  if (!said_all && conversation_.understood() == understood_ && moved_ < kStretchBytes) return;
+  due_ = boot_now() + options_.silence;
+  understood_ = conversation_.understood();
+  moved_ = 0;
+}
 
 RemoteAnswer RemoteTalk::failure(const Error& error) {
   if (error.code == ErrorCode::kTimeout) return conversation_.timed_out();
@@ -44,7 +50,9 @@ RemoteAnswer RemoteTalk::failure(const Error& error) {
 
 Status RemoteTalk::carry() {
   if (!channel_) {
+    note_progress(true);
     MONARCH_ASSIGN(channel_, session_.exec(remote_command(), patience()));
+    note_progress(true);
   }
   take_turn();
   MONARCH_TRY(read_blobs());
@@ -56,12 +64,16 @@ Status RemoteTalk::carry() {
     options_.on_sent(std::min(conversation_.came(), blobs_asked_), blobs_asked_);
   note_copy();
   if (conversation_.answer()) return {};
+  if (conversation_.talking()) moved_ += heard.out.size();
+  note_progress(said && words_.empty() && file_left_.empty() && blobs_left_.empty());
   if (heard.ended) {
+    note_progress(true);
     MONARCH_ASSIGN(const auto status, channel_->exit_status(patience()));
     conversation_.on_end(status);
     MONARCH_ASSERT(conversation_.answer().has_value());
     return {};
   }
+  if (boot_now() >= due_) return Error{ErrorCode::kTimeout, "it does not get on"};
   if (said || !heard.out.empty() || !heard.err.empty()) return {};
   return channel_->wait(patience());
 }
@@ -106,6 +118,7 @@ bool RemoteTalk::say() {
   const std::string_view next = words_.empty() ? file_left_ : std::string_view(words_);
   const auto written = channel_->write_some(next);
   if (!written.ok() || *written == 0) return false;
+  moved_ += *written;
   words_.empty() ? file_left_.remove_prefix(*written) : static_cast<void>(words_.erase(0, *written));
   return true;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// RemoteTalk: one RemoteConversation over one session: the remote command is executed, its bytes are carried, and silence ends it.
+// RemoteTalk: one RemoteConversation over one session: the remote command is executed, its bytes are carried, and a standstill ends it.
 // remote_talk(): one to its answer.
 //
 // Thread: the session's, which waits here.
@@ -23,7 +23,9 @@ namespace monarch {
 
 struct RemoteTalkOptions {
   int cancel = -1;
-  Duration silence = Duration::seconds(30);  // no byte either way for so long
+  // So long without getting on: no line of the protocol was understood, and of bytes that may be many went less than kStretchBytes.
+  // Whatever else a host says keeps nobody waiting.
+  Duration silence = Duration::seconds(30);
   const WorkspacePack* workspace = nullptr;  // of an order for one
   // Of what the host lacks of it: how much has come there, as it says. Often.
   std::function<void(std::uint64_t came, std::uint64_t of)> on_sent = {};
@@ -41,6 +43,8 @@ bool may_have_run(const RemoteAnswer& answer);
 // `image` may be null where the order names an installed worker, and outlives the talk.
 class RemoteTalk {
  public:
+  static constexpr std::uint64_t kStretchBytes = 64U << 10U;
+
   RemoteTalk(SshSession& session, RemoteOrder order, const WorkerImage* image, const RemoteTalkOptions& options);
 
   RemoteConversation& conversation() { return conversation_; }
@@ -55,7 +59,8 @@ class RemoteTalk {
   Duration copy() const { return copy_; }  // as of RemoteResult
 
  private:
-  Patience patience() const;
+  Patience patience() const { return {due_, options_.cancel}; }
+  void note_progress(bool said_all);
   RemoteAnswer failure(const Error& error);
   Status carry();
   void note_copy();
@@ -76,6 +81,9 @@ class RemoteTalk {
   std::string_view file_left_;       // of it
   std::deque<TreeBlob> blobs_left_;  // behind what was read of them into words_
   std::uint64_t blobs_asked_ = 0;    // bytes
+  Instant due_ = Instant::never();   // unless it gets on before
+  std::uint64_t understood_ = 0;     // lines, when it last did
+  std::uint64_t moved_ = 0;          // bytes since then
 };
 
 RemoteResult remote_talk(SshSession& session, RemoteOrder order, const WorkerImage* image,

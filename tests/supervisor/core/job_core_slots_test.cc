@@ -182,6 +182,39 @@ TEST(Slots, TheExitCodeIs3IfNothingButHostKeysWasRefused) {
   }
 }
 
+TEST(Slots, AHostOnWhichNoWorkerStartsIsReplacedWhileAnotherCanBeInTime) {
+  Driver job(job_with(1, 0, 2));
+  job.begin();
+  EXPECT_EQ(job.core.next_deadline(), job.now + Duration::seconds(100)) << "of two minutes";
+  const auto actions = job.pass_deadline();
+  EXPECT_EQ(Driver::count<DestroyWorker>(actions), 1U);
+  EXPECT_EQ(Driver::count<LaunchWorker>(actions), 1U);
+  EXPECT_EQ(job.core.state().slots[0], HostId(1));
+  EXPECT_EQ(events_of(job, "host.failed").at(0).message,
+            "v1: timeout (launch, after 1m 40s): its worker did not start in the time that start_timeout leaves for it "
+            "beside another host's");
+  job.join(1);
+  EXPECT_FALSE(job.core.state().verdict.has_value());
+}
+
+TEST(Slots, AHostInWhosePlaceNoneCanComeHasAllOfTheStartTimeout) {
+  Driver job(job_with(1, 0, 1));
+  job.begin();
+  EXPECT_EQ(Driver::count<DestroyWorker>(job.pass_deadline()), 0U);
+  EXPECT_TRUE(events_of(job, "host.failed").empty());
+  EXPECT_EQ(job.core.next_deadline(), job.now + Duration::seconds(20));
+  job.join(0);
+  EXPECT_FALSE(job.core.state().verdict.has_value());
+}
+
+TEST(Slots, ASpareOnWhichNoWorkerStartsIsGivenUp) {
+  Driver job(job_with(1, 1, 2));
+  job.begin();
+  job.join(0);
+  EXPECT_EQ(Driver::count<DestroyWorker>(job.pass_deadline()), 1U);
+  EXPECT_EQ(events_of(job, "host.failed").size(), 1U);
+}
+
 TEST(Slots, AWorkerThatDoesNotCallBackIsAHostThatDoesNotStart) {
   Driver job(job_with(1, 0, 2));
   job.begin();

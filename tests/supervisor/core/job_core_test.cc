@@ -285,6 +285,7 @@ TEST(JobCore, FailsWithTheNamesOfWhoIsMissingWhenStartingTakesTooLong) {
   Driver job(job_of(2, 1));
   job.begin();
   job.join(0);
+  job.pass_deadline();  // of the launch
   job.pass_deadline();
   EXPECT_EQ(job.core.state().verdict->exit_code, 69);
   EXPECT_NE(job.core.state().verdict->reason.find("v2 (its worker has not started)"), std::string::npos)

@@ -42,6 +42,7 @@ fi
 echo 2 >running
 echo $PPID >parent
 [ ! -e hang ] || exec sleep 10
+while [ -e chatter ]; do echo "so much to do" >&2; sleep 0.1; done
 head -c "$(cat size)" >bootstrap
 exec cat reply
 )sh";
@@ -98,7 +99,7 @@ class SshLaunch : public LoopTest {
                            .hosts = {{"gpu7", {target_}}, {"gpu8", {target_}}},
                            .way_back = way_back_,
                            .image = image_,
-                           .silence = Duration::seconds(20),
+                           .silence = silence_,
                            .workspace = workspace_,
                            .pool = {},
                            .check = check_},
@@ -131,6 +132,7 @@ class SshLaunch : public LoopTest {
   SshTarget target_;
   SshWayBack way_back_;
   bool workspace_ = false;
+  Duration silence_ = Duration::seconds(20);
   SshHostCheck check_;
   std::shared_ptr<const WorkerImage> image_;
   std::unique_ptr<SshLauncher> launcher_;

@@ -125,6 +125,17 @@ TEST_F(SshLaunch, TellsOfAWorkerThatDoesNotStart) {
   EXPECT_GT(failed_[0].elapsed, Duration::zero());
 }
 
+TEST_F(SshLaunch, WaitsForNoHostThatTalksAndDoesNotGetOn) {
+  home_.write("chatter", "");
+  silence_ = Duration::seconds(2);
+  open();
+  launcher_->launch(HostId(0), bootstrap());
+  ASSERT_TRUE(run_until([&] { return !failed_.empty(); }, Duration::seconds(30)));
+  EXPECT_EQ(failed_[0].kind, LaunchFailureKind::kTimeout);
+  EXPECT_NE(failed_[0].message.find("did not answer"), std::string::npos) << failed_[0].message;
+  EXPECT_NE(failed_[0].words.find("so much to do"), std::string::npos) << failed_[0].words;
+}
+
 TEST_F(SshLaunch, EndsAWorkerAndTellsOnce) {
   open();
   launcher_->launch(HostId(0), bootstrap());
