@@ -19,6 +19,7 @@
 #include "transport/base/text.h"
 #include "transport/process/job_marks.h"
 #include "transport/process/read_small.h"
+#include "transport/wire/runtime_directory.h"
 
 namespace monarch::doctor {
 
@@ -167,6 +168,11 @@ Findings check_runtime_directory(const StateEnvironment& environment) {
                    "remove it, or set XDG_RUNTIME_DIR to a folder of your own")};
   }
   Finding finding{.check = check, .found = text(path, ": mode ", mode_text(*directory))};
+  if (const auto squatted = squatted_directory({.uid = environment.uid})) {
+    finding.health = Health::kNote;
+    finding.means = text(*squatted, " is somebody else's: what would be there is elsewhere");
+    finding.fix = "have it removed by its owner or by root";
+  }
   const bool of_a_login = environment.xdg_runtime_dir.starts_with("/run/user/");  // passed over on purpose
   if (!environment.xdg_runtime_dir.empty() && !of_a_login && !path.starts_with(environment.xdg_runtime_dir + "/")) {
     finding.health = Health::kNote;

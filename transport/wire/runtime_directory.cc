@@ -1,6 +1,7 @@
 #include "transport/wire/runtime_directory.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "transport/base/text.h"
 
@@ -20,19 +21,37 @@ bool is_somebody_elses(const std::string& path, std::uint32_t uid) {
   return ::lstat(path.c_str(), &status) == 0 && status.st_uid != uid;
 }
 
+std::string lasting_in(const std::string& place, std::uint32_t uid) { return text(place, "/monarch-", uid); }
+
 }  // namespace
 
 std::string runtime_directory(const RuntimeUser& user) {
   const std::string& given = user.xdg_runtime_dir;
   const bool usable = given.starts_with('/') && is_own_directory(given, user.uid);
   if (usable && !given.starts_with(user.logins + "/")) return given + "/monarch";
-  const std::string lasting = lasting_directory(user.uid);
+  const std::string lasting = lasting_directories(user).front();
   if (!is_somebody_elses(lasting, user.uid)) return lasting;
   if (usable) return given + "/monarch";
   const std::string login = text(user.logins, '/', user.uid);
   return is_own_directory(login, user.uid) ? login + "/monarch" : lasting;
 }
 
-std::string lasting_directory(std::uint32_t uid) { return text("/tmp/monarch-", uid); }
+std::string lasting_directory(std::uint32_t uid) { return lasting_directories({.uid = uid}).front(); }
+
+std::vector<std::string> lasting_directories(const RuntimeUser& user) {
+  std::vector<std::string> found;
+  for (const std::string& place : user.lasting) {
+    const std::string path = lasting_in(place, user.uid);
+    const bool can_be = ::access(path.c_str(), F_OK) == 0 || ::access(place.c_str(), W_OK | X_OK) == 0;
+    if (can_be && !is_somebody_elses(path, user.uid)) found.push_back(path);
+  }
+  if (found.empty()) found.push_back(lasting_in(user.lasting.front(), user.uid));
+  return found;
+}
+
+std::optional<std::string> squatted_directory(const RuntimeUser& user) {
+  const std::string first = lasting_in(user.lasting.front(), user.uid);
+  return is_somebody_elses(first, user.uid) ? std::optional(first) : std::nullopt;
+}
 
 }  // namespace monarch

@@ -49,8 +49,10 @@ Result<Wanted> parse_end_arguments(const std::vector<std::string>& arguments) {
 }
 
 void remove_sockets(const MarkedBy& marks) {
-  const std::string sockets = host_socket_directory(lasting_directory(::geteuid()), marks.uuid, marks.host);
-  if (!remove_socket_directory(sockets)) print(STDERR_FILENO, text(sockets, " could not be removed\n"));
+  for (const std::string& folder : lasting_directories({.uid = ::geteuid()})) {
+    const std::string sockets = host_socket_directory(folder, marks.uuid, marks.host);
+    if (!remove_socket_directory(sockets)) print(STDERR_FILENO, text(sockets, " could not be removed\n"));
+  }
 }
 
 }  // namespace

@@ -108,14 +108,15 @@ std::vector<OrphanFacts> orphans(const std::map<std::string, std::vector<Process
 
 // Folders of sockets whose job has no process here.
 std::vector<std::string> stale_sockets(const std::map<std::string, std::vector<ProcessEntry>>& marked) {
-  const std::string folder = lasting_directory(::geteuid());
   std::vector<std::string> found;
-  for (const std::string& name : names_in(folder)) {
-    if (!name.starts_with("w-")) continue;
-    const bool used = std::any_of(marked.begin(), marked.end(), [&name](const auto& job) {
-      return name.starts_with(socket_directory_prefix(job.first));
-    });
-    if (!used) found.push_back(text(folder, "/", name));
+  for (const std::string& folder : lasting_directories({.uid = ::geteuid()})) {
+    for (const std::string& name : names_in(folder)) {
+      if (!name.starts_with("w-")) continue;
+      const bool used = std::any_of(marked.begin(), marked.end(), [&name](const auto& job) {
+        return name.starts_with(socket_directory_prefix(job.first));
+      });
+      if (!used) found.push_back(text(folder, "/", name));
+    }
   }
   return found;
 }

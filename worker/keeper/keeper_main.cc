@@ -113,8 +113,8 @@ std::string runtime_directory_of(const Environment& environment) {
 // A worker with a place of its own has its sockets and locks where no logout removes them. What is locked by the others, those of this
 // machine's own jobs, is looked at as well, and they look here.
 std::vector<std::string> lock_directories(bool own_place, const Environment& environment) {
-  std::vector<std::string> directories = {runtime_directory_of(environment), lasting_directory(::geteuid())};
-  if (own_place) std::swap(directories.front(), directories.back());
+  std::vector<std::string> directories = lasting_directories({.uid = ::geteuid()});
+  directories.insert(own_place ? directories.end() : directories.begin(), runtime_directory_of(environment));
   return directories;
 }
 
@@ -173,6 +173,9 @@ Status take_own_place(Order& order) {
   const UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log.valid() || ::dup2(log.get(), STDERR_FILENO) < 0)
     return errno_error(text("opening ", printable(path)), errno);
+  if (const auto squatted = squatted_directory({.uid = ::geteuid()})) {
+    log_warn(*squatted, " is somebody else's: sockets and locks of this host are in ", lasting);
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "transport/base/text.h"
 
@@ -45,6 +46,28 @@ TEST_F(RuntimeDirectory, IsBelowTmpWithoutTheVariable) {
   for (const char* useless : {"", "relative", "/nonexistent/monarch-runtime", "/dev/null"}) {
     EXPECT_EQ(of(useless), text("/tmp/monarch-", uid_)) << useless;
   }
+}
+
+// Whoever is faster in a folder of everybody's keeps nobody from starting jobs.
+TEST_F(RuntimeDirectory, IsInASecondPlaceWhereSomebodyElseHasTheFirst) {
+  const std::string first = root_ + "/first";
+  const std::string second = root_ + "/second";
+  std::filesystem::create_directories(text(first, "/monarch-", uid_ + 1));  // of the user who runs this test
+  std::filesystem::create_directories(second);
+  const RuntimeUser user{.xdg_runtime_dir = "", .uid = uid_ + 1, .logins = root_, .lasting = {first, second}};
+  EXPECT_EQ(runtime_directory(user), text(second, "/monarch-", uid_ + 1));
+  EXPECT_EQ(squatted_directory(user), text(first, "/monarch-", uid_ + 1));
+  EXPECT_EQ(lasting_directories(user).size(), 1U);
+
+  std::filesystem::create_directories(text(second, "/monarch-", uid_ + 1));
+  EXPECT_EQ(runtime_directory(user), text(first, "/monarch-", uid_ + 1)) << "told by whoever makes it";
+  std::filesystem::remove_all(second);
+  EXPECT_EQ(lasting_directories(user).front(), text(first, "/monarch-", uid_ + 1));
+
+  const RuntimeUser own{.xdg_runtime_dir = "", .uid = uid_, .logins = root_, .lasting = {first, root_}};
+  EXPECT_EQ(lasting_directories(own),
+            (std::vector<std::string>{text(first, "/monarch-", uid_), text(root_, "/monarch-", uid_)}));
+  EXPECT_EQ(squatted_directory(own), std::nullopt);
 }
 
 TEST_F(RuntimeDirectory, IsInNoFolderOfAnotherUsers) {
