@@ -56,6 +56,8 @@ class ControlServer {
   void publish(const Verdict& verdict);
   // All that was published has left for the viewers.
   bool flushed() const;
+  // As SeqpacketListener's.
+  void on_no_descriptor(std::function<bool()> make_room) { listener_->on_no_descriptor(std::move(make_room)); }
   std::uint64_t refused_peers() const { return listener_->refused_peers(); }
 
  private:

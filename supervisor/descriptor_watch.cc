@@ -20,6 +20,14 @@ constexpr Duration kBetweenQuickLooks = Duration::milliseconds(50);
 constexpr Duration kQuick = Duration::seconds(10);
 constexpr std::size_t kReserve = 64;
 constexpr std::size_t kReservedPart = 8;  // of a limit, at most one in so many
+constexpr std::size_t kForViewers = 4;    // of what is reserved, one in so many; and so many at least
+
+DescriptorUse none_left() {
+  rlimit limit{};
+  (void)::getrlimit(RLIMIT_NOFILE, &limit);  // cannot fail for a name that exists
+  const auto full = static_cast<std::size_t>(limit.rlim_cur);
+  return {.open = full, .limit = full};
+}
 
 UniqueFd spare_descriptor() { return UniqueFd(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)); }
 
@@ -54,13 +62,11 @@ DescriptorWatch::~DescriptorWatch() { loop_.cancel(timer_); }
 
 void DescriptorWatch::look() {
   spare_.reset();
-  rlimit limit{};
-  (void)::getrlimit(RLIMIT_NOFILE, &limit);  // cannot fail for a name that exists
-  const auto full = static_cast<std::size_t>(limit.rlim_cur);
-  const DescriptorUse use = descriptor_use().value_or(DescriptorUse{.open = full, .limit = full});
+  const DescriptorUse use = descriptor_use().value_or(none_left());
   const bool scarce = are_scarce(use, scarce_);
   if (scarce) close_doors();
   spare_ = spare_descriptor();
+  fill_reserve(use);
   if (scarce) quick_until_ = loop_.now() + kQuick;
   const Duration wait = loop_.now() < quick_until_ ? kBetweenQuickLooks : kBetweenLooks;
   timer_ = loop_.at(loop_.now() + wait, [this] { look(); });
@@ -70,6 +76,25 @@ void DescriptorWatch::look() {
     if (const Status opened = door.open(); !opened.ok()) log_error(opened.error().message);
   }
   handlers_.on_enough(use);
+}
+
+// With the doors closed nobody else takes what is given up.
+bool DescriptorWatch::make_room() {
+  if (reserve_.empty()) return false;
+  close_doors();
+  reserve_.pop_back();
+  if (!std::exchange(scarce_, true)) handlers_.on_scarce(none_left());
+  return true;
+}
+
+// From what is left, and never so much that the supervisor itself would want for one.
+void DescriptorWatch::fill_reserve(const DescriptorUse& use) {
+  const std::size_t wanted = std::max(use.reserve() / kForViewers, kForViewers);
+  for (std::size_t left = use.left(); reserve_.size() < wanted && left > use.reserve() / 2; --left) {
+    UniqueFd held = spare_descriptor();
+    if (!held.valid()) return;
+    reserve_.push_back(std::move(held));
+  }
 }
 
 // Also those that were closed: somebody who was about to come in when they were may wait now.

@@ -2,7 +2,8 @@
 
 // DescriptorWatch: keeps the supervisor's last descriptors for what it has to do (the journal, viewers, launches, copies of output). When
 // few are free it closes its ports to new connections, and opens them when there are more: who is connected stays, and no listener of
-// libzmq spins for want of a descriptor.
+// libzmq spins for want of a descriptor. Some it holds itself, and gives them up for a viewer that comes when there is none: what takes them
+// faster than it looks keeps no operator out.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 
@@ -43,17 +44,21 @@ class DescriptorWatch {
   DescriptorWatch(const DescriptorWatch&) = delete;
   DescriptorWatch& operator=(const DescriptorWatch&) = delete;
 
+  // Closes the ports, now, and gives up a descriptor that it held. False: it has none left.
+  bool make_room();
   // Connections that were ended unheard.
   std::size_t turned_away() const { return turned_away_; }
 
  private:
   void look();
   void close_doors();
+  void fill_reserve(const DescriptorUse& use);
 
   EventLoop& loop_;
   std::vector<ListenerDoor> doors_;
   Handlers handlers_;
-  UniqueFd spare_;  // to look when there is none besides
+  UniqueFd spare_;                 // to look when there is none besides
+  std::vector<UniqueFd> reserve_;  // for viewers
   bool scarce_ = false;
   std::size_t turned_away_ = 0;
   Instant quick_until_ = {};

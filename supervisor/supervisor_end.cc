@@ -83,6 +83,7 @@ void Supervisor::watch_descriptors() {
   };
   descriptors_ = std::make_unique<DescriptorWatch>(*loop_, std::move(doors_),
                                                    DescriptorWatch::Handlers{.on_scarce = scarce, .on_enough = enough});
+  viewers_->on_no_descriptor([this] { return descriptors_->make_room(); });
 }
 
 void Supervisor::leave(int exit_code) {

@@ -15,6 +15,8 @@ import recovery
 PATIENT = {"heartbeat": "200ms", "suspect_after": "900ms", "lost_after": "10s", "lease": "12s"}
 QUICK = {"heartbeat": "200ms", "suspect_after": "900ms", "lost_after": "2s", "lease": "3s"}
 SEEN_S = 5.0  # it looks twice a second
+# A connection that says nothing has two seconds, in which it holds a descriptor; an operator who comes meanwhile does not wait for that.
+ASKED, ANSWERED_S = 40, 1.0
 SPARE = 24  # descriptors that the supervisor has besides what it has in use
 DIAL = """
 import json, select, socket, sys
@@ -40,6 +42,12 @@ def used_seconds(pid):
 
 
 class Descriptors(recovery.RecoveryTest):
+    def asked(self):
+        """How long an operator waits for an answer."""
+        since = time.monotonic()
+        self.status()
+        return time.monotonic() - since
+
     def test_strangers_take_none_of_the_last_and_the_job_goes_on(self):  # V10
         run = self.running(hosts=2, **QUICK)
         supervisor = self.process("supervisor")
@@ -48,6 +56,8 @@ class Descriptors(recovery.RecoveryTest):
         resource.prlimit(supervisor.pid, resource.RLIMIT_NOFILE, (scarce, before[1]))
         since = self.now()
         stranger = self.start_program("/usr/bin/python3", "-c", DIAL, self.job_file("ports.json"))
+        waited = [self.asked() for _ in range(ASKED)]
+        self.assertLess(max(waited), ANSWERED_S, waited)
         self.assert_seen(self.wait_for_told(run, "descriptors.scarce"), since, SEEN_S)
         used, since = used_seconds(supervisor.pid), time.monotonic()
         recovery.after(5)  # enough to lose a host

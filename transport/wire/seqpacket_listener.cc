@@ -84,6 +84,7 @@ void SeqpacketListener::accept_waiting() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     UniqueFd peer(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer.valid()) {
+      if (errno == EMFILE && make_room_ && make_room_()) continue;
       // WARNING: without a free descriptor the socket stays readable and accept fails for ever: wait for one.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause();
       return;  // EAGAIN: nobody waits. ECONNABORTED and EINTR: the loop comes back.

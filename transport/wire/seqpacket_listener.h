@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -22,6 +23,8 @@ namespace monarch {
 class SeqpacketListener {
  public:
   using OnPeer = std::function<void(UniqueFd, PeerCredentials)>;
+  // Somebody waits, and there is no free descriptor: whether there is one now.
+  using MakeRoom = std::function<bool()>;
 
   // kBusy when somebody answers at `path`; a socket there at which nobody does is replaced. Two processes that replace
   // one at the same time could take it from each other: the caller holds the lock on the folder. kInvalid when the path
@@ -31,6 +34,8 @@ class SeqpacketListener {
   SeqpacketListener& operator=(const SeqpacketListener&) = delete;
   ~SeqpacketListener();
 
+  // Without it whoever waits does so until there is a descriptor.
+  void on_no_descriptor(MakeRoom make_room) { make_room_ = std::move(make_room); }
   std::uint64_t refused_peers() const { return refused_; }
 
  private:
@@ -44,6 +49,7 @@ class SeqpacketListener {
   EventLoop& loop_;
   SocketFile file_;
   OnPeer on_peer_;
+  MakeRoom make_room_;
   UniqueFd socket_;
   TimerId look_timer_ = 0;
   std::optional<WatchId> watch_;
