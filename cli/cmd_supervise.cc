@@ -24,10 +24,14 @@ int run_supervise(const Arguments& arguments, Context& context) {
   }
   const auto binaries = find_binaries(context.executable, context.env.get("MONARCH_WORKER"));
   const int ready = descriptor_of(arguments.value("ready-fd").value_or("")).value_or(-1);
+  std::vector<int> kept;
+  const int count = descriptor_count(context.env.get("MONARCH_KEPT_FDS"));
+  for (int fd = *keeper + 1; fd <= *keeper + count; ++fd) kept.push_back(fd);
   return supervise({.job_directory = *arguments.value("job-dir"),
                     .worker_path = binaries.ok() ? binaries->worker : std::string(),
                     .ready_fd = ready,
                     .keeper_fd = *keeper,
+                    .kept_fds = std::move(kept),
                     .accept_new_host_keys = arguments.has("accept-new"),
                     .force_takeover = arguments.has("force-takeover")});
 }

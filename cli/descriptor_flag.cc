@@ -22,4 +22,12 @@ std::optional<int> descriptor_of(const std::string& number) {
   return fd;
 }
 
+int descriptor_count(const std::string& number) {
+  constexpr int kMost = 16;
+  int count = 0;
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), count);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size();
+  return is_number && count > 0 && count <= kMost ? count : 0;
+}
+
 }  // namespace monarch

@@ -1,10 +1,12 @@
 #include "supervisor/supervisor.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -92,11 +94,13 @@ Status Supervisor::open_ports() {
 
   ports_ = known_ports(files_.directory);
   ServerOptions control = port_options(ports_.control);
+  control.listener = kept_listener(0, ports_.control);
   control.peer = {.per_second = kMessagesPerSecond, .burst = kMessageBurst};
   auto control_link = ServerLink::bind(*context_, control, *keys_);
   if (!control_link.ok()) return port_error(control_link.error());
   control_link_ = std::move(*control_link);
   ServerOptions bulk = port_options(ports_.bulk);
+  bulk.listener = kept_listener(1, ports_.bulk);
   bulk.link.io_thread = 1;
   bulk.link.high_water_mark = limits::kBulkHighWaterMark;
   bulk.link.message_bytes = limits::kBulkPayloadBytes;
@@ -105,6 +109,7 @@ Status Supervisor::open_ports() {
   ports_ = {.control = control_link_->port(), .bulk = (*bulk_link)->port()};
   for (const ServerLink* link : {control_link_.get(), bulk_link->get()}) {
     MONARCH_ASSIGN(ListenerDoor door, link->door());
+    MONARCH_TRY(door.open());  // the supervisor before this one may have closed it
     doors_.push_back(std::move(door));
   }
   MONARCH_TRY(keep_ports(files_.directory, ports_));
@@ -149,6 +154,24 @@ Status Supervisor::open_ports() {
               }});
   control_link_->attach(*zmq_loop_, [this](InboundMessage&& message) { links_->on_message(std::move(message)); });
   return {};
+}
+
+// Of the supervisor before this one, where the guard has kept it: nobody else can have listened there meanwhile. -1: there is none.
+int Supervisor::kept_listener(std::size_t which, std::uint16_t port) const {
+  if (which >= options_.kept_fds.size() || port == 0) return -1;
+  const int fd = options_.kept_fds[which];
+  if (!ListenerDoor::listens_at(fd, port) || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return -1;
+  return fd;
+}
+
+// From now on the guard listens, too: while no supervisor lives, nobody else can take the ports that workers call at.
+Status Supervisor::keep_ports_open() {
+  std::vector<UniqueFd> listeners;
+  for (const ListenerDoor& door : {std::cref(doors_.at(0)), std::cref(doors_.at(1))}) {
+    MONARCH_ASSIGN(UniqueFd listener, door.duplicate());
+    listeners.push_back(std::move(listener));
+  }
+  return guard_->keep_open(std::move(listeners));
 }
 
 std::function<void(HostId, const RankReport&)> Supervisor::commit_handler() {
@@ -229,6 +252,7 @@ Status Supervisor::open_doors() {
 // First to who starts another one: whoever else hears of it counts on that.
 void Supervisor::say_ready(int ready_fd) {
   if (const Status said = guard_->say_ready(); !said.ok()) log_warn("the guard: ", said.error().message);
+  if (const Status kept = keep_ports_open(); !kept.ok()) log_warn("the guard: ", kept.error().message);
   write_ready(ready_fd, {});
 }
 

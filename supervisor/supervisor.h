@@ -6,14 +6,16 @@
 // Thread: the process's main thread. It starts the journal's thread, the ZAP handler, the output relay and libzmq's.
 
 #include <string>
+#include <vector>
 
 namespace monarch {
 
 struct SuperviseOptions {
   std::string job_directory;
-  std::string worker_path;  // of monarch-worker
-  int ready_fd = -1;        // one line is written to it; see client/start_supervisor.h
-  int keeper_fd = -1;       // the channel to the guard
+  std::string worker_path;         // of monarch-worker
+  int ready_fd = -1;               // one line is written to it; see client/start_supervisor.h
+  int keeper_fd = -1;              // the channel to the guard
+  std::vector<int> kept_fds = {};  // the listening sockets of the supervisor before this one: control, bulk
   bool accept_new_host_keys = false;
   bool force_takeover = false;  // also in another directory, or on another machine, than the job began on
 };

@@ -60,6 +60,8 @@ class Supervisor {
   // Why open() failed, to whoever waits for the start.
   int exit_code_for(const Error& why) const;
   void say_ready(int ready_fd);
+  int kept_listener(std::size_t which, std::uint16_t port) const;
+  Status keep_ports_open();
   void begin();
   int run();
 

@@ -55,6 +55,11 @@ void Guard::on_frame(const Frame& frame) {
 
 Status Guard::say_ready() { return send(MessageType::kKeeperPong, KeeperPong{}); }
 
+Status Guard::keep_open(std::vector<UniqueFd> descriptors) {
+  const KeeperKeepOpen order{.count = static_cast<std::uint32_t>(descriptors.size())};
+  return send(MessageType::kKeeperKeepOpen, order, {}, std::move(descriptors));
+}
+
 Status Guard::spawn(SpawnOrder order) {
   std::vector<UniqueFd> fds;
   fds.push_back(std::move(order.standard_input));

@@ -43,6 +43,8 @@ class Guard {
 
   // From here on it starts another one, should this end. One that never spoke was never ready, and would end again.
   Status say_ready();
+  // The supervisor that it starts after this one has these descriptors, in this order.
+  Status keep_open(std::vector<UniqueFd> descriptors);
   Status spawn(SpawnOrder order);
   // KILL at once: what it started has its own way to die with it.
   Status kill(RankId key, Generation generation);

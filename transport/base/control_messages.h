@@ -67,6 +67,7 @@ enum class MessageType : std::uint16_t {
   kKeeperReady = 70,
   kKeeperLetLive = 71,
   kKeeperPipesTaken = 72,
+  kKeeperKeepOpen = 73,
   // viewer → supervisor; see viewer_messages.h
   kAttach = 80,
   kStatusRequest = 81,
@@ -492,6 +493,11 @@ struct KeeperLetLive {
 struct KeeperPipesTaken {
   RankId rank;
   Generation generation;
+};
+
+// These descriptors, which come with it, are the guard's from now on: each process that it guards after this one has them, too.
+struct KeeperKeepOpen {
+  std::uint32_t count = 0;
 };
 
 struct KeeperShutdown {

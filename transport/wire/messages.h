@@ -53,6 +53,7 @@ MONARCH_FIELDS(KeeperForget, ranks, generations);
 MONARCH_FIELDS(KeeperSpawn, program, env, workdir, executable, memory_patience);
 MONARCH_FIELDS(KeeperLetLive, rank, generation);
 MONARCH_FIELDS(KeeperPipesTaken, rank, generation);
+MONARCH_FIELDS(KeeperKeepOpen, count);
 MONARCH_FIELDS(KeeperShutdown, exit_code);
 MONARCH_FIELDS(KeeperReady, rank, generation);
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,

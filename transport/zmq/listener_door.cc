@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -57,6 +58,23 @@ Result<ListenerDoor> ListenerDoor::of(int listener) {
     return errno_error("making a listening socket one that does not wait", errno);
   }
   return ListenerDoor(std::move(duplicate));
+}
+
+bool ListenerDoor::listens_at(int socket, std::uint16_t port) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  sockaddr_storage place{};
+  socklen_t length = sizeof place;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) return false;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&place), &length) != 0) return false;
+  if (place.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(place).sin_port) == port;
+  return place.ss_family == AF_INET6 && ntohs(reinterpret_cast<const sockaddr_in6&>(place).sin6_port) == port;
+}
+
+Result<UniqueFd> ListenerDoor::duplicate() const {
+  UniqueFd duplicate(::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!duplicate.valid()) return errno_error("duplicating a listening socket", errno);
+  return duplicate;
 }
 
 Status ListenerDoor::close() {

@@ -8,6 +8,7 @@
 // at that port before it has ended.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -18,8 +19,13 @@ class ListenerDoor {
  public:
   static Result<ListenerDoor> of(int listener);
 
+  // Does this socket listen, at this port?
+  static bool listens_at(int socket, std::uint16_t port);
+
   Status close();
   Status open();
+  // Another descriptor of the socket, which stays one that listens for as long as there is any.
+  Result<UniqueFd> duplicate() const;
   // Ends the connections that nobody has accepted yet; how many. It needs no free descriptor of this process: libzmq's threads spin for
   // each that becomes free, and are quicker. Waits for a thread that does it, which never waits.
   std::size_t turn_away() const;

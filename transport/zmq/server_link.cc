@@ -34,6 +34,11 @@ Status prepare_server(ZmqSocket& socket, const ServerOptions& options, const Cur
 }
 
 Status bind_one_of(ZmqSocket& socket, const ServerOptions& options) {
+  if (options.listener >= 0) {
+    MONARCH_TRY(socket.set(ZMQ_USE_FD, options.listener));
+    MONARCH_ASSIGN(const std::string endpoint, tcp_endpoint(options.address, text(options.ports.first)));
+    return socket.bind(endpoint);
+  }
   if (options.ports.first == 0) {
     MONARCH_ASSIGN(const std::string endpoint, tcp_endpoint(options.address, "*"));
     return socket.bind(endpoint);

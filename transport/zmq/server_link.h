@@ -37,6 +37,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1";  // numeric
   PortRange ports = {};               // the first free one is taken
   LinkOptions link = {};
+  int listener = -1;        // a socket that listens already, whose place counts; the link's from then on
   PeerAllowance peer = {};  // of each User-Id; counted by the loop's clock, so only once attached
 };
 

@@ -19,6 +19,8 @@ namespace monarch {
 using Environment = std::map<std::string, std::string>;
 
 inline constexpr std::string_view kKeeperFdVariable = "MONARCH_KEEPER_FD";
+// Of a guarded process that is not the first: how many descriptors the one before it left, which follow the keeper's.
+inline constexpr std::string_view kKeptFdsVariable = "MONARCH_KEPT_FDS";
 
 // What names a rank's containment: MONARCH_RANK_KEY, and the last part of its cgroup. "0.3.2.17" is generation (2, 17) of
 // rank 3 of mesh 0.

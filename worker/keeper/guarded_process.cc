@@ -38,6 +38,11 @@ std::variant<pid_t, StepFailure> GuardedProcess::start() {
   options.environment = command_.environment;
   options.environment.push_back(text(kKeeperFdVariable, '=', kGuardedChannelDescriptor));
   options.descriptors = {{pair.value().second.get(), kGuardedChannelDescriptor}};
+  if (!kept_.empty()) options.environment.push_back(text(kKeptFdsVariable, '=', kept_.size()));
+  for (const UniqueFd& kept : kept_) {
+    const auto index = static_cast<int>(&kept - kept_.data());
+    options.descriptors.push_back({kept.get(), kGuardedChannelDescriptor + 1 + index});
+  }
   const auto first_start = std::exchange(command_.first_start, {});
   for (const auto& [source, target] : first_start) options.descriptors.push_back({source.get(), target});
   for (const ChildDescriptor& descriptor : command_.descriptors) {

@@ -47,6 +47,8 @@ class GuardedProcess {
 
   // The one before it must have been told of as exited. Answers the pid, or why there is none.
   std::variant<pid_t, StepFailure> start();
+  // Whoever is started from now on has them, too, from kGuardedChannelDescriptor + 1 on, and is told by kKeptFdsVariable.
+  void keep_open(std::vector<UniqueFd> descriptors) { kept_ = std::move(descriptors); }
   void signal(int number);
   // Nothing where nobody is there to hear it: who comes next asks anew.
   void send(const Frame& frame, std::vector<UniqueFd> descriptors = {});
@@ -63,6 +65,7 @@ class GuardedProcess {
   ChildWatch& watch_;
   GuardedCommand command_;
   GuardedHandlers handlers_;
+  std::vector<UniqueFd> kept_;
   std::unique_ptr<Child> child_;
   WatchId exec_watch_ = 0;
   std::unique_ptr<SeqpacketChannel> channel_;

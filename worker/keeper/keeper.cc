@@ -215,6 +215,13 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
     case MessageType::kKeeperLetLive: return pass<KeeperLetLive>(frame);
     case MessageType::kKeeperShutdown: return pass<KeeperShutdown>(frame);
     case MessageType::kKeeperStash: return take_stash(frame);
+    case MessageType::kKeeperKeepOpen: {
+      MONARCH_ASSIGN(const KeeperKeepOpen order, decode_payload<KeeperKeepOpen>(frame.payload));
+      if (descriptors.size() != order.count)
+        return Error{ErrorCode::kInvalid, "not as many descriptors as were told of"};
+      guarded_.keep_open(std::move(descriptors));
+      return {};
+    }
     case MessageType::kTakeStacks: return take_stacks(frame);
     case MessageType::kKeeperPipesTaken: {
       MONARCH_ASSIGN(const KeeperPipesTaken taken, decode_payload<KeeperPipesTaken>(frame.payload));
