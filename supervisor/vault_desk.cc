@@ -46,7 +46,7 @@ void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
   // It may still be on its way.
   if (vault.version == vault.sent && now - vault.sent_at < core_.spec().supervision.heartbeat) return;
   if (vault.paid_until > now + interval() * (kAtOnce - 1)) return;
-  VaultTable table = vault_table_of(look_.common, vault.own, host);
+  VaultTable table = vault_table_of(look_.common, (*look_.own)[host.value()], host);
   table.version = vault.version;
   if (!options_.send(host, table)) return;
   vault.sent = vault.version;
@@ -103,6 +103,12 @@ VaultDesk::Look VaultDesk::take_look() {
   const std::string encoded = encode_payload(look.common);
   look.bytes = encoded.size();
   look.digest = sha256(encoded);
+  std::vector<std::uint32_t> places = vault_places(view(look));
+  if (looks_ == 1 || places != places_) {
+    places_ = std::move(places);
+    own_ = std::make_shared<const std::vector<std::vector<VaultGang>>>(own_vault_gangs(view(look)));
+  }
+  look.own = own_;
   return look;
 }
 
@@ -123,8 +129,7 @@ VaultDesk::Vault& VaultDesk::look_at(HostId host) {
   Vault& vault = vaults_[host.value()];
   if (vault.look == look_.number) return vault;
   vault.look = look_.number;
-  vault.own = own_vault_gangs(view(look_), host);
-  vault.version = version_of(sha256(look_.digest + encode_payload(VaultTable{.gangs = vault.own})));
+  vault.version = version_of(sha256(look_.digest + encode_payload(VaultTable{.gangs = (*look_.own)[host.value()]})));
   return vault;
 }
 

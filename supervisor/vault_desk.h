@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,9 +68,8 @@ class VaultDesk {
     std::uint64_t sent = 0;         // the version that was sent last; 0: none
     Instant sent_at;
     Instant paid_until;      // what was sent takes that long at one table for each interval
-    std::uint64_t look = 0;  // of which the rest is: what it should go by
+    std::uint64_t look = 0;  // of which the version is that it should go by
     std::uint64_t version = 0;
-    std::vector<VaultGang> own;
   };
 
   // What is told to all.
@@ -80,6 +80,7 @@ class VaultDesk {
     VaultTable common;
     std::size_t bytes = 0;  // of it
     std::string digest;
+    std::shared_ptr<const std::vector<std::vector<VaultGang>>> own;  // by HostId: what that host alone is told
   };
 
   VaultView view(const Look& look) const;
@@ -100,6 +101,8 @@ class VaultDesk {
   std::uint64_t looks_ = 0;
   Instant looked_at_;
   std::uint64_t ticket_ = 0;
+  std::vector<std::uint32_t> places_;                               // of the newest look
+  std::shared_ptr<const std::vector<std::vector<VaultGang>>> own_;  // its
   bool stale_ = true;
   bool first_port_ = false;  // of a vault, since the last look
   bool whole_ = false;       // the ports of all hosts were known once, or waited for

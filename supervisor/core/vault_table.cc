@@ -73,17 +73,43 @@ VaultTable common_vault_table(const VaultView& view) {
   return table;
 }
 
-std::vector<VaultGang> own_vault_gangs(const VaultView& view, HostId host) {
-  std::vector<VaultGang> own;
+std::vector<std::vector<VaultGang>> own_vault_gangs(const VaultView& view) {
+  std::vector<std::vector<VaultGang>> own(view.state.hosts.size());
   for (std::uint32_t m = 0; m < view.spec.meshes.size(); ++m) {
-    const GangRange here = view.placement.gangs_on(MeshId(m), host);
-    for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
+    const MeshId mesh(m);
+    for (std::uint32_t g = 0; g < view.state.meshes[m].gangs.size(); ++g) {
+      const GangId gang(g);
       if (!is_told_of(view.spec.meshes[m], view.state.meshes[m].gangs[g])) continue;
-      own.push_back({.mesh = MeshId(m), .gang = GangId(g)});
-      own.back().targets = vault_targets(view, MeshId(m), GangId(g), host);
+      const auto of = [&](HostId host) -> VaultGang& {
+        std::vector<VaultGang>& gangs = own[host.value()];
+        const bool is_there = !gangs.empty() && gangs.back().mesh == mesh && gangs.back().gang == gang;
+        if (!is_there) gangs.push_back({.mesh = mesh, .gang = gang});
+        return gangs.back();
+      };
+      for (const HostId host : view.placement.hosts_of(mesh, gang)) {
+        std::vector<HostId> targets = vault_targets(view, mesh, gang, host);
+        const RankRange ranks = view.placement.range_of(mesh, gang, host);
+        for (const HostId target : targets) of(target).sources.push_back({host, Rank(ranks.first), ranks.count});
+        of(host).targets = std::move(targets);
+      }
     }
   }
   return own;
+}
+
+std::vector<std::uint32_t> vault_places(const VaultView& view) {
+  std::vector<std::uint32_t> places;
+  for (const HostId slot : view.placement.slots()) places.push_back(slot.value());
+  for (std::uint32_t i = 0; i < view.state.hosts.size(); ++i) {
+    const bool serves = serves_vault(view, HostId(i));
+    places.push_back((serves ? 2U : 0U) + (is_well(view.state.hosts[i]) ? 1U : 0U));
+  }
+  for (std::uint32_t m = 0; m < view.spec.meshes.size(); ++m) {
+    for (const GangState& gang : view.state.meshes[m].gangs) {
+      places.push_back(is_told_of(view.spec.meshes[m], gang) ? 1U : 0U);
+    }
+  }
+  return places;
 }
 
 // The others in a ring, from the gang's first host on. Each of its hosts begins one further than the one before, or all of them would
@@ -111,7 +137,9 @@ VaultTable vault_table_of(VaultTable common, const std::vector<VaultGang>& own, 
   auto gang = common.gangs.begin();
   for (const VaultGang& told : own) {
     while (gang != common.gangs.end() && place(*gang) < place(told)) ++gang;
-    if (gang != common.gangs.end() && place(*gang) == place(told)) gang->targets = told.targets;
+    if (gang == common.gangs.end() || place(*gang) != place(told)) continue;
+    gang->targets = told.targets;
+    gang->sources = told.sources;
   }
   std::erase_if(common.peers, [host](const VaultPeer& peer) { return peer.host == host; });
   return common;

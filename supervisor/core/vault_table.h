@@ -40,8 +40,12 @@ VaultTable common_vault_table(const VaultView& view);
 // Where copies go of what the ranks of this gang on this host save; hosts that are well first.
 std::vector<HostId> vault_targets(const VaultView& view, MeshId mesh, GangId gang, HostId host);
 
-// Of each gang that is told of and has ranks on this host, in order. Nothing but its name and its targets is filled in.
-std::vector<VaultGang> own_vault_gangs(const VaultView& view, HostId host);
+// By host, of each gang that is told of and has ranks there, or copies of whose ranks go there, in order. Nothing but its name, its targets
+// and its sources is filled in.
+std::vector<std::vector<VaultGang>> own_vault_gangs(const VaultView& view);
+
+// All that those follow from, which changes seldom: hosts that come and go, and gangs that move or are done.
+std::vector<std::uint32_t> vault_places(const VaultView& view);
 
 // The common one, as this host is told it; `own` may be of a later state.
 VaultTable vault_table_of(VaultTable common, const std::vector<VaultGang>& own, HostId host);

@@ -312,8 +312,10 @@ constexpr KeyHelp kHelp[] = {
      "Three steps of a rank may be there at a time: the newest that all ranks of its gang have, the one before it, "
      "and the one that is being saved. A host has them of its own ranks and of those that it keeps copies for: with "
      "two copies that is nine times what its ranks save. Where a checkpoint does not fit, steps before the newest are "
-     "given up, and if that is not enough save() says so."},
-    {"start_timeout", "10m"},
+     "given up, and if that is not enough save() says so; but no host's copies keep others from an equal part of it."},
+    {"start_timeout", "10m",
+     "A host on which no worker has started 20 seconds before its end, or at half of it if that is later, is given up "
+     "for another one, where there is one."},
     {"time_limit", "4h"},
     {"lifetime", "{idle: 1h}"},
     {"lifetime.idle", "1h"},

@@ -5,9 +5,12 @@ insider has: rogue_worker.cc is the worker of a spare host, and forges, floods a
 """
 
 import collections
+import errno
 import json
 import os
 import re
+import shlex
+import signal
 import socket
 import struct
 import time
@@ -17,6 +20,14 @@ import jobs
 
 ROGUE = os.path.join(harness.BUILD, "tests/process/rogue-worker")
 SECONDS = float(os.environ.get("MONARCH_TEST_HALF_OPEN_S", "4"))
+SCRIPTS = os.path.join(harness.ROOT, "scripts")
+# A rank that saves once, when it is told to.
+SAVE = """import os, time
+import monarch_rank as monarch
+while not os.path.exists("save"): time.sleep(0.02)
+try: print("saved:", monarch.save(1, bytes(1 << 20)))
+except Exception as error: print(type(error).__name__, error)
+"""
 # ZMTP 3.0 (RFC 23): signature, version, mechanism, filler.
 
 
@@ -28,10 +39,10 @@ class HostileTest(jobs.JobTest):
     # What an honest job adds to at any time.
     USUAL = {f"{port}.{name}" for port in ("control", "bulk") for name in ("accepted", "handshaken", "disconnected", "messages")}
 
-    def running(self, hosts=2, **options):
-        script = "mark there; i=0; until [ -e go ]; do i=$((i+1)); echo line $i; nap 0.05; done; echo last $i"
+    def running(self, hosts=2, beside="", marks=None, **options):
+        script = f"mark there; {beside}i=0; until [ -e go ]; do i=$((i+1)); echo line $i; nap 0.05; done; echo last $i"
         run = self.start("run", self.job(script, hosts=hosts, slots=1, **options.pop("keys", {})), **options)
-        self.wait_for_marks("there", hosts)
+        self.wait_for_marks("there", marks or hosts)
         self.ports = json.loads(self.log("ports.json"))
         self.before = self.counters()
         return run
@@ -87,6 +98,13 @@ class HostileTest(jobs.JobTest):
 
     def resident(self, process):
         return int(re.search(r"VmRSS:\s+(\d+)", self.read(f"/proc/{process.pid}/status")).group(1))
+
+
+    def open_files(self, process):
+        return len(os.listdir(f"/proc/{process.pid}/fd"))
+
+    def bytes_of_job(self):
+        return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(self.job_file("")) for name in names)
 
 
 class Outsiders(HostileTest):
@@ -167,15 +185,37 @@ class Outsiders(HostileTest):
         self.assert_undisturbed(run)
 
 
+    def test_nobody_else_listens_at_the_ports_of_a_supervisor_that_crashed(self):
+        run = self.running()
+        supervisor, guard = self.process("supervisor"), self.process("guard")
+        self.kill(guard, signal.SIGSTOP)  # the next one comes when we have looked
+        self.kill(supervisor)
+        harness.wait_for(lambda: "State:\tZ" in self.read(f"/proc/{supervisor.pid}/status"), "the supervisor's end")
+        for port in ("control", "bulk"):
+            with socket.socket() as thief:
+                thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                with self.assertRaises(OSError) as refused:
+                    thief.bind(("127.0.0.1", self.ports[port]))
+                    thief.listen()
+                self.assertEqual(refused.exception.errno, errno.EADDRINUSE)
+        self.kill(guard, signal.SIGCONT)
+        harness.wait_for(lambda: self.process("supervisor").pid != supervisor.pid and self.status()["term"] == 2, self.supervisor_log)
+        # And once more, by the sockets that were handed on.
+        self.kill(self.process("supervisor"))
+        harness.wait_for(lambda: self.status()["term"] == 3, self.supervisor_log)
+        self.assertEqual(json.loads(self.log("ports.json")), self.ports)
+        self.assert_undisturbed(run)
+
+
 class Insider(HostileTest):
     """The worker of v3, a spare, is the rogue. Ranks run on v1 and v2."""
 
-    def running_with_rogue(self, **keys):
+    def running_with_rogue(self, beside="", hosts=2, **keys):
         self.rogue = self.path("rogue")
         if not os.path.exists(self.rogue):
             os.mkdir(self.rogue)
             os.mkfifo(os.path.join(self.rogue, "orders"))
-        run = self.running(keys={"launch": {"local": {"hosts": 3, "spares": 1}}, **keys},
+        run = self.running(hosts=hosts, beside=beside, marks=min(hosts, 2), keys={"launch": {"local": {"hosts": 3, "spares": 3 - hosts}}, **keys},
                            env={"MONARCH_WORKER": ROGUE, "ROGUE_HOST": "v3", "ROGUE_FOLDER": self.rogue,
                                 "ROGUE_REAL_WORKER": harness.WORKER})
         harness.wait_for(lambda: self.host("v3")["phase"] == "ready", lambda: f"the rogue: {self.status()}")
@@ -227,6 +267,21 @@ class Insider(HostileTest):
         self.assert_undisturbed(run)
         self.assertEqual(self.supervisor_log().count(refused), 1)
 
+    def test_one_that_holds_a_rank_and_exaggerates_ruins_that_rank_alone(self):
+        run = self.running_with_rogue(hosts=3, mesh={"gang": "host"})
+        supervisor = self.process("supervisor")
+        self.assertGreater(self.order("exaggerate", 0), 100)
+        resident, open_files, held = self.resident(supervisor), self.open_files(supervisor), self.bytes_of_job()
+        for _ in range(5):
+            self.order("exaggerate", 0)
+        self.status()
+        self.assert_grew_little(supervisor, resident)
+        self.assertLess(self.open_files(supervisor) - open_files, 8)
+        self.assertLess(self.bytes_of_job() - held, 1 << 20)
+        self.assertEqual(self.process("supervisor").pid, supervisor.pid)
+        self.assertEqual(self.order("finish", 0), 1)
+        self.assert_undisturbed(run)
+
     def test_one_that_speaks_for_a_later_supervisor_is_cut_off_alone(self):
         run = self.running_with_rogue(supervision={
             "heartbeat": "200ms", "suspect_after": "1s", "lost_after": "1500ms", "lease": "2s"})
@@ -238,6 +293,16 @@ class Insider(HostileTest):
         self.assertEqual(self.process("supervisor").pid, supervisor)
         self.assert_undisturbed(run, but=["host.lost"])
         self.assertEqual({e["host"] for e in self.told() if e["event"] == "host.lost"}, {"v3"})
+
+    def test_one_that_fills_anothers_vault_in_the_name_of_a_rank_that_it_does_not_have(self):
+        self.write("save.py", SAVE)
+        saves = f"[ $MONARCH_RANK = 1 ] || PYTHONPATH={shlex.quote(SCRIPTS)} python3 -B save.py > saved.log 2>&1 & "
+        run = self.running_with_rogue(beside=saves, mesh={"gang": "host"}, checkpoints={"peer": 1, "memory": "8MiB"})
+        self.assertEqual(self.order("vault", 8), 8)
+        self.write("save", "")
+        harness.wait_for(lambda: self.read(self.path("work", "saved.log")), "a word of the rank that saves")
+        self.assertEqual(self.read(self.path("work", "saved.log")), "saved: True\n")
+        self.assert_undisturbed(run)
 
     def test_a_flood_is_cut_to_its_budget_and_beats_are_heard_in_time(self):
         run = self.running_with_rogue()

@@ -2,8 +2,8 @@
 //
 // As MONARCH_WORKER it is started wherever a worker is. On the host ROGUE_HOST it is the rogue; everywhere else, and as guard
 // or daemon, it becomes the real worker ROGUE_REAL_WORKER. The rogue takes orders, a word and a number each, from the FIFO
-// ROGUE_FOLDER/orders, and answers each with a line in ROGUE_FOLDER/answers. It beats as a host without ranks does, and
-// leaves when it is told to.
+// ROGUE_FOLDER/orders, and answers each with a line in ROGUE_FOLDER/answers. It beats as an honest host does; of ranks that it is to start it
+// says that they run. It leaves when it is told to.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,6 +32,7 @@
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/stack_messages.h"
+#include "transport/wire/vault_messages.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/reconnecting_client.h"
 #include "transport/zmq/zmq_loop.h"
@@ -94,8 +95,9 @@ void put_back(const std::string& bytes) {
   (void)::close(ends[1]);
 }
 
-ClientOptions dial(const std::string& endpoint, const std::string& server_key) {
+ClientOptions dial(const std::string& endpoint, const std::string& server_key, const std::string& address = {}) {
   ClientOptions options;
+  if (!address.empty()) options.address = address;
   options.port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
   options.server_key = must(CurvePublicKey::parse(server_key));
   options.link.message_bytes = kFarTooLarge;  // its own limit must not stop it
@@ -168,7 +170,44 @@ class Rogue {
   void hear(const std::vector<ZmqFrame>& frames) {
     if (frames.empty()) return;
     const auto header = decode_header(frames[0].bytes());
-    if (header.ok() && header->type == static_cast<std::uint16_t>(MessageType::kShutdown)) loop_.stop();
+    if (!header.ok() || frames.size() < 2) return;
+    const std::string_view payload = frames[1].bytes();
+    switch (static_cast<MessageType>(header->type)) {
+      case MessageType::kShutdown: return loop_.stop();
+      case MessageType::kVaultTable: vaults_ = must(decode_payload<VaultTable>(payload)); return;
+      case MessageType::kReserve: return reserve(must(decode_payload<Reserve>(payload)));
+      case MessageType::kStart: return start(must(decode_payload<Start>(payload)));
+      case MessageType::kStop: return end(must(decode_payload<Stop>(payload)).ranks);
+      default: return;
+    }
+  }
+
+  void reserve(const Reserve& order) {
+    Reserved reserved{.mesh = order.mesh, .gang = order.gang, .generation = order.generation};
+    for (std::uint32_t i = 0; i < order.count; ++i) reserved.ports.push_back(static_cast<std::uint16_t>(50'000 + i));
+    reserved.ports.insert(reserved.ports.end(), order.fixed.begin(), order.fixed.end());
+    (void)say(MessageType::kReserved, encode_payload(reserved));
+  }
+
+  void start(const Start& order) {
+    for (const RankStart& each : order.ranks) {
+      RankReport& report = ranks_[each.rank];
+      report = {.rank = each.rank, .generation = order.generation, .phase = RankPhase::kRunning};
+      report.pid = ::getpid();
+      report.started_at = boot_now();
+      report.ready = true;
+    }
+  }
+
+  void end(const std::vector<RankId>& ranks) {
+    for (const RankId& rank : ranks) {
+      const auto held = ranks_.find(rank);
+      if (held == ranks_.end()) continue;
+      held->second.phase = RankPhase::kEnded;
+      held->second.ended_at = boot_now();
+      held->second.end.kind = EndKind::kExited;
+      held->second.output_complete = true;
+    }
   }
 
   void beat() {
@@ -180,6 +219,8 @@ class Rogue {
     Beat beat;
     beat.seq = ++seq_;
     beat.sent_at = boot_now();
+    for (const auto& [rank, report] : ranks_) beat.ranks.push_back(report);
+    if (has_vault_) beat.vault = VaultReport{.port = 1, .table = vaults_.version};
     return beat;
   }
 
@@ -188,6 +229,10 @@ class Rogue {
     header.type = static_cast<std::uint16_t>(type);
     header.job = job;
     header.term = Term(bootstrap_.term.value() + later);
+    if (!ranks_.empty()) {
+      header.rank = ranks_.begin()->first;
+      header.generation = ranks_.begin()->second.generation;
+    }
     std::vector<ZmqFrame> frames;
     frames.push_back(ZmqFrame::copy(encode_header(header)));
     frames.push_back(ZmqFrame::take(std::move(payload)));
@@ -251,6 +296,15 @@ class Rogue {
       repeat(number, *bulk_, [this] { return frames_of(MessageType::kOutput, encode_payload(Output{}), job_); });
     } else if (word == "stretch") {
       return stretch(number == 0);
+    } else if (word == "exaggerate") {
+      return exaggerate();
+    } else if (word == "finish") {
+      std::vector<RankId> held;
+      for (const auto& [rank, report] : ranks_) held.push_back(report.rank);
+      end(held);
+      return held.size();
+    } else if (word == "vault") {
+      fill_vaults(number);
     } else if (word == "flood") {
       return flood(number, valid);
     } else if (word == "old") {
@@ -288,6 +342,59 @@ class Rogue {
       say_all(MessageType::kStacks, *bulk_, Stacks{});
     }
     return sent;
+  }
+
+  // All that a worker says but that it leaves, of its ranks and of itself: each number, word and time the largest or the smallest that there is.
+  // Answers how many there were.
+  std::uint64_t exaggerate() {
+    std::uint64_t sent = 0;
+    const auto say_all = [&](MessageType type, ReconnectingClient& client, auto make) {
+      Exaggerator none(SIZE_MAX, true);
+      auto message = make();
+      none.visit(message);
+      for (std::size_t which = 0; which < none.count(); ++which) {
+        for (const bool largest : {true, false}) {
+          message = make();
+          Exaggerator(which, largest).visit(message);
+          repeat(1, client, [&] { return frames_of(type, encode_payload(message), job_); });
+          ++sent;
+        }
+      }
+    };
+    const auto output = [] { return Output{.bytes = "a line\n"}; };
+    say_all(MessageType::kBeat, *control_, [this] { return next_beat(); });
+    say_all(MessageType::kHello, *control_, [this] { return hello(bootstrap_.host); });
+    say_all(MessageType::kReserved, *control_, [] { return Reserved{}; });
+    say_all(MessageType::kOutput, *bulk_, output);
+    say_all(MessageType::kOutputUnkept, *bulk_, output);
+    say_all(MessageType::kOutputGone, *bulk_, [] { return OutputGone{}; });
+    say_all(MessageType::kStacks, *bulk_, [] { return Stacks{}; });
+    return sent;
+  }
+
+  // Offers each vault so many checkpoints of a megabyte, of the first rank of all, which it does not have.
+  void fill_vaults(int offers) {
+    const auto turn = [this] { loop_.turn(boot_now() + Duration::milliseconds(5)); };
+    has_vault_ = true;
+    while (vaults_.peers.empty() || vaults_.gangs.empty()) turn();
+    for (const VaultPeer& peer : vaults_.peers) {
+      const auto client = must(ReconnectingClient::start(
+          *context_, loop_, dial(text(peer.address, ':', peer.port), peer.public_key, peer.address), keys_, 3,
+          {.on_message = [](std::vector<ZmqFrame>&&) {},
+           .on_connected = [] {},
+           .on_disconnected = [] {},
+           .on_refused = [](const Error&) {}}));
+      while (!client->connected()) turn();
+      std::uint64_t step = 0;
+      repeat(offers, *client, [&] {
+        const VaultOffer offer{
+            .key = {.rank = {}, .generation = vaults_.gangs.front().generation, .step = 1'000 + step++},
+            .bytes = 1U << 20U,
+            .digest = std::string(64, 'f')};
+        return frames_of(MessageType::kVaultOffer, encode_payload(offer), job_);
+      });
+      for (const Instant until = boot_now() + Duration::milliseconds(200); boot_now() < until;) turn();
+    }
   }
 
   // For so many seconds, as fast as it can. Answers how many were sent.
@@ -335,6 +442,9 @@ class Rogue {
   std::unique_ptr<ReconnectingClient> control_;
   std::unique_ptr<ReconnectingClient> bulk_;
   std::uint64_t seq_ = 0;
+  std::map<RankId, RankReport> ranks_;
+  bool has_vault_ = false;
+  VaultTable vaults_;
   std::string orders_;
 };
 

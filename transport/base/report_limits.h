@@ -4,6 +4,9 @@
 // by a host that is somebody else's, reads no message in which one is longer (wire/from_host.h).
 
 #include <cstddef>
+#include <cstdint>
+
+#include "transport/base/time.h"
 
 namespace monarch {
 
@@ -23,6 +26,7 @@ inline constexpr std::size_t kWordBytes = 128;    // a version, a key in z85, a 
 inline constexpr std::size_t kPathBytes = 4'096;  // PATH_MAX
 inline constexpr std::size_t kExplanationBytes = 8'192;  // why something failed, with the path of it
 inline constexpr std::size_t kGpusPerHost = 1'024;
+inline constexpr Duration kLongestTime = Duration::seconds(std::int64_t{100} * 366 * 24 * 3'600);
 
 }  // namespace limits
 

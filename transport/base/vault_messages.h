@@ -40,6 +40,14 @@ struct VaultMesh {
   bool operator==(const VaultMesh&) const = default;
 };
 
+// Neighbouring ranks of a gang, and the host on which they save.
+struct VaultSource {
+  HostId host;
+  Rank first;
+  std::uint32_t count = 0;
+  bool operator==(const VaultSource&) const = default;
+};
+
 // A gang that is not done. Of one that is not named nothing is kept.
 struct VaultGang {
   MeshId mesh;
@@ -49,6 +57,7 @@ struct VaultGang {
   std::optional<std::uint64_t> resumed;    // that from which the present generation goes on
   std::vector<HostId> targets;             // of one with ranks on the host that is told: where copies of theirs go
   std::optional<std::uint64_t> passed;     // below it the present generation commits no step any more
+  std::vector<VaultSource> sources;        // whose copies come to the host that is told
   bool operator==(const VaultGang&) const = default;
 };
 

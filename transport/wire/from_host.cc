@@ -54,6 +54,18 @@ bool is_bounded(const Stacks& stacks) {
                      [](const ProcessStacks& process) { return is_bounded(process); });
 }
 
+bool is_bounded(const VaultOffer& offer) { return offer.digest.size() <= limits::kWordBytes; }
+
+bool is_bounded(const VaultKept& kept) {
+  return kept.digest.size() <= limits::kWordBytes && kept.refused.size() <= limits::kExplanationBytes;
+}
+
+bool is_bounded(const VaultAsk& ask) { return ask.digest.size() <= limits::kWordBytes; }
+
+bool is_bounded(const VaultPiece& piece) {
+  return piece.digest.size() <= limits::kWordBytes && piece.refused.size() <= limits::kExplanationBytes;
+}
+
 bool is_bounded(const BootstrapReply& reply) {
   const auto is_word = [](const std::string& word) { return word.size() <= limits::kWordBytes; };
   return is_word(reply.public_key) && is_word(reply.boot_id) && is_word(reply.version) && is_word(reply.host_address) &&

@@ -1,17 +1,22 @@
 #pragma once
 
 // decode_from_host(): a message of a worker, as whoever decides takes it: with no text and no list longer than an honest worker sends
-// (base/report_limits.h). So what is kept of it is bounded, whatever a host says.
+// (base/report_limits.h), and no time with which nobody could reckon. So what is kept of it is bounded, whatever a host says.
 //
 // Thread: pure functions.
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "transport/base/control_messages.h"
 #include "transport/base/stack_messages.h"
+#include "transport/base/vault_messages.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/stack_messages.h"
+#include "transport/wire/vault_messages.h"
 
 namespace monarch {
 
@@ -24,13 +29,43 @@ bool is_bounded(const Output& output);
 bool is_bounded(const OutputGone& gone);
 bool is_bounded(const Stacks& stacks);
 bool is_bounded(const BootstrapReply& reply);
+// What another host's vault says.
+bool is_bounded(const VaultOffer& offer);
+bool is_bounded(const VaultKept& kept);
+bool is_bounded(const VaultAsk& ask);
+bool is_bounded(const VaultPiece& piece);
 
 // As decode_payload(); kInvalid also where something in it is too long.
+// Within a century, so that sums and differences of such times are times as well; or never.
+inline bool is_reckonable(Instant time) {
+  return time == Instant::never() || (time >= Instant() && time.since_boot() <= limits::kLongestTime);
+}
+inline bool is_reckonable(Duration time) { return time >= limits::kLongestTime * -1 && time <= limits::kLongestTime; }
+template <class T>
+bool is_reckonable(const std::optional<T>& value);
+template <class T>
+bool is_reckonable(const std::vector<T>& list);
+template <class T>
+bool is_reckonable(const T& message) {
+  if constexpr (codec::detail::FieldsInside<T> || codec::detail::FieldsOutside<T>) {
+    return codec::detail::with_fields(message, [](const auto&... field) { return (is_reckonable(field) && ...); });
+  }
+  return true;
+}
+template <class T>
+bool is_reckonable(const std::optional<T>& value) {
+  return !value || is_reckonable(*value);
+}
+template <class T>
+bool is_reckonable(const std::vector<T>& list) {
+  return std::all_of(list.begin(), list.end(), [](const T& each) { return is_reckonable(each); });
+}
+
 template <class T>
 Result<T> decode_from_host(std::string_view payload, std::size_t limit = limits::kControlPayloadBytes) {
   Result<T> message = decode_payload<T>(payload, limit);
-  if (message.ok() && !is_bounded(*message)) {
-    return Error{ErrorCode::kInvalid, "a message of a worker with something in it that is longer than it may be"};
+  if (message.ok() && !(is_bounded(*message) && is_reckonable(*message))) {
+    return Error{ErrorCode::kInvalid, "a message of a worker with something in it that is beyond all bounds"};
   }
   return message;
 }

@@ -13,7 +13,8 @@ namespace monarch {
 
 MONARCH_FIELDS(VaultKey, rank, generation, step);
 MONARCH_FIELDS(VaultMesh, name, gang_size);
-MONARCH_FIELDS(VaultGang, mesh, gang, generation, committed, resumed, targets, passed);
+MONARCH_FIELDS(VaultSource, host, first, count);
+MONARCH_FIELDS(VaultGang, mesh, gang, generation, committed, resumed, targets, passed, sources);
 MONARCH_FIELDS(VaultPeer, host, name, address, port, public_key);
 MONARCH_FIELDS(VaultTable, version, meshes, gangs, peers);
 MONARCH_FIELDS(VaultReport, port, table, used);

@@ -65,8 +65,7 @@ void VaultCore::on(const vault_event::ClientLeft& event) {
 void VaultCore::on(const vault_event::TableCame& event) {
   const bool others = event.table.peers != table_.peers;
   table_ = event.table;
-  gangs_.clear();
-  for (const VaultGang& gang : table_.gangs) gangs_[{gang.mesh, gang.gang}] = gang;
+  know_gangs();
   if (others) out_.emplace_back(vault_action::PeersChanged{});
   give_up_old();
   std::vector<std::pair<VaultItem, HostId>> left;
@@ -77,7 +76,22 @@ void VaultCore::on(const vault_event::TableCame& event) {
   }
   for (const auto& [item, host] : left) without(item, host, "is not connected any more");
   if (others) reach_again();
+  take_early_offers();
   take_waiting();
+}
+
+// Who sends for a generation is not always told of to all at once: whoever was named once stays one of them until the next one.
+void VaultCore::know_gangs() {
+  VaultGangs gangs;
+  for (const VaultGang& gang : table_.gangs) {
+    VaultGang& now = gangs[{gang.mesh, gang.gang}] = gang;
+    const auto before = gangs_.find({gang.mesh, gang.gang});
+    if (before == gangs_.end() || before->second.generation != gang.generation) continue;
+    for (const VaultSource& source : before->second.sources) {
+      if (std::find(now.sources.begin(), now.sources.end(), source) == now.sources.end()) now.sources.push_back(source);
+    }
+  }
+  gangs_ = std::move(gangs);
 }
 
 void VaultCore::take_waiting() {
@@ -239,9 +253,9 @@ void VaultCore::answer(VaultClient client, std::string json, std::optional<BlobI
   out_.emplace_back(vault_action::Answer{client, std::move(json), blob});
 }
 
-VaultCore::Blob& VaultCore::add_blob(const VaultItem& item, std::uint64_t bytes) {
+VaultCore::Blob& VaultCore::add_blob(const VaultItem& item, std::uint64_t bytes, std::optional<HostId> sender) {
   Blob& blob = blobs_[item];
-  blob = {.id = BlobId(next_blob_++), .bytes = bytes, .gang = *gang_of(item.key.rank)};
+  blob = {.id = BlobId(next_blob_++), .bytes = bytes, .gang = *gang_of(item.key.rank), .sender = sender};
   used_ += bytes;
   return blob;
 }
@@ -260,13 +274,12 @@ bool VaultCore::has_whole(const VaultItem& item) const {
   return found != blobs_.end() && found->second.complete;
 }
 
-std::string VaultCore::no_room_for(const VaultKey& key, std::uint64_t bytes) {
-  const auto fits = [&] { return bytes <= options_.memory - std::min(used_, options_.memory); };
-  if (fits()) return {};
+std::string VaultCore::no_room_for(const VaultKey& key, std::uint64_t bytes, std::optional<HostId> sender) {
+  if (fits(bytes)) return {};
   give_up_old();
-  if (fits()) return {};
+  if (fits(bytes)) return {};
   give_up_old(VaultRoom::kNone);
-  if (fits()) return {};
+  if (fits(bytes) || give_way(sender, bytes)) return {};
   return text("checkpoints.memory of host ", options_.host_name, " is ", amount_text(options_.memory), ": ",
               amount_text(used_), " are taken, and ", rank_name(key.rank), " has ", amount_text(bytes), " of step ",
               key.step);

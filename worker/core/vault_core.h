@@ -5,6 +5,8 @@
 //
 // - A rank saves: the bytes become a blob, and each target of the gang is offered a copy, again until it answers. The rank is answered
 //   once all of them have. Targets that leave, or have no room, make it fewer copies, and the rank is told.
+// - An offer counts from the host that has the rank, of a gang whose copies come here, by the table; before that says so, it waits. Where
+//   memory is short, who has sent more than an equal part of it loses what goes beyond, to whom has less: nobody keeps others out.
 // - A copy is fetched by who wants it, piece by piece, a few on the way at a time; a piece that is lost is asked for again.
 // - A rank loads: from this vault, else from those that have it, one after the other, which fetches a copy.
 // - What is given up follows from the supervisor's table (vault_keep.h), whenever that changes or room is needed. Before the first table
@@ -13,6 +15,7 @@
 //
 // Thread: a value of the loop's; pure.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -133,10 +136,12 @@ using VaultActions = std::vector<VaultAction>;
 
 class VaultCore {
  public:
-  static constexpr std::uint32_t kPiecesOnTheWay = 4;             // of one checkpoint
-  static constexpr std::size_t kFetches = 4;                      // at a time; the others wait
-  static constexpr std::size_t kOthersAsked = 32;                 // beside those that a rank names
-  static constexpr std::size_t kQuestions = 1'024;                // that wait; one more is answered with an error
+  static constexpr std::uint32_t kPiecesOnTheWay = 4;  // of one checkpoint
+  static constexpr std::size_t kFetches = 4;           // at a time; the others wait
+  static constexpr std::size_t kOthersAsked = 32;      // beside those that a rank names
+  static constexpr std::size_t kQuestions = 1'024;     // that wait; one more is answered with an error
+  static constexpr std::size_t kEarlyOffers = 256;     // of a host, that wait for a table; others are made again
+  static constexpr std::size_t kOfOneRank = 64;        // checkpoints that are kept for another host
   static constexpr Duration kAskAgain = Duration::seconds(2);     // an offer, or a piece
   static constexpr Duration kFetchQuiet = Duration::seconds(10);  // without a piece; then a fetch has failed
   static constexpr Duration kAnswerQuiet =
@@ -158,6 +163,7 @@ class VaultCore {
     BlobId id;
     std::uint64_t bytes = 0;
     GangId gang;
+    std::optional<HostId> sender;  // whose rank's copy it is; nothing: of a rank here
     bool complete = false;
   };
   // One that is on its way to us.
@@ -218,6 +224,7 @@ class VaultCore {
   void settle(const VaultItem& item);
   bool load(const Waiting& asked, MeshId mesh);
   void give_up_old(VaultRoom room = VaultRoom::kEnough);
+  void know_gangs();
   void answer(VaultClient client, std::string json, std::optional<BlobId> blob = {});
 
   // vault_core_transfers.cc: other vaults
@@ -227,7 +234,8 @@ class VaultCore {
   void search_without(const VaultItem& item, HostId host, const std::string& why);
   void search_next(const VaultItem& item);
   void found(const VaultItem& item);
-  void begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via);
+  void begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via,
+                   std::optional<HostId> sender = {});
   void activate_fetches();
   void ask_pieces(const VaultItem& item, Fetch& fetch);
   void fetch_failed(const VaultItem& item, const std::string& why);
@@ -235,15 +243,21 @@ class VaultCore {
   void on_message(HostId from, VaultVia via, const VaultKept& message);
   void on_message(HostId from, VaultVia via, const VaultAsk& message);
   void on_message(HostId from, VaultVia via, const VaultPiece& message);
+  void take_offer(HostId from, VaultVia via, const VaultOffer& offer);
+  void take_early_offers();
+  bool sends(HostId from, const VaultKey& key) const;
+  bool has_enough_of(HostId from, const RankId& rank) const;
+  bool give_way(std::optional<HostId> to, std::uint64_t bytes);
   void look_at_fetches();
   void look_at_copies();
   void look_at_searches();
 
-  Blob& add_blob(const VaultItem& item, std::uint64_t bytes);
+  Blob& add_blob(const VaultItem& item, std::uint64_t bytes, std::optional<HostId> sender = {});
   void drop_blob(const VaultItem& item);
   bool has_whole(const VaultItem& item) const;
+  bool fits(std::uint64_t bytes) const { return bytes <= options_.memory - std::min(used_, options_.memory); }
   // Empty: there is room now, after old ones were given up.
-  std::string no_room_for(const VaultKey& key, std::uint64_t bytes);
+  std::string no_room_for(const VaultKey& key, std::uint64_t bytes, std::optional<HostId> sender = {});
   std::optional<MeshId> mesh_named(const std::string& name) const;
   std::optional<GangId> gang_of(const RankId& rank) const;
   const VaultPeer* peer(HostId host) const;
@@ -259,6 +273,7 @@ class VaultCore {
   std::map<VaultItem, Copying> copying_;
   std::map<VaultItem, Search> searches_;
   std::vector<Waiting> waiting_;
+  std::map<HostId, std::map<VaultItem, std::pair<VaultVia, VaultOffer>>> early_;  // offers that no table speaks of yet
   std::uint64_t used_ = 0;
   std::uint64_t next_blob_ = 1;
   Instant now_;

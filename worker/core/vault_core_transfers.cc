@@ -97,13 +97,83 @@ void VaultCore::found(const VaultItem& item) {
   searches_.erase(search);
 }
 
+// Before a table has spoken of it, it is not known what it is of, whether its generation is the present one, and whether it is for us.
 void VaultCore::on_message(HostId from, VaultVia via, const VaultOffer& message) {
+  const auto gang = gang_of(message.key.rank);
+  const auto known = gang ? gangs_.find({message.key.rank.mesh, *gang}) : gangs_.end();
+  const bool is_early =
+      table_.version == 0 || !gang ||
+      (known != gangs_.end() && (message.key.generation > known->second.generation || !sends(from, message.key)));
+  if (!is_early) return take_offer(from, via, message);
+  auto& early = early_[from];
+  const VaultItem item{message.key, message.digest};
+  if (early.size() < kEarlyOffers || early.contains(item)) early.insert_or_assign(item, std::pair(via, message));
+}
+
+void VaultCore::take_early_offers() {
+  for (const auto& [from, offers] : std::exchange(early_, {})) {
+    if (peer(from) == nullptr) continue;
+    for (const auto& [item, offer] : offers) on_message(from, offer.first, offer.second);
+  }
+}
+
+bool VaultCore::sends(HostId from, const VaultKey& key) const {
+  const auto found = gangs_.find({key.rank.mesh, *gang_of(key.rank)});
+  if (found == gangs_.end()) return false;
+  const auto& sources = found->second.sources;
+  return std::any_of(sources.begin(), sources.end(), [&](const VaultSource& source) {
+    const std::uint32_t first = source.first.value();
+    return source.host == from && key.rank.rank.value() >= first && key.rank.rank.value() - first < source.count;
+  });
+}
+
+// Few of these are ever alive; but nobody else says so than who sends them.
+bool VaultCore::has_enough_of(HostId from, const RankId& rank) const {
+  const auto first = blobs_.lower_bound(VaultItem{{rank, 0, 0}, {}});
+  const auto last = std::find_if(first, blobs_.end(), [&](const auto& one) { return one.first.key.rank != rank; });
+  const auto sent = std::count_if(first, last, [&](const auto& one) { return one.second.sender == from; });
+  return static_cast<std::size_t>(sent) >= kOfOneRank;
+}
+
+// An equal part is one of as many as have something here, or want to. From senders that have more, what is newest and not committed goes
+// first: the rest may be what they would go on from.
+bool VaultCore::give_way(std::optional<HostId> to, std::uint64_t bytes) {
+  std::map<std::optional<HostId>, std::uint64_t> taken{{to, 0}};
+  for (const auto& [item, blob] : blobs_) taken[blob.sender] += blob.bytes;
+  const std::uint64_t part = options_.memory / taken.size();
+  if (taken[to] + bytes > part) return false;
+  while (!fits(bytes)) {
+    const auto most = std::max_element(taken.begin(), taken.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first.has_value(), a.second) < std::pair(b.first.has_value(), b.second);
+    });
+    if (!most->first || most->second <= part) return false;
+    const auto is_committed = [this](const VaultItem& item, const Blob& blob) {
+      const auto gang = gangs_.find({item.key.rank.mesh, blob.gang});
+      return gang != gangs_.end() && gang->second.committed && item.key.step <= *gang->second.committed;
+    };
+    std::optional<std::pair<std::pair<bool, std::uint64_t>, VaultItem>> first;
+    for (const auto& [item, blob] : blobs_) {
+      if (blob.sender != most->first || blob.bytes == 0) continue;
+      const auto rank = std::pair(!is_committed(item, blob), item.key.step);
+      if (!first || rank > first->first) first.emplace(rank, item);
+    }
+    if (!first) return false;
+    const VaultItem item = first->second;
+    most->second -= blobs_.at(item).bytes;
+    if (fetches_.contains(item)) {
+      fetch_failed(item, "has no room: others have less than their part of it");
+    } else {
+      drop_blob(item);
+    }
+  }
+  return true;
+}
+
+void VaultCore::take_offer(HostId from, VaultVia via, const VaultOffer& message) {
   const VaultItem item{message.key, message.digest};
   const auto say = [&](std::string refused, bool full = false) {
     out_.emplace_back(vault_action::Send{from, via, VaultKept{message.key, message.digest, std::move(refused), full}});
   };
-  // It is offered again: what it is of, and whether its generation is the present one, is not known here yet.
-  if (table_.version == 0 || !gang_of(message.key.rank)) return;
   if (has_whole(item)) return say("");
   if (!to_give_up({{message.key, *gang_of(message.key.rank), false}}, gangs_).empty()) {
     return say(text("knows that the gang has gone on without step ", message.key.step));
@@ -118,10 +188,13 @@ void VaultCore::on_message(HostId from, VaultVia via, const VaultOffer& message)
     if (searches_.contains(item)) return;
   }
   drop_blob(item);
-  if (const std::string why = no_room_for(message.key, message.bytes); !why.empty()) {
+  if (has_enough_of(from, message.key.rank)) {
+    return say(text("has no room: it keeps ", kOfOneRank, " checkpoints of ", rank_name(message.key.rank)), true);
+  }
+  if (const std::string why = no_room_for(message.key, message.bytes, from); !why.empty()) {
     return say(text("has no room: ", why), true);
   }
-  begin_fetch(item, message.bytes, from, via);
+  begin_fetch(item, message.bytes, from, via, from);
 }
 
 void VaultCore::on_message(HostId from, VaultVia /*via*/, const VaultKept& message) {
@@ -202,8 +275,9 @@ void VaultCore::on_message(HostId from, VaultVia via, const VaultPiece& message)
   ask_pieces(item, under_way);
 }
 
-void VaultCore::begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via) {
-  const Blob& blob = add_blob(item, bytes);
+void VaultCore::begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via,
+                            std::optional<HostId> sender) {
+  const Blob& blob = add_blob(item, bytes, sender);
   out_.emplace_back(vault_action::Create{blob.id, bytes});
   fetches_[item] = {.from = from, .via = via, .heard = now_};
   // A rank that waits to go on comes before copies.

@@ -11,6 +11,7 @@
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/from_host.h"
 #include "transport/wire/messages.h"
 
 namespace monarch::vault {
@@ -47,7 +48,7 @@ MessageType type_of(const VaultPiece&) { return MessageType::kVaultPiece; }
 
 template <class Message>
 Result<vault_event::Message> read(std::string_view payload) {
-  MONARCH_ASSIGN(Message message, decode_payload<Message>(payload));
+  MONARCH_ASSIGN(Message message, decode_from_host<Message>(payload));
   return vault_event::Message(std::move(message));
 }
 

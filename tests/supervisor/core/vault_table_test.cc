@@ -48,7 +48,7 @@ class Job : public Driver {
             .ports = ports};
   }
   VaultTable table(std::uint32_t host) const {
-    return vault_table_of(common_vault_table(view()), own_vault_gangs(view(), HostId(host)), HostId(host));
+    return vault_table_of(common_vault_table(view()), own_vault_gangs(view())[host], HostId(host));
   }
   // "2 3": where copies go from this host, of that gang.
   std::string targets(std::uint32_t gang, std::uint32_t host, std::uint32_t mesh = 0) const {
@@ -61,8 +61,8 @@ class Job : public Driver {
   // How often each host is a target.
   std::map<std::uint32_t, std::uint32_t> load() const {
     std::map<std::uint32_t, std::uint32_t> kept;
-    for (std::uint32_t i = 0; i < ports.size(); ++i) {
-      for (const VaultGang& gang : own_vault_gangs(view(), HostId(i))) {
+    for (const std::vector<VaultGang>& gangs : own_vault_gangs(view())) {
+      for (const VaultGang& gang : gangs) {
         for (const HostId target : gang.targets) ++kept[target.value()];
       }
     }
@@ -124,7 +124,9 @@ TEST(VaultTable, NamesMeshesGangsAndTheVaultsOfOthers) {
   EXPECT_EQ(table.version, 0U);
   EXPECT_EQ(table.meshes, (std::vector<VaultMesh>{{.name = "trainer", .gang_size = 4}}));
   ASSERT_EQ(table.gangs.size(), 2U);
-  EXPECT_EQ(table.gangs[0], (VaultGang{.mesh = MeshId(0), .gang = GangId(0), .generation = 1}));
+  VaultGang kept{.mesh = MeshId(0), .gang = GangId(0), .generation = 1};
+  kept.sources = {{HostId(0), Rank(0), 2}};
+  EXPECT_EQ(table.gangs[0], kept);
   EXPECT_EQ(
       table.gangs[1],
       (VaultGang{
@@ -199,11 +201,31 @@ TEST(VaultTable, PrefersHostsThatAreWell) {
   EXPECT_EQ(job.targets(0, 0), "1 3");
 }
 
+// So none keeps anything in the name of a rank that who offers it does not have.
+TEST(VaultTable, NamesWhoSendsToEachHostAndOfWhichRanks) {
+  const Job job(job_with(2, 2, 2, 1));
+  std::size_t sent = 0;
+  for (std::uint32_t host = 0; host < job.ports.size(); ++host) {
+    for (const VaultGang& gang : job.table(host).gangs) {
+      for (const VaultSource& source : gang.sources) {
+        const auto targets = vault_targets(job.view(), gang.mesh, gang.gang, source.host);
+        EXPECT_EQ(std::count(targets.begin(), targets.end(), HostId(host)), 1);
+        const auto ranks = job.core.placement().ranks_of(gang.mesh, gang.gang, source.host);
+        ASSERT_EQ(ranks.size(), source.count);
+        EXPECT_EQ(ranks.front().rank, source.first);
+        sent += source.count;
+      }
+    }
+  }
+  EXPECT_EQ(sent, job.core.spec().meshes[0].size()) << "one copy of each";
+}
+
 TEST(VaultTable, LeavesOutGangsThatAreDone) {
   Job job(job_with(3, 1, 0, 1));
   job.end_gang(1);
   EXPECT_EQ(gangs_in(job.table(0)), (std::vector<std::uint32_t>{0, 2}));
-  EXPECT_TRUE(own_vault_gangs(job.view(), HostId(1)).empty());
+  const auto own = own_vault_gangs(job.view());
+  EXPECT_TRUE(std::all_of(own[1].begin(), own[1].end(), [](const VaultGang& gang) { return gang.targets.empty(); }));
   EXPECT_EQ(job.targets(0, 0), "1") << "its host still keeps what others save";
 }
 
@@ -239,7 +261,7 @@ TEST(VaultTable, OfAStateThatHasMovedOnHasTheTargetsThatItCanHave) {
   Job job(job_with(3, 1, 0, 1));
   const VaultTable before = common_vault_table(job.view());
   job.end_gang(0);
-  const VaultTable table = vault_table_of(before, own_vault_gangs(job.view(), HostId(1)), HostId(1));
+  const VaultTable table = vault_table_of(before, own_vault_gangs(job.view())[1], HostId(1));
   EXPECT_EQ(gangs_in(table), (std::vector<std::uint32_t>{0, 1, 2}));
   EXPECT_EQ(table.gangs[1].targets, std::vector<HostId>{HostId(2)});
   const VaultTable early = vault_table_of(common_vault_table(job.view()), {before.gangs[0]}, HostId(0));

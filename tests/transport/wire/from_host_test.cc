@@ -16,9 +16,9 @@ class FromHost : public ::testing::Test {
     return decode_from_host<T>(encode_payload(message), std::size_t{1} << 30U).ok();
   }
 };
-// All that a worker says to who supervises it.
-using Messages =
-    ::testing::Types<Hello, Beat, Reserved, Goodbye, KeeperGone, Output, OutputGone, Stacks, BootstrapReply>;
+// All that a worker says to who supervises it, and a vault to another.
+using Messages = ::testing::Types<Hello, Beat, Reserved, Goodbye, KeeperGone, Output, OutputGone, Stacks,
+                                  BootstrapReply, VaultOffer, VaultKept, VaultAsk, VaultPiece>;
 TYPED_TEST_SUITE(FromHost, Messages);
 
 TYPED_TEST(FromHost, NoTextAndNoListIsLongerThanItMayBe) {
@@ -31,6 +31,32 @@ TYPED_TEST(FromHost, NoTextAndNoListIsLongerThanItMayBe) {
     Stretcher(which, kLong, kLong).visit(stretched);
     EXPECT_FALSE(this->is_read(stretched)) << "text or list " << which << " of " << none.count();
   }
+}
+
+// Whoever adds it to another one, or takes it away, still has a time.
+TYPED_TEST(FromHost, NoTimeIsBeyondACentury) {
+  Exaggerator none(SIZE_MAX, true);
+  TypeParam message{};
+  none.visit(message);
+  EXPECT_TRUE(this->is_read(message));
+  for (const bool largest : {true, false}) {
+    for (std::size_t which = 0; which < none.count(); ++which) {
+      TypeParam exaggerated{};
+      Exaggerator(which, largest).visit(exaggerated);
+      const auto read = decode_from_host<TypeParam>(encode_payload(exaggerated));
+      if (read.ok()) {
+        EXPECT_TRUE(is_reckonable(*read)) << which;
+      }
+    }
+  }
+}
+
+TEST(FromAHost, SaysWhichTimesCanBeReckonedWith) {
+  EXPECT_TRUE(is_reckonable(Beat{.sent_at = Instant::since_boot(Duration::seconds(1))}));
+  EXPECT_TRUE(is_reckonable(Beat{.ranks = {RankReport{.evidence_at = Instant::never()}}}));
+  EXPECT_FALSE(is_reckonable(Beat{.sent_at = Instant() - Duration::nanoseconds(1)}));
+  EXPECT_FALSE(is_reckonable(Beat{.round_trip = Duration::forever()}));
+  EXPECT_FALSE(is_reckonable(Beat{.ranks = {RankReport{}, RankReport{.ended_at = Instant() - Duration::seconds(1)}}}));
 }
 
 TEST(FromAHost, TakesWhatARankMaySayOfItself) {

@@ -21,7 +21,22 @@ VaultGang gang(std::uint64_t generation, std::optional<std::uint64_t> committed,
           .committed = committed,
           .resumed = {},
           .targets = std::move(targets),
-          .passed = {}};
+          .passed = {},
+          .sources = {{kOwn, Rank(0), 2}}};
+}
+
+// A second one, whose ranks are on the third host.
+VaultGang gang_of_third() {
+  VaultGang second = gang(1, {}, {kOther});
+  second.gang = GangId(1);
+  second.sources = {{kThird, Rank(2), 2}};
+  return second;
+}
+
+VaultEvent offered(HostId from, std::uint32_t rank, std::uint64_t generation, std::uint64_t step, std::uint64_t bytes,
+                   std::string digest = "x") {
+  return vault_event::PeerSpoke{from, VaultVia::kTheirs,
+                                VaultOffer{{{MeshId(0), Rank(rank)}, generation, step}, bytes, std::move(digest)}};
 }
 
 class VaultCoreTest : public ::testing::Test {
@@ -30,7 +45,8 @@ class VaultCoreTest : public ::testing::Test {
              const std::vector<HostId>& targets = {kOther}) {
     ++version_;
     for (std::uint32_t host = 0; host < 3; ++host) {
-      world_.tell(HostId(host), VaultWorld::table_of(version_, {gang(generation, committed, targets)}, 2));
+      world_.tell(HostId(host),
+                  VaultWorld::table_of(version_, {gang(generation, committed, targets), gang_of_third()}, 2));
     }
   }
   std::size_t held(std::uint32_t host) { return world_.at(host).blobs.size(); }
@@ -102,8 +118,7 @@ TEST_F(Vault, SaysAtOnceThatOneIsLargerThanAllTheMemory) {
 
 TEST_F(Vault, SaysFullWhereNoTargetHasRoomAndGivesItsOwnUp) {
   table(1, {});
-  world_.feed(kOther,
-              vault_event::PeerSpoke{kThird, VaultVia::kTheirs, VaultOffer{{{MeshId(0), Rank(0)}, 1, 10}, 80, "x"}});
+  world_.feed(kOther, offered(kThird, 2, 1, 10, 80));
   const VaultClient client = world_.save(kOwn, 1, 1, 10, std::string(60, 'a'));
   for (int second = 0; second < 6; ++second) {
     std::erase_if(world_.flights, [](const auto& one) { return one.from == kThird || one.to == kThird; });
@@ -345,6 +360,84 @@ TEST_F(Vault, TakesNoCopyOfAStepThatTheGangHasGoneOnWithout) {
   EXPECT_EQ(held(1), 0U);
   EXPECT_EQ(world_.answer(0, client),
             R"({"v":1,"ok":true,"hosts":[0],"short":"h1 knows that the gang has gone on without step 10"})");
+}
+
+TEST_F(Vault, TakesNoCopyFromAHostThatDoesNotHaveTheRank) {
+  table(1, {});
+  for (std::uint64_t step = 1; step < 1'000; ++step) {
+    world_.feed(kOther, offered(kThird, 0, 1, step, 90));   // another's
+    world_.feed(kOther, offered(kThird, 2, 2, step, 90));   // of a generation that nobody has started
+    world_.feed(kOther, offered(kThird, 70, 1, step, 90));  // of no gang
+    world_.feed(kThird, offered(kOwn, 4, 1, step, 90));     // of one that is done
+  }
+  EXPECT_EQ(held(1), 0U);
+  EXPECT_EQ(held(2), 0U);
+  for (const auto& flight : world_.flights) {
+    const auto* kept = std::get_if<VaultKept>(&*flight.message);
+    ASSERT_NE(kept, nullptr);
+    EXPECT_NE(kept->refused, "");
+  }
+  world_.flights.clear();
+  const VaultClient client = world_.save(kOwn, 1, 1, 10, std::string(60, 'a'));
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
+}
+
+TEST_F(Vault, TakesAnOfferOnceItsTableHasCome) {
+  table(1, {});
+  ++version_;
+  world_.tell(kOwn, VaultWorld::table_of(version_, {gang(2, {}, {kOther})}, 2));
+  const VaultClient client = world_.save(kOwn, 1, 2, 10, "a");
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), "");
+  world_.tell(kOther, VaultWorld::table_of(version_, {gang(2, {}, {kOther})}, 2));
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})") << "without another offer";
+}
+
+TEST_F(Vault, KnowsWhoSentForAGenerationUntilTheNext) {
+  table(1, {});
+  VaultGang moved = gang(1, {}, {kOther});
+  moved.sources = {{kThird, Rank(0), 2}};
+  world_.tell(kOther, VaultWorld::table_of(++version_, {moved}, 2));
+  const VaultClient client = world_.save(kOwn, 1, 1, 10, "a");
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
+  moved.generation = 2;
+  world_.tell(kOther, VaultWorld::table_of(++version_, {moved}, 2));
+  world_.feed(kOther, offered(kOwn, 0, 2, 20, 10));
+  EXPECT_TRUE(world_.flights.empty());
+}
+
+// Of a host that fills what it can, with what it has sent and with what is on its way.
+TEST_F(Vault, GivesWhoHasLessThanItsPartTheRoomOfWhoHasMore) {
+  table(1, {});
+  const VaultClient theirs = world_.save(kThird, 2, 1, 10, std::string(80, 'x'));
+  world_.deliver_all();
+  EXPECT_NE(world_.answer(2, theirs), "");
+  world_.feed(kOther, offered(kThird, 2, 1, 11, 20));
+  EXPECT_EQ(world_.core(1).used(), 100U);
+  world_.flights.clear();
+
+  const VaultClient client = world_.save(kOwn, 1, 1, 10, std::string(50, 'a'));
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
+  EXPECT_EQ(world_.core(1).used(), 50U);
+  world_.feed(kOther, offered(kThird, 2, 1, 12, 60));
+  EXPECT_EQ(world_.core(1).used(), 50U) << "more than a part is what is left";
+
+  const VaultClient own = world_.save(kOther, 4, 1, 10, std::string(30, 'b'));
+  EXPECT_EQ(world_.core(1).used(), 50U) << "of a gang that is done nothing is kept: " << world_.answer(1, own);
+}
+
+TEST_F(Vault, KeepsSoManyOfOneRankAndNoMoreHoweverSmall) {
+  table(1, {});
+  for (std::uint64_t step = 1; step < 500; ++step) world_.feed(kOther, offered(kThird, 2, 1, step, 0));
+  EXPECT_EQ(held(1), VaultCore::kOfOneRank);
+  for (std::uint64_t more = 1; more < 500; ++more) {
+    world_.feed(kOther, offered(kThird, 2, 1, 1, 0, text("digest ", more)));
+  }
+  EXPECT_EQ(held(1), VaultCore::kOfOneRank);
 }
 
 TEST_F(Vault, SaysThatThereIsNoSuchMesh) {

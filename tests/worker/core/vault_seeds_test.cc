@@ -236,7 +236,8 @@ class Story {
                          .committed = gangs_[g].committed,
                          .resumed = gangs_[g].resumed,
                          .targets = targets,
-                         .passed = passed(gangs_[g])});
+                         .passed = passed(gangs_[g]),
+                         .sources = {{gangs_[g].host, Rank(g * kGangSize), kGangSize}}});
       }
       world_.tell(HostId(i), VaultWorld::table_of(version_, gangs, kGangSize));
     }

@@ -123,7 +123,9 @@ class VaultTest : public ::testing::Test {
                                   .generation = generation,
                                   .committed = committed,
                                   .resumed = {},
-                                  .targets = {HostId(1)}}},
+                                  .targets = {HostId(1)},
+                                  .passed = {},
+                                  .sources = {{HostId(0), Rank(0), 1}}}},
                        .peers = {}};
       for (const Host& other : hosts_) {
         if (&other == &host) continue;
