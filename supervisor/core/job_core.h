@@ -192,7 +192,7 @@ class JobCore {
   void launch(HostId host);
   Duration launch_deadline() const;
   Duration call_back_deadline() const;
-  void not_launched(HostId host);
+  void not_launched(std::vector<HostId> late);
   void not_called_back(HostId host);
   void host_failed(HostId host, LaunchFailure failure);
   bool has_started(std::uint32_t slot) const;

@@ -270,6 +270,7 @@ void JobCore::shut_down_hosts() {
 
 void JobCore::host_deadlines() {
   standby_deadlines();
+  std::vector<HostId> late;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& state = state_.hosts[i];
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
@@ -288,11 +289,12 @@ void JobCore::host_deadlines() {
     } else if (state.phase == HostPhase::kLaunched) {
       not_called_back(HostId(i));
     } else if (state.phase == HostPhase::kLaunching) {
-      not_launched(HostId(i));
+      late.push_back(HostId(i));
     } else {
       destroy(HostId(i));
     }
   }
+  if (!late.empty()) not_launched(std::move(late));
 }
 
 std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {

@@ -72,18 +72,43 @@ void JobCore::on(const WorkerLaunchFailed& event) {
   destroy(event.host);  // something of it may run all the same
 }
 
-// It takes so long that only another one can be in time. Where there is none, it may come as late as start_timeout lets it.
-void JobCore::not_launched(HostId id) {
-  host(id).deadline = Instant::never();
-  if (is_taken(id) && !replacement()) return;
-  host_failed(id,
-              {.kind = LaunchFailureKind::kTimeout,
-               .phase = "launch",
-               .elapsed = launch_deadline(),
-               .message = "its worker did not start in the time that start_timeout leaves for it beside another host's",
-               .words = {},
-               .again = {}});
-  destroy(id);
+// Of hosts on which it takes so long that only another one can be in time no more are given up than there are others, connected ones first. A
+// job that runs has no such haste: there a host that has to be launched itself counts once the late one has had all of start_timeout, and a
+// late spare is given up for no other one.
+void JobCore::not_launched(std::vector<HostId> late) {
+  std::size_t connected = 0;
+  std::size_t more = 0;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const HostState& state = state_.hosts[i];
+    if (!may_take(HostId(i)) || is_taken(HostId(i)) || state.doubted) continue;
+    if (state.phase == HostPhase::kJoined) ++connected;
+    if (state.phase == HostPhase::kCold || state.phase == HostPhase::kLaunched) ++more;
+    if (state.phase == HostPhase::kLaunching && state.deadline > now_) ++more;
+  }
+  for (std::size_t waiting = empty_slots().size(); waiting > 0 && connected + more > 0; --waiting) {
+    --(connected > 0 ? connected : more);
+  }
+  std::stable_partition(late.begin(), late.end(), [this](HostId id) { return is_taken(id); });
+  for (const HostId id : late) {
+    host(id).deadline = now_ + kCallBackDeadline;  // there may be one by then
+    const bool taken = is_taken(id);
+    const bool in_haste = taken && state_.phase == JobPhase::kStarting;
+    const bool had_all = now_ >= host(id).launched_at + spec_.start_timeout;
+    if (taken && connected > 0) {
+      --connected;
+    } else if (more > 0 && (in_haste || had_all)) {
+      --more;
+    } else {
+      continue;
+    }
+    host_failed(id, {.kind = LaunchFailureKind::kTimeout,
+                     .phase = "launch",
+                     .elapsed = now_ - host(id).launched_at,
+                     .message = "no worker has started there, and another host can be had",
+                     .words = {},
+                     .again = {}});
+    destroy(id);
+  }
 }
 
 void JobCore::not_called_back(HostId id) {

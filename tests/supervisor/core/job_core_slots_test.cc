@@ -191,10 +191,23 @@ TEST(Slots, AHostOnWhichNoWorkerStartsIsReplacedWhileAnotherCanBeInTime) {
   EXPECT_EQ(Driver::count<LaunchWorker>(actions), 1U);
   EXPECT_EQ(job.core.state().slots[0], HostId(1));
   EXPECT_EQ(events_of(job, "host.failed").at(0).message,
-            "v1: timeout (launch, after 1m 40s): its worker did not start in the time that start_timeout leaves for it "
-            "beside another host's");
+            "v1: timeout (launch, after 1m 40s): no worker has started there, and another host can be had");
   job.join(1);
   EXPECT_FALSE(job.core.state().verdict.has_value());
+}
+
+TEST(Slots, OfHostsThatAreAllLateNoMoreAreGivenUpThanThereAreOthers) {
+  for (const bool joined : {true, false}) {
+    Driver job(job_with(4, 1, 5));
+    job.begin();
+    if (joined) job.join(4);
+    const auto actions = job.pass_deadline();
+    EXPECT_EQ(Driver::count<DestroyWorker>(actions), joined ? 1U : 0U) << "a spare that is late itself is none";
+    for (const std::uint32_t host : {1U, 2U, 3U}) job.join(host);
+    if (!joined) job.join(0);
+    EXPECT_FALSE(job.core.state().verdict.has_value());
+    EXPECT_FALSE(job.actions_of<SendReserve>().empty()) << "they all came";
+  }
 }
 
 TEST(Slots, AHostInWhosePlaceNoneCanComeHasAllOfTheStartTimeout) {
@@ -207,12 +220,15 @@ TEST(Slots, AHostInWhosePlaceNoneCanComeHasAllOfTheStartTimeout) {
   EXPECT_FALSE(job.core.state().verdict.has_value());
 }
 
-TEST(Slots, ASpareOnWhichNoWorkerStartsIsGivenUp) {
-  Driver job(job_with(1, 1, 2));
-  job.begin();
-  job.join(0);
-  EXPECT_EQ(Driver::count<DestroyWorker>(job.pass_deadline()), 1U);
-  EXPECT_EQ(events_of(job, "host.failed").size(), 1U);
+// While the job runs there is time: it has all of start_timeout, and is given up for one that has to be launched itself only then.
+TEST(Slots, ALateSpareIsGivenUpOnceItHasHadItsTimeAndThereIsAnother) {
+  for (const std::uint32_t pool : {2U, 3U}) {
+    Driver job(job_with(1, 1, pool));
+    job.run_all();
+    EXPECT_EQ(Driver::count<DestroyWorker>(job.pass_deadline()), 0U);
+    const auto actions = job.pass_deadline();
+    EXPECT_EQ(Driver::count<DestroyWorker>(actions), pool - 2);
+  }
 }
 
 TEST(Slots, AWorkerThatDoesNotCallBackIsAHostThatDoesNotStart) {
