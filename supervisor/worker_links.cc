@@ -165,24 +165,17 @@ void WorkerLinks::on_later_term(HostId host, Term term) {
              term_.value());
     if (handlers_.has_successor && handlers_.has_successor()) return handlers_.on_superseded(term);
   }
-  if (claims_.are_believed(connected())) return handlers_.on_superseded(term);
+  if (claims_.are_believed(jury(core_.state()))) return handlers_.on_superseded(term);
   watch_claims();
 }
 
-std::vector<HostId> WorkerLinks::connected() const {
-  std::vector<HostId> hosts;
-  for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
-    if (core_.state().hosts[i].phase == HostPhase::kJoined) hosts.emplace_back(i);
-  }
-  return hosts;
-}
-
 void WorkerLinks::distrust(HostId host) {
-  const std::uint64_t term = claims_.claimed_by(host).value_or(term_).value();
+  const Term term = claims_.claimed_by(host).value_or(term_);
+  if (handlers_.has_successor && handlers_.has_successor()) return handlers_.on_superseded(term);
   claims_.forget(host);
   (void)handlers_.decide(
       HostDistrusted{.host = host,
-                     .why = text("it speaks for a supervisor of term ", term,
+                     .why = text("it speaks for a supervisor of term ", term.value(),
                                  ", of which nobody else has heard (this is term ", term_.value(), ")"),
                      .grants_until = grants_until(host)});
 }

@@ -133,7 +133,6 @@ class WorkerLinks {
   };
 
   void on_later_term(HostId host, Term term);
-  std::vector<HostId> connected() const;
   void distrust(HostId host);
   void watch_claims();
   bool is_known(HostId host, std::uint64_t incarnation);

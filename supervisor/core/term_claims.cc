@@ -15,10 +15,29 @@ std::optional<Term> TermClaims::claimed_by(HostId host) const {
   return found == claims_.end() ? std::nullopt : std::optional(found->second.term);
 }
 
-bool TermClaims::are_believed(const std::vector<HostId>& connected) const {
+bool TermClaims::are_believed(const std::vector<HostId>& hosts) const {
   const auto claims = static_cast<std::size_t>(
-      std::count_if(connected.begin(), connected.end(), [this](HostId host) { return claims_.contains(host); }));
-  return claims * 2 > connected.size();
+      std::count_if(hosts.begin(), hosts.end(), [this](HostId host) { return claims_.contains(host); }));
+  return claims * 2 > hosts.size();
+}
+
+std::vector<HostId> jury(const JobState& state) {
+  const bool ends = state.phase >= JobPhase::kShuttingDown;
+  std::vector<HostId> hosts;
+  for (std::uint32_t i = 0; i < state.hosts.size(); ++i) {
+    switch (state.hosts[i].phase) {
+      case HostPhase::kLaunching:
+      case HostPhase::kLaunched:
+      case HostPhase::kJoined: hosts.emplace_back(i); break;
+      case HostPhase::kDestroying:
+      case HostPhase::kEnded:
+        if (ends) hosts.emplace_back(i);
+        break;
+      case HostPhase::kCold:
+      case HostPhase::kLost: break;
+    }
+  }
+  return hosts;
 }
 
 std::vector<HostId> TermClaims::alone(Instant now) const {

@@ -11,10 +11,15 @@
 #include <optional>
 #include <vector>
 
+#include "supervisor/core/job_state.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 
 namespace monarch {
+
+// Whose claims count: hosts that are connected or on their way, so that the first to come is not most of them; of a job that is being shut
+// down all that were ever of it, so that the last to leave is not.
+std::vector<HostId> jury(const JobState& state);
 
 class TermClaims {
  public:
@@ -28,8 +33,8 @@ class TermClaims {
   // Nothing: it has none.
   std::optional<Term> claimed_by(HostId host) const;
 
-  // More than half of these hosts, which are all that are connected, have a claim.
-  bool are_believed(const std::vector<HostId>& connected) const;
+  // More than half of these hosts, which are all that could have heard of it, have a claim.
+  bool are_believed(const std::vector<HostId>& hosts) const;
   // Hosts whose time is over; each is named until it is forgotten.
   std::vector<HostId> alone(Instant now) const;
   Instant next_deadline() const;

@@ -86,7 +86,7 @@ class Checker {
   void believes(HostId teller, const RankReport& report);
   void supervisor_goes_on() { goes_on_since_ = now(); }
   void watch_detection();
-  void gives_way(const std::vector<HostId>& connected);
+  void gives_way(const std::vector<HostId>& hosts);
   void launches(HostId host);
   void worker_ended(HostId host, const Worker* worker);
   void stop_requested() { stop_requested_ = true; }

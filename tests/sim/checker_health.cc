@@ -69,9 +69,9 @@ void Checker::believes(HostId teller, const RankReport& report) {
 }
 
 // To a successor, on the word of its hosts: there is none, and one host alone may say that there is.
-void Checker::gives_way(const std::vector<HostId>& connected) {
-  check(world_.scenario.insider && connected.size() == 1, "term",
-        text("the supervisor leaves the job, since one of ", connected.size(), " hosts speaks of a later term"));
+void Checker::gives_way(const std::vector<HostId>& hosts) {
+  check(world_.scenario.insider && hosts.size() == 1, "term",
+        text("the supervisor leaves the job, since one of ", hosts.size(), " hosts speaks of a later term"));
   ++deaths_;
 }
 

@@ -55,12 +55,9 @@ void Supervisor::on_later_term(HostId host, Term term) {
   const HostPhase phase = core_->state().hosts[host.value()].phase;
   if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) return;
   if (claims_->claim(host, term, now())) world_.note("claims a later term", host.value());
-  std::vector<HostId> connected;
-  for (std::uint32_t i = 0; i < core_->state().hosts.size(); ++i) {
-    if (core_->state().hosts[i].phase == HostPhase::kJoined) connected.emplace_back(i);
-  }
-  if (claims_->are_believed(connected) || world_.mutant(Mutant::kBelieveAnyTerm)) {
-    world_.checker->gives_way(connected);
+  const std::vector<HostId> hosts = jury(core_->state());
+  if (claims_->are_believed(hosts) || world_.mutant(Mutant::kBelieveAnyTerm)) {
+    world_.checker->gives_way(hosts);
     return leave(75);
   }
   claims_due_.set(claims_->next_deadline());

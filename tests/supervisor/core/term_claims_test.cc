@@ -21,6 +21,19 @@ TEST(TermClaims, AreBelievedOfMoreThanHalfOfTheHosts) {
   EXPECT_FALSE(claims.are_believed({}));
 }
 
+// Neither the first that comes nor the last that leaves is most of them.
+TEST(TermClaims, CountOfHostsThatAreComingAndAtTheEndOfThoseThatHaveLeft) {
+  JobState state;
+  state.phase = JobPhase::kStarting;
+  for (const HostPhase phase : {HostPhase::kJoined, HostPhase::kLaunching, HostPhase::kLaunched, HostPhase::kCold,
+                                HostPhase::kEnded, HostPhase::kLost, HostPhase::kDestroying}) {
+    state.hosts.emplace_back().phase = phase;
+  }
+  EXPECT_EQ(jury(state), (std::vector{HostId(0), HostId(1), HostId(2)}));
+  state.phase = JobPhase::kShuttingDown;
+  EXPECT_EQ(jury(state), (std::vector{HostId(0), HostId(1), HostId(2), HostId(4), HostId(6)}));
+}
+
 TEST(TermClaims, AHostAloneHasItsTimeHoweverOftenItSaysSo) {
   TermClaims claims(kPatience);
   EXPECT_EQ(claims.next_deadline(), Instant::never());
