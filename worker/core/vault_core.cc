@@ -140,8 +140,10 @@ bool VaultCore::save(Waiting& asked, MeshId mesh) {
     drop_blob(item);
     if (const std::string why = no_room_for(key, asked.bytes); !why.empty()) {
       if (waits_for_room(asked)) return false;
-      answer(asked.client, vault_denied("full", why));
-      return true;
+      if (!give_way(std::nullopt, asked.bytes)) {
+        answer(asked.client, vault_denied("full", why));
+        return true;
+      }
     }
     Blob& blob = add_blob(item, asked.bytes);
     blob.complete = true;
@@ -274,12 +276,12 @@ bool VaultCore::has_whole(const VaultItem& item) const {
   return found != blobs_.end() && found->second.complete;
 }
 
-std::string VaultCore::no_room_for(const VaultKey& key, std::uint64_t bytes, std::optional<HostId> sender) {
+std::string VaultCore::no_room_for(const VaultKey& key, std::uint64_t bytes) {
   if (fits(bytes)) return {};
   give_up_old();
   if (fits(bytes)) return {};
   give_up_old(VaultRoom::kNone);
-  if (fits(bytes) || give_way(sender, bytes)) return {};
+  if (fits(bytes)) return {};
   return text("checkpoints.memory of host ", options_.host_name, " is ", amount_text(options_.memory), ": ",
               amount_text(used_), " are taken, and ", rank_name(key.rank), " has ", amount_text(bytes), " of step ",
               key.step);

@@ -6,7 +6,7 @@
 // - A rank saves: the bytes become a blob, and each target of the gang is offered a copy, again until it answers. The rank is answered
 //   once all of them have. Targets that leave, or have no room, make it fewer copies, and the rank is told.
 // - An offer counts from the host that has the rank, of a gang whose copies come here, by the table; before that says so, it waits. Where
-//   memory is short, who has sent more than an equal part of it loses what goes beyond, to whom has less: nobody keeps others out.
+//   memory stays short, who has sent more than an equal part of it loses what goes beyond, to whom has less: nobody keeps others out.
 // - A copy is fetched by who wants it, piece by piece, a few on the way at a time; a piece that is lost is asked for again.
 // - A rank loads: from this vault, else from those that have it, one after the other, which fetches a copy.
 // - What is given up follows from the supervisor's table (vault_keep.h), whenever that changes or room is needed. Before the first table
@@ -142,6 +142,7 @@ class VaultCore {
   static constexpr std::size_t kQuestions = 1'024;     // that wait; one more is answered with an error
   static constexpr std::size_t kEarlyOffers = 256;     // of a host, that wait for a table; others are made again
   static constexpr std::size_t kOfOneRank = 64;        // checkpoints that are kept for another host
+  static constexpr std::size_t kShortOffers = 1'024;   // of which it is known since when there is no room
   static constexpr Duration kAskAgain = Duration::seconds(2);     // an offer, or a piece
   static constexpr Duration kFetchQuiet = Duration::seconds(10);  // without a piece; then a fetch has failed
   static constexpr Duration kAnswerQuiet =
@@ -200,6 +201,12 @@ class VaultCore {
     Instant asked_at;
     std::vector<std::string> without;
   };
+  // One that no table speaks of yet.
+  struct EarlyOffer {
+    VaultVia via = VaultVia::kTheirs;
+    VaultOffer offer;
+    Instant since;
+  };
   struct Waiting {
     VaultClient client;
     VaultQuestion question;
@@ -238,16 +245,18 @@ class VaultCore {
                    std::optional<HostId> sender = {});
   void activate_fetches();
   void ask_pieces(const VaultItem& item, Fetch& fetch);
-  void fetch_failed(const VaultItem& item, const std::string& why);
+  void fetch_failed(const VaultItem& item, const std::string& why, bool full = false);
   void on_message(HostId from, VaultVia via, const VaultOffer& message);
   void on_message(HostId from, VaultVia via, const VaultKept& message);
   void on_message(HostId from, VaultVia via, const VaultAsk& message);
   void on_message(HostId from, VaultVia via, const VaultPiece& message);
   void take_offer(HostId from, VaultVia via, const VaultOffer& offer);
   void take_early_offers();
+  void judge_early(HostId from, const VaultItem& item);
   bool sends(HostId from, const VaultKey& key) const;
   bool has_enough_of(HostId from, const RankId& rank) const;
   bool give_way(std::optional<HostId> to, std::uint64_t bytes);
+  bool is_short_for_long(const VaultItem& item);
   void look_at_fetches();
   void look_at_copies();
   void look_at_searches();
@@ -257,7 +266,7 @@ class VaultCore {
   bool has_whole(const VaultItem& item) const;
   bool fits(std::uint64_t bytes) const { return bytes <= options_.memory - std::min(used_, options_.memory); }
   // Empty: there is room now, after old ones were given up.
-  std::string no_room_for(const VaultKey& key, std::uint64_t bytes, std::optional<HostId> sender = {});
+  std::string no_room_for(const VaultKey& key, std::uint64_t bytes);
   std::optional<MeshId> mesh_named(const std::string& name) const;
   std::optional<GangId> gang_of(const RankId& rank) const;
   const VaultPeer* peer(HostId host) const;
@@ -273,7 +282,8 @@ class VaultCore {
   std::map<VaultItem, Copying> copying_;
   std::map<VaultItem, Search> searches_;
   std::vector<Waiting> waiting_;
-  std::map<HostId, std::map<VaultItem, std::pair<VaultVia, VaultOffer>>> early_;  // offers that no table speaks of yet
+  std::map<HostId, std::map<VaultItem, EarlyOffer>> early_;
+  std::map<VaultItem, Instant> short_since_;  // offers for which there was no room
   std::uint64_t used_ = 0;
   std::uint64_t next_blob_ = 1;
   Instant now_;

@@ -1,6 +1,7 @@
 // VaultCore: what it says to other vaults, and what they say.
 
 #include <algorithm>
+#include <tuple>
 
 #include "transport/base/text.h"
 #include "worker/core/vault_core.h"
@@ -99,22 +100,44 @@ void VaultCore::found(const VaultItem& item) {
 
 // Before a table has spoken of it, it is not known what it is of, whether its generation is the present one, and whether it is for us.
 void VaultCore::on_message(HostId from, VaultVia via, const VaultOffer& message) {
-  const auto gang = gang_of(message.key.rank);
-  const auto known = gang ? gangs_.find({message.key.rank.mesh, *gang}) : gangs_.end();
-  const bool is_early =
-      table_.version == 0 || !gang ||
-      (known != gangs_.end() && (message.key.generation > known->second.generation || !sends(from, message.key)));
-  if (!is_early) return take_offer(from, via, message);
-  auto& early = early_[from];
   const VaultItem item{message.key, message.digest};
-  if (early.size() < kEarlyOffers || early.contains(item)) early.insert_or_assign(item, std::pair(via, message));
+  auto& early = early_[from];
+  const auto found = early.find(item);
+  if (found == early.end() && early.size() >= kEarlyOffers) return;
+  const Instant since = found == early.end() ? now_ : found->second.since;
+  early[item] = {.via = via, .offer = message, .since = since};
+  judge_early(from, item);
 }
 
 void VaultCore::take_early_offers() {
-  for (const auto& [from, offers] : std::exchange(early_, {})) {
-    if (peer(from) == nullptr) continue;
-    for (const auto& [item, offer] : offers) on_message(from, offer.first, offer.second);
+  std::vector<std::pair<HostId, VaultItem>> all;
+  for (const auto& [from, offers] : early_) {
+    for (const auto& [item, offer] : offers) all.emplace_back(from, item);
   }
+  for (const auto& [from, item] : all) judge_early(from, item);
+  std::erase_if(early_, [this](const auto& one) { return peer(one.first) == nullptr || one.second.empty(); });
+}
+
+// While it waits, its sender hears a sign of life.
+void VaultCore::judge_early(HostId from, const VaultItem& item) {
+  const EarlyOffer early = early_.at(from).at(item);
+  const VaultKey& key = early.offer.key;
+  const auto gang = gang_of(key.rank);
+  const auto known = gang ? gangs_.find({key.rank.mesh, *gang}) : gangs_.end();
+  const bool is_of_later =
+      table_.version == 0 || !gang || (known != gangs_.end() && key.generation > known->second.generation);
+  // Of one that the gang has gone on without, there is nothing to wait for.
+  const bool is_over = !is_of_later && !to_give_up({{key, *gang, false}}, gangs_).empty();
+  const bool is_sent = is_over || (!is_of_later && sends(from, key));
+  const Duration patience = is_of_later ? kAnswerQuiet : kFullPatience;
+  if (!is_sent && now_ < early.since + patience) {
+    out_.emplace_back(vault_action::Send{from, early.via, VaultAsk{key, early.offer.digest, 0, 0}});
+    return;
+  }
+  early_.at(from).erase(item);
+  if (is_sent) return take_offer(from, early.via, early.offer);
+  const std::string why = is_of_later ? "has not heard of that generation" : "is not told to keep copies of it";
+  out_.emplace_back(vault_action::Send{from, early.via, VaultKept{key, early.offer.digest, why, false}});
 }
 
 bool VaultCore::sends(HostId from, const VaultKey& key) const {
@@ -135,13 +158,13 @@ bool VaultCore::has_enough_of(HostId from, const RankId& rank) const {
   return static_cast<std::size_t>(sent) >= kOfOneRank;
 }
 
-// An equal part is one of as many as have something here, or want to. From senders that have more, what is newest and not committed goes
-// first: the rest may be what they would go on from.
+// An equal part is one of as many as have something here, or want to. From senders that have more, what is on its way goes first, then what
+// is newest and not committed, by a table that has had its time to come; at last what they would go on from.
 bool VaultCore::give_way(std::optional<HostId> to, std::uint64_t bytes) {
   std::map<std::optional<HostId>, std::uint64_t> taken{{to, 0}};
   for (const auto& [item, blob] : blobs_) taken[blob.sender] += blob.bytes;
   const std::uint64_t part = options_.memory / taken.size();
-  if (taken[to] + bytes > part) return false;
+  if (bytes > part || taken[to] > part - bytes) return false;
   while (!fits(bytes)) {
     const auto most = std::max_element(taken.begin(), taken.end(), [](const auto& a, const auto& b) {
       return std::pair(a.first.has_value(), a.second) < std::pair(b.first.has_value(), b.second);
@@ -151,22 +174,29 @@ bool VaultCore::give_way(std::optional<HostId> to, std::uint64_t bytes) {
       const auto gang = gangs_.find({item.key.rank.mesh, blob.gang});
       return gang != gangs_.end() && gang->second.committed && item.key.step <= *gang->second.committed;
     };
-    std::optional<std::pair<std::pair<bool, std::uint64_t>, VaultItem>> first;
+    std::optional<std::pair<std::tuple<bool, bool, std::uint64_t>, VaultItem>> first;
     for (const auto& [item, blob] : blobs_) {
       if (blob.sender != most->first || blob.bytes == 0) continue;
-      const auto rank = std::pair(!is_committed(item, blob), item.key.step);
-      if (!first || rank > first->first) first.emplace(rank, item);
+      const auto turn = std::tuple(!blob.complete, !is_committed(item, blob), item.key.step);
+      if (!first || turn > first->first) first.emplace(turn, item);
     }
     if (!first) return false;
     const VaultItem item = first->second;
     most->second -= blobs_.at(item).bytes;
     if (fetches_.contains(item)) {
-      fetch_failed(item, "has no room: others have less than their part of it");
+      fetch_failed(item, "has no room: others have less than their part of it", true);
     } else {
       drop_blob(item);
     }
   }
   return true;
+}
+
+// The next table, and the offer of it, may have come meanwhile.
+bool VaultCore::is_short_for_long(const VaultItem& item) {
+  std::erase_if(short_since_, [this](const auto& one) { return now_ >= one.second + kFullPatience * 4; });
+  if (short_since_.size() >= kShortOffers && !short_since_.contains(item)) return false;
+  return now_ >= short_since_.try_emplace(item, now_).first->second + kFullPatience;
 }
 
 void VaultCore::take_offer(HostId from, VaultVia via, const VaultOffer& message) {
@@ -191,9 +221,10 @@ void VaultCore::take_offer(HostId from, VaultVia via, const VaultOffer& message)
   if (has_enough_of(from, message.key.rank)) {
     return say(text("has no room: it keeps ", kOfOneRank, " checkpoints of ", rank_name(message.key.rank)), true);
   }
-  if (const std::string why = no_room_for(message.key, message.bytes, from); !why.empty()) {
-    return say(text("has no room: ", why), true);
+  if (const std::string why = no_room_for(message.key, message.bytes); !why.empty()) {
+    if (!is_short_for_long(item) || !give_way(from, message.bytes)) return say(text("has no room: ", why), true);
   }
+  short_since_.erase(item);
   begin_fetch(item, message.bytes, from, via, from);
 }
 
@@ -323,13 +354,13 @@ void VaultCore::ask_pieces(const VaultItem& item, Fetch& fetch) {
   found(item);
 }
 
-void VaultCore::fetch_failed(const VaultItem& item, const std::string& why) {
+void VaultCore::fetch_failed(const VaultItem& item, const std::string& why, bool full) {
   const auto fetch = fetches_.find(item);
   if (fetch == fetches_.end()) return;
   const Fetch failed = fetch->second;
   drop_blob(item);
   if (failed.via == VaultVia::kTheirs) {
-    out_.emplace_back(vault_action::Send{failed.from, failed.via, VaultKept{item.key, item.digest, why, false}});
+    out_.emplace_back(vault_action::Send{failed.from, failed.via, VaultKept{item.key, item.digest, why, full}});
   }
   const auto search = searches_.find(item);
   if (search == searches_.end()) return;
