@@ -280,9 +280,10 @@ constexpr KeyHelp kHelp[] = {
      "and .ssh; "
      ".monarchignore files say the same afterwards, and may take in again with `!` what git leaves out. This list "
      "counts before both, from the workspace's folder."},
-    {"workspace.include", "[cacert.pem]",
-     "What may hold a secret is left out, and named once: .env, .netrc, .aws, .kube, .docker/config.json, *.pem, and "
-     "keys of SSH (id_* without a dot). This list takes it in again; what .gitignore, .monarchignore or `exclude` "
+    {"workspace.include", "[server.pem]",
+     "What may hold a secret is left out, and named once: .env, .netrc, .aws, .kube, .docker/config.json, and "
+     "files named *.pem or id_* with a private key in them. This list takes it in again; what .gitignore, "
+     ".monarchignore or `exclude` "
      "leave out stays out, and so does every .ssh."},
     {"workspace.max_size", "100MiB", "The error names the ten largest files. Nothing is copied to virtual hosts."},
     {"storage", "[{path: /data/ckpt, shared: true}]"},

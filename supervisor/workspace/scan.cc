@@ -22,10 +22,13 @@ namespace {
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t kNamedLargest = 10;
 
-// Keys and passwords of the user's that lie about in trees, by the names under which programs look for them. `id_*` are keys of SSH; what
-// has a dot is mostly a program that handles numbers.
-constexpr std::array kSecrets = {".env",  ".netrc", ".aws",   ".kube", "**/.docker/config.json",
-                                 "*.pem", "id_*",   "!id_*.*"};
+// Keys and passwords of the user's that lie about in trees, by the names under which programs look for them.
+constexpr std::array kSecretFolders = {".aws/", ".kube/"};
+constexpr std::array kSecretFiles = {".env", ".netrc", "**/.docker/config.json"};
+// And such as have that name where they hold one, as keys of TLS and SSH do: certificates are nobody's secret.
+constexpr std::array kKeyFiles = {"*.pem", "id_*"};
+constexpr std::string_view kKeyWord = "PRIVATE KEY-----";
+constexpr std::size_t kKeyBytes = 64U << 10U;  // in which it is found
 
 struct Found {
   std::string name;
@@ -36,8 +39,12 @@ class Scan {
  public:
   explicit Scan(const WorkspaceSpec& workspace) : workspace_(workspace) {
     for (const std::string& pattern : workspace.exclude) rules_.add_pattern(IgnoreSource::kSpec, pattern);
-    for (const char* pattern : kSecrets) secrets_.add_pattern(IgnoreSource::kSpec, pattern);
-    for (const std::string& pattern : workspace.include) secrets_.add_pattern(IgnoreSource::kSpec, "!" + pattern);
+    for (const char* pattern : kSecretFolders) folders_.add_pattern(IgnoreSource::kSpec, pattern);
+    for (const char* pattern : kSecretFiles) files_.add_pattern(IgnoreSource::kSpec, pattern);
+    for (const char* pattern : kKeyFiles) keys_.add_pattern(IgnoreSource::kSpec, pattern);
+    for (const std::string& pattern : workspace.include) {
+      for (IgnoreRules* rules : {&folders_, &files_, &keys_}) rules->add_pattern(IgnoreSource::kSpec, "!" + pattern);
+    }
   }
 
   Result<ScannedWorkspace> run(int folder) {
@@ -108,7 +115,7 @@ class Scan {
     }
     // A home that is taken for a workspace would hand out what opens every other machine.
     if (objection.empty() && S_ISDIR(mode) && found.name == ".ssh") objection = "holds keys, and is never copied";
-    if (objection.empty() && secrets_.leaves_out(path, S_ISDIR(mode))) {
+    if (objection.empty() && may_be_secret(folder, path, found)) {
       objection = "may hold a secret; `workspace.include` takes it";
     }
     if (!objection.empty()) {
@@ -130,6 +137,22 @@ class Scan {
     UniqueFd below(::openat(folder, found.name.c_str(), kFolder));
     if (!below.valid()) return failed(path, errno);
     return read_folder(std::move(below), path);
+  }
+
+  bool may_be_secret(int folder, const std::string& path, const Found& found) const {
+    if (S_ISDIR(found.status.st_mode)) return folders_.leaves_out(path, true);
+    if (!S_ISREG(found.status.st_mode)) return false;
+    if (files_.leaves_out(path, false)) return true;
+    return keys_.leaves_out(path, false) && holds_key(folder, found.name);
+  }
+
+  // One that cannot be read is told of where it is hashed.
+  static bool holds_key(int folder, const std::string& name) {
+    const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    std::string content(kKeyBytes, '\0');
+    const ssize_t got = file.valid() ? ::pread(file.get(), content.data(), content.size(), 0) : -1;
+    content.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return content.find(kKeyWord) != std::string::npos;
   }
 
   static std::string target_of(int folder, const std::string& name) {
@@ -169,7 +192,7 @@ class Scan {
 
   const WorkspaceSpec& workspace_;
   IgnoreRules rules_;
-  IgnoreRules secrets_;
+  IgnoreRules folders_, files_, keys_;  // of secrets
   ScannedWorkspace out_;
 };
 

@@ -104,16 +104,31 @@ TEST_F(Workspace, WhatCannotBeSentIsNamed) {
 
 TEST_F(Workspace, WhatMayHoldASecretIsLeftOutByNameUnlessItIsWanted) {
   for (const char* path : {".env", "app/.env", ".netrc", ".aws/credentials", ".kube/config", "x/.docker/config.json",
-                           ".docker/config.json", "tls/server.pem", "tls/ca.pem", "id_ed25519", "keys/id_github"}) {
+                           ".docker/config.json"}) {
     write(path, "secret");
+  }
+  for (const char* path : {"tls/server.pem", "tls/ca.pem", "id_ed25519", "keys/id_github"}) {
+    write(path, "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n");
   }
   for (const char* path : {"id_map.py", ".docker/daemon.json", "config.json", "env", "kube/config"})
     write(path, "none");
+  // A virtual environment, a package, certificates.
+  for (const char* path : {"venv/.env/bin", "id_mapping/map.py", "id_list", "certifi/cacert.pem"})
+    write(path, "public");
   spec_.include = {"ca.pem", "/app/.env"};
   const auto scanned = scan_workspace(spec_);
   ASSERT_TRUE(scanned.ok()) << scanned.error().message;
-  EXPECT_EQ(paths(), (Paths{".docker", ".docker/daemon.json", "app", "app/.env", "config.json", "env", "id_map.py",
-                            "keys", "kube", "kube/config", "tls", "tls/ca.pem", "x", "x/.docker"}));
+  EXPECT_EQ(paths(), (Paths{".docker",     ".docker/daemon.json",
+                            "app",         "app/.env",
+                            "certifi",     "certifi/cacert.pem",
+                            "config.json", "env",
+                            "id_list",     "id_map.py",
+                            "id_mapping",  "id_mapping/map.py",
+                            "keys",        "kube",
+                            "kube/config", "tls",
+                            "tls/ca.pem",  "venv",
+                            "venv/.env",   "venv/.env/bin",
+                            "x",           "x/.docker"}));
   Paths left_out = scanned->left_out;
   std::sort(left_out.begin(), left_out.end());
   ASSERT_EQ(left_out.size(), 9U);
