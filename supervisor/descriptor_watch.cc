@@ -62,7 +62,9 @@ DescriptorWatch::~DescriptorWatch() { loop_.cancel(timer_); }
 
 void DescriptorWatch::look() {
   spare_.reset();
-  const DescriptorUse use = descriptor_use().value_or(none_left());
+  const std::optional<DescriptorUse> known = descriptor_use();
+  DescriptorUse use = known.value_or(none_left());
+  if (known) use.open -= reserve_.size();  // what is held is left
   const bool scarce = are_scarce(use, scarce_);
   if (scarce) close_doors();
   spare_ = spare_descriptor();
@@ -90,7 +92,8 @@ bool DescriptorWatch::make_room() {
 // From what is left, and never so much that the supervisor itself would want for one.
 void DescriptorWatch::fill_reserve(const DescriptorUse& use) {
   const std::size_t wanted = std::max(use.reserve() / kForViewers, kForViewers);
-  for (std::size_t left = use.left(); reserve_.size() < wanted && left > use.reserve() / 2; --left) {
+  std::size_t left = use.left() - std::min(use.left(), reserve_.size());
+  for (; reserve_.size() < wanted && left > use.reserve() / 2; --left) {
     UniqueFd held = spare_descriptor();
     if (!held.valid()) return;
     reserve_.push_back(std::move(held));

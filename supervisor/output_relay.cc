@@ -174,7 +174,10 @@ class OutputRelay::Worker {
                        (copy_ && type == MessageType::kOutputGone) ||
                        (stacks_ != nullptr && type == MessageType::kStacks);
     if (!known) return count(counters_.malformed);
-    if (speaker(header->rank, header->generation) != host) return refuse(*host);
+    if (speaker(header->rank, header->generation) != host) {
+      take_commands();  // its start may have been told of, and wait behind many pieces
+      if (speaker(header->rank, header->generation) != host) return refuse(*host);
+    }
     if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
     const bool unkept = type == MessageType::kOutputUnkept;
     if (unkept) note_unkept(*header, message.frames[1].bytes());

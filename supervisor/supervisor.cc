@@ -159,9 +159,9 @@ Status Supervisor::open_ports() {
 // Of the supervisor before this one, where the guard has kept it: nobody else can have listened there meanwhile. -1: there is none.
 int Supervisor::kept_listener(std::size_t which, std::uint16_t port) const {
   if (which >= options_.kept_fds.size() || port == 0) return -1;
-  const int fd = options_.kept_fds[which];
-  if (!ListenerDoor::listens_at(fd, port) || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return -1;
-  return fd;
+  UniqueFd kept(options_.kept_fds[which]);
+  if (!ListenerDoor::listens_at(kept.get(), port) || ::fcntl(kept.get(), F_SETFD, FD_CLOEXEC) != 0) return -1;
+  return kept.release();
 }
 
 // From now on the guard listens, too: while no supervisor lives, nobody else can take the ports that workers call at.

@@ -36,9 +36,14 @@ bool is_bounded(const VaultAsk& ask);
 bool is_bounded(const VaultPiece& piece);
 
 // As decode_payload(); kInvalid also where something in it is too long.
-// Within a century, so that sums and differences of such times are times as well; or never.
+// Within a century, so that sums and differences of such times are times as well; or never, of what may not have been.
 inline bool is_reckonable(Instant time) {
   return time == Instant::never() || (time >= Instant() && time.since_boot() <= limits::kLongestTime);
+}
+inline bool is_sent(const Beat& beat) { return beat.sent_at != Instant::never(); }
+template <class T>
+bool is_sent(const T& /*without a time of its own*/) {
+  return true;
 }
 inline bool is_reckonable(Duration time) { return time >= limits::kLongestTime * -1 && time <= limits::kLongestTime; }
 template <class T>
@@ -64,7 +69,7 @@ bool is_reckonable(const std::vector<T>& list) {
 template <class T>
 Result<T> decode_from_host(std::string_view payload, std::size_t limit = limits::kControlPayloadBytes) {
   Result<T> message = decode_payload<T>(payload, limit);
-  if (message.ok() && !(is_bounded(*message) && is_reckonable(*message))) {
+  if (message.ok() && !(is_bounded(*message) && is_reckonable(*message) && is_sent(*message))) {
     return Error{ErrorCode::kInvalid, "a message of a worker with something in it that is beyond all bounds"};
   }
   return message;

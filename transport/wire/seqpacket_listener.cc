@@ -1,5 +1,6 @@
 #include "transport/wire/seqpacket_listener.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,7 +85,7 @@ void SeqpacketListener::accept_waiting() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     UniqueFd peer(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer.valid()) {
-      if (errno == EMFILE && make_room_ && make_room_()) continue;
+      if (errno == EMFILE && make_room_ && somebody_waits() && make_room_()) continue;
       // WARNING: without a free descriptor the socket stays readable and accept fails for ever: wait for one.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause();
       return;  // EAGAIN: nobody waits. ECONNABORTED and EINTR: the loop comes back.
@@ -96,6 +97,12 @@ void SeqpacketListener::accept_waiting() {
     }
     on_peer_(std::move(peer), *credentials);
   }
+}
+
+// accept() says that there is no descriptor before it looks whether it needs one.
+bool SeqpacketListener::somebody_waits() const {
+  pollfd listener{socket_.get(), POLLIN, 0};
+  return ::poll(&listener, 1, 0) == 1;
 }
 
 void SeqpacketListener::pause() {

@@ -44,6 +44,7 @@ class SeqpacketListener {
   void look();
   void look_later();
   void accept_waiting();
+  bool somebody_waits() const;
   void pause();
 
   EventLoop& loop_;

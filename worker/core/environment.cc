@@ -101,7 +101,7 @@ Environment rank_base(const Environment& keepers, const Environment& defaults) {
   Environment environment;
   for (const auto& [name, value] : keepers) {
     if (is_foreign_launcher_variable(name) || is_talking_variable(name) || is_committed_variable(name) ||
-        name == kKeeperFdVariable)
+        name == kKeeperFdVariable || name == kKeptFdsVariable)
       continue;
     environment.emplace(name, value);
   }
@@ -134,7 +134,7 @@ Environment setup_environment(const Environment& base, const Environment& gang, 
 
 Environment spawned_environment(const Environment& base, const Environment& added) {
   Environment environment = base;
-  environment.erase(std::string(kKeeperFdVariable));
+  for (const std::string_view name : {kKeeperFdVariable, kKeptFdsVariable}) environment.erase(std::string(name));
   std::erase_if(environment, [](const auto& line) { return is_talking_variable(line.first); });
   overlay(environment, added);
   return environment;
