@@ -204,9 +204,12 @@ class Files(ControlsTest):
         spec = self.ssh_job("true", hosts=len(ways), slots=1, workspace={"path": self.path("work", "tree")})
         verdict = self.assert_result(self.monarch("run", spec, timeout=120), 69, "failed")
         failed = {f["host"]: f["message"] for f in verdict["failed_hosts"]}
-        self.assertEqual(failed.keys(), {host.name for host in w.hosts}, verdict)
+        # Where somebody else has the place of sockets, there is a second one.
+        elsewhere = {host.name for host, (path, what) in zip(w.hosts, ways) if path == SOCKETS and what != "open"}
+        self.assertEqual(failed.keys(), {host.name for host in w.hosts} - elsewhere, verdict)
         for host, (path, what) in zip(w.hosts, ways):
-            self.assertIn(path, failed[host.name], (path, what))
+            if host.name not in elsewhere:
+                self.assertIn(path, failed[host.name], (path, what))
             self.assertEqual(os.listdir(host.path("/home/bob")), [".bashrc"], (path, what))
             if what == "another's":
                 self.assertEqual(os.listdir(host.path(path)), [])

@@ -92,9 +92,9 @@ class HostileTest(jobs.JobTest):
         self.assertEqual([e for e in events if re.search("suspect|doubt|silent|lost|restart", e) and e not in but], [], events)
         return done
 
-    def assert_grew_little(self, process, resident):
+    def assert_grew_little(self, process, resident, most=2048):
         if not harness.SANITIZED:
-            self.assertLess(self.resident(process) - resident, 2048, "KiB")
+            self.assertLess(self.resident(process) - resident, most, "KiB")
 
     def resident(self, process):
         return int(re.search(r"VmRSS:\s+(\d+)", self.read(f"/proc/{process.pid}/status")).group(1))
@@ -263,7 +263,7 @@ class Insider(HostileTest):
             self.order("stretch", 0)
             self.order("stretch", 1)
         self.wait_added(control__malformed=6 * said, output__forged_pieces=6 * shown)
-        self.assert_grew_little(supervisor, resident)
+        self.assert_grew_little(supervisor, resident, most=8192)  # of tens of megabytes that were sent
         self.assert_undisturbed(run)
         self.assertEqual(self.supervisor_log().count(refused), 1)
 
