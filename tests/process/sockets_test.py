@@ -19,8 +19,9 @@ class Sockets(recovery.RecoveryTest):
                         checkpoints={"peer": 1, "memory": "16MiB"}, launch={"local": {"hosts": 2}})
         run = self.start("run", spec)
         self.pids = dict(enumerate(self.wait_for_marks("there", 4)))
+        # Three of each rank, two of each vault, the supervisor's.
+        harness.wait_for(lambda: len(self.sockets()) >= 4 * 3 + 2 * 2 + 1, self.sockets)
         before = self.sockets()
-        self.assertGreaterEqual(len(before), 4 * 3 + 3, "three of each rank, two of vaults, the supervisor's")
         shutil.rmtree(self.path("run"))
         os.mkdir(self.path("run"), 0o700)
         harness.wait_for(lambda: self.sockets() == before, lambda: f"{self.sockets()}, not {before}", timeout=3)
