@@ -44,11 +44,16 @@ class HostileTest(jobs.JobTest):
         run = self.start("run", self.job(script, hosts=hosts, slots=1, **options.pop("keys", {})), **options)
         self.wait_for_marks("there", marks or hosts)
         self.ports = json.loads(self.log("ports.json"))
-        self.before = self.counters()
+        self.before = harness.wait_for(self.quiet_counters, self.counters)
         return run
 
     def counters(self):
         return self.status()["counters"]
+
+    def quiet_counters(self):
+        """Once nobody shakes hands: until then it may be junk."""
+        now = self.counters()
+        return now if now["control.junk"] == now["bulk.junk"] == 0 else None
 
     def added(self, but=()):
         """What was added since the job ran, of all that an honest job adds nothing to."""
@@ -219,7 +224,7 @@ class Insider(HostileTest):
                            env={"MONARCH_WORKER": ROGUE, "ROGUE_HOST": "v3", "ROGUE_FOLDER": self.rogue,
                                 "ROGUE_REAL_WORKER": harness.WORKER})
         harness.wait_for(lambda: self.host("v3")["phase"] == "ready", lambda: f"the rogue: {self.status()}")
-        self.before = self.counters()
+        self.before = harness.wait_for(self.quiet_counters, self.counters)
         return run
 
     def host(self, name):
