@@ -1,7 +1,7 @@
-// Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's doing. It is
-// left for good where another host can take its place; else its gangs go on there, and it is said. One whose word cannot be trusted is left
-// whatever follows. And a lemon: a host that is lost again
-// and again. It stays out while the job has enough others, and is used again rather than nothing.
+// Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's
+// doing. It is left for good where another host can take its place; else its gangs go on there, and it is said. One whose word
+// cannot be trusted is left whatever follows. And a lemon: a host that is lost again and again. It stays out while the job has
+// enough others, and is used again rather than nothing.
 
 #include <algorithm>
 

@@ -72,9 +72,9 @@ void JobCore::on(const WorkerLaunchFailed& event) {
   destroy(event.host);  // something of it may run all the same
 }
 
-// Of hosts on which it takes so long that only another one can be in time no more are given up than there are others, connected ones first. A
-// job that runs has no such haste: there a host that has to be launched itself counts once the late one has had all of start_timeout, and a
-// late spare is given up for no other one.
+// Hosts on which it takes so long that only another one can be in time: no more of them are given up than there are others,
+// and connected ones are taken first. Where there is no such haste, since the job runs or the late one is a spare, a host that
+// is not connected counts only once the late one has had all of start_timeout; and no connected one is spent on a spare.
 void JobCore::not_launched(std::vector<HostId> late) {
   std::size_t connected = 0;
   std::size_t more = 0;
