@@ -1,5 +1,6 @@
 #include "cli/viewer_session.h"
 
+#include "cli/say.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

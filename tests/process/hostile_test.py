@@ -37,7 +37,9 @@ def greeting(mechanism):
 
 class HostileTest(jobs.JobTest):
     # What an honest job adds to at any time.
+    # local_health counts nothing: it is how well the supervisor itself keeps its times.
     USUAL = {f"{port}.{name}" for port in ("control", "bulk") for name in ("accepted", "handshaken", "disconnected", "messages")}
+    USUAL.add("supervisor.local_health")
 
     def running(self, hosts=2, beside="", marks=None, **options):
         script = f"mark there; {beside}i=0; until [ -e go ]; do i=$((i+1)); echo line $i; nap 0.05; done; echo last $i"
@@ -316,7 +318,7 @@ class Insider(HostileTest):
         harness.wait_for(lambda: self.added().get("control.flooded", 0) > 0, "some that were dropped")
         heard = self.counters()["control.messages"] - self.before["control.messages"]
         # The burst, the rate for as long as it took to read them all, and everybody's beats.
-        self.assertLess(heard, sent / 2)
+        self.assertLess(heard, sent * (0.9 if harness.SANITIZED else 0.5))  # of a slow reader the rate is a larger part
         # On a busy machine an answer to the flood may find its queue full.
         self.assertEqual(self.added().keys() - {"control.sends_full"}, {"control.flooded"})
         for name in ("v1", "v2"):

@@ -48,6 +48,8 @@ while not os.path.exists("go"):
         tell("saved", step)
 """
 QUICK = {"heartbeat": "200ms", "suspect_after": "600ms", "lost_after": "1s", "lease": "1500ms"}
+if harness.SANITIZED:  # beats are late where all is slow
+    QUICK = {"heartbeat": "500ms", "suspect_after": "2s", "lost_after": "5s", "lease": "7s"}
 
 
 class VaultTest(recovery.RecoveryTest):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/core/placement.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
 

@@ -94,10 +94,10 @@ void detach_from_parent(const PreparedChild& prepared, bool inside) {
   if (options.traceable) (void)::prctl(PR_SET_PTRACER, static_cast<unsigned long>(prepared.parent));
   reset_signals_in_child();
   (void)::umask(options.umask);
+  // Before a descriptor is put in the place of the group's, and while one more may be opened.
+  if (options.group != nullptr && !inside && !options.group->join()) give_up(prepared, {errno, "join its cgroup"});
   // Lowering it closes nothing, and up to the hard limit it does not fail (getrlimit(2)).
   if (options.descriptor_limit) (void)::setrlimit(RLIMIT_NOFILE, &*options.descriptor_limit);
-  // Before a descriptor is put in the place of the group's.
-  if (options.group != nullptr && !inside && !options.group->join()) give_up(prepared, {errno, "join its cgroup"});
   for (const ChildDescriptor& descriptor : prepared.descriptors) {
     if (::dup2(descriptor.source, descriptor.target) < 0) give_up(prepared, {errno, "set up its descriptors"});
   }
