@@ -133,25 +133,55 @@ Flag continue_flag() {
           .help = "go on from that job, which has ended: its committed checkpoints, and its generations"};
 }
 
-LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context) {
-  const bool accept_new = arguments.has("accept-new");
-  if (accept_new && !std::holds_alternative<LaunchSsh>(input.spec.launch)) {
+namespace {
+
+// False: something of the command line or the workspace cannot go with this spec, and was said.
+bool goes_with_its_flags(const SpecInput& input, const Arguments& arguments, const Context& context) {
+  if (arguments.has("accept-new") && !std::holds_alternative<LaunchSsh>(input.spec.launch)) {
     say_error(context.terminal, {.id = "E0903",
                                  .message = "`--accept-new` is for hosts that SSH reaches, and this job has none",
                                  .help = "leave it out"});
-    return {.view = nullptr, .exit_code = kExitUsage};
+    return false;
   }
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
-  if (!has_its_workspace(look, input.sources, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
+  if (!has_its_workspace(look, input.sources, context.terminal)) return false;
   for (const std::string& note : input.notes) say_note(context.terminal, note);
-  std::optional<std::string> before;
-  if (arguments.has("continue") && input.spec.supervised_elsewhere()) {
-    say_error(context.terminal,
-              {.id = "E0401",
-               .message = "this build cannot do that yet: `--continue` where the supervisor is on another machine",
-               .help = "write `supervisor: {on: here}`"});
-    return {.view = nullptr, .exit_code = kExitUsage};
+  if (!arguments.has("continue") || !input.spec.supervised_elsewhere()) return true;
+  say_error(context.terminal,
+            {.id = "E0401",
+             .message = "this build cannot do that yet: `--continue` where the supervisor is on another machine",
+             .help = "write `supervisor: {on: here}`"});
+  return false;
+}
+
+// Of a job that has its folder: its supervisor runs, or why it does not is in its verdict.
+LaunchedJob start_launched(const NewJob& made, const SupervisorBinaries& binaries, const StartOptions& start,
+                           std::unique_ptr<SignalFd> signals, const Context& context) {
+  const JobDirectory& job = made.job;
+  const std::string log = text(job.directory.path(), "/", kSupervisorLogFile);
+  const StartFailure failure = start_supervisor(job, binaries, start);
+  // Whoever holds it has what it says of its end.
+  if (failure.exit_code == kExitBusy) return not_supervised(context, failure, log);
+  if (failure.exit_code != kExitOk) {
+    const Verdict verdict = write_failed_verdict(job, failure);
+    LaunchedJob none = not_supervised(context, failure, log);
+    write_err(indented(failure.log_tail));
+    none.end = {.exit_code = failure.exit_code, .verdict = verdict};
+    none.signals = std::move(signals);
+    auto ended = JobView::open(made.state, job.id);
+    if (ended.ok()) none.ended = std::make_unique<JobView>(std::move(*ended));  // else there is nothing to leave
+    return none;
   }
+  auto view = JobView::open(made.state, job.id);
+  if (!view.ok()) return failed(context, kExitInternal, view.error().message);
+  return {.view = std::make_unique<JobView>(std::move(*view)), .signals = std::move(signals), .exit_code = kExitOk};
+}
+
+}  // namespace
+
+LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context) {
+  if (!goes_with_its_flags(input, arguments, context)) return {.view = nullptr, .exit_code = kExitUsage};
+  std::optional<std::string> before;
   if (arguments.has("continue") && !arguments.has("submitted")) {
     before = continued_job(*arguments.value("continue"), context);
     if (!before) return {.view = nullptr, .exit_code = kExitUsage};
@@ -191,31 +221,14 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   const bool links = before && !continues_from(job.directory);
   const Status linked = links ? write_continues(job.directory, *before) : Status();
   if (!linked.ok()) return failed(context, exit_code_for(linked.error()), linked.error().message);
-  StartOptions start{.accept_new_host_keys = accept_new};
+  StartOptions start{.accept_new_host_keys = arguments.has("accept-new")};
   if (input.spec.supervised_elsewhere()) {
     // Another machine is reached first, and may have to be sent what runs there.
     start.elsewhere = true;
     start.deadline = std::max(input.spec.start_timeout, start.deadline);
     start.interrupt = (*signals)->descriptor();
   }
-  const StartFailure failure = start_supervisor(job, *binaries, start);
-  if (failure.exit_code == kExitBusy) {
-    // Whoever holds it has what it says of its end.
-    return not_supervised(context, failure, text(job.directory.path(), "/", kSupervisorLogFile));
-  }
-  if (failure.exit_code != kExitOk) {
-    const Verdict verdict = write_failed_verdict(job, failure);
-    LaunchedJob none = not_supervised(context, failure, text(job.directory.path(), "/", kSupervisorLogFile));
-    write_err(indented(failure.log_tail));
-    none.end = {.exit_code = failure.exit_code, .verdict = verdict};
-    none.signals = std::move(*signals);
-    auto ended = JobView::open(made->state, job.id);
-    if (ended.ok()) none.ended = std::make_unique<JobView>(std::move(*ended));  // else there is nothing to leave
-    return none;
-  }
-  auto view = JobView::open(made->state, job.id);
-  if (!view.ok()) return failed(context, kExitInternal, view.error().message);
-  return {.view = std::make_unique<JobView>(std::move(*view)), .signals = std::move(*signals), .exit_code = kExitOk};
+  return start_launched(*made, *binaries, start, std::move(*signals), context);
 }
 
 }  // namespace monarch

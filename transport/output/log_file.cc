@@ -227,7 +227,7 @@ LogFile::Taken LogFile::divert(int pipe, std::size_t limit, const Error& why) {
 
 LogFile::Taken LogFile::written(std::size_t bytes) {
   failing_ = false;
-  const Taken taken{.outcome = Outcome::kWritten, .offset = end_offset(), .bytes = bytes};
+  Taken taken{.outcome = Outcome::kWritten, .offset = end_offset(), .bytes = bytes};
   size_ += bytes;
   return taken;
 }

@@ -29,7 +29,7 @@ std::string runtime_directory(const RuntimeUser& user) {
   const std::string& given = user.xdg_runtime_dir;
   const bool usable = given.starts_with('/') && is_own_directory(given, user.uid);
   if (usable && !given.starts_with(user.logins + "/")) return given + "/monarch";
-  const std::string lasting = lasting_directories(user).front();
+  std::string lasting = lasting_directories(user).front();
   if (!is_somebody_elses(lasting, user.uid)) return lasting;
   if (usable) return given + "/monarch";
   const std::string login = text(user.logins, '/', user.uid);
