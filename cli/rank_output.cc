@@ -154,7 +154,8 @@ Status RankOutput::connect(const ViewerAddress& supervisor, const std::string& v
 }
 
 void RankOutput::on_piece(const OutputPiece& piece) {
-  const StreamId stream{.rank = piece.rank, .generation = piece.generation.counter, .stream = piece.output.stream};
+  const StreamId stream{
+      .rank = piece.process.rank, .generation = piece.process.generation.counter, .stream = piece.output.stream};
   piece.kept ? follower_.on_piece(stream, piece.output.offset, piece.output.bytes)
              : follower_.on_unkept(stream, piece.output.offset, piece.output.bytes);
   pump_later(Duration::zero());

@@ -6,30 +6,29 @@
 namespace monarch {
 
 void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
-  if (!report.commit || !core_.has_rank(report.rank)) return;
+  if (!report.commit || !core_.has_rank(report.process.rank)) return;
   const CommitRequest& asked = *report.commit;
-  CommitDecision decision = core_.rule_on(host, report.rank, report.generation, asked);
-  Last& last = last_[report.rank];
-  const MeshId mesh = report.rank.mesh;
-  std::uint64_t& recorded = recorded_[{mesh, core_.spec().meshes[mesh.value()].gang_of(report.rank.rank)}];
-  CommitAnswer answer{.rank = report.rank, .generation = report.generation, .number = asked.number};
+  CommitDecision decision = core_.rule_on(host, report.process, asked);
+  Last& last = last_[report.process.rank];
+  const MeshId mesh = report.process.rank.mesh;
+  std::uint64_t& recorded = recorded_[{mesh, core_.spec().meshes[mesh.value()].gang_of(report.process.rank.rank)}];
+  CommitAnswer answer{.process = report.process, .number = asked.number};
   switch (decision.ruling) {
     case CommitRuling::kRefuse:
-      count_refusal(report.rank, {host, report.generation, asked.number});
+      count_refusal(report.process.rank, {host, report.process.generation, asked.number});
       answer.why = std::move(decision.why);
       handlers_.answer(host, answer);
       break;
     case CommitRuling::kTaken:
       if (!handlers_.is_durable(recorded)) return;  // the core's own answer waits for that, too
       answer.committed = true;
-      answer.gang = core_.committed_step(report.rank);
+      answer.gang = core_.committed_step(report.process.rank);
       handlers_.answer(host, answer);
       break;
     case CommitRuling::kTake:
       if (last.ticket != 0 && now < last.taken_at + kFloor) return;
       last.taken_at = now;
-      last.ticket = handlers_.decide(
-          CheckpointCommitted{.host = host, .rank = report.rank, .generation = report.generation, .commit = asked});
+      last.ticket = handlers_.decide(CheckpointCommitted{.host = host, .process = report.process, .commit = asked});
       recorded = last.ticket;
       break;
   }

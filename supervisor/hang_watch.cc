@@ -32,19 +32,19 @@ HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
 }
 
 void HangWatch::on_report(HostId host, const RankReport& report, Instant sent_at, Instant now) {
-  if (!core_.grants(report.rank, report.generation)) return watch_.forget(report.rank);
-  update(report.rank);  // of a new generation: what was stopped is not there any more
+  if (!core_.grants(report.process)) return watch_.forget(report.process.rank);
+  update(report.process.rank);  // of a new generation: what was stopped is not there any more
   tell_standstill(host, report, now);
   tell_unwatched(report, now);
   if (auto hung = watch_.heard(host, report, sent_at)) on_verdict(std::move(*hung));
 }
 
 void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant now) {
-  Told& told = told_[report.rank];
-  if (told.generation != report.generation) told = Told{.generation = report.generation};
+  Told& told = told_[report.process.rank];
+  if (told.generation != report.process.generation) told = Told{.generation = report.process.generation};
   const Standstill before = told.standstill;
   if (before == report.standstill) return;
-  if (is_stopping(report.rank)) return;  // it goes on because it is to end
+  if (is_stopping(report.process.rank)) return;  // it goes on because it is to end
   const Instant began = std::exchange(told.since, now);
   told.standstill = report.standstill;
   if (now - told.window > kChangesWindow) {
@@ -52,20 +52,21 @@ void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant n
     told.changes = 0;
   }
   if (++told.changes > kChangesTold) return;
-  const MeshSpec& mesh = core_.spec().meshes[report.rank.mesh.value()];
+  const MeshSpec& mesh = core_.spec().meshes[report.process.rank.mesh.value()];
   const std::string& name = core_.hosts()[host.value()].name;
   const bool stands = report.standstill != Standstill::kNone;
   JobEvent event;
   event.type = stands ? "rank.stopped" : "rank.continued";
-  event.severity = stands && !core_.is_left_alone(report.rank) ? Severity::kWarning : Severity::kInfo;
+  event.severity = stands && !core_.is_left_alone(report.process.rank) ? Severity::kWarning : Severity::kInfo;
   event.host = name;
   event.mesh = mesh.name;
-  event.rank = report.rank.rank.value();
-  event.generation = report.generation.counter;
+  event.rank = report.process.rank.rank.value();
+  event.generation = report.process.generation.counter;
   event.pid = report.pid;
-  event.message = text(mesh.name, "/", report.rank.rank.value(), " on ", name, ": ");
-  event.message += stands ? text("is ", describe(report.standstill), what_follows(report.rank, report.standstill))
-                          : text("goes on, after ", to_text(now - began));
+  event.message = text(mesh.name, "/", report.process.rank.rank.value(), " on ", name, ": ");
+  event.message += stands
+                       ? text("is ", describe(report.standstill), what_follows(report.process.rank, report.standstill))
+                       : text("goes on, after ", to_text(now - began));
   if (told.changes == kChangesTold) event.message += "; it changes often, and is not told of again for a while";
   tell(std::move(event));
 }
@@ -86,7 +87,7 @@ std::string HangWatch::what_follows(RankId rank, Standstill standstill) const {
 }
 
 void HangWatch::tell_unwatched(const RankReport& report, Instant now) {
-  const MeshId mesh = report.rank.mesh;
+  const MeshId mesh = report.process.rank.mesh;
   if (report.phase != RankPhase::kRunning || unwatched_.contains(mesh)) return;
   const Instant since = runs_since_.try_emplace(mesh, now).first->second;
   if (now - since < kUnwatchedAfter || !watch_.never_spoke(mesh)) return;
@@ -105,10 +106,10 @@ void HangWatch::tell_unwatched(const RankReport& report, Instant now) {
 // business now, is no hang.
 void HangWatch::on_verdict(RankHung hung) {
   if (!handlers_.dump) return handlers_.decide(hung);
-  const RankId rank = hung.rank;
+  const RankId rank = hung.process.rank;
   const auto then = [this, alive = std::weak_ptr<bool>(alive_), hung = std::move(hung)](std::string stacks) mutable {
     if (alive.expired()) return;
-    if (watch_.suspended(hung.rank) || !watch_.holds(hung)) return watch_.retract(hung.rank);
+    if (watch_.suspended(hung.process.rank) || !watch_.holds(hung)) return watch_.retract(hung.process.rank);
     hung.stacks = std::move(stacks);
     handlers_.decide(hung);
   };

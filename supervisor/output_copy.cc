@@ -33,16 +33,17 @@ std::string OutputCopy::stem(RankId id, Generation generation) const {
 }
 
 // Made at its first piece or word: a supervisor that came back goes on where the files end. Nothing for a mesh that is none.
-OutputCopy::RankCopy* OutputCopy::rank_of(RankId id, Generation generation) {
+OutputCopy::RankCopy* OutputCopy::rank_of(const Incarnation& process) {
+  const RankId id = process.rank;
   if (id.mesh.value() >= options_.mesh_names.size()) return nullptr;
-  const auto [found, is_new] = ranks_.try_emplace({id, generation.counter});
+  const auto [found, is_new] = ranks_.try_emplace({id, process.generation.counter});
   RankCopy& rank = found->second;
   if (!rank.done) use(found->first, rank);
   if (!is_new) return &rank;
-  rank.generation = generation;
+  rank.generation = process.generation;
   const std::string folder = text(options_.log_directory, "/", options_.mesh_names[id.mesh.value()]);
   for (std::size_t i = 0; i < rank.streams.size(); ++i) {
-    const std::string name = stem(id, generation) + kSuffixes[i];
+    const std::string name = stem(id, process.generation) + kSuffixes[i];
     rank.streams[i].file = std::make_unique<LogFile>(LogFile::Options{folder, name, options_.max_bytes});
     rank.streams[i].times = std::make_unique<LogTimes>(text(folder, "/", name));
     if (const Status opened = rank.streams[i].file->open(); !opened.ok()) {
@@ -72,11 +73,12 @@ void OutputCopy::close_files(RankCopy& rank) {
   }
 }
 
-void OutputCopy::on_piece(RankId id, Generation generation, const Output& piece, Instant now) {
-  RankCopy* rank = rank_of(id, generation);
+void OutputCopy::on_piece(const Incarnation& process, const Output& piece, Instant now) {
+  RankCopy* rank = rank_of(process);
   if (rank == nullptr || rank->done) return;
-  piece.stream == OutputStream::kErrorFile ? take_error(*rank, piece, now) : take(id, *rank, piece.stream, piece, now);
-  check(id, *rank);
+  piece.stream == OutputStream::kErrorFile ? take_error(*rank, piece, now)
+                                           : take(process.rank, *rank, piece.stream, piece, now);
+  check(process.rank, *rank);
 }
 
 void OutputCopy::take(RankId id, RankCopy& rank, OutputStream which, const Output& piece, Instant now) {
@@ -89,7 +91,7 @@ void OutputCopy::take(RankId id, RankCopy& rank, OutputStream which, const Outpu
     // Once for each gap: the pieces behind it are on their way already.
     if (now - stream.quiet_since < kPatience) return;
     stream.quiet_since = now;
-    return handlers_.ask(id, rank.generation, {.stream = which, .offset = end});
+    return handlers_.ask({id, rank.generation}, {.stream = which, .offset = end});
   }
   stream.quiet_since = now;
   const std::string_view fresh = std::string_view(piece.bytes).substr(static_cast<std::size_t>(end - piece.offset));
@@ -118,8 +120,9 @@ void OutputCopy::take_error(RankCopy& rank, const Output& piece, Instant now) {
   rank.error_quiet_since = now;
 }
 
-void OutputCopy::on_gone(RankId id, Generation generation, const OutputGone& gone, Instant now) {
-  RankCopy* rank = rank_of(id, generation);
+void OutputCopy::on_gone(const Incarnation& process, const OutputGone& gone, Instant now) {
+  const RankId id = process.rank;
+  RankCopy* rank = rank_of(process);
   if (rank == nullptr || rank->done || gone.stream == OutputStream::kErrorFile) return;
   Stream& stream = rank->streams[index_of(gone.stream)];
   const std::uint64_t end = stream.end();
@@ -133,9 +136,9 @@ void OutputCopy::on_gone(RankId id, Generation generation, const OutputGone& gon
 }
 
 void OutputCopy::on_written(const OutputWritten& written, Instant now) {
-  RankCopy* rank = rank_of(written.rank, written.generation);
+  RankCopy* rank = rank_of(written.process);
   if (rank == nullptr) return;
-  if (rank->done) return handlers_.on_copied({.rank = written.rank, .generation = written.generation});
+  if (rank->done) return handlers_.on_copied(written.process);
   const std::array<std::uint64_t, 2> bytes{written.stdout_bytes, written.stderr_bytes};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     Stream& stream = rank->streams[i];
@@ -148,7 +151,7 @@ void OutputCopy::on_written(const OutputWritten& written, Instant now) {
     rank->error_known = std::min<std::uint32_t>(written.error_bytes, kErrorFileBytes);
     rank->error_quiet_since = now;
   }
-  check(written.rank, *rank);
+  check(written.process.rank, *rank);
 }
 
 void OutputCopy::check(RankId id, RankCopy& rank) {
@@ -164,7 +167,7 @@ void OutputCopy::check(RankId id, RankCopy& rank) {
   close_files(rank);
   rank.streams = {};
   rank.error = {};
-  handlers_.on_copied({.rank = id, .generation = rank.generation});
+  handlers_.on_copied({id, rank.generation});
 }
 
 void OutputCopy::on_time(Instant now) {
@@ -174,12 +177,12 @@ void OutputCopy::on_time(Instant now) {
       Stream& stream = rank.streams[i];
       if (stream.end() >= stream.known || now - stream.quiet_since < kPatience) continue;
       stream.quiet_since = now;
-      handlers_.ask(key.first, rank.generation,
+      handlers_.ask({key.first, rank.generation},
                     {.stream = i == 0 ? OutputStream::kStdout : OutputStream::kStderr, .offset = stream.end()});
     }
     if (!rank.complete || rank.error.size() >= rank.error_known || now - rank.error_quiet_since < kPatience) continue;
     rank.error_quiet_since = now;
-    handlers_.ask(key.first, rank.generation, {.stream = OutputStream::kErrorFile, .offset = rank.error.size()});
+    handlers_.ask({key.first, rank.generation}, {.stream = OutputStream::kErrorFile, .offset = rank.error.size()});
   }
 }
 

@@ -34,25 +34,19 @@ struct OutputCopyOptions {
 
 // How much a rank has written, by its host's word.
 struct OutputWritten {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   std::uint64_t stdout_bytes = 0;
   std::uint64_t stderr_bytes = 0;
   std::uint32_t error_bytes = 0;
   bool complete = false;
 };
 
-// All of it is copied, or can never be.
-struct OutputCopied {
-  RankId rank;
-  Generation generation;
-};
-
 class OutputCopy {
  public:
   struct Handlers {
-    std::function<void(RankId, Generation, const OutputFrom&)> ask;
-    std::function<void(const OutputCopied&)> on_copied;  // may come more than once
+    std::function<void(const Incarnation&, const OutputFrom&)> ask;
+    std::function<void(const Incarnation&)>
+        on_copied;  // all of it, or what is not can never be; may come more than once
     // Whenever it begins, with the file and the reason, and, empty, once the disk takes all again.
     std::function<void(const std::string& why)> on_failure;
   };
@@ -63,8 +57,8 @@ class OutputCopy {
   OutputCopy(OutputCopyOptions options, Handlers handlers);
 
   // A piece of a rank that was checked to run on the host that says it.
-  void on_piece(RankId rank, Generation generation, const Output& piece, Instant now);
-  void on_gone(RankId rank, Generation generation, const OutputGone& gone, Instant now);
+  void on_piece(const Incarnation& process, const Output& piece, Instant now);
+  void on_gone(const Incarnation& process, const OutputGone& gone, Instant now);
   void on_written(const OutputWritten& written, Instant now);
   // What has not come for kPatience is asked for again.
   void on_time(Instant now);
@@ -92,7 +86,7 @@ class OutputCopy {
     bool done = false;      // told as copied; its files are closed
   };
 
-  RankCopy* rank_of(RankId rank, Generation generation);
+  RankCopy* rank_of(const Incarnation& process);
   void use(const Key& key, RankCopy& rank);
   void close_files(RankCopy& rank);
   void take(RankId id, RankCopy& rank, OutputStream which, const Output& piece, Instant now);

@@ -48,12 +48,12 @@ class OutputRelay::Worker {
     for (const RanksStarted& one : options.started) note(one);
     if (!options.copy) return;
     OutputCopy::Handlers handlers;
-    handlers.ask = [this](RankId rank, Generation generation, const OutputFrom& from) { ask(rank, generation, from); };
+    handlers.ask = [this](const Incarnation& process, const OutputFrom& from) { ask(process, from); };
     handlers.on_failure = [this](const std::string& why) {
       const std::lock_guard lock(findings_.mutex);
       findings_.copy_failure = why;
     };
-    handlers.on_copied = [to = options.copied](const OutputCopied& copied) { (void)to->put(copied); };
+    handlers.on_copied = [to = options.copied](const Incarnation& copied) { (void)to->put(copied); };
     copy_.emplace(std::move(*options.copy), std::move(handlers));
   }
 
@@ -116,25 +116,25 @@ class OutputRelay::Worker {
   }
 
   // Nothing: nobody has started that, or it is too long ago.
-  std::optional<HostId> speaker(RankId rank, Generation generation) const {
-    const auto known = started_.find(rank);
+  std::optional<HostId> speaker(const Incarnation& process) const {
+    const std::uint64_t counter = process.generation.counter;
+    const auto known = started_.find(process.rank);
     if (known == started_.end()) return std::nullopt;
-    const auto after = known->second.upper_bound(generation.counter);
+    const auto after = known->second.upper_bound(counter);
     if (after == known->second.begin()) return std::nullopt;
     const Speaker& found = std::prev(after)->second;
-    return generation.counter <= found.last ? std::optional(found.host) : std::nullopt;
+    return counter <= found.last ? std::optional(found.host) : std::nullopt;
   }
 
   // Of the host that the rank runs on, or ran on; one that is not connected is asked again.
-  void ask(RankId rank, Generation generation, const OutputFrom& from) {
-    const std::optional<HostId> host = speaker(rank, generation);
+  void ask(const Incarnation& process, const OutputFrom& from) {
+    const std::optional<HostId> host = speaker(process);
     const auto found = host ? bulk_links_.find(*host) : bulk_links_.end();
     if (found == bulk_links_.end()) return;
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(MessageType::kOutputFrom);
     header.job = job_;
-    header.rank = rank;
-    header.generation = generation;
+    header.process = process;
     std::vector<ZmqFrame> frames;
     frames.push_back(ZmqFrame::copy(encode_header(header)));
     frames.push_back(ZmqFrame::copy(encode_payload(from)));
@@ -174,15 +174,15 @@ class OutputRelay::Worker {
                        (copy_ && type == MessageType::kOutputGone) ||
                        (stacks_ != nullptr && type == MessageType::kStacks);
     if (!known) return count(counters_.malformed);
-    if (speaker(header->rank, header->generation) != host) {
+    if (speaker(header->process) != host) {
       take_commands();  // its start may have been told of, and wait behind many pieces
-      if (speaker(header->rank, header->generation) != host) return refuse(*host);
+      if (speaker(header->process) != host) return refuse(*host);
     }
     if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
     const bool unkept = type == MessageType::kOutputUnkept;
     if (unkept) note_unkept(*header, message.frames[1].bytes());
     if (copy_ && !unkept && !keep(*header, *host, message)) return;
-    const bool of_spec = header->rank.mesh.value() < meshes_;
+    const bool of_spec = header->process.rank.mesh.value() < meshes_;
     if (viewers_.empty() || !of_spec) return;  // viewers show what ranks of the spec write
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
@@ -205,11 +205,10 @@ class OutputRelay::Worker {
     if (piece->stream != OutputStream::kStderr) return;
     const std::lock_guard lock(findings_.mutex);
     std::list<Unkept>& tails = findings_.tails;
-    const auto known = std::find_if(tails.begin(), tails.end(), [&](const Unkept& each) {
-      return each.rank == header.rank && each.generation == header.generation;
-    });
+    const auto known =
+        std::find_if(tails.begin(), tails.end(), [&](const Unkept& each) { return each.process == header.process; });
     if (known == tails.end()) {
-      tails.push_front({.rank = header.rank, .generation = header.generation, .tail = {}});
+      tails.push_front({.process = header.process, .tail = {}});
       if (tails.size() > kTailsKept) tails.pop_back();
     } else {
       tails.splice(tails.begin(), tails, known);
@@ -224,8 +223,7 @@ class OutputRelay::Worker {
   void pass_stacks_on(const FrameHeader& header, std::string_view payload) {
     auto stacks = decode_from_host<Stacks>(payload, limits::kStacksPayloadBytes);
     if (!stacks.ok()) return count(counters_.malformed);
-    const bool taken =
-        stacks_->put({.rank = header.rank, .generation = header.generation, .stacks = std::move(*stacks)});
+    const bool taken = stacks_->put({.process = header.process, .stacks = std::move(*stacks)});
     if (!taken) count(counters_.dropped);
   }
 
@@ -235,7 +233,7 @@ class OutputRelay::Worker {
     const std::string_view payload = message.frames[1].bytes();
     if (static_cast<MessageType>(header.type) == MessageType::kOutputGone) {
       const auto gone = decode_from_host<OutputGone>(payload);
-      gone.ok() ? copy_->on_gone(header.rank, header.generation, *gone, loop_.now()) : count(counters_.malformed);
+      gone.ok() ? copy_->on_gone(header.process, *gone, loop_.now()) : count(counters_.malformed);
       return false;
     }
     const auto piece = decode_from_host<Output>(payload, limits::kBulkPayloadBytes);
@@ -243,7 +241,7 @@ class OutputRelay::Worker {
       count(counters_.malformed);
       return false;
     }
-    copy_->on_piece(header.rank, header.generation, *piece, loop_.now());
+    copy_->on_piece(header.process, *piece, loop_.now());
     watch_copy();
     return piece->stream != OutputStream::kErrorFile;
   }
@@ -338,7 +336,7 @@ OutputRelay::~OutputRelay() {
 UnkeptTail OutputRelay::unkept_tail(RankId rank, std::uint64_t generation) const {
   const std::lock_guard lock(findings_->mutex);
   for (const Unkept& each : findings_->tails) {
-    if (each.rank == rank && each.generation.counter == generation) return each.tail;
+    if (each.process.rank == rank && each.process.generation.counter == generation) return each.tail;
   }
   return {};
 }

@@ -39,8 +39,7 @@
 namespace monarch {
 
 struct StacksCame {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   Stacks stacks;
 };
 
@@ -58,7 +57,7 @@ struct OutputRelayOptions {
   std::vector<RanksStarted> started = {};      // before this supervisor
   std::optional<OutputCopyOptions> copy = {};  // nothing: the hosts' files are ours
   Inbox<StacksCame>* stacks = nullptr;         // what does not fit is as good as never said
-  Inbox<OutputCopied>* copied = nullptr;       // of a copy; what does not fit is told again when it is asked for again
+  Inbox<Incarnation>* copied = nullptr;        // of a copy; what does not fit is told again when it is asked for again
 };
 
 // Of a gang, or a standby, that was started before: who speaks for each of its ranks (in order, as many on each host) up to its newest
@@ -110,8 +109,7 @@ class OutputRelay {
     PublishedCounters link;
   };
   struct Unkept {
-    RankId rank;
-    Generation generation;
+    Incarnation process;
     UnkeptTail tail;
   };
   // What the thread finds out and the supervisor asks for.

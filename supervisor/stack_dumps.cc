@@ -45,8 +45,7 @@ void StackDumps::ask(const StackQuestion& question, Answer answer_with) {
   open.answer = std::move(answer_with);
   if (!may_run(mesh.ranks[rank.rank.value()].stage)) return answer_soon(number, StacksEnd::kEnded, "it does not run");
   const Duration patience = std::max(question.limit, question.patience);
-  const bool sent = send_(host, {.rank = rank,
-                                 .generation = open.generation,
+  const bool sent = send_(host, {.process = {rank, open.generation},
                                  .number = number,
                                  .limit = question.limit,
                                  .patience = patience,
@@ -84,8 +83,7 @@ void StackDumps::answer(std::uint64_t number, Stacks stacks) {
 void StackDumps::on_stacks(StacksCame&& came) {
   const auto found = open_.find(came.stacks.number);
   // It came after its deadline, or answers what nobody asked of this rank.
-  if (found == open_.end() || found->second.told.rank != came.rank || found->second.generation != came.generation)
-    return;
+  if (found == open_.end() || came.process != Incarnation{found->second.told.rank, found->second.generation}) return;
   answer(came.stacks.number, std::move(came.stacks));
 }
 

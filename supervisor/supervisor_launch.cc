@@ -97,10 +97,10 @@ Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
                                      .mesh_names = log_mesh_names(core_.spec()),
                                      .max_bytes = core_.spec().logs.max_bytes,
                                      .most_open = most_copies_open()};
-    MONARCH_ASSIGN(copied_, Inbox<OutputCopied>::create(kCopiedReports));
+    MONARCH_ASSIGN(copied_, Inbox<Incarnation>::create(kCopiedReports));
     options.copied = copied_.get();
     const auto watched = loop_->watch(copied_->descriptor(), Interest::kRead, [this](Readiness) {
-      for (const OutputCopied& done : copied_->take_all()) links_->on_copied(done.rank, done.generation);
+      for (const Incarnation& done : copied_->take_all()) links_->on_copied(done);
     });
     if (!watched.ok()) return watched.error();
   }
@@ -113,8 +113,7 @@ std::function<void(const RankReport&)> Supervisor::written_handler() {
   if (!copied_) return nullptr;
   return [this](const RankReport& report) {
     // If too much waits already, the next beat says it again.
-    (void)relay_->written({.rank = report.rank,
-                           .generation = report.generation,
+    (void)relay_->written({.process = report.process,
                            .stdout_bytes = report.stdout_bytes,
                            .stderr_bytes = report.stderr_bytes,
                            .error_bytes = report.error_bytes,
@@ -137,12 +136,7 @@ LauncherHandlers Supervisor::launcher_handlers() {
   return {
       .on_launched =
           [this](HostId host, LaunchedWorker worker) {
-            (void)decide(WorkerLaunched{.host = host,
-                                        .reply = std::move(worker.reply),
-                                        .control_endpoint = std::move(worker.control_endpoint),
-                                        .bulk_endpoint = std::move(worker.bulk_endpoint),
-                                        .again = std::move(worker.again),
-                                        .times = worker.times});
+            (void)decide(WorkerLaunched{.host = host, .worker = std::move(worker)});
             publish_keys();
           },
       .on_failed =

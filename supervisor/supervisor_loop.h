@@ -151,8 +151,8 @@ class Supervisor {
   std::unique_ptr<WorkerLinks> links_;
   std::unique_ptr<Inbox<StacksCame>> stacks_came_;  // of the relay's thread
   std::unique_ptr<StackDumps> stacks_;
-  std::unique_ptr<Inbox<OutputCopied>> copied_;  // of the relay's thread; nothing: no copy is kept
-  std::unique_ptr<ViewerPort> viewer_port_;      // longer than all whose words it carries
+  std::unique_ptr<Inbox<Incarnation>> copied_;  // of the relay's thread; nothing: no copy is kept
+  std::unique_ptr<ViewerPort> viewer_port_;     // longer than all whose words it carries
   std::unique_ptr<OutputRelay> relay_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Launcher> launcher_;

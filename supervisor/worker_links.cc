@@ -31,7 +31,7 @@ std::string cut(std::string words) {
 
 // Within a generation a rank only moves forward, so what a worker can make us write about it is bounded (I22).
 bool advances(const RankReport& known, const RankReport& report) {
-  if (known.generation != report.generation) return true;
+  if (known.process.generation != report.process.generation) return true;
   return report.phase > known.phase || (!known.ready && report.ready) || (known.pid == 0 && report.pid != 0) ||
          (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
          (!known.output_complete && report.output_complete) || (!known.at_gate && report.at_gate);
@@ -269,19 +269,21 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
   if (const auto back = liveness_.heard(host, *beat, loop_.now())) {
     handlers_.on_health(back->host, back->health, back->silence);
   }
-  peers_[host.value()].pressure = beat->pressure;
-  if (beat->pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat->pressure);
-  if (handlers_.on_output_lost) handlers_.on_output_lost(host, beat->output_lost_bytes, beat->output_failure);
-  if (std::exchange(peers_[host.value()].warnings, beat->warnings) < beat->warnings && handlers_.on_warned) {
+  peers_[host.value()].pressure = beat->content.pressure;
+  if (beat->content.pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat->content.pressure);
+  if (handlers_.on_output_lost)
+    handlers_.on_output_lost(host, beat->content.output_lost_bytes, beat->content.output_failure);
+  if (std::exchange(peers_[host.value()].warnings, beat->content.warnings) < beat->content.warnings &&
+      handlers_.on_warned) {
     handlers_.on_warned(host);
   }
   // Before its ranks: what they say is not durable yet.
-  if (handlers_.on_vault) handlers_.on_vault(host, beat->vault.value_or(VaultReport{}));
-  for (const RankReport& report : beat->ranks) {
+  if (handlers_.on_vault) handlers_.on_vault(host, beat->content.vault.value_or(VaultReport{}));
+  for (const RankReport& report : beat->content.ranks) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);
     note_rank(host, report);
-    const bool its_own = core_.has_rank(report.rank) && core_.where_is(report.rank) == host;
+    const bool its_own = core_.has_rank(report.process.rank) && core_.where_is(report.process.rank) == host;
     if (handlers_.on_report && its_own && core_.concerns(host, report))
       handlers_.on_report(host, report, beat->sent_at);
   }
@@ -290,7 +292,7 @@ void WorkerLinks::on_beat(HostId host, std::string_view payload) {
     (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
   }
   const Ack ack = ack_of(host, *beat);
-  if (!ack.ranks.empty()) {
+  if (!ack.granted.empty()) {
     Instant& until = peers_[host.value()].grants_until;
     until = std::max(until, fence_of(loop_.now(), ack.lease));
   }
@@ -303,7 +305,7 @@ void WorkerLinks::note_rank(HostId host, const RankReport& report) {
   if (!core_.concerns(host, report)) {
     // Of an earlier generation nothing is left to learn but the rest of its output.
     const bool copies = handlers_.on_written && core_.is_superseded(host, report);
-    if (copies && !copied_.contains({report.rank, report.generation})) handlers_.on_written(report);
+    if (copies && !copied_.contains(report.process)) handlers_.on_written(report);
     return;
   }
   handlers_.on_written ? note_change(host, as_copied(host, report)) : note_change(host, report);
@@ -312,31 +314,31 @@ void WorkerLinks::note_rank(HostId host, const RankReport& report) {
 // A copy is behind its host: what the host says of the end of a rank's output is held back until the copy has it.
 RankReport WorkerLinks::as_copied(HostId host, const RankReport& report) {
   Peer& peer = peers_[host.value()];
-  const bool done = copied_.contains({report.rank, report.generation});
+  const bool done = copied_.contains(report.process);
   if (!done) handlers_.on_written(report);
   if (!report.output_complete || done) {
-    peer.not_copied.erase(report.rank);
+    peer.not_copied.erase(report.process.rank);
     return report;
   }
-  peer.not_copied[report.rank] = report;
+  peer.not_copied[report.process.rank] = report;
   RankReport shown = report;
   shown.output_complete = false;
   return shown;
 }
 
-void WorkerLinks::on_copied(RankId rank, Generation generation) {
-  copied_.emplace(rank, generation);
-  const std::optional<HostId> host = core_.where_is(rank, generation);
+void WorkerLinks::on_copied(const Incarnation& process) {
+  copied_.insert(process);
+  const std::optional<HostId> host = core_.where_ran(process);
   if (!host) return;
-  const auto held = peers_[host->value()].not_copied.find(rank);
-  if (held == peers_[host->value()].not_copied.end() || held->second.generation != generation) return;
+  const auto held = peers_[host->value()].not_copied.find(process.rank);
+  if (held == peers_[host->value()].not_copied.end() || held->second.process != process) return;
   const RankReport report = held->second;
   note_rank(*host, report);
 }
 
 void WorkerLinks::note_change(HostId host, const RankReport& report) {
   Peer& peer = peers_[host.value()];
-  const auto known = peer.ranks.find(report.rank);
+  const auto known = peer.ranks.find(report.process.rank);
   if (known != peer.ranks.end() && !advances(known->second.report, report)) {
     RankReport& last = known->second.report;
     const std::uint64_t written = last.stdout_bytes + last.stderr_bytes;
@@ -358,7 +360,8 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
   if (report.evidence_at != Instant::never()) change.evidence_at = liveness_.to_ours(host, report.evidence_at);
   if (report.end.kind != EndKind::kNone) {
     change.step = report.progress.step;
-    if (!change.step && known != peer.ranks.end() && known->second.report.generation == report.generation) {
+    if (!change.step && known != peer.ranks.end() &&
+        known->second.report.process.generation == report.process.generation) {
       change.step = known->second.report.progress.step;
     }
   }
@@ -370,17 +373,18 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
   change.report.held = false;
   change.report.standstill = Standstill::kNone;
   change.report.commit.reset();
-  peer.ranks[report.rank] = {.report = report, .ticket = handlers_.decide(change)};
+  peer.ranks[report.process.rank] = {.report = report, .ticket = handlers_.decide(change)};
 }
 
 // Only one that goes beyond every failure's, and of a gang that has something to be forgiven.
 void WorkerLinks::note_step(const RankReport& report) {
-  if (!report.progress.step || report.phase != RankPhase::kRunning || !core_.has_rank(report.rank)) return;
-  const GangId gang = core_.spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
-  const GangState& state = core_.state().meshes[report.rank.mesh.value()].gangs[gang.value()];
+  if (!report.progress.step || report.phase != RankPhase::kRunning || !core_.has_rank(report.process.rank)) return;
+  const GangId gang = core_.spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
+  const GangState& state = core_.state().meshes[report.process.rank.mesh.value()].gangs[gang.value()];
   if (state.phase != GangPhase::kRunning || !state.furthest || *report.progress.step <= *state.furthest) return;
   if (state.failures.empty() && !state.crash && !state.out_of_memory) return;
-  (void)handlers_.decide(GangProgressed{.mesh = report.rank.mesh, .gang = gang, .generation = report.generation});
+  (void)handlers_.decide(
+      GangProgressed{.mesh = report.process.rank.mesh, .gang = gang, .generation = report.process.generation});
 }
 
 void WorkerLinks::add_progress(JobStatus& status) const {
@@ -391,7 +395,7 @@ void WorkerLinks::add_progress(JobStatus& status) const {
       const auto known = peers_[host.value()].ranks.find(id);
       if (known == peers_[host.value()].ranks.end()) continue;
       const RankReport& report = known->second.report;
-      if (report.generation.counter != shown.generation) continue;
+      if (report.process.generation.counter != shown.generation) continue;
       const bool suspended =
           report.held || report.standstill == Standstill::kStopped || report.standstill == Standstill::kFrozen;
       if (suspended && shown.phase == "running") shown.phase = "suspended";
@@ -409,21 +413,20 @@ Ack WorkerLinks::ack_of(HostId host, const Beat& beat) const {
   const Peer& peer = peers_[host.value()];
   Ack ack{.seq = beat.seq, .lease = core_.lease_length()};
   ack.say_hello = !peer.greeted;
-  for (const RankReport& report : beat.ranks) {
-    if (core_.concerns(host, report) && core_.grants(report.rank, report.generation)) {
-      ack.ranks.push_back(report.rank);
-      ack.generations.push_back(report.generation);
+  for (const RankReport& report : beat.content.ranks) {
+    if (core_.concerns(host, report) && core_.grants(report.process)) {
+      ack.granted.push_back(report.process);
     }
-    const auto known = peer.ranks.find(report.rank);
-    const bool recorded = known != peer.ranks.end() && known->second.report.generation == report.generation &&
+    const auto known = peer.ranks.find(report.process.rank);
+    const bool recorded = known != peer.ranks.end() &&
+                          known->second.report.process.generation == report.process.generation &&
                           known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
                           handlers_.is_durable(known->second.ticket);
     // Another generation was decided; until that is durable, who comes back may have to learn of this end (J1).
     const bool old = core_.is_superseded(host, report) && handlers_.all_durable() &&
-                     (!handlers_.on_written || copied_.contains({report.rank, report.generation}));
+                     (!handlers_.on_written || copied_.contains(report.process));
     if ((recorded || old) && report.phase == RankPhase::kEnded && report.output_complete) {
-      ack.forget.push_back(report.rank);
-      ack.forget_generations.push_back(report.generation);
+      ack.forget.push_back(report.process);
     }
   }
   return ack;

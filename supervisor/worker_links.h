@@ -90,7 +90,7 @@ class WorkerLinks {
   std::size_t signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to);
 
   // All output of this rank is copied.
-  void on_copied(RankId rank, Generation generation);
+  void on_copied(const Incarnation& process);
 
   // The latest end of a lease that this host may hold from us, with the margin for its clock.
   Instant grants_until(HostId host) const { return peers_[host.value()].grants_until; }
@@ -163,7 +163,7 @@ class WorkerLinks {
   TermClaims claims_;
   LinkDrops drops_;
   std::vector<Peer> peers_;
-  std::set<std::pair<RankId, Generation>> copied_;
+  std::set<Incarnation> copied_;
   TimerId health_timer_ = 0;
   TimerId claims_timer_ = 0;
   Instant hold_told_;  // the end of the last hold that people were told of

@@ -17,7 +17,7 @@ void WorkerLinks::resend_lost(HostId host, const Beat& beat) {
   peer.resent_at = loop_.now();
   // What is not durable yet was never said, so nothing of it was lost; said here, it would overtake its record (J1).
   if (!handlers_.all_durable()) return;
-  for (const Action& action : core_.outstanding(host, beat.ranks)) perform(action);
+  for (const Action& action : core_.outstanding(host, beat.content.ranks)) perform(action);
 }
 
 void WorkerLinks::perform(const Action& action) {
@@ -61,7 +61,7 @@ std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number, st
   for (const RankId& rank : ranks) {
     const GangId gang = core_.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
     const Generation generation = core_.state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
-    if (core_.grants(rank, generation)) by_host[{core_.placement().host_of(rank), generation}].push_back(rank);
+    if (core_.grants({rank, generation})) by_host[{core_.placement().host_of(rank), generation}].push_back(rank);
   }
   std::size_t reached = 0;
   for (auto& [where, selected] : by_host) {

@@ -233,8 +233,7 @@ void OutputConnection::receive() {
     if (!kept && !is(frame, MessageType::kViewerUnkept)) continue;  // nothing else is for this connection
     auto output = decode_payload<ViewerOutput>(frame.payload, limits::kSeqpacketPayloadBytes);
     if (!output.ok()) return close(output.error());
-    handlers_.on_piece(
-        {.kept = kept, .rank = frame.header.rank, .generation = frame.header.generation, .output = std::move(*output)});
+    handlers_.on_piece({.kept = kept, .process = frame.header.process, .output = std::move(*output)});
     if (!*alive) return;
   }
 }

@@ -81,8 +81,7 @@ Result<Accepted> ask_stop(const ViewerAddress& address, const StopRequest& reque
 
 struct OutputPiece {
   bool kept = true;  // false: no file has it, and none had more when it came
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   ViewerOutput output;
 };
 

@@ -64,11 +64,7 @@ struct SupervisorReturned {
 // The launcher: the worker on this host runs and has told its key.
 struct WorkerLaunched {
   HostId host;
-  BootstrapReply reply;
-  std::string control_endpoint;  // where it was told to call back
-  std::string bulk_endpoint;
-  std::string again;  // a command that tries by hand whether it can; may be empty
-  LaunchTimes times = {};
+  LaunchedWorker worker;
 };
 
 // The launcher: this host does not start. It has tried what is worth a try.
@@ -154,8 +150,7 @@ struct GangProgressed {
 // A rank makes no progress: it stands still, or its phase has lasted longer than it may.
 struct RankHung {
   HostId host;
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   std::string why;    // one line for people
   std::string phase;  // that it named last; may be empty
   Duration waited;
@@ -193,8 +188,7 @@ struct HoldAsked {
 // A rank has written a checkpoint, which counts from here on (I20). Who tells it has asked rule_on().
 struct CheckpointCommitted {
   HostId host;
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   CommitRequest commit;
 };
 

@@ -47,7 +47,7 @@ std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends) {
   const std::optional<std::size_t> exit = first_to_exit(ends);
   if (!exit || urgency(ends[*exit].end) == 0) return exit;
   const auto earliest = std::min_element(ends.begin(), ends.end(), [](const EndedRank& a, const EndedRank& b) {
-    return std::pair(a.evidence_at, a.rank) < std::pair(b.evidence_at, b.rank);
+    return std::pair(a.evidence_at, a.process.rank) < std::pair(b.evidence_at, b.process.rank);
   });
   const EndedRank& other = ends[*exit];
   if (earliest->evidence_at == Instant::never()) return exit;
@@ -71,7 +71,7 @@ std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends) {
   std::erase_if(candidates, [&](std::size_t i) { return urgency(ends[i].end) != wanted; });
 
   const auto earliest = *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(ends[a].ended_at, ends[a].rank) < std::pair(ends[b].ended_at, ends[b].rank);
+    return std::pair(ends[a].ended_at, ends[a].process.rank) < std::pair(ends[b].ended_at, ends[b].process.rank);
   });
   // On one host the order is exact: its keeper's clock is one, and it numbers what it sees in one turn by nanoseconds.
   std::erase_if(candidates, [&](std::size_t i) { return ends[i].host == ends[earliest].host && i != earliest; });
@@ -81,7 +81,7 @@ std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends) {
   });
   return *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
-      return std::tuple(class_order(ends[i].end), ends[i].ended_at, ends[i].rank);
+      return std::tuple(class_order(ends[i].end), ends[i].ended_at, ends[i].process.rank);
     };
     return key(a) < key(b);
   });

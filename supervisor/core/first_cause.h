@@ -21,9 +21,8 @@
 namespace monarch {
 
 struct EndedRank {
-  RankId rank;
+  Incarnation process;
   HostId host;
-  Generation generation;
   std::int32_t pid = 0;
   RankEnd end;
   Instant ended_at;                        // the supervisor's clock, corrected by the heartbeat's round trip

@@ -270,7 +270,8 @@ std::string JobCore::unready_text(RankId id) const {
   return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name, why);
 }
 
-bool JobCore::grants(RankId id, Generation generation) const {
+bool JobCore::grants(const Incarnation& process) const {
+  const auto& [id, generation] = process;
   if (const auto spare = prepared_host(spec_, id)) {
     const HostState& host = state_.hosts[spare->value()];
     return host.phase == HostPhase::kJoined && host.preparation.generation == generation &&
@@ -295,47 +296,47 @@ bool JobCore::grants(RankId id, Generation generation) const {
 }
 
 bool JobCore::concerns(HostId where, const RankReport& report) const {
-  const RankId id = report.rank;
+  const RankId id = report.process.rank;
   if (const auto spare = prepared_host(spec_, id)) {
-    return *spare == where && state_.hosts[where.value()].preparation.generation == report.generation;
+    return *spare == where && state_.hosts[where.value()].preparation.generation == report.process.generation;
   }
   if (const auto place = standby_place(spec_, id)) {
     const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
-    return !standby.hosts.empty() && standby.generation == report.generation &&
+    return !standby.hosts.empty() && standby.generation == report.process.generation &&
            standby.hosts[place->index / mesh_spec(place->mesh).per_host()] == where;
   }
   return is_of_now(where, report) || owes(where, report);
 }
 
 bool JobCore::is_of_now(HostId where, const RankReport& report) const {
-  const RankId id = report.rank;
+  const RankId id = report.process.rank;
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size() || place_of(id) != where) return false;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const GangState& state = mesh.gangs[g.value()];
   // Who has the slot by now did not have it when this generation began: its next one waits until this one can act no longer (I3).
-  return state.generation == report.generation &&
-         ran_on(state.places, report.generation, index_in_gang(placement_, g, id), where);
+  return state.generation == report.process.generation &&
+         ran_on(state.places, report.process.generation, index_in_gang(placement_, g, id), where);
 }
 
 bool JobCore::is_superseded(HostId where, const RankReport& report) const {
-  const RankId id = report.rank;
+  const RankId id = report.process.rank;
   if (const auto spare = prepared_host(spec_, id)) {
-    return *spare == where && report.generation < state_.hosts[spare->value()].preparation.generation;
+    return *spare == where && report.process.generation < state_.hosts[spare->value()].preparation.generation;
   }
   if (const auto place = standby_place(spec_, id)) {
     const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
-    return report.generation < standby.generation &&
-           ran_on(standby.places, report.generation, place->index / mesh_spec(place->mesh).per_host(), where);
+    return report.process.generation < standby.generation &&
+           ran_on(standby.places, report.process.generation, place->index / mesh_spec(place->mesh).per_host(), where);
   }
   if (id.mesh.value() >= state_.meshes.size()) return false;
   const MeshState& mesh = state_.meshes[id.mesh.value()];
   if (id.rank.value() >= mesh.ranks.size()) return false;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const GangState& state = mesh.gangs[g.value()];
-  return report.generation < state.generation &&
-         ran_on(state.places, report.generation, index_in_gang(placement_, g, id), where);
+  return report.process.generation < state.generation &&
+         ran_on(state.places, report.process.generation, index_in_gang(placement_, g, id), where);
 }
 
 bool JobCore::awaits(HostId where, const Reserved& reserved) const {

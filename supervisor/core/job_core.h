@@ -52,7 +52,7 @@ class JobCore {
   const std::vector<PoolHost>& hosts() const { return hosts_; }
 
   // May this rank run at this generation, as far as the journal says? Leases are granted for these alone.
-  bool grants(RankId rank, Generation generation) const;
+  bool grants(const Incarnation& process) const;
   // Is this report about a rank that the journal has on that host, at its gang's generation? Others change nothing.
   bool concerns(HostId host, const RankReport& report) const;
   // Is this report about a rank at a generation that another has followed, and that ran on this host (I23)?
@@ -68,11 +68,11 @@ class JobCore {
   // Where this one is, also what warms a spare, and a rank of a standby gang.
   std::optional<HostId> where_is(RankId rank) const;
   // The same of one of its generations, also if it has moved on and what it wrote last is still awaited.
-  std::optional<HostId> where_is(RankId rank, Generation generation) const;
+  std::optional<HostId> where_ran(const Incarnation& process) const;
   // The newest that all ranks of its gang have committed.
   std::optional<std::uint64_t> committed_step(RankId rank) const;
   // Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
-  CommitDecision rule_on(HostId host, RankId rank, Generation generation, const CommitRequest& asked) const;
+  CommitDecision rule_on(HostId host, const Incarnation& process, const CommitRequest& asked) const;
   // How long a lease is: where no host could replace a rank without proof of its death, an outage of the supervisor up to
   // orphan_ttl freezes nothing.
   Duration lease_length() const;
@@ -242,7 +242,7 @@ class JobCore {
   void standby_takes(MeshId mesh, GangId gang);
   void standby_is_placed(MeshId mesh, GangId gang);
   std::optional<std::uint32_t> standby_of(MeshId mesh, GangId gang) const;
-  std::optional<StandbyRank> standby_for(RankId rank) const;
+  std::optional<Incarnation> standby_for(RankId rank) const;
   bool stands_by(HostId host, std::optional<std::pair<MeshId, GangId>> but_for) const;
   bool any_standby_lives() const;
   void add_standby_output_on_its_way(std::vector<RankId>& ranks) const;
@@ -290,7 +290,7 @@ class JobCore {
   std::vector<LastWords> output_on_its_way() const;
   void tell_incomplete_output(const std::vector<LastWords>& words);
   bool is_on_its_way(RankId rank, HostId from) const;
-  bool is_of_last(const OwedOutput& owed, HostId from) const;
+  bool is_of_last(const Incarnation& owed, HostId from) const;
   void note_owed(RankId rank);
   bool awaits_last_words(HostId host, Duration patience);
   void forget_wishes();

@@ -35,30 +35,31 @@ std::optional<std::uint64_t> JobCore::committed_step(RankId id) const {
   return state.commits.newest->step;
 }
 
-CommitDecision JobCore::rule_on(HostId where, RankId id, Generation generation, const CommitRequest& asked) const {
+CommitDecision JobCore::rule_on(HostId where, const Incarnation& process, const CommitRequest& asked) const {
+  const auto& [id, generation] = process;
   MONARCH_ASSERT(has_rank(id));
   const GangState& state = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
   if (generation != state.generation) {
     return refused_commit(text("generation ", generation.counter, " of this gang is over, ", state.generation.counter,
                                " has its place: what it writes does not count"));
   }
-  if (placement_.host_of(id) != where || !grants(id, generation)) {
+  if (placement_.host_of(id) != where || !grants(process)) {
     return refused_commit("the supervisor has given this rank up: what it writes does not count");
   }
   return rule_commit(state.commits, committer(id), asked);
 }
 
 void JobCore::on(const CheckpointCommitted& event) {
-  const RankId id = event.rank;
+  const RankId id = event.process.rank;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
-  MONARCH_ASSERT_BECAUSE(event.generation == state.generation, "I20: a commit is of its gang's present generation");
+  MONARCH_ASSERT_BECAUSE(event.process.generation == state.generation,
+                         "I20: a commit is of its gang's present generation");
   const Committer who = committer(id);
   const bool taken = rule_commit(state.commits, who, event.commit).ruling == CommitRuling::kTake;
   const bool moved = taken && take_commit(state.commits, who, event.commit);
   actions_.emplace_back(SendCommitAnswer{event.host,
-                                         {.rank = id,
-                                          .generation = event.generation,
+                                         {.process = event.process,
                                           .number = event.commit.number,
                                           .committed = true,
                                           .why = {},
@@ -67,9 +68,9 @@ void JobCore::on(const CheckpointCommitted& event) {
   const MeshSpec& spec = mesh_spec(id.mesh);
   JobEvent committed = event_of("checkpoint.committed", Severity::kInfo,
                                 text(spec.name, ": gang ", g.value(), " has committed step ", event.commit.step,
-                                     ", generation ", event.generation.counter));
+                                     ", generation ", event.process.generation.counter));
   committed.mesh = spec.name;
-  committed.generation = event.generation.counter;
+  committed.generation = event.process.generation.counter;
   committed.details = {{"gang", text(g.value())}, {"step", text(event.commit.step)}};
   emit(std::move(committed));
 }

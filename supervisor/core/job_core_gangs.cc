@@ -38,7 +38,7 @@ std::string folder_advice(const JobSpec& job, const MeshSpec& mesh, const RankEn
 void JobCore::on(const RankChanged& event) {
   // The one place where reports of other generations, or from hosts that should not have the rank, are dropped.
   if (!concerns(event.host, event.report)) return;
-  const RankId id = event.report.rank;
+  const RankId id = event.report.process.rank;
   if (prepared_host(spec_, id)) return on_prepare_changed(event, event.host);
   if (const auto place = standby_place(spec_, id)) return on_standby_changed(event, *place);
   settle_owed(event.host, event.report);
@@ -55,7 +55,7 @@ void JobCore::on(const RankChanged& event) {
   }
   // An error file is found when its rank has ended.
   for (EndedRank& end : state.ends) {
-    if (end.rank == id && event.evidence_at != Instant::never()) end.evidence_at = event.evidence_at;
+    if (end.process.rank == id && event.evidence_at != Instant::never()) end.evidence_at = event.evidence_at;
   }
   if (slot.stage == RankStage::kEnded || slot.stage == RankStage::kLost || slot.stage == RankStage::kPending) return;
 
@@ -106,9 +106,8 @@ void JobCore::record_end(const RankChanged& event, GangState& state, RankState& 
   slot.reaped = true;
   slot.end = event.report.end;
   slot.ended_at = event.ended_at;
-  state.ends.push_back({.rank = event.report.rank,
+  state.ends.push_back({.process = event.report.process,
                         .host = event.host,
-                        .generation = event.report.generation,
                         .pid = event.report.pid,
                         .end = event.report.end,
                         .ended_at = event.ended_at,
@@ -198,7 +197,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
 std::optional<std::size_t> JobCore::ended_unready(const GangState& state) const {
   if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return std::nullopt;
   for (std::size_t i = 0; i < state.ends.size(); ++i) {
-    if (!rank(state.ends[i].rank).ready && !is_failure(state.ends[i].end)) return i;
+    if (!rank(state.ends[i].process.rank).ready && !is_failure(state.ends[i].end)) return i;
   }
   return std::nullopt;
 }
@@ -278,10 +277,10 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
   FirstCause& cause = verdict.cause;
   cause.kind = CauseKind::kRank;
   cause.host = hosts_[end.host.value()].name;
-  cause.rank = end.rank.rank.value();
+  cause.rank = end.process.rank.rank.value();
   if (spec.gangs() > 1) {
     cause.gang = g.value();
-    cause.gang_rank = end.rank.rank.value() - placement_.range_of(mesh, g).first;
+    cause.gang_rank = end.process.rank.rank.value() - placement_.range_of(mesh, g).first;
   }
   cause.pid = end.pid;
   cause.end = end.end;
@@ -291,12 +290,12 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
   if (const std::optional<std::size_t> exit = first_to_exit(state.ends); exit && *exit != first) {
     const EndedRank& other = state.ends[*exit];
     cause.summary = text(end.end.after_our_signal ? "killed before it gave an exit code" : describe_end(end.end),
-                         ", and its error came first (first to exit: ", spec.name, "/", other.rank.rank.value(), ", ",
-                         describe_end(other.end), ")");
+                         ", and its error came first (first to exit: ", spec.name, "/", other.process.rank.rank.value(),
+                         ", ", describe_end(other.end), ")");
     if (end.end.after_our_signal) verdict.exit_code = exit_code_of(other.end);
   }
   verdict.reason = end.end.kind == EndKind::kSetupFailed ? text(spec.name, ": ", cause.summary, " on host ", cause.host)
-                                                         : text(spec.name, "/", end.rank.rank.value(), " on ",
+                                                         : text(spec.name, "/", end.process.rank.rank.value(), " on ",
                                                                 cause.host, " (pid ", end.pid, "): ", cause.summary);
   return verdict;
 }

@@ -26,17 +26,17 @@ void JobCore::on(const WorkerLaunched& event) {
   HostState& state = host(event.host);
   if (state.phase != HostPhase::kLaunching) return;  // destroyed meanwhile: its key is not let in
   state.phase = HostPhase::kLaunched;
-  state.public_key = event.reply.public_key;
-  state.keeper_pid = event.reply.keeper_pid;
-  state.inventory = event.reply.inventory;
-  state.address = event.reply.host_address;
-  state.log_directory = event.reply.log_directory;
+  state.public_key = event.worker.reply.public_key;
+  state.keeper_pid = event.worker.reply.keeper_pid;
+  state.inventory = event.worker.reply.inventory;
+  state.address = event.worker.reply.host_address;
+  state.log_directory = event.worker.reply.log_directory;
   learn_address(event.host);
-  state.control_endpoint = event.control_endpoint;
-  state.bulk_endpoint = event.bulk_endpoint;
-  state.call_back_again = event.again;
+  state.control_endpoint = event.worker.control_endpoint;
+  state.bulk_endpoint = event.worker.bulk_endpoint;
+  state.call_back_again = event.worker.again;
   state.answered_at = now_;
-  state.times = event.times;
+  state.times = event.worker.times;
   state.deadline = now_ + call_back_deadline();
   if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
 }
@@ -313,7 +313,7 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
   }
   const auto report_of = [&](RankId rank, Generation generation) -> const RankReport* {
     for (const RankReport& report : reported) {
-      if (report.rank == rank && report.generation == generation) return &report;
+      if (report.process.rank == rank && report.process.generation == generation) return &report;
     }
     return nullptr;
   };
@@ -346,9 +346,11 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
   add_outstanding_of_standby(id, reported, missing);
   // What runs there at a generation that nobody wants: it is killed, whatever it is.
   for (const RankReport& report : reported) {
-    if (report.phase >= RankPhase::kStopping || grants(report.rank, report.generation)) continue;
-    missing.emplace_back(SendStop{
-        id, Stop{.ranks = {report.rank}, .generation = report.generation, .signal = 9, .grace = Duration::zero()}});
+    if (report.phase >= RankPhase::kStopping || grants(report.process)) continue;
+    missing.emplace_back(SendStop{id, Stop{.ranks = {report.process.rank},
+                                           .generation = report.process.generation,
+                                           .signal = 9,
+                                           .grace = Duration::zero()}});
   }
   return missing;
 }

@@ -45,34 +45,34 @@ void JobCore::on(const HostsHeld& event) {
 }
 
 void JobCore::on(const RankHung& event) {
-  const GangId g = mesh_spec(event.rank.mesh).gang_of(event.rank.rank);
-  GangState& state = gang(event.rank.mesh, g);
-  if (state.generation != event.generation) return;  // it is told of one that has ended
+  const GangId g = mesh_spec(event.process.rank.mesh).gang_of(event.process.rank.rank);
+  GangState& state = gang(event.process.rank.mesh, g);
+  if (state.generation != event.process.generation) return;  // it is told of one that has ended
   const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning;
   if (!alive) return;  // it is being stopped for another reason
-  const MeshSpec& spec = mesh_spec(event.rank.mesh);
+  const MeshSpec& spec = mesh_spec(event.process.rank.mesh);
   const bool restart = event.action == HangAction::kRestart && !state_.foreseen;
   const char* what = restart ? "[hang.action: restart: its gang is stopped]"
                      : spec.supervision.hang.action == HangAction::kRestart
                          ? "[hang.action: restart; the limit is not written: reported only]"
                          : "[hang.action: report: nothing is stopped]";
   JobEvent hung = event_of("rank.hung", restart ? Severity::kError : Severity::kWarning,
-                           text(spec.name, "/", event.rank.rank.value(), " on ", hosts_[event.host.value()].name, ": ",
-                                printable(event.why), " ", what));
+                           text(spec.name, "/", event.process.rank.rank.value(), " on ",
+                                hosts_[event.host.value()].name, ": ", printable(event.why), " ", what));
   hung.host = hosts_[event.host.value()].name;
   hung.mesh = spec.name;
-  hung.rank = event.rank.rank.value();
-  hung.generation = event.generation.counter;
-  hung.pid = rank(event.rank).pid;
+  hung.rank = event.process.rank.rank.value();
+  hung.generation = event.process.generation.counter;
+  hung.pid = rank(event.process.rank).pid;
   if (!event.phase.empty()) hung.details.emplace_back("phase", printable(event.phase));
   hung.details.emplace_back("waited", to_text(event.waited));
   hung.details.emplace_back("limit", to_text(event.limit));
   if (!event.stacks.empty()) hung.details.emplace_back("stacks", event.stacks);
   emit(std::move(hung));
   if (!restart) return;
-  state.hung = event.rank;
+  state.hung = event.process.rank;
   state.hung_because = printable(event.why);
-  gang_failed(event.rank.mesh, g);
+  gang_failed(event.process.rank.mesh, g);
 }
 
 // All that follows in the gang came after our own signals: who made no progress is the cause.

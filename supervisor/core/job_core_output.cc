@@ -38,7 +38,7 @@ std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {
   words.reserve(ranks.size());
   for (const RankId& id : ranks) words.push_back({.rank = id, .host = *where_is(id)});
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    for (const OwedOutput& owed : state_.hosts[i].owed) {
+    for (const Incarnation& owed : state_.hosts[i].owed) {
       if (!is_of_last(owed, HostId(i))) words.push_back({.rank = owed.rank, .host = HostId(i)});
     }
   }
@@ -52,7 +52,7 @@ bool JobCore::is_on_its_way(RankId id, HostId from) const {
 }
 
 // Is it owed of the generation that the rank's own state is about?
-bool JobCore::is_of_last(const OwedOutput& owed, HostId from) const {
+bool JobCore::is_of_last(const Incarnation& owed, HostId from) const {
   return is_on_its_way(owed.rank, from) &&
          owed.generation == gang(owed.rank.mesh, mesh_spec(owed.rank.mesh).gang_of(owed.rank.rank)).generation;
 }
@@ -80,10 +80,10 @@ void JobCore::note_owed(RankId id) {
       where.phase == HostPhase::kCold || where.phase == HostPhase::kLaunching || where.phase == HostPhase::kLaunched;
   if (!is_on_its_way(id, at) || where.wedged || nobody) return;
   const bool noted = std::any_of(where.owed.begin(), where.owed.end(),
-                                 [&](const OwedOutput& owed) { return owed.rank == id && is_of_last(owed, at); });
+                                 [&](const Incarnation& owed) { return owed.rank == id && is_of_last(owed, at); });
   if (noted) return;
   if (where.owed.empty()) where.owed_until = Instant::never();  // nobody waits for it
-  where.owed.push_back({.rank = id, .generation = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank)).generation});
+  where.owed.push_back({id, gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank)).generation});
 }
 
 // Its end is wanted. What is still to come of all that ran there, also of gangs that have ended for good or whose slots have left, has its
@@ -115,28 +115,25 @@ bool JobCore::owes(HostId where, const RankReport& report) const {
   if (where.value() >= state_.hosts.size()) return false;
   const HostState& state = state_.hosts[where.value()];
   return state.phase == HostPhase::kJoined && report.phase == RankPhase::kEnded &&
-         std::any_of(state.owed.begin(), state.owed.end(), [&](const OwedOutput& owed) {
-           return owed.rank == report.rank && owed.generation == report.generation;
-         });
+         std::any_of(state.owed.begin(), state.owed.end(),
+                     [&](const Incarnation& owed) { return owed == report.process; });
 }
 
 void JobCore::settle_owed(HostId where, const RankReport& report) {
   if (!report.output_complete || host(where).owed.empty()) return;
-  std::erase_if(host(where).owed, [&](const OwedOutput& owed) {
-    return owed.rank == report.rank && owed.generation == report.generation;
-  });
+  std::erase_if(host(where).owed, [&](const Incarnation& owed) { return owed == report.process; });
   waits_due_ = true;  // it may be ended now
 }
 
 // Its next one is started: of the one before nothing more is told where both ran on one host.
 void JobCore::forget_owed(RankId id) {
-  std::erase_if(host(placement_.host_of(id)).owed, [&](const OwedOutput& owed) { return owed.rank == id; });
+  std::erase_if(host(placement_.host_of(id)).owed, [&](const Incarnation& owed) { return owed.rank == id; });
 }
 
 // It was waited for long enough, or nobody is left who would send it. Nothing of it is awaited any more.
 void JobCore::owed_is_due(HostId id) {
   std::vector<LastWords> words;
-  for (const OwedOutput& owed : host(id).owed) {
+  for (const Incarnation& owed : host(id).owed) {
     if (!is_of_last(owed, id)) words.push_back({.rank = owed.rank, .host = id});
   }
   host(id).owed.clear();
@@ -152,9 +149,10 @@ void JobCore::owed_is_due(HostId id) {
   waits_due_ = true;
 }
 
-std::optional<HostId> JobCore::where_is(RankId id, Generation generation) const {
+std::optional<HostId> JobCore::where_ran(const Incarnation& process) const {
+  const auto& [id, generation] = process;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    for (const OwedOutput& owed : state_.hosts[i].owed) {
+    for (const Incarnation& owed : state_.hosts[i].owed) {
       if (owed.rank == id && owed.generation == generation) return HostId(i);
     }
   }

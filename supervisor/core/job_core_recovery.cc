@@ -30,7 +30,7 @@ Recovery JobCore::recovery_of(MeshId mesh, GangId g, const Verdict& verdict, std
     facts.kind = FailureKind::kHung;
   } else if (verdict.cause.kind == CauseKind::kRank && first) {
     facts.end = state.ends[*first].end;
-    note_crash(state, state.ends[*first].rank);
+    note_crash(state, state.ends[*first].process.rank);
     if (state.crash) {
       facts.crashes_at_step = state.crash->count;
       facts.step = state.crash->step;

@@ -72,7 +72,7 @@ Start JobCore::prepare_message(HostId id) const {
   message.workdir = folder_of_preparation(
       texts_, {.spec = spec_, .placement = placement_, .hosts = hosts_, .port = nullptr, .shell = options_.shell});
   message.ranks.push_back(RankStart{.rank = rank});
-  message.orphan = static_cast<OrphanAction>(spec_.supervision.orphan);
+  message.orphan = spec_.supervision.orphan;
   message.orphan_ttl = spec_.supervision.orphan_ttl;
   message.stop_grace = kPrepareGrace;
   message.log_max_bytes = spec_.logs.max_bytes;
@@ -169,7 +169,7 @@ void JobCore::add_outstanding_of_prepare(HostId id, const std::vector<RankReport
   if (!lives(preparation.phase)) return;
   const RankId rank = prepare_rank(spec_, id);
   const auto found = std::find_if(reported.begin(), reported.end(), [&](const RankReport& report) {
-    return report.rank == rank && report.generation == preparation.generation;
+    return report.process.rank == rank && report.process.generation == preparation.generation;
   });
   const bool unheard_of = found == reported.end();
   if (preparation.phase == PreparePhase::kStarting && unheard_of) {

@@ -299,14 +299,14 @@ std::optional<std::uint32_t> JobCore::standby_of(MeshId m, GangId g) const {
 }
 
 // Whose process is to become this rank.
-std::optional<StandbyRank> JobCore::standby_for(RankId id) const {
+std::optional<Incarnation> JobCore::standby_for(RankId id) const {
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const std::optional<std::uint32_t> s = standby_of(id.mesh, g);
   if (!s) return std::nullopt;
   const StandbyState& standby = state_.meshes[id.mesh.value()].standby[*s];
   const std::uint32_t index = id.rank.value() - placement_.range_of(id.mesh, g).first;
   if (!lives(standby.ranks[index].stage)) return std::nullopt;
-  return StandbyRank{standby_rank(spec_, {id.mesh, *s, index}), standby.generation};
+  return Incarnation{standby_rank(spec_, {id.mesh, *s, index}), standby.generation};
 }
 
 // Every rank of the gang has passed its gate, or has ended: its processes are that gang's, but for those that were stopped before they

@@ -51,7 +51,7 @@ Start JobCore::standby_start_message(MeshId m, std::uint32_t s, std::size_t host
   const RankId any{m, Rank(0)};  // validated: no word of these depends on the rank
   for (const CompiledText& word : texts.argv) message.program.push_back(expand_for(word, sources, any).value);
   message.workdir = workdir_of(texts, sources, any);
-  message.orphan = static_cast<OrphanAction>(spec.supervision.orphan);
+  message.orphan = spec.supervision.orphan;
   message.orphan_ttl = spec.supervision.orphan_ttl;
   message.stop_signal = spec.stop.signal;
   message.stop_grace = kStandbyGrace;
@@ -112,7 +112,7 @@ void JobCore::add_outstanding_of_standby(HostId id, const std::vector<RankReport
       if (i / mesh_spec(m).per_host() != h) continue;
       const RankId rank = standby_rank(spec_, {m, s, i});
       const auto found = std::find_if(reported.begin(), reported.end(), [&](const RankReport& report) {
-        return report.rank == rank && report.generation == standby.generation;
+        return report.process.rank == rank && report.process.generation == standby.generation;
       });
       const bool unheard_of = found == reported.end();
       start = start || (standby.phase == StandbyPhase::kStarting && unheard_of &&

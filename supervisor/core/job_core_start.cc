@@ -246,7 +246,7 @@ RankStart JobCore::rank_start(RankId id) const {
 Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
   const MeshSpec& spec = mesh_spec(mesh);
   Start message{.mesh = mesh, .mesh_name = spec.name, .gang = g, .generation = gang(mesh, g).generation};
-  message.orphan = static_cast<OrphanAction>(spec.supervision.orphan);
+  message.orphan = spec.supervision.orphan;
   message.orphan_ttl = spec.supervision.orphan_ttl;
   message.stop_signal = spec.stop.signal;
   message.stop_grace = spec.stop.grace;

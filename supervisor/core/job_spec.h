@@ -34,8 +34,6 @@ struct GangSpec {
   bool operator==(const GangSpec&) const = default;
 };
 
-enum class OrphanPolicy : std::uint8_t { kHold, kStop, kRun };
-
 struct RestartPolicy {
   std::optional<std::uint32_t> max = 4;  // nothing: unlimited
   Duration window = Duration::seconds(600);

@@ -83,12 +83,6 @@ inline bool lives(PreparePhase phase) {
   return phase == PreparePhase::kStarting || phase == PreparePhase::kRunning || phase == PreparePhase::kStopping;
 }
 
-// Of a rank whose generation is over: the rest of what it wrote on this host is on its way.
-struct OwedOutput {
-  RankId rank;
-  Generation generation;
-};
-
 struct HostState {
   HostPhase phase = HostPhase::kCold;
   std::string public_key;
@@ -122,9 +116,9 @@ struct HostState {
   std::vector<Suspicion> suspicions;
   std::vector<Instant> lost_at;  // while it was connected, within the window of `reallocate`
   Preparation preparation;
-  std::vector<OwedOutput> owed;
-  Instant owed_until;  // it is waited for
-  std::string name;    // of a host on request: the machine that it is now; empty: none
+  std::vector<Incarnation> owed;  // their generations are over, and the rest of what they wrote is on its way
+  Instant owed_until;             // it is waited for
+  std::string name;               // of a host on request: the machine that it is now; empty: none
 };
 
 enum class RankStage : std::uint8_t {

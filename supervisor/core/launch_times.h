@@ -1,26 +1,17 @@
 #pragma once
 
-// LaunchTimes: where the time went until a worker had told its key, as its launcher measured it, for people who want their job to start
-// sooner and for scripts/bench. Nothing is decided by it.
+// What is said of LaunchTimes, for people who want their job to start sooner and for scripts/bench. Nothing is decided by them.
 //
-// Thread: values.
+// Thread: pure functions.
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "transport/base/launched_worker.h"
 #include "transport/base/time.h"
 
 namespace monarch {
-
-// All zero where the launcher has nothing to tell apart.
-struct LaunchTimes {
-  Duration waited;  // for its turn, and for attempts that were worth another
-  Duration log_in;  // dialling, the host's key, authentication
-  Duration copy;    // of the worker's file; zero where the host had it
-  Duration start;   // of the worker, until it told its key
-  bool operator==(const LaunchTimes&) const = default;
-};
 
 // " (log-in 52ms, copy 310ms, start 21ms, call back 4ms)", without what was zero; empty where nothing was measured.
 std::string where_time_went(const LaunchTimes& times, Duration call_back);

@@ -99,34 +99,35 @@ bool ProgressWatch::never_spoke(MeshId mesh) const {
 }
 
 std::optional<RankHung> ProgressWatch::heard(HostId host, const RankReport& report, Instant sent_at) {
-  const GangKey key = key_of(report.rank);
+  const GangKey key = key_of(report.process.rank);
   Gang& gang = gangs_[key];
-  if (gang.generation != report.generation) {
-    gang.generation = report.generation;
+  if (gang.generation != report.process.generation) {
+    gang.generation = report.process.generation;
     gang.told = false;
     gang.traced.clear();
   }
   if (report.phase != RankPhase::kRunning) {
-    ranks_.erase(report.rank);
-    gang.traced.erase(report.rank);
+    ranks_.erase(report.process.rank);
+    gang.traced.erase(report.process.rank);
     return std::nullopt;
   }
-  Watched& rank = ranks_[report.rank];
-  if (rank.generation != report.generation) rank = Watched{.generation = report.generation, .heard_at = sent_at};
+  Watched& rank = ranks_[report.process.rank];
+  if (rank.generation != report.process.generation)
+    rank = Watched{.generation = report.process.generation, .heard_at = sent_at};
   rank.host = host;
   if (report.standstill == Standstill::kTraced) {
-    gang.traced.insert(report.rank);
+    gang.traced.insert(report.process.rank);
   } else {
-    gang.traced.erase(report.rank);
+    gang.traced.erase(report.process.rank);
   }
   listen(key, gang, rank, report, sent_at);
   if (gang.told || suspended(key, gang)) return std::nullopt;
-  auto verdict = stands_still(key, gang, report.rank);
+  auto verdict = stands_still(key, gang, report.process.rank);
   const bool stands = verdict.has_value();
-  if (!verdict) verdict = falls_silent(key, gang, report.rank);
+  if (!verdict) verdict = falls_silent(key, gang, report.process.rank);
   if (!verdict) return std::nullopt;
   gang.told = true;
-  Watched& rank_judged = ranks_.at(verdict->rank);
+  Watched& rank_judged = ranks_.at(verdict->process.rank);
   const std::optional<Judged> before = rank_judged.judged;
   // Others of its gang moved on, and it did not: it was told of.
   if (before && before->words == rank_judged.words && (before->standing || !stands)) return std::nullopt;
@@ -135,8 +136,9 @@ std::optional<RankHung> ProgressWatch::heard(HostId host, const RankReport& repo
 }
 
 bool ProgressWatch::holds(const RankHung& verdict) const {
-  const auto rank = ranks_.find(verdict.rank);
-  if (rank == ranks_.end() || rank->second.generation != verdict.generation || !rank->second.judged) return false;
+  const auto rank = ranks_.find(verdict.process.rank);
+  if (rank == ranks_.end() || rank->second.generation != verdict.process.generation || !rank->second.judged)
+    return false;
   const Judged& judged = *rank->second.judged;
   if (judged.words != rank->second.words) return false;
   return !judged.standing || rank->second.standstill != Standstill::kNone;
@@ -204,8 +206,7 @@ std::optional<RankHung> ProgressWatch::stands_still(const GangKey& key, const Ga
   const std::optional<Duration> grace = grace_of(rank.standstill);
   if (policy_of(key.first).action != HangAction::kRestart || !grace || rank.stood < *grace) return std::nullopt;
   return RankHung{.host = rank.host,
-                  .rank = id,
-                  .generation = gang.generation,
+                  .process = {id, gang.generation},
                   .why = text("it has been ", describe(rank.standstill), " for ", to_text(rank.stood)),
                   .phase = rank.phase,
                   .waited = rank.stood,
@@ -247,8 +248,7 @@ std::optional<RankHung> ProgressWatch::falls_silent(const GangKey& key, const Ga
   }
   const bool restart = policy_of(key.first).action == HangAction::kRestart && limit.written;
   return RankHung{.host = rank.host,
-                  .rank = behind,
-                  .generation = gang.generation,
+                  .process = {behind, gang.generation},
                   .why = std::move(why),
                   .phase = phase,
                   .waited = rank.waited,

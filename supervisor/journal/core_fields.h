@@ -8,6 +8,7 @@
 #include "supervisor/core/events.h"
 #include "supervisor/core/job_state.h"
 #include "transport/wire/codec.h"
+#include "transport/wire/launch_messages.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/viewer_messages.h"
 
@@ -18,9 +19,7 @@ MONARCH_FIELDS(InheritedGang, mesh, gang, generation, furthest, checkpoint, firs
 MONARCH_FIELDS(GangsInherited, gangs);
 MONARCH_FIELDS(JobBegun, term, job, boot_id, continues, lost);
 MONARCH_FIELDS(SupervisorReturned, term, boot_id, last_seen, away);
-MONARCH_FIELDS(LaunchTimes, waited, log_in, copy, start);
-MONARCH_FIELDS(WorkerLaunched, host, reply, control_endpoint, bulk_endpoint, again, times);
-MONARCH_FIELDS(LaunchFailure, kind, phase, elapsed, message, words, again);
+MONARCH_FIELDS(WorkerLaunched, host, worker);
 MONARCH_FIELDS(WorkerLaunchFailed, host, failure);
 MONARCH_FIELDS(WorkerJoined, host, incarnation);
 MONARCH_FIELDS(WorkerEnded, host, how, orderly);
@@ -33,10 +32,10 @@ MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);
 MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until, evidence_at);
 MONARCH_FIELDS(GangProgressed, mesh, gang, generation);
-MONARCH_FIELDS(RankHung, host, rank, generation, why, phase, waited, limit, action, stacks);
+MONARCH_FIELDS(RankHung, host, process, why, phase, waited, limit, action, stacks);
 MONARCH_FIELDS(HostsHeld, silent, of, until);
 MONARCH_FIELDS(OperatorAsked, wish, ranks, hosts, who);
-MONARCH_FIELDS(CheckpointCommitted, host, rank, generation, commit);
+MONARCH_FIELDS(CheckpointCommitted, host, process, commit);
 MONARCH_FIELDS(PeopleTold, event);
 MONARCH_FIELDS(HoldAsked, wish, ranks, who);
 MONARCH_FIELDS(StopOrdered, request);
@@ -54,12 +53,11 @@ MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory,
                answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
                failing, doubted, awaited, launch_again, lost_because, deadline, standing, unproven, wanted, losses,
                cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
-MONARCH_FIELDS(OwedOutput, rank, generation);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,
                suspended);
-MONARCH_FIELDS(EndedRank, rank, host, generation, pid, end, ended_at, uncertainty, evidence_at);
+MONARCH_FIELDS(EndedRank, process, host, pid, end, ended_at, uncertainty, evidence_at);
 MONARCH_FIELDS(HostPorts, held, ports);
 MONARCH_FIELDS(RankCommit, step, what);
 MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);

@@ -65,22 +65,21 @@ Status Guard::spawn(SpawnOrder order) {
   fds.push_back(std::move(order.standard_input));
   fds.push_back(std::move(order.standard_output));
   fds.push_back(std::move(order.standard_error));
-  return send(MessageType::kKeeperSpawn, order.process, {.rank = order.key, .generation = order.generation},
-              std::move(fds));
+  return send(MessageType::kKeeperSpawn, order.process, {.process = order.key}, std::move(fds));
 }
 
-Status Guard::kill(RankId key, Generation generation) {
+Status Guard::kill(const Incarnation& key) {
   return send(MessageType::kStop,
-              Stop{.ranks = {key}, .generation = generation, .signal = 9, .grace = Duration::zero()},
-              {.rank = key, .generation = generation});
+              Stop{.ranks = {key.rank}, .generation = key.generation, .signal = 9, .grace = Duration::zero()},
+              {.process = key});
 }
 
-Status Guard::forget(RankId key, Generation generation) {
-  return send(MessageType::kKeeperForget, KeeperForget{.ranks = {key}, .generations = {generation}});
+Status Guard::forget(const Incarnation& key) {
+  return send(MessageType::kKeeperForget, KeeperForget{.processes = {key}});
 }
 
-Status Guard::let_live(RankId key, Generation generation) {
-  return send(MessageType::kKeeperLetLive, KeeperLetLive{.rank = key, .generation = generation});
+Status Guard::let_live(const Incarnation& key) {
+  return send(MessageType::kKeeperLetLive, KeeperLetLive{.process = key});
 }
 
 Status Guard::shutdown(int exit_code) {

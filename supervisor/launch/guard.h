@@ -27,8 +27,7 @@ struct GuardHandlers {
 };
 
 struct SpawnOrder {
-  RankId key;
-  Generation generation;
+  Incarnation key;
   KeeperSpawn process;
   UniqueFd standard_input;
   UniqueFd standard_output;
@@ -47,10 +46,10 @@ class Guard {
   Status keep_open(std::vector<UniqueFd> descriptors);
   Status spawn(SpawnOrder order);
   // KILL at once: what it started has its own way to die with it.
-  Status kill(RankId key, Generation generation);
-  Status forget(RankId key, Generation generation);
+  Status kill(const Incarnation& key);
+  Status forget(const Incarnation& key);
   // It lives on where the guard ends before the job does.
-  Status let_live(RankId key, Generation generation);
+  Status let_live(const Incarnation& key);
   // The supervisor ends in order; the guard ends what it still keeps and exits with this code.
   Status shutdown(int exit_code);
   std::size_t pending_bytes() const { return channel_ ? channel_->pending_bytes() : 0; }

@@ -8,21 +8,11 @@
 #include <functional>
 #include <string>
 
-#include "supervisor/core/launch_failure.h"
-#include "supervisor/core/launch_times.h"
-#include "transport/base/control_messages.h"
+#include "transport/base/bootstrap.h"
 #include "transport/base/ids.h"
+#include "transport/base/launched_worker.h"
 
 namespace monarch {
-
-// A worker that runs and has told its key.
-struct LaunchedWorker {
-  BootstrapReply reply;
-  std::string control_endpoint;  // where it was told to call back
-  std::string bulk_endpoint;
-  std::string again;  // a command that tries by hand whether it can; may be empty
-  LaunchTimes times = {};
-};
 
 struct LauncherHandlers {
   std::function<void(HostId, LaunchedWorker)> on_launched;

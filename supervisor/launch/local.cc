@@ -77,8 +77,7 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
 
   const Generation generation{options_.term, ++launches_[host]};  // the guard starts none twice
   const Status spawned =
-      guard_.spawn({.key = key_of(host),
-                    .generation = generation,
+      guard_.spawn({.key = {key_of(host), generation},
                     .process = {.program = {options_.worker_path, std::string(kJobArgument), options_.job.to_text(),
                                             std::string(kHostArgument), bootstrap.host_name},
                                 .env = {},
@@ -191,7 +190,7 @@ void LocalLauncher::destroy(HostId host) {
     (void)send_signal(found->second.pidfd.get(), SIGKILL);  // one that has ended is what was wanted
     return;
   }
-  const Status status = guard_.kill(key_of(host), found->second.generation);
+  const Status status = guard_.kill({key_of(host), found->second.generation});
   if (!status.ok()) log_error("destroying worker ", host.value(), ": ", status.error().message);
 }
 
@@ -243,22 +242,22 @@ void LocalLauncher::adopt_orphan(HostId host) {
 }
 
 void LocalLauncher::on_changed(const RankReport& report) {
-  if (report.rank.mesh != kWorkersMesh) return;
+  if (report.process.rank.mesh != kWorkersMesh) return;
   note(report);
-  awaited_.erase(HostId(report.rank.rank.value()));
+  awaited_.erase(HostId(report.process.rank.rank.value()));
   check_inventory();
 }
 
 void LocalLauncher::note(const RankReport& report) {
-  const HostId host(report.rank.rank.value());
+  const HostId host(report.process.rank.rank.value());
   // A supervisor that came back is told of each worker by its predecessor, right after the guard's hello.
   const auto [found, is_new] = started_.try_emplace(host);
-  if (is_new) found->second.generation = report.generation;
-  if (found->second.generation != report.generation) return;
+  if (is_new) found->second.generation = report.process.generation;
+  if (found->second.generation != report.process.generation) return;
   if (report.phase != RankPhase::kEnded) return learn_pid(found->second, report.pid);
   started_.erase(found);
-  to_adopt_.erase(host);                                // its end is told
-  (void)guard_.forget(report.rank, report.generation);  // if it is lost, the guard forgets at its own end
+  to_adopt_.erase(host);                // its end is told
+  (void)guard_.forget(report.process);  // if it is lost, the guard forgets at its own end
   if (pending_.contains(host)) {
     // Its last words may still be in the pipe; they say more than its exit code.
     read_reply(host);

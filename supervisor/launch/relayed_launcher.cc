@@ -13,16 +13,6 @@ namespace {
 
 constexpr char kPhase[] = "launch";
 
-LaunchFailure failure_of(const HostNotLaunched& said) {
-  const bool known = said.kind <= static_cast<std::uint32_t>(monarch_enum_max(LaunchFailureKind{}));
-  return {.kind = known ? static_cast<LaunchFailureKind>(said.kind) : LaunchFailureKind::kOther,
-          .phase = said.phase,
-          .elapsed = said.elapsed,
-          .message = said.message,
-          .words = said.words,
-          .again = said.again};
-}
-
 }  // namespace
 
 RelayedLauncher::RelayedLauncher(EventLoop& loop, RelayedLauncherOptions options, LauncherHandlers handlers)
@@ -202,21 +192,14 @@ void RelayedLauncher::on_launched(const HostLaunched& launched) {
   // Destroyed meanwhile: its end will be told.
   if (state == nullptr || state->phase != Phase::kLaunching) return;
   state->phase = Phase::kLaunched;
-  handlers_.on_launched(
-      HostId(launched.host),
-      {.reply = launched.reply,
-       .control_endpoint = launched.control_endpoint,
-       .bulk_endpoint = launched.bulk_endpoint,
-       .again = launched.again,
-       .times = {
-           .waited = launched.waited, .log_in = launched.log_in, .copy = launched.copy, .start = launched.start}});
+  handlers_.on_launched(HostId(launched.host), launched.worker);
 }
 
 void RelayedLauncher::on_not_launched(const HostNotLaunched& failed) {
   Host* state = known(failed.host, "a failure");
   if (state == nullptr || state->phase != Phase::kLaunching) return;
   state->phase = Phase::kFailed;
-  handlers_.on_failed(HostId(failed.host), failure_of(failed));
+  handlers_.on_failed(HostId(failed.host), failed.failure);
 }
 
 void RelayedLauncher::on_ended(const HostEnded& ended) {

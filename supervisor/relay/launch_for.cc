@@ -307,26 +307,12 @@ void LaunchFor::pack_workspace() {
 LauncherHandlers LaunchFor::handlers() {
   return {.on_launched =
               [this](HostId host, LaunchedWorker worker) {
-                say(MessageType::kHostLaunched, HostLaunched{.host = host.value(),
-                                                             .reply = std::move(worker.reply),
-                                                             .control_endpoint = std::move(worker.control_endpoint),
-                                                             .bulk_endpoint = std::move(worker.bulk_endpoint),
-                                                             .again = std::move(worker.again),
-                                                             .waited = worker.times.waited,
-                                                             .log_in = worker.times.log_in,
-                                                             .copy = worker.times.copy,
-                                                             .start = worker.times.start});
+                say(MessageType::kHostLaunched, HostLaunched{.host = host.value(), .worker = std::move(worker)});
               },
           .on_failed =
               [this](HostId host, LaunchFailure failure) {
-                failure = bounded(std::move(failure));
-                say(MessageType::kHostNotLaunched, HostNotLaunched{.host = host.value(),
-                                                                   .kind = static_cast<std::uint32_t>(failure.kind),
-                                                                   .phase = std::move(failure.phase),
-                                                                   .elapsed = failure.elapsed,
-                                                                   .message = std::move(failure.message),
-                                                                   .words = std::move(failure.words),
-                                                                   .again = std::move(failure.again)});
+                say(MessageType::kHostNotLaunched,
+                    HostNotLaunched{.host = host.value(), .failure = bounded(std::move(failure))});
               },
           .on_ended =
               [this](HostId host, std::string how, bool orderly) {

@@ -192,7 +192,7 @@ class Rogue {
   void start(const Start& order) {
     for (const RankStart& each : order.ranks) {
       RankReport& report = ranks_[each.rank];
-      report = {.rank = each.rank, .generation = order.generation, .phase = RankPhase::kRunning};
+      report = {.process = {each.rank, order.generation}, .phase = RankPhase::kRunning};
       report.pid = ::getpid();
       report.started_at = boot_now();
       report.ready = true;
@@ -219,8 +219,8 @@ class Rogue {
     Beat beat;
     beat.seq = ++seq_;
     beat.sent_at = boot_now();
-    for (const auto& [rank, report] : ranks_) beat.ranks.push_back(report);
-    if (has_vault_) beat.vault = VaultReport{.port = 1, .table = vaults_.version};
+    for (const auto& [rank, report] : ranks_) beat.content.ranks.push_back(report);
+    if (has_vault_) beat.content.vault = VaultReport{.port = 1, .table = vaults_.version};
     return beat;
   }
 
@@ -230,8 +230,7 @@ class Rogue {
     header.job = job;
     header.term = Term(bootstrap_.term.value() + later);
     if (!ranks_.empty()) {
-      header.rank = ranks_.begin()->first;
-      header.generation = ranks_.begin()->second.generation;
+      header.process = ranks_.begin()->second.process;
     }
     std::vector<ZmqFrame> frames;
     frames.push_back(ZmqFrame::copy(encode_header(header)));
@@ -300,7 +299,7 @@ class Rogue {
       return exaggerate();
     } else if (word == "finish") {
       std::vector<RankId> held;
-      for (const auto& [rank, report] : ranks_) held.push_back(report.rank);
+      for (const auto& [rank, report] : ranks_) held.push_back(report.process.rank);
       end(held);
       return held.size();
     } else if (word == "vault") {

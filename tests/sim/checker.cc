@@ -172,8 +172,8 @@ void Checker::hears(HostId host, const daemon::FrameHeard& frame) {
   if (sent == mine.beats.end()) return;
   // A host's clock may be slow by 200 ppm against the world's.
   const Instant until = sent->second + ack->lease + ack->lease / 2000;
-  for (std::size_t i = 0; i < ack->ranks.size() && i < ack->generations.size(); ++i) {
-    Instant& granted = mine.granted[{ack->ranks[i], ack->generations[i]}];
+  for (const Incarnation& key : ack->granted) {
+    Instant& granted = mine.granted[key];
     granted = std::max(granted, until);
   }
 }
@@ -204,8 +204,7 @@ void Checker::obeys(HostId host, const daemon::Event& event, const daemon::Actio
   contact(host);
   const auto* lease = std::get_if<KeeperLease>(&told->message);
   if (lease == nullptr) return;
-  for (std::size_t i = 0; i < lease->ranks.size(); ++i) {
-    const Incarnation key{lease->ranks[i], lease->generations[i]};
+  for (const Incarnation& key : lease->processes) {
     const auto granted = mine.granted.find(key);
     check(granted != mine.granted.end(), "I1", text("a lease for ", incarnation_text(key), " that nobody granted"));
     for (RankProcess* process : processes_[key.rank]) {
@@ -272,8 +271,7 @@ void Checker::orphan_due(HostId id) {
 }
 
 void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
-  for (std::size_t i = 0; i < ack.ranks.size(); ++i) {
-    const Incarnation key{ack.ranks[i], ack.generations[i]};
+  for (const Incarnation& key : ack.granted) {
     check(started_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which was never started"));
     check(!recorded_ends_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which has ended"));
     check(core.where_is(key.rank) == host, "I8", text("a lease for ", incarnation_text(key), " on the wrong host"));

@@ -60,12 +60,13 @@ void Checker::watch_detection() {
 void Checker::believes(HostId teller, const RankReport& report) {
   const JobState& state = world_.guard->supervisor()->core().state();
   const bool lives_on =
-      !is_of_spec(report.rank) || lives(state.meshes[report.rank.mesh.value()].ranks[report.rank.rank.value()].stage);
+      !is_of_spec(report.process.rank) ||
+      lives(state.meshes[report.process.rank.mesh.value()].ranks[report.process.rank.rank.value()].stage);
   if (!lives_on) return;
-  const auto started = started_.find({report.rank, report.generation});
+  const auto started = started_.find(report.process);
   check(started != started_.end() && started->second == teller, "I23",
-        text("what host ", teller.value(), " says of rank ", report.rank.mesh.value(), "/", report.rank.rank.value(),
-             " is believed"));
+        text("what host ", teller.value(), " says of rank ", report.process.rank.mesh.value(), "/",
+             report.process.rank.rank.value(), " is believed"));
 }
 
 // To a successor, on the word of its hosts: there is none, and one host alone may say that there is.

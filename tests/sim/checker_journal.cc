@@ -97,16 +97,16 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     if (const auto* start = std::get_if<SendStart>(&action)) commits_.resumes(here, start->message);
   }
   if (const auto* committed = std::get_if<CheckpointCommitted>(&event)) {
-    commits_.journalled(here, {committed->rank, committed->generation}, committed->commit);
+    commits_.journalled(here, committed->process, committed->commit);
   }
   commits_.after_event(core.state());
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
     // Said again after a late beat that still knew it alive: what was durable stays so.
-    Ticket& recorded = recorded_ends_[{change->report.rank, change->report.generation}];
+    Ticket& recorded = recorded_ends_[change->report.process];
     if (!is_durable(recorded)) recorded = here;
-    for (const RankProcess* process : processes_[change->report.rank]) {
-      if (process->key.generation != change->report.generation) continue;
+    for (const RankProcess* process : processes_[change->report.process.rank]) {
+      if (process->key.generation != change->report.process.generation) continue;
       check(!process->alive() && process->children == 0, "I21",
             "a rank is said to have ended and something of it lives");
     }

@@ -24,12 +24,12 @@ void Checker::learn_causes(const CoreEvent& event) {
     const RankReport& report = change->report;
     if (report.phase == RankPhase::kWedged) learn_of_loss(change->host);
     check_readiness(report);
-    if (!is_of_spec(report.rank)) return;
+    if (!is_of_spec(report.process.rank)) return;
     if (report.end.kind == EndKind::kNone || !is_failure(report.end)) return;
-    const GangId gang = world_.scenario.spec.meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
+    const GangId gang = world_.scenario.spec.meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
     // The last words of one that is over may come after the end of a later one.
-    std::optional<Generation>& caused = gangs_[{report.rank.mesh, gang}].caused;
-    caused = std::max(caused, std::optional(report.generation));
+    std::optional<Generation>& caused = gangs_[{report.process.rank.mesh, gang}].caused;
+    caused = std::max(caused, std::optional(report.process.generation));
   }
   if (const auto* asked = std::get_if<OperatorAsked>(&event)) learn_of_wish(*asked);
   if (const auto* ended = std::get_if<WorkerEnded>(&event)) learn_of_loss(ended->host);
@@ -53,8 +53,8 @@ void Checker::learn_of_hangs(const JobCore& core) {
 void Checker::learn_of_verdict(const RankHung& hung, const JobCore& core) {
   hangs_.judged(hung, core);
   if (hung.action != HangAction::kRestart) return;
-  const GangId gang = world_.scenario.spec.meshes[hung.rank.mesh.value()].gang_of(hung.rank.rank);
-  gangs_[{hung.rank.mesh, gang}].caused = hung.generation;
+  const GangId gang = world_.scenario.spec.meshes[hung.process.rank.mesh.value()].gang_of(hung.process.rank.rank);
+  gangs_[{hung.process.rank.mesh, gang}].caused = hung.process.generation;
 }
 
 // Of hosts that were heard of within two beats.

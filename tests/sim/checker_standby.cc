@@ -55,10 +55,10 @@ void Checker::check_company(const RankProcess& process) const {
 
 // A rank is ready by its own word, and never by that of the standby that it was.
 void Checker::check_readiness(const RankReport& report) const {
-  if (!report.ready || !is_of_spec(report.rank)) return;
-  check(said_ready_.contains({report.rank, report.generation}), "ready",
-        text("rank ", report.rank.mesh.value(), "/", report.rank.rank.value(), " generation ",
-             report.generation.counter, " counts as ready, and is not"));
+  if (!report.ready || !is_of_spec(report.process.rank)) return;
+  check(said_ready_.contains(report.process), "ready",
+        text("rank ", report.process.rank.mesh.value(), "/", report.process.rank.rank.value(), " generation ",
+             report.process.generation.counter, " counts as ready, and is not"));
 }
 
 }  // namespace monarch::sim

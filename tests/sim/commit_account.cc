@@ -102,8 +102,8 @@ void CommitAccount::resumes_on_the_wire(const Start& start) const {
 
 void CommitAccount::answered(const CommitAnswer& answer) {
   if (!answer.committed) return;
-  const Incarnation key{answer.rank, answer.generation};
-  const GangKey gang_key = key_of(answer.rank);
+  const Incarnation key = answer.process;
+  const GangKey gang_key = key_of(key.rank);
   Gang& gang = gangs_[gang_key];
   const auto said = wrote_.find(key);
   must(said != wrote_.end() && said->second.contains(answer.number), "I20",

@@ -123,16 +123,16 @@ void Daemon::on_report(const RankReport& report) {
   feed(daemon::RankTold{report});
   probe(report);
   if (report.phase != RankPhase::kEnded) return;
-  const Incarnation key{report.rank, report.generation};
+  const Incarnation key = report.process;
   if (!piped_.contains(key)) return feed(daemon::OutputTold{key, 0, 0, true});
   output_later(key);
 }
 
 // As the daemon's ready_probes do.
 void Daemon::probe(const RankReport& report) {
-  if (!world_.checker->is_of_spec(report.rank)) return;
-  if (world_.scenario.spec.meshes[report.rank.mesh.value()].ready.kind != ReadyKind::kTcp) return;
-  const Incarnation key{report.rank, report.generation};
+  if (!world_.checker->is_of_spec(report.process.rank)) return;
+  if (world_.scenario.spec.meshes[report.process.rank.mesh.value()].ready.kind != ReadyKind::kTcp) return;
+  const Incarnation key = report.process;
   if (report.ready || report.phase >= RankPhase::kStopping) {
     probed_.erase(key);
   } else if (report.phase == RankPhase::kRunning && piped_.contains(key) && probed_.insert(key).second) {
@@ -144,7 +144,7 @@ void Daemon::try_port(const Incarnation& key, Duration wait) {
   if (!probed_.contains(key)) return;
   if (worker_.ranks().accepts(key)) {
     probed_.erase(key);
-    return worker_.hear(KeeperReady{key.rank, key.generation});
+    return worker_.hear(KeeperReady{key});
   }
   send_after(world_.scheduler, wait, main_, [this, key, wait] {
     turned();
@@ -180,9 +180,9 @@ void Daemon::deliver(Down message) {
 void Daemon::grant_whatever_runs(daemon::FrameHeard& frame) const {
   auto* ack = std::get_if<Ack>(&frame.message);
   if (ack == nullptr) return;
-  for (std::size_t i = 0; i < ack->ranks.size(); ++i) {
+  for (Incarnation& granted : ack->granted) {
     for (const RankReport& report : core_->reports()) {
-      if (report.rank == ack->ranks[i]) ack->generations[i] = report.generation;
+      if (report.process.rank == granted.rank) granted = report.process;
     }
   }
 }
@@ -226,8 +226,7 @@ void Daemon::perform(const daemon::TellKeeper& action) {
         // Nothing of it reaches a keeper's core, and nobody asks for it here.
         if constexpr (!std::is_same_v<Message, TakeStacks>) worker_.hear(KeeperEvent{message});
         if constexpr (std::is_same_v<Message, KeeperForget>) {
-          for (std::size_t i = 0; i < message.ranks.size(); ++i)
-            piped_.erase({message.ranks[i], message.generations[i]});
+          for (const Incarnation& process : message.processes) piped_.erase(process);
         }
         if constexpr (std::is_same_v<Message, KeeperShutdown>) leave(kLeavePatience, 0);
       },

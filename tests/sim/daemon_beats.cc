@@ -57,7 +57,7 @@ void Daemon::beat_if_due() {
     beat.seq = schedule_->send(now, jitter);
     beat.loop_age = std::max(Duration::zero(), now - turn_);
     if (!hangs_ && main_->waiting() == 0) beat.loop_age = Duration::zero();  // an idle loop turns for its pings
-    beat.ranks = *content_;
+    beat.content.ranks = *content_;
     if (world_.random.permille(world_.faults().lies)) lie(beat);
     if (claims && !later) make_up(beat);
     world_.checker->beats(host_.id, beat);
@@ -76,9 +76,9 @@ void Daemon::lie(Beat& beat) const {
   const MeshSpec& spec = core.spec().meshes[mesh.value()];
   const RankId rank{mesh, Rank(static_cast<std::uint32_t>(world_.random.below(spec.size())))};
   RankReport report;
-  report.rank = rank;
-  report.generation = core.state().meshes[mesh.value()].gangs[spec.gang_of(rank.rank).value()].generation;
-  if (core.where_is(rank) == host_.id || core.where_is(rank, report.generation) == host_.id) return;
+  report.process.rank = rank;
+  report.process.generation = core.state().meshes[mesh.value()].gangs[spec.gang_of(rank.rank).value()].generation;
+  if (core.where_is(rank) == host_.id || core.where_ran(report.process) == host_.id) return;
   report.phase = world_.random.one_in(2) ? RankPhase::kEnded : RankPhase::kRunning;
   report.pid = 1;
   report.ready = true;
@@ -87,7 +87,7 @@ void Daemon::lie(Beat& beat) const {
     report.end.value = 7;
     report.output_complete = true;
   }
-  beat.ranks.push_back(std::move(report));
+  beat.content.ranks.push_back(std::move(report));
 }
 
 // Of a rank, its own or another: that it is here, in a generation that nobody has decided, and has written a checkpoint.
@@ -98,15 +98,15 @@ void Daemon::make_up(Beat& beat) const {
   const JobCore& core = supervisor->core();
   MeshId mesh(static_cast<std::uint32_t>(random.below(core.spec().meshes.size())));
   Rank rank(static_cast<std::uint32_t>(random.below(core.spec().meshes[mesh.value()].size())));
-  if (!beat.ranks.empty() && random.one_in(2)) {
-    const RankId own = beat.ranks[random.below(beat.ranks.size())].rank;
+  if (!beat.content.ranks.empty() && random.one_in(2)) {
+    const RankId own = beat.content.ranks[random.below(beat.content.ranks.size())].process.rank;
     if (world_.checker->is_of_spec(own)) std::tie(mesh, rank) = std::tuple(own.mesh, own.rank);
   }
   RankReport report;
-  report.rank = {mesh, rank};
+  report.process.rank = {mesh, rank};
   const GangId gang = core.spec().meshes[mesh.value()].gang_of(rank);
   const Generation now = core.state().meshes[mesh.value()].gangs[gang.value()].generation;
-  report.generation = {Term(now.term.value() + random.below(3)), now.counter + 1 + random.below(5)};
+  report.process.generation = {Term(now.term.value() + random.below(3)), now.counter + 1 + random.below(5)};
   report.phase = static_cast<RankPhase>(random.below(5));
   report.pid = 1;
   report.ready = true;
@@ -114,7 +114,7 @@ void Daemon::make_up(Beat& beat) const {
   if (random.one_in(2)) {
     report.commit = CommitRequest{.number = kMadeUp + (random.next() >> 1U), .step = random.below(1'000), .what = "x"};
   }
-  beat.ranks.push_back(std::move(report));
+  beat.content.ranks.push_back(std::move(report));
 }
 
 // Of its own ranks: whatever may change from beat to beat, many times a second.
@@ -122,15 +122,15 @@ void Daemon::flood(const Beat& beat, Term term) {
   Random& random = world_.random;
   for (std::uint64_t more = random.below(12); more > 0; --more) {
     Beat said = beat;
-    for (RankReport& report : said.ranks) {
-      if (report.phase != RankPhase::kRunning || !world_.checker->is_of_spec(report.rank)) continue;
+    for (RankReport& report : said.content.ranks) {
+      if (report.phase != RankPhase::kRunning || !world_.checker->is_of_spec(report.process.rank)) continue;
       report.standstill = static_cast<Standstill>(random.below(5));
       report.held = random.one_in(4);
       if (random.one_in(3)) report.pid = static_cast<std::int32_t>(random.below(3));
       report.progress = {.step = random.below(1'000), .phase = text("phase-", random.below(1'000)), .at = said.sent_at};
       report.commit =
           CommitRequest{.number = kMadeUp + (random.next() >> 1U), .step = random.below(1'000), .what = "x"};
-      world_.checker->wrote({report.rank, report.generation}, *report.commit);
+      world_.checker->wrote(report.process, *report.commit);
     }
     world_.network->send_up({.host = host_.id, .link = 0, .term = term, .message = std::move(said)});
   }

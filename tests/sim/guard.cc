@@ -73,7 +73,7 @@ void Guard::hear(FromSupervisor message) {
     if (const auto* stop = std::get_if<Stop>(&message)) return handle(*stop);
     if (const auto* shutdown = std::get_if<KeeperShutdown>(&message)) return handle(*shutdown);
     if (const auto* forget = std::get_if<Forget>(&message)) {
-      return handle(KeeperForget{.ranks = {forget->key.rank}, .generations = {forget->key.generation}});
+      return handle(KeeperForget{.processes = {forget->key}});
     }
     const auto& spawn = std::get<Spawn>(message);
     stashes_[spawn.key] = spawn.stash;

@@ -101,17 +101,17 @@ bool HangAccount::left_alone(MeshId mesh, GangId gang, Generation generation) co
 
 // After its core has heard of it.
 void HangAccount::judged(const RankHung& verdict, const JobCore& core) {
-  const MeshId mesh = verdict.rank.mesh;
-  const GangId g = core.spec().meshes[mesh.value()].gang_of(verdict.rank.rank);
+  const MeshId mesh = verdict.process.rank.mesh;
+  const GangId g = core.spec().meshes[mesh.value()].gang_of(verdict.process.rank.rank);
   const GangState& gang = core.state().meshes[mesh.value()].gangs[g.value()];
-  if (gang.generation != verdict.generation || gang.hung != verdict.rank) return;
-  must(world_.scenario.faults.any, "I11", text(name_of(verdict.rank), " hangs and nothing is wrong"));
-  must(!left_alone(mesh, g, verdict.generation), "hang",
-       text("the gang of ", name_of(verdict.rank), " is ended for a hang, and somebody holds a rank of it"));
-  must(dumped_.contains({verdict.rank, verdict.generation}) && !verdict.stacks.empty(), "hang",
-       text(name_of(verdict.rank), " is ended, and nobody has looked at its stacks"));
-  const RankProcess* process = process_of(verdict.host, {verdict.rank, verdict.generation});
-  must(process != nullptr, "truth", text(name_of(verdict.rank), " hangs, and there is no such process"));
+  if (gang.generation != verdict.process.generation || gang.hung != verdict.process.rank) return;
+  must(world_.scenario.faults.any, "I11", text(name_of(verdict.process.rank), " hangs and nothing is wrong"));
+  must(!left_alone(mesh, g, verdict.process.generation), "hang",
+       text("the gang of ", name_of(verdict.process.rank), " is ended for a hang, and somebody holds a rank of it"));
+  must(dumped_.contains(verdict.process) && !verdict.stacks.empty(), "hang",
+       text(name_of(verdict.process.rank), " is ended, and nobody has looked at its stacks"));
+  const RankProcess* process = process_of(verdict.host, verdict.process);
+  must(process != nullptr, "truth", text(name_of(verdict.process.rank), " hangs, and there is no such process"));
   const Instant now = world_.scheduler.now();
   // What it said last may be on its way still.
   const Duration since = now - process->last_word_at;
@@ -119,7 +119,7 @@ void HangAccount::judged(const RankHung& verdict, const JobCore& core) {
   const bool stands = process->standstill != Standstill::kNone || now - process->stood_until < kLately;
   // Who is behind is named for those who wait for it, and may have spoken later than they.
   must(stands || silent + silent / kClocksDiffer >= verdict.limit / 2, "truth",
-       text(name_of(verdict.rank), " is said to hang, and has spoken ", to_text(since), " ago"));
+       text(name_of(verdict.process.rank), " is said to hang, and has spoken ", to_text(since), " ago"));
 }
 
 void HangAccount::look(const JobCore& core, const std::set<HostId>& heard) {

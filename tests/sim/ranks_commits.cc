@@ -10,7 +10,7 @@
 namespace monarch::sim {
 
 void Ranks::resume(RankProcess& process, const keeper_action::ForkRank& order) {
-  for (const auto* env : {&order.own_env, &order.gang_env}) {
+  for (const auto* env : {&order.own.env, &order.gang.env}) {
     const auto found = env->find("MONARCH_COMMITTED_STEP");
     if (found == env->end()) continue;
     (void)std::from_chars(found->second.data(), found->second.data() + found->second.size(), process.step);

@@ -18,13 +18,13 @@ constexpr Duration kClockStep = Duration::milliseconds(1);
 
 void RecordAccount::decided(Term term, const CoreEvent& event, Instant now) {
   if (const auto* change = std::get_if<RankChanged>(&event)) {
-    const RankId rank = change->report.rank;
-    must(++changes_[{term, rank, change->report.generation}] <= kMostChanges, "I22",
+    const RankId rank = change->report.process.rank;
+    must(++changes_[{term, rank, change->report.process.generation}] <= kMostChanges, "I22",
          text("rank ", rank.mesh.value(), "/", rank.rank.value(), " costs more records than it can have states"));
   } else if (const auto* commit = std::get_if<CheckpointCommitted>(&event)) {
-    const auto [last, first] = committed_.try_emplace({term, commit->rank, commit->generation}, now);
+    const auto [last, first] = committed_.try_emplace({term, commit->process.rank, commit->process.generation}, now);
     must(first || now - last->second >= CommitDesk::kFloor - kClockStep, "I22",
-         text("two commits of rank ", commit->rank.mesh.value(), "/", commit->rank.rank.value(),
+         text("two commits of rank ", commit->process.rank.mesh.value(), "/", commit->process.rank.rank.value(),
               " are journalled within ", to_text(now - last->second)));
     last->second = now;
   } else if (const auto* told = std::get_if<PeopleTold>(&event); told != nullptr && told->event.rank) {

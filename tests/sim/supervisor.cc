@@ -291,7 +291,7 @@ void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& repl
   if (!pending_.contains(host)) return;
   if (!reply) return launch_failed(host, LaunchFailureKind::kExec, "the worker ended before it told its key");
   pending_.erase(host);
-  (void)decide(WorkerLaunched{.host = host, .reply = *reply, .control_endpoint = "tcp://sim:1", .again = {}});
+  (void)decide(WorkerLaunched{.host = host, .worker = {.reply = *reply, .control_endpoint = "tcp://sim:1"}});
   if (world_.mutant(Mutant::kJoinUnheard)) joined(host, 0);
 }
 
@@ -325,18 +325,18 @@ void Supervisor::destroy(HostId host) {
 void Supervisor::on_hello(const KeeperHello&) {}  // each worker that the guard kept is reported right after
 
 void Supervisor::on_changed(const RankReport& report) {
-  if (report.rank.mesh != kWorkersMesh) return;
-  const HostId host(report.rank.rank.value());
+  if (report.process.rank.mesh != kWorkersMesh) return;
+  const HostId host(report.process.rank.rank.value());
   if (world_.mutant(Mutant::kForgetWorkers) && !started_.contains(host)) return;
-  const auto found = started_.emplace(host, report.generation).first;
-  if (found->second != report.generation) return;
+  const auto found = started_.emplace(host, report.process.generation).first;
+  if (found->second != report.process.generation) return;
   if (report.phase != RankPhase::kEnded) return;
   started_.erase(found);
   to_adopt_.erase(host);
   to_destroy_.erase(host);
-  world_.guard->hear(Guard::Forget{{report.rank, report.generation}});
+  world_.guard->hear(Guard::Forget{report.process});
   if (pending_.contains(host)) launch_failed(host, LaunchFailureKind::kExec, "the worker ended before it told its key");
-  tell_ended(host, world_.guard->worker_of(key_of(host, report.generation)), report.end, launches_[host]);
+  tell_ended(host, world_.guard->worker_of(key_of(host, report.process.generation)), report.end, launches_[host]);
 }
 
 // A worker has ended when nothing of it lives. Once another is launched there the end of the one before says nothing.

@@ -62,7 +62,7 @@ void Supervisor::signal(std::vector<RankId> ranks, int number) {
     for (const RankId& rank : ranks) {
       const GangId gang = core_->spec().meshes[rank.mesh.value()].gang_of(rank.rank);
       const Generation generation = core_->state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
-      if (!core_->grants(rank, generation)) continue;
+      if (!core_->grants({rank, generation})) continue;
       send(core_->placement().host_of(rank), Signal{.ranks = {rank}, .generation = generation, .number = number});
     }
   });

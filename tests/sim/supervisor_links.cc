@@ -14,7 +14,7 @@ namespace monarch::sim {
 namespace {
 
 bool advances(const RankReport& known, const RankReport& report) {
-  if (known.generation != report.generation) return true;
+  if (known.process.generation != report.process.generation) return true;
   return report.phase > known.phase || (!known.ready && report.ready) || (known.pid == 0 && report.pid != 0) ||
          (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
          (!known.output_complete && report.output_complete);
@@ -94,11 +94,11 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
   if (liveness_->heard(host, beat, now())) {
     (void)decide(HostDoubted{.host = host, .heard_again = true, .silence = Duration::zero()});
   }
-  for (const RankReport& report : beat.ranks) {
+  for (const RankReport& report : beat.content.ranks) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit) hear_commit(host, report);
     note_rank(host, report);
-    const bool there = core_->has_rank(report.rank) && core_->where_is(report.rank) == host;
+    const bool there = core_->has_rank(report.process.rank) && core_->where_is(report.process.rank) == host;
     const bool its_own = there && core_->concerns(host, report);
     if (its_own && !world_.mutant(Mutant::kNeverHung)) hangs_->on_report(host, report, beat.sent_at, now());
   }
@@ -107,7 +107,7 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
     (void)decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
   }
   const Ack ack = ack_of(host, beat);
-  if (!ack.ranks.empty()) {
+  if (!ack.granted.empty()) {
     Instant& until = peers_[host.value()].grants_until;
     until = std::max(until, fence_of(now(), ack.lease));
   }
@@ -124,11 +124,11 @@ void Supervisor::open_commits() {
 }
 
 void Supervisor::hear_commit(HostId host, RankReport report) {
-  if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.rank)) {
-    const GangId gang = core_->spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
-    const Generation current = core_->state().meshes[report.rank.mesh.value()].gangs[gang.value()].generation;
-    if (report.generation > current) report.generation = current;  // earlier ones have their late words
-    host = core_->placement().host_of(report.rank);
+  if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.process.rank)) {
+    const GangId gang = core_->spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
+    const Generation current = core_->state().meshes[report.process.rank.mesh.value()].gangs[gang.value()].generation;
+    if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
+    host = core_->placement().host_of(report.process.rank);
   }
   commits_->hear(host, report, now());
 }
@@ -142,18 +142,18 @@ void Supervisor::note_rank(HostId teller, const RankReport& said) {
   HostId host = teller;
   RankReport report = said;
   Peer& peer = peers_[host.value()];
-  const auto known = peer.ranks.find(report.rank);
-  const bool believes = world_.mutant(Mutant::kBelieveAnybody) && core_->has_rank(report.rank);
-  if (believes) host = core_->placement().host_of(report.rank);
-  if (world_.mutant(Mutant::kBelieveAnyGeneration) && world_.checker->is_of_spec(report.rank)) {
-    const GangId gang = core_->spec().meshes[report.rank.mesh.value()].gang_of(report.rank.rank);
-    const Generation current = core_->state().meshes[report.rank.mesh.value()].gangs[gang.value()].generation;
-    if (report.generation > current) report.generation = current;  // earlier ones have their late words
+  const auto known = peer.ranks.find(report.process.rank);
+  const bool believes = world_.mutant(Mutant::kBelieveAnybody) && core_->has_rank(report.process.rank);
+  if (believes) host = core_->placement().host_of(report.process.rank);
+  if (world_.mutant(Mutant::kBelieveAnyGeneration) && world_.checker->is_of_spec(report.process.rank)) {
+    const GangId gang = core_->spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
+    const Generation current = core_->state().meshes[report.process.rank.mesh.value()].gangs[gang.value()].generation;
+    if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
   }
   if (!core_->concerns(host, report)) return;
   const bool news = known == peer.ranks.end() || advances(known->second.report, report);
   if (!news && !world_.mutant(Mutant::kRecordAll)) return;
-  world_.note("rank changed", host.value(), report.rank.mesh.value(), report.rank.rank.value(),
+  world_.note("rank changed", host.value(), report.process.rank.mesh.value(), report.process.rank.rank.value(),
               static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
   world_.checker->believes(teller, said);
   RankChanged change{.host = host,
@@ -161,29 +161,27 @@ void Supervisor::note_rank(HostId teller, const RankReport& said) {
                      .ended_at = liveness_->to_ours(host, report.ended_at),
                      .uncertainty = liveness_->uncertainty(host)};
   if (report.phase == RankPhase::kWedged) change.grants_until = grants_until(host);
-  peer.ranks[report.rank] = {.report = report, .ticket = decide(change)};
+  peer.ranks[report.process.rank] = {.report = report, .ticket = decide(change)};
 }
 
 Ack Supervisor::ack_of(HostId host, const Beat& beat) const {
   const Peer& peer = peers_[host.value()];
   Ack ack{.seq = beat.seq, .lease = core_->lease_length()};
   ack.say_hello = !peer.greeted;
-  for (const RankReport& report : beat.ranks) {
-    const bool granted = core_->concerns(host, report) && core_->grants(report.rank, report.generation);
+  for (const RankReport& report : beat.content.ranks) {
+    const bool granted = core_->concerns(host, report) && core_->grants(report.process);
     if (granted || world_.mutant(Mutant::kAckAnything)) {
-      ack.ranks.push_back(report.rank);
-      ack.generations.push_back(report.generation);
+      ack.granted.push_back(report.process);
     }
-    const auto known = peer.ranks.find(report.rank);
-    bool recorded = known != peer.ranks.end() && known->second.report.generation == report.generation &&
+    const auto known = peer.ranks.find(report.process.rank);
+    bool recorded = known != peer.ranks.end() && known->second.report.process.generation == report.process.generation &&
                     known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
                     durable_ticket_ >= known->second.ticket;
     // That it has ended was recorded before its successor was decided.
     recorded = recorded || (core_->is_superseded(host, report) && durable_ticket_ == last_ticket_);
     if (world_.mutant(Mutant::kForgetBeforeDurable)) recorded = true;
     if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
-      ack.forget.push_back(report.rank);
-      ack.forget_generations.push_back(report.generation);
+      ack.forget.push_back(report.process);
     }
   }
   return ack;
@@ -200,7 +198,7 @@ void Supervisor::resend_lost(HostId host, const Beat& beat) {
   peer.resent_at = now();
   // What is not durable yet was never said, so nothing of it can be lost.
   if (durable_ticket_ < last_ticket_ && !world_.mutant(Mutant::kResendBeforeDurable)) return;
-  for (const Action& action : core_->outstanding(host, beat.ranks)) {
+  for (const Action& action : core_->outstanding(host, beat.content.ranks)) {
     world_.checker->resends(*core_, action);
     if (const auto* reserve = std::get_if<SendReserve>(&action)) send(host, reserve->message);
     if (const auto* start = std::get_if<SendStart>(&action)) send(host, start->message);

@@ -78,7 +78,7 @@ TEST_F(Desk, AnswersARankWhoseCommitAnotherMadeForItOnlyOnceThatRecordIsDurable)
 
 TEST_F(Desk, RefusesARankOfAnEarlierGenerationAndCountsItOnce) {
   RankReport thawed = asks(0, 1, 10);
-  thawed.generation = Generation{Term(0), 9};
+  thawed.process.generation = Generation{Term(0), 9};
   const Words refusal{
       "host 0: 1 does not: generation 9 of this gang is over, 1 has its place: what it writes does not count"};
   hear(thawed);
@@ -94,7 +94,7 @@ TEST_F(Desk, RefusesARankOfAnEarlierGenerationAndCountsItOnce) {
 
 TEST_F(Desk, CountsARefusalOnceHoweverManyAskInTurn) {
   RankReport thawed = asks(0, 3, 10);
-  thawed.generation = Generation{Term(0), 9};
+  thawed.process.generation = Generation{Term(0), 9};
   RankReport late = asks(0, 1, 10);
   late.commit->what = std::string(kCommitWhatBytes + 1, 'x');
   for (int i = 0; i < 3; ++i) {
@@ -116,7 +116,7 @@ TEST_F(Desk, TakesNoCommitOfARankFromAnotherHost) {
             Words{"host 1: 1 does not: the supervisor has given this rank up: what it writes does not count"});
   EXPECT_EQ(tickets_, 0U);
   RankReport nobody = asks(0, 1, 10);
-  nobody.rank = {MeshId(3), Rank(0)};
+  nobody.process.rank = {MeshId(3), Rank(0)};
   hear(nobody);
   EXPECT_EQ(answers(), Words{});
 }

@@ -30,20 +30,17 @@ class Copy : public ::testing::Test {
     copy_ = std::make_unique<OutputCopy>(
         OutputCopyOptions{.log_directory = directory_.string(), .mesh_names = {"trainer"}, .max_bytes = 100},
         OutputCopy::Handlers{
-            .ask = [this](RankId, Generation, const OutputFrom& from) { asked_.push_back(from.offset); },
-            .on_copied = [this](const OutputCopied&) { ++copied_; },
+            .ask = [this](const Incarnation&, const OutputFrom& from) { asked_.push_back(from.offset); },
+            .on_copied = [this](const Incarnation&) { ++copied_; },
             .on_failure = [this](const std::string& why) { failures_.push_back(why); }});
   }
   void say(std::uint64_t offset, std::string bytes, OutputStream stream = OutputStream::kStdout) {
-    copy_->on_piece(kRank, kGeneration, {stream, offset, std::move(bytes)}, now_);
+    copy_->on_piece({kRank, kGeneration}, {stream, offset, std::move(bytes)}, now_);
   }
   void written(std::uint64_t bytes, bool complete = false, std::uint32_t error_bytes = 0) {
-    copy_->on_written({.rank = kRank,
-                       .generation = kGeneration,
-                       .stdout_bytes = bytes,
-                       .error_bytes = error_bytes,
-                       .complete = complete},
-                      now_);
+    copy_->on_written(
+        {.process = {kRank, kGeneration}, .stdout_bytes = bytes, .error_bytes = error_bytes, .complete = complete},
+        now_);
   }
   std::string file(const char* suffix = "out") const {
     std::ifstream in(directory_ / "trainer" / (std::string("3.2.") + suffix), std::ios::binary);
@@ -139,7 +136,7 @@ TEST_F(Copy, RotatesAsTheHostDoes) {
 
 TEST_F(Copy, GoesOnBehindWhatItsHostHasRotatedAway) {
   say(0, std::string(100, 'a') + "bcd");
-  copy_->on_gone(kRank, kGeneration, {.stream = OutputStream::kStdout, .oldest = 500}, now_);
+  copy_->on_gone({kRank, kGeneration}, {.stream = OutputStream::kStdout, .oldest = 500}, now_);
   say(500, "fresh");
   written(505, true);
   EXPECT_EQ(file(), "fresh");
@@ -161,7 +158,7 @@ TEST_F(Copy, AsksAgainForWhatItsDiskDidNotTake) {
 }
 
 TEST_F(Copy, TakesNothingOfAMeshThatIsNone) {
-  copy_->on_piece({MeshId(1), Rank(0)}, kGeneration, {OutputStream::kStdout, 0, "x"}, now_);
+  copy_->on_piece({{MeshId(1), Rank(0)}, kGeneration}, {OutputStream::kStdout, 0, "x"}, now_);
   EXPECT_EQ(fs::directory_iterator(directory_), fs::directory_iterator());
 }
 
@@ -169,18 +166,18 @@ TEST_F(Copy, TakesNothingOfAMeshThatIsNone) {
 TEST_F(Copy, KeepsNoMoreFilesOpenThanItMayAndLosesNothing) {
   const auto open_now = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()); };
   OutputCopy copy({.log_directory = directory_.string(), .mesh_names = {"trainer"}, .most_open = 2},
-                  {.ask = [](RankId, Generation, const OutputFrom&) {},
-                   .on_copied = [this](const OutputCopied&) { ++copied_; },
+                  {.ask = [](const Incarnation&, const OutputFrom&) {},
+                   .on_copied = [this](const Incarnation&) { ++copied_; },
                    .on_failure = [](const std::string&) {}});
   const auto before = open_now();
   for (std::uint64_t round = 0; round < 3; ++round) {
     for (std::uint64_t generation = 1; generation <= 20; ++generation) {
-      copy.on_piece(kRank, {Term(1), generation}, {OutputStream::kStdout, round * 2, "ab"}, now_);
+      copy.on_piece({kRank, {Term(1), generation}}, {OutputStream::kStdout, round * 2, "ab"}, now_);
     }
   }
   EXPECT_LE(open_now() - before, 8);
   for (std::uint64_t generation = 1; generation <= 20; ++generation) {
-    copy.on_written({.rank = kRank, .generation = {Term(1), generation}, .stdout_bytes = 6, .complete = true}, now_);
+    copy.on_written({.process = {kRank, {Term(1), generation}}, .stdout_bytes = 6, .complete = true}, now_);
     std::ifstream in(directory_ / "trainer" / ("3." + std::to_string(generation) + ".out"));
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "ababab");
   }

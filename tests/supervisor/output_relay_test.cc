@@ -33,7 +33,7 @@ struct Relayed {
   ZmqLab lab;
   CurveKeyPair keys = key_pair();
   // Used by the relay's thread: they outlive it.
-  std::unique_ptr<Inbox<OutputCopied>> copied = *Inbox<OutputCopied>::create(16);
+  std::unique_ptr<Inbox<Incarnation>> copied = *Inbox<Incarnation>::create(16);
   std::unique_ptr<Inbox<StacksCame>> stacks = *Inbox<StacksCame>::create(4);
   std::unique_ptr<OutputRelay> relay;
   std::unique_ptr<RecordedClient> worker;
@@ -69,8 +69,8 @@ struct Relayed {
     FrameHeader header;
     header.type = static_cast<std::uint16_t>(MessageType::kStacks);
     header.job = kJob;
-    header.rank = rank;
-    header.generation = {Term(1), 5};
+    header.process.rank = rank;
+    header.process.generation = {Term(1), 5};
     std::vector<ZmqFrame> frames;
     frames.push_back(ZmqFrame::copy(encode_header(header)));
     frames.push_back(ZmqFrame::copy(encode_payload(said)));
@@ -79,10 +79,10 @@ struct Relayed {
 
   void say(RankId rank, std::string bytes, std::uint64_t offset = 0, Generation generation = {}) {
     FrameHeader header;
-    header.generation = generation;
+    header.process.generation = generation;
     header.type = static_cast<std::uint16_t>(MessageType::kOutput);
     header.job = kJob;
-    header.rank = rank;
+    header.process.rank = rank;
     std::vector<ZmqFrame> frames;
     frames.push_back(ZmqFrame::copy(encode_header(header)));
     frames.push_back(ZmqFrame::copy(encode_payload(Output{.offset = offset, .bytes = std::move(bytes)})));
@@ -188,11 +188,11 @@ TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {
   ASSERT_TRUE(r.lab.until([&] { return !r.worker->messages.empty(); }));
   const auto header = decode_header(r.worker->messages[0]);
   EXPECT_EQ(static_cast<MessageType>(header->type), MessageType::kOutputFrom);
-  EXPECT_EQ(header->rank, rank);
+  EXPECT_EQ(header->process.rank, rank);
   EXPECT_EQ(decode_payload<OutputFrom>(r.worker->messages[1])->offset, 6U);
   r.say(rank, "world ", 6);
   r.say(rank, "there", 12);
-  EXPECT_TRUE(r.relay->written({.rank = rank, .generation = {}, .stdout_bytes = 17, .complete = true}));
+  EXPECT_TRUE(r.relay->written({.process = {rank, {}}, .stdout_bytes = 17, .complete = true}));
   ASSERT_TRUE(r.lab.until([&] { return !r.copied->take_all().empty(); }));
   std::ifstream in(folder + "/trainer/1.0.out");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "hello world there");
@@ -213,8 +213,7 @@ TEST(OutputRelay, HandsOnTheStacksOfAHostsOwnRanksThatAreNotTooLarge) {
     return !came.empty();
   }));
   ASSERT_EQ(came.size(), 1U);
-  EXPECT_EQ(came[0].rank, (RankId{MeshId(0), Rank(1)}));
-  EXPECT_EQ(came[0].generation, (Generation{Term(1), 5}));
+  EXPECT_EQ(came[0].process, (Incarnation{{MeshId(0), Rank(1)}, {Term(1), 5}}));
   EXPECT_EQ(came[0].stacks.number, 2U);
   EXPECT_EQ(r.relay->forged_pieces(), 1U);
   EXPECT_TRUE(r.seen.empty()) << "viewers of output do not get them";

@@ -32,7 +32,7 @@ struct Asked {
     return [this](const RankStacks& stacks) { told.push_back(stacks); };
   }
   StacksCame came(std::size_t index) const {
-    StacksCame from{.rank = sent.at(index).second.rank, .generation = sent.at(index).second.generation, .stacks = {}};
+    StacksCame from{.process = sent.at(index).second.process, .stacks = {}};
     from.stacks.number = sent.at(index).second.number;
     from.stacks.processes.resize(1);
     return from;
@@ -55,8 +55,8 @@ TEST(StackDumps, BringWhatTheHostSaysToWhoAsked) {
   a.dumps.ask({.rank = kOther, .limit = Duration::seconds(3), .native = true}, a.answer());
   ASSERT_EQ(a.sent.size(), 1U);
   EXPECT_EQ(a.sent[0].first, HostId(1));
-  EXPECT_EQ(a.sent[0].second.rank, kOther);
-  EXPECT_EQ(a.sent[0].second.generation, a.driver.core.state().meshes[0].gangs[0].generation);
+  EXPECT_EQ(a.sent[0].second.process,
+            (Incarnation{kOther, a.driver.core.state().meshes[0].gangs[0].generation}));
   EXPECT_EQ(a.sent[0].second.limit, Duration::seconds(3));
   EXPECT_GE(a.sent[0].second.patience, Duration::seconds(3)) << "no shorter than the limit";
   EXPECT_TRUE(a.sent[0].second.native);
@@ -75,10 +75,10 @@ TEST(StackDumps, TakeNoAnswerOfAnotherRankOrGeneration) {
   Asked a;
   a.dumps.ask({.rank = kFirst}, a.answer());
   StacksCame wrong = a.came(0);
-  wrong.rank = kOther;
+  wrong.process.rank = kOther;
   a.dumps.on_stacks(std::move(wrong));
   wrong = a.came(0);
-  ++wrong.generation.counter;
+  ++wrong.process.generation.counter;
   a.dumps.on_stacks(std::move(wrong));
   EXPECT_TRUE(a.told.empty());
   EXPECT_EQ(a.dumps.open(), 1U);

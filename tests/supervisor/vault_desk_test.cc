@@ -66,8 +66,7 @@ class VaultDeskTest : public ::testing::Test {
   }
   void commit(std::uint32_t gang, std::uint64_t step_number) {
     step(CheckpointCommitted{.host = HostId(gang),
-                             .rank = {MeshId(0), Rank(gang)},
-                             .generation = job_.gang(gang).generation,
+                             .process = {{MeshId(0), Rank(gang)}, job_.gang(gang).generation},
                              .commit = {.number = step_number, .step = step_number, .what = "vault"}});
   }
   void pass(Duration time) { now_ = now_ + time; }
@@ -177,7 +176,7 @@ TEST_F(Vaults, ForgetsTheVaultOfAHostThatIsLostAndOfAWorkerThatIsAnother) {
   EXPECT_EQ(without->peers.size(), 1U);
   EXPECT_FALSE(hear(2)) << "it is not connected";
   while (job_.core.state().hosts[2].phase != HostPhase::kLaunching) job_.pass_deadline();
-  step(WorkerLaunched{.host = HostId(2), .reply = {.public_key = "other", .keeper_pid = 200}});
+  step(WorkerLaunched{.host = HostId(2), .worker = {.reply = {.public_key = "other", .keeper_pid = 200}}});
   step(WorkerJoined{.host = HostId(2), .incarnation = 77});
   pass(heartbeat() * VaultDesk::kAtOnce);
   const auto joined = hear(0, without->version);

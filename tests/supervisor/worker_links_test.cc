@@ -75,7 +75,7 @@ class Links {
     return report;
   }
   void beats(HostId host, const RankReport& report) {
-    says(host, MessageType::kBeat, Beat{.seq = ++seq_, .sent_at = boot_now(), .ranks = {report}});
+    says(host, MessageType::kBeat, Beat{.seq = ++seq_, .sent_at = boot_now(), .content = {.ranks = {report}}});
   }
   // From now on the first host has a link of its own, over which the answer to a beat comes.
   void dial() {
@@ -100,13 +100,13 @@ class Links {
     return payload;
   }
   // What the first host is told to forget once it has said this.
-  std::vector<RankId> forgotten_after(const RankReport& report) {
+  std::vector<Incarnation> forgotten_after(const RankReport& report) {
     client_->messages.clear();
     beats(HostId(0), report);
     EXPECT_TRUE(lab_.until([&] { return client_->messages.size() >= 2; }));
     const auto ack = decode_payload<Ack>(client_->messages.at(1));
     EXPECT_TRUE(ack.ok());
-    return ack.ok() ? ack->forget : std::vector<RankId>();
+    return ack.ok() ? ack->forget : std::vector<Incarnation>();
   }
   fixtures::Driver& driver() { return driver_; }
   bool until(const std::function<bool()>& done) { return lab_.until(done); }
@@ -136,8 +136,10 @@ class Links {
 TEST(WorkerLinks, TellOfAWarningOnceAndBeforeWhatTheSameBeatSaysOfRanks) {
   Links job;
   const RankReport report = job.ended({MeshId(0), Rank(0)}, true);
-  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 1, .sent_at = boot_now(), .ranks = {report}, .warnings = 1});
-  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 2, .sent_at = boot_now(), .ranks = {report}, .warnings = 1});
+  job.says(HostId(0), MessageType::kBeat,
+           Beat{.seq = 1, .sent_at = boot_now(), .content = {.ranks = {report}, .warnings = 1}});
+  job.says(HostId(0), MessageType::kBeat,
+           Beat{.seq = 2, .sent_at = boot_now(), .content = {.ranks = {report}, .warnings = 1}});
   const std::vector<std::pair<HostId, std::size_t>> expected = {{HostId(0), 0U}};
   EXPECT_EQ(job.warned, expected);
   EXPECT_EQ(job.changes.size(), 1U);
@@ -233,7 +235,7 @@ TEST(WorkerLinks, TakeNoHelloAndNoGoodbyeOfAWorkerThatWasLaunchedBefore) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
   job.driver().step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   ASSERT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kLaunching);
-  job.driver().step(WorkerLaunched{.host = HostId(0), .reply = {.public_key = "new", .keeper_pid = 200}});
+  job.driver().step(WorkerLaunched{.host = HostId(0), .worker = {.reply = {.public_key = "new", .keeper_pid = 200}}});
   job.says(HostId(0), MessageType::kHello, Hello{.host = 0, .incarnation = 1, .keeper_pid = 100});
   EXPECT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kLaunched) << "it is not the one that is awaited";
   job.says(HostId(0), MessageType::kGoodbye, Goodbye{.incarnation = 1, .orderly = true});
@@ -264,7 +266,7 @@ TEST(WorkerLinks, PassOnWhatABeatSaysOfAVaultAndTellAHostItsTable) {
   ASSERT_EQ(job.vaults.size(), 1U);
   EXPECT_EQ(job.vaults[0], std::pair(HostId(0), VaultReport{})) << "it has none";
   const VaultReport report{.port = 7000, .table = 9, .used = 1U << 20U};
-  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 2, .sent_at = boot_now(), .vault = report});
+  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 2, .sent_at = boot_now(), .content = {.vault = report}});
   ASSERT_EQ(job.vaults.size(), 2U);
   EXPECT_EQ(job.vaults[1], std::pair(HostId(0), report));
   const VaultTable table{.version = 7, .meshes = {{.name = "trainer", .gang_size = 2}}};
@@ -282,12 +284,12 @@ TEST(WorkerLinks, HoldTheEndOfAnOutputBackUntilItIsCopied) {
   EXPECT_FALSE(job.changes[0].output_complete) << "the copy is behind";
   ASSERT_EQ(job.written.size(), 1U);
   EXPECT_TRUE(job.written[0].output_complete) << "how much is to be copied is what the host said";
-  const Generation generation = job.written[0].generation;
-  job.links->on_copied(kFirst, generation);
+  const Generation generation = job.written[0].process.generation;
+  job.links->on_copied({kFirst, generation});
   ASSERT_EQ(job.changes.size(), 2U);
   EXPECT_TRUE(job.changes[1].output_complete);
   EXPECT_TRUE(job.state(kFirst).output_complete);
-  job.links->on_copied(kFirst, generation);
+  job.links->on_copied({kFirst, generation});
   EXPECT_EQ(job.changes.size(), 2U) << "it is told once";
 }
 
@@ -295,7 +297,7 @@ TEST(WorkerLinks, LearnThatAnOutputIsCopiedBeforeItsHostSaysThatItIsComplete) {
   Links job;
   job.beats(HostId(0), job.ended(kFirst, false));
   ASSERT_EQ(job.changes.size(), 1U);
-  job.links->on_copied(kFirst, job.changes[0].generation);
+  job.links->on_copied({kFirst, job.changes[0].process.generation});
   EXPECT_EQ(job.changes.size(), 1U) << "its host has not said so";
   job.beats(HostId(0), job.ended(kFirst, true));
   EXPECT_TRUE(job.state(kFirst).output_complete);
@@ -304,10 +306,10 @@ TEST(WorkerLinks, LearnThatAnOutputIsCopiedBeforeItsHostSaysThatItIsComplete) {
 TEST(WorkerLinks, TakeNoCopyOfAnotherGenerationOrRankForIt) {
   Links job;
   job.beats(HostId(0), job.ended(kFirst, true));
-  Generation later = job.changes.at(0).generation;
+  Generation later = job.changes.at(0).process.generation;
   ++later.counter;
-  job.links->on_copied(kFirst, later);
-  job.links->on_copied(kOfOther, job.changes[0].generation);
+  job.links->on_copied({kFirst, later});
+  job.links->on_copied({kOfOther, job.changes[0].process.generation});
   EXPECT_EQ(job.changes.size(), 1U);
   EXPECT_FALSE(job.state(kFirst).output_complete);
 }
@@ -336,7 +338,7 @@ TEST(WorkerLinks, TakeWhatIsSaidOfAnEarlierGenerationFromTheHostItRanOnAlone) {
   job.driver().step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   job.driver().start_again(0);
   ASSERT_EQ(job.driver().core.placement().host_of(kFirst), HostId(2));
-  ASSERT_LT(old.generation, job.driver().gang(0).generation);
+  ASSERT_LT(old.process.generation, job.driver().gang(0).generation);
   job.beats(HostId(2), old);
   job.beats(HostId(1), old);
   EXPECT_TRUE(job.written.empty()) << "I23: it never had that generation";
@@ -376,10 +378,10 @@ TEST(WorkerLinks, LetAnEndThatAnotherGenerationFollowsBeForgottenOnceThatIsDurab
   failed.end = fixtures::exited(7);
   job.durable = false;
   job.driver().fail_gang(kFirst, fixtures::exited(7));
-  ASSERT_GT(job.driver().gang(0).generation, failed.generation);
+  ASSERT_GT(job.driver().gang(0).generation, failed.process.generation);
   EXPECT_TRUE(job.forgotten_after(failed).empty()) << "J1: a supervisor that comes back may have to ask for it again";
   job.durable = true;
-  EXPECT_EQ(job.forgotten_after(failed), std::vector<RankId>{kFirst});
+  EXPECT_EQ(job.forgotten_after(failed), (std::vector<Incarnation>{failed.process}));
 }
 
 }  // namespace

@@ -179,8 +179,7 @@ struct CommitRequest {
 };
 
 struct RankReport {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   RankPhase phase = RankPhase::kGated;
   std::int32_t pid = 0;
   bool held = false;   // frozen at the end of its lease (orphan: hold)
@@ -214,29 +213,32 @@ struct Hello {
   Term promised;  // the highest term it has promised
 };
 
+// How all stands on a host.
+struct BeatContent {
+  std::vector<RankReport> ranks;           // all that the keeper knows of, ended ones until they are forgotten
+  std::uint64_t output_dropped_bytes = 0;  // not streamed; read again from the file
+  std::uint64_t output_lost_bytes = 0;     // in all: no file took them
+  std::string output_failure = {};         // why none takes them now, with the file; empty: all is well
+  std::optional<HostPressure> pressure;    // nothing: its kernel does not count it
+  std::optional<VaultReport> vault;        // nothing: this host has none, or it does not serve yet
+  std::uint32_t warnings = 0;              // how often who gave this host has foretold the end of what runs there
+};
+
 struct Beat {
   std::uint64_t seq = 0;
   Instant sent_at;    // worker's boot clock
   Duration loop_age;  // since the daemon's main loop last turned
   std::uint64_t acked_seq = 0;
-  std::vector<RankReport> ranks;           // all that the keeper knows of, ended ones until they are forgotten
-  std::uint64_t output_dropped_bytes = 0;  // not streamed; read again from the file
-  std::uint64_t output_lost_bytes = 0;     // in all: no file took them
-  std::string output_failure = {};         // why none takes them now, with the file; empty: all is well
   Duration round_trip;  // of the last beat that was acknowledged, on the worker's clock; zero: none yet
-  std::optional<HostPressure> pressure;  // nothing: its kernel does not count it
-  std::optional<VaultReport> vault;      // nothing: this host has none, or it does not serve yet
-  std::uint32_t warnings = 0;            // how often who gave this host has foretold the end of what runs there
+  BeatContent content;
 };
 
 struct Ack {
-  std::uint64_t seq = 0;      // of the beat it answers
-  Duration lease;             // counted from that beat's sent_at
-  std::vector<RankId> ranks;  // whose lease is renewed: those wanted here, at `generations[i]`
-  std::vector<Generation> generations;
-  std::vector<RankId> forget;  // ended ranks whose report was journalled
-  std::vector<Generation> forget_generations;
-  bool say_hello = false;  // resync: the supervisor does not know this link
+  std::uint64_t seq = 0;             // of the beat it answers
+  Duration lease;                    // counted from that beat's sent_at
+  std::vector<Incarnation> granted;  // whose lease is renewed: those wanted here
+  std::vector<Incarnation> forget;   // ended ones whose report was journalled
+  bool say_hello = false;            // resync: the supervisor does not know this link
 };
 
 // Reserve ports and GPUs on this host for a gang's generation. The keeper holds the ports, bound and not listening, until the ranks
@@ -274,8 +276,13 @@ struct KeeperGone {
   std::uint64_t incarnation = 0;  // of the worker, as in Hello
 };
 
-enum class OrphanAction : std::uint8_t { kHold, kStop, kRun };
-constexpr OrphanAction monarch_enum_max(OrphanAction) { return OrphanAction::kRun; }
+// What becomes of ranks whose lease has ended, for nobody renews it.
+enum class OrphanPolicy : std::uint8_t {
+  kHold,  // they are frozen, and killed after Start::orphan_ttl
+  kStop,  // they are killed at once
+  kRun,
+};
+constexpr OrphanPolicy monarch_enum_max(OrphanPolicy) { return OrphanPolicy::kRun; }
 
 // When a rank is ready.
 enum class ReadyKind : std::uint8_t {
@@ -297,13 +304,6 @@ struct RankBinding {
   bool operator==(const RankBinding&) const = default;
 };
 
-// A rank of a standby gang, which has been started and waits for a place.
-struct StandbyRank {
-  RankId rank;
-  Generation generation;
-  bool operator==(const StandbyRank&) const = default;
-};
-
 struct RankStart {
   RankId rank;
   std::map<std::string, std::string> env;  // of this rank alone; wins over Start::env
@@ -312,7 +312,7 @@ struct RankStart {
   std::vector<std::uint16_t> ports;        // reserved ones that are its own: released when it is executed
   std::uint16_t ready_port = 0;            // Start::ready kTcp: one of them
   RankBinding binding;
-  std::optional<StandbyRank>
+  std::optional<Incarnation>
       standby;  // whose process becomes this rank, if it waits at its gate here; else one is forked
 };
 
@@ -336,7 +336,7 @@ struct Start {
   std::map<std::string, std::string> defaults = {};  // of variables that neither the host nor the mesh's setup sets
   std::string workdir;
   std::vector<RankStart> ranks;
-  OrphanAction orphan = OrphanAction::kHold;
+  OrphanPolicy orphan = OrphanPolicy::kHold;
   Duration orphan_ttl = Duration::seconds(60);
   std::int32_t stop_signal = 15;
   Duration stop_grace = Duration::seconds(30);
@@ -373,8 +373,7 @@ struct Tell {
 
 // What became of a rank's CommitRequest: it is durable, or it does not count. Said again for as long as beats ask.
 struct CommitAnswer {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   std::uint64_t number = 0;
   bool committed = false;
   std::string why = {};               // where it is not
@@ -431,7 +430,7 @@ struct KeeperPipes {
   std::string mesh_name;
   std::uint64_t log_max_bytes = 0;
   std::uint16_t ready_port = 0;        // not 0: the rank is ready once this port accepts a connection
-  std::optional<StandbyRank> standby;  // whose pipes they were: what comes from now on is this rank's
+  std::optional<Incarnation> standby;  // whose pipes they were: what comes from now on is this rank's
 };
 
 struct KeeperPing {
@@ -462,14 +461,12 @@ struct KeeperStash {
 };
 
 struct KeeperLease {
-  std::vector<RankId> ranks;
-  std::vector<Generation> generations;
+  std::vector<Incarnation> processes;
   Instant until;  // this host's boot clock
 };
 
 struct KeeperForget {
-  std::vector<RankId> ranks;
-  std::vector<Generation> generations;
+  std::vector<Incarnation> processes;
 };
 
 // A process without gate, lease or pipes of the keeper's: a worker of the local launcher. Three descriptors: its stdin, stdout
@@ -485,14 +482,12 @@ struct KeeperSpawn {
 
 // A process of KeeperSpawn that lives on where the keeper ends before the job does: what it carries is worth more than this keeper.
 struct KeeperLetLive {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
 };
 
 // The pipes of a rank that was a standby are read as the rank's: nothing that it writes from now on is taken for the standby's.
 struct KeeperPipesTaken {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
 };
 
 // These descriptors, which come with it, are the guard's from now on: each process that it guards after this one has them, too.
@@ -506,8 +501,7 @@ struct KeeperShutdown {
 
 // The ready port of this rank accepts connections.
 struct KeeperReady {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
 };
 
 }  // namespace monarch

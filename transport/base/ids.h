@@ -41,6 +41,13 @@ struct Generation {
   constexpr auto operator<=>(const Generation&) const = default;
 };
 
+// One process of a rank: there is never more than one for an incarnation (I4).
+struct Incarnation {
+  RankId rank;
+  Generation generation;
+  constexpr auto operator<=>(const Incarnation&) const = default;
+};
+
 // 128 random bits; what the wire, environments and cgroups carry.
 struct JobUuid {
   std::array<std::uint8_t, 16> bytes{};

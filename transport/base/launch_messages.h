@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "transport/base/bootstrap.h"
+#include "transport/base/launched_worker.h"
 #include "transport/base/time.h"
 
 namespace monarch {
@@ -46,24 +47,12 @@ struct LauncherHello {
 
 struct HostLaunched {
   std::uint32_t host = 0;
-  BootstrapReply reply;
-  std::string control_endpoint;  // where it was told to call back
-  std::string bulk_endpoint;
-  std::string again;
-  Duration waited;
-  Duration log_in;
-  Duration copy;
-  Duration start;
+  LaunchedWorker worker;
 };
 
 struct HostNotLaunched {
   std::uint32_t host = 0;
-  std::uint32_t kind = 0;  // of a LaunchFailure; as its phase, elapsed, message, words and again
-  std::string phase;
-  Duration elapsed;
-  std::string message;
-  std::string words;
-  std::string again;
+  LaunchFailure failure;
 };
 
 struct HostEnded {

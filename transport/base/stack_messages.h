@@ -46,8 +46,7 @@ constexpr StacksEnd monarch_enum_max(StacksEnd) { return StacksEnd::kUnreachable
 
 // Supervisor → daemon → keeper. A worker takes it only for what it runs at exactly this generation.
 struct TakeStacks {
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   std::uint64_t number = 0;  // of the question; the answer repeats it
   Duration limit;            // for the debugger, over all processes of the rank
   Duration patience;         // who asks waits no longer than this, counted from when the keeper hears of it

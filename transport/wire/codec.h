@@ -35,6 +35,7 @@ bool codec_read(codec::Reader& reader, StrongId<Tag, Int>& id) {
 
 MONARCH_FIELDS(RankId, mesh, rank)
 MONARCH_FIELDS(Generation, term, counter)
+MONARCH_FIELDS(Incarnation, rank, generation)
 MONARCH_FIELDS(WallTime, nanoseconds_since_epoch)
 MONARCH_FIELDS(Error, code, message)
 

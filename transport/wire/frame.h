@@ -24,8 +24,7 @@ struct FrameHeader {
   std::uint16_t type = 0;
   JobUuid job = {};
   Term term = {};
-  RankId rank = {};
-  Generation generation = {};
+  Incarnation process = {};
   std::uint64_t seq = 0;   // counts the sender's frames on one link
   std::uint64_t call = 0;  // binds an answer to its request; 0 is none
   auto operator<=>(const FrameHeader&) const = default;

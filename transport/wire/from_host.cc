@@ -34,8 +34,10 @@ bool is_bounded(const Hello& hello) {
 }
 
 bool is_bounded(const Beat& beat) {
-  return beat.ranks.size() <= limits::kRanksPerJob && beat.output_failure.size() <= limits::kExplanationBytes &&
-         std::all_of(beat.ranks.begin(), beat.ranks.end(), [](const RankReport& report) { return is_bounded(report); });
+  const BeatContent& content = beat.content;
+  return content.ranks.size() <= limits::kRanksPerJob && content.output_failure.size() <= limits::kExplanationBytes &&
+         std::all_of(content.ranks.begin(), content.ranks.end(),
+                     [](const RankReport& report) { return is_bounded(report); });
 }
 
 bool is_bounded(const Reserved& reserved) {

@@ -15,8 +15,11 @@ namespace monarch {
 MONARCH_FIELDS(StartThere, version, job_id, spec, spec_directory, shell, needs_address);
 MONARCH_FIELDS(StartedThere, exit_code, error, log_tail, directory, address);
 MONARCH_FIELDS(LauncherHello, name);
-MONARCH_FIELDS(HostLaunched, host, reply, control_endpoint, bulk_endpoint, again, waited, log_in, copy, start);
-MONARCH_FIELDS(HostNotLaunched, host, kind, phase, elapsed, message, words, again);
+MONARCH_FIELDS(LaunchTimes, waited, log_in, copy, start);
+MONARCH_FIELDS(LaunchedWorker, reply, control_endpoint, bulk_endpoint, again, times);
+MONARCH_FIELDS(LaunchFailure, kind, phase, elapsed, message, words, again);
+MONARCH_FIELDS(HostLaunched, host, worker);
+MONARCH_FIELDS(HostNotLaunched, host, failure);
 MONARCH_FIELDS(HostEnded, host, how, orderly);
 MONARCH_FIELDS(LauncherWelcome, unused);
 MONARCH_FIELDS(LaunchHost, host, bootstrap);

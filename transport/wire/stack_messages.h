@@ -11,7 +11,7 @@
 
 namespace monarch {
 
-MONARCH_FIELDS(TakeStacks, rank, generation, number, limit, patience, all_threads, native);
+MONARCH_FIELDS(TakeStacks, process, number, limit, patience, all_threads, native);
 MONARCH_FIELDS(ProcessStacks, pid, name, state, tool, end, detail, output, cut);
 MONARCH_FIELDS(Stacks, number, end, detail, processes, untold_processes);
 MONARCH_FIELDS(StacksRequest, ranks, limit, all_threads, native);

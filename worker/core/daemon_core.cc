@@ -72,8 +72,7 @@ void DaemonCore::on(const PromiseFailed& event, Instant, Actions&) {
 }
 
 void DaemonCore::on(const RankTold& event, Instant now, Actions& actions) {
-  const auto [found, is_new] =
-      ranks_.try_emplace(Incarnation{event.report.rank, event.report.generation}, RankState{event.report, Instant{}});
+  const auto [found, is_new] = ranks_.try_emplace(event.report.process, RankState{event.report, Instant{}});
   RankReport& report = found->second.report;
   const bool was_ended = !is_new && report.phase == RankPhase::kEnded;
   const RankReport before = std::exchange(report, event.report);
@@ -141,10 +140,6 @@ void DaemonCore::promise(Term term, Actions& actions) {
 }
 
 void DaemonCore::obey(const Ack& ack, const FrameHeard& frame, Instant now, Actions& actions) {
-  if (ack.ranks.size() != ack.generations.size() || ack.forget.size() != ack.forget_generations.size()) {
-    ++counters_.malformed;
-    return;
-  }
   if (ack.say_hello) actions.emplace_back(SayHello{});
   forget(ack, actions);
   if (frame.sent_at) {
@@ -191,35 +186,33 @@ void DaemonCore::obey(const Shutdown&, const FrameHeard&, Instant, Actions& acti
 
 void DaemonCore::forget(const Ack& ack, Actions& actions) {
   KeeperForget told;
-  for (std::size_t i = 0; i < ack.forget.size(); ++i) {
-    const auto found = ranks_.find(Incarnation{ack.forget[i], ack.forget_generations[i]});
+  for (const Incarnation& process : ack.forget) {
+    const auto found = ranks_.find(process);
     if (found == ranks_.end()) continue;  // it was said before
     const RankReport& report = found->second.report;
     // Where output is still being written the rank is reported again, and the supervisor says it again.
     if (report.phase != RankPhase::kEnded || !report.output_complete) continue;
-    told.ranks.push_back(report.rank);
-    told.generations.push_back(report.generation);
+    told.processes.push_back(process);
     ranks_.erase(found);
   }
-  if (told.ranks.empty()) return;
+  if (told.processes.empty()) return;
   actions.emplace_back(TellKeeper{std::move(told)});
   actions.emplace_back(BeatChanged{.at_once = false});
 }
 
 void DaemonCore::renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions) {
   last_lease_ = ack.lease;
-  KeeperLease lease{.ranks = {}, .generations = {}, .until = sent_at + ack.lease};
+  KeeperLease lease{.processes = {}, .until = sent_at + ack.lease};
   if (lease.until <= now) return;  // it came too late to grant anything
-  for (std::size_t i = 0; i < ack.ranks.size(); ++i) {
-    const auto found = ranks_.find(Incarnation{ack.ranks[i], ack.generations[i]});
+  for (const Incarnation& process : ack.granted) {
+    const auto found = ranks_.find(process);
     // Only what runs here, at exactly that generation: START grants nothing, and neither does a name.
     if (found == ranks_.end() || found->second.report.phase == RankPhase::kEnded) continue;
     if (lease.until <= found->second.lease_until) continue;  // an older or a repeated answer
     found->second.lease_until = lease.until;
-    lease.ranks.push_back(ack.ranks[i]);
-    lease.generations.push_back(ack.generations[i]);
+    lease.processes.push_back(process);
   }
-  if (!lease.ranks.empty()) actions.emplace_back(TellKeeper{std::move(lease)});
+  if (!lease.processes.empty()) actions.emplace_back(TellKeeper{std::move(lease)});
 }
 
 void DaemonCore::shut_down(std::int32_t exit_code, Actions& actions) {

@@ -130,7 +130,6 @@ struct Counters {
   std::uint64_t lower_term = 0;
   std::uint64_t held_overflow = 0;  // more than kHeldFrames came while a promise was being made
   std::uint64_t unknown_beat = 0;   // an ack of a beat that is unknown: it grants nothing
-  std::uint64_t malformed = 0;      // an ack whose lists do not match
   std::uint64_t promise_failed = 0;
   auto operator<=>(const Counters&) const = default;
 };

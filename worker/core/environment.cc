@@ -40,7 +40,8 @@ void add_line(Environment& environment, std::string_view line) {
 
 }  // namespace
 
-std::string rank_key(RankId rank, Generation generation) {
+std::string rank_key(const Incarnation& process) {
+  const auto& [rank, generation] = process;
   return text(rank.mesh.value(), '.', rank.rank.value(), '.', generation.term.value(), '.', generation.counter);
 }
 
@@ -116,7 +117,7 @@ Environment rank_environment(const Environment& base, const Environment& gang, c
   overlay(environment, own);
   environment[std::string(kJobUuidVariable)] = keys.job_uuid;
   environment[std::string(kHostVariable)] = keys.host_name;
-  environment[std::string(kRankKeyVariable)] = rank_key(keys.rank, keys.generation);
+  environment[std::string(kRankKeyVariable)] = rank_key(keys.process);
   if (!keys.doors.notify.empty()) environment[std::string(kNotifyVariable)] = keys.doors.notify;
   if (!keys.doors.questions.empty()) environment[std::string(kQuestionsVariable)] = keys.doors.questions;
   if (!keys.doors.events.empty()) environment[std::string(kEventsVariable)] = keys.doors.events;

@@ -24,7 +24,7 @@ inline constexpr std::string_view kKeptFdsVariable = "MONARCH_KEPT_FDS";
 
 // What names a rank's containment: MONARCH_RANK_KEY, and the last part of its cgroup. "0.3.2.17" is generation (2, 17) of
 // rank 3 of mesh 0.
-std::string rank_key(RankId rank, Generation generation);
+std::string rank_key(const Incarnation& process);
 
 // "NAME=value" lines as of environ(7); a line without `=` is dropped, of two with one name the first counts.
 Environment environment_from(const char* const* lines);
@@ -42,8 +42,7 @@ struct RankDoorPaths {
 struct RankEnvironment {
   std::string job_uuid;  // hexadecimal
   std::string host_name;
-  RankId rank;
-  Generation generation;
+  Incarnation process;
   RankDoorPaths doors = {};
 };
 

@@ -16,13 +16,6 @@
 
 namespace monarch {
 
-// One incarnation of a slot: there is never more than one process for it (I4).
-struct Incarnation {
-  RankId rank;
-  Generation generation;
-  auto operator<=>(const Incarnation&) const = default;
-};
-
 namespace keeper_event {
 
 struct Tick {};  // time has passed: next_due() is here
@@ -121,19 +114,8 @@ namespace keeper_action {
 
 struct ForkRank {  // into its containment, up to its gate; answered by Forked or ForkFailed
   Incarnation key;
-  std::string mesh_name;
-  std::vector<std::string> program;
-  std::map<std::string, std::string> gang_env;
-  std::map<std::string, std::string> own_env;
-  std::map<std::string, std::string> defaults;  // of what neither the keeper's environment nor the setup sets
-  std::string workdir;
-  std::uint64_t log_max_bytes = 0;
-  GangId gang;
-  std::vector<std::uint16_t> ports;  // of the gang's reservation: this rank's, until it is executed
-  std::string setup;                 // run before it, once per mesh
-  RankBinding binding;
-  std::uint16_t ready_port = 0;  // for who watches the pipes
-  bool standby = false;          // it waits for a place where it asks for one
+  Start gang;     // what its ranks have in common; without them
+  RankStart own;  // its program and workdir are there; ready_port where the pipes' reader has to watch it
 };
 struct
     TakeOver {  // the process of a standby is this rank from now on: its doors, pipes and containment are; OpenGate tells it so

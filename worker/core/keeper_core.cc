@@ -104,6 +104,8 @@ void KeeperCore::on(const Reserve& order, Instant /*now*/, KeeperActions& action
 }
 
 void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
+  Start gang = order;
+  gang.ranks.clear();
   for (const RankStart& rank : order.ranks) {
     const Incarnation key{rank.rank, order.generation};
     if (!admit(key, actions)) continue;
@@ -118,21 +120,10 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
                                                    .signal_to = order.signal_to,
                                                    .ready = order.ready},
                                   now));
-    const std::uint16_t ready_port = order.ready == ReadyKind::kTcp ? rank.ready_port : std::uint16_t{0};
-    action::ForkRank fork{.key = key,
-                          .mesh_name = order.mesh_name,
-                          .program = rank.program.empty() ? order.program : rank.program,
-                          .gang_env = order.env,
-                          .own_env = rank.env,
-                          .defaults = order.defaults,
-                          .workdir = rank.workdir.empty() ? order.workdir : rank.workdir,
-                          .log_max_bytes = order.log_max_bytes,
-                          .gang = order.gang,
-                          .ports = rank.ports,
-                          .setup = order.setup,
-                          .binding = rank.binding,
-                          .ready_port = ready_port,
-                          .standby = order.standby};
+    action::ForkRank fork{.key = key, .gang = gang, .own = rank};
+    if (rank.program.empty()) fork.own.program = order.program;
+    if (rank.workdir.empty()) fork.own.workdir = order.workdir;
+    if (order.ready != ReadyKind::kTcp) fork.own.ready_port = 0;
     if (!rank.standby || !take_over(*rank.standby, fork, now, actions)) actions.emplace_back(std::move(fork));
     const auto ports = ports_.find(Gang{order.mesh, order.gang});
     if (ports == ports_.end()) continue;
@@ -149,7 +140,7 @@ void KeeperCore::on(const event::Spawn& order, Instant now, KeeperActions& actio
                                             .gated = false,
                                             .mesh = order.key.rank.mesh,
                                             .gang = {},
-                                            .orphan = OrphanAction::kRun,
+                                            .orphan = OrphanPolicy::kRun,
                                             .orphan_ttl = Duration::forever(),
                                             .stop_signal = SIGTERM,
                                             .stop_grace = limits::kKillDeadline,
@@ -200,7 +191,7 @@ void KeeperCore::on(const Tell& order, Instant /*now*/, KeeperActions& actions) 
 }
 
 void KeeperCore::on(const KeeperReady& event, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find({event.rank, event.generation})) slot->accepts_connections(actions);
+  if (SlotState* slot = find(event.process)) slot->accepts_connections(actions);
 }
 
 void KeeperCore::on(const event::Spoke& event, Instant /*now*/, KeeperActions& actions) {
@@ -212,16 +203,13 @@ void KeeperCore::on(const event::Stood& event, Instant /*now*/, KeeperActions& a
 }
 
 void KeeperCore::on(const KeeperLease& lease, Instant now, KeeperActions& actions) {
-  const std::size_t count = std::min(lease.ranks.size(), lease.generations.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    if (SlotState* slot = find({lease.ranks[i], lease.generations[i]})) slot->lease(lease.until, now, actions);
+  for (const Incarnation& key : lease.processes) {
+    if (SlotState* slot = find(key)) slot->lease(lease.until, now, actions);
   }
 }
 
 void KeeperCore::on(const KeeperForget& order, Instant /*now*/, KeeperActions& actions) {
-  const std::size_t count = std::min(order.ranks.size(), order.generations.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const Incarnation key{order.ranks[i], order.generations[i]};
+  for (const Incarnation& key : order.processes) {
     const SlotState* slot = find(key);
     if (slot == nullptr || !slot->ended()) continue;
     actions.emplace_back(action::Drop{key});

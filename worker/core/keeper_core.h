@@ -94,7 +94,7 @@ class KeeperCore {
   // Whether an incarnation may begin here; raises the floor if so.
   bool admit(const Incarnation& key, KeeperActions& actions);
   // False where nobody waits there, so that a process is to be forked.
-  bool take_over(const StandbyRank& standby, const keeper_action::ForkRank& as, Instant now, KeeperActions& actions);
+  bool take_over(const Incarnation& standby, const keeper_action::ForkRank& as, Instant now, KeeperActions& actions);
   // Its START was lost: nothing would ever tell that it does not run.
   void stopped_before_start(const Incarnation& key, Instant now, KeeperActions& actions);
   void guarded_ended(const RankEnd& end, Instant now, KeeperActions& actions);

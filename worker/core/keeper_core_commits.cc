@@ -9,7 +9,7 @@ void KeeperCore::on(const keeper_event::Committing& event, Instant /*now*/, Keep
 }
 
 void KeeperCore::on(const CommitAnswer& answer, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find({answer.rank, answer.generation})) slot->commit_answered(answer, actions);
+  if (SlotState* slot = find(answer.process)) slot->commit_answered(answer, actions);
 }
 
 }  // namespace monarch

@@ -46,7 +46,7 @@ void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& a
 }
 
 void KeeperCore::on(const KeeperLetLive& order, Instant /*now*/, KeeperActions& /*actions*/) {
-  SlotState* slot = find({order.rank, order.generation});
+  SlotState* slot = find(order.process);
   if (slot != nullptr && !slot->options().gated) slot->let_live(true);
 }
 

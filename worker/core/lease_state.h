@@ -19,7 +19,7 @@ namespace monarch {
 class LeaseState {
  public:
   LeaseState() = default;
-  LeaseState(OrphanAction orphan, Duration orphan_ttl, Instant forked_at)
+  LeaseState(OrphanPolicy orphan, Duration orphan_ttl, Instant forked_at)
       : orphan_(orphan), orphan_ttl_(orphan_ttl), last_contact_(forked_at) {}
 
   // False where it grants nothing new: it is over already, or not longer than what is held.
@@ -37,16 +37,16 @@ class LeaseState {
   bool granted() const { return granted_; }
   bool valid(Instant now) const { return granted_ && now < until_; }
   // When hold or stop strikes; never for `run` and before the first grant.
-  Instant ends_at() const { return granted_ && orphan_ != OrphanAction::kRun ? until_ : Instant::never(); }
+  Instant ends_at() const { return granted_ && orphan_ != OrphanPolicy::kRun ? until_ : Instant::never(); }
   // When what is held, or waits at its gate without ever a lease, is killed. With `stop` nothing is held but for a stall.
   Instant killed_at() const {
     const Instant waited = last_contact_ + orphan_ttl_;
     if (!granted_) return waited + stalled_;
-    return (orphan_ == OrphanAction::kStop ? until_ : std::max(until_, waited)) + stalled_;
+    return (orphan_ == OrphanPolicy::kStop ? until_ : std::max(until_, waited)) + stalled_;
   }
 
  private:
-  OrphanAction orphan_ = OrphanAction::kHold;
+  OrphanPolicy orphan_ = OrphanPolicy::kHold;
   Duration orphan_ttl_;
   Instant last_contact_;
   Duration stalled_;  // since then

@@ -47,8 +47,7 @@ RankPhase outward(SlotPhase phase, bool executed) {
 
 RankReport SlotState::report() const {
   RankReport report;
-  report.rank = options_.key.rank;
-  report.generation = options_.key.generation;
+  report.process = options_.key;
   report.phase = outward(phase_, executed_);
   report.pid = pid_;
   report.held = phase_ == SlotPhase::kHeld;

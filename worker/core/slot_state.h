@@ -38,7 +38,7 @@ struct RankStateOptions {
   bool gated = true;  // false: a process of KeeperSpawn
   MeshId mesh;
   GangId gang;
-  OrphanAction orphan = OrphanAction::kHold;
+  OrphanPolicy orphan = OrphanPolicy::kHold;
   Duration orphan_ttl;
   std::int32_t stop_signal = 15;
   Duration stop_grace;

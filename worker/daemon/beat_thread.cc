@@ -54,7 +54,7 @@ class Beating {
 
  private:
   void take_orders();
-  void on(BeatContent&& content);
+  void on(NextBeat&& next);
   void on(HelloContent&& content);
   void on(SendFrame&& order);
   void on_message(const std::vector<ZmqFrame>& frames);
@@ -115,9 +115,9 @@ void Beating::take_orders() {
   beat_if_due();
 }
 
-void Beating::on(BeatContent&& content) {
-  if (content.at_once || !content_) schedule_.hurry(loop_->now());
-  content_ = std::move(content);
+void Beating::on(NextBeat&& next) {
+  if (next.at_once || !content_) schedule_.hurry(loop_->now());
+  content_ = std::move(next.content);
 }
 
 void Beating::on(HelloContent&& content) {
@@ -159,14 +159,8 @@ void Beating::beat_if_due() {
     beat.acked_seq = schedule_.highest_answered();
     beat.seq = schedule_.send(beat.sent_at, jitter);
     beat.loop_age = std::max(Duration::zero(), beat.sent_at.since_boot() - last_turn);
-    beat.ranks = content_->ranks;
-    beat.output_dropped_bytes = content_->output_dropped_bytes;
-    beat.output_lost_bytes = content_->output_lost_bytes;
-    beat.output_failure = content_->output_failure;
     beat.round_trip = schedule_.round_trip();
-    beat.pressure = content_->pressure;
-    beat.vault = content_->vault;
-    beat.warnings = content_->warnings;
+    beat.content = *content_;
     // A full queue loses this beat; the next one says all of it.
     (void)send(MessageType::kBeat, encode_payload(beat));
   }

@@ -52,15 +52,9 @@ using FromBeat = std::variant<FrameHeard, LinkUp, LinkDown, LinkRefused, FramesD
 
 // ---- to the beat thread ----
 
-// What the next beat says.
-struct BeatContent {
-  std::vector<RankReport> ranks;
-  std::uint64_t output_dropped_bytes = 0;
-  std::uint64_t output_lost_bytes = 0;
-  std::string output_failure = {};
-  std::optional<HostPressure> pressure;
-  std::optional<VaultReport> vault;
-  std::uint32_t warnings = 0;
+// What the next beat says; `at_once`: it does not wait until it is due.
+struct NextBeat {
+  BeatContent content;
   bool at_once = false;
 };
 // What Hello says from now on; `again`: it goes before the next beat, as it does on each new link.
@@ -73,7 +67,7 @@ struct SendFrame {
   Frame frame;
   bool last = false;
 };
-using ToBeat = std::variant<BeatContent, HelloContent, SendFrame>;
+using ToBeat = std::variant<NextBeat, HelloContent, SendFrame>;
 
 class BeatThread {
  public:

@@ -78,9 +78,8 @@ Status Daemon::open(UniqueFd keeper) {
   std::vector<std::string> addresses{"127.0.0.1", "::1"};
   if (const std::string& own = setup_.stash.bootstrap.host_address; !own.empty())
     addresses.insert(addresses.begin(), own);
-  probes_ = std::make_unique<ReadyProbes>(*loop_, std::move(addresses), [this](const Incarnation& ready) {
-    tell_keeper(KeeperReady{ready.rank, ready.generation});
-  });
+  probes_ = std::make_unique<ReadyProbes>(*loop_, std::move(addresses),
+                                          [this](const Incarnation& ready) { tell_keeper(KeeperReady{ready}); });
   if (setup_.stash.bootstrap.checkpoint_memory > 0) make_vault_line();
   std::random_device random;
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
@@ -166,7 +165,7 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
     if (const auto warned = decode_payload<KeeperWarned>(frame.payload)) on_warned(*warned);
   } else if (type == MessageType::kStacks) {
     // Lost where the log thread is stuck: who asked hears that nobody answered.
-    (void)log_->put(SayStacks{{frame.header.rank, frame.header.generation}, frame.payload});
+    (void)log_->put(SayStacks{frame.header.process, frame.payload});
   } else if (type == MessageType::kReserved) {
     FrameHeader header;
     header.type = frame.header.type;
@@ -181,10 +180,10 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
 void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
   auto pipes = decode_payload<KeeperPipes>(frame.payload);
   if (!pipes || descriptors.size() != 2) {
-    log_error("the keeper handed out pipes of rank ", frame.header.rank.rank.value(), " that are none");
+    log_error("the keeper handed out pipes of rank ", frame.header.process.rank.rank.value(), " that are none");
     return;
   }
-  const Incarnation incarnation{frame.header.rank, frame.header.generation};
+  const Incarnation incarnation = frame.header.process;
   piped_[incarnation] = pipes->ready_port;
   std::optional<Incarnation> standby;
   if (pipes->standby) {
@@ -205,14 +204,14 @@ void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
 }
 
 void Daemon::on_report(const RankReport& report) {
-  if (report.rank == kVaultProcess) {
+  if (report.process.rank == kVaultProcess) {
     if (vault_) vault_->on_process(report);
     return;
   }
   feed(RankTold{report});
   probe(report);
   if (report.phase != RankPhase::kEnded) return;
-  const Incarnation incarnation{report.rank, report.generation};
+  const Incarnation incarnation = report.process;
   if (!piped_.contains(incarnation)) {
     feed(OutputTold{incarnation, 0, 0, true});  // it never had pipes, so nothing is to come
   } else {
@@ -232,7 +231,7 @@ void Daemon::on_warned(const KeeperWarned& warned) {
 
 // Also of a rank that an earlier daemon probed: what it found is in the report.
 void Daemon::probe(const RankReport& report) {
-  const Incarnation incarnation{report.rank, report.generation};
+  const Incarnation incarnation = report.process;
   const auto piped = piped_.find(incarnation);
   if (report.ready || report.phase >= RankPhase::kStopping) return probes_->end(incarnation);
   if (report.phase == RankPhase::kRunning && piped != piped_.end() && piped->second != 0) {
@@ -275,9 +274,7 @@ void Daemon::on_log(PromiseMade&& promise) {
 
 void Daemon::on_log(StateRemoved&& /*event*/) { say_goodbye(); }
 
-void Daemon::on_log(PipesTaken&& taken) {
-  tell_keeper(KeeperPipesTaken{taken.incarnation.rank, taken.incarnation.generation});
-}
+void Daemon::on_log(PipesTaken&& taken) { tell_keeper(KeeperPipesTaken{taken.incarnation}); }
 
 void Daemon::feed(const Event& event) {
   const Term before = core_.promised();
@@ -302,8 +299,7 @@ void Daemon::perform(TellKeeper&& action) {
         using Message = std::decay_t<decltype(message)>;
         tell_keeper(message);
         if constexpr (std::is_same_v<Message, KeeperForget>) {
-          for (std::size_t i = 0; i < message.ranks.size(); ++i) {
-            const Incarnation incarnation{message.ranks[i], message.generations[i]};
+          for (const Incarnation& incarnation : message.processes) {
             piped_.erase(incarnation);
             probes_->end(incarnation);
             (void)log_->put(RankForgotten{incarnation});  // lost: two closed files' worth of memory stay
@@ -350,14 +346,14 @@ void Daemon::flush_beat() {
   if (!beat_dirty_) return;
   std::vector<RankReport> reports = core_.reports();
   budget_.fit(reports);
-  beat_dirty_ = !beat_->put(BeatContent{.ranks = std::move(reports),
-                                        .output_dropped_bytes = totals_.not_streamed_bytes,
-                                        .output_lost_bytes = totals_.lost_bytes,
-                                        .output_failure = totals_.failure,
-                                        .pressure = pressure_,
-                                        .vault = vault_ ? vault_->report() : std::nullopt,
-                                        .warnings = warnings_,
-                                        .at_once = beat_at_once_});
+  beat_dirty_ = !beat_->put(NextBeat{.content = {.ranks = std::move(reports),
+                                                 .output_dropped_bytes = totals_.not_streamed_bytes,
+                                                 .output_lost_bytes = totals_.lost_bytes,
+                                                 .output_failure = totals_.failure,
+                                                 .pressure = pressure_,
+                                                 .vault = vault_ ? vault_->report() : std::nullopt,
+                                                 .warnings = warnings_},
+                                     .at_once = beat_at_once_});
   if (!beat_dirty_) {
     beat_at_once_ = false;
     return;

@@ -23,10 +23,7 @@ void Daemon::make_vault_line() {
   VaultLine::Handlers handlers{
       .spawn = [this](const Incarnation& key, const KeeperSpawn& order,
                       std::vector<UniqueFd> fds) { keeper_->spawn(core_.promised(), key, order, std::move(fds)); },
-      .forget =
-          [this](const Incarnation& key) {
-            keeper_->tell(core_.promised(), KeeperForget{{key.rank}, {key.generation}});
-          },
+      .forget = [this](const Incarnation& key) { keeper_->tell(core_.promised(), KeeperForget{{key}}); },
       .on_report =
           [this] {
             // Where it serves is what others wait for.

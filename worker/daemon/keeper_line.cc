@@ -25,8 +25,7 @@ void KeeperLine::send(MessageType type, Term promised, std::string payload, cons
   frame.header.type = static_cast<std::uint16_t>(type);
   frame.header.job = job_;
   frame.header.term = promised;
-  frame.header.rank = key.rank;
-  frame.header.generation = key.generation;
+  frame.header.process = key;
   frame.payload = std::move(payload);
   const Status sent = channel_->send(frame, std::move(descriptors));
   if (!sent.ok() && sent.error().code != ErrorCode::kGone) {

@@ -119,15 +119,14 @@ void Logging::hear(const std::vector<ZmqFrame>& frames) {
   if (!header.ok() || header->job != options_.job) return;
   if (header->type != static_cast<std::uint16_t>(MessageType::kOutputFrom)) return;
   const auto from = decode_payload<OutputFrom>(frames[1].bytes());
-  if (from.ok()) writer_->say_again({header->rank, header->generation}, *from);
+  if (from.ok()) writer_->say_again(header->process, *from);
 }
 
 bool Logging::say(MessageType type, const Incarnation& incarnation, std::string payload) {
   FrameHeader header;
   header.type = static_cast<std::uint16_t>(type);
   header.job = options_.job;
-  header.rank = incarnation.rank;
-  header.generation = incarnation.generation;
+  header.process = incarnation;
   header.seq = ++sent_frames_;
   trim_later();
   std::vector<ZmqFrame> frames = link_message(header, std::move(payload));

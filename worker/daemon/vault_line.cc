@@ -82,11 +82,11 @@ void VaultLine::spawn_later() {
 
 void VaultLine::on_process(const RankReport& report) {
   if (report.phase != RankPhase::kEnded) {
-    if (!generation_) generation_ = report.generation;  // that of an earlier daemon
+    if (!generation_) generation_ = report.process.generation;  // that of an earlier daemon
     return;
   }
-  handlers_.forget({report.rank, report.generation});
-  if (generation_ != report.generation) return;  // one before it, told of again
+  handlers_.forget(report.process);
+  if (generation_ != report.process.generation) return;  // one before it, told of again
   if (!std::exchange(runs_, false) || leaving_) return;
   log_warn("the vault has ended (", report.end.kind == EndKind::kSignaled ? "signal " : "status ", report.end.value,
            report.end.detail.empty() ? "" : ": ", report.end.detail,

@@ -225,7 +225,7 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
     case MessageType::kTakeStacks: return take_stacks(frame);
     case MessageType::kKeeperPipesTaken: {
       MONARCH_ASSIGN(const KeeperPipesTaken taken, decode_payload<KeeperPipesTaken>(frame.payload));
-      ranks_.pipes_taken({taken.rank, taken.generation});
+      ranks_.pipes_taken(taken.process);
       return {};
     }
     case MessageType::kKeeperPong: {
@@ -238,7 +238,7 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
       if (descriptors.size() != kSpawnDescriptors) {
         return Error{ErrorCode::kInvalid, "a process needs three descriptors: stdin, stdout and stderr"};
       }
-      const Incarnation key{frame.header.rank, frame.header.generation};
+      const Incarnation key = frame.header.process;
       spawn_descriptors_[key] = std::move(descriptors);
       handle(event::Spawn{key, std::move(spawn)});
       spawn_descriptors_.erase(key);
@@ -266,8 +266,7 @@ void Keeper::send(MessageType type, std::string payload, const Incarnation& key,
   Frame frame;
   frame.header.type = static_cast<std::uint16_t>(type);
   frame.header.job = setup_.job;
-  frame.header.rank = key.rank;
-  frame.header.generation = key.generation;
+  frame.header.process = key;
   frame.header.seq = ++sent_;
   frame.payload = std::move(payload);
   guarded_.send(frame, std::move(descriptors));
@@ -302,8 +301,7 @@ void Keeper::perform(const action::ForkSpawned& ordered) {
 }
 
 void Keeper::perform(const action::Report& ordered) {
-  send(MessageType::kKeeperChanged, encode_payload(KeeperChanged{ordered.report}),
-       {ordered.report.rank, ordered.report.generation});
+  send(MessageType::kKeeperChanged, encode_payload(KeeperChanged{ordered.report}), ordered.report.process);
 }
 
 void Keeper::perform(const action::Pipes& ordered) {
@@ -313,11 +311,9 @@ void Keeper::perform(const action::Pipes& ordered) {
   copies.push_back(copy_of(pipes->output));
   copies.push_back(copy_of(pipes->error));
   if (!copies[0].valid() || !copies[1].valid()) {
-    return log_error("the output of ", rank_key(ordered.key.rank, ordered.key.generation),
-                     " cannot be handed over: no descriptor is left");
+    return log_error("the output of ", rank_key(ordered.key), " cannot be handed over: no descriptor is left");
   }
-  KeeperPipes message{pipes->mesh_name, pipes->log_max_bytes, pipes->ready_port, std::nullopt};
-  if (pipes->standby) message.standby = StandbyRank{pipes->standby->rank, pipes->standby->generation};
+  const KeeperPipes message{pipes->mesh_name, pipes->log_max_bytes, pipes->ready_port, pipes->standby};
   send(MessageType::kKeeperPipes, encode_payload(message), ordered.key, std::move(copies));
 }
 
@@ -343,7 +339,7 @@ void Keeper::perform(const action::ReleaseReservation& ordered) {
 }
 
 void Keeper::perform(const action::Refused& ordered) {
-  log_warn("refused to start ", rank_key(ordered.key.rank, ordered.key.generation), ": ", ordered.why);
+  log_warn("refused to start ", rank_key(ordered.key), ": ", ordered.why);
 }
 
 void Keeper::perform(const action::ForkGuarded& ordered) {

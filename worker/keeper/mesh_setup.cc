@@ -91,8 +91,9 @@ Result<std::unique_ptr<MeshSetup>> MeshSetup::create() {
   return std::unique_ptr<MeshSetup>(new MeshSetup(std::move(memory)));
 }
 
-std::optional<StepFailure> MeshSetup::apply(const std::string& setup, RankId rank, Generation generation,
+std::optional<StepFailure> MeshSetup::apply(const std::string& setup, const Incarnation& process,
                                             std::vector<std::string>& environment) const {
+  const auto& [rank, generation] = process;
   const int fd = memory_.get();
   if (!lock(fd, F_WRLCK)) return StepFailure{errno, "wait for `setup`"};
   Head head = read_head(fd);

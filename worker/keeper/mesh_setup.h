@@ -34,7 +34,7 @@ class MeshSetup {
   //
   // WARNING: the lock is a POSIX record lock, which belongs to the process (fcntl_locking(2)): whoever is killed while it
   // runs the setup releases it, and the next one begins anew. Closing any descriptor of the memory would release it too.
-  std::optional<StepFailure> apply(const std::string& setup, RankId rank, Generation generation,
+  std::optional<StepFailure> apply(const std::string& setup, const Incarnation& process,
                                    std::vector<std::string>& environment) const;
 
  private:

@@ -20,7 +20,8 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
   const std::string stem = text(options_.directory, '/', key.rank.mesh.value(), '.', key.rank.rank.value());
   RankDoorPaths paths{.notify = stem + ".n", .questions = stem + ".s", .events = stem + ".e"};
   if (options_.vault) paths.vault = text(options_.directory, '/', kVaultDoor);
-  Door door{.name = text(printable(order.mesh_name), '/', key.rank.rank.value()), .voice = RankVoice(options_.period)};
+  Door door{.name = text(printable(order.gang.mesh_name), '/', key.rank.rank.value()),
+            .voice = RankVoice(options_.period)};
   MONARCH_ASSIGN(door.notify, NotifySocket::open(
                                   loop_, paths.notify, [this, key](std::string_view datagram) { heard(key, datagram); },
                                   [this, key] { dropped(key); }));
@@ -30,8 +31,8 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
           loop_, {.question_path = paths.questions,
                   .events_path = paths.events,
                   .who = who_answer(identity_of(order)),
-                  .committed = committed_answer(order.gang_env, order.own_env),
-                  .gate = order.standby ? std::string() : gate_answer(order.gang_env, order.own_env),
+                  .committed = committed_answer(order.gang.env, order.own.env),
+                  .gate = order.gang.standby ? std::string() : gate_answer(order.gang.env, order.own.env),
                   .on_gate = [this, key] { loop_.defer([tell = tell_, key] { tell(keeper_event::AtGate{key}); }); },
                   // Later: what follows from it may close the door, which is being read from here.
                   .on_commit =
@@ -45,7 +46,7 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
 
 RankIdentity RankDoors::identity_of(const keeper_action::ForkRank& order) const {
   return {.job = options_.job_id,
-          .mesh = order.mesh_name,
+          .mesh = order.gang.mesh_name,
           .rank = order.key.rank.rank.value(),
           .generation = order.key.generation.counter,
           .host = options_.host_name};
@@ -61,7 +62,7 @@ void RankDoors::take_over(const Incarnation& from, const keeper_action::ForkRank
   if (door.empty()) return;
   loop_.cancel(std::exchange(door.mapped().timer, 0));
   door.mapped().timer_due = Instant::never();
-  door.mapped().name = text(printable(as.mesh_name), '/', as.key.rank.rank.value());
+  door.mapped().name = text(printable(as.gang.mesh_name), '/', as.key.rank.rank.value());
   door.mapped().place = as;
   door.key() = as.key;
   Door& moved = doors_.insert(std::move(door)).position->second;
@@ -73,8 +74,8 @@ void RankDoors::open_gate(const Incarnation& key) {
   const auto found = doors_.find(key);
   if (found == doors_.end() || !found->second.place) return;
   const keeper_action::ForkRank place = *std::exchange(found->second.place, std::nullopt);
-  found->second.events->open_gate(who_answer(identity_of(place)), committed_answer(place.gang_env, place.own_env),
-                                  gate_answer(place.gang_env, place.own_env));
+  found->second.events->open_gate(who_answer(identity_of(place)), committed_answer(place.gang.env, place.own.env),
+                                  gate_answer(place.gang.env, place.own.env));
 }
 
 // It only sets the timer: what is passed on may close the door, which is being read from here.

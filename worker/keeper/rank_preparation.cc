@@ -11,7 +11,7 @@ namespace monarch {
 std::optional<StepFailure> prepare_rank(const RankPreparation& preparation, std::vector<std::string>& environment) {
   if (preparation.mesh_setup != nullptr) {
     const RankEnvironment& keys = preparation.keys;
-    if (auto failure = preparation.mesh_setup->apply(preparation.setup, keys.rank, keys.generation, environment)) {
+    if (auto failure = preparation.mesh_setup->apply(preparation.setup, keys.process, environment)) {
       return failure;
     }
     environment = environment_lines(

@@ -81,12 +81,12 @@ void RankProcesses::take_over(const keeper_action::TakeOver& order) {
   const keeper_action::ForkRank& as = order.as;
   process.key() = as.key;
   Process& taken = process.mapped();
-  taken.reservation = {as.key.rank.mesh, as.gang, as.key.generation};
-  taken.ports = as.ports;
+  taken.reservation = {as.key.rank.mesh, as.gang.gang, as.key.generation};
+  taken.ports = as.own.ports;
   taken.at_inner_gate = true;
-  taken.pipes.mesh_name = as.mesh_name;
-  taken.pipes.log_max_bytes = as.log_max_bytes;
-  taken.pipes.ready_port = as.ready_port;
+  taken.pipes.mesh_name = as.gang.mesh_name;
+  taken.pipes.log_max_bytes = as.gang.log_max_bytes;
+  taken.pipes.ready_port = as.own.ready_port;
   taken.pipes.standby = order.from;
   taken.pipes_timer = loop_.at(loop_.now() + kPipesPatience, [this, key = as.key] { pipes_taken(key); });
   processes_.insert(std::move(process));

@@ -45,17 +45,17 @@ Result<const MeshSetup*> RankProcesses::setup_of(MeshId mesh) {
 
 Result<RankPreparation> RankProcesses::preparation_of(const keeper_action::ForkRank& order) {
   RankPreparation preparation{.mesh_setup = nullptr,
-                              .setup = order.setup,
-                              .gang_env = order.gang_env,
-                              .own_env = order.own_env,
-                              .keys = {options_.job_uuid, options_.host_name, order.key.rank, order.key.generation},
+                              .setup = order.gang.setup,
+                              .gang_env = order.gang.env,
+                              .own_env = order.own.env,
+                              .keys = {options_.job_uuid, options_.host_name, order.key},
                               .cpus = {}};
-  if (!order.setup.empty()) {
+  if (!order.gang.setup.empty()) {
     MONARCH_ASSIGN(preparation.mesh_setup, setup_of(order.key.rank.mesh));
   }
-  if (order.binding.kind == BindKind::kNone) return preparation;
+  if (order.own.binding.kind == BindKind::kNone) return preparation;
   if (!topology_) topology_ = read_host_topology(usable_cpus_);
-  MONARCH_ASSIGN(preparation.cpus, bound_cpus(order.binding, *topology_));
+  MONARCH_ASSIGN(preparation.cpus, bound_cpus(order.own.binding, *topology_));
   return preparation;
 }
 
@@ -100,13 +100,13 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
     return why.errno_value != 0 ? step_failure(why) : StepFailure{EINVAL, why.message};
   }
   Process process;
-  process.reservation = {order.key.rank.mesh, order.gang, order.key.generation};
-  process.ports = order.ports;
-  process.name = rank_key(order.key.rank, order.key.generation);
+  process.reservation = {order.key.rank.mesh, order.gang.gang, order.key.generation};
+  process.ports = order.own.ports;
+  process.name = rank_key(order.key);
   process.contained = true;
-  process.pipes.mesh_name = order.mesh_name;
-  process.pipes.log_max_bytes = order.log_max_bytes;
-  process.pipes.ready_port = order.ready_port;
+  process.pipes.mesh_name = order.gang.mesh_name;
+  process.pipes.log_max_bytes = order.gang.log_max_bytes;
+  process.pipes.ready_port = order.own.ready_port;
   auto output = make_output_pipe();
   auto error = make_output_pipe();
   if (!output || !error) return StepFailure{(!output ? output : error).error().errno_value, "make its output pipes"};
@@ -125,21 +125,21 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
     return step_failure(doors.error());
   }
   SpawnOptions options;
-  options.program = order.program;
-  const Environment base = rank_base(options_.base, order.defaults);
+  options.program = order.own.program;
+  const Environment base = rank_base(options_.base, order.gang.defaults);
   const bool has_setup = preparation->mesh_setup != nullptr;
   // A setup has no doors: it is the mesh's, and a door is one rank's.
   const RankEnvironment setup_keys = preparation->keys;
   preparation->keys.doors = std::move(doors).value();
   options.environment =
-      environment_lines(has_setup ? setup_environment(base, order.gang_env, setup_keys)
-                                  : rank_environment(base, order.gang_env, order.own_env, preparation->keys));
+      environment_lines(has_setup ? setup_environment(base, order.gang.env, setup_keys)
+                                  : rank_environment(base, order.gang.env, order.own.env, preparation->keys));
   options.kept = reservations_.sockets(process.reservation, process.ports);
   if (has_setup) options.kept.push_back(preparation->mesh_setup->descriptor());
   options.prepare = [preparation = std::move(preparation).value()](std::vector<std::string>& environment) {
     return prepare_rank(preparation, environment);
   };
-  options.workdir = workdir_in(options_.tree, order.workdir);
+  options.workdir = workdir_in(options_.tree, order.own.workdir);
   options.descriptors = {{output->writer.get(), STDOUT_FILENO}, {error->writer.get(), STDERR_FILENO}};
   options.group = group.value().get();
   options.umask = options_.umask;
@@ -150,7 +150,7 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
 
 void RankProcesses::fork_spawned(const keeper_action::ForkSpawned& order, const std::vector<UniqueFd>& descriptors) {
   Process process;
-  process.name = rank_key(order.key.rank, order.key.generation);
+  process.name = rank_key(order.key);
   SpawnOptions options;
   options.program = order.spawn.program;
   options.executable = order.spawn.executable;

@@ -76,7 +76,7 @@ StackTaker::~StackTaker() { loop_.cancel(timer_); }
 
 void StackTaker::take(const TakeStacks& order) {
   Look look;
-  look.key = {order.rank, order.generation};
+  look.key = order.process;
   look.order = order;
   look.order.limit = std::clamp(order.limit, Duration::zero(), limits::kLongestStackLimit);
   look.give_up = loop_.now() + std::clamp(order.patience, Duration::zero(), kLongestPatience);

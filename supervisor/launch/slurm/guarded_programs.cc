@@ -24,8 +24,7 @@ Result<GuardedPrograms::Ticket> GuardedPrograms::start(std::vector<std::string> 
   const Error gone{ErrorCode::kGone, text("starting ", name, ": the supervisor's guard has gone")};
   if (guard_lost_) return gone;
   const Ticket ticket = next_++;
-  const Status spawned = guard_.spawn({.key = {kProgramsMesh, Rank(ticket)},
-                                       .generation = Generation{term_, 1},
+  const Status spawned = guard_.spawn({.key = key_of(ticket),
                                        .process = {.program = std::move(program), .env = {}, .workdir = "/"},
                                        .standard_input = std::move(streams.in),
                                        .standard_output = std::move(streams.out),
@@ -40,13 +39,13 @@ Result<GuardedPrograms::Ticket> GuardedPrograms::start(std::vector<std::string> 
 
 void GuardedPrograms::kill(Ticket ticket) {
   if (guard_lost_ || ticket == 0) return;
-  const Status killed = guard_.kill({kProgramsMesh, Rank(ticket)}, Generation{term_, 1});
+  const Status killed = guard_.kill(key_of(ticket));
   if (!killed.ok()) log_error("ending a program of the guard: ", killed.error().message);
 }
 
 void GuardedPrograms::let_live(Ticket ticket) {
   if (guard_lost_ || ticket == 0) return;
-  const Status told = guard_.let_live({kProgramsMesh, Rank(ticket)}, Generation{term_, 1});
+  const Status told = guard_.let_live(key_of(ticket));
   if (!told.ok()) log_error("sparing a program of the guard: ", told.error().message);
 }
 
@@ -55,10 +54,10 @@ void GuardedPrograms::disown(Ticket ticket) {
 }
 
 GuardedPrograms::Owner GuardedPrograms::on_changed(const RankReport& report) {
-  if (report.rank.mesh != kProgramsMesh || report.phase != RankPhase::kEnded) return Owner::kNobody;
-  (void)guard_.forget(report.rank, report.generation);  // if it is lost, the guard forgets at its own end
-  if (report.generation != Generation{term_, 1}) return Owner::kEarlier;
-  const auto found = running_.find(report.rank.rank.value());
+  if (report.process.rank.mesh != kProgramsMesh || report.phase != RankPhase::kEnded) return Owner::kNobody;
+  (void)guard_.forget(report.process);  // if it is lost, the guard forgets at its own end
+  if (report.process.generation != Generation{term_, 1}) return Owner::kEarlier;
+  const auto found = running_.find(report.process.rank.rank.value());
   if (found == running_.end()) return Owner::kThis;
   const OnEnd on_end = std::move(found->second);
   running_.erase(found);

@@ -51,6 +51,8 @@ class GuardedPrograms {
   void on_guard_lost();
 
  private:
+  Incarnation key_of(Ticket ticket) const { return {{kProgramsMesh, Rank(ticket)}, {term_, 1}}; }
+
   Guard& guard_;
   Term term_;
   Ticket next_;

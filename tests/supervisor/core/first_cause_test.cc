@@ -16,9 +16,8 @@ using fixtures::killed;
 using fixtures::killed_by_us;
 
 EndedRank ended(std::uint32_t rank, RankEnd end, int milliseconds, int uncertainty_milliseconds = 0) {
-  return {.rank = {MeshId(0), Rank(rank)},
+  return {.process = {{MeshId(0), Rank(rank)}, {}},
           .host = HostId(0),
-          .generation = {},
           .pid = 0,
           .end = std::move(end),
           .ended_at = Instant::since_boot(Duration::milliseconds(milliseconds)),
@@ -111,7 +110,7 @@ TEST(FirstCause, DoesNotDependOnTheOrderOfArrival) {
     const auto again = first_cause(shuffled);
     ASSERT_EQ(first.has_value(), again.has_value()) << "round " << round << " of seed 7";
     if (first) {
-      EXPECT_EQ(ends[*first].rank, shuffled[*again].rank) << "round " << round << " of seed 7";
+      EXPECT_EQ(ends[*first].process, shuffled[*again].process) << "round " << round << " of seed 7";
     }
   }
 }

@@ -57,7 +57,7 @@ class Driver {
   void begin() { step(JobBegun{.term = Term(1), .job = JobUuid{}}); }
 
   void join(std::uint32_t host) {
-    step(WorkerLaunched{.host = HostId(host), .reply = {.public_key = "key", .keeper_pid = 100}});
+    step(WorkerLaunched{.host = HostId(host), .worker = {.reply = {.public_key = "key", .keeper_pid = 100}}});
     step(WorkerJoined{.host = HostId(host), .incarnation = host + 1});
   }
 
@@ -87,8 +87,8 @@ class Driver {
   RankReport report_of(RankId id, RankPhase phase, RankEnd end = {}) const {
     const GangId gang = core.spec().meshes[id.mesh.value()].gang_of(id.rank);
     RankReport report;
-    report.rank = id;
-    report.generation = core.state().meshes[id.mesh.value()].gangs[gang.value()].generation;
+    report.process.rank = id;
+    report.process.generation = core.state().meshes[id.mesh.value()].gangs[gang.value()].generation;
     report.phase = phase;
     report.pid = static_cast<std::int32_t>(1000 + id.rank.value());
     report.end = std::move(end);

@@ -26,8 +26,7 @@ class Before : public Driver {
     for (std::uint32_t rank = 0; rank < core.spec().meshes[0].size(); ++rank) {
       const RankId id{MeshId(0), Rank(rank)};
       this->step(CheckpointCommitted{.host = core.placement().host_of(id),
-                                     .rank = id,
-                                     .generation = gang(core.spec().meshes[0].gang_of(id.rank).value()).generation,
+                                     .process = {id, gang(core.spec().meshes[0].gang_of(id.rank).value()).generation},
                                      .commit = {.number = 1, .step = step, .what = what}});
     }
   }
@@ -80,7 +79,7 @@ TEST(Inheritance, RefusesStepsThatTheJobBeforeHasCommitted) {
   next.report({MeshId(0), Rank(0)}, RankPhase::kRunning);
   const auto ruling = [&](std::uint64_t step) {
     return next.core
-        .rule_on(HostId(0), {MeshId(0), Rank(0)}, next.gang(0).generation, {.number = 1, .step = step, .what = ""})
+        .rule_on(HostId(0), {{MeshId(0), Rank(0)}, next.gang(0).generation}, {.number = 1, .step = step, .what = ""})
         .ruling;
   };
   EXPECT_EQ(ruling(9), CommitRuling::kRefuse);

@@ -19,12 +19,11 @@ class Job : public fixtures::Driver {
   CommitRequest asks(std::uint64_t step) const { return {.number = 7, .step = step, .what = "ckpt"}; }
   std::vector<Action> commit(std::uint32_t rank, std::uint64_t step) {
     return this->step(CheckpointCommitted{.host = core.placement().host_of(rank_of(rank)),
-                                          .rank = rank_of(rank),
-                                          .generation = generation(),
+                                          .process = {rank_of(rank), generation()},
                                           .commit = asks(step)});
   }
   std::string why(std::uint32_t host, std::uint32_t rank, Generation of) const {
-    const CommitDecision decision = core.rule_on(HostId(host), rank_of(rank), of, asks(10));
+    const CommitDecision decision = core.rule_on(HostId(host), {rank_of(rank), of}, asks(10));
     return decision.ruling == CommitRuling::kRefuse ? decision.why : std::string();
   }
 };
@@ -35,8 +34,7 @@ TEST(JobCoreCommits, AreAnsweredToTheHostAndToldOnceTheGangHasThem) {
   ASSERT_EQ(first.size(), 1U);
   const auto& answer = std::get<SendCommitAnswer>(first[0]);
   EXPECT_EQ(answer.host, HostId(1));
-  EXPECT_EQ(answer.message.rank, rank_of(1));
-  EXPECT_EQ(answer.message.generation, job.generation());
+  EXPECT_EQ(answer.message.process, (Incarnation{rank_of(1), job.generation()}));
   EXPECT_EQ(answer.message.number, 7U);
   EXPECT_TRUE(answer.message.committed);
   const auto second = job.commit(0, 10);

@@ -9,7 +9,8 @@ namespace {
 std::string error_file_of(const std::string& told) {
   fixtures::Driver job(fixtures::job_of(1, 1));
   job.begin();
-  job.step(WorkerLaunched{.host = HostId(0), .reply = {.public_key = "key", .keeper_pid = 100, .log_directory = told}});
+  job.step(WorkerLaunched{.host = HostId(0),
+                          .worker = {.reply = {.public_key = "key", .keeper_pid = 100, .log_directory = told}}});
   job.step(WorkerJoined{.host = HostId(0), .incarnation = 1});
   job.give_ports();
   const auto starts = job.actions_of<SendStart>();

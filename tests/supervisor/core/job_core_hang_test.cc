@@ -12,8 +12,7 @@ using fixtures::Driver;
 RankHung hung(const Driver& driver, std::uint32_t rank, HangAction action) {
   const RankId id{MeshId(0), Rank(rank)};
   return {.host = driver.core.placement().host_of(id),
-          .rank = id,
-          .generation = driver.report_of(id, RankPhase::kRunning).generation,
+          .process = driver.report_of(id, RankPhase::kRunning).process,
           .why = "no word of it for 5s in phase step",
           .phase = "step",
           .waited = Duration::seconds(5),
@@ -75,7 +74,7 @@ TEST(JobCoreHang, IgnoresWhatIsSaidOfAnEarlierGenerationOrOfAGangThatIsFailing) 
   Driver driver(fixtures::job_of(1, 2));
   driver.run_all();
   RankHung late = hung(driver, 1, HangAction::kRestart);
-  --late.generation.counter;
+  --late.process.generation.counter;
   EXPECT_TRUE(driver.step(late).empty());
   driver.ended(0, fixtures::exited(7));
   EXPECT_TRUE(events_of(driver.step(hung(driver, 1, HangAction::kRestart)), "rank.hung").empty());

@@ -67,7 +67,7 @@ void join_with(Driver& job, std::uint32_t host, std::size_t gpus) {
   reply.public_key = "key";
   reply.keeper_pid = 100;
   reply.inventory.gpus.resize(gpus);
-  job.step(WorkerLaunched{.host = HostId(host), .reply = reply});
+  job.step(WorkerLaunched{.host = HostId(host), .worker = {.reply = reply}});
   job.step(WorkerJoined{.host = HostId(host), .incarnation = host + 1});
 }
 

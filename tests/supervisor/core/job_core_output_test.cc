@@ -64,10 +64,10 @@ TEST(JobCoreOutput, ADrainedHostIsNotEndedBeforeItsLastWordsAreHere) {
 
 TEST(JobCoreOutput, ItIsFoundWhereItRan) {
   Moved job;
-  EXPECT_EQ(job.core.where_is(kRank, job.before), HostId(0));
-  EXPECT_EQ(job.core.where_is(kRank, job.gang(0).generation), HostId(2));
+  EXPECT_EQ(job.core.where_ran({kRank, job.before}), HostId(0));
+  EXPECT_EQ(job.core.where_ran({kRank, job.gang(0).generation}), HostId(2));
   job.complete();
-  EXPECT_EQ(job.core.where_is(kRank, job.before), HostId(2));
+  EXPECT_EQ(job.core.where_ran({kRank, job.before}), HostId(2));
 }
 
 TEST(JobCoreOutput, ItIsWaitedForForAMinuteAndThenNamed) {
@@ -166,7 +166,7 @@ TEST(JobCoreOutput, WhereTheNextGenerationRunsOnTheSameHostItIsNotWaitedFor) {
   AgainThere job;
   EXPECT_TRUE(job.core.concerns(HostId(0), job.last)) << "nothing of the next one has begun";
   job.give_ports();
-  ASSERT_GT(job.gang(0).generation, job.last.generation);
+  ASSERT_GT(job.gang(0).generation, job.last.process.generation);
   EXPECT_FALSE(job.core.concerns(HostId(0), job.last)) << "of a rank on one host the newest is told, and no other";
 }
 

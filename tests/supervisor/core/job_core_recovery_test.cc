@@ -26,7 +26,7 @@ TEST(JobCoreRecovery, StartsAFailedGangAgainAtOnceAndLeavesTheOtherAlone) {
   driver.fail_gang(kFirst, killed(SIGSEGV));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
   EXPECT_GT(driver.gang(0).generation, first);
-  EXPECT_FALSE(driver.core.grants(kFirst, first));
+  EXPECT_FALSE(driver.core.grants({kFirst, first}));
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
   driver.start_again(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);

@@ -68,7 +68,7 @@ TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   const auto actions = come_back(job);
   EXPECT_EQ(events_in(actions), std::vector<std::string>{"supervisor.returned"});
   EXPECT_EQ(actions.size(), 1U);
-  EXPECT_TRUE(job.core.grants(kFirst, before));
+  EXPECT_TRUE(job.core.grants({kFirst, before}));
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
   EXPECT_TRUE(hear(job, 0).empty());
   const auto all_heard = hear(job, 1);
@@ -178,7 +178,7 @@ TEST(JobCoreReturn, AHostThatCannotBeEndedForASecondLaunchHasFailed) {
 TEST(JobCoreReturn, GivesHostsThatHadNotCalledBackTheirTimeAgain) {
   Driver job(job_of(1, 1));
   job.begin();
-  job.step(WorkerLaunched{.host = HostId(0), .reply = {.public_key = "key", .keeper_pid = 100}});
+  job.step(WorkerLaunched{.host = HostId(0), .worker = {.reply = {.public_key = "key", .keeper_pid = 100}}});
   come_back(job, Duration::seconds(60));
   EXPECT_EQ(Driver::count<DestroyWorker>(job.step(DeadlinePassed{})), 0U);
   job.step(WorkerJoined{.host = HostId(0), .incarnation = 1});

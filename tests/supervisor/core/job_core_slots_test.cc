@@ -235,9 +235,9 @@ TEST(Slots, AWorkerThatDoesNotCallBackIsAHostThatDoesNotStart) {
   Driver job(job_with(1, 0, 2));
   job.begin();
   job.step(WorkerLaunched{.host = HostId(0),
-                          .reply = {.public_key = "key", .keeper_pid = 100},
-                          .control_endpoint = "tcp://10.0.0.1:4711",
-                          .again = "ssh v1 nc -z 10.0.0.1 4711"});
+                          .worker = {.reply = {.public_key = "key", .keeper_pid = 100},
+                                     .control_endpoint = "tcp://10.0.0.1:4711",
+                                     .again = "ssh v1 nc -z 10.0.0.1 4711"}});
   EXPECT_EQ(job.core.next_deadline(), job.now + Duration::seconds(20));
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5)});
   EXPECT_TRUE(events_of(job, "host.lost").empty());
@@ -259,8 +259,8 @@ TEST(Slots, AHostThatDialsInVainIsToldOfTheWayThroughSsh) {
     Driver job(spec);
     job.begin();
     job.step(WorkerLaunched{.host = HostId(0),
-                            .reply = {.public_key = "key", .keeper_pid = 100},
-                            .control_endpoint = "tcp://10.0.0.1:4711"});
+                            .worker = {.reply = {.public_key = "key", .keeper_pid = 100},
+                                       .control_endpoint = "tcp://10.0.0.1:4711"}});
     job.pass_deadline();
     const bool told = events_of(job, "host.failed").at(0).message.find("`control: {via: ssh}`") != std::string::npos;
     EXPECT_EQ(told, via == ControlVia::kDirect);
@@ -272,7 +272,7 @@ TEST(Slots, AShortStartTimeoutIsTheDeadlineOfTheCallBack) {
   spec.start_timeout = Duration::seconds(7);
   Driver job(spec);
   job.begin();
-  job.step(WorkerLaunched{.host = HostId(0), .reply = {.public_key = "key", .keeper_pid = 100}});
+  job.step(WorkerLaunched{.host = HostId(0), .worker = {.reply = {.public_key = "key", .keeper_pid = 100}}});
   EXPECT_LE(job.core.next_deadline(), job.now + Duration::seconds(7));
 }
 
@@ -356,7 +356,7 @@ TEST(Slots, OfHostsWithoutAnAddressHaveWhatTheirWorkerTells) {
   job.begin();
   for (std::uint32_t host = 0; host < 2; ++host) {
     job.step(WorkerLaunched{.host = HostId(host),
-                            .reply = {.public_key = "key", .keeper_pid = 100, .host_address = "10.0.0.7"}});
+                            .worker = {.reply = {.public_key = "key", .keeper_pid = 100, .host_address = "10.0.0.7"}}});
     job.step(WorkerJoined{.host = HostId(host), .incarnation = 1});
   }
   Driver other(spec);

@@ -35,8 +35,8 @@ struct Warming : Driver {
 
   RankReport of_spare(std::uint32_t host, RankPhase phase, RankEnd end = {}) const {
     RankReport report;
-    report.rank = prepare_rank(core.spec(), HostId(host));
-    report.generation = preparation(host).generation;
+    report.process.rank = prepare_rank(core.spec(), HostId(host));
+    report.process.generation = preparation(host).generation;
     report.phase = phase;
     report.pid = 77;
     report.end = std::move(end);
@@ -130,10 +130,10 @@ TEST(Spares, GetALeaseWhileTheyAreWarmedAndNoLonger) {
   const RankReport report = driver.of_spare(1, RankPhase::kRunning);
   EXPECT_TRUE(driver.core.concerns(HostId(1), report));
   EXPECT_FALSE(driver.core.concerns(HostId(0), report));
-  EXPECT_TRUE(driver.core.grants(report.rank, report.generation));
-  EXPECT_FALSE(driver.core.has_rank(report.rank));
+  EXPECT_TRUE(driver.core.grants(report.process));
+  EXPECT_FALSE(driver.core.has_rank(report.process.rank));
   driver.spare(1, RankPhase::kEnded, exited(0));
-  EXPECT_FALSE(driver.core.grants(report.rank, report.generation));
+  EXPECT_FALSE(driver.core.grants(report.process));
   EXPECT_TRUE(driver.core.concerns(HostId(1), report));
 }
 

@@ -32,7 +32,7 @@ struct StandingOnGpus : Driver {
       for (std::uint32_t g = 0; g < (i == 2 ? gpus_of_spare : 2); ++g) {
         reply.inventory.gpus.push_back({.index = g, .uuid = text("GPU-", i, g)});
       }
-      step(WorkerLaunched{.host = HostId(i), .reply = std::move(reply)});
+      step(WorkerLaunched{.host = HostId(i), .worker = {.reply = std::move(reply)}});
       step(WorkerJoined{.host = HostId(i), .incarnation = i + 1});
     }
   }

@@ -43,8 +43,8 @@ struct Standing : Driver {
 
   RankReport of_standby(std::uint32_t rank, RankPhase phase, bool at_gate, RankEnd end = {}) const {
     RankReport report;
-    report.rank = {kStandbyMesh, Rank(rank)};
-    report.generation = standby(rank / 2).generation;
+    report.process.rank = {kStandbyMesh, Rank(rank)};
+    report.process.generation = standby(rank / 2).generation;
     report.phase = phase;
     report.pid = static_cast<std::int32_t>(500 + rank);
     report.end = std::move(end);
@@ -132,12 +132,12 @@ TEST(StandbyGangs, TakeThePlaceOfAGangThatFails) {
   EXPECT_EQ(start.mesh, MeshId(0));
   EXPECT_EQ(start.gang, GangId(1));
   ASSERT_EQ(start.ranks.size(), 2U);
-  EXPECT_EQ(start.ranks[0].standby, (StandbyRank{{kStandbyMesh, Rank(0)}, driver.standby().generation}));
-  EXPECT_EQ(start.ranks[1].standby, (StandbyRank{{kStandbyMesh, Rank(1)}, driver.standby().generation}));
+  EXPECT_EQ(start.ranks[0].standby, (Incarnation{{kStandbyMesh, Rank(0)}, driver.standby().generation}));
+  EXPECT_EQ(start.ranks[1].standby, (Incarnation{{kStandbyMesh, Rank(1)}, driver.standby().generation}));
   EXPECT_EQ(start.ranks[0].env.at("MONARCH_RANK"), "2");
   // Until the host says that they are the gang's, they keep what they have.
-  EXPECT_TRUE(driver.core.grants({kStandbyMesh, Rank(0)}, driver.standby().generation));
-  EXPECT_TRUE(driver.core.grants({MeshId(0), Rank(2)}, driver.gang(1).generation));
+  EXPECT_TRUE(driver.core.grants({{kStandbyMesh, Rank(0)}, driver.standby().generation}));
+  EXPECT_TRUE(driver.core.grants({{MeshId(0), Rank(2)}, driver.gang(1).generation}));
   for (const std::uint32_t rank : {2U, 3U}) driver.report({MeshId(0), Rank(rank)}, RankPhase::kRunning);
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
   EXPECT_EQ(driver.gang(1).restarts, 1U);

@@ -229,7 +229,7 @@ TEST(JobCore, GrantsNothingToAHostThatItDestroysAndTellsItSoWhenItIsHeardAgain) 
   Driver job(job_of(2, 1));
   job.run_all();
   job.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5)});
-  EXPECT_FALSE(job.core.grants({MeshId(0), Rank(1)}, {Term(1), 1}));
+  EXPECT_FALSE(job.core.grants({{MeshId(0), Rank(1)}, {Term(1), 1}}));
   const auto missing = job.core.outstanding(HostId(1), {job.report_of({MeshId(0), Rank(1)}, RankPhase::kRunning)});
   ASSERT_EQ(missing.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<SendShutdown>(missing[0]));
@@ -241,11 +241,11 @@ TEST(JobCore, IsNotConcernedByRanksOfOtherHostsAndGenerations) {
   RankReport report = job.report_of({MeshId(0), Rank(1)}, RankPhase::kRunning);
   EXPECT_TRUE(job.core.concerns(HostId(1), report));
   EXPECT_FALSE(job.core.concerns(HostId(0), report));
-  report.generation.counter += 1;
+  report.process.generation.counter += 1;
   EXPECT_FALSE(job.core.concerns(HostId(1), report));
-  report.rank = {MeshId(7), Rank(1)};
+  report.process.rank = {MeshId(7), Rank(1)};
   EXPECT_FALSE(job.core.concerns(HostId(1), report));
-  report.rank = {MeshId(0), Rank(4'000'000'000)};
+  report.process.rank = {MeshId(0), Rank(4'000'000'000)};
   EXPECT_FALSE(job.core.concerns(HostId(1), report));
   EXPECT_FALSE(job.core.awaits(HostId(0), {.mesh = MeshId(0), .gang = GangId(0), .generation = {Term(1), 1}}));
 }
@@ -330,7 +330,7 @@ TEST(JobCore, DropsReportsOfOtherGenerations) {
   Driver job(job_of(1, 1));
   job.run_all();
   RankReport stale = job.report_of({MeshId(0), Rank(0)}, RankPhase::kEnded, exited(9));
-  stale.generation = {Term(1), 99};
+  stale.process.generation = {Term(1), 99};
   job.step(RankChanged{.host = HostId(0), .report = stale, .ended_at = job.now, .uncertainty = {}});
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
 }
@@ -339,11 +339,11 @@ TEST(JobCore, GrantsLeasesToWhatItWantsAndToNothingElse) {
   Driver job(job_of(1, 2));
   const RankId rank{MeshId(0), Rank(0)};
   job.run_all();
-  EXPECT_TRUE(job.core.grants(rank, {Term(1), 1}));
-  EXPECT_FALSE(job.core.grants(rank, {Term(1), 2}));
-  EXPECT_FALSE(job.core.grants({MeshId(3), Rank(0)}, {Term(1), 1}));
+  EXPECT_TRUE(job.core.grants({rank, {Term(1), 1}}));
+  EXPECT_FALSE(job.core.grants({rank, {Term(1), 2}}));
+  EXPECT_FALSE(job.core.grants({{MeshId(3), Rank(0)}, {Term(1), 1}}));
   job.ended(0, exited(0));
-  EXPECT_FALSE(job.core.grants(rank, {Term(1), 1}));
+  EXPECT_FALSE(job.core.grants({rank, {Term(1), 1}}));
 }
 
 TEST(JobCore, SaysAgainWhatABeatShowsToBeLost) {
@@ -370,7 +370,7 @@ TEST(JobCore, KillsWhatRunsAtAGenerationThatNobodyWants) {
   Driver job(job_of(1, 1));
   job.run_all();
   RankReport stray = job.report_of({MeshId(0), Rank(0)}, RankPhase::kRunning);
-  stray.generation = {Term(0), 4};
+  stray.process.generation = {Term(0), 4};
   const auto actions = job.core.outstanding(HostId(0), {stray});
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<SendStop>(actions[0]).message.grace, Duration::zero());

@@ -19,8 +19,8 @@ class ProgressWatchTest : public testing::Test {
   explicit ProgressWatchTest(HangPolicy policy = {}) : spec(fixtures::job_of(1, kRanks)) {
     spec.meshes[0].supervision.hang = std::move(policy);
     for (std::size_t i = 0; i < kRanks; ++i) {
-      reports[i].rank = id_of(i);
-      reports[i].generation = {Term(1), 1};
+      reports[i].process.rank = id_of(i);
+      reports[i].process.generation = {Term(1), 1};
       reports[i].phase = RankPhase::kRunning;
     }
   }
@@ -105,7 +105,7 @@ TEST_F(ProgressWatchTest, ReportsARankOnceWhileOthersOfItsGangGetOn) {
     pass(1);
   }
   ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].rank, id_of(0));
+  EXPECT_EQ(verdicts[0].process.rank, id_of(0));
   says(0, 2);
   pass(1);
   for (std::uint64_t step = 400; step < 5'000; ++step) {
@@ -130,7 +130,7 @@ TEST_F(ProgressWatchTest, NamesTheRankThatIsBehind) {
   for (const std::size_t rank : {0U, 1U, 3U}) says(rank, 8);
   pass(200);
   ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].rank, id_of(2));
+  EXPECT_EQ(verdicts[0].process.rank, id_of(2));
   EXPECT_NE(verdicts[0].why.find("in phase step, step 7"), std::string::npos) << verdicts[0].why;
   EXPECT_NE(verdicts[0].why.find("3 others of its gang wait, too, up to step 8"), std::string::npos) << verdicts[0].why;
 }
@@ -142,7 +142,7 @@ TEST_F(ProgressWatchTest, NamesTheRankThatStandsStillBeforeWhoIsBehind) {
   reports[3].standstill = Standstill::kStopped;
   pass(200);
   ASSERT_EQ(verdicts.size(), 1U);
-  EXPECT_EQ(verdicts[0].rank, id_of(3));
+  EXPECT_EQ(verdicts[0].process.rank, id_of(3));
 }
 
 TEST_F(ProgressWatchTest, TakesAStepForTheEndOfAPhaseThatWasNotSaidAgain) {
@@ -207,14 +207,14 @@ TEST_F(RestartingWatch, RestartsForADurationThatIsWrittenAndReportsForOneThatIsN
 TEST_F(RestartingWatch, RestartsWhoIsStoppedFrozenOrInAnEndlessWait) {
   for (const auto& [standstill, seconds] :
        {std::pair(Standstill::kStopped, 4), std::pair(Standstill::kFrozen, 6), std::pair(Standstill::kWaiting, 1)}) {
-    for (RankReport& report : reports) ++report.generation.counter;
+    for (RankReport& report : reports) ++report.process.generation.counter;
     reports[1].standstill = Standstill::kNone;
     pass(1);
     EXPECT_TRUE(verdicts.empty());
     reports[1].standstill = standstill;
     pass(seconds);
     ASSERT_EQ(verdicts.size(), 1U);
-    EXPECT_EQ(verdicts[0].rank, id_of(1));
+    EXPECT_EQ(verdicts[0].process.rank, id_of(1));
     EXPECT_EQ(verdicts[0].action, HangAction::kRestart);
     verdicts.clear();
   }
@@ -250,7 +250,7 @@ TEST_F(RestartingWatch, HoldsAVerdictUntilItsRankSaysSomethingAndGivesItAgainWhe
   all_say(1);
   pass(7);
   ASSERT_EQ(verdicts.size(), 1U);
-  const std::size_t hung = verdicts[0].rank.rank.value();
+  const std::size_t hung = verdicts[0].process.rank.rank.value();
   says((hung + 1) % kRanks, 9);  // another of its gang
   pass(1);
   EXPECT_TRUE(watch().holds(verdicts[0]));
@@ -262,7 +262,7 @@ TEST_F(RestartingWatch, HoldsAVerdictUntilItsRankSaysSomethingAndGivesItAgainWhe
   ASSERT_EQ(verdicts.size(), 1U);
   pass(7);
   ASSERT_EQ(verdicts.size(), 1U);
-  watch().retract(verdicts[0].rank);
+  watch().retract(verdicts[0].process.rank);
   pass(1);
   EXPECT_EQ(verdicts.size(), 2U);
 }
@@ -281,7 +281,7 @@ TEST_F(RestartingWatch, BeginsAnewWithTheNextGeneration) {
   all_say(1);
   pass(4);
   for (RankReport& report : reports) {
-    ++report.generation.counter;
+    ++report.process.generation.counter;
     report.progress = {};
   }
   pass(600);

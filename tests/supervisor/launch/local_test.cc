@@ -94,8 +94,8 @@ TEST_F(LocalLaunch, TellsNoEndWhileAnythingOfTheWorkerLives) {
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(daemon), &info, WSTOPPED), 0);
   RankReport report;
-  report.rank = {MeshId(0xFFFF'FFFFU), Rank(0)};
-  report.generation = Generation{Term(1), 1};
+  report.process.rank = {MeshId(0xFFFF'FFFFU), Rank(0)};
+  report.process.generation = Generation{Term(1), 1};
   report.phase = RankPhase::kEnded;
   report.end = {.kind = EndKind::kSignaled, .value = SIGKILL};
   launcher_->on_changed(report);

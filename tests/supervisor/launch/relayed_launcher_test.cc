@@ -65,7 +65,8 @@ class Relayed : public LoopTest {
   static Bootstrap bootstrap() { return {.host_name = "gpu7"}; }
   void launched(HostId host) {
     launcher_->launch(host, bootstrap());
-    say(MessageType::kHostLaunched, HostLaunched{.host = host.value(), .control_endpoint = "tcp://10.0.0.1:7"});
+    say(MessageType::kHostLaunched,
+        HostLaunched{.host = host.value(), .worker = {.control_endpoint = "tcp://10.0.0.1:7"}});
     ASSERT_TRUE(run_until([&] { return !launched_.empty(); }));
   }
 
@@ -99,11 +100,11 @@ TEST_F(Relayed, PassesOnWhatCameOfALaunch) {
   launched(kFirst);
   EXPECT_EQ(launched_[0].second.control_endpoint, "tcp://10.0.0.1:7");
   launcher_->launch(kSecond, bootstrap());
-  say(MessageType::kHostNotLaunched, HostNotLaunched{.host = 1,
-                                                     .kind = static_cast<std::uint32_t>(LaunchFailureKind::kDiskFull),
-                                                     .phase = "copy",
-                                                     .message = "no room",
-                                                     .again = "ssh gpu8"});
+  say(MessageType::kHostNotLaunched,
+      HostNotLaunched{
+          .host = 1,
+          .failure = {
+              .kind = LaunchFailureKind::kDiskFull, .phase = "copy", .message = "no room", .again = "ssh gpu8"}});
   ASSERT_TRUE(run_until([&] { return !failed_.empty(); }));
   EXPECT_EQ(failed_[0].first, kSecond);
   EXPECT_EQ(failed_[0].second.kind, LaunchFailureKind::kDiskFull);
@@ -111,12 +112,13 @@ TEST_F(Relayed, PassesOnWhatCameOfALaunch) {
   EXPECT_EQ(failed_[0].second.again, "ssh gpu8");
 }
 
-TEST_F(Relayed, TakesAKindThatItDoesNotKnowForAnyOther) {
+TEST_F(Relayed, HearsNothingMoreOfWhoNamesAKindThatThereIsNot) {
   ASSERT_TRUE(come().ok());
   launcher_->launch(kFirst, bootstrap());
-  say(MessageType::kHostNotLaunched, HostNotLaunched{.host = 0, .kind = 4711});
+  say(MessageType::kHostNotLaunched,
+      HostNotLaunched{.host = 0, .failure = {.kind = static_cast<LaunchFailureKind>(255)}});
   ASSERT_TRUE(run_until([&] { return !failed_.empty(); }));
-  EXPECT_EQ(failed_[0].second.kind, LaunchFailureKind::kOther);
+  EXPECT_EQ(failed_[0].second.kind, LaunchFailureKind::kLauncherGone);
 }
 
 TEST_F(Relayed, HasAWorkerEndedByWhoLaunchedIt) {

@@ -53,10 +53,11 @@ TYPED_TEST(FromHost, NoTimeIsBeyondACentury) {
 
 TEST(FromAHost, SaysWhichTimesCanBeReckonedWith) {
   EXPECT_TRUE(is_reckonable(Beat{.sent_at = Instant::since_boot(Duration::seconds(1))}));
-  EXPECT_TRUE(is_reckonable(Beat{.ranks = {RankReport{.evidence_at = Instant::never()}}}));
+  EXPECT_TRUE(is_reckonable(Beat{.content = {.ranks = {RankReport{.evidence_at = Instant::never()}}}}));
   EXPECT_FALSE(is_reckonable(Beat{.sent_at = Instant() - Duration::nanoseconds(1)}));
   EXPECT_FALSE(is_reckonable(Beat{.round_trip = Duration::forever()}));
-  EXPECT_FALSE(is_reckonable(Beat{.ranks = {RankReport{}, RankReport{.ended_at = Instant() - Duration::seconds(1)}}}));
+  EXPECT_FALSE(is_reckonable(
+      Beat{.content = {.ranks = {RankReport{}, RankReport{.ended_at = Instant() - Duration::seconds(1)}}}}));
 }
 
 TEST(FromAHost, TakesWhatARankMaySayOfItself) {
@@ -67,14 +68,14 @@ TEST(FromAHost, TakesWhatARankMaySayOfItself) {
     report.progress.metrics.emplace_back(std::string(kMetricNameBytes, 'm'), std::string(kMetricValueBytes, '1'));
   }
   report.commit = CommitRequest{.what = std::string(kCommitWhatBytes, 'w')};
-  EXPECT_TRUE(decode_from_host<Beat>(encode_payload(Beat{.ranks = {report}})).ok());
+  EXPECT_TRUE(decode_from_host<Beat>(encode_payload(Beat{.content = {.ranks = {report}}})).ok());
   for (std::string* text : {&report.progress.phase, &report.progress.status, &report.commit->what}) {
     text->push_back('x');
-    EXPECT_FALSE(decode_from_host<Beat>(encode_payload(Beat{.ranks = {report}})).ok());
+    EXPECT_FALSE(decode_from_host<Beat>(encode_payload(Beat{.content = {.ranks = {report}}})).ok());
     text->pop_back();
   }
   report.progress.metrics.emplace_back("m", "1");
-  EXPECT_FALSE(decode_from_host<Beat>(encode_payload(Beat{.ranks = {report}})).ok());
+  EXPECT_FALSE(decode_from_host<Beat>(encode_payload(Beat{.content = {.ranks = {report}}})).ok());
 }
 
 }  // namespace

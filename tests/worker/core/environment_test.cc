@@ -5,7 +5,7 @@
 namespace monarch {
 namespace {
 
-const RankEnvironment kKeys{"00ff", "v1", RankId{MeshId(2), Rank(5)}, Generation{Term(3), 17}};
+const RankEnvironment kKeys{"00ff", "v1", {RankId{MeshId(2), Rank(5)}, Generation{Term(3), 17}}};
 
 TEST(RankEnvironment, LayersGangOverBaseAndRankOverGang) {
   const Environment made = rank_environment({{"A", "base"}, {"B", "base"}, {"C", "base"}},

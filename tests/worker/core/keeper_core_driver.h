@@ -85,7 +85,7 @@ class Keeper {
     return send(order);
   }
   KeeperActions lease(std::uint32_t rank, std::uint64_t counter, std::int64_t until) {
-    return send(KeeperLease{{rank_id(rank)}, {generation(counter)}, at(until)});
+    return send(KeeperLease{{{rank_id(rank), generation(counter)}}, at(until)});
   }
   void run_rank(std::uint32_t rank, std::uint64_t counter, std::int64_t until) {
     lease(rank, counter, until);

@@ -70,7 +70,7 @@ TEST(KeeperCore, LeavesAloneWhatIsToLiveOnWhenItsSupervisorsAreSpent) {
   Keeper keeper(KeeperKind::kGuard, {.restarts = 0});
   keeper.send(event::Spawn{key(1, 1), {}});
   keeper.send(event::Spawn{key(2, 1), {}});
-  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  keeper.send(KeeperLetLive{{rank_id(1), generation(1)}});
   const KeeperActions given_up = keeper.crash();
   const auto killed = all_of<action::KillTree>(given_up);
   ASSERT_EQ(killed.size(), 1U);
@@ -85,7 +85,7 @@ TEST(KeeperCore, LeavesAloneWhatIsToLiveOnWhenItsSupervisorsAreSpent) {
 TEST(KeeperCore, LeavesAloneWhatIsToLiveOnAtATermBetweenTwoSupervisors) {
   Keeper keeper(KeeperKind::kGuard);
   keeper.send(event::Spawn{key(1, 1), {}});
-  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  keeper.send(KeeperLetLive{{rank_id(1), generation(1)}});
   keeper.crash();
   keeper.send(event::GuardedSpoke{});
   keeper.crash();
@@ -98,7 +98,7 @@ TEST(KeeperCore, LeavesAloneWhatIsToLiveOnAtATermBetweenTwoSupervisors) {
 TEST(KeeperCore, KeepsNothingAliveBeyondItsJob) {
   Keeper keeper(KeeperKind::kGuard);
   keeper.send(event::Spawn{key(1, 1), {}});
-  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  keeper.send(KeeperLetLive{{rank_id(1), generation(1)}});
   EXPECT_TRUE(all_of<action::KillTree>(keeper.send(KeeperShutdown{0})).empty()) << "it may end by itself";
   keeper.leave(0);
   EXPECT_EQ(all_of<action::KillTree>(keeper.run_to(2'000)).size(), 1U);
@@ -108,7 +108,7 @@ TEST(KeeperCore, KeepsNothingAliveBeyondItsJob) {
 TEST(KeeperCore, DoesNotWaitForOneThatWasToLiveOnAndHasEnded) {
   Keeper keeper(KeeperKind::kGuard, {.restarts = 0});
   keeper.send(event::Spawn{key(1, 1), {}});
-  keeper.send(KeeperLetLive{rank_id(1), generation(1)});
+  keeper.send(KeeperLetLive{{rank_id(1), generation(1)}});
   keeper.end(1, 1);
   const KeeperActions last = keeper.crash();
   ASSERT_EQ(all_of<action::KillDescendants>(last).size(), 1U);

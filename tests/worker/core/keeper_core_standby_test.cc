@@ -18,14 +18,14 @@ struct Standing : Keeper {
     order.ranks.push_back({.rank = kWaiting});
     order.standby = true;
     forked = send(order);
-    send(KeeperLease{{kWaiting}, {generation(1)}, at(10'000)});
+    send(KeeperLease{{{kWaiting, generation(1)}}, at(10'000)});
     send(event::Executed{kStandby});
   }
 
   KeeperActions take_place() {
     Start order{.mesh = MeshId(0), .mesh_name = "m", .generation = generation(7), .program = {"true"}};
     order.orphan_ttl = Duration::seconds(60);
-    order.ranks.push_back({.rank = rank_id(0), .standby = StandbyRank{kWaiting, generation(1)}});
+    order.ranks.push_back({.rank = rank_id(0), .standby = Incarnation{kWaiting, generation(1)}});
     return send(order);
   }
 
@@ -35,7 +35,7 @@ struct Standing : Keeper {
 TEST(Standby, IsForkedAsOneThatWaits) {
   Standing keeper;
   ASSERT_EQ(all_of<action::ForkRank>(keeper.forked).size(), 1U);
-  EXPECT_TRUE(all_of<action::ForkRank>(keeper.forked)[0].standby);
+  EXPECT_TRUE(all_of<action::ForkRank>(keeper.forked)[0].gang.standby);
   const auto told = all_of<action::Report>(keeper.send(event::AtGate{kStandby}));
   ASSERT_EQ(told.size(), 1U);
   EXPECT_TRUE(told[0].report.at_gate);
@@ -53,7 +53,7 @@ TEST(Standby, BecomesTheRankWhoseStartNamesIt) {
   EXPECT_EQ(taken[0].as.key, key(0, 7));
   const auto told = all_of<action::Report>(actions);
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].report.rank, rank_id(0));
+  EXPECT_EQ(told[0].report.process.rank, rank_id(0));
   EXPECT_EQ(told[0].report.pid, 100);
   EXPECT_EQ(told[0].report.phase, RankPhase::kGated);
   EXPECT_FALSE(keeper.core().slots().contains(kStandby));
@@ -64,7 +64,7 @@ TEST(Standby, IsToldOfItsPlaceAtTheFirstLeaseOfThat) {
   Standing keeper;
   keeper.send(event::AtGate{kStandby});
   EXPECT_TRUE(all_of<action::OpenGate>(keeper.take_place()).empty());
-  EXPECT_TRUE(all_of<action::OpenGate>(keeper.send(KeeperLease{{kWaiting}, {generation(1)}, at(20'000)})).empty());
+  EXPECT_TRUE(all_of<action::OpenGate>(keeper.send(KeeperLease{{{kWaiting, generation(1)}}, at(20'000)})).empty());
   const auto opened = all_of<action::OpenGate>(keeper.lease(0, 7, 20'000));
   ASSERT_EQ(opened.size(), 1U);
   EXPECT_EQ(opened[0].key, key(0, 7));
@@ -102,7 +102,7 @@ TEST(Standby, ThatEndsAsTheRankEndsAsThat) {
   keeper.run_rank(0, 7, 20'000);
   const auto told = all_of<action::Report>(keeper.end(0, 7));
   ASSERT_FALSE(told.empty());
-  EXPECT_EQ(told.back().report.rank, rank_id(0));
+  EXPECT_EQ(told.back().report.process.rank, rank_id(0));
   EXPECT_EQ(told.back().report.phase, RankPhase::kEnded);
 }
 

@@ -42,8 +42,8 @@ TEST(KeeperCore, ReportsAtOnceTheEndOfWhatWasStoppedBeforeItCame) {
   const auto reports = all_of<action::Report>(actions);
   ASSERT_EQ(reports.size(), 1U);
   const RankReport& report = reports[0].report;
-  EXPECT_EQ(report.rank, rank_id(0));
-  EXPECT_EQ(report.generation, generation(4));
+  EXPECT_EQ(report.process.rank, rank_id(0));
+  EXPECT_EQ(report.process.generation, generation(4));
   EXPECT_EQ(report.phase, RankPhase::kEnded);
   EXPECT_EQ(report.pid, 0);
   EXPECT_EQ(report.end.kind, EndKind::kNotExecuted);
@@ -61,7 +61,7 @@ TEST(KeeperCore, KeepsTheEndOfWhatWasStoppedBeforeItCameUntilItIsForgotten) {
   ASSERT_EQ(hello.size(), 1U);
   ASSERT_EQ(hello[0].hello.ranks.size(), 1U);
   EXPECT_EQ(hello[0].hello.ranks[0].end.value, ECANCELED);
-  keeper.send(KeeperForget{{rank_id(0)}, {generation(4)}});
+  keeper.send(KeeperForget{{{rank_id(0), generation(4)}}});
   EXPECT_TRUE(keeper.core().slots().empty());
   EXPECT_TRUE(keeper.send(stop_of(0, generation(4))).empty());
   EXPECT_EQ(all_of<action::ForkRank>(keeper.start(1, 5)).size(), 1U);
@@ -80,7 +80,7 @@ TEST(KeeperCore, TellsNoEndOfARankOfWhichSomethingRuns) {
   keeper.start(1, 1);
   keeper.run_rank(0, 1, 60'000);
   for (const action::Report& told : all_of<action::Report>(keeper.send(stop_of(0, generation(2))))) {
-    EXPECT_EQ(told.report.generation, generation(1));
+    EXPECT_EQ(told.report.process.generation, generation(1));
     EXPECT_EQ(told.report.phase, RankPhase::kStopping);
   }
 }
@@ -116,7 +116,7 @@ TEST(KeeperCore, StartsNothingByAStartThatIsReplayed) {
   EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 5)).empty()) << "while it is stopped";
   keeper.end(0, 5);
   EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 5)).empty()) << "after its end";
-  keeper.send(KeeperForget{{rank_id(0)}, {generation(5)}});
+  keeper.send(KeeperForget{{{rank_id(0), generation(5)}}});
   EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 5)).empty()) << "after its end was forgotten";
   EXPECT_TRUE(all_of<action::ForkRank>(keeper.start(1, 4)).empty()) << "of an earlier generation";
   EXPECT_EQ(all_of<action::ForkRank>(keeper.start(1, 6)).size(), 1U);
@@ -182,7 +182,7 @@ TEST(KeeperCore, KillsAnOrphanThatIsToStopAfterAStallOnceTheRestOfItsLeaseHasRun
   Start order;
   order.generation = generation(1);
   order.program = {"true"};
-  order.orphan = OrphanAction::kStop;
+  order.orphan = OrphanPolicy::kStop;
   order.orphan_ttl = Duration::seconds(60);
   order.ranks.push_back({rank_id(0), {}});
   keeper.send(order);
@@ -215,7 +215,7 @@ TEST(KeeperCore, OpensNoGateForALeaseOfAnotherGeneration) {
 TEST(KeeperCore, ForgetsOnlyWhatHasEnded) {
   Keeper keeper;
   keeper.start(1, 1);
-  const KeeperForget order{{rank_id(0)}, {generation(1)}};
+  const KeeperForget order{{{rank_id(0), generation(1)}}};
   EXPECT_TRUE(all_of<action::Drop>(keeper.send(order)).empty());
   keeper.end(0, 1);
   EXPECT_EQ(all_of<action::Drop>(keeper.send(order)).size(), 1U);

@@ -30,7 +30,7 @@ class RankStartOf : public testing::Test {
     return core_.step(happened, Instant::since_boot(Duration::milliseconds(milliseconds)));
   }
   KeeperActions lease(std::int64_t now, std::int64_t until) {
-    return at(now, KeeperLease{{kRank}, {kGeneration}, Instant::since_boot(Duration::milliseconds(until))});
+    return at(now, KeeperLease{{{kRank, kGeneration}}, Instant::since_boot(Duration::milliseconds(until))});
   }
   static Start order() {
     Start order;
@@ -62,16 +62,16 @@ TEST_F(RankStartOf, TakesWhatTheStartSaysOfAllAndOfOne) {
                         .binding = {BindKind::kCore, 4, 2, {}}});
   const auto forks = all_of<action::ForkRank>(at(0, both));
   ASSERT_EQ(forks.size(), 2U);
-  EXPECT_EQ(forks[0].program, both.program);
-  EXPECT_EQ(forks[0].workdir, "/data");
-  EXPECT_EQ(forks[0].gang, GangId(3));
-  EXPECT_EQ(forks[0].setup, "module load cuda");
-  EXPECT_EQ(forks[0].binding, RankBinding{});
-  EXPECT_EQ(forks[1].program, std::vector<std::string>{"true"});
-  EXPECT_EQ(forks[1].workdir, "/own");
-  EXPECT_EQ(forks[1].setup, "module load cuda");
-  EXPECT_EQ(forks[1].ports, std::vector<std::uint16_t>{8080});
-  EXPECT_EQ(forks[1].binding, (RankBinding{BindKind::kCore, 4, 2, {}}));
+  EXPECT_EQ(forks[0].own.program, both.program);
+  EXPECT_EQ(forks[0].own.workdir, "/data");
+  EXPECT_EQ(forks[0].gang.gang, GangId(3));
+  EXPECT_EQ(forks[0].gang.setup, "module load cuda");
+  EXPECT_EQ(forks[0].own.binding, RankBinding{});
+  EXPECT_EQ(forks[1].own.program, std::vector<std::string>{"true"});
+  EXPECT_EQ(forks[1].own.workdir, "/own");
+  EXPECT_EQ(forks[1].gang.setup, "module load cuda");
+  EXPECT_EQ(forks[1].own.ports, std::vector<std::uint16_t>{8080});
+  EXPECT_EQ(forks[1].own.binding, (RankBinding{BindKind::kCore, 4, 2, {}}));
 }
 
 TEST_F(RankStartOf, IsGatedWhileItsMeshIsSetUp) {

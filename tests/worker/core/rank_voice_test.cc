@@ -84,7 +84,7 @@ TEST(RankVoice, SaysNothingForWhatIsNotOurs) {
 std::vector<RankReport> talkers(std::size_t count) {
   std::vector<RankReport> reports(count);
   for (std::size_t i = 0; i < count; ++i) {
-    reports[i].rank.rank = Rank(static_cast<std::uint32_t>(i));
+    reports[i].process.rank.rank = Rank(static_cast<std::uint32_t>(i));
     reports[i].progress.status = std::string(kStatusBytes, 's');
     for (std::size_t m = 0; m < kMetrics; ++m) {
       reports[i].progress.metrics.emplace_back(std::string(kMetricNameBytes, 'm'), std::string(kMetricValueBytes, '1'));

@@ -63,7 +63,7 @@ inline std::string told(const KeeperActions& actions) {
 class Driver {
  public:
   struct Options {
-    OrphanAction orphan = OrphanAction::kHold;
+    OrphanPolicy orphan = OrphanPolicy::kHold;
     SignalTo signal_to = SignalTo::kGroup;
   };
   Driver() : Driver(Options{}) {}

@@ -246,20 +246,20 @@ TEST(SlotState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
 }
 
 TEST(SlotState, KillsAtTheEndOfItsLeaseWhereOrphansStop) {
-  Driver driver({.orphan = OrphanAction::kStop});
+  Driver driver({.orphan = OrphanPolicy::kStop});
   driver.to_running();
   EXPECT_EQ(driver.advance_to(6'000), "kill stopping");
 }
 
 TEST(SlotState, RunsOnWhereOrphansRun) {
-  Driver driver({.orphan = OrphanAction::kRun});
+  Driver driver({.orphan = OrphanPolicy::kRun});
   driver.to_running();
   EXPECT_EQ(driver.advance_to(1'000'000), "");
   EXPECT_EQ(driver.state().next_due(), Instant::never());
 }
 
 TEST(SlotState, IsKilledAtItsGateWhenNoLeaseEverComes) {
-  for (const OrphanAction orphan : {OrphanAction::kHold, OrphanAction::kStop, OrphanAction::kRun}) {
+  for (const OrphanPolicy orphan : {OrphanPolicy::kHold, OrphanPolicy::kStop, OrphanPolicy::kRun}) {
     Driver driver({.orphan = orphan});
     driver.forked();
     EXPECT_EQ(driver.advance_to(59'999), "");

@@ -22,7 +22,7 @@ Instant at(std::int64_t milliseconds) { return Instant::since_boot(Duration::mil
 
 class Rank3 {
  public:
-  explicit Rank3(ReadyKind ready, OrphanAction orphan = OrphanAction::kHold)
+  explicit Rank3(ReadyKind ready, OrphanPolicy orphan = OrphanPolicy::kHold)
       : state_({.key = kKey,
                 .mesh = MeshId(0),
                 .gang = GangId(0),
@@ -199,7 +199,7 @@ TEST(SlotEvents, AreSilentWhileTheLeaseIsRenewed) {
 }
 
 TEST(SlotEvents, DoNotTellOfALeaseThatEndsNothing) {
-  Rank3 rank(ReadyKind::kExec, OrphanAction::kRun);
+  Rank3 rank(ReadyKind::kExec, OrphanPolicy::kRun);
   rank.to_running();
   EXPECT_EQ(rank.pass_to(5'000), Words{});
 }

@@ -24,8 +24,7 @@ inline const Generation kGeneration{Term(3), 1};
 
 inline RankReport report(RankPhase phase) {
   RankReport told;
-  told.rank = kRank;
-  told.generation = kGeneration;
+  told.process = {kRank, kGeneration};
   told.phase = phase;
   told.pid = 4711;
   return told;
@@ -35,8 +34,7 @@ inline Ack ack_of(const Beat& beat) {
   Ack ack;
   ack.seq = beat.seq;
   ack.lease = DaemonWorld::kLease;
-  ack.ranks = {kRank};
-  ack.generations = {kGeneration};
+  ack.granted = {{kRank, kGeneration}};
   return ack;
 }
 
@@ -57,7 +55,8 @@ class DaemonProcess : public testing::Test {
     });
   }
   bool beats_with(RankPhase phase) {
-    return beats([&](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].phase == phase; });
+    return beats(
+        [&](const Beat& beat) { return beat.content.ranks.size() == 1 && beat.content.ranks[0].phase == phase; });
   }
   template <class Message>
   bool keeper_hears(MessageType type) {
@@ -88,8 +87,8 @@ class DaemonProcess : public testing::Test {
   }
   void send_pipes(std::vector<UniqueFd> fds, std::uint16_t ready_port = 0) {
     FrameHeader header;
-    header.rank = kRank;
-    header.generation = kGeneration;
+    header.process.rank = kRank;
+    header.process.generation = kGeneration;
     world_.keeper_says(MessageType::kKeeperPipes, encode_payload(KeeperPipes{"trainer", 0, ready_port}), header,
                        std::move(fds));
   }

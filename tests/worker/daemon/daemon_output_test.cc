@@ -45,8 +45,8 @@ TEST_F(DaemonProcess, StreamsAFloodAndCountsWhatItSkips) {
       next = output->offset + output->bytes.size();
       streamed += output->bytes.size();
     }
-    return next == kBytes && beat.ranks.size() == 1 && beat.ranks[0].output_complete &&
-           streamed + beat.output_dropped_bytes == kBytes;
+    return next == kBytes && beat.content.ranks.size() == 1 && beat.content.ranks[0].output_complete &&
+           streamed + beat.content.output_dropped_bytes == kBytes;
   }));
   int status = 0;
   ASSERT_EQ(::waitpid(rank, &status, 0), rank);
@@ -62,8 +62,8 @@ TEST_F(DaemonProcess, WritesAndStreamsOutputAndThenForgetsTheRank) {
   ASSERT_EQ(::write(ends.out.get(), "hello\n", 6), 6);
   ASSERT_TRUE(world_.until([&] { return !world_.output.empty(); }));
   const auto& heard = world_.output.front();
-  EXPECT_EQ(heard.header.rank, kRank);
-  EXPECT_EQ(heard.header.generation, kGeneration);
+  EXPECT_EQ(heard.header.process.rank, kRank);
+  EXPECT_EQ(heard.header.process.generation, kGeneration);
   const auto output = decode_payload<Output>(heard.payload);
   EXPECT_EQ(output->stream, OutputStream::kStdout);
   EXPECT_EQ(output->offset, 0U);
@@ -73,22 +73,23 @@ TEST_F(DaemonProcess, WritesAndStreamsOutputAndThenForgetsTheRank) {
   // Not to be forgotten while its output may go on.
   tell(RankPhase::kEnded);
   ASSERT_TRUE(beats_with(RankPhase::kEnded));
-  EXPECT_FALSE(world_.last_beat()->ranks[0].output_complete);
+  EXPECT_FALSE(world_.last_beat()->content.ranks[0].output_complete);
   ends = {};
-  ASSERT_TRUE(beats([](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].output_complete; }));
-  EXPECT_EQ(world_.last_beat()->ranks[0].stdout_bytes, 6U);
+  ASSERT_TRUE(
+      beats([](const Beat& beat) { return beat.content.ranks.size() == 1 && beat.content.ranks[0].output_complete; }));
+  EXPECT_EQ(world_.last_beat()->content.ranks[0].stdout_bytes, 6U);
   Ack ack = ack_of(*world_.last_beat());
-  ack.forget = {kRank};
-  ack.forget_generations = {kGeneration};
+  ack.forget = {{kRank, kGeneration}};
   world_.supervisor_says(MessageType::kAck, ack);
   EXPECT_TRUE(keeper_hears<KeeperForget>(MessageType::kKeeperForget));
-  EXPECT_TRUE(beats([](const Beat& beat) { return beat.ranks.empty(); }));
+  EXPECT_TRUE(beats([](const Beat& beat) { return beat.content.ranks.empty(); }));
 }
 
 TEST_F(DaemonProcess, CompletesARankThatNeverHadPipes) {
   start();
   tell(RankPhase::kEnded);
-  EXPECT_TRUE(beats([](const Beat& beat) { return beat.ranks.size() == 1 && beat.ranks[0].output_complete; }));
+  EXPECT_TRUE(
+      beats([](const Beat& beat) { return beat.content.ranks.size() == 1 && beat.content.ranks[0].output_complete; }));
 }
 
 TEST_F(DaemonProcess, GoesOnWhereAKilledOneStopped) {

@@ -94,7 +94,7 @@ TEST_F(DaemonProcess, TurnsAnAnswerIntoALeaseFromTheBeatsSend) {
   ASSERT_TRUE(keeper_hears<KeeperLease>(MessageType::kKeeperLease));
   const auto lease = world_.keeper_heard<KeeperLease>(MessageType::kKeeperLease);
   EXPECT_EQ(lease->until, beat.sent_at + DaemonWorld::kLease);
-  EXPECT_EQ(lease->ranks, std::vector<RankId>{kRank});
+  EXPECT_EQ(lease->processes, (std::vector<Incarnation>{{kRank, kGeneration}}));
   EXPECT_TRUE(
       beats([&](const Beat& later) { return later.acked_seq == beat.seq && later.round_trip > Duration::zero(); }));
 }
@@ -128,8 +128,8 @@ TEST_F(DaemonProcess, AsksAPortUntilItAcceptsAndTellsTheKeeper) {
   EXPECT_FALSE(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady).has_value());
   ASSERT_EQ(::listen(server.get(), 8), 0);
   ASSERT_TRUE(keeper_hears<KeeperReady>(MessageType::kKeeperReady));
-  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->rank, kRank);
-  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->generation, kGeneration);
+  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->process.rank, kRank);
+  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->process.generation, kGeneration);
 }
 
 // What was in the pipes is in the standby's file by then.
@@ -139,15 +139,15 @@ TEST_F(DaemonProcess, TellsTheKeeperThatAStandbysPipesAreTheRanks) {
   ASSERT_EQ(::write(ends.out.get(), "loading\n", 8), 8);
   EXPECT_FALSE(world_.keeper_heard<KeeperPipesTaken>(MessageType::kKeeperPipesTaken).has_value());
   FrameHeader header;
-  header.rank = {kRank.mesh, Rank(kRank.rank.value() + 1)};
-  header.generation = kGeneration;
+  header.process.rank = {kRank.mesh, Rank(kRank.rank.value() + 1)};
+  header.process.generation = kGeneration;
   std::vector<UniqueFd> copies;
   for (const UniqueFd& end : kept_) copies.emplace_back(::fcntl(end.get(), F_DUPFD_CLOEXEC, 3));
   world_.keeper_says(MessageType::kKeeperPipes,
-                     encode_payload(KeeperPipes{"trainer", 0, 0, StandbyRank{kRank, kGeneration}}), header,
+                     encode_payload(KeeperPipes{"trainer", 0, 0, Incarnation{kRank, kGeneration}}), header,
                      std::move(copies));
   ASSERT_TRUE(keeper_hears<KeeperPipesTaken>(MessageType::kKeeperPipesTaken));
-  EXPECT_EQ(world_.keeper_heard<KeeperPipesTaken>(MessageType::kKeeperPipesTaken)->rank, header.rank);
+  EXPECT_EQ(world_.keeper_heard<KeeperPipesTaken>(MessageType::kKeeperPipesTaken)->process.rank, header.process.rank);
   EXPECT_EQ(read_file(output_file()), "loading\n");
 }
 
@@ -176,8 +176,8 @@ TEST_F(DaemonProcess, AsksTheKeeperForStacksAndSaysThemOnTheBulkPort) {
   ASSERT_TRUE(keeper_hears<TakeStacks>(MessageType::kTakeStacks));
   EXPECT_EQ(world_.keeper_heard<TakeStacks>(MessageType::kTakeStacks)->number, 7U);
   FrameHeader header;
-  header.rank = {MeshId(0), Rank(3)};
-  header.generation = kGeneration;
+  header.process.rank = {MeshId(0), Rank(3)};
+  header.process.generation = kGeneration;
   Stacks stacks;
   stacks.number = 7;
   world_.keeper_says(MessageType::kStacks, encode_payload(stacks), header);
@@ -186,8 +186,8 @@ TEST_F(DaemonProcess, AsksTheKeeperForStacksAndSaysThemOnTheBulkPort) {
                         [](const SupervisorHeard& heard) { return heard.type() == MessageType::kStacks; });
   };
   ASSERT_TRUE(world_.until([&] { return said() != world_.output.end(); }));
-  EXPECT_EQ(said()->header.rank, (RankId{MeshId(0), Rank(3)}));
-  EXPECT_EQ(said()->header.generation, kGeneration);
+  EXPECT_EQ(said()->header.process.rank, (RankId{MeshId(0), Rank(3)}));
+  EXPECT_EQ(said()->header.process.generation, kGeneration);
   EXPECT_EQ(decode_payload<Stacks>(said()->payload)->number, 7U);
   EXPECT_FALSE(world_.supervisor_heard<Stacks>(MessageType::kStacks).has_value());
 }
@@ -222,11 +222,11 @@ TEST_F(DaemonProcess, LeavesNothingWhenToldToShutDown) {
 
 TEST_F(DaemonProcess, SaysAtOnceThatTheHostsEndWasForetoldAndWithEachBeatAfterIt) {
   start();
-  ASSERT_TRUE(beats([](const Beat& beat) { return beat.warnings == 0; }));
+  ASSERT_TRUE(beats([](const Beat& beat) { return beat.content.warnings == 0; }));
   world_.keeper_says(MessageType::kKeeperWarned, KeeperWarned{1});
-  ASSERT_TRUE(beats([](const Beat& beat) { return beat.warnings == 1; }));
+  ASSERT_TRUE(beats([](const Beat& beat) { return beat.content.warnings == 1; }));
   const std::uint64_t first = world_.last_beat()->seq;
-  EXPECT_TRUE(beats([&](const Beat& beat) { return beat.seq > first && beat.warnings == 1; }));
+  EXPECT_TRUE(beats([&](const Beat& beat) { return beat.seq > first && beat.content.warnings == 1; }));
 }
 
 TEST_F(DaemonProcess, LeavesTermToItsKeeper) {
@@ -256,7 +256,7 @@ TEST_F(DaemonProcess, KillsEverythingOfItsWorkerWhenTheKeeperIsGone) {
   start();
   const std::string job_line = text(kJobUuidVariable, '=', world_.job.to_text());
   const std::string host_line = text(kHostVariable, '=', "v8");
-  const std::string key_line = text(kRankKeyVariable, '=', rank_key(kRank, kGeneration));
+  const std::string key_line = text(kRankKeyVariable, '=', rank_key({kRank, kGeneration}));
   const char* const argv[] = {"/bin/sleep", "1000", nullptr};
   const char* const environment[] = {job_line.c_str(), host_line.c_str(), key_line.c_str(), nullptr};
   std::array<int, 2> executed{};

@@ -144,7 +144,7 @@ TEST_F(Guard, LeavesAloneWhatIsToLiveOnWithAllBelowIt) {
   spawn(key(6), "exec sleep 1000");
   ASSERT_TRUE(await_phase(5, RankPhase::kRunning) && await_phase(6, RankPhase::kRunning));
   ASSERT_TRUE(until([&] { return !read("child").empty(); }));
-  send(MessageType::kKeeperLetLive, encode_payload(KeeperLetLive{key(5).rank, key(5).generation}));
+  send(MessageType::kKeeperLetLive, encode_payload(KeeperLetLive{key(5)}));
   send(MessageType::kKeeperPong, encode_payload(KeeperPong{1}));
   kill_door();
   EXPECT_EQ(end_of(guard).value, 70);

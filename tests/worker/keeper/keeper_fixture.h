@@ -100,8 +100,7 @@ class KeeperTest : public ProcessTest {
   void send(MessageType type, std::string payload, const Incarnation& key = {}, std::vector<UniqueFd> fds = {}) {
     Frame frame;
     frame.header.type = static_cast<std::uint16_t>(type);
-    frame.header.rank = key.rank;
-    frame.header.generation = key.generation;
+    frame.header.process = key;
     frame.payload = std::move(payload);
     EXPECT_TRUE(channel_->send(frame, std::move(fds)).ok());
   }
@@ -121,8 +120,7 @@ class KeeperTest : public ProcessTest {
   void lease(std::uint32_t ranks, Duration length) {
     KeeperLease lease;
     for (std::uint32_t i = 0; i < ranks; ++i) {
-      lease.ranks.push_back({MeshId(0), Rank(i)});
-      lease.generations.push_back({Term(1), 1});
+      lease.processes.push_back({{MeshId(0), Rank(i)}, {Term(1), 1}});
     }
     lease.until = boot_now() + length;
     send(MessageType::kKeeperLease, encode_payload(lease));
@@ -185,11 +183,11 @@ class KeeperTest : public ProcessTest {
   }
 
   void take(const Frame& frame, std::vector<UniqueFd> fds) {
-    const Incarnation about{frame.header.rank, frame.header.generation};
+    const Incarnation about = frame.header.process;
     switch (static_cast<MessageType>(frame.header.type)) {
       case MessageType::kKeeperHello:
         hello_ = decode_payload<KeeperHello>(frame.payload).value();
-        for (const RankReport& report : hello_->ranks) reports_[{report.rank, report.generation}] = report;
+        for (const RankReport& report : hello_->ranks) reports_[report.process] = report;
         stash_.clear();
         if (!fds.empty()) {
           char buffer[256];

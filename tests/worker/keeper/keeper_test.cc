@@ -163,7 +163,7 @@ TEST_P(KeeperOf, KeepsTheOutputOfAnEndedRankForADaemonThatComesLater) {
   EXPECT_EQ(hello_->ranks[0].phase, RankPhase::kEnded);
   ASSERT_TRUE(until([&] { return pipes_.contains(key(0)); }));
   EXPECT_EQ(output(0), "last words\n");
-  send(MessageType::kKeeperForget, encode_payload(KeeperForget{{key(0).rank}, {key(0).generation}}));
+  send(MessageType::kKeeperForget, encode_payload(KeeperForget{{key(0)}}));
   kill_door();
   pipes_.clear();
   enter();

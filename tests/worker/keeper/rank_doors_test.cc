@@ -282,8 +282,8 @@ TEST_F(Doors, TakeACommitAndAnswerItOnceItIsKnownWhatBecameOfIt) {
   EXPECT_EQ(ask("COMMIT=13"), R"({"v":1,"error":"step 12 is being committed: one at a time"})");
   EXPECT_EQ(ask("COMMIT=x"), R"({"v":1,"error":"COMMIT is the number of a step"})");
   send(MessageType::kCommitAnswer,
-       encode_payload(CommitAnswer{
-           .rank = {MeshId(0), Rank(0)}, .generation = {Term(1), 1}, .number = 1, .committed = true, .gang = 10}));
+       encode_payload(
+           CommitAnswer{.process = {{MeshId(0), Rank(0)}, {Term(1), 1}}, .number = 1, .committed = true, .gang = 10}));
   EXPECT_EQ(read_message(asking), R"({"v":1,"ok":true,"step":12,"gang":10})");
   EXPECT_EQ(read_message(again), R"({"v":1,"ok":true,"step":12,"gang":10})");
   ASSERT_TRUE(until([&] { return !report().commit.has_value(); }));
@@ -295,8 +295,8 @@ TEST_F(Doors, SayWhyACommitDoesNotCount) {
   ASSERT_GT(::send(asking.get(), "COMMIT=12", 9, MSG_NOSIGNAL), 0);
   ASSERT_TRUE(until([&] { return report().commit.has_value(); }));
   send(MessageType::kCommitAnswer,
-       encode_payload(CommitAnswer{
-           .rank = {MeshId(0), Rank(0)}, .generation = {Term(1), 1}, .number = 1, .why = "a \"later\" one runs"}));
+       encode_payload(
+           CommitAnswer{.process = {{MeshId(0), Rank(0)}, {Term(1), 1}}, .number = 1, .why = "a \"later\" one runs"}));
   EXPECT_EQ(read_message(asking), R"({"v":1,"ok":false,"step":12,"refused":"a \"later\" one runs"})");
 }
 
@@ -320,14 +320,13 @@ class StandbyDoors : public RankDoorsTest {
     standing.ranks[0].rank = waiting.rank;
     standing.standby = true;
     send(MessageType::kStart, encode_payload(standing));
-    send(MessageType::kKeeperLease,
-         encode_payload(KeeperLease{{waiting.rank}, {waiting.generation}, boot_now() + Duration::seconds(60)}));
+    send(MessageType::kKeeperLease, encode_payload(KeeperLease{{waiting}, boot_now() + Duration::seconds(60)}));
     ASSERT_TRUE(until([&] { return reports_[waiting].phase == RankPhase::kRunning; }));
     gate_ = connect("2.0.s");
     ASSERT_GT(::send(gate_.get(), "ASK=gate", 8, MSG_NOSIGNAL), 0);
     ASSERT_TRUE(until([&] { return reports_[waiting].at_gate; }));
     Start order = start_order({kSleeper});
-    order.ranks[0].standby = StandbyRank{waiting.rank, waiting.generation};
+    order.ranks[0].standby = Incarnation{waiting.rank, waiting.generation};
     asked_ = boot_now();
     run(order);
     ASSERT_TRUE(until([&] { return pipes_.contains(key(0)); }));
@@ -345,7 +344,7 @@ TEST_F(StandbyDoors, OpenOnceWhoeverReadsThePipesTakesWhatComesForTheRanks) {
   place();
   ASSERT_TRUE(until([&] { return boot_now() - asked_ > Duration::milliseconds(300); }));
   EXPECT_FALSE(was_told());
-  send(MessageType::kKeeperPipesTaken, encode_payload(KeeperPipesTaken{key(0).rank, key(0).generation}));
+  send(MessageType::kKeeperPipesTaken, encode_payload(KeeperPipesTaken{key(0)}));
   ASSERT_TRUE(until([&] { return was_told(); }));
   EXPECT_LT(boot_now() - asked_, Duration::milliseconds(900));
   EXPECT_NE(read_message(gate_), "");
@@ -397,7 +396,7 @@ TEST_F(Doors, TellThatTheLeaseIsLow) {
   order.generation = {Term(1), 2};
   send(MessageType::kStart, encode_payload(order));
   send(MessageType::kKeeperLease,
-       encode_payload(KeeperLease{{{MeshId(0), Rank(0)}}, {{Term(1), 2}}, boot_now() + Duration::milliseconds(3'000)}));
+       encode_payload(KeeperLease{{{{MeshId(0), Rank(0)}, {Term(1), 2}}}, boot_now() + Duration::milliseconds(3'000)}));
   ASSERT_TRUE(until([&] { return reports_[key(0, 2)].phase == RankPhase::kRunning; }));
   const UniqueFd next = connect("0.0.e");
   const auto event = parse_json(read_message(next));

@@ -72,7 +72,7 @@ class StackTakers : public testing::Test {
     return pid;
   }
   static TakeStacks order(std::uint64_t number, Duration limit = kPatience, std::uint32_t rank = 0) {
-    return {.rank = {MeshId(0), Rank(rank)}, .number = number, .limit = limit, .patience = kPatience};
+    return {.process = {{MeshId(0), Rank(rank)}, {}}, .number = number, .limit = limit, .patience = kPatience};
   }
   template <class Condition>
   bool until(Condition condition) {

@@ -65,12 +65,12 @@ class PlayedGuard {
   void on_frame(const Frame& frame, std::vector<UniqueFd> fds) {
     const auto type = static_cast<MessageType>(frame.header.type);
     if (type == MessageType::kStop) {
-      const auto found = children_.find(frame.header.rank);
+      const auto found = children_.find(frame.header.process.rank);
       if (found != children_.end()) (void)::kill(-found->second.pid, SIGKILL);
     }
     if (type == MessageType::kKeeperLetLive) {
       const auto spared = decode_payload<KeeperLetLive>(frame.payload);
-      if (spared.ok() && children_.contains(spared->rank)) ++spared_;
+      if (spared.ok() && children_.contains(spared->process.rank)) ++spared_;
     }
     if (type != MessageType::kKeeperSpawn) return;
     auto spawn = decode_payload<KeeperSpawn>(frame.payload);
@@ -87,10 +87,10 @@ class PlayedGuard {
       ::_exit(127);
     }
     (void)::setpgid(pid, pid);
-    const RankId key = frame.header.rank;
+    const RankId key = frame.header.process.rank;
     Child& child = children_[key];
     child.pid = pid;
-    child.generation = frame.header.generation;
+    child.generation = frame.header.process.generation;
     child.pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     child.watch = *loop_.watch(child.pidfd.get(), Interest::kRead, [this, key](Readiness) { on_end(key); });
   }
@@ -101,8 +101,8 @@ class PlayedGuard {
     (void)::waitpid(found->second.pid, &status, 0);
     loop_.forget(found->second.watch);
     KeeperChanged changed;
-    changed.report.rank = key;
-    changed.report.generation = found->second.generation;
+    changed.report.process.rank = key;
+    changed.report.process.generation = found->second.generation;
     changed.report.phase = RankPhase::kEnded;
     changed.report.end = WIFEXITED(status) ? RankEnd{.kind = EndKind::kExited, .value = WEXITSTATUS(status)}
                                            : RankEnd{.kind = EndKind::kSignaled, .value = WTERMSIG(status)};
