@@ -24,19 +24,21 @@ ARROWS = {
     "worker/vault/": ["worker/vault/", "worker/core/", *TRANSPORT],
     "worker/rank/": ["worker/rank/", "worker/sdk/", *TRANSPORT],
     "worker/core/": ["worker/core/", "transport/base/"],
-    "worker/sdk/": ["worker/sdk/"],
+    "worker/sdk/": ["worker/sdk/", "transport/codec/"],
+    "transport/codec/": ["transport/codec/"],
     "transport/base/": ["transport/base/"],
     "transport/loop/": ["transport/loop/", "transport/base/"],
     "transport/process/": ["transport/process/", "transport/loop/", "transport/base/"],
     "transport/output/": ["transport/output/", "transport/base/"],
-    "transport/wire/": ["transport/wire/", "transport/loop/", "transport/base/", "worker/sdk/monarch/codec.hpp"],
+    "transport/wire/": ["transport/wire/", "transport/loop/", "transport/base/", "transport/codec/"],
     "transport/zmq/": ["transport/zmq/", *LOW],
     "transport/cast/": ["transport/cast/", "transport/zmq/", *LOW],
     "transport/tensor/": ["transport/tensor/", "transport/zmq/", *LOW],
     "tests/": [""],
 }
-# The SDK is installed: users include it by angle brackets, and so may we.
-SDK = re.compile(r"^monarch/")
+# Headers that are installed: users include them by angle brackets, and so may we.
+INSTALLED = re.compile(r"^monarch/")
+INSTALLED_FROM = ("transport/codec/", "worker/sdk/")
 
 CLEAN = {
     "transport/base/result.h": "#pragma once\n",
@@ -47,9 +49,10 @@ CLEAN = {
     "supervisor/journal/journal_reader.h": "#pragma once\n",
     "worker/core/rank.h": '#pragma once\n#include "transport/base/result.h"\n',
     "worker/daemon/daemon.h": "#pragma once\n",
-    "worker/sdk/monarch/codec.hpp": "#pragma once\n#include <vector>\n",
+    "transport/codec/monarch/codec.hpp": "#pragma once\n#include <vector>\n",
+    "worker/sdk/monarch/actor.hpp": "#pragma once\n#include <monarch/codec.hpp>\n",
     "worker/keeper/keeper.cc": '#include "worker/core/rank.h"\n#include "transport/process/process.h"\n',
-    "transport/wire/codec.h": '#pragma once\n#include "worker/sdk/monarch/codec.hpp"\n',
+    "transport/wire/codec.h": '#pragma once\n#include "transport/codec/monarch/codec.hpp"\n',
     "cli/cmd_supervise.cc": '#include "supervisor/journal.h"\n',
     "cli/cmd_ps.cc": '#include "supervisor/journal/journal_reader.h"\n// #include "worker/core/rank.h"\n',
     "tests/cli/ps_test.cc": '#include "supervisor/journal.h"\n#include "worker/core/rank.h"\n',
@@ -64,9 +67,9 @@ PLANTS = [
     ("worker/keeper/late.cc", '#include "transport/zmq/link.h"\n', "may not include transport/zmq/link.h"),
     ("worker/keeper/other.cc", '#include "worker/daemon/daemon.h"\n', "may not include worker/daemon/daemon.h"),
     ("worker/core/late.cc", '#include "transport/process/process.h"\n', "may not include transport/process"),
-    ("worker/sdk/monarch/actor.hpp", '#include "transport/base/result.h"\n', "may not include transport/base"),
+    ("worker/sdk/monarch/late.hpp", '#include "transport/base/result.h"\n', "may not include transport/base"),
     ("transport/base/late.cc", '#include "transport/zmq/link.h"\n', "may not include transport/zmq/link.h"),
-    ("transport/loop/late.cc", '#include <monarch/codec.hpp>\n', "may not include worker/sdk/monarch/codec.hpp"),
+    ("transport/loop/late.cc", '#include <monarch/codec.hpp>\n', "may not include transport/codec/monarch/codec.hpp"),
     ("supervisor/spec/late.cc", '#include "tests/fake.h"\n', "may not include tests/fake.h"),
     ("supervisor/near.cc", '#include "journal.h"\n', "is not a path from the root"),
     ("helpers/late.cc", "\n", "belongs to no folder of the arrows"),
@@ -86,8 +89,9 @@ def check(tree, _build):
             found.append(f"{path}: belongs to no folder of the arrows")
             continue
         for line, quoted, target in includes_of(tree.read(path)):
-            if SDK.match(target) and tree.exists("worker/sdk/" + target):
-                target = "worker/sdk/" + target
+            place = next((p for p in INSTALLED_FROM if INSTALLED.match(target) and tree.exists(p + target)), None)
+            if place:
+                target = place + target
             elif not quoted:
                 continue
             elif not tree.exists(target):

@@ -16,7 +16,7 @@ BINARY = re.compile(r"^tests/(.*/)?(corpus|golden)/")
 GOOD_HEADER = "#pragma once\n\n// A value.\n\nint f();\n"
 CLEAN = {
     "transport/base/a.h": GOOD_HEADER,
-    "worker/sdk/monarch/a.hpp": GOOD_HEADER,
+    "transport/codec/monarch/a.hpp": GOOD_HEADER,
     "cli/long_enough.cc": "int a;\n" * WARN_LINES,
     "tests/fuzz/corpus/long": "a\n" * (MOST_LINES + 1),
     "README.md": "mkstemp(/tmp/monarch-XX" + "XXXX)\n",
