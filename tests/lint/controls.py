@@ -1,4 +1,4 @@
-"""Each security control of ARCHITECTURE.md names a test, and each test that is named there exists and is run: its folder's meson.build, or
+"""Each security control of SECURITY.md names a test, and each test that is named there exists and is run: its folder's meson.build, or
 that of the folder above, has its program.
 
 A row of the table under `## Security controls` ends in a cell of tests: `path: Suite.Name, Suite.Name; path`. A path alone is
@@ -10,7 +10,7 @@ import re
 
 from run_lint import Skip
 
-PAGE, HEADING = "ARCHITECTURE.md", "## Security controls"
+PAGE, HEADING = "SECURITY.md", "## Security controls"
 
 
 def table(*cells):
@@ -51,21 +51,21 @@ def is_run(tree, path):
     return any(f"'{os.path.basename(path)}'" in tree.read(build) for build in builds)
 
 
-def check_tests(tree, row, cell):
+def check_tests(tree, page, row, cell):
     found = []
     for entry in filter(None, (part.strip() for part in cell.split(";"))):
         path, _, names = entry.partition(":")
         if not os.path.exists(os.path.join(tree.root, path)):
-            found.append(f"{PAGE}: {row}: there is no {path}")
+            found.append(f"{page}: {row}: there is no {path}")
             continue
         wanted = [name.strip() for name in names.split(",") if name.strip()]
         if re.search(r"_test\.(cc|py)$", path):
             if not wanted:
-                found.append(f"{PAGE}: {row}: names no test of {path}")
+                found.append(f"{page}: {row}: names no test of {path}")
             if not is_run(tree, path):
-                found.append(f"{os.path.dirname(path)}/meson.build: does not run {path}, which {row} of {PAGE} names")
-        found += [f"{PAGE}: {row}: no test {name} in {path}" for name in wanted if not holds(tree.read(path), path, name)]
-    return found or ([] if cell.strip() else [f"{PAGE}: {row}: names no test"])
+                found.append(f"{os.path.dirname(path)}/meson.build: does not run {path}, which {row} of {page} names")
+        found += [f"{page}: {row}: no test {name} in {path}" for name in wanted if not holds(tree.read(path), path, name)]
+    return found or ([] if cell.strip() else [f"{page}: {row}: names no test"])
 
 
 def rows_of(page, heading):
@@ -85,5 +85,5 @@ def check(tree, _build):
     for row in rows[1:]:
         if not re.fullmatch(r"[A-Z]\d\d", row[0].strip()):
             found.append(f"{PAGE}: `{row[0]}` is no id of a control")
-        found += check_tests(tree, row[0], row[-1] if len(row) == 4 else "")
+        found += check_tests(tree, PAGE, row[0], row[-1] if len(row) == 4 else "")
     return found

@@ -148,7 +148,7 @@ def check(tree, _build):
         cells.append(cell)
         if not re.fullmatch(r"[A-Z]\d\d", row[0].strip()):
             found.append(f"{PAGE}: `{row[0]}` is no id of a fault")
-        missing = controls.check_tests(tree, row[0], cell)
+        missing = controls.check_tests(tree, PAGE, row[0], cell)
         found += missing or check_assertions(programs, cell)
         if cell.strip() and not re.search(rf"({'|'.join(FOLDERS)})/\w+_test\.py", cell):
             found.append(f"{PAGE}: {row[0]}: no test of real processes")

@@ -5,7 +5,8 @@ import re
 
 TOP = {
     ".ci", ".clang-format", ".clang-tidy", ".gitignore", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "README.md",
-    "cli", "configs", "man", "meson.build", "meson_options.txt", "scripts", "supervisor", "tests", "transport", "worker",
+    "SECURITY.md", "cli", "configs", "man", "meson.build", "meson_options.txt", "scripts", "supervisor", "tests",
+    "transport", "worker",
 }
 LISTED = re.compile(r".*\.cc|tests/.*_test\.py")
 
