@@ -1,7 +1,7 @@
 #pragma once
 
-// The faults that can be injected on a host, by name, and what each asks of `monarch-worker check` there. Ids are those of the table of
-// faults in ARCHITECTURE.md.
+// The faults that can be injected on a host, by name, and the strike that each asks `monarch-worker check` for there. Ids
+// are those of the table in tests/FAULTS.md.
 //
 // Thread: values.
 

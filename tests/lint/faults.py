@@ -1,4 +1,4 @@
-"""Each fault of the table under `## Faults` in ARCHITECTURE.md names tests that exist, and the suites `faults` and `host-faults` are just
+"""Each fault of the table under `## Faults` in tests/FAULTS.md names tests that exist, and the suites `faults` and `host-faults` are just
 their programs.
 
 A row is `| id | fault | tests |`, the last cell as that of a security control (controls.py). The suites are the lists `fault_tests` of the
@@ -12,7 +12,7 @@ import re
 import controls
 from run_lint import Skip
 
-PAGE, HEADING = "ARCHITECTURE.md", "## Faults"
+PAGE, HEADING = "tests/FAULTS.md", "## Faults"
 FOLDERS = ("tests/process", "tests/cluster")  # modules of the first are found from the second, too
 # As tests/process/recovery.py and tests/cluster/host_faults.py say.
 ASSERTIONS = {
