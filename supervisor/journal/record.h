@@ -29,8 +29,8 @@ inline constexpr std::uint16_t kSkippableBit = 0x8000;
 enum class RecordType : std::uint16_t {
   kTerm = 1,                // a supervisor's first record: its term begins
   kInput = 2,               // an event that the core was fed, to be replayed
-  kIntent = 3,              // J2: an act on the outside is about to be tried
-  kDone = 4,                // J2: its outcome
+  kIntent = 3,              // reserved: an act on the outside is about to be tried (J2)
+  kDone = 4,                // reserved: its outcome
   kVerdict = 5,             // how the job ended
   kClean = 6,               // the supervisor left in order; nothing follows in this term
   kEvent = 0x8001,          // what users are shown; state does not depend on it
