@@ -1,6 +1,7 @@
 """What the launcher for Slurm relies on, seen on the real one: what a step, a node and a controller do when something ends them.
 
-Each case is a fact of Slurm 22.05 that a decision in supervisor/launch/slurm/README.md rests on; a Slurm that behaves otherwise fails here first.
+Each case is a fact of Slurm 22.05 that a decision in supervisor/launch/slurm/README.md rests on; a Slurm that behaves
+otherwise fails here first.
 """
 
 import os
