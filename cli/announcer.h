@@ -15,7 +15,7 @@
 #include "cli/terminal.h"
 #include "supervisor/core/job_spec.h"
 #include "transport/base/time.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -11,7 +11,7 @@
 
 #include "cli/environment.h"
 #include "transport/base/time.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -20,9 +20,9 @@ int run_hold(const Arguments& arguments, Context& context) {
   const MeantRanks meant =
       take_ranks(arguments.positional(0), arguments, context, {.doing = "hold of", .verb = "hold"});
   if (meant.job == nullptr) return meant.exit_code;
-  const auto done = ask_hold(
-      meant.supervisor,
-      {.ranks = meant.ranks, .release = arguments.has(kRelease), .who = text("monarch hold, pid ", ::getpid())});
+  const auto done = ask(meant.supervisor, HoldRequest{.ranks = meant.ranks,
+                                                      .release = arguments.has(kRelease),
+                                                      .who = text("monarch hold, pid ", ::getpid())});
   if (!done.ok()) return refuse_call(context, "hold of", meant.job->view, done.error());
   write_out(context.terminal, text(meant.id(), ": ", printable(done->message), "\n"));
   return kExitOk;

@@ -59,7 +59,7 @@ int run_signal(const Arguments& arguments, Context& context) {
   const MeantRanks meant = take_ranks(words.size() > 1 ? words.front() : std::string(), arguments, context,
                                       {.doing = "signal to", .verb = "signal", .counts = runs});
   if (meant.job == nullptr) return meant.exit_code;
-  const auto sent = ask_signal(meant.supervisor, {.ranks = meant.ranks, .number = *number, .to = to});
+  const auto sent = ask(meant.supervisor, SignalRequest{.ranks = meant.ranks, .number = *number, .to = to});
   if (!sent.ok()) return refuse_call(context, "signal to", meant.job->view, sent.error());
   write_out(context.terminal, text(printable(sent->message), " of ", meant.id(), "\n"));
   return kExitOk;

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/time.h"
+#include "transport/messages/output.h"
 
 namespace monarch {
 

@@ -42,7 +42,7 @@ MeantRanks take_ranks(const std::string& written, const Arguments& arguments, co
   }
   const auto endpoint = job.view.endpoint();
   if (!endpoint.ok()) return failed(refuse_call(context, options.doing, job.view, endpoint.error()));
-  const auto status = ask_status(viewer_address(*endpoint));
+  const auto status = ask(viewer_address(*endpoint), StatusRequest{});
   if (!status.ok()) return failed(refuse_call(context, options.doing, job.view, status.error()));
   meant.supervisor = viewer_address(*endpoint);
   std::size_t others = 0;

@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/job_argument.h"
 #include "supervisor/client/viewer_address.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -59,7 +59,7 @@ std::optional<std::vector<RankId>> gangs_meant(const OpenedJob& job, const Argum
   if (!selector) return std::nullopt;
   const auto supervisor = supervisor_of(job, context, exit_code);
   if (!supervisor) return std::nullopt;
-  const auto status = ask_status(*supervisor);
+  const auto status = ask(*supervisor, StatusRequest{});
   if (!status.ok()) {
     exit_code = refuse(context,
                        {.id = "E0908",
@@ -117,7 +117,7 @@ int ask_the_supervisor(const OpenedJob& job, OperatorRequest request, const Argu
   if (!supervisor) return exit_code;
   const std::string_view verb = verb_of(request.wish);
   request.who = text("monarch ", verb, ", pid ", ::getpid());
-  const auto answer = ask_operator(*supervisor, request);
+  const auto answer = ask(*supervisor, request);
   const std::string& id = job.view.id();
   if (!answer.ok()) {
     const bool refused = answer.error().code == ErrorCode::kInvalid;

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/job_argument.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -11,7 +11,7 @@
 
 #include "supervisor/core/job_spec.h"
 #include "transport/base/ids.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -15,7 +15,7 @@
 #include "cli/say.h"
 #include "cli/values.h"
 #include "supervisor/core/job_spec.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "supervisor/core/job_spec.h"
-#include "transport/base/stack_messages.h"
+#include "transport/messages/stacks.h"
 
 namespace monarch {
 

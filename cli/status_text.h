@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/terminal.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

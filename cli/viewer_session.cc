@@ -128,7 +128,7 @@ void ViewerSession::on_connected() {
   told_lost_ = false;
   if (slurm_) slurm_->found_again();
   if (!options_.from_the_start) {
-    client_->request_status([this](const Result<JobStatus>& status) {
+    client_->request(StatusRequest{}, [this](const Result<JobStatus>& status) {
       if (status.ok()) announcer_.on_status(*status);
     });
   }
@@ -138,7 +138,7 @@ void ViewerSession::on_connected() {
 void ViewerSession::send_stop(const StopRequest& request) {
   pending_stop_ = request;  // asked for again after a lost connection: the next supervisor has not heard it
   if (client_ == nullptr) return;
-  client_->request_stop(request, [this](const Result<Accepted>& answer) {
+  client_->request(request, [this](const Result<Accepted>& answer) {
     if (!answer.ok() && answer.error().code == ErrorCode::kInvalid) {
       say(text("the supervisor refuses to stop: ", answer.error().message));
     }

@@ -128,9 +128,10 @@ void ViewerSession::act(const SignalAnswer& answer, int number) {
       return leave(answer.exit_code);
     case SignalAction::kForward:
       if (client_ == nullptr) return say(text(signal_name(number), " was not sent: the supervisor is gone"));
-      return client_->request_signal({.ranks = {}, .number = number}, [this, number](const Result<Accepted>& sent) {
-        if (!sent.ok()) say(text(signal_name(number), " was not sent: ", sent.error().message));
-      });
+      return client_->request(SignalRequest{.ranks = {}, .number = number},
+                              [this, number](const Result<Accepted>& sent) {
+                                if (!sent.ok()) say(text(signal_name(number), " was not sent: ", sent.error().message));
+                              });
     case SignalAction::kIgnore: return;
   }
 }

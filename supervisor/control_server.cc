@@ -8,10 +8,11 @@
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/viewer.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/launch_messages.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/viewer_messages.h"
+#include "transport/wire/messages.h"
 
 namespace monarch {
 
@@ -78,17 +79,13 @@ void ControlServer::accept(UniqueFd socket) {
 }
 
 template <class Message>
-Frame ControlServer::frame_of(MessageType type, const Message& message, std::uint64_t call) const {
-  FrameHeader header;
-  header.type = static_cast<std::uint16_t>(type);
-  header.job = job_;
-  header.call = call;
-  return {header, encode_payload(message)};
+Frame ControlServer::answer_of(const Message& message, std::uint64_t call) const {
+  return frame_of(message, {.job = job_, .call = call});
 }
 
 template <class Message>
-void ControlServer::send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call) {
-  const Status sent = viewer.channel->send(frame_of(type, message, call));
+void ControlServer::send(Viewer& viewer, const Message& message, std::uint64_t call) {
+  const Status sent = viewer.channel->send(answer_of(message, call));
   if (sent.ok() || sent.error().code != ErrorCode::kBusy) return;
   drop(viewer);
 }
@@ -105,8 +102,8 @@ ControlHandlers::Answer ControlServer::answer_to(std::uint64_t viewer, std::uint
   return [this, viewer, call](Result<std::string> with) {
     const auto asked = viewer_of(viewer);
     if (asked == viewers_.end()) return;
-    if (with.ok()) return send(*asked, MessageType::kAccepted, Accepted{.message = std::move(*with)}, call);
-    send(*asked, MessageType::kRefused, Refused{.message = with.error().message}, call);
+    if (with.ok()) return send(*asked, Accepted{.message = std::move(*with)}, call);
+    send(*asked, Refused{.message = with.error().message}, call);
   };
 }
 
@@ -125,12 +122,12 @@ void ControlServer::feed(Viewer& viewer) {
     const JobEvent& event = events_[viewer.next_place++ - first_place_];
     // What has no number is in no journal: it is told to those who are there when it happens.
     if (event.number > viewer.after_event || viewer.next_place > viewer.attached_at) {
-      send(viewer, MessageType::kEvent, event);
+      send(viewer, event);
     }
   }
   if (!verdict_ || viewer.has_verdict || !viewer.channel->open()) return;
   viewer.has_verdict = true;
-  send(viewer, MessageType::kVerdict, *verdict_);
+  send(viewer, *verdict_);
 }
 
 void ControlServer::feed_answers(Viewer& viewer) {
@@ -146,49 +143,31 @@ void ControlServer::feed_answers(Viewer& viewer) {
 void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
   const std::uint64_t call = frame.header.call;
   tell_use();
-  switch (static_cast<MessageType>(frame.header.type)) {
-    case MessageType::kAttach:
-      if (const auto attach = decode_payload<Attach>(frame.payload); attach.ok()) return on_attach(viewer, *attach);
-      break;
-    case MessageType::kLauncherHello:
-      if (const auto hello = decode_payload<LauncherHello>(frame.payload); hello.ok()) {
-        return on_launcher(viewer, *hello);
-      }
-      break;
-    case MessageType::kStatusRequest: return send(*viewer, MessageType::kStatus, handlers_.status(), call);
-    case MessageType::kStopRequest:
-      if (auto stop = decode_payload<StopRequest>(frame.payload); stop.ok()) {
-        stop->who.resize(std::min(stop->who.size(), kNameBytes));
-        handlers_.stop(*stop);
-        return send(*viewer, MessageType::kAccepted, Accepted{.message = "stopping"}, call);
-      }
-      break;
-    case MessageType::kSignalRequest:
-      if (const auto signal = decode_payload<SignalRequest>(frame.payload); signal.ok()) {
-        return handlers_.signal(*signal, answer_to(viewer->number, call));
-      }
-      break;
-    case MessageType::kOperatorRequest:
-      if (auto wish = decode_payload<OperatorRequest>(frame.payload); wish.ok()) {
-        wish->who.resize(std::min(wish->who.size(), kNameBytes));
-        return handlers_.operate(*wish, answer_to(viewer->number, call));
-      }
-      break;
-    case MessageType::kHoldRequest:
-      if (auto hold = decode_payload<HoldRequest>(frame.payload); hold.ok() && handlers_.hold) {
-        hold->who.resize(std::min(hold->who.size(), kNameBytes));
-        return handlers_.hold(*hold, answer_to(viewer->number, call));
-      }
-      break;
-    case MessageType::kStacksRequest:
-      if (const auto request = decode_payload<StacksRequest>(frame.payload); request.ok()) {
-        return on_stacks(viewer, *request, call);
-      }
-      break;
-    default: break;
-  }
-  send(*viewer, MessageType::kRefused,
-       Refused{.message = text("a request of type ", frame.header.type, " that this supervisor cannot read")}, call);
+  const auto answer = [&] { return answer_to(viewer->number, call); };
+  const Status taken =
+      route(frame.header, frame.payload, when<Attach>([&](const Attach& attach) { on_attach(viewer, attach); }),
+            when<LauncherHello>([&](const LauncherHello& hello) { on_launcher(viewer, hello); }),
+            when<StatusRequest>([&](const StatusRequest&) { send(*viewer, handlers_.status(), call); }),
+            when<StopRequest>([&](StopRequest stop) {
+              stop.who.resize(std::min(stop.who.size(), kNameBytes));
+              handlers_.stop(stop);
+              send(*viewer, Accepted{.message = "stopping"}, call);
+            }),
+            when<SignalRequest>([&](const SignalRequest& signal) { handlers_.signal(signal, answer()); }),
+            when<OperatorRequest>([&](OperatorRequest wish) {
+              wish.who.resize(std::min(wish.who.size(), kNameBytes));
+              handlers_.operate(wish, answer());
+            }),
+            when<HoldRequest>([&](HoldRequest hold) -> Status {
+              if (!handlers_.hold) return Error{ErrorCode::kUnsupported, "nobody here holds ranks"};
+              hold.who.resize(std::min(hold.who.size(), kNameBytes));
+              handlers_.hold(hold, answer());
+              return {};
+            }),
+            when<StacksRequest>([&](const StacksRequest& request) { on_stacks(viewer, request, call); }));
+  if (taken.ok()) return;
+  send(*viewer, Refused{.message = text("a request of type ", frame.header.type, " that this supervisor cannot read")},
+       call);
 }
 
 void ControlServer::tell_use() const {
@@ -210,7 +189,7 @@ void ControlServer::on_attach(Viewers::iterator viewer, const Attach& attach) {
     viewers_.erase(viewer);  // the connection lives on in the duplicate
     return;
   }
-  send(*viewer, MessageType::kAccepted, Accepted{.message = "events"});
+  send(*viewer, Accepted{.message = "events"});
   viewer->wants_events = attach.events;
   tell_use();
   viewer->after_event = attach.after_event;
@@ -225,14 +204,14 @@ void ControlServer::on_stacks(Viewers::iterator viewer, const StacksRequest& req
   const auto answer = [this, number = viewer->number, call](const RankStacks& stacks) {
     const auto asked = viewer_of(number);
     if (asked == viewers_.end()) return;
-    asked->answers.push_back(frame_of(MessageType::kRankStacks, stacks, call));
+    asked->answers.push_back(answer_of(stacks, call));
     asked->answers_bytes += asked->answers.back().payload.size();
     if (asked->answers_bytes > kAnswersBytes) return drop(*asked);
     feed_answers(*asked);
   };
   const Status begun = handlers_.stacks ? handlers_.stacks(request, answer)
                                         : Status(Error{ErrorCode::kUnsupported, "this supervisor shows no stacks"});
-  if (!begun.ok()) send(*viewer, MessageType::kRefused, Refused{.message = begun.error().message}, call);
+  if (!begun.ok()) send(*viewer, Refused{.message = begun.error().message}, call);
 }
 
 void ControlServer::on_launcher(Viewers::iterator viewer, const LauncherHello& hello) {
@@ -245,7 +224,7 @@ void ControlServer::on_launcher(Viewers::iterator viewer, const LauncherHello& h
   }
   if (!taken.ok()) {
     log_warn(printable(hello.name), " would launch the hosts: ", taken.error().message);
-    return send(*viewer, MessageType::kRefused, Refused{.message = taken.error().message});
+    return send(*viewer, Refused{.message = taken.error().message});
   }
   viewers_.erase(viewer);  // the connection lives on in the duplicate
 }

@@ -14,11 +14,11 @@
 #include <string>
 
 #include "transport/base/ids.h"
-#include "transport/base/launch_messages.h"
 #include "transport/base/result.h"
-#include "transport/base/stack_messages.h"
-#include "transport/base/viewer_messages.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/viewer.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "transport/wire/seqpacket_listener.h"
@@ -85,12 +85,12 @@ class ControlServer {
   void feed(Viewer& viewer);
   static void feed_answers(Viewer& viewer);
   template <class Message>
-  Frame frame_of(MessageType type, const Message& message, std::uint64_t call) const;
+  Frame answer_of(const Message& message, std::uint64_t call) const;
   static void drop(Viewer& viewer);
   ControlHandlers::Answer answer_to(std::uint64_t viewer, std::uint64_t call);
   Viewers::iterator viewer_of(std::uint64_t number);
   template <class Message>
-  void send(Viewer& viewer, MessageType type, const Message& message, std::uint64_t call = 0);
+  void send(Viewer& viewer, const Message& message, std::uint64_t call = 0);
 
   EventLoop& loop_;
   JobUuid job_;

@@ -19,7 +19,8 @@
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/progress_watch.h"
 #include "transport/base/result.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/output.h"
 #include "transport/output/log_file.h"
 #include "transport/output/log_times.h"
 

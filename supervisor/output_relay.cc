@@ -14,13 +14,16 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/output.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/viewer.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/from_host.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/viewer_messages.h"
+#include "transport/zmq/link_message.h"
 #include "transport/zmq/zmq_loop.h"
 
 namespace monarch {
@@ -132,12 +135,10 @@ class OutputRelay::Worker {
     const auto found = host ? bulk_links_.find(*host) : bulk_links_.end();
     if (found == bulk_links_.end()) return;
     FrameHeader header;
-    header.type = static_cast<std::uint16_t>(MessageType::kOutputFrom);
+    header.type = number_of<OutputFrom>();
     header.job = job_;
     header.process = process;
-    std::vector<ZmqFrame> frames;
-    frames.push_back(ZmqFrame::copy(encode_header(header)));
-    frames.push_back(ZmqFrame::copy(encode_payload(from)));
+    std::vector<ZmqFrame> frames = link_message(header, encode_payload(from));
     (void)link_->send(found->second, frames);  // a link that has gone is asked again when the next one says something
   }
 
@@ -157,10 +158,7 @@ class OutputRelay::Worker {
       return;
     }
     *viewer = std::move(*channel);
-    FrameHeader header;
-    header.type = static_cast<std::uint16_t>(MessageType::kAccepted);
-    header.job = job_;
-    (void)(*viewer)->send({header, encode_payload(Accepted{.message = "output"})});  // the queue is empty
+    (void)(*viewer)->send(frame_of(Accepted{.message = "output"}, {.job = job_}));  // the queue is empty
   }
 
   void pass_on(InboundMessage&& message) {
@@ -169,24 +167,22 @@ class OutputRelay::Worker {
     const auto header = decode_header(message.frames[0].bytes());
     if (!header.ok()) return count(counters_.malformed);
     if (header->job != job_) return count(counters_.foreign_job);
-    const auto type = static_cast<MessageType>(header->type);
-    const bool known = type == MessageType::kOutput || type == MessageType::kOutputUnkept ||
-                       (copy_ && type == MessageType::kOutputGone) ||
-                       (stacks_ != nullptr && type == MessageType::kStacks);
+    const bool unkept = is_a<OutputUnkept>(*header);
+    const bool known = is_a<Output>(*header) || unkept || (copy_ && is_a<OutputGone>(*header)) ||
+                       (stacks_ != nullptr && is_a<Stacks>(*header));
     if (!known) return count(counters_.malformed);
     if (speaker(header->process) != host) {
       take_commands();  // its start may have been told of, and wait behind many pieces
       if (speaker(header->process) != host) return refuse(*host);
     }
-    if (type == MessageType::kStacks) return pass_stacks_on(*header, message.frames[1].bytes());
-    const bool unkept = type == MessageType::kOutputUnkept;
+    if (is_a<Stacks>(*header)) return pass_stacks_on(*header, message.frames[1].bytes());
     if (unkept) note_unkept(*header, message.frames[1].bytes());
     if (copy_ && !unkept && !keep(*header, *host, message)) return;
     const bool of_spec = header->process.rank.mesh.value() < meshes_;
     if (viewers_.empty() || !of_spec) return;  // viewers show what ranks of the spec write
     // Output and ViewerOutput have the same fields: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
-    frame.header.type = static_cast<std::uint16_t>(unkept ? MessageType::kViewerUnkept : MessageType::kViewerOutput);
+    frame.header.type = unkept ? number_of<ViewerUnkept>() : number_of<ViewerOutput>();
     for (const auto& viewer : viewers_) {
       if (!viewer->send(frame).ok()) count(counters_.dropped);
     }
@@ -231,7 +227,7 @@ class OutputRelay::Worker {
   bool keep(const FrameHeader& header, HostId host, const InboundMessage& message) {
     bulk_links_[host] = message.link;
     const std::string_view payload = message.frames[1].bytes();
-    if (static_cast<MessageType>(header.type) == MessageType::kOutputGone) {
+    if (is_a<OutputGone>(header)) {
       const auto gone = decode_from_host<OutputGone>(payload);
       gone.ok() ? copy_->on_gone(header.process, *gone, loop_.now()) : count(counters_.malformed);
       return false;

@@ -31,9 +31,10 @@
 #include "supervisor/verdict.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
-#include "transport/base/stack_messages.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/inbox.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
 #include "transport/zmq/server_link.h"
 
 namespace monarch {

@@ -14,8 +14,8 @@
 #include "supervisor/core/job_core.h"
 #include "supervisor/output_relay.h"
 #include "transport/base/result.h"
-#include "transport/base/stack_messages.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/stacks.h"
 
 namespace monarch {
 

@@ -176,10 +176,10 @@ Status Supervisor::keep_ports_open() {
 
 std::function<void(HostId, const RankReport&)> Supervisor::commit_handler() {
   commits_ = std::make_unique<CommitDesk>(
-      core_,
-      CommitDeskHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
-                         .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
-                         .answer = [this](HostId host, const CommitAnswer& answer) { links_->answer(host, answer); }});
+      core_, CommitDeskHandlers{
+                 .decide = [this](const CoreEvent& event) { return decide(event); },
+                 .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
+                 .answer = [this](HostId host, const CommitAnswer& answer) { (void)links_->send(host, answer); }});
   return [this](HostId host, const RankReport& report) { commits_->hear(host, report, loop_->now()); };
 }
 
@@ -319,16 +319,9 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
 
 void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<LaunchWorker>(&action)) return launch(a->host);
-  if (const auto* a = std::get_if<SendReserve>(&action)) return links_->send(*a);
-  if (const auto* a = std::get_if<SendStart>(&action)) return links_->send(*a);
-  if (const auto* a = std::get_if<SendStop>(&action)) return links_->send(*a);
-  if (const auto* a = std::get_if<SendTell>(&action)) return links_->send(*a);
-  if (const auto* a = std::get_if<SendSignal>(&action)) return links_->send(*a);
-  if (const auto* a = std::get_if<SendCommitAnswer>(&action)) return links_->answer(a->host, a->message);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
     links_->stop_expecting(a->host);
     if (second_look_) second_look_->forget(a->host);
-    return links_->send(*a);
   }
   if (const auto* a = std::get_if<DestroyWorker>(&action)) {
     links_->stop_expecting(a->host);
@@ -341,6 +334,7 @@ void Supervisor::perform(const Action& action) {
     return viewers_->publish(a->event);
   }
   if (const auto* a = std::get_if<FinishJob>(&action)) return finish(*a);
+  links_->perform(action);
 }
 
 // The table follows from the state: whose key is known and who has not ended may connect.

@@ -10,8 +10,8 @@
 #include "transport/base/json.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/viewer.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 

@@ -124,9 +124,8 @@ std::function<void(const RankReport&)> Supervisor::written_handler() {
 // Empty where no checkpoints are kept in memory.
 std::function<void(HostId, const VaultReport&)> Supervisor::vault_handler() {
   if (core_.spec().checkpoints.peer == 0) return nullptr;
-  VaultDeskOptions options{
-      .send = [this](HostId host, const VaultTable& table) { return links_->send_vault_table(host, table); },
-      .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; }};
+  VaultDeskOptions options{.send = [this](HostId host, const VaultTable& table) { return links_->send(host, table); },
+                           .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; }};
   if (returned_) options.returned = loop_->now();
   vaults_ = std::make_unique<VaultDesk>(core_, std::move(options));
   return [this](HostId host, const VaultReport& report) { vaults_->hear(host, report, loop_->now()); };

@@ -4,7 +4,8 @@
 #include "supervisor/client/stack_fold.h"
 #include "supervisor/supervisor_loop.h"
 #include "transport/base/text.h"
-#include "transport/wire/stack_messages.h"
+#include "transport/messages/stacks.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 
@@ -30,9 +31,8 @@ Status Supervisor::open_stacks() {
     for (StacksCame& came : stacks_came_->take_all()) stacks_->on_stacks(std::move(came));
   });
   if (!watched.ok()) return watched.error();
-  stacks_ = std::make_unique<StackDumps>(*loop_, core_, [this](HostId host, const TakeStacks& order) {
-    return links_->send(host, MessageType::kTakeStacks, encode_payload(order));
-  });
+  stacks_ = std::make_unique<StackDumps>(
+      *loop_, core_, [this](HostId host, const TakeStacks& order) { return links_->send(host, order); });
   return {};
 }
 

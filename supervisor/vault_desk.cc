@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "transport/base/sha256.h"
+#include "transport/messages/vault.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/vault_messages.h"
 
 namespace monarch {
 

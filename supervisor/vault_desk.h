@@ -24,7 +24,7 @@
 #include "supervisor/core/vault_table.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
-#include "transport/base/vault_messages.h"
+#include "transport/messages/vault.h"
 
 namespace monarch {
 

@@ -10,6 +10,7 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/wire/from_host.h"
+#include "transport/wire/messages.h"
 
 namespace monarch {
 
@@ -114,10 +115,9 @@ void WorkerLinks::on_message(InboundMessage&& message) {
   if (header->term > term_) return on_later_term(*host, header->term);
   const std::string_view payload = message.frames[1].bytes();
   std::string claimed = message.user_id;
-  if (header->type == static_cast<std::uint16_t>(MessageType::kHello)) {
-    const auto hello = decode_from_host<Hello>(payload);
-    if (hello.ok()) claimed = user_id_of(HostId(hello->host));
-  }
+  (void)route(*header, payload, when<Hello, decode_from_host<Hello>>([&](const Hello& hello) {
+    claimed = user_id_of(HostId(hello.host));
+  }));
   switch (table_.bind(message.link, message.user_id, claimed)) {
     case LinkTable::Bound::kNew:
     case LinkTable::Bound::kMoved: peers_[host->value()].greeted = false; break;
@@ -132,27 +132,20 @@ void WorkerLinks::on_message(InboundMessage&& message) {
       }
       return;
   }
-  switch (static_cast<MessageType>(header->type)) {
-    case MessageType::kHello: on_hello(*host, payload); return;
-    case MessageType::kBeat: on_beat(*host, payload); return;
-    case MessageType::kGoodbye:
-      if (const auto goodbye = decode_from_host<Goodbye>(payload); goodbye.ok()) return on_goodbye(*host, *goodbye);
-      break;
-    case MessageType::kKeeperGone:
-      if (const auto gone = decode_from_host<KeeperGone>(payload); gone.ok()) return on_keeper_gone(*host, *gone);
-      break;
-    case MessageType::kReserved: {
-      auto reserved = decode_from_host<Reserved>(payload);
-      if (!reserved.ok()) break;
-      if (!core_.awaits(*host, *reserved)) return;
-      cut_ports(*host, *reserved);
-      reserved->error = cut(std::move(reserved->error));
-      (void)handlers_.decide(PortsReserved{.host = *host, .reserved = std::move(*reserved)});
-      return;
-    }
-    default: break;
-  }
-  ++drops_.malformed;
+  const Status taken = route(
+      *header, payload, when<Hello, decode_from_host<Hello>>([&](const Hello& hello) { on_hello(*host, hello); }),
+      when<Beat, decode_from_host<Beat>>([&](const Beat& beat) { on_beat(*host, beat); }),
+      when<Goodbye, decode_from_host<Goodbye>>([&](const Goodbye& goodbye) { on_goodbye(*host, goodbye); }),
+      when<KeeperGone, decode_from_host<KeeperGone>>([&](const KeeperGone& gone) { on_keeper_gone(*host, gone); }),
+      when<Reserved, decode_from_host<Reserved>>([&](Reserved reserved) { on_reserved(*host, std::move(reserved)); }));
+  if (!taken.ok()) ++drops_.malformed;
+}
+
+void WorkerLinks::on_reserved(HostId host, Reserved reserved) {
+  if (!core_.awaits(host, reserved)) return;
+  cut_ports(host, reserved);
+  reserved.error = cut(std::move(reserved.error));
+  (void)handlers_.decide(PortsReserved{.host = host, .reserved = std::move(reserved)});
 }
 
 // A host alone may be out of its mind, or somebody else's: its word ends its own part in the job, and not the job.
@@ -233,71 +226,60 @@ void WorkerLinks::tell_restart(HostId host, std::uint32_t start) {
   (void)handlers_.decide(PeopleTold{.event = std::move(event)});
 }
 
-void WorkerLinks::on_hello(HostId host, std::string_view payload) {
-  const auto hello = decode_from_host<Hello>(payload);
-  if (!hello.ok()) {
-    ++drops_.malformed;
-    return;
-  }
+void WorkerLinks::on_hello(HostId host, const Hello& hello) {
   // One that was given up may live on, and hold the link that it had: it neither joins nor ends in the new one's place.
-  if (hello->keeper_pid != core_.state().hosts[host.value()].keeper_pid) {
+  if (hello.keeper_pid != core_.state().hosts[host.value()].keeper_pid) {
     ++drops_.foreign_worker;
     return;
   }
   Peer& peer = peers_[host.value()];
   peer.greeted = true;
   // It only grows, and its keeper stops at a few: more are no starts (I22).
-  if (hello->daemon_starts > std::max(peer.daemon_starts, 1U) && ++peer.starts_told <= kStartsTold) {
-    tell_restart(host, hello->daemon_starts);
+  if (hello.daemon_starts > std::max(peer.daemon_starts, 1U) && ++peer.starts_told <= kStartsTold) {
+    tell_restart(host, hello.daemon_starts);
   }
-  peer.daemon_starts = hello->daemon_starts;
+  peer.daemon_starts = hello.daemon_starts;
   // Virtual hosts share our clock: nothing has to be estimated.
-  if (hello->boot_id == boot_id_) liveness_.same_clock(host);
+  if (hello.boot_id == boot_id_) liveness_.same_clock(host);
   const HostPhase phase = core_.state().hosts[host.value()].phase;
   if (phase != HostPhase::kLaunched) return;
-  (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello->incarnation});
+  (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello.incarnation});
   expect(host);
 }
 
-void WorkerLinks::on_beat(HostId host, std::string_view payload) {
-  const auto beat = decode_from_host<Beat>(payload);
-  if (!beat.ok()) {
-    ++drops_.malformed;
-    return;
-  }
-  if (beat->round_trip > Duration::zero()) liveness_.round_trip(host, beat->round_trip);
-  if (const auto back = liveness_.heard(host, *beat, loop_.now())) {
+void WorkerLinks::on_beat(HostId host, const Beat& beat) {
+  if (beat.round_trip > Duration::zero()) liveness_.round_trip(host, beat.round_trip);
+  if (const auto back = liveness_.heard(host, beat, loop_.now())) {
     handlers_.on_health(back->host, back->health, back->silence);
   }
-  peers_[host.value()].pressure = beat->content.pressure;
-  if (beat->content.pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat->content.pressure);
+  peers_[host.value()].pressure = beat.content.pressure;
+  if (beat.content.pressure && handlers_.on_pressure) handlers_.on_pressure(host, *beat.content.pressure);
   if (handlers_.on_output_lost)
-    handlers_.on_output_lost(host, beat->content.output_lost_bytes, beat->content.output_failure);
-  if (std::exchange(peers_[host.value()].warnings, beat->content.warnings) < beat->content.warnings &&
+    handlers_.on_output_lost(host, beat.content.output_lost_bytes, beat.content.output_failure);
+  if (std::exchange(peers_[host.value()].warnings, beat.content.warnings) < beat.content.warnings &&
       handlers_.on_warned) {
     handlers_.on_warned(host);
   }
   // Before its ranks: what they say is not durable yet.
-  if (handlers_.on_vault) handlers_.on_vault(host, beat->content.vault.value_or(VaultReport{}));
-  for (const RankReport& report : beat->content.ranks) {
+  if (handlers_.on_vault) handlers_.on_vault(host, beat.content.vault.value_or(VaultReport{}));
+  for (const RankReport& report : beat.content.ranks) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);
     note_rank(host, report);
     const bool its_own = core_.has_rank(report.process.rank) && core_.where_is(report.process.rank) == host;
-    if (handlers_.on_report && its_own && core_.concerns(host, report))
-      handlers_.on_report(host, report, beat->sent_at);
+    if (handlers_.on_report && its_own && core_.concerns(host, report)) handlers_.on_report(host, report, beat.sent_at);
   }
   const HostState& known = core_.state().hosts[host.value()];
   if (known.awaited && known.phase == HostPhase::kJoined) {
     (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
   }
-  const Ack ack = ack_of(host, *beat);
+  const Ack ack = ack_of(host, beat);
   if (!ack.granted.empty()) {
     Instant& until = peers_[host.value()].grants_until;
     until = std::max(until, fence_of(loop_.now(), ack.lease));
   }
-  send(host, MessageType::kAck, encode_payload(ack));
-  resend_lost(host, *beat);
+  send(host, ack);
+  resend_lost(host, beat);
 }
 
 void WorkerLinks::note_rank(HostId host, const RankReport& report) {

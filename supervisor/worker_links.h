@@ -19,6 +19,8 @@
 #include "supervisor/core/term_claims.h"
 #include "transport/base/ids.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/message.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 #include "transport/zmq/link_table.h"
 #include "transport/zmq/server_link.h"
@@ -77,15 +79,14 @@ class WorkerLinks {
   WorkerLinks& operator=(const WorkerLinks&) = delete;
 
   void on_message(InboundMessage&& message);
-  bool send(HostId host, MessageType type, std::string payload);
-  void send(const SendReserve& action);
-  void send(const SendStart& action);
-  void send(const SendStop& action);
-  void send(const SendTell& action);
-  void send(const SendSignal& action);
-  void send(const SendShutdown& action);
-  void answer(HostId host, const CommitAnswer& answer);
-  bool send_vault_table(HostId host, const VaultTable& table);
+  // False: the host has no link, or its queue is full. What is lost is not kept: the next beat shows what is missing.
+  template <class Message>
+  bool send(HostId host, const Message& message) {
+    return send(host, number_of<Message>(), encode_payload(message));
+  }
+  bool send(HostId host, const Start& start);
+  // One of the core's that has a message for a host. Best effort, too.
+  void perform(const Action& action);
   // How many of them are on hosts that took it; for the others it is not kept.
   std::size_t signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to);
 
@@ -140,15 +141,16 @@ class WorkerLinks {
   void on_keeper_gone(HostId host, const KeeperGone& gone);
   void cut_ports(HostId host, Reserved& reserved) const;
   void tell_restart(HostId host, std::uint32_t start);
-  void on_hello(HostId host, std::string_view payload);
-  void on_beat(HostId host, std::string_view payload);
+  void on_hello(HostId host, const Hello& hello);
+  void on_beat(HostId host, const Beat& beat);
+  void on_reserved(HostId host, Reserved reserved);
+  bool send(HostId host, std::uint16_t type, std::string payload);
   void note_rank(HostId host, const RankReport& report);
   RankReport as_copied(HostId host, const RankReport& report);
   void note_change(HostId host, const RankReport& report);
   void note_step(const RankReport& report);
   Ack ack_of(HostId host, const Beat& beat) const;
   void resend_lost(HostId host, const Beat& beat);
-  void perform(const Action& action);
   void tell_hold();
   void watch_health();
 

@@ -10,9 +10,11 @@
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/viewer.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 
@@ -44,12 +46,8 @@ class Question {
                                  loop_, std::move(connected.socket),
                                  {.on_frame = [this](const Frame& frame, std::vector<UniqueFd>) { on_frame(frame); },
                                   .on_closed = [this](Error why) { fail(std::move(why)); }}));
-    Frame frame;
-    frame.header.type = static_cast<std::uint16_t>(MessageType::kStacksRequest);
-    frame.header.call = 1;
-    frame.payload = encode_payload(request_);
     wait();
-    return channel_->send(frame);
+    return channel_->send(frame_of(request_, {.call = 1}));
   }
 
   Result<std::vector<RankStacks>> take() {
@@ -85,18 +83,16 @@ class Question {
   }
 
   void on_frame(const Frame& frame) {
-    const auto type = static_cast<MessageType>(frame.header.type);
-    if (type == MessageType::kRefused) {
-      auto refused = decode_payload<Refused>(frame.payload);
-      return fail({ErrorCode::kInvalid, refused.ok() ? refused->message : "the supervisor refused"});
-    }
-    if (type != MessageType::kRankStacks) return;
-    auto answer = decode_payload<RankStacks>(frame.payload);
-    if (!answer.ok()) return fail(answer.error());
-    const RankId rank = answer->rank;
-    answers_[rank] = std::move(*answer);
-    if (answers_.size() >= request_.ranks.size()) return loop_.stop();
-    wait();
+    const Status heard = route(frame.header, frame.payload, when<Refused>([&](const Refused& refused) {
+                                 fail({ErrorCode::kInvalid, refused.message});
+                               }),
+                               when<RankStacks>([&](RankStacks&& answer) {
+                                 const RankId rank = answer.rank;
+                                 answers_[rank] = std::move(answer);
+                                 if (answers_.size() >= request_.ranks.size()) return loop_.stop();
+                                 wait();
+                               }));
+    if (!heard.ok() && heard.error().code != ErrorCode::kUnsupported) fail(heard.error());
   }
 
   EventLoop& loop_;

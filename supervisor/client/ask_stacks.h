@@ -10,7 +10,7 @@
 
 #include "supervisor/client/viewer_address.h"
 #include "transport/base/result.h"
-#include "transport/base/stack_messages.h"
+#include "transport/messages/stacks.h"
 
 namespace monarch {
 

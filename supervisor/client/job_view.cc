@@ -14,7 +14,8 @@
 #include "supervisor/journal/journal_layout.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
-#include "transport/wire/viewer_messages.h"
+#include "transport/messages/viewer.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 
@@ -104,7 +105,7 @@ Result<std::optional<Verdict>> JobView::verdict() const {
 Result<JobStatus> JobView::status(const JobSpec& spec) const {
   if (live()) {
     const auto where = endpoint();
-    auto status = where.ok() ? ask_status(viewer_address(*where)) : Result<JobStatus>(where.error());
+    auto status = where.ok() ? ask(viewer_address(*where), StatusRequest{}) : Result<JobStatus>(where.error());
     // Without anybody at the other end the journal is the best there is; anything else is to be known.
     if (status.ok()) return status;
     const ErrorCode code = status.error().code;

@@ -16,7 +16,7 @@
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/journal_reader.h"
 #include "supervisor/journal/state_dir.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

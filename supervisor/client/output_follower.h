@@ -18,9 +18,9 @@
 
 #include "supervisor/client/log_times_reader.h"
 #include "supervisor/client/output_start.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
+#include "transport/messages/output.h"
 
 namespace monarch {
 

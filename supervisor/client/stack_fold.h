@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "supervisor/client/stack_frames.h"
-#include "transport/base/stack_messages.h"
+#include "transport/messages/stacks.h"
 
 namespace monarch {
 

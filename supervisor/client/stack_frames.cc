@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "transport/messages/message.h"
+
 namespace monarch {
 
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/base/stack_messages.h"
+#include "transport/messages/stacks.h"
 
 namespace monarch {
 

@@ -24,7 +24,7 @@
 #include "transport/base/limits.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -4,9 +4,10 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "transport/messages/viewer.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_message.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 
@@ -14,26 +15,19 @@ namespace {
 
 constexpr int kPiecesPerTurn = 16;  // then the loop's other handlers have their turn
 
-Frame frame_of(MessageType type, std::uint64_t call, std::string payload) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.header.call = call;
-  frame.payload = std::move(payload);
-  return frame;
-}
-
-bool is(const Frame& frame, MessageType type) { return frame.header.type == static_cast<std::uint16_t>(type); }
-
 // The answer as a T, or the refusal as an error.
 template <class T>
-Result<T> answer_as(Result<Frame> answer, MessageType type) {
+Result<T> answer_as(Result<Frame> answer) {
   if (!answer.ok()) return std::move(answer).error();
-  if (is(*answer, type)) return decode_payload<T>(answer->payload, limits::kSeqpacketPayloadBytes);
-  auto refused = decode_payload<Refused>(answer->payload);
-  if (!is(*answer, MessageType::kRefused) || !refused.ok()) {
-    return Error{ErrorCode::kInternal, text("the supervisor answered with a message of type ", answer->header.type)};
-  }
-  return Error{ErrorCode::kInvalid, refused->message};
+  Result<T> told =
+      Error{ErrorCode::kInternal, text("the supervisor answered with a message of type ", answer->header.type)};
+  const Status read = route(answer->header, answer->payload,
+                            when<T>([&](T&& message) { told = std::move(message); }, limits::kSeqpacketPayloadBytes),
+                            when<Refused>([&](const Refused& refused) {
+                              told = Error{ErrorCode::kInvalid, refused.message};
+                            }));
+  if (!read.ok() && is_a<T>(answer->header)) return read.error();
+  return told;
 }
 
 }  // namespace
@@ -56,22 +50,22 @@ SupervisorClient::~SupervisorClient() {
   for (const auto& [call, pending] : pending_) loop_.cancel(pending.deadline);
 }
 
-Status SupervisorClient::send(MessageType type, std::uint64_t call, std::string payload) {
-  return channel_->send(frame_of(type, call, std::move(payload)));
-}
-
 Status SupervisorClient::attach(const std::string& viewer, std::uint64_t after_event) {
-  return send(MessageType::kAttach, 0,
-              encode_payload(Attach{.output = false, .events = true, .after_event = after_event, .viewer = viewer}));
+  return channel_->send(
+      frame_of(Attach{.output = false, .events = true, .after_event = after_event, .viewer = viewer}));
 }
 
-void SupervisorClient::ask(MessageType type, std::string payload, std::function<void(Result<Frame>)> answer_with) {
+template <class Request>
+void SupervisorClient::request(const Request& request, std::function<void(Result<AnswerTo<Request>>)> answer_with) {
   const std::uint64_t call = next_call_++;
   const TimerId deadline = loop_.at(boot_now() + kAnswerDeadline, [this, call] {
     answer(call, Error{ErrorCode::kTimeout, text("the supervisor did not answer within ", to_text(kAnswerDeadline))});
   });
-  pending_.emplace(call, Pending{.answer = std::move(answer_with), .deadline = deadline});
-  if (auto sent = send(type, call, std::move(payload)); !sent.ok()) {
+  const auto take = [answer_with = std::move(answer_with)](Result<Frame> frame) {
+    answer_with(answer_as<AnswerTo<Request>>(std::move(frame)));
+  };
+  pending_.emplace(call, Pending{.answer = take, .deadline = deadline});
+  if (auto sent = channel_->send(frame_of(request, {.call = call})); !sent.ok()) {
     loop_.defer([this, alive = std::weak_ptr<int>(alive_), call, error = sent.error()] {
       if (!alive.expired()) answer(call, error);
     });
@@ -87,48 +81,15 @@ void SupervisorClient::answer(std::uint64_t call, Result<Frame> with) {
   pending.answer(std::move(with));
 }
 
-void SupervisorClient::request_status(std::function<void(Result<JobStatus>)> answer_with) {
-  ask(MessageType::kStatusRequest, encode_payload(StatusRequest{}), [answer_with](Result<Frame> frame) {
-    answer_with(answer_as<JobStatus>(std::move(frame), MessageType::kStatus));
-  });
-}
-
-void SupervisorClient::request_stop(const StopRequest& request, std::function<void(Result<Accepted>)> answer_with) {
-  ask(MessageType::kStopRequest, encode_payload(request), [answer_with](Result<Frame> frame) {
-    answer_with(answer_as<Accepted>(std::move(frame), MessageType::kAccepted));
-  });
-}
-
-void SupervisorClient::request_signal(const SignalRequest& request, std::function<void(Result<Accepted>)> answer_with) {
-  ask(MessageType::kSignalRequest, encode_payload(request), [answer_with](Result<Frame> frame) {
-    answer_with(answer_as<Accepted>(std::move(frame), MessageType::kAccepted));
-  });
-}
-
-void SupervisorClient::request_operator(const OperatorRequest& request,
-                                        std::function<void(Result<Accepted>)> answer_with) {
-  ask(MessageType::kOperatorRequest, encode_payload(request), [answer_with](Result<Frame> frame) {
-    answer_with(answer_as<Accepted>(std::move(frame), MessageType::kAccepted));
-  });
-}
-
-void SupervisorClient::request_hold(const HoldRequest& request, std::function<void(Result<Accepted>)> answer_with) {
-  ask(MessageType::kHoldRequest, encode_payload(request), [answer_with](Result<Frame> frame) {
-    answer_with(answer_as<Accepted>(std::move(frame), MessageType::kAccepted));
-  });
-}
-
 void SupervisorClient::on_frame(Frame frame) {
-  if (is(frame, MessageType::kEvent)) {
-    auto event = decode_payload<JobEvent>(frame.payload);
-    if (event.ok() && handlers_.on_event) handlers_.on_event(std::move(*event));
-    return;
-  }
-  if (is(frame, MessageType::kVerdict)) {
-    auto verdict = decode_payload<Verdict>(frame.payload);
-    if (verdict.ok() && handlers_.on_verdict) handlers_.on_verdict(std::move(*verdict));
-    return;
-  }
+  const Status told = route(frame.header, frame.payload, when<JobEvent>([&](JobEvent&& event) {
+                              if (handlers_.on_event) handlers_.on_event(std::move(event));
+                            }),
+                            when<Verdict>([&](Verdict&& verdict) {
+                              if (handlers_.on_verdict) handlers_.on_verdict(std::move(verdict));
+                            }));
+  // What is told cannot be read: it is passed over. All else is an answer.
+  if (told.ok() || told.error().code != ErrorCode::kUnsupported) return;
   const std::uint64_t call = frame.header.call;
   answer(call, std::move(frame));
 }
@@ -139,13 +100,12 @@ void SupervisorClient::on_closed(Error why) {
   if (!alive.expired() && handlers_.on_closed) handlers_.on_closed(std::move(why));
 }
 
-namespace {
-
-template <class T, class Ask>
-Result<T> ask_and_wait(const ViewerAddress& address, Duration deadline, Ask ask) {
+template <class Request>
+Result<AnswerTo<Request>> ask(const ViewerAddress& address, const Request& request, Duration deadline) {
+  using Answer = AnswerTo<Request>;
   MONARCH_ASSIGN(auto loop, EventLoop::create());
-  std::optional<Result<T>> answer;
-  const auto done = [&](Result<T> with) {
+  std::optional<Result<Answer>> answer;
+  const auto done = [&](Result<Answer> with) {
     if (!answer) answer.emplace(std::move(with));
     loop->stop();
   };
@@ -154,44 +114,22 @@ Result<T> ask_and_wait(const ViewerAddress& address, Duration deadline, Ask ask)
   loop->at(boot_now() + deadline, [&] {
     done(Error{ErrorCode::kTimeout, text("the supervisor did not answer within ", to_text(deadline))});
   });
-  ask(*client, done);
+  client->request(request, done);
   loop->run();
   return std::move(*answer);
 }
 
-}  // namespace
-
-Result<JobStatus> ask_status(const ViewerAddress& address, Duration deadline) {
-  return ask_and_wait<JobStatus>(address, deadline,
-                                 [](SupervisorClient& client, const auto& done) { client.request_status(done); });
-}
-
-Result<Accepted> ask_signal(const ViewerAddress& address, const SignalRequest& request, Duration deadline) {
-  return ask_and_wait<Accepted>(
-      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_signal(request, done); });
-}
-
-Result<Accepted> ask_operator(const ViewerAddress& address, const OperatorRequest& request, Duration deadline) {
-  return ask_and_wait<Accepted>(
-      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_operator(request, done); });
-}
-
-Result<Accepted> ask_hold(const ViewerAddress& address, const HoldRequest& request, Duration deadline) {
-  return ask_and_wait<Accepted>(
-      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_hold(request, done); });
-}
-
-Result<Accepted> ask_stop(const ViewerAddress& address, const StopRequest& request, Duration deadline) {
-  return ask_and_wait<Accepted>(
-      address, deadline, [&](SupervisorClient& client, const auto& done) { client.request_stop(request, done); });
-}
+template Result<JobStatus> ask(const ViewerAddress&, const StatusRequest&, Duration);
+template Result<Accepted> ask(const ViewerAddress&, const StopRequest&, Duration);
+template Result<Accepted> ask(const ViewerAddress&, const SignalRequest&, Duration);
+template Result<Accepted> ask(const ViewerAddress&, const OperatorRequest&, Duration);
+template Result<Accepted> ask(const ViewerAddress&, const HoldRequest&, Duration);
 
 Result<std::unique_ptr<OutputConnection>> OutputConnection::connect(EventLoop& loop, const ViewerAddress& address,
                                                                     const std::string& viewer, Handlers handlers) {
   MONARCH_ASSIGN(ViewerSocket connected, connect_viewer(address));
   const Attach attach{.output = true, .events = false, .after_event = 0, .viewer = viewer};
-  MONARCH_ASSIGN(const OutgoingMessage message, pack_message(frame_of(MessageType::kAttach, 0, encode_payload(attach)),
-                                                             {}, limits::kSeqpacketInlineBytes));
+  MONARCH_ASSIGN(const OutgoingMessage message, pack_message(frame_of(attach), {}, limits::kSeqpacketInlineBytes));
   // The first message of a connection fits its buffer.
   if (send_message(connected.socket.get(), message) != SendOutcome::kSent) {
     return Error{ErrorCode::kGone, text("the supervisor at ", address.socket, " took no request for output")};
@@ -224,16 +162,21 @@ void OutputConnection::resume() {
 
 void OutputConnection::receive() {
   const std::shared_ptr<bool> alive = alive_;
-  for (int piece = 0; piece < kPiecesPerTurn && watch_ != 0; ++piece) {
+  for (int taken = 0; taken < kPiecesPerTurn && watch_ != 0; ++taken) {
     auto message = receive_message(socket_.get(), limits::kSeqpacketPayloadBytes);
     if (!message.ok()) return close(message.error());
     if (!message->has_value()) return;
     const Frame& frame = (*message)->frame;
-    const bool kept = is(frame, MessageType::kViewerOutput);
-    if (!kept && !is(frame, MessageType::kViewerUnkept)) continue;  // nothing else is for this connection
-    auto output = decode_payload<ViewerOutput>(frame.payload, limits::kSeqpacketPayloadBytes);
-    if (!output.ok()) return close(output.error());
-    handlers_.on_piece({.kept = kept, .process = frame.header.process, .output = std::move(*output)});
+    const auto piece = [&](ViewerOutput&& output, bool kept) {
+      handlers_.on_piece({.kept = kept, .process = frame.header.process, .output = std::move(output)});
+    };
+    const Status read = route(frame.header, frame.payload,
+                              when<ViewerOutput>([&](ViewerOutput&& output) { piece(std::move(output), true); },
+                                                 limits::kSeqpacketPayloadBytes),
+                              when<ViewerUnkept>([&](ViewerUnkept&& lost) { piece(std::move(lost), false); },
+                                                 limits::kSeqpacketPayloadBytes));
+    // Nothing else is for this connection.
+    if (!read.ok() && read.error().code != ErrorCode::kUnsupported) return close(read.error());
     if (!*alive) return;
   }
 }

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "supervisor/client/viewer_address.h"
-#include "transport/base/viewer_messages.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/viewer.h"
 #include "transport/wire/seqpacket_channel.h"
 
 namespace monarch {
@@ -41,11 +41,8 @@ class SupervisorClient {
   Status attach(const std::string& viewer, std::uint64_t after_event);
 
   // Each answer comes once: what was asked for, or why not: kTimeout, kGone, or kInvalid with the supervisor's reason.
-  void request_status(std::function<void(Result<JobStatus>)> answer);
-  void request_stop(const StopRequest& request, std::function<void(Result<Accepted>)> answer);
-  void request_signal(const SignalRequest& request, std::function<void(Result<Accepted>)> answer);
-  void request_operator(const OperatorRequest& request, std::function<void(Result<Accepted>)> answer);
-  void request_hold(const HoldRequest& request, std::function<void(Result<Accepted>)> answer);
+  template <class Request>
+  void request(const Request& request, std::function<void(Result<AnswerTo<Request>>)> answer);
 
  private:
   struct Pending {
@@ -53,8 +50,6 @@ class SupervisorClient {
     TimerId deadline = 0;
   };
   SupervisorClient(EventLoop& loop, ClientHandlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
-  Status send(MessageType type, std::uint64_t call, std::string payload);
-  void ask(MessageType type, std::string payload, std::function<void(Result<Frame>)> answer);
   void answer(std::uint64_t call, Result<Frame> with);
   void on_frame(Frame frame);
   void on_closed(Error why);
@@ -69,15 +64,9 @@ class SupervisorClient {
 };
 
 // One request over a connection of its own, waited for: for commands that do nothing else.
-Result<JobStatus> ask_status(const ViewerAddress& address, Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_signal(const ViewerAddress& address, const SignalRequest& request,
-                            Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_operator(const ViewerAddress& address, const OperatorRequest& request,
+template <class Request>
+Result<AnswerTo<Request>> ask(const ViewerAddress& address, const Request& request,
                               Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_hold(const ViewerAddress& address, const HoldRequest& request,
-                          Duration deadline = kAnswerDeadline);
-Result<Accepted> ask_stop(const ViewerAddress& address, const StopRequest& request,
-                          Duration deadline = kAnswerDeadline);
 
 struct OutputPiece {
   bool kept = true;  // false: no file has it, and none had more when it came

@@ -6,7 +6,7 @@
 // Thread: pure functions.
 
 #include "transport/base/json.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

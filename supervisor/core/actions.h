@@ -8,9 +8,10 @@
 #include <string>
 #include <variant>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
+#include "transport/messages/worker.h"
 
 namespace monarch {
 

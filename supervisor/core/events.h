@@ -31,10 +31,11 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/core/launch_times.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

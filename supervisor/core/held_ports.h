@@ -12,8 +12,8 @@
 #include "supervisor/core/job_state.h"
 #include "supervisor/core/placement.h"
 #include "supervisor/core/resources.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

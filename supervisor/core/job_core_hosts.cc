@@ -8,7 +8,11 @@
 #include "supervisor/core/restart_budget.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
-#include "transport/base/vault_messages.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/viewer.h"
+#include "transport/messages/worker.h"
 
 namespace monarch {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "supervisor/core/launch_spec.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

@@ -19,7 +19,10 @@
 #include "supervisor/core/past_places.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

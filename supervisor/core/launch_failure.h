@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "transport/base/launched_worker.h"
+#include "transport/messages/launch.h"
 
 namespace monarch {
 

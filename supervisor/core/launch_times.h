@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "transport/base/launched_worker.h"
 #include "transport/base/time.h"
+#include "transport/messages/launch.h"
 
 namespace monarch {
 

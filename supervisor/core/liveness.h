@@ -17,9 +17,9 @@
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/local_health.h"
 #include "supervisor/core/mass_silence.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/worker.h"
 
 namespace monarch {
 

@@ -10,7 +10,7 @@
 #include "supervisor/core/events.h"
 #include "supervisor/core/job_core.h"
 #include "transport/base/result.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

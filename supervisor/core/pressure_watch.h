@@ -13,7 +13,7 @@
 #include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

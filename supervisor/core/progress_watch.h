@@ -18,9 +18,9 @@
 
 #include "supervisor/core/events.h"
 #include "supervisor/core/job_spec.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

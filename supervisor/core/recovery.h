@@ -17,8 +17,8 @@
 #include <string>
 
 #include "supervisor/core/job_spec.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

@@ -12,8 +12,9 @@
 
 #include "supervisor/core/job_spec.h"
 #include "supervisor/core/placement.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

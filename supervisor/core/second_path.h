@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/check_messages.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/check.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "supervisor/core/job_core.h"
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

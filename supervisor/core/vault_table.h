@@ -16,7 +16,7 @@
 #include "supervisor/core/job_state.h"
 #include "supervisor/core/placement.h"
 #include "transport/base/ids.h"
-#include "transport/base/vault_messages.h"
+#include "transport/messages/vault.h"
 
 namespace monarch {
 

@@ -2,7 +2,10 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
-#include "transport/wire/check_messages.h"
+#include "transport/messages/check.h"
+#include "transport/messages/launch.h"
+#include "transport/wire/check_stream.h"
+#include "transport/wire/codec.h"
 
 namespace monarch::doctor {
 

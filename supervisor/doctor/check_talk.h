@@ -9,7 +9,8 @@
 #include <variant>
 
 #include "supervisor/launch/ssh/remote_talk.h"
-#include "transport/base/check_messages.h"
+#include "transport/messages/check.h"
+#include "transport/messages/launch.h"
 
 namespace monarch::doctor {
 

@@ -15,9 +15,10 @@
 
 #include "supervisor/doctor/check_talk.h"
 #include "supervisor/launch/ssh/worker_image.h"
-#include "transport/base/check_messages.h"
 #include "transport/base/time.h"
 #include "transport/loop/inbox.h"
+#include "transport/messages/check.h"
+#include "transport/messages/launch.h"
 
 namespace monarch::doctor {
 

@@ -12,7 +12,7 @@
 
 #include "supervisor/core/job_spec.h"
 #include "supervisor/doctor/host_seen.h"
-#include "transport/base/check_messages.h"
+#include "transport/messages/check.h"
 
 namespace monarch::doctor {
 

@@ -12,8 +12,9 @@
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/doctor/finding.h"
 #include "supervisor/launch/ssh/ssh_target.h"
-#include "transport/base/check_messages.h"
 #include "transport/base/time.h"
+#include "transport/messages/check.h"
+#include "transport/messages/launch.h"
 
 namespace monarch::doctor {
 

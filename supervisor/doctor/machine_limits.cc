@@ -2,8 +2,8 @@
 
 #include <sys/resource.h>
 
-#include "transport/base/check_messages.h"
 #include "transport/base/text.h"
+#include "transport/messages/check.h"
 #include "transport/process/read_small.h"
 
 namespace monarch::doctor {

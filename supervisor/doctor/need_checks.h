@@ -10,7 +10,7 @@
 
 #include "supervisor/core/job_spec.h"
 #include "supervisor/doctor/finding.h"
-#include "transport/base/control_messages.h"
+#include "transport/messages/bootstrap.h"
 
 namespace monarch::doctor {
 

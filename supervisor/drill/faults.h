@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "transport/base/strike.h"
+#include "transport/messages/strike.h"
 
 namespace monarch::drill {
 

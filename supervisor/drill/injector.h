@@ -18,10 +18,10 @@
 #include "supervisor/launch/ssh/ssh_pool.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
-#include "transport/base/strike.h"
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/strike.h"
 
 namespace monarch::drill {
 

@@ -8,9 +8,6 @@
 #include "supervisor/core/events.h"
 #include "supervisor/core/job_state.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/launch_messages.h"
-#include "transport/wire/messages.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 

@@ -3,6 +3,7 @@
 #include "supervisor/journal/core_fields.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 

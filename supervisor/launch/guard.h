@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/seqpacket_channel.h"
 
@@ -58,7 +59,7 @@ class Guard {
   Guard(JobUuid job, GuardHandlers handlers) : job_(job), handlers_(std::move(handlers)) {}
   void on_frame(const Frame& frame);
   template <class Message>
-  Status send(MessageType type, const Message& message, FrameHeader header = {}, std::vector<UniqueFd> fds = {});
+  Status send(const Message& message, FrameHeader header = {}, std::vector<UniqueFd> fds = {});
 
   JobUuid job_;
   GuardHandlers handlers_;

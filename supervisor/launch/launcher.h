@@ -8,9 +8,9 @@
 #include <functional>
 #include <string>
 
-#include "transport/base/bootstrap.h"
 #include "transport/base/ids.h"
-#include "transport/base/launched_worker.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 
 namespace monarch {
 

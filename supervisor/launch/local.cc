@@ -18,6 +18,7 @@
 #include "transport/process/job_marks.h"
 #include "transport/process/process_scan.h"
 #include "transport/process/spawn.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/from_host.h"
 #include "transport/wire/socket_directory.h"
 

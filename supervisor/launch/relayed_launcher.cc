@@ -4,8 +4,10 @@
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/launch_messages.h"
+#include "transport/wire/messages.h"
 
 namespace monarch {
 
@@ -48,7 +50,7 @@ Status RelayedLauncher::take(UniqueFd socket) {
   loop_.cancel(std::exchange(patience_, 0));
   presence_ = Presence::kThere;
   log_info("the machine that launches the hosts is there");
-  send(MessageType::kLauncherWelcome, LauncherWelcome{});
+  send(LauncherWelcome{});
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (hosts_[i].phase == Phase::kWaiting) order(HostId(static_cast<std::uint32_t>(i)));
   }
@@ -56,12 +58,8 @@ Status RelayedLauncher::take(UniqueFd socket) {
 }
 
 template <class Message>
-void RelayedLauncher::send(MessageType type, const Message& message) {
-  FrameHeader header;
-  header.type = static_cast<std::uint16_t>(type);
-  header.job = options_.job;
-  header.term = options_.term;
-  const Status sent = channel_->send({header, encode_payload(message)});
+void RelayedLauncher::send(const Message& message) {
+  const Status sent = channel_->send(frame_of(message, {.job = options_.job, .term = options_.term}));
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // its end is told by the loop
   log_error("telling the machine that launches the hosts: ", sent.error().message);
   channel_->close();
@@ -70,8 +68,7 @@ void RelayedLauncher::send(MessageType type, const Message& message) {
 void RelayedLauncher::order(HostId host) {
   Host& state = hosts_[host.value()];
   state.phase = Phase::kLaunching;
-  send(MessageType::kLaunchHost,
-       LaunchHost{.host = host.value(), .bootstrap = std::exchange(state.waiting, Bootstrap{})});
+  send(LaunchHost{.host = host.value(), .bootstrap = std::exchange(state.waiting, Bootstrap{})});
 }
 
 void RelayedLauncher::launch(HostId host, const Bootstrap& bootstrap) {
@@ -120,7 +117,7 @@ void RelayedLauncher::destroy(HostId host) {
   }
   state.phase = Phase::kEnding;
   if (presence_ != Presence::kThere) return out_of_reach(host);
-  send(MessageType::kEndHost, EndHost{.host = host.value()});
+  send(EndHost{.host = host.value()});
 }
 
 void RelayedLauncher::on_goodbye(HostId host, bool orderly) {
@@ -128,7 +125,7 @@ void RelayedLauncher::on_goodbye(HostId host, bool orderly) {
   if (state.phase == Phase::kEnded) return;
   state.phase = Phase::kEnded;
   if (presence_ == Presence::kThere) {
-    send(MessageType::kHostSaidGoodbye, HostSaidGoodbye{.host = host.value(), .orderly = orderly});
+    send(HostSaidGoodbye{.host = host.value(), .orderly = orderly});
   }
   handlers_.on_ended(host, orderly ? "it left" : "its keeper was killed, and its ranks with it", orderly);
 }
@@ -143,7 +140,7 @@ bool RelayedLauncher::idle() const {
 
 void RelayedLauncher::release(const std::string& reason) {
   if (presence_ != Presence::kThere) return;
-  send(MessageType::kLeaveLauncher, LeaveLauncher{.reason = reason});
+  send(LeaveLauncher{.reason = reason});
   lose(Presence::kReleased, "the machine that launched the hosts was there for the start alone");
   channel_->close();
   log_info("the machine that launches the hosts may go: ", reason);
@@ -173,18 +170,11 @@ RelayedLauncher::Host* RelayedLauncher::known(std::uint32_t host, const char* wh
 }
 
 void RelayedLauncher::on_frame(const Frame& frame) {
-  switch (static_cast<MessageType>(frame.header.type)) {
-    case MessageType::kHostLaunched:
-      if (const auto said = decode_payload<HostLaunched>(frame.payload); said.ok()) return on_launched(*said);
-      return malformed("a launch");
-    case MessageType::kHostNotLaunched:
-      if (const auto said = decode_payload<HostNotLaunched>(frame.payload); said.ok()) return on_not_launched(*said);
-      return malformed("a failure");
-    case MessageType::kHostEnded:
-      if (const auto said = decode_payload<HostEnded>(frame.payload); said.ok()) return on_ended(*said);
-      return malformed("an end");
-    default: return malformed("a message");
-  }
+  const Status taken =
+      route(frame.header, frame.payload, when<HostLaunched>([&](const HostLaunched& said) { on_launched(said); }),
+            when<HostNotLaunched>([&](const HostNotLaunched& said) { on_not_launched(said); }),
+            when<HostEnded>([&](const HostEnded& said) { on_ended(said); }));
+  if (!taken.ok()) malformed("a message");
 }
 
 void RelayedLauncher::on_launched(const HostLaunched& launched) {

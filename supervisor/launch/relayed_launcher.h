@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "supervisor/launch/launcher.h"
-#include "transport/base/launch_messages.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 #include "transport/wire/seqpacket_channel.h"
 
 namespace monarch {
@@ -79,7 +80,7 @@ class RelayedLauncher final : public Launcher {
   void out_of_reach(HostId host);
   void end_soon(HostId host);
   template <class Message>
-  void send(MessageType type, const Message& message);
+  void send(const Message& message);
 
   EventLoop& loop_;
   RelayedLauncherOptions options_;

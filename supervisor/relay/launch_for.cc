@@ -24,11 +24,12 @@
 #include "transport/base/log.h"
 #include "transport/base/loopback.h"
 #include "transport/base/text.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/viewer.h"
 #include "transport/process/hidden_memory.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame_stream.h"
-#include "transport/wire/launch_messages.h"
-#include "transport/wire/viewer_messages.h"
+#include "transport/wire/messages.h"
 
 extern char** environ;
 
@@ -60,7 +61,7 @@ class LaunchFor {
   LauncherHandlers handlers();
   void pack_workspace();
   template <class Message>
-  void say(MessageType type, const Message& message);
+  void say(const Message& message);
   void refuse(StartFailure failure);
   void leave(int exit_code, const std::string& why);
 
@@ -171,7 +172,7 @@ Status LaunchFor::ask_for_start(UniqueFd stream) {
                     .spec_directory = spec_.spec.directory,
                     .shell = {shell_.begin(), shell_.end()},
                     .needs_address = spec_.spec.pool_size() > 1 && spec_.spec.control.address.empty()};
-  say(MessageType::kStartThere, wanted);
+  say(wanted);
   patience_ = loop_->at(loop_->now() + kStartDeadline, [this] {
     refuse({.exit_code = kExitInternal,
             .message = text(elsewhere_.host, ": the supervisor there did not say that it is ready within ",
@@ -194,25 +195,17 @@ void LaunchFor::on_ended(const SshProgramEnd& end) {
 }
 
 template <class Message>
-void LaunchFor::say(MessageType type, const Message& message) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.header.job = welcome_.job;
-  frame.header.term = welcome_.term;
-  frame.payload = encode_payload(message);
-  const Status sent = stream_->send(frame);
+void LaunchFor::say(const Message& message) {
+  const Status sent = stream_->send(frame_of(message, {.job = welcome_.job, .term = welcome_.term}));
   if (!sent.ok() && sent.error().code != ErrorCode::kGone) leave(kExitInternal, sent.error().message);
 }
 
 void LaunchFor::on_frame(const Frame& frame) {
-  const auto type = static_cast<MessageType>(frame.header.type);
-  if (!told_) {
-    const auto started = decode_payload<StartedThere>(frame.payload);
-    if (type == MessageType::kStartedThere && started.ok()) return on_started(*started);
-    return refuse(
-        {.exit_code = kExitInternal, .message = text(elsewhere_.host, ": not an answer of our process there")});
-  }
-  on_order(frame);
+  if (told_) return on_order(frame);
+  const Status taken =
+      route(frame.header, frame.payload, when<StartedThere>([&](const StartedThere& started) { on_started(started); }));
+  if (taken.ok()) return;
+  refuse({.exit_code = kExitInternal, .message = text(elsewhere_.host, ": not an answer of our process there")});
 }
 
 void LaunchFor::on_started(const StartedThere& started) {
@@ -235,37 +228,30 @@ void LaunchFor::on_started(const StartedThere& started) {
 }
 
 void LaunchFor::on_order(const Frame& frame) {
-  const auto known = [this](std::uint32_t host) { return launcher_ != nullptr && host < hosts_.size(); };
-  switch (static_cast<MessageType>(frame.header.type)) {
-    case MessageType::kLauncherWelcome:
-      if (launcher_) break;
-      if (const Status opened = open_launcher(frame.header); !opened.ok()) leave(kExitInternal, opened.error().message);
-      return;
-    case MessageType::kLaunchHost: {
-      const auto order = decode_payload<LaunchHost>(frame.payload);
-      if (!order.ok() || !known(order->host)) break;
-      return launcher_->launch(HostId(order->host), order->bootstrap);
-    }
-    case MessageType::kEndHost: {
-      const auto order = decode_payload<EndHost>(frame.payload);
-      if (!order.ok() || !known(order->host)) break;
-      return launcher_->destroy(HostId(order->host));
-    }
-    case MessageType::kHostSaidGoodbye: {
-      const auto said = decode_payload<HostSaidGoodbye>(frame.payload);
-      if (!said.ok() || !known(said->host)) break;
-      return launcher_->on_goodbye(HostId(said->host), said->orderly);
-    }
-    case MessageType::kLeaveLauncher: {
-      const auto order = decode_payload<LeaveLauncher>(frame.payload);
-      return leave(0, order.ok() ? printable(order->reason) : "told to leave");
-    }
-    case MessageType::kRefused: {
-      const auto refused = decode_payload<Refused>(frame.payload);
-      return leave(kExitInternal, refused.ok() ? printable(refused->message) : "refused");
-    }
-    default: break;
-  }
+  // Of a host that there is, once they can be launched.
+  const auto with = [this](std::uint32_t host, const auto& act) -> Status {
+    if (launcher_ == nullptr || host >= hosts_.size()) return Error{ErrorCode::kInvalid, "of no host"};
+    act(HostId(host));
+    return {};
+  };
+  const Status taken =
+      route(frame.header, frame.payload, when<LauncherWelcome>([&](const LauncherWelcome&) -> Status {
+              if (launcher_) return Error{ErrorCode::kInvalid, "again"};
+              if (const Status opened = open_launcher(frame.header); !opened.ok())
+                leave(kExitInternal, opened.error().message);
+              return {};
+            }),
+            when<LaunchHost>([&](const LaunchHost& order) {
+              return with(order.host, [&](HostId host) { launcher_->launch(host, order.bootstrap); });
+            }),
+            when<EndHost>(
+                [&](const EndHost& order) { return with(order.host, [&](HostId host) { launcher_->destroy(host); }); }),
+            when<HostSaidGoodbye>([&](const HostSaidGoodbye& said) {
+              return with(said.host, [&](HostId host) { launcher_->on_goodbye(host, said.orderly); });
+            }),
+            when<LeaveLauncher>([&](const LeaveLauncher& order) { leave(0, printable(order.reason)); }),
+            when<Refused>([&](const Refused& refused) { leave(kExitInternal, printable(refused.message)); }));
+  if (taken.ok()) return;
   leave(kExitInternal, text(elsewhere_.host, ": a message of type ", frame.header.type, " that cannot be meant"));
 }
 
@@ -307,17 +293,15 @@ void LaunchFor::pack_workspace() {
 LauncherHandlers LaunchFor::handlers() {
   return {.on_launched =
               [this](HostId host, LaunchedWorker worker) {
-                say(MessageType::kHostLaunched, HostLaunched{.host = host.value(), .worker = std::move(worker)});
+                say(HostLaunched{.host = host.value(), .worker = std::move(worker)});
               },
           .on_failed =
               [this](HostId host, LaunchFailure failure) {
-                say(MessageType::kHostNotLaunched,
-                    HostNotLaunched{.host = host.value(), .failure = bounded(std::move(failure))});
+                say(HostNotLaunched{.host = host.value(), .failure = bounded(std::move(failure))});
               },
           .on_ended =
               [this](HostId host, std::string how, bool orderly) {
-                say(MessageType::kHostEnded,
-                    HostEnded{.host = host.value(), .how = std::move(how), .orderly = orderly});
+                say(HostEnded{.host = host.value(), .how = std::move(how), .orderly = orderly});
               }};
 }
 

@@ -18,10 +18,11 @@
 #include "transport/base/exit_code.h"
 #include "transport/base/remove_tree.h"
 #include "transport/base/text.h"
+#include "transport/messages/launch.h"
 #include "transport/process/hidden_memory.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame_stream.h"
-#include "transport/wire/launch_messages.h"
+#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "transport/wire/seqpacket_socket.h"
 
@@ -84,7 +85,6 @@ class StartThereProcess {
   void on_start(const StartThere& wanted);
   StartedThere start(const StartThere& wanted);
   Status connect(const std::string& socket);
-  void say(MessageType type, std::string payload);
   void leave(int exit_code);
 
   const StartThereOptions& options_;
@@ -114,26 +114,20 @@ Status StartThereProcess::open() {
   return {};
 }
 
-void StartThereProcess::say(MessageType type, std::string payload) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.payload = std::move(payload);
-  // Its end is told by the loop.
-  (void)stream_->send(frame);
-}
-
 void StartThereProcess::on_frame(Frame frame) {
   if (asked_) {
     if (supervisor_ && !supervisor_->send(frame).ok()) leave(kExitInternal);
     return;
   }
-  const auto wanted = decode_payload<StartThere>(frame.payload, limits::kSeqpacketPayloadBytes);
-  if (frame.header.type != static_cast<std::uint16_t>(MessageType::kStartThere) || !wanted.ok()) {
-    return leave(kExitInternal);
-  }
-  asked_ = true;
-  loop_->cancel(std::exchange(patience_, 0));
-  on_start(*wanted);
+  const Status taken = route(frame.header, frame.payload,
+                             when<StartThere>(
+                                 [&](const StartThere& wanted) {
+                                   asked_ = true;
+                                   loop_->cancel(std::exchange(patience_, 0));
+                                   on_start(wanted);
+                                 },
+                                 limits::kSeqpacketPayloadBytes));
+  if (!taken.ok()) leave(kExitInternal);
 }
 
 void StartThereProcess::on_start(const StartThere& wanted) {
@@ -144,7 +138,7 @@ void StartThereProcess::on_start(const StartThere& wanted) {
     if (!connected.ok()) started = refused(kExitInternal, connected.error().message);
   }
   const int exit_code = started.exit_code;
-  say(MessageType::kStartedThere, encode_payload(started));
+  (void)stream_->send(frame_of(started));  // its end is told by the loop
   if (exit_code != 0) leave(exit_code);
 }
 
@@ -183,10 +177,7 @@ Status StartThereProcess::connect(const std::string& socket) {
                                                               if (!stream_->send(frame).ok()) leave(kExitInternal);
                                                             },
                                                         .on_closed = [this](const Error&) { leave(0); }}));
-  Frame hello;
-  hello.header.type = static_cast<std::uint16_t>(MessageType::kLauncherHello);
-  hello.payload = encode_payload(LauncherHello{.name = "the machine that started the job"});
-  return supervisor_->send(hello);
+  return supervisor_->send(frame_of(LauncherHello{.name = "the machine that started the job"}));
 }
 
 // When what was said has left.

@@ -8,7 +8,7 @@ import subprocess
 import harness
 from host import HOME
 
-KILL, SEGV, ABORT, STOP, BUSY, CUT = range(6)   # transport/base/strike.h
+KILL, SEGV, ABORT, STOP, BUSY, CUT = range(6)   # transport/messages/strike.h
 RANK, DAEMON, KEEPER, WORKER, HOST = range(5)
 BOTH, IN, OUT = range(3)
 PATIENCE_NS = 5_000_000_000

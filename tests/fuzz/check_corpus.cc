@@ -6,7 +6,10 @@
 #include <fstream>
 #include <string>
 
-#include "transport/wire/check_messages.h"
+#include "transport/messages/check.h"
+#include "transport/messages/strike.h"
+#include "transport/wire/check_stream.h"
+#include "transport/wire/codec.h"
 
 int main(int argc, char** argv) {
   using namespace monarch;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "transport/base/assert.h"
-#include "transport/wire/check_messages.h"
+#include "transport/messages/check.h"
+#include "transport/wire/check_stream.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 namespace {

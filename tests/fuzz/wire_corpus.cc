@@ -14,6 +14,7 @@
 #include "tests/transport/wire/every_message.h"
 #include "transport/base/limits.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_message.h"
 
 namespace monarch {

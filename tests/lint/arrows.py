@@ -5,7 +5,7 @@ import re
 from source_tree import includes_of
 
 TRANSPORT = ["transport/"]
-LOW = ["transport/base/", "transport/loop/", "transport/wire/"]
+LOW = ["transport/base/", "transport/messages/", "transport/loop/", "transport/wire/"]
 
 # The longest prefix that matches a file decides; an entry that ends in a slash is a folder. A folder knows itself.
 ARROWS = {
@@ -16,21 +16,22 @@ ARROWS = {
     "cli/elsewhere.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd_launch_for.cc": ["cli/", "supervisor/", *TRANSPORT],
     "supervisor/": ["supervisor/", *TRANSPORT],
-    "supervisor/core/": ["supervisor/core/", "transport/base/"],
+    "supervisor/core/": ["supervisor/core/", "transport/base/", "transport/messages/"],
     "worker/main.cc": ["worker/keeper/", "worker/daemon/", "worker/vault/", "worker/core/", *TRANSPORT],
     "worker/daemon/": ["worker/daemon/", "worker/core/", *TRANSPORT],
     "worker/drill/": ["worker/drill/", "worker/core/", "transport/process/", *LOW],
     "worker/keeper/": ["worker/keeper/", "worker/core/", "worker/drill/", "transport/process/", *LOW],
     "worker/vault/": ["worker/vault/", "worker/core/", *TRANSPORT],
     "worker/rank/": ["worker/rank/", "worker/sdk/", *TRANSPORT],
-    "worker/core/": ["worker/core/", "transport/base/"],
+    "worker/core/": ["worker/core/", "transport/base/", "transport/messages/"],
     "worker/sdk/": ["worker/sdk/", "transport/codec/"],
     "transport/codec/": ["transport/codec/"],
-    "transport/base/": ["transport/base/"],
+    "transport/base/": ["transport/base/", "transport/codec/"],
+    "transport/messages/": ["transport/messages/", "transport/base/", "transport/codec/"],
     "transport/loop/": ["transport/loop/", "transport/base/"],
-    "transport/process/": ["transport/process/", "transport/loop/", "transport/base/"],
+    "transport/process/": ["transport/process/", "transport/loop/", "transport/base/", "transport/messages/"],
     "transport/output/": ["transport/output/", "transport/base/"],
-    "transport/wire/": ["transport/wire/", "transport/loop/", "transport/base/", "transport/codec/"],
+    "transport/wire/": ["transport/wire/", "transport/messages/", "transport/loop/", "transport/base/", "transport/codec/"],
     "transport/zmq/": ["transport/zmq/", *LOW],
     "transport/cast/": ["transport/cast/", "transport/zmq/", *LOW],
     "transport/tensor/": ["transport/tensor/", "transport/zmq/", *LOW],

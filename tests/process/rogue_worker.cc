@@ -25,14 +25,17 @@
 
 #include "tests/transport/wire/stretched.h"
 #include "transport/base/clock.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/message.h"
+#include "transport/messages/output.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/messages.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/vault_messages.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/reconnecting_client.h"
 #include "transport/zmq/zmq_loop.h"
@@ -118,12 +121,11 @@ class Rogue {
   int run() {
     tell_launcher();
     const auto control = dial(bootstrap_.control_endpoint, bootstrap_.server_public_key);
-    control_ = must(ReconnectingClient::start(
-        *context_, loop_, control, keys_, 1,
-        {.on_message = [this](std::vector<ZmqFrame>&& frames) { hear(frames); },
-         .on_connected = [this] { (void)say(MessageType::kHello, encode_payload(hello(bootstrap_.host))); },
-         .on_disconnected = [] {},
-         .on_refused = [](const Error&) {}}));
+    control_ = must(ReconnectingClient::start(*context_, loop_, control, keys_, 1,
+                                              {.on_message = [this](std::vector<ZmqFrame>&& frames) { hear(frames); },
+                                               .on_connected = [this] { (void)say(hello(bootstrap_.host)); },
+                                               .on_disconnected = [] {},
+                                               .on_refused = [](const Error&) {}}));
     const auto bulk = dial(bootstrap_.bulk_endpoint, bootstrap_.server_public_key);
     bulk_ = must(ReconnectingClient::start(*context_, loop_, bulk, keys_, 2,
                                            {.on_message = [](std::vector<ZmqFrame>&&) {},
@@ -172,12 +174,12 @@ class Rogue {
     const auto header = decode_header(frames[0].bytes());
     if (!header.ok() || frames.size() < 2) return;
     const std::string_view payload = frames[1].bytes();
-    switch (static_cast<MessageType>(header->type)) {
-      case MessageType::kShutdown: return loop_.stop();
-      case MessageType::kVaultTable: vaults_ = must(decode_payload<VaultTable>(payload)); return;
-      case MessageType::kReserve: return reserve(must(decode_payload<Reserve>(payload)));
-      case MessageType::kStart: return start(must(decode_payload<Start>(payload)));
-      case MessageType::kStop: return end(must(decode_payload<Stop>(payload)).ranks);
+    switch (header->type) {
+      case number_of<Shutdown>(): return loop_.stop();
+      case number_of<VaultTable>(): vaults_ = must(decode_payload<VaultTable>(payload)); return;
+      case number_of<Reserve>(): return reserve(must(decode_payload<Reserve>(payload)));
+      case number_of<Start>(): return start(must(decode_payload<Start>(payload)));
+      case number_of<Stop>(): return end(must(decode_payload<Stop>(payload)).ranks);
       default: return;
     }
   }
@@ -186,7 +188,7 @@ class Rogue {
     Reserved reserved{.mesh = order.mesh, .gang = order.gang, .generation = order.generation};
     for (std::uint32_t i = 0; i < order.count; ++i) reserved.ports.push_back(static_cast<std::uint16_t>(50'000 + i));
     reserved.ports.insert(reserved.ports.end(), order.fixed.begin(), order.fixed.end());
-    (void)say(MessageType::kReserved, encode_payload(reserved));
+    (void)say(reserved);
   }
 
   void start(const Start& order) {
@@ -211,7 +213,7 @@ class Rogue {
   }
 
   void beat() {
-    (void)say(MessageType::kBeat, encode_payload(next_beat()));
+    (void)say(next_beat());
     (void)events_->at(events_->now() + bootstrap_.heartbeat, [this] { beat(); });
   }
 
@@ -224,9 +226,10 @@ class Rogue {
     return beat;
   }
 
-  std::vector<ZmqFrame> frames_of(MessageType type, std::string payload, const JobUuid& job, std::uint64_t later = 0) {
+  std::vector<ZmqFrame> frames_of(std::uint16_t type, std::string payload, const JobUuid& job,
+                                  std::uint64_t later = 0) {
     FrameHeader header;
-    header.type = static_cast<std::uint16_t>(type);
+    header.type = type;
     header.job = job;
     header.term = Term(bootstrap_.term.value() + later);
     if (!ranks_.empty()) {
@@ -238,8 +241,9 @@ class Rogue {
     return frames;
   }
 
-  bool say(MessageType type, std::string payload) {
-    auto frames = frames_of(type, std::move(payload), job_);
+  template <class Message>
+  bool say(const Message& message) {
+    auto frames = frames_of(number_of<Message>(), encode_payload(message), job_);
     return control_->send(frames).ok();
   }
 
@@ -270,19 +274,19 @@ class Rogue {
   }
 
   std::uint64_t obey(const std::string& word, int number) {
-    const auto valid = [this] { return frames_of(MessageType::kBeat, encode_payload(next_beat()), job_); };
+    const auto valid = [this] { return frames_of(number_of<Beat>(), encode_payload(next_beat()), job_); };
     const auto of_size = [this](std::size_t bytes) {
-      return [this, bytes] { return frames_of(MessageType::kBeat, std::string(bytes, 'x'), job_); };
+      return [this, bytes] { return frames_of(number_of<Beat>(), std::string(bytes, 'x'), job_); };
     };
     if (word == "forge") {
-      repeat(number, *control_, [this] { return frames_of(MessageType::kHello, encode_payload(hello(0)), job_); });
+      repeat(number, *control_, [this] { return frames_of(number_of<Hello>(), encode_payload(hello(0)), job_); });
     } else if (word == "foreign") {
       JobUuid other = job_;
       other.bytes[0] ^= 1U;
-      repeat(number, *control_, [&] { return frames_of(MessageType::kBeat, encode_payload(next_beat()), other); });
+      repeat(number, *control_, [&] { return frames_of(number_of<Beat>(), encode_payload(next_beat()), other); });
     } else if (word == "term") {
       repeat(number, *control_,
-             [this] { return frames_of(MessageType::kBeat, encode_payload(next_beat()), job_, 1'000); });
+             [this] { return frames_of(number_of<Beat>(), encode_payload(next_beat()), job_, 1'000); });
     } else if (word == "malformed") {
       repeat(number, *control_, of_size(100));
     } else if (word == "oversize") {
@@ -292,7 +296,7 @@ class Rogue {
     } else if (word == "frames") {
       repeat(number, *control_, [] { return std::vector<ZmqFrame>(kFramesPerMessage + 1); });
     } else if (word == "output") {
-      repeat(number, *bulk_, [this] { return frames_of(MessageType::kOutput, encode_payload(Output{}), job_); });
+      repeat(number, *bulk_, [this] { return frames_of(number_of<Output>(), encode_payload(Output{}), job_); });
     } else if (word == "stretch") {
       return stretch(number == 0);
     } else if (word == "exaggerate") {
@@ -317,7 +321,7 @@ class Rogue {
   // All that a worker says, each text and each list of it longer than it may be. Answers how many there were.
   std::uint64_t stretch(bool control) {
     std::uint64_t sent = 0;
-    const auto say_all = [&](MessageType type, ReconnectingClient& client, auto message) {
+    const auto say_all = [&](ReconnectingClient& client, auto message) {
       constexpr std::size_t kBytes = 300'000;
       constexpr std::size_t kEntries = 70'000;
       Stretcher none(kBytes, 0, 0);
@@ -327,18 +331,18 @@ class Rogue {
         Stretcher(which, kBytes, kEntries).visit(stretched);
         const std::string payload = encode_payload(stretched);
         if (payload.size() > limits::kControlPayloadBytes) continue;  // "oversize"
-        repeat(1, client, [&] { return frames_of(type, payload, job_); });
+        repeat(1, client, [&] { return frames_of(number_of<decltype(message)>(), payload, job_); });
         ++sent;
       }
     };
     if (control) {
-      say_all(MessageType::kHello, *control_, hello(bootstrap_.host));
-      say_all(MessageType::kBeat, *control_, next_beat());
-      say_all(MessageType::kReserved, *control_, Reserved{});
+      say_all(*control_, hello(bootstrap_.host));
+      say_all(*control_, next_beat());
+      say_all(*control_, Reserved{});
     } else {
-      say_all(MessageType::kOutput, *bulk_, Output{});
-      say_all(MessageType::kOutputUnkept, *bulk_, Output{});
-      say_all(MessageType::kStacks, *bulk_, Stacks{});
+      say_all(*bulk_, Output{});
+      say_all(*bulk_, OutputUnkept{});
+      say_all(*bulk_, Stacks{});
     }
     return sent;
   }
@@ -347,7 +351,7 @@ class Rogue {
   // Answers how many there were.
   std::uint64_t exaggerate() {
     std::uint64_t sent = 0;
-    const auto say_all = [&](MessageType type, ReconnectingClient& client, auto make) {
+    const auto say_all = [&](ReconnectingClient& client, auto make) {
       Exaggerator none(SIZE_MAX, true);
       auto message = make();
       none.visit(message);
@@ -355,19 +359,19 @@ class Rogue {
         for (const bool largest : {true, false}) {
           message = make();
           Exaggerator(which, largest).visit(message);
-          repeat(1, client, [&] { return frames_of(type, encode_payload(message), job_); });
+          repeat(1, client, [&] { return frames_of(number_of<decltype(message)>(), encode_payload(message), job_); });
           ++sent;
         }
       }
     };
     const auto output = [] { return Output{.bytes = "a line\n"}; };
-    say_all(MessageType::kBeat, *control_, [this] { return next_beat(); });
-    say_all(MessageType::kHello, *control_, [this] { return hello(bootstrap_.host); });
-    say_all(MessageType::kReserved, *control_, [] { return Reserved{}; });
-    say_all(MessageType::kOutput, *bulk_, output);
-    say_all(MessageType::kOutputUnkept, *bulk_, output);
-    say_all(MessageType::kOutputGone, *bulk_, [] { return OutputGone{}; });
-    say_all(MessageType::kStacks, *bulk_, [] { return Stacks{}; });
+    say_all(*control_, [this] { return next_beat(); });
+    say_all(*control_, [this] { return hello(bootstrap_.host); });
+    say_all(*control_, [] { return Reserved{}; });
+    say_all(*bulk_, output);
+    say_all(*bulk_, [&] { return OutputUnkept{output()}; });
+    say_all(*bulk_, [] { return OutputGone{}; });
+    say_all(*bulk_, [] { return Stacks{}; });
     return sent;
   }
 
@@ -390,7 +394,7 @@ class Rogue {
             .key = {.rank = {}, .generation = vaults_.gangs.front().generation, .step = 1'000 + step++},
             .bytes = 1U << 20U,
             .digest = std::string(64, 'f')};
-        return frames_of(MessageType::kVaultOffer, encode_payload(offer), job_);
+        return frames_of(number_of<VaultOffer>(), encode_payload(offer), job_);
       });
       for (const Instant until = boot_now() + Duration::milliseconds(200); boot_now() < until;) turn();
     }

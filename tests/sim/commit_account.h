@@ -16,7 +16,7 @@
 #include "supervisor/core/job_state.h"
 #include "supervisor/core/placement.h"
 #include "tests/sim/durable_account.h"
-#include "transport/base/control_messages.h"
+#include "transport/messages/rank.h"
 #include "worker/core/keeper_actions.h"
 
 namespace monarch::sim {

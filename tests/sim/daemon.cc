@@ -9,6 +9,7 @@
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 #include "transport/base/exit_code.h"
+#include "transport/wire/messages.h"
 
 namespace monarch::sim {
 
@@ -162,9 +163,24 @@ void Daemon::output_later(const Incarnation& key) {
   });
 }
 
+namespace {
+
+// Orders that a daemon does not read are passed on as they came.
+template <class Message>
+auto as_heard(const Message& message) {
+  if constexpr (std::is_constructible_v<decltype(daemon::FrameHeard::message), const Message&>) {
+    return message;
+  } else {
+    return daemon::ForKeeper{.type = number_of<Message>(), .payload = encode_payload(message)};
+  }
+}
+
+}  // namespace
+
 void Daemon::deliver(Down message) {
   // On the beat thread: what an ACK answers is known here; then over the inbox to the main loop.
-  daemon::FrameHeard heard{.job = stash_.job, .term = message.term, .sent_at = {}, .message = message.message};
+  daemon::FrameHeard heard{.job = stash_.job, .term = message.term, .sent_at = {}, .message = {}};
+  std::visit([&](const auto& order) { heard.message = as_heard(order); }, message.message);
   if (const auto* ack = std::get_if<Ack>(&message.message)) heard.sent_at = schedule_->answered(ack->seq);
   if (world_.mutant(Mutant::kLeaseFromReceipt) && heard.sent_at) heard.sent_at = host_.now();
   main_->message([this, frame = std::move(heard)]() mutable {
@@ -223,14 +239,26 @@ void Daemon::perform(const daemon::TellKeeper& action) {
   std::visit(
       [this](const auto& message) {
         using Message = std::decay_t<decltype(message)>;
-        // Nothing of it reaches a keeper's core, and nobody asks for it here.
-        if constexpr (!std::is_same_v<Message, TakeStacks>) worker_.hear(KeeperEvent{message});
+        if constexpr (std::is_same_v<Message, daemon::ForKeeper>) {
+          pass_on(message);
+        } else {
+          worker_.hear(KeeperEvent{message});
+        }
         if constexpr (std::is_same_v<Message, KeeperForget>) {
           for (const Incarnation& process : message.processes) piped_.erase(process);
         }
         if constexpr (std::is_same_v<Message, KeeperShutdown>) leave(kLeavePatience, 0);
       },
       action.message);
+}
+
+// As a keeper reads it. Of stacks nothing reaches its core, and nobody asks for them here.
+void Daemon::pass_on(const daemon::ForKeeper& order) {
+  const auto hear = [this](auto&& message) { worker_.hear(KeeperEvent{std::forward<decltype(message)>(message)}); };
+  const Status taken =
+      route({.type = order.type}, order.payload, when<Reserve>(hear), when<Stop>(hear), when<Signal>(hear),
+            when<Tell>(hear), when<CommitAnswer>(hear), when<TakeStacks>([](const TakeStacks&) {}));
+  MONARCH_ASSERT(taken.ok());
 }
 
 void Daemon::perform(const daemon::SayHello&) { owe_hello(true); }

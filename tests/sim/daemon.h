@@ -15,7 +15,10 @@
 
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"
-#include "transport/base/control_messages.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/worker.h"
 #include "worker/core/daemon_core.h"
 #include "worker/core/daemon_core_beats.h"
 #include "worker/core/keeper_actions.h"
@@ -84,6 +87,7 @@ class Daemon {
   void feed(const daemon::Event& event);
   void perform(const daemon::PersistPromise& action);
   void perform(const daemon::TellKeeper& action);
+  void pass_on(const daemon::ForKeeper& order);
   void perform(const daemon::TellVault& /*action*/) {}  // no host here has one
   void perform(const daemon::SayHello& action);
   void perform(const daemon::BeatChanged& action);

@@ -4,7 +4,7 @@
 //
 // Thread: pure functions.
 
-#include "transport/base/viewer_messages.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch::sim {
 

@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "tests/sim/kernel.h"
-#include "transport/base/control_messages.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
 #include "worker/core/keeper_core.h"
 
 namespace monarch::sim {

@@ -12,7 +12,6 @@
 
 #include "supervisor/core/job_core.h"
 #include "tests/sim/ranks.h"
-#include "transport/base/control_messages.h"
 
 namespace monarch::sim {
 

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "tests/sim/kernel.h"
-#include "transport/base/control_messages.h"
-#include "transport/base/stack_messages.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/worker.h"
 
 namespace monarch::sim {
 

@@ -24,6 +24,7 @@
 #include "tests/sim/journal.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"
+#include "transport/messages/keeper.h"
 #include "transport/zmq/link_table.h"
 
 namespace monarch::sim {

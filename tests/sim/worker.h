@@ -14,7 +14,9 @@
 #include "tests/sim/daemon.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/ranks.h"
-#include "transport/base/control_messages.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
 #include "worker/core/keeper_core.h"
 
 namespace monarch::sim {

@@ -7,10 +7,11 @@
 
 #include "tests/supervisor/client/scratch.h"
 #include "transport/base/clock.h"
+#include "transport/messages/message.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/viewer.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/seqpacket_socket.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 
@@ -55,15 +56,15 @@ struct Viewer {
                                         {.on_frame = [this](Frame frame, std::vector<UniqueFd>) { take(frame); },
                                          .on_closed = [this](Error) { closed = true; }});
     Frame attach;
-    attach.header.type = static_cast<std::uint16_t>(MessageType::kAttach);
+    attach.header.type = number_of<Attach>();
     attach.payload = encode_payload(Attach{.events = true, .after_event = after_event, .viewer = "test"});
     EXPECT_TRUE(channel->send(attach).ok());
   }
   void take(const Frame& frame) {
-    const auto type = static_cast<MessageType>(frame.header.type);
-    if (type == MessageType::kAccepted) accepted = true;
-    if (type == MessageType::kVerdict) ++verdicts;
-    if (type != MessageType::kEvent) return;
+    const auto type = frame.header.type;
+    if (type == number_of<Accepted>()) accepted = true;
+    if (type == number_of<Verdict>()) ++verdicts;
+    if (type != number_of<JobEvent>()) return;
     EXPECT_EQ(verdicts, 0) << "the verdict comes last";
     numbers.push_back(decode_payload<JobEvent>(frame.payload)->number);
     if (on_event) on_event();
@@ -132,7 +133,7 @@ TEST(ControlServer, SendsTheStacksOfAllRanksThoughTheyComeAtOnce) {
                                                       },
                                                   .on_closed = [&](const Error&) { closed = true; }});
   Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(MessageType::kStacksRequest);
+  frame.header.type = number_of<StacksRequest>();
   frame.payload = encode_payload(request);
   ASSERT_TRUE(channel->send(frame).ok());
   const Instant deadline = boot_now() + Duration::seconds(20);
@@ -191,7 +192,7 @@ TEST(ControlServer, BringsEachAnswerForStacksToWhoAskedForIt) {
         {.on_frame = [&](Frame frame, std::vector<UniqueFd>) { seen.push_back(std::move(frame)); },
          .on_closed = [](Error) {}});
     Frame frame;
-    frame.header.type = static_cast<std::uint16_t>(MessageType::kStacksRequest);
+    frame.header.type = number_of<StacksRequest>();
     frame.header.call = call;
     frame.payload = encode_payload(request);
     EXPECT_TRUE(channel->send(frame).ok());
@@ -219,7 +220,7 @@ TEST(ControlServer, BringsEachAnswerForStacksToWhoAskedForIt) {
   EXPECT_EQ(decode_payload<RankStacks>(seen[0].payload)->host, "for who stays");
   auto refused = asks({.ranks = {}}, 9);
   ASSERT_TRUE(until([&] { return seen.size() == 2; }));
-  EXPECT_EQ(static_cast<MessageType>(seen[1].header.type), MessageType::kRefused);
+  EXPECT_EQ(seen[1].header.type, number_of<Refused>());
   EXPECT_EQ(decode_payload<Refused>(seen[1].payload)->message, "no ranks");
 }
 

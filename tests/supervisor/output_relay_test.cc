@@ -12,10 +12,11 @@
 #include "supervisor/worker_links.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "tests/transport/zmq/zmq_lab.h"
+#include "transport/messages/message.h"
+#include "transport/messages/output.h"
+#include "transport/messages/stacks.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
-#include "transport/wire/stack_messages.h"
 
 namespace monarch {
 
@@ -67,7 +68,7 @@ struct Relayed {
 
   void say_stacks(RankId rank, const Stacks& said) {
     FrameHeader header;
-    header.type = static_cast<std::uint16_t>(MessageType::kStacks);
+    header.type = number_of<Stacks>();
     header.job = kJob;
     header.process.rank = rank;
     header.process.generation = {Term(1), 5};
@@ -80,7 +81,7 @@ struct Relayed {
   void say(RankId rank, std::string bytes, std::uint64_t offset = 0, Generation generation = {}) {
     FrameHeader header;
     header.process.generation = generation;
-    header.type = static_cast<std::uint16_t>(MessageType::kOutput);
+    header.type = number_of<Output>();
     header.job = kJob;
     header.process.rank = rank;
     std::vector<ZmqFrame> frames;
@@ -187,7 +188,7 @@ TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {
   // The answer to the piece that came too early.
   ASSERT_TRUE(r.lab.until([&] { return !r.worker->messages.empty(); }));
   const auto header = decode_header(r.worker->messages[0]);
-  EXPECT_EQ(static_cast<MessageType>(header->type), MessageType::kOutputFrom);
+  EXPECT_EQ(header->type, number_of<OutputFrom>());
   EXPECT_EQ(header->process.rank, rank);
   EXPECT_EQ(decode_payload<OutputFrom>(r.worker->messages[1])->offset, 6U);
   r.say(rank, "world ", 6);

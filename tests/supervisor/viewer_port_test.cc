@@ -117,13 +117,13 @@ struct Watcher {
 };
 
 TEST_F(FarViewers, AskAndAreAnswered) {
-  const auto first = ask_status(address());
+  const auto first = ask(address(), StatusRequest{});
   ASSERT_TRUE(first.ok()) << first.error().message;
   EXPECT_EQ(first->phase, "starting");
-  const auto second = ask_status(address());
+  const auto second = ask(address(), StatusRequest{});
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second->phase, "running");
-  EXPECT_TRUE(ask_stop(address(), {.who = "somebody far"}).ok());
+  EXPECT_TRUE(ask(address(), StopRequest{.who = "somebody far"}).ok());
   done_ = true;
   supervisor_.join();
   EXPECT_EQ(stopped_by_, "somebody far");
@@ -150,7 +150,7 @@ TEST_F(FarViewers, HearTheEndOfTheSupervisorBehindAllThatItSaid) {
   ASSERT_TRUE(watcher.until([&] { return watcher.numbers.size() == 10; }));
   leave_ = true;
   ASSERT_TRUE(watcher.until([&] { return watcher.closed; }));
-  const auto status = ask_status(address());
+  const auto status = ask(address(), StatusRequest{});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kGone) << status.error().message;
 }
@@ -171,7 +171,7 @@ TEST_F(FarViewers, WithoutTheKeyGetNothing) {
   const CurveKeyPair own = *make_curve_key_pair();
   stranger.far->public_key = own.public_key.to_text();
   stranger.far->secret_key = own.secret_key.text_for_file();
-  const auto status = ask_status(stranger);
+  const auto status = ask(stranger, StatusRequest{});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kGone) << status.error().message;
   EXPECT_NE(status.error().message.find("other keys"), std::string::npos) << status.error().message;
@@ -182,7 +182,7 @@ TEST_F(FarViewers, FindTheAddressThatAnswersAmongOthers) {
   ViewerAddress several = address();
   // Of 127.0.0.0/8 the port listens at one alone.
   several.far->addresses = {"127.0.0.99", "127.0.0.1", "127.0.0.98"};
-  EXPECT_TRUE(ask_status(several).ok());
+  EXPECT_TRUE(ask(several, StatusRequest{}).ok());
 }
 
 TEST_F(FarViewers, SayWhereNobodyAnswers) {
@@ -201,11 +201,11 @@ TEST_F(FarViewers, ArePoliteAboutHowManyTheyAre) {
     ASSERT_TRUE(watchers.back()->client->attach("test", kPast - 1).ok());
     ASSERT_TRUE(watchers.back()->until([&] { return !watchers.back()->numbers.empty(); })) << i;
   }
-  const auto refused = ask_status(address());
+  const auto refused = ask(address(), StatusRequest{});
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("too many viewers"), std::string::npos) << refused.error().message;
   watchers.pop_back();
-  ASSERT_TRUE(watchers.back()->until([&] { return ask_status(address()).ok(); }));
+  ASSERT_TRUE(watchers.back()->until([&] { return ask(address(), StatusRequest{}).ok(); }));
 }
 
 }  // namespace

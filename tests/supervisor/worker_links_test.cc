@@ -15,8 +15,11 @@
 #include "tests/supervisor/core/fixtures.h"
 #include "tests/transport/zmq/zmq_lab.h"
 #include "transport/base/clock.h"
+#include "transport/messages/message.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
 
 namespace monarch {
 namespace {
@@ -54,12 +57,12 @@ class Links {
   }
 
   template <class Message>
-  void says(HostId host, MessageType type, const Message& message, JobUuid job = {}) {
-    says(host, type, encode_payload(message), job);
+  void says(HostId host, const Message& message, JobUuid job = {}) {
+    says(host, number_of<Message>(), encode_payload(message), job);
   }
-  void says(HostId host, MessageType type, const std::string& payload, JobUuid job = {}, Term term = Term(1)) {
+  void says(HostId host, std::uint16_t type, const std::string& payload, JobUuid job = {}, Term term = Term(1)) {
     FrameHeader header;
-    header.type = static_cast<std::uint16_t>(type);
+    header.type = type;
     header.job = job;
     header.term = term;
     const LinkId link = link_of_first_ && host == HostId(0) ? *link_of_first_ : LinkId{host.value() + 1};
@@ -75,7 +78,7 @@ class Links {
     return report;
   }
   void beats(HostId host, const RankReport& report) {
-    says(host, MessageType::kBeat, Beat{.seq = ++seq_, .sent_at = boot_now(), .content = {.ranks = {report}}});
+    says(host, Beat{.seq = ++seq_, .sent_at = boot_now(), .content = {.ranks = {report}}});
   }
   // From now on the first host has a link of its own, over which the answer to a beat comes.
   void dial() {
@@ -88,12 +91,12 @@ class Links {
     link_of_first_ = lab_.from(user_id_of(HostId(0)))->link;
   }
   // The payload of the first message of that type that the first host gets.
-  std::string received(MessageType type) {
+  std::string received(std::uint16_t type) {
     std::string payload;
     EXPECT_TRUE(lab_.until([&] {
       for (std::size_t i = 0; i + 1 < client_->messages.size() && payload.empty(); i += 2) {
         const auto header = decode_header(client_->messages[i]);
-        if (header.ok() && header->type == static_cast<std::uint16_t>(type)) payload = client_->messages[i + 1];
+        if (header.ok() && header->type == type) payload = client_->messages[i + 1];
       }
       return !payload.empty();
     }));
@@ -136,10 +139,8 @@ class Links {
 TEST(WorkerLinks, TellOfAWarningOnceAndBeforeWhatTheSameBeatSaysOfRanks) {
   Links job;
   const RankReport report = job.ended({MeshId(0), Rank(0)}, true);
-  job.says(HostId(0), MessageType::kBeat,
-           Beat{.seq = 1, .sent_at = boot_now(), .content = {.ranks = {report}, .warnings = 1}});
-  job.says(HostId(0), MessageType::kBeat,
-           Beat{.seq = 2, .sent_at = boot_now(), .content = {.ranks = {report}, .warnings = 1}});
+  job.says(HostId(0), Beat{.seq = 1, .sent_at = boot_now(), .content = {.ranks = {report}, .warnings = 1}});
+  job.says(HostId(0), Beat{.seq = 2, .sent_at = boot_now(), .content = {.ranks = {report}, .warnings = 1}});
   const std::vector<std::pair<HostId, std::size_t>> expected = {{HostId(0), 0U}};
   EXPECT_EQ(job.warned, expected);
   EXPECT_EQ(job.changes.size(), 1U);
@@ -156,7 +157,7 @@ const std::string kBeat = encode_payload(Beat{});
 
 TEST(WorkerLinks, CutOffAHostThatIsAloneWithALaterTerm) {
   Links job(false, job_of_short_times());
-  for (int i = 0; i < 3; ++i) job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(99));
+  for (int i = 0; i < 3; ++i) job.says(HostId(0), number_of<Beat>(), kBeat, {}, Term(99));
   EXPECT_EQ(job.links->drops().later_term, 3U);
   ASSERT_TRUE(job.until([&] { return !job.driver().told("host.quarantined").empty(); }));
   EXPECT_TRUE(job.superseded.empty());
@@ -167,30 +168,30 @@ TEST(WorkerLinks, CutOffAHostThatIsAloneWithALaterTerm) {
   EXPECT_EQ(job.driver().core.placement().host_of(kFirst), HostId(2)) << "a spare is in its place";
   // It goes on with it: that is counted, and costs no record.
   const std::size_t records = job.driver().history.size();
-  for (int i = 0; i < 3; ++i) job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(100));
+  for (int i = 0; i < 3; ++i) job.says(HostId(0), number_of<Beat>(), kBeat, {}, Term(100));
   EXPECT_EQ(job.links->drops().later_term, 6U);
   EXPECT_EQ(job.driver().history.size(), records);
 }
 
 TEST(WorkerLinks, BelieveInASuccessorOfWhichMostHostsHaveHeard) {
   Links job(false, job_of_short_times());
-  job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(2));
+  job.says(HostId(0), number_of<Beat>(), kBeat, {}, Term(2));
   EXPECT_TRUE(job.superseded.empty()) << "one of three";
-  job.says(HostId(1), MessageType::kBeat, kBeat, {}, Term(2));
+  job.says(HostId(1), number_of<Beat>(), kBeat, {}, Term(2));
   EXPECT_EQ(job.superseded, std::vector{Term(2)});
 }
 
 TEST(WorkerLinks, BelieveInASuccessorThatTheJobsFolderNames) {
   Links job(false, job_of_short_times());
   job.successor = true;
-  job.says(HostId(0), MessageType::kBeat, kBeat, {}, Term(2));
+  job.says(HostId(0), number_of<Beat>(), kBeat, {}, Term(2));
   EXPECT_EQ(job.superseded, std::vector{Term(2)});
 }
 
 TEST(WorkerLinks, PassAGoodbyeOnAsTheHostsWhoseLinkItIs) {
   Links job;
-  job.says(HostId(1), MessageType::kGoodbye, Goodbye{.incarnation = 2, .orderly = true});
-  job.says(HostId(0), MessageType::kGoodbye, Goodbye{.incarnation = 1, .orderly = false});
+  job.says(HostId(1), Goodbye{.incarnation = 2, .orderly = true});
+  job.says(HostId(0), Goodbye{.incarnation = 1, .orderly = false});
   const std::vector<std::pair<HostId, bool>> expected = {{HostId(1), true}, {HostId(0), false}};
   EXPECT_EQ(job.goodbyes, expected);
 }
@@ -199,8 +200,8 @@ TEST(WorkerLinks, TakeNoGoodbyeOfAnotherJobOrThatCannotBeRead) {
   Links job;
   JobUuid other;
   other.bytes[0] = 1;
-  job.says(HostId(0), MessageType::kGoodbye, Goodbye{}, other);
-  job.says(HostId(0), MessageType::kGoodbye, std::string("\xc1"));
+  job.says(HostId(0), Goodbye{}, other);
+  job.says(HostId(0), number_of<Goodbye>(), std::string("\xc1"));
   EXPECT_TRUE(job.goodbyes.empty());
   EXPECT_EQ(job.links->drops().foreign_job, 1U);
   EXPECT_EQ(job.links->drops().malformed, 1U);
@@ -208,10 +209,10 @@ TEST(WorkerLinks, TakeNoGoodbyeOfAnotherJobOrThatCannotBeRead) {
 
 TEST(WorkerLinks, TakeItOnceThatAKeeperIsGone) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
-  job.says(HostId(0), MessageType::kKeeperGone, KeeperGone{.incarnation = 7});
+  job.says(HostId(0), KeeperGone{.incarnation = 7});
   EXPECT_FALSE(job.driver().core.state().hosts[0].failing) << "it is of another worker";
   EXPECT_EQ(job.links->drops().foreign_worker, 1U);
-  for (int i = 0; i < 2; ++i) job.says(HostId(0), MessageType::kKeeperGone, KeeperGone{.incarnation = 1});
+  for (int i = 0; i < 2; ++i) job.says(HostId(0), KeeperGone{.incarnation = 1});
   EXPECT_TRUE(job.driver().core.state().hosts[0].failing);
   EXPECT_EQ(job.driver().told("host.lost").size(), 1U);
   const auto is_failing = [](const auto& entry) { return std::holds_alternative<WorkerFailing>(entry.first); };
@@ -223,8 +224,7 @@ TEST(WorkerLinks, TellOfADaemonThatWasStartedAgain) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
   const std::int32_t keeper = job.driver().core.state().hosts[0].keeper_pid;
   for (const std::uint32_t start : {1U, 2U, 2U}) {
-    job.says(HostId(0), MessageType::kHello,
-             Hello{.host = 0, .incarnation = 1, .keeper_pid = keeper, .daemon_starts = start});
+    job.says(HostId(0), Hello{.host = 0, .incarnation = 1, .keeper_pid = keeper, .daemon_starts = start});
   }
   const auto told = job.driver().told("host.daemon");
   ASSERT_EQ(told.size(), 1U);
@@ -236,14 +236,14 @@ TEST(WorkerLinks, TakeNoHelloAndNoGoodbyeOfAWorkerThatWasLaunchedBefore) {
   job.driver().step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   ASSERT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kLaunching);
   job.driver().step(WorkerLaunched{.host = HostId(0), .worker = {.reply = {.public_key = "new", .keeper_pid = 200}}});
-  job.says(HostId(0), MessageType::kHello, Hello{.host = 0, .incarnation = 1, .keeper_pid = 100});
+  job.says(HostId(0), Hello{.host = 0, .incarnation = 1, .keeper_pid = 100});
   EXPECT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kLaunched) << "it is not the one that is awaited";
-  job.says(HostId(0), MessageType::kGoodbye, Goodbye{.incarnation = 1, .orderly = true});
+  job.says(HostId(0), Goodbye{.incarnation = 1, .orderly = true});
   EXPECT_TRUE(job.goodbyes.empty());
   EXPECT_EQ(job.links->drops().foreign_worker, 2U);
-  job.says(HostId(0), MessageType::kHello, Hello{.host = 0, .incarnation = 9, .keeper_pid = 200});
+  job.says(HostId(0), Hello{.host = 0, .incarnation = 9, .keeper_pid = 200});
   EXPECT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kJoined);
-  job.says(HostId(0), MessageType::kGoodbye, Goodbye{.incarnation = 9, .orderly = true});
+  job.says(HostId(0), Goodbye{.incarnation = 9, .orderly = true});
   EXPECT_EQ(job.goodbyes.size(), 1U);
 }
 
@@ -253,7 +253,7 @@ TEST(WorkerLinks, KeepTooManyPortsOutOfTheJournal) {
   ASSERT_EQ(job.driver().gang(0).phase, GangPhase::kReserving);
   Reserved many{.mesh = MeshId(0), .gang = GangId(0), .generation = job.driver().gang(0).generation};
   many.ports.assign(22'000, 29'500);
-  job.says(HostId(0), MessageType::kReserved, many);
+  job.says(HostId(0), many);
   const auto* told = std::get_if<PortsReserved>(&job.driver().history.back().first);
   ASSERT_NE(told, nullptr) << "the core is told that it is another number";
   EXPECT_EQ(told->reserved.ports.size(), 2U);
@@ -262,17 +262,17 @@ TEST(WorkerLinks, KeepTooManyPortsOutOfTheJournal) {
 TEST(WorkerLinks, PassOnWhatABeatSaysOfAVaultAndTellAHostItsTable) {
   Links job;
   job.dial();
-  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 1, .sent_at = boot_now()});
+  job.says(HostId(0), Beat{.seq = 1, .sent_at = boot_now()});
   ASSERT_EQ(job.vaults.size(), 1U);
   EXPECT_EQ(job.vaults[0], std::pair(HostId(0), VaultReport{})) << "it has none";
   const VaultReport report{.port = 7000, .table = 9, .used = 1U << 20U};
-  job.says(HostId(0), MessageType::kBeat, Beat{.seq = 2, .sent_at = boot_now(), .content = {.vault = report}});
+  job.says(HostId(0), Beat{.seq = 2, .sent_at = boot_now(), .content = {.vault = report}});
   ASSERT_EQ(job.vaults.size(), 2U);
   EXPECT_EQ(job.vaults[1], std::pair(HostId(0), report));
   const VaultTable table{.version = 7, .meshes = {{.name = "trainer", .gang_size = 2}}};
-  EXPECT_TRUE(job.links->send_vault_table(HostId(0), table));
-  EXPECT_FALSE(job.links->send_vault_table(HostId(1), table)) << "it has no link";
-  const auto told = decode_payload<VaultTable>(job.received(MessageType::kVaultTable));
+  EXPECT_TRUE(job.links->send(HostId(0), table));
+  EXPECT_FALSE(job.links->send(HostId(1), table)) << "it has no link";
+  const auto told = decode_payload<VaultTable>(job.received(number_of<VaultTable>()));
   ASSERT_TRUE(told.ok());
   EXPECT_EQ(*told, table);
 }

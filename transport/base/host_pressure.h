@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include <monarch/fields.hpp>
+
 namespace monarch {
 
 // Percent each.
@@ -18,6 +20,7 @@ struct HostPressure {
   std::uint8_t io = 0;
   friend bool operator==(const HostPressure&, const HostPressure&) = default;
 };
+MONARCH_FIELDS(HostPressure, cpu, memory, io)
 
 // Of what /proc/pressure/cpu, memory or io reads as: "some avg10=12.34 avg60=… total=…" is 12. Nothing: it is none of them.
 std::optional<std::uint8_t> some_pressure(std::string_view file);

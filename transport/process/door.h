@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "transport/base/check_messages.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
+#include "transport/messages/check.h"
 #include "transport/process/forked_work.h"
 
 namespace monarch {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/base/control_messages.h"
+#include "transport/messages/bootstrap.h"
 
 namespace monarch {
 

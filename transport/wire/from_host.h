@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/base/control_messages.h"
-#include "transport/base/stack_messages.h"
-#include "transport/base/vault_messages.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/output.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/vault_messages.h"
 
 namespace monarch {
 

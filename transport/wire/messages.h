@@ -1,67 +1,100 @@
 #pragma once
 
-// How the messages of base/control_messages.h are written: as msgpack arrays of their fields, in this order. A new field goes last.
+// How messages travel in frames: frame_of() writes one, route() gives one that has come to whoever is for it. Which number and which
+// fields a message has stands beside it (transport/messages).
 //
-// Thread: values.
+//   const Status taken = route(frame.header, frame.payload,
+//                              when<KeeperPing>([&](const KeeperPing& ping) { … }),
+//                              when<KeeperEnded>([&](const KeeperEnded& ended) { … }),
+//                              unopened<Stop, Signal>([&](std::string_view payload) { … }));
+//
+// Thread: pure functions.
 
-#include <monarch/codec.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
-#include "transport/base/control_messages.h"
+#include "transport/base/limits.h"
+#include "transport/base/result.h"
+#include "transport/base/text.h"
+#include "transport/messages/message.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/vault_messages.h"
+#include "transport/wire/frame.h"
 
 namespace monarch {
 
-MONARCH_FIELDS(RankEnd, kind, value, detail, after_our_signal, out_of_memory, core_dumped);
-MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at);
-MONARCH_FIELDS(TalkDrops, bad_values, too_long, foreign, connections, slow_readers);
-MONARCH_FIELDS(CommitRequest, number, step, what, whole);
-MONARCH_FIELDS(RankReport, process, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
-               output_complete, ready, progress, talk_drops, error_bytes, evidence_at, standstill, commit, at_gate);
-MONARCH_FIELDS(Hello, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version, promised);
-MONARCH_FIELDS(HostPressure, cpu, memory, io);
-MONARCH_FIELDS(BeatContent, ranks, output_dropped_bytes, output_lost_bytes, output_failure, pressure, vault, warnings);
-MONARCH_FIELDS(Beat, seq, sent_at, loop_age, acked_seq, round_trip, content);
-MONARCH_FIELDS(Ack, seq, lease, granted, forget, say_hello);
-MONARCH_FIELDS(Reserve, mesh, gang, generation, count, fixed, gpus, first_port, last_port, spared);
-MONARCH_FIELDS(Reserved, mesh, gang, generation, ports, error);
-MONARCH_FIELDS(Goodbye, incarnation, orderly);
-MONARCH_FIELDS(KeeperGone, incarnation);
-MONARCH_FIELDS(RankBinding, kind, first_cpu, cpus, gpus);
-MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding, standby);
-MONARCH_FIELDS(Start, mesh, mesh_name, gang, generation, program, env, defaults, workdir, ranks, orphan, orphan_ttl,
-               stop_signal, stop_grace, signal_to, log_max_bytes, ready, setup, standby);
-MONARCH_FIELDS(Stop, ranks, generation, signal, grace);
-MONARCH_FIELDS(Signal, ranks, generation, number, to);
-MONARCH_FIELDS(Tell, ranks, generation, json);
-MONARCH_FIELDS(CommitAnswer, process, number, committed, why, gang);
-MONARCH_FIELDS(Shutdown, reason);
-MONARCH_FIELDS(Output, stream, offset, bytes);
-MONARCH_FIELDS(OutputFrom, stream, offset);
-MONARCH_FIELDS(OutputGone, stream, oldest);
-MONARCH_FIELDS(KeeperHello, incarnation, keeper_pid, starts, has_stash, ranks, spawned, warnings);
-MONARCH_FIELDS(KeeperPipes, mesh_name, log_max_bytes, ready_port, standby);
-MONARCH_FIELDS(KeeperPing, number);
-MONARCH_FIELDS(KeeperPong, number);
-MONARCH_FIELDS(KeeperChanged, report);
-MONARCH_FIELDS(KeeperEnded, left);
-MONARCH_FIELDS(KeeperWarned, warnings);
-MONARCH_FIELDS(KeeperStash, bytes);
-MONARCH_FIELDS(KeeperLease, processes, until);
-MONARCH_FIELDS(KeeperForget, processes);
-MONARCH_FIELDS(KeeperSpawn, program, env, workdir, executable, memory_patience);
-MONARCH_FIELDS(KeeperLetLive, process);
-MONARCH_FIELDS(KeeperPipesTaken, process);
-MONARCH_FIELDS(KeeperKeepOpen, count);
-MONARCH_FIELDS(KeeperShutdown, exit_code);
-MONARCH_FIELDS(KeeperReady, process);
-MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
-               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, interface,
-               socket_directory, copied, login_environment, checkpoint_memory, first_port, last_port, term_foretells);
-MONARCH_FIELDS(Gpu, index, uuid);
-MONARCH_FIELDS(HostInventory, cpus, gpus);
-MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory, host_address, log_directory,
-               architecture, refusal);
-MONARCH_FIELDS(DaemonStash, job, bootstrap, public_key, secret_key, promised);
+// `header`: all of it but the type.
+template <class T>
+Frame frame_of(const T& message, FrameHeader header = {}) {
+  header.type = number_of<T>();
+  return {header, encode_payload(message)};
+}
+
+template <class T>
+bool is_a(const FrameHeader& header) {
+  return header.type == number_of<T>();
+}
+
+// For one of route(): whoever takes a T, decoded by `Decode`. It may say, by a Status, that it is none that can be meant.
+template <class T, auto Decode, class Take>
+class OpenedRoute {
+ public:
+  OpenedRoute(Take take, std::size_t limit) : take_(std::move(take)), limit_(limit) {}
+
+  bool is_for(const FrameHeader& header) const { return is_a<T>(header); }
+  Status go(std::string_view payload) const {
+    MONARCH_ASSIGN(T message, Decode(payload, limit_));
+    if constexpr (std::is_void_v<std::invoke_result_t<const Take&, T&&>>) {
+      take_(std::move(message));
+      return {};
+    } else {
+      return take_(std::move(message));
+    }
+  }
+
+ private:
+  Take take_;
+  std::size_t limit_;
+};
+
+// For one of route(): whoever passes these messages on as they are.
+template <class Take, class... Ts>
+class UnopenedRoute {
+ public:
+  explicit UnopenedRoute(Take take) : take_(std::move(take)) {}
+
+  bool is_for(const FrameHeader& header) const { return (is_a<Ts>(header) || ...); }
+  Status go(std::string_view payload) const {
+    if (payload.size() > limits::kControlPayloadBytes) {
+      return Error{ErrorCode::kInvalid,
+                   text("a payload of ", payload.size(), " bytes is over the limit of ", limits::kControlPayloadBytes)};
+    }
+    take_(payload);
+    return {};
+  }
+
+ private:
+  Take take_;
+};
+
+template <class T, auto Decode = &decode_payload<T>, class Take>
+auto when(Take take, std::size_t limit = limits::kControlPayloadBytes) {
+  return OpenedRoute<T, Decode, Take>(std::move(take), limit);
+}
+
+template <class... Ts, class Take>
+auto unopened(Take take) {
+  return UnopenedRoute<Take, Ts...>(std::move(take));
+}
+
+// kUnsupported where nobody is for it, kInvalid where it cannot be read; else what its taker says.
+template <class... Routes>
+Status route(const FrameHeader& header, std::string_view payload, const Routes&... routes) {
+  Status taken = Error{ErrorCode::kUnsupported, text("nobody here takes a message of type ", header.type)};
+  (void)((routes.is_for(header) && (taken = routes.go(payload), true)) || ...);
+  return taken;
+}
 
 }  // namespace monarch

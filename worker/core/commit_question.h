@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

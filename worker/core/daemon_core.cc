@@ -149,37 +149,17 @@ void DaemonCore::obey(const Ack& ack, const FrameHeard& frame, Instant now, Acti
   }
 }
 
-void DaemonCore::obey(const Reserve& order, const FrameHeard&, Instant, Actions& actions) {
-  actions.emplace_back(TellKeeper{order});
-}
-
 void DaemonCore::obey(const Start& order, const FrameHeard&, Instant, Actions& actions) {
   // After the order to end, a start would only be killed: it was sent before the supervisor gave up on this worker.
   if (!shut_down_) actions.emplace_back(TellKeeper{order});
-}
-
-void DaemonCore::obey(const Stop& order, const FrameHeard&, Instant, Actions& actions) {
-  actions.emplace_back(TellKeeper{order});
-}
-
-void DaemonCore::obey(const Signal& order, const FrameHeard&, Instant, Actions& actions) {
-  actions.emplace_back(TellKeeper{order});
-}
-
-void DaemonCore::obey(const Tell& order, const FrameHeard&, Instant, Actions& actions) {
-  actions.emplace_back(TellKeeper{order});
 }
 
 void DaemonCore::obey(const VaultTable& table, const FrameHeard&, Instant, Actions& actions) {
   actions.emplace_back(TellVault{table});
 }
 
-void DaemonCore::obey(const TakeStacks& order, const FrameHeard&, Instant, Actions& actions) {
+void DaemonCore::obey(const ForKeeper& order, const FrameHeard&, Instant, Actions& actions) {
   actions.emplace_back(TellKeeper{order});
-}
-
-void DaemonCore::obey(const CommitAnswer& answer, const FrameHeard&, Instant, Actions& actions) {
-  actions.emplace_back(TellKeeper{answer});
 }
 
 void DaemonCore::obey(const Shutdown&, const FrameHeard&, Instant, Actions& actions) { shut_down(0, actions); }

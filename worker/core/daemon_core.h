@@ -21,10 +21,13 @@
 #include <variant>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
-#include "transport/base/stack_messages.h"
 #include "transport/base/time.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/worker.h"
 #include "worker/core/keeper_actions.h"
 
 namespace monarch::daemon {
@@ -36,12 +39,18 @@ struct Started {
   Term term;
 };
 
+// An order that the keeper is to read: it is passed on unopened.
+struct ForKeeper {
+  std::uint16_t type = 0;
+  std::string payload;
+};
+
 // Something from the supervisor, with what its header claims.
 struct FrameHeard {
   JobUuid job;
   Term term;
   std::optional<Instant> sent_at;  // of the beat that an Ack answers; nothing: that beat is unknown or too long ago
-  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer, VaultTable> message;
+  std::variant<Ack, Start, Shutdown, VaultTable, ForKeeper> message;
 };
 
 struct PromisePersisted {
@@ -96,8 +105,7 @@ struct PersistPromise {
 
 // Tell the keeper. It fences generations, so that a repeated order changes nothing.
 struct TellKeeper {
-  std::variant<Reserve, Start, Stop, Signal, Tell, KeeperLease, KeeperForget, KeeperShutdown, TakeStacks, CommitAnswer>
-      message;
+  std::variant<ForKeeper, Start, KeeperLease, KeeperForget, KeeperShutdown> message;
 };
 
 // What the host's vault goes by now.
@@ -170,14 +178,9 @@ class DaemonCore {
 
   void promise(Term term, Actions& actions);
   void obey(const Ack& ack, const FrameHeard& frame, Instant now, Actions& actions);
-  void obey(const Reserve& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Start& order, const FrameHeard& frame, Instant now, Actions& actions);
-  void obey(const Stop& order, const FrameHeard& frame, Instant now, Actions& actions);
-  void obey(const Signal& order, const FrameHeard& frame, Instant now, Actions& actions);
-  void obey(const Tell& order, const FrameHeard& frame, Instant now, Actions& actions);
-  void obey(const CommitAnswer& answer, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const Shutdown& order, const FrameHeard& frame, Instant now, Actions& actions);
-  void obey(const TakeStacks& order, const FrameHeard& frame, Instant now, Actions& actions);
+  void obey(const ForKeeper& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const VaultTable& table, const FrameHeard& frame, Instant now, Actions& actions);
   void forget(const Ack& ack, Actions& actions);
   void renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions);

@@ -11,9 +11,10 @@
 #include <optional>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/limits.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
 #include "worker/core/keeper_actions.h"
 
 namespace monarch {

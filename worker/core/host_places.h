@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
+#include "transport/messages/bootstrap.h"
 #include "worker/core/environment.h"
 
 namespace monarch {

@@ -10,9 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch {
 

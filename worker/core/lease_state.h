@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

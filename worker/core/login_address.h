@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "transport/base/bootstrap.h"
+#include "transport/messages/bootstrap.h"
 #include "worker/core/environment.h"
 
 namespace monarch {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "transport/base/control_messages.h"
+#include "transport/messages/rank.h"
 
 namespace monarch::daemon {
 

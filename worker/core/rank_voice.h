@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 #include "worker/core/notify.h"
 
 namespace monarch {

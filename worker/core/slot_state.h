@@ -13,9 +13,9 @@
 
 #include <optional>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/limits.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 #include "worker/core/keeper_actions.h"
 #include "worker/core/lease_state.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transport/base/stack_messages.h"
+#include "transport/messages/stacks.h"
 #include "worker/core/environment.h"
 
 namespace monarch {

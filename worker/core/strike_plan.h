@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "transport/base/result.h"
-#include "transport/base/strike.h"
+#include "transport/messages/strike.h"
 
 namespace monarch {
 

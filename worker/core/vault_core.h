@@ -28,7 +28,7 @@
 
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
-#include "transport/base/vault_messages.h"
+#include "transport/messages/vault.h"
 #include "worker/core/vault_keep.h"
 #include "worker/core/vault_question.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "transport/base/vault_messages.h"
+#include "transport/messages/vault.h"
 
 namespace monarch {
 

@@ -14,13 +14,16 @@
 #include "transport/base/clock.h"
 #include "transport/base/log.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/message.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
 #include "transport/zmq/context.h"
+#include "transport/zmq/link_message.h"
 #include "transport/zmq/reconnecting_client.h"
 #include "transport/zmq/zmq_loop.h"
 #include "worker/core/daemon_core_beats.h"
-#include "worker/daemon/link_message.h"
+#include "worker/daemon/heard_frame.h"
 
 namespace monarch::daemon {
 namespace {
@@ -62,7 +65,10 @@ class Beating {
   void beat_if_due();
   void arm();
   bool say_hello();
-  bool send(MessageType type, std::string payload);
+  template <class Message>
+  bool send(const Message& message) {
+    return send({.type = number_of<Message>(), .job = options_.job}, encode_payload(message));
+  }
   bool send(FrameHeader header, std::string payload);
   void tell_main(FromBeat value);
 
@@ -162,7 +168,7 @@ void Beating::beat_if_due() {
     beat.round_trip = schedule_.round_trip();
     beat.content = *content_;
     // A full queue loses this beat; the next one says all of it.
-    (void)send(MessageType::kBeat, encode_payload(beat));
+    (void)send(beat);
   }
   arm();
 }
@@ -175,15 +181,8 @@ void Beating::arm() {
 }
 
 bool Beating::say_hello() {
-  hello_owed_ = !send(MessageType::kHello, encode_payload(*hello_));
+  hello_owed_ = !send(*hello_);
   return !hello_owed_;
-}
-
-bool Beating::send(MessageType type, std::string payload) {
-  FrameHeader header;
-  header.type = static_cast<std::uint16_t>(type);
-  header.job = options_.job;
-  return send(header, std::move(payload));
 }
 
 bool Beating::send(FrameHeader header, std::string payload) {

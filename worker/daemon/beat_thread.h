@@ -19,12 +19,13 @@
 #include <variant>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/loop/inbox.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/frame.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/curve.h"

@@ -12,6 +12,11 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 
@@ -150,31 +155,23 @@ int Daemon::run() {
 
 void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors) {
   keeper_heard_ = loop_->now();
-  const auto type = static_cast<MessageType>(frame.header.type);
-  if (type == MessageType::kKeeperPipes) return on_pipes(frame, std::move(descriptors));
+  if (is_a<KeeperPipes>(frame.header)) return on_pipes(frame, std::move(descriptors));
   settle_adopted();  // all pipes of adopted ranks follow the hello
-  if (type == MessageType::kKeeperPing) {
-    if (const auto ping = decode_payload<KeeperPing>(frame.payload)) {
-      tell_keeper(KeeperPong{ping->number});
-    }
-  } else if (type == MessageType::kKeeperChanged) {
-    if (const auto changed = decode_payload<KeeperChanged>(frame.payload)) on_report(changed->report);
-  } else if (type == MessageType::kKeeperEnded) {
-    if (const auto ended = decode_payload<KeeperEnded>(frame.payload)) on_keeper_ended(*ended);
-  } else if (type == MessageType::kKeeperWarned) {
-    if (const auto warned = decode_payload<KeeperWarned>(frame.payload)) on_warned(*warned);
-  } else if (type == MessageType::kStacks) {
-    // Lost where the log thread is stuck: who asked hears that nobody answered.
-    (void)log_->put(SayStacks{frame.header.process, frame.payload});
-  } else if (type == MessageType::kReserved) {
-    FrameHeader header;
-    header.type = frame.header.type;
-    header.job = setup_.stash.job;
-    // Lost where the beat thread is stuck: the supervisor asks again.
-    (void)beat_->put(SendFrame{Frame{header, frame.payload}});
-  } else {
-    log_warn("the keeper said something of type ", frame.header.type, ", which means nothing here");
-  }
+  const Status taken =
+      route(frame.header, frame.payload,
+            when<KeeperPing>([&](const KeeperPing& ping) { tell_keeper(KeeperPong{ping.number}); }),
+            when<KeeperChanged>([&](const KeeperChanged& changed) { on_report(changed.report); }),
+            when<KeeperEnded>([&](const KeeperEnded& ended) { on_keeper_ended(ended); }),
+            when<KeeperWarned>([&](const KeeperWarned& warned) { on_warned(warned); }),
+            // Lost where the log thread is stuck: who asked hears that nobody answered.
+            unopened<Stacks>([&](std::string_view) {
+              (void)log_->put(SayStacks{frame.header.process, frame.payload});
+            }),
+            // Lost where the beat thread is stuck: the supervisor asks again.
+            unopened<Reserved>([&](std::string_view) {
+              (void)beat_->put(SendFrame{Frame{{.type = frame.header.type, .job = setup_.stash.job}, frame.payload}});
+            }));
+  if (!taken.ok()) log_warn("the keeper said something that means nothing here: ", taken.error().message);
 }
 
 void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
@@ -297,7 +294,11 @@ void Daemon::perform(TellKeeper&& action) {
   std::visit(
       [this](const auto& message) {
         using Message = std::decay_t<decltype(message)>;
-        tell_keeper(message);
+        if constexpr (std::is_same_v<Message, ForKeeper>) {
+          keeper_->pass_on(core_.promised(), message);
+        } else {
+          tell_keeper(message);
+        }
         if constexpr (std::is_same_v<Message, KeeperForget>) {
           for (const Incarnation& incarnation : message.processes) {
             piped_.erase(incarnation);

@@ -18,12 +18,14 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/inbox.h"
 #include "transport/loop/signals.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/frame.h"
 #include "worker/core/daemon_core.h"
 #include "worker/core/progress_budget.h"
@@ -65,7 +67,8 @@ class Daemon {
   void begin(const KeeperHello& hello);
 
   void on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
-  void say(MessageType type, std::string payload, bool last);
+  template <class Message>
+  void say(const Message& message, bool last);
   void on_keeper_gone(const Error& why);
   void on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors);
   void on_report(const RankReport& report);

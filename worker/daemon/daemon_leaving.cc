@@ -9,7 +9,11 @@
 #include "transport/base/exit_code.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/worker.h"
 #include "transport/process/containment.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/socket_directory.h"
 #include "worker/core/environment.h"
@@ -25,6 +29,12 @@ constexpr Duration kOrphanedPatience = Duration::milliseconds(500);  // for the 
 constexpr Duration kKillPatience = Duration::seconds(5);
 
 }  // namespace
+
+// Once, by the thread that beats, whatever this one does meanwhile.
+template <class Message>
+void Daemon::say(const Message& message, bool last) {
+  (void)beat_->put(SendFrame{.frame = frame_of(message, {.job = setup_.stash.job}), .last = last});
+}
 
 void Daemon::on_signal() {
   while (const auto received = signals_.next()) {
@@ -47,7 +57,7 @@ void Daemon::on_keeper_gone(const Error& why) {
   if (keeper_ended_) return remove_state();  // in order: what it kept has ended
   log_error("the keeper is gone (", why.message, "): everything of this worker is killed");
   // Before peers elsewhere miss the ranks.
-  say(MessageType::kKeeperGone, encode_payload(KeeperGone{hello_.incarnation}), false);
+  say(KeeperGone{hello_.incarnation}, false);
   const std::string job = setup_.stash.job.to_text();
   const std::string& host = setup_.stash.bootstrap.host_name;
   const ContainmentOptions everything{.host_lines = {text(kJobUuidVariable, '=', job), text(kHostVariable, '=', host)},
@@ -106,16 +116,7 @@ void Daemon::say_goodbye() {
   if (result_) return;
   result_ = exit_code_;
   if (!keeper_ended_ || keeper_ended_->left > 0) return;
-  say(MessageType::kGoodbye, encode_payload(Goodbye{.incarnation = hello_.incarnation, .orderly = orderly_}), true);
-}
-
-// Once, by the thread that beats, whatever this one does meanwhile.
-void Daemon::say(MessageType type, std::string payload, bool last) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.header.job = setup_.stash.job;
-  frame.payload = std::move(payload);
-  (void)beat_->put(SendFrame{.frame = std::move(frame), .last = last});
+  say(Goodbye{.incarnation = hello_.incarnation, .orderly = orderly_}, true);
 }
 
 }  // namespace monarch::daemon

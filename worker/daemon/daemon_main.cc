@@ -22,6 +22,8 @@
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/keeper.h"
 #include "transport/process/hidden_memory.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
@@ -67,7 +69,7 @@ Result<FirstWord> hear_keeper(int fd) {
   for (;;) {
     MONARCH_ASSIGN(auto received, receive_message(fd, limits::kSeqpacketPayloadBytes));
     if (received) {
-      if (received->frame.header.type != static_cast<std::uint16_t>(MessageType::kKeeperHello)) {
+      if (!is_a<KeeperHello>(received->frame.header)) {
         return Error{ErrorCode::kInvalid, text("the keeper began with type ", received->frame.header.type)};
       }
       MONARCH_ASSIGN(KeeperHello hello,

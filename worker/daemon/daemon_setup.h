@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
+#include "transport/messages/bootstrap.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/curve.h"
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "transport/base/control_messages.h"
+#include "transport/messages/bootstrap.h"
 
 namespace monarch::daemon {
 

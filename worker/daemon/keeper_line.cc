@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "transport/base/log.h"
+#include "transport/messages/message.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 
 namespace monarch::daemon {
@@ -16,17 +18,12 @@ Result<std::unique_ptr<KeeperLine>> KeeperLine::create(EventLoop& loop, UniqueFd
 
 void KeeperLine::spawn(Term promised, const Incarnation& key, const KeeperSpawn& order,
                        std::vector<UniqueFd> descriptors) {
-  send(MessageType::kKeeperSpawn, promised, encode_payload(order), key, std::move(descriptors));
+  send(promised, number_of<KeeperSpawn>(), encode_payload(order), key, std::move(descriptors));
 }
 
-void KeeperLine::send(MessageType type, Term promised, std::string payload, const Incarnation& key,
+void KeeperLine::send(Term promised, std::uint16_t type, std::string payload, const Incarnation& key,
                       std::vector<UniqueFd> descriptors) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.header.job = job_;
-  frame.header.term = promised;
-  frame.header.process = key;
-  frame.payload = std::move(payload);
+  const Frame frame{{.type = type, .job = job_, .term = promised, .process = key}, std::move(payload)};
   const Status sent = channel_->send(frame, std::move(descriptors));
   if (!sent.ok() && sent.error().code != ErrorCode::kGone) {
     log_warn("the keeper does not take a message of type ", frame.header.type, ": ", sent.error().message);

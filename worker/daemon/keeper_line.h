@@ -11,32 +11,19 @@
 #include <utility>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
-#include "transport/wire/messages.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/message.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/seqpacket_channel.h"
-#include "transport/wire/stack_messages.h"
-#include "worker/core/keeper_actions.h"
+#include "worker/core/daemon_core.h"
 
 namespace monarch::daemon {
-
-constexpr MessageType type_of(const Reserve&) { return MessageType::kReserve; }
-constexpr MessageType type_of(const Start&) { return MessageType::kStart; }
-constexpr MessageType type_of(const Stop&) { return MessageType::kStop; }
-constexpr MessageType type_of(const Signal&) { return MessageType::kSignal; }
-constexpr MessageType type_of(const Tell&) { return MessageType::kTell; }
-constexpr MessageType type_of(const CommitAnswer&) { return MessageType::kCommitAnswer; }
-constexpr MessageType type_of(const KeeperPong&) { return MessageType::kKeeperPong; }
-constexpr MessageType type_of(const KeeperStash&) { return MessageType::kKeeperStash; }
-constexpr MessageType type_of(const KeeperLease&) { return MessageType::kKeeperLease; }
-constexpr MessageType type_of(const KeeperForget&) { return MessageType::kKeeperForget; }
-constexpr MessageType type_of(const KeeperShutdown&) { return MessageType::kKeeperShutdown; }
-constexpr MessageType type_of(const KeeperReady&) { return MessageType::kKeeperReady; }
-constexpr MessageType type_of(const KeeperPipesTaken&) { return MessageType::kKeeperPipesTaken; }
-constexpr MessageType type_of(const TakeStacks&) { return MessageType::kTakeStacks; }
 
 class KeeperLine {
  public:
@@ -47,14 +34,15 @@ class KeeperLine {
 
   template <class Message>
   void tell(Term promised, const Message& message) {
-    send(type_of(message), promised, encode_payload(message));
+    send(promised, number_of<Message>(), encode_payload(message));
   }
+  void pass_on(Term promised, const ForKeeper& order) { send(promised, order.type, order.payload); }
   // A process of no rank: three descriptors, its standard input, output and error.
   void spawn(Term promised, const Incarnation& key, const KeeperSpawn& order, std::vector<UniqueFd> descriptors);
 
  private:
   KeeperLine(const JobUuid& job, std::unique_ptr<SeqpacketChannel> channel) : job_(job), channel_(std::move(channel)) {}
-  void send(MessageType type, Term promised, std::string payload, const Incarnation& key = {},
+  void send(Term promised, std::uint16_t type, std::string payload, const Incarnation& key = {},
             std::vector<UniqueFd> descriptors = {});
 
   const JobUuid job_;

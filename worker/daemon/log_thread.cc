@@ -8,17 +8,19 @@
 #include <utility>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/output.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/zmq/context.h"
+#include "transport/zmq/link_message.h"
 #include "transport/zmq/reconnecting_client.h"
 #include "transport/zmq/zmq_loop.h"
-#include "worker/daemon/link_message.h"
 #include "worker/daemon/promise_file.h"
 
 namespace monarch::daemon {
@@ -42,7 +44,11 @@ class Logging final : public OutputSink {
   bool gone(const Incarnation& incarnation, const OutputGone& gone) override;
 
  private:
-  bool say(MessageType type, const Incarnation& incarnation, std::string payload);
+  template <class Message>
+  bool say(const Message& message, const Incarnation& incarnation) {
+    return say(number_of<Message>(), incarnation, encode_payload(message));
+  }
+  bool say(std::uint16_t type, const Incarnation& incarnation, std::string payload);
   void hear(const std::vector<ZmqFrame>& frames);
   void unblock();
   void trim_later();
@@ -100,34 +106,25 @@ Status Logging::run() {
   return {};
 }
 
-bool Logging::offer(const Incarnation& incarnation, Output&& output) {
-  return say(MessageType::kOutput, incarnation, encode_payload(output));
-}
+bool Logging::offer(const Incarnation& incarnation, Output&& output) { return say(output, incarnation); }
 
 bool Logging::offer_unkept(const Incarnation& incarnation, Output&& output) {
-  return say(MessageType::kOutputUnkept, incarnation, encode_payload(output));
+  return say(OutputUnkept{std::move(output)}, incarnation);
 }
 
-bool Logging::gone(const Incarnation& incarnation, const OutputGone& gone) {
-  return say(MessageType::kOutputGone, incarnation, encode_payload(gone));
-}
+bool Logging::gone(const Incarnation& incarnation, const OutputGone& gone) { return say(gone, incarnation); }
 
 // The one thing that a supervisor says here. What is not that is passed over: it asks again for what it misses.
 void Logging::hear(const std::vector<ZmqFrame>& frames) {
   if (frames.size() != 2) return;
   const auto header = decode_header(frames[0].bytes());
   if (!header.ok() || header->job != options_.job) return;
-  if (header->type != static_cast<std::uint16_t>(MessageType::kOutputFrom)) return;
-  const auto from = decode_payload<OutputFrom>(frames[1].bytes());
-  if (from.ok()) writer_->say_again(header->process, *from);
+  (void)route(*header, frames[1].bytes(),
+              when<OutputFrom>([&](const OutputFrom& from) { writer_->say_again(header->process, from); }));
 }
 
-bool Logging::say(MessageType type, const Incarnation& incarnation, std::string payload) {
-  FrameHeader header;
-  header.type = static_cast<std::uint16_t>(type);
-  header.job = options_.job;
-  header.process = incarnation;
-  header.seq = ++sent_frames_;
+bool Logging::say(std::uint16_t type, const Incarnation& incarnation, std::string payload) {
+  const FrameHeader header{.type = type, .job = options_.job, .process = incarnation, .seq = ++sent_frames_};
   trim_later();
   std::vector<ZmqFrame> frames = link_message(header, std::move(payload));
   const Status sent = client_->send(frames);
@@ -188,7 +185,7 @@ void Logging::on(SayStacks&& order) {
 // Before more output: somebody waits for them.
 void Logging::flush_stacks() {
   while (!stacks_.empty() && wanted()) {
-    if (!say(MessageType::kStacks, stacks_.front().incarnation, stacks_.front().payload)) return;
+    if (!say(number_of<Stacks>(), stacks_.front().incarnation, stacks_.front().payload)) return;
     stacks_.pop_front();
   }
 }

@@ -9,6 +9,9 @@
 #include "transport/base/log.h"
 #include "transport/base/marks.h"
 #include "transport/base/text.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/vault.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
@@ -97,7 +100,7 @@ void VaultLine::on_process(const RankReport& report) {
 
 void VaultLine::set_table(VaultTable table) {
   table_ = std::move(table);
-  if (channel_) send(MessageType::kVaultTable, encode_payload(*table_));
+  if (channel_) send(*table_);
 }
 
 void VaultLine::leave() {
@@ -125,8 +128,8 @@ void VaultLine::connect() {
   if (!channel.ok()) return connect_later();
   channel_ = std::move(*channel);
   told_ = false;
-  send(MessageType::kVaultSetup, encode_payload(setup_));
-  if (table_) send(MessageType::kVaultTable, encode_payload(*table_));
+  send(setup_);
+  if (table_) send(*table_);
 }
 
 void VaultLine::connect_later() {
@@ -135,12 +138,11 @@ void VaultLine::connect_later() {
 }
 
 void VaultLine::on_frame(const Frame& frame) {
-  const auto report = decode_payload<VaultReport>(frame.payload);
-  if (frame.header.type != static_cast<std::uint16_t>(MessageType::kVaultReport) || !report.ok()) {
-    return log_warn("the vault said something of type ", frame.header.type, ", which means nothing here");
-  }
-  report_ = *report;
-  handlers_.on_report();
+  const Status taken = route(frame.header, frame.payload, when<VaultReport>([&](const VaultReport& report) {
+                               report_ = report;
+                               handlers_.on_report();
+                             }));
+  if (!taken.ok()) log_warn("the vault said something that means nothing here: ", taken.error().message);
 }
 
 void VaultLine::on_closed() {
@@ -150,12 +152,9 @@ void VaultLine::on_closed() {
   handlers_.on_report();
 }
 
-void VaultLine::send(MessageType type, std::string payload) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.header.job = setup_.job;
-  frame.payload = std::move(payload);
-  const Status sent = channel_->send(frame);
+template <class Message>
+void VaultLine::send(const Message& message) {
+  const Status sent = channel_->send(frame_of(message, {.job = setup_.job}));
   if (!sent.ok()) log_warn("the vault does not take a message: ", sent.error().message);
 }
 

@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/vault.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "worker/core/keeper_actions.h"
 
@@ -54,7 +56,8 @@ class VaultLine {
   void connect_later();
   void on_frame(const Frame& frame);
   void on_closed();
-  void send(MessageType type, std::string payload);
+  template <class Message>
+  void send(const Message& message);
 
   EventLoop& loop_;
   const VaultSetup setup_;

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "transport/base/result.h"
-#include "transport/base/strike.h"
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
+#include "transport/messages/strike.h"
 
 namespace monarch {
 

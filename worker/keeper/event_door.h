@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/rank.h"
 #include "transport/wire/seqpacket_listener.h"
 
 namespace monarch {

@@ -13,9 +13,11 @@
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/messages/check.h"
 #include "transport/process/forked_work.h"
 #include "transport/process/read_small.h"
-#include "transport/wire/check_messages.h"
+#include "transport/wire/check_stream.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/check_messages.h"
+#include "transport/messages/check.h"
 
 namespace monarch {
 

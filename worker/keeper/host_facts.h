@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "transport/base/check_messages.h"
+#include "transport/messages/check.h"
 #include "worker/core/environment.h"
 
 namespace monarch {

@@ -14,10 +14,14 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/viewer.h"
 #include "transport/process/process_limits.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
-#include "transport/wire/stack_messages.h"
 
 namespace monarch {
 
@@ -138,8 +142,7 @@ GuardedHandlers Keeper::guarded_handlers() {
 
 StackTakerHandlers Keeper::stack_handlers() {
   return {.leader = [this](const Incarnation& key) { return ranks_.leader(key); },
-          .answer = [this](const Incarnation& key,
-                           const Stacks& stacks) { send(MessageType::kStacks, encode_payload(stacks), key); }};
+          .answer = [this](const Incarnation& key, const Stacks& stacks) { send(stacks, key); }};
 }
 
 int Keeper::run() {
@@ -186,89 +189,55 @@ void Keeper::on_frame(const Frame& frame, std::vector<UniqueFd> descriptors) {
   }
 }
 
-template <class Message>
-Status Keeper::pass(const Frame& frame) {
-  MONARCH_ASSIGN(Message message, decode_payload<Message>(frame.payload));
-  handle(std::move(message));
-  return {};
-}
-
 // Who sends a signal may have seen the output of a program whose start this loop has not come to yet.
-Status Keeper::take_signal(const Frame& frame) {
-  MONARCH_ASSIGN(Signal order, decode_payload<Signal>(frame.payload));
+void Keeper::take_signal(Signal order) {
   for (const RankId& rank : order.ranks) ranks_.ask_whether_executed({rank, order.generation});
   handle(std::move(order));
-  return {};
 }
 
 Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
-  switch (static_cast<MessageType>(frame.header.type)) {
-    case MessageType::kReserve: return pass<Reserve>(frame);
-    case MessageType::kStart: return pass<Start>(frame);
-    case MessageType::kStop: return pass<Stop>(frame);
-    case MessageType::kSignal: return take_signal(frame);
-    case MessageType::kTell: return pass<Tell>(frame);
-    case MessageType::kCommitAnswer: return pass<CommitAnswer>(frame);
-    case MessageType::kKeeperLease: return pass<KeeperLease>(frame);
-    case MessageType::kKeeperForget: return pass<KeeperForget>(frame);
-    case MessageType::kKeeperReady: return pass<KeeperReady>(frame);
-    case MessageType::kKeeperLetLive: return pass<KeeperLetLive>(frame);
-    case MessageType::kKeeperShutdown: return pass<KeeperShutdown>(frame);
-    case MessageType::kKeeperStash: return take_stash(frame);
-    case MessageType::kKeeperKeepOpen: {
-      MONARCH_ASSIGN(const KeeperKeepOpen order, decode_payload<KeeperKeepOpen>(frame.payload));
-      if (descriptors.size() != order.count)
-        return Error{ErrorCode::kInvalid, "not as many descriptors as were told of"};
-      guarded_.keep_open(std::move(descriptors));
-      return {};
-    }
-    case MessageType::kTakeStacks: return take_stacks(frame);
-    case MessageType::kKeeperPipesTaken: {
-      MONARCH_ASSIGN(const KeeperPipesTaken taken, decode_payload<KeeperPipesTaken>(frame.payload));
-      ranks_.pipes_taken(taken.process);
-      return {};
-    }
-    case MessageType::kKeeperPong: {
-      MONARCH_ASSIGN(const KeeperPong pong, decode_payload<KeeperPong>(frame.payload));
-      handle(event::GuardedPong{pong.number});
-      return {};
-    }
-    case MessageType::kKeeperSpawn: {
-      MONARCH_ASSIGN(KeeperSpawn spawn, decode_payload<KeeperSpawn>(frame.payload));
-      if (descriptors.size() != kSpawnDescriptors) {
-        return Error{ErrorCode::kInvalid, "a process needs three descriptors: stdin, stdout and stderr"};
-      }
-      const Incarnation key = frame.header.process;
-      spawn_descriptors_[key] = std::move(descriptors);
-      handle(event::Spawn{key, std::move(spawn)});
-      spawn_descriptors_.erase(key);
-      return {};
-    }
-    default: return Error{ErrorCode::kInvalid, "a keeper takes no such message"};
-  }
+  const auto pass = [this](auto&& message) { handle(std::forward<decltype(message)>(message)); };
+  return route(
+      frame.header, frame.payload, when<Reserve>(pass), when<Start>(pass), when<Stop>(pass),
+      when<Signal>([this](Signal&& order) { take_signal(std::move(order)); }), when<Tell>(pass),
+      when<CommitAnswer>(pass), when<KeeperLease>(pass), when<KeeperForget>(pass), when<KeeperReady>(pass),
+      when<KeeperLetLive>(pass), when<KeeperShutdown>(pass),
+      when<KeeperStash>([this](const KeeperStash& stash) { return take_stash(stash); }, limits::kSeqpacketPayloadBytes),
+      when<KeeperKeepOpen>([&](const KeeperKeepOpen& order) -> Status {
+        if (descriptors.size() != order.count)
+          return Error{ErrorCode::kInvalid, "not as many descriptors as were told of"};
+        guarded_.keep_open(std::move(descriptors));
+        return {};
+      }),
+      when<TakeStacks>([this](const TakeStacks& order) { return take_stacks(order); }),
+      when<KeeperPipesTaken>([this](const KeeperPipesTaken& taken) { ranks_.pipes_taken(taken.process); }),
+      when<KeeperPong>([this](const KeeperPong& pong) { handle(event::GuardedPong{pong.number}); }),
+      when<KeeperSpawn>([&](KeeperSpawn&& spawn) -> Status {
+        if (descriptors.size() != kSpawnDescriptors) {
+          return Error{ErrorCode::kInvalid, "a process needs three descriptors: stdin, stdout and stderr"};
+        }
+        const Incarnation key = frame.header.process;
+        spawn_descriptors_[key] = std::move(descriptors);
+        handle(event::Spawn{key, std::move(spawn)});
+        spawn_descriptors_.erase(key);
+        return {};
+      }));
 }
 
-Status Keeper::take_stash(const Frame& frame) {
-  MONARCH_ASSIGN(const KeeperStash stash, decode_payload<KeeperStash>(frame.payload, limits::kSeqpacketPayloadBytes));
+Status Keeper::take_stash(const KeeperStash& stash) {
   MONARCH_ASSIGN(stash_, make_sealed_memory("monarch-stash", stash.bytes));
   return {};
 }
 
-Status Keeper::take_stacks(const Frame& frame) {
+Status Keeper::take_stacks(const TakeStacks& order) {
   // What a guard keeps is ours, and holds keys.
   if (setup_.options.kind == KeeperKind::kGuard) return Error{ErrorCode::kInvalid, "a guard shows nobody's stacks"};
-  MONARCH_ASSIGN(const TakeStacks order, decode_payload<TakeStacks>(frame.payload));
   stacks_.take(order);
   return {};
 }
 
-void Keeper::send(MessageType type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors) {
-  Frame frame;
-  frame.header.type = static_cast<std::uint16_t>(type);
-  frame.header.job = setup_.job;
-  frame.header.process = key;
-  frame.header.seq = ++sent_;
-  frame.payload = std::move(payload);
+void Keeper::send(std::uint16_t type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors) {
+  const Frame frame{{.type = type, .job = setup_.job, .process = key, .seq = ++sent_}, std::move(payload)};
   guarded_.send(frame, std::move(descriptors));
 }
 
@@ -300,9 +269,7 @@ void Keeper::perform(const action::ForkSpawned& ordered) {
   ranks_.fork_spawned(ordered, spawn_descriptors_[ordered.key]);
 }
 
-void Keeper::perform(const action::Report& ordered) {
-  send(MessageType::kKeeperChanged, encode_payload(KeeperChanged{ordered.report}), ordered.report.process);
-}
+void Keeper::perform(const action::Report& ordered) { send(KeeperChanged{ordered.report}, ordered.report.process); }
 
 void Keeper::perform(const action::Pipes& ordered) {
   const RankPipes* pipes = ranks_.pipes(ordered.key);
@@ -314,7 +281,7 @@ void Keeper::perform(const action::Pipes& ordered) {
     return log_error("the output of ", rank_key(ordered.key), " cannot be handed over: no descriptor is left");
   }
   const KeeperPipes message{pipes->mesh_name, pipes->log_max_bytes, pipes->ready_port, pipes->standby};
-  send(MessageType::kKeeperPipes, encode_payload(message), ordered.key, std::move(copies));
+  send(message, ordered.key, std::move(copies));
 }
 
 void Keeper::perform(const action::HoldReservation& ordered) {
@@ -326,12 +293,12 @@ void Keeper::perform(const action::HoldReservation& ordered) {
   } else {
     answer.error = ports.error().message;
   }
-  send(MessageType::kReserved, encode_payload(answer), {});
+  send(answer, {});
 }
 
 void Keeper::perform(const action::RefuseReservation& ordered) {
   const Reserve& order = ordered.reserve;
-  send(MessageType::kReserved, encode_payload(Reserved{order.mesh, order.gang, order.generation, {}, ordered.why}), {});
+  send(Reserved{order.mesh, order.gang, order.generation, {}, ordered.why}, {});
 }
 
 void Keeper::perform(const action::ReleaseReservation& ordered) {
@@ -368,18 +335,16 @@ void Keeper::perform(const action::SayHello& ordered) {
     descriptors.push_back(std::move(copy));
   }
   hello.has_stash = !descriptors.empty();
-  send(MessageType::kKeeperHello, encode_payload(hello), {}, std::move(descriptors));
+  send(hello, {}, std::move(descriptors));
 }
 
-void Keeper::perform(const action::Ping& ordered) {
-  send(MessageType::kKeeperPing, encode_payload(KeeperPing{ordered.number}), {});
-}
+void Keeper::perform(const action::Ping& ordered) { send(KeeperPing{ordered.number}, {}); }
 
 void Keeper::perform(const action::TellEnded& ordered) {
   // A rank's process that wiped its marks and lost its parents came to us.
   const std::size_t strays = kill_descendants_but(guarded_.pid(), kStraysPatience);
   if (strays > 0) log_error(strays, " processes could not be killed");
-  send(MessageType::kKeeperEnded, encode_payload(KeeperEnded{ordered.wedged + static_cast<std::uint32_t>(strays)}), {});
+  send(KeeperEnded{ordered.wedged + static_cast<std::uint32_t>(strays)}, {});
 }
 
 void Keeper::perform(const action::KillDescendants& ordered) {

@@ -16,8 +16,10 @@
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
+#include "transport/messages/message.h"
 #include "transport/process/child_watch.h"
 #include "transport/process/containment.h"
+#include "transport/wire/codec.h"
 #include "worker/core/keeper_core.h"
 #include "worker/keeper/guarded_process.h"
 #include "worker/keeper/rank_doors.h"
@@ -64,12 +66,14 @@ class Keeper {
   void on_rank(KeeperEvent event);
   void on_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
   Status take(const Frame& frame, std::vector<UniqueFd> descriptors);
+  void take_signal(Signal order);
+  Status take_stash(const KeeperStash& stash);
+  Status take_stacks(const TakeStacks& order);
   template <class Message>
-  Status pass(const Frame& frame);
-  Status take_signal(const Frame& frame);
-  Status take_stash(const Frame& frame);
-  Status take_stacks(const Frame& frame);
-  void send(MessageType type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors = {});
+  void send(const Message& message, const Incarnation& key, std::vector<UniqueFd> descriptors = {}) {
+    send(number_of<Message>(), encode_payload(message), key, std::move(descriptors));
+  }
+  void send(std::uint16_t type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors);
 
   void perform(const keeper_action::ForkRank& action) { ranks_.fork_rank(action); }
   void perform(const keeper_action::TakeOver& action) { ranks_.take_over(action); }

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "transport/base/log.h"
-#include "transport/wire/messages.h"
+#include "transport/messages/keeper.h"
+#include "transport/wire/codec.h"
 #include "worker/keeper/keeper.h"
 
 namespace monarch {
@@ -36,8 +37,6 @@ void Keeper::on_rank(KeeperEvent happened) {
   handle(std::move(happened));
 }
 
-void Keeper::perform(const action::TellWarned& ordered) {
-  send(MessageType::kKeeperWarned, encode_payload(KeeperWarned{ordered.warnings}), {});
-}
+void Keeper::perform(const action::TellWarned& ordered) { send(KeeperWarned{ordered.warnings}, {}); }
 
 }  // namespace monarch

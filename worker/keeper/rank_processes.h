@@ -13,8 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "transport/base/stack_messages.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
 #include "transport/process/child_watch.h"
 #include "transport/process/containment.h"
 #include "transport/process/spawn.h"

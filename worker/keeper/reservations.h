@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
+#include "transport/messages/rank.h"
 #include "worker/keeper/bound_port.h"
 #include "worker/keeper/host_locks.h"
 

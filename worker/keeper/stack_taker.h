@@ -16,8 +16,8 @@
 #include <variant>
 #include <vector>
 
-#include "transport/base/stack_messages.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/stacks.h"
 #include "transport/process/child_watch.h"
 #include "transport/process/process_scan.h"
 #include "worker/core/environment.h"

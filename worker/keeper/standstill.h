@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/time.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 

@@ -5,6 +5,7 @@
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/vault.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
@@ -97,18 +98,18 @@ void Vault::on_daemon(UniqueFd socket) {
 }
 
 bool Vault::is_proof(const Frame& frame) const {
-  if (frame.header.type != static_cast<std::uint16_t>(MessageType::kVaultSetup)) return false;
-  const auto setup = decode_payload<VaultSetup>(frame.payload);
-  return setup.ok() && setup->secret_key == setup_.secret_key;
+  bool proven = false;
+  (void)route(frame.header, frame.payload,
+              when<VaultSetup>([&](const VaultSetup& setup) { proven = setup.secret_key == setup_.secret_key; }));
+  return proven;
 }
 
 void Vault::on_daemon_frame(const Frame& frame) {
-  if (static_cast<MessageType>(frame.header.type) != MessageType::kVaultTable) {
-    return log_warn("the daemon said something of type ", frame.header.type);
-  }
-  auto table = decode_payload<VaultTable>(frame.payload, limits::kSeqpacketPayloadBytes);
-  if (!table.ok()) return log_warn("the daemon sent a table that is none: ", table.error().message);
-  feed(vault_event::TableCame{std::move(*table)});
+  const Status taken =
+      route(frame.header, frame.payload,
+            when<VaultTable>([&](VaultTable&& table) { feed(vault_event::TableCame{std::move(table)}); },
+                             limits::kSeqpacketPayloadBytes));
+  if (!taken.ok()) log_warn("the daemon said something that means nothing here: ", taken.error().message);
 }
 
 void Vault::feed(const VaultEvent& event, std::string_view bytes) {
@@ -136,10 +137,7 @@ void Vault::report_later() {
     if (!daemon_) return;
     const VaultReport now{.port = links_->port(), .table = core_.table_version(), .used = core_.used()};
     if (told_ == now) return;
-    FrameHeader header;
-    header.type = static_cast<std::uint16_t>(MessageType::kVaultReport);
-    header.job = setup_.job;
-    if (daemon_->send(Frame{header, encode_payload(now)}).ok()) told_ = now;
+    if (daemon_->send(frame_of(now, {.job = setup_.job})).ok()) told_ = now;
   });
 }
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "transport/base/result.h"
-#include "transport/base/vault_messages.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
+#include "transport/messages/vault.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "transport/wire/seqpacket_listener.h"
 #include "transport/zmq/context.h"

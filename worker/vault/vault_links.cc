@@ -9,10 +9,12 @@
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/vault.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/from_host.h"
 #include "transport/wire/messages.h"
+#include "transport/zmq/link_message.h"
 
 namespace monarch::vault {
 
@@ -41,25 +43,14 @@ std::optional<HostId> host_of(std::string_view user_id) {
   return HostId(number);
 }
 
-MessageType type_of(const VaultOffer&) { return MessageType::kVaultOffer; }
-MessageType type_of(const VaultKept&) { return MessageType::kVaultKept; }
-MessageType type_of(const VaultAsk&) { return MessageType::kVaultAsk; }
-MessageType type_of(const VaultPiece&) { return MessageType::kVaultPiece; }
-
-template <class Message>
-Result<vault_event::Message> read(std::string_view payload) {
-  MONARCH_ASSIGN(Message message, decode_from_host<Message>(payload));
-  return vault_event::Message(std::move(message));
-}
-
-Result<vault_event::Message> read_message(std::uint16_t type, std::string_view payload) {
-  switch (static_cast<MessageType>(type)) {
-    case MessageType::kVaultOffer: return read<VaultOffer>(payload);
-    case MessageType::kVaultKept: return read<VaultKept>(payload);
-    case MessageType::kVaultAsk: return read<VaultAsk>(payload);
-    case MessageType::kVaultPiece: return read<VaultPiece>(payload);
-    default: return Error{ErrorCode::kInvalid, text("type ", type, " is nothing that a vault says")};
-  }
+Result<vault_event::Message> read_message(const FrameHeader& header, std::string_view payload) {
+  vault_event::Message read;
+  const auto take = [&](auto&& message) { read = std::forward<decltype(message)>(message); };
+  MONARCH_TRY(route(header, payload, when<VaultOffer, decode_from_host<VaultOffer>>(take),
+                    when<VaultKept, decode_from_host<VaultKept>>(take),
+                    when<VaultAsk, decode_from_host<VaultAsk>>(take),
+                    when<VaultPiece, decode_from_host<VaultPiece>>(take)));
+  return read;
 }
 
 // WARNING: a port that a keeper reserves for a rank is bound and not listened at, and ZeroMQ, which sets SO_REUSEADDR, would be given it
@@ -172,13 +163,11 @@ bool VaultLinks::send(HostId host, VaultVia via, const vault_event::Message& mes
   std::string payload;
   std::visit(
       [&](const auto& one) {
-        header.type = static_cast<std::uint16_t>(type_of(one));
+        header.type = number_of<std::decay_t<decltype(one)>>();
         payload = encode_payload(one);
       },
       message);
-  std::vector<ZmqFrame> frames;
-  frames.push_back(ZmqFrame::copy(encode_header(header)));
-  frames.push_back(ZmqFrame::take(std::move(payload)));
+  std::vector<ZmqFrame> frames = link_message(header, std::move(payload));
   if (!bytes.empty()) frames.push_back(ZmqFrame::take(std::move(bytes)));
   if (via == VaultVia::kOurs) {
     const auto found = dialled_.find(host);
@@ -210,7 +199,7 @@ void VaultLinks::hear(HostId from, VaultVia via, const std::vector<ZmqFrame>& fr
   const auto header = decode_header(frames[0].bytes());
   if (!header.ok()) return malformed(header.error().message);
   if (header->job != options_.job) return malformed("of another job");
-  auto message = read_message(header->type, frames[1].bytes());
+  auto message = read_message(*header, frames[1].bytes());
   if (!message.ok()) return malformed(message.error().message);
   const std::string_view bytes = frames.size() == 3 ? frames[2].bytes() : std::string_view();
   const auto* piece = std::get_if<VaultPiece>(&*message);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "transport/base/result.h"
-#include "transport/base/vault_messages.h"
+#include "transport/messages/vault.h"
 #include "transport/zmq/reconnecting_client.h"
 #include "transport/zmq/server_link.h"
 #include "transport/zmq/zap.h"

@@ -15,9 +15,9 @@
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/vault.h"
 #include "transport/process/hidden_memory.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
 #include "worker/vault/vault.h"
 

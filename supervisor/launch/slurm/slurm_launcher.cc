@@ -8,9 +8,11 @@
 #include "supervisor/launch/ssh/ssh_way_back.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/rank.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/messages.h"
 
 namespace monarch {
 

@@ -19,8 +19,9 @@
 
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/launch/ssh/remote_script.h"
-#include "transport/base/control_messages.h"
 #include "transport/base/program_greeting.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 
 namespace monarch {
 

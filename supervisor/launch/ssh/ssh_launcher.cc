@@ -9,9 +9,10 @@
 #include "transport/base/clock.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/messages.h"
 
 namespace monarch {
 

@@ -22,9 +22,10 @@
 #include "supervisor/launch/ssh/ssh_way_back.h"
 #include "supervisor/launch/ssh/workspace_progress.h"
 #include "supervisor/workspace/pack_thread.h"
-#include "transport/base/control_messages.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/inbox.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 
 namespace monarch {
 

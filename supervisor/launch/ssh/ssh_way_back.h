@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "supervisor/launch/ssh/ssh_tunnel.h"
-#include "transport/base/control_messages.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 
 namespace monarch {
 

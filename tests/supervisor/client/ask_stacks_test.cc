@@ -6,10 +6,11 @@
 
 #include "tests/supervisor/client/scratch.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/message.h"
+#include "transport/messages/stacks.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "transport/wire/seqpacket_listener.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 namespace {
@@ -36,7 +37,7 @@ struct Told {
     const auto request = decode_payload<StacksRequest>(asked.payload);
     for (std::size_t i = 0; i < answers && i < request->ranks.size(); ++i) {
       Frame frame;
-      frame.header.type = static_cast<std::uint16_t>(MessageType::kRankStacks);
+      frame.header.type = number_of<RankStacks>();
       RankStacks stacks{.rank = request->ranks[i], .host = "v1", .stacks = {}};
       stacks.stacks.processes.resize(1);
       frame.payload = encode_payload(stacks);

@@ -9,7 +9,8 @@
 #include "supervisor/journal/journal_writer.h"
 #include "tests/supervisor/client/scratch.h"
 #include "transport/base/clock.h"
-#include "transport/wire/viewer_messages.h"
+#include "transport/messages/viewer.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 

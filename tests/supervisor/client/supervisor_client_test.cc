@@ -7,9 +7,10 @@
 
 #include "tests/supervisor/client/scratch.h"
 #include "transport/base/clock.h"
+#include "transport/messages/viewer.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_listener.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 
@@ -37,12 +38,8 @@ struct Fixture {
       });
 
   template <class Message>
-  static void answer(SeqpacketChannel& peer, MessageType type, const Message& message, std::uint64_t call = 0) {
-    Frame frame;
-    frame.header.type = static_cast<std::uint16_t>(type);
-    frame.header.call = call;
-    frame.payload = encode_payload(message);
-    ASSERT_TRUE(peer.send(frame).ok());
+  static void answer(SeqpacketChannel& peer, const Message& message, std::uint64_t call = 0) {
+    ASSERT_TRUE(peer.send(frame_of(message, {.call = call})).ok());
   }
   // Turns until something set `done`.
   void run() {
@@ -65,8 +62,8 @@ TEST(SupervisorClient, AsksForEventsAndHandsThemOver) {
   f.on_frame = [](SeqpacketChannel& peer, const Frame&) {
     JobEvent event;
     event.type = "host.ready";
-    Fixture::answer(peer, MessageType::kEvent, event);
-    Fixture::answer(peer, MessageType::kVerdict, Verdict{.exit_code = 3});
+    Fixture::answer(peer, event);
+    Fixture::answer(peer, Verdict{.exit_code = 3});
   };
   std::string type;
   int exit_code = 0;
@@ -96,19 +93,19 @@ TEST(SupervisorClient, BindsEachAnswerToItsRequest) {
     asked.push_back(frame);
     if (asked.size() < 2) return;
     // In the other order than they were asked.
-    Fixture::answer(peer, MessageType::kRefused, Refused{.message = "not now"}, asked[1].header.call);
-    Fixture::answer(peer, MessageType::kStatus, JobStatus{.job_id = "a-0001"}, asked[0].header.call);
+    Fixture::answer(peer, Refused{.message = "not now"}, asked[1].header.call);
+    Fixture::answer(peer, JobStatus{.job_id = "a-0001"}, asked[0].header.call);
   };
   auto client = SupervisorClient::connect(*f.loop, f.path, {});
   ASSERT_TRUE(client.ok());
   std::string id;
   std::string refusal;
-  (*client)->request_status([&](const Result<JobStatus>& status) {
+  (*client)->request(StatusRequest{}, [&](const Result<JobStatus>& status) {
     id = status.ok() ? status->job_id : status.error().message;
     f.done = true;
   });
-  (*client)->request_stop({},
-                          [&](const Result<Accepted>& answer) { refusal = answer.ok() ? "" : answer.error().message; });
+  (*client)->request(StopRequest{},
+                     [&](const Result<Accepted>& answer) { refusal = answer.ok() ? "" : answer.error().message; });
   f.run();
   EXPECT_EQ(id, "a-0001");
   EXPECT_EQ(refusal, "not now");
@@ -124,7 +121,7 @@ TEST(SupervisorClient, FailsWhatIsAskedWhenTheSupervisorGoes) {
     f.done = true;
   }});
   ASSERT_TRUE(client.ok());
-  (*client)->request_status([&](const Result<JobStatus>& status) { code = status.error().code; });
+  (*client)->request(StatusRequest{}, [&](const Result<JobStatus>& status) { code = status.error().code; });
   f.run();
   EXPECT_EQ(code, ErrorCode::kGone);
   EXPECT_EQ(closed, 1);
@@ -133,18 +130,18 @@ TEST(SupervisorClient, FailsWhatIsAskedWhenTheSupervisorGoes) {
 TEST(SupervisorClient, SaysThatNobodyIsThere) {
   Fixture f;
   EXPECT_EQ(SupervisorClient::connect(*f.loop, f.path + "-other", {}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(ask_status(f.path + "-other").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(ask(f.path + "-other", StatusRequest{}).error().code, ErrorCode::kNotFound);
 }
 
 TEST(OutputConnection, ReadsNothingWhilePaused) {
   Fixture f;
   const auto piece = [](SeqpacketChannel& peer, std::uint64_t offset) {
-    Fixture::answer(peer, MessageType::kViewerOutput, ViewerOutput{.offset = offset, .bytes = "x"});
+    Fixture::answer(peer, ViewerOutput{.offset = offset, .bytes = "x"});
   };
   f.on_frame = [&](SeqpacketChannel& peer, const Frame& frame) {
     const auto attach = decode_payload<Attach>(frame.payload);
     ASSERT_TRUE(attach.ok() && attach->output);
-    Fixture::answer(peer, MessageType::kAccepted, Accepted{});
+    Fixture::answer(peer, Accepted{});
     piece(peer, 0);
     piece(peer, 1);
   };

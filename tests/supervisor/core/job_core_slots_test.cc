@@ -258,9 +258,9 @@ TEST(Slots, AHostThatDialsInVainIsToldOfTheWayThroughSsh) {
     spec.control.via = via;
     Driver job(spec);
     job.begin();
-    job.step(WorkerLaunched{.host = HostId(0),
-                            .worker = {.reply = {.public_key = "key", .keeper_pid = 100},
-                                       .control_endpoint = "tcp://10.0.0.1:4711"}});
+    job.step(WorkerLaunched{
+        .host = HostId(0),
+        .worker = {.reply = {.public_key = "key", .keeper_pid = 100}, .control_endpoint = "tcp://10.0.0.1:4711"}});
     job.pass_deadline();
     const bool told = events_of(job, "host.failed").at(0).message.find("`control: {via: ssh}`") != std::string::npos;
     EXPECT_EQ(told, via == ControlVia::kDirect);

@@ -26,8 +26,8 @@ TEST(LaunchTimes, AreNoneWhereTheLauncherMeasuredNone) {
 TEST(LaunchTimes, AreInTheEventOfTheHostThatIsReady) {
   Driver job(job_of(2, 1));
   job.begin();
-  job.step(WorkerLaunched{
-      .host = HostId(0), .worker = {.reply = {.public_key = "key", .keeper_pid = 100}, .times = kWarm}});
+  job.step(
+      WorkerLaunched{.host = HostId(0), .worker = {.reply = {.public_key = "key", .keeper_pid = 100}, .times = kWarm}});
   job.step(WorkerJoined{.host = HostId(0), .incarnation = 1}, Duration::milliseconds(9));
   JobEvent ready;
   for (const Action& action : job.actions_of<EmitEvent>()) {

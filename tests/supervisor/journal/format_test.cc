@@ -21,6 +21,7 @@
 #include "supervisor/journal/record.h"
 #include "tests/transport/wire/populated.h"
 #include "transport/base/text.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 namespace {

@@ -9,8 +9,10 @@
 
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/base/text.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/launch_messages.h"
+#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_socket.h"
 
 namespace monarch {
@@ -52,21 +54,18 @@ class Relayed : public LoopTest {
                                    .on_closed = [this](const Error&) { peer_closed_ = true; }});
     return taken;
   }
-  bool is_told(MessageType type) {
-    return run_until([&] { return !told_.empty() && told_.back().header.type == static_cast<std::uint16_t>(type); });
+  template <class Message>
+  bool is_told() {
+    return run_until([&] { return !told_.empty() && is_a<Message>(told_.back().header); });
   }
   template <class Message>
-  void say(MessageType type, const Message& message) {
-    Frame frame;
-    frame.header.type = static_cast<std::uint16_t>(type);
-    frame.payload = encode_payload(message);
-    ASSERT_TRUE(peer_->send(frame).ok());
+  void say(const Message& message) {
+    ASSERT_TRUE(peer_->send(frame_of(message)).ok());
   }
   static Bootstrap bootstrap() { return {.host_name = "gpu7"}; }
   void launched(HostId host) {
     launcher_->launch(host, bootstrap());
-    say(MessageType::kHostLaunched,
-        HostLaunched{.host = host.value(), .worker = {.control_endpoint = "tcp://10.0.0.1:7"}});
+    say(HostLaunched{.host = host.value(), .worker = {.control_endpoint = "tcp://10.0.0.1:7"}});
     ASSERT_TRUE(run_until([&] { return !launched_.empty(); }));
   }
 
@@ -84,9 +83,9 @@ class Relayed : public LoopTest {
 TEST_F(Relayed, TellsWhoComesTheJobTheTermAndWhatWasWanted) {
   launcher_->launch(kSecond, bootstrap());
   ASSERT_TRUE(come().ok());
-  ASSERT_TRUE(is_told(MessageType::kLaunchHost));
+  ASSERT_TRUE(is_told<LaunchHost>());
   ASSERT_EQ(told_.size(), 2U);
-  EXPECT_EQ(told_[0].header.type, static_cast<std::uint16_t>(MessageType::kLauncherWelcome));
+  EXPECT_TRUE(is_a<LauncherWelcome>(told_[0].header));
   EXPECT_EQ(told_[0].header.job, job_);
   EXPECT_EQ(told_[0].header.term, Term(4));
   const auto order = decode_payload<LaunchHost>(told_[1].payload);
@@ -100,11 +99,9 @@ TEST_F(Relayed, PassesOnWhatCameOfALaunch) {
   launched(kFirst);
   EXPECT_EQ(launched_[0].second.control_endpoint, "tcp://10.0.0.1:7");
   launcher_->launch(kSecond, bootstrap());
-  say(MessageType::kHostNotLaunched,
-      HostNotLaunched{
-          .host = 1,
-          .failure = {
-              .kind = LaunchFailureKind::kDiskFull, .phase = "copy", .message = "no room", .again = "ssh gpu8"}});
+  say(HostNotLaunched{
+      .host = 1,
+      .failure = {.kind = LaunchFailureKind::kDiskFull, .phase = "copy", .message = "no room", .again = "ssh gpu8"}});
   ASSERT_TRUE(run_until([&] { return !failed_.empty(); }));
   EXPECT_EQ(failed_[0].first, kSecond);
   EXPECT_EQ(failed_[0].second.kind, LaunchFailureKind::kDiskFull);
@@ -115,8 +112,7 @@ TEST_F(Relayed, PassesOnWhatCameOfALaunch) {
 TEST_F(Relayed, HearsNothingMoreOfWhoNamesAKindThatThereIsNot) {
   ASSERT_TRUE(come().ok());
   launcher_->launch(kFirst, bootstrap());
-  say(MessageType::kHostNotLaunched,
-      HostNotLaunched{.host = 0, .failure = {.kind = static_cast<LaunchFailureKind>(255)}});
+  say(HostNotLaunched{.host = 0, .failure = {.kind = static_cast<LaunchFailureKind>(255)}});
   ASSERT_TRUE(run_until([&] { return !failed_.empty(); }));
   EXPECT_EQ(failed_[0].second.kind, LaunchFailureKind::kLauncherGone);
 }
@@ -125,9 +121,9 @@ TEST_F(Relayed, HasAWorkerEndedByWhoLaunchedIt) {
   ASSERT_TRUE(come().ok());
   launched(kFirst);
   launcher_->destroy(kFirst);
-  ASSERT_TRUE(is_told(MessageType::kEndHost));
+  ASSERT_TRUE(is_told<EndHost>());
   EXPECT_FALSE(launcher_->idle());
-  say(MessageType::kHostEnded, HostEnded{.host = 0, .how = "2 processes ended by order"});
+  say(HostEnded{.host = 0, .how = "2 processes ended by order"});
   ASSERT_TRUE(run_until([&] { return !ended_.empty(); }));
   EXPECT_EQ(ended_[0].second, "2 processes ended by order");
   EXPECT_TRUE(launcher_->idle());
@@ -137,8 +133,8 @@ TEST_F(Relayed, ALaunchThatIsAnsweredAfterItsEndWasOrderedIsNotTold) {
   ASSERT_TRUE(come().ok());
   launcher_->launch(kFirst, bootstrap());
   launcher_->destroy(kFirst);
-  say(MessageType::kHostLaunched, HostLaunched{.host = 0});
-  say(MessageType::kHostEnded, HostEnded{.host = 0, .how = "ended"});
+  say(HostLaunched{.host = 0});
+  say(HostEnded{.host = 0, .how = "ended"});
   ASSERT_TRUE(run_until([&] { return !ended_.empty(); }));
   EXPECT_TRUE(launched_.empty());
 }
@@ -149,10 +145,10 @@ TEST_F(Relayed, AWorkersGoodbyeIsItsEndAndIsPassedOn) {
   launcher_->on_goodbye(kFirst, true);
   ASSERT_EQ(ended_.size(), 1U);
   EXPECT_EQ(ended_[0].second, "it left");
-  ASSERT_TRUE(is_told(MessageType::kHostSaidGoodbye));
-  say(MessageType::kHostEnded, HostEnded{.host = 0, .how = "again"});
+  ASSERT_TRUE(is_told<HostSaidGoodbye>());
+  say(HostEnded{.host = 0, .how = "again"});
   launcher_->launch(kSecond, bootstrap());
-  ASSERT_TRUE(is_told(MessageType::kLaunchHost));
+  ASSERT_TRUE(is_told<LaunchHost>());
   EXPECT_EQ(ended_.size(), 1U);
 }
 
@@ -220,7 +216,7 @@ TEST_F(Relayed, LetsItGoOnceTheStartIsOver) {
 TEST_F(Relayed, WhoSaysWhatCannotBeMeantIsLetGo) {
   ASSERT_TRUE(come().ok());
   launcher_->launch(kFirst, bootstrap());
-  say(MessageType::kHostLaunched, HostLaunched{.host = 2});
+  say(HostLaunched{.host = 2});
   ASSERT_TRUE(run_until([&] { return !failed_.empty(); }));
   EXPECT_EQ(failed_[0].second.kind, LaunchFailureKind::kLauncherGone);
 }

@@ -12,9 +12,10 @@
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/message.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame_stream.h"
-#include "transport/wire/launch_messages.h"
 
 namespace monarch {
 namespace {
@@ -73,7 +74,7 @@ class StartThereTest : public LoopTest {
                                        .on_closed = [](const Error&) {}});
     EXPECT_TRUE(stream.ok());
     Frame frame;
-    frame.header.type = static_cast<std::uint16_t>(MessageType::kStartThere);
+    frame.header.type = number_of<StartThere>();
     frame.payload = encode_payload(wanted);
     EXPECT_TRUE((*stream)->send(frame).ok());
     EXPECT_TRUE(run_until([&] { return answer.has_value(); }));

@@ -8,11 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/message.h"
+#include "transport/messages/output.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/viewer.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/launch_messages.h"
-#include "transport/wire/messages.h"
-#include "transport/wire/stack_messages.h"
-#include "transport/wire/viewer_messages.h"
 
 namespace monarch {
 namespace {
@@ -106,7 +112,9 @@ Result<std::string> payload_again(std::string_view payload, std::size_t limit) {
 
 template <class Message>
 constexpr MessageKind kind(const char* name) {
-  return {.name = name, .arbitrary = &arbitrary_payload<Message>, .again = &payload_again<Message>};
+  std::uint16_t number = 0;
+  if constexpr (requires { monarch_message_number(std::type_identity<Message>{}); }) number = number_of<Message>();
+  return {.name = name, .number = number, .arbitrary = &arbitrary_payload<Message>, .again = &payload_again<Message>};
 }
 
 constexpr MessageKind kEveryMessage[] = {
@@ -177,6 +185,8 @@ constexpr MessageKind kEveryMessage[] = {
     kind<KeeperLetLive>("keeper-let-live"),
     kind<KeeperWarned>("keeper-warned"),
     kind<KeeperPipesTaken>("keeper-pipes-taken"),
+    kind<OutputUnkept>("output-unkept"),
+    kind<ViewerUnkept>("viewer-unkept"),
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace monarch {
 
 struct MessageKind {
   const char* name;
+  std::uint16_t number;  // 0: it is part of others, or travels alone
   // The payload of one with random values: the same for the same seed.
   std::string (*arbitrary)(std::uint64_t seed);
   // What a payload holds, written anew. Errors are decode_payload's.

@@ -11,6 +11,7 @@
 
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/base/text.h"
+#include "transport/wire/messages.h"
 
 namespace monarch {
 namespace {

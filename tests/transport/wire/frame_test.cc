@@ -6,11 +6,12 @@ namespace monarch {
 namespace {
 
 FrameHeader full_header() {
-  FrameHeader header{.type = 0x0102,
-                     .term = Term(0x1112'1314'1516'1718),
-                     .process = {{MeshId(0x2122'2324), Rank(0x3132'3334)}, {Term(0x4142'4344'4546'4748), 0x5152'5354'5556'5758}},
-                     .seq = 0x6162'6364'6566'6768,
-                     .call = 0xf1f2'f3f4'f5f6'f7f8};
+  FrameHeader header{
+      .type = 0x0102,
+      .term = Term(0x1112'1314'1516'1718),
+      .process = {{MeshId(0x2122'2324), Rank(0x3132'3334)}, {Term(0x4142'4344'4546'4748), 0x5152'5354'5556'5758}},
+      .seq = 0x6162'6364'6566'6768,
+      .call = 0xf1f2'f3f4'f5f6'f7f8};
   for (std::size_t i = 0; i < header.job.bytes.size(); ++i) header.job.bytes[i] = static_cast<std::uint8_t>(0xa0 + i);
   return header;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/transport/wire/stretched.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 namespace {

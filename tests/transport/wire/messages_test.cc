@@ -1,7 +1,9 @@
-#include "transport/wire/messages.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "tests/transport/wire/every_message.h"
@@ -22,6 +24,16 @@ TEST(Messages, AreTheSameAfterTheWire) {
       EXPECT_EQ(*back, bytes);
     }
   }
+}
+
+TEST(Messages, HaveANumberEachThatNoOtherHas) {
+  std::map<std::uint16_t, std::string> seen;
+  for (const MessageKind& message : every_message()) {
+    if (message.number == 0) continue;
+    const auto [other, is_new] = seen.emplace(message.number, message.name);
+    EXPECT_TRUE(is_new) << message.name << " and " << other->second << " are " << message.number;
+  }
+  EXPECT_GT(seen.size(), 60U);
 }
 
 TEST(Messages, OfOneKindWithOtherValuesHaveOtherBytes) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/transport/loop/loop_fixture.h"
+#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_socket.h"
 
 namespace monarch {

@@ -46,7 +46,7 @@ class DaemonProcess : public testing::Test {
     reply_ = world_.admit();
     ASSERT_TRUE(world_.until([&] { return world_.last_beat().has_value(); }));
   }
-  void tell(RankPhase phase) { world_.keeper_says(MessageType::kKeeperChanged, KeeperChanged{report(phase)}); }
+  void tell(RankPhase phase) { world_.keeper_says(KeeperChanged{report(phase)}); }
   // The first beat that says so.
   bool beats(const std::function<bool(const Beat&)>& condition) {
     return world_.until([&] {
@@ -59,8 +59,8 @@ class DaemonProcess : public testing::Test {
         [&](const Beat& beat) { return beat.content.ranks.size() == 1 && beat.content.ranks[0].phase == phase; });
   }
   template <class Message>
-  bool keeper_hears(MessageType type) {
-    return world_.until([&] { return world_.keeper_heard<Message>(type).has_value(); });
+  bool keeper_hears() {
+    return world_.until([&] { return world_.keeper_heard<Message>().has_value(); });
   }
   // What the rank's program would hold.
   struct Ends {
@@ -89,8 +89,7 @@ class DaemonProcess : public testing::Test {
     FrameHeader header;
     header.process.rank = kRank;
     header.process.generation = kGeneration;
-    world_.keeper_says(MessageType::kKeeperPipes, encode_payload(KeeperPipes{"trainer", 0, ready_port}), header,
-                       std::move(fds));
+    world_.keeper_says(KeeperPipes{"trainer", 0, ready_port}, header, std::move(fds));
   }
   std::string output_file() const { return world_.directory + "/logs/trainer/3.1.out"; }
   std::string promise() const { return read_file(world_.directory + "/state/promise"); }

@@ -15,11 +15,10 @@ class DaemonGoodbye : public testing::Test {
     ASSERT_TRUE(world_.until([&] { return world_.last_beat().has_value(); }));
   }
   void shut_down() {
-    world_.supervisor_says(MessageType::kShutdown, Shutdown{"done"});
-    ASSERT_TRUE(
-        world_.until([&] { return world_.keeper_heard<KeeperShutdown>(MessageType::kKeeperShutdown).has_value(); }));
+    world_.supervisor_says(Shutdown{"done"});
+    ASSERT_TRUE(world_.until([&] { return world_.keeper_heard<KeeperShutdown>().has_value(); }));
   }
-  std::optional<Goodbye> goodbye() const { return world_.supervisor_heard<Goodbye>(MessageType::kGoodbye); }
+  std::optional<Goodbye> goodbye() const { return world_.supervisor_heard<Goodbye>(); }
 
   DaemonWorld world_;
 };
@@ -28,10 +27,10 @@ TEST_F(DaemonGoodbye, IsSaidWhenTheKeeperSaysThatNothingIsLeft) {
   start();
   shut_down();
   // It still serves: what it has to say waits for its keeper's word.
-  world_.keeper_says(MessageType::kKeeperPing, KeeperPing{7});
-  ASSERT_TRUE(world_.until([&] { return world_.keeper_heard<KeeperPong>(MessageType::kKeeperPong).has_value(); }));
+  world_.keeper_says(KeeperPing{7});
+  ASSERT_TRUE(world_.until([&] { return world_.keeper_heard<KeeperPong>().has_value(); }));
   EXPECT_FALSE(goodbye().has_value());
-  world_.keeper_says(MessageType::kKeeperEnded, KeeperEnded{});
+  world_.keeper_says(KeeperEnded{});
   ASSERT_TRUE(world_.until([&] { return goodbye().has_value(); }));
   EXPECT_TRUE(goodbye()->orderly);
   EXPECT_EQ(goodbye()->incarnation, 99U);
@@ -42,7 +41,7 @@ TEST_F(DaemonGoodbye, IsSaidWhenTheKeeperSaysThatNothingIsLeft) {
 TEST_F(DaemonGoodbye, IsNotSaidWhereSomethingCouldNotBeKilled) {
   start();
   shut_down();
-  world_.keeper_says(MessageType::kKeeperEnded, KeeperEnded{.left = 1});
+  world_.keeper_says(KeeperEnded{.left = 1});
   EXPECT_EQ(world_.wait_for_end(), 0);
   EXPECT_FALSE(goodbye().has_value());
 }
@@ -59,7 +58,7 @@ TEST_F(DaemonGoodbye, SaysWhenTheKeeperWasKilled) {
   world_.keeper_dies();
   ASSERT_TRUE(world_.until([&] { return goodbye().has_value(); }));
   EXPECT_FALSE(goodbye()->orderly);
-  const auto gone = world_.supervisor_heard<KeeperGone>(MessageType::kKeeperGone);
+  const auto gone = world_.supervisor_heard<KeeperGone>();
   ASSERT_TRUE(gone.has_value()) << "before it begins to kill what is left";
   EXPECT_EQ(gone->incarnation, 99U);
   EXPECT_EQ(world_.wait_for_end(), 70);

@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "tests/worker/daemon/daemon_fixture.h"
+#include "transport/messages/message.h"
+#include "transport/messages/output.h"
+#include "transport/wire/codec.h"
 
 namespace monarch::daemon {
 namespace {
@@ -80,8 +83,8 @@ TEST_F(DaemonProcess, WritesAndStreamsOutputAndThenForgetsTheRank) {
   EXPECT_EQ(world_.last_beat()->content.ranks[0].stdout_bytes, 6U);
   Ack ack = ack_of(*world_.last_beat());
   ack.forget = {{kRank, kGeneration}};
-  world_.supervisor_says(MessageType::kAck, ack);
-  EXPECT_TRUE(keeper_hears<KeeperForget>(MessageType::kKeeperForget));
+  world_.supervisor_says(ack);
+  EXPECT_TRUE(keeper_hears<KeeperForget>());
   EXPECT_TRUE(beats([](const Beat& beat) { return beat.content.ranks.empty(); }));
 }
 
@@ -98,7 +101,7 @@ TEST_F(DaemonProcess, GoesOnWhereAKilledOneStopped) {
   tell(RankPhase::kRunning);
   ASSERT_EQ(::write(ends.out.get(), "before ", 7), 7);
   ASSERT_TRUE(world_.until([&] { return world_.output.size() == 1; }));
-  const auto stash = world_.keeper_heard<KeeperStash>(MessageType::kKeeperStash);
+  const auto stash = world_.keeper_heard<KeeperStash>();
   const std::uint64_t last_seq = world_.last_beat()->seq;
   world_.kill_daemon(SIGKILL);
   ASSERT_EQ(world_.wait_for_end(), -SIGKILL);
@@ -113,17 +116,17 @@ TEST_F(DaemonProcess, GoesOnWhereAKilledOneStopped) {
   // Nobody lets it in again: its key is the one that was let in.
   // What the killed one had sent may come before that.
   const auto hello_of_this_one = [&] {
-    const auto said = world_.supervisor_heard<Hello>(MessageType::kHello);
+    const auto said = world_.supervisor_heard<Hello>();
     return said && said->daemon_starts == 2;
   };
   ASSERT_TRUE(world_.until(hello_of_this_one));
   auto& heard = world_.to_supervisor;
   const auto hello_heard = std::find_if(heard.rbegin(), heard.rend(),
-                                        [](const SupervisorHeard& each) { return each.type() == MessageType::kHello; });
+                                        [](const SupervisorHeard& each) { return each.type() == number_of<Hello>(); });
   const auto first = std::find_if(heard.begin(), heard.end(), [link = hello_heard->link](const SupervisorHeard& each) {
     return each.link == link;
   });
-  EXPECT_EQ(first->type(), MessageType::kHello);
+  EXPECT_EQ(first->type(), number_of<Hello>());
   heard.erase(heard.begin(), first);
   ASSERT_TRUE(beats_with(RankPhase::kRunning));
   EXPECT_GT(world_.last_beat()->seq, last_seq);
@@ -132,10 +135,10 @@ TEST_F(DaemonProcess, GoesOnWhereAKilledOneStopped) {
   // An answer to a beat of the one before grants nothing here.
   Beat old;
   old.seq = last_seq;
-  world_.supervisor_says(MessageType::kAck, ack_of(old));
-  world_.supervisor_says(MessageType::kSignal, Signal{});
-  ASSERT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
-  EXPECT_FALSE(world_.keeper_heard<KeeperLease>(MessageType::kKeeperLease).has_value());
+  world_.supervisor_says(ack_of(old));
+  world_.supervisor_says(Signal{});
+  ASSERT_TRUE(keeper_hears<Signal>());
+  EXPECT_FALSE(world_.keeper_heard<KeeperLease>().has_value());
 }
 
 }  // namespace

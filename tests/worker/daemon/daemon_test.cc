@@ -16,7 +16,13 @@
 #include "tests/worker/daemon/daemon_fixture.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
-#include "transport/wire/stack_messages.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/message.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/stacks.h"
+#include "transport/messages/worker.h"
+#include "transport/wire/codec.h"
 #include "worker/core/environment.h"
 
 namespace monarch::daemon {
@@ -31,15 +37,15 @@ TEST_F(DaemonProcess, MakesItsKeysAndSaysHelloFirst) {
   EXPECT_EQ(reply_.keeper_pid, ::getpid());
   EXPECT_EQ(reply_.inventory.cpus, std::thread::hardware_concurrency());
   const auto& first = world_.to_supervisor.front();
-  EXPECT_EQ(first.type(), MessageType::kHello);
+  EXPECT_EQ(first.type(), number_of<Hello>());
   EXPECT_EQ(first.header.job, world_.job);
-  const auto hello = world_.supervisor_heard<Hello>(MessageType::kHello);
+  const auto hello = world_.supervisor_heard<Hello>();
   EXPECT_EQ(hello->host, 7U);
   EXPECT_EQ(hello->incarnation, 99U);
   EXPECT_EQ(hello->daemon_pid, world_.daemon);
   EXPECT_EQ(hello->boot_id, reply_.boot_id);
   ASSERT_TRUE(world_.until([&] { return promise() == "3\n"; }));
-  const auto stash = world_.keeper_heard<KeeperStash>(MessageType::kKeeperStash);
+  const auto stash = world_.keeper_heard<KeeperStash>();
   ASSERT_TRUE(stash.has_value());
   const auto decoded = decode_payload<DaemonStash>(stash->bytes);
   ASSERT_TRUE(decoded.ok());
@@ -72,16 +78,16 @@ TEST_F(DaemonProcess, TellsTheLauncherWhichDirectoryCannotBeWritten) {
 
 TEST_F(DaemonProcess, AnswersPings) {
   start();
-  world_.keeper_says(MessageType::kKeeperPing, KeeperPing{17});
-  ASSERT_TRUE(keeper_hears<KeeperPong>(MessageType::kKeeperPong));
-  EXPECT_EQ(world_.keeper_heard<KeeperPong>(MessageType::kKeeperPong)->number, 17U);
+  world_.keeper_says(KeeperPing{17});
+  ASSERT_TRUE(keeper_hears<KeeperPong>());
+  EXPECT_EQ(world_.keeper_heard<KeeperPong>()->number, 17U);
 }
 
 TEST_F(DaemonProcess, BeatsWhileItsMainLoopDoesNotTurnAndTellsHowLong) {
   start();
   // Nobody pings it, so nothing turns its main loop.
   EXPECT_TRUE(beats([](const Beat& beat) { return beat.loop_age > Duration::seconds(1); }));
-  world_.keeper_says(MessageType::kKeeperPing, KeeperPing{1});
+  world_.keeper_says(KeeperPing{1});
   EXPECT_TRUE(beats([](const Beat& beat) { return beat.loop_age < Duration::milliseconds(500); }));
 }
 
@@ -90,9 +96,9 @@ TEST_F(DaemonProcess, TurnsAnAnswerIntoALeaseFromTheBeatsSend) {
   tell(RankPhase::kGated);
   ASSERT_TRUE(beats_with(RankPhase::kGated));
   const Beat beat = *world_.last_beat();
-  world_.supervisor_says(MessageType::kAck, ack_of(beat));
-  ASSERT_TRUE(keeper_hears<KeeperLease>(MessageType::kKeeperLease));
-  const auto lease = world_.keeper_heard<KeeperLease>(MessageType::kKeeperLease);
+  world_.supervisor_says(ack_of(beat));
+  ASSERT_TRUE(keeper_hears<KeeperLease>());
+  const auto lease = world_.keeper_heard<KeeperLease>();
   EXPECT_EQ(lease->until, beat.sent_at + DaemonWorld::kLease);
   EXPECT_EQ(lease->processes, (std::vector<Incarnation>{{kRank, kGeneration}}));
   EXPECT_TRUE(
@@ -125,11 +131,11 @@ TEST_F(DaemonProcess, AsksAPortUntilItAcceptsAndTellsTheKeeper) {
   tell(RankPhase::kGated);
   tell(RankPhase::kRunning);
   ASSERT_TRUE(beats_with(RankPhase::kRunning));
-  EXPECT_FALSE(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady).has_value());
+  EXPECT_FALSE(world_.keeper_heard<KeeperReady>().has_value());
   ASSERT_EQ(::listen(server.get(), 8), 0);
-  ASSERT_TRUE(keeper_hears<KeeperReady>(MessageType::kKeeperReady));
-  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->process.rank, kRank);
-  EXPECT_EQ(world_.keeper_heard<KeeperReady>(MessageType::kKeeperReady)->process.generation, kGeneration);
+  ASSERT_TRUE(keeper_hears<KeeperReady>());
+  EXPECT_EQ(world_.keeper_heard<KeeperReady>()->process.rank, kRank);
+  EXPECT_EQ(world_.keeper_heard<KeeperReady>()->process.generation, kGeneration);
 }
 
 // What was in the pipes is in the standby's file by then.
@@ -137,67 +143,65 @@ TEST_F(DaemonProcess, TellsTheKeeperThatAStandbysPipesAreTheRanks) {
   start();
   const Ends ends = give_pipes();
   ASSERT_EQ(::write(ends.out.get(), "loading\n", 8), 8);
-  EXPECT_FALSE(world_.keeper_heard<KeeperPipesTaken>(MessageType::kKeeperPipesTaken).has_value());
+  EXPECT_FALSE(world_.keeper_heard<KeeperPipesTaken>().has_value());
   FrameHeader header;
   header.process.rank = {kRank.mesh, Rank(kRank.rank.value() + 1)};
   header.process.generation = kGeneration;
   std::vector<UniqueFd> copies;
   for (const UniqueFd& end : kept_) copies.emplace_back(::fcntl(end.get(), F_DUPFD_CLOEXEC, 3));
-  world_.keeper_says(MessageType::kKeeperPipes,
-                     encode_payload(KeeperPipes{"trainer", 0, 0, Incarnation{kRank, kGeneration}}), header,
-                     std::move(copies));
-  ASSERT_TRUE(keeper_hears<KeeperPipesTaken>(MessageType::kKeeperPipesTaken));
-  EXPECT_EQ(world_.keeper_heard<KeeperPipesTaken>(MessageType::kKeeperPipesTaken)->process.rank, header.process.rank);
+  world_.keeper_says(KeeperPipes{"trainer", 0, 0, Incarnation{kRank, kGeneration}}, header, std::move(copies));
+  ASSERT_TRUE(keeper_hears<KeeperPipesTaken>());
+  EXPECT_EQ(world_.keeper_heard<KeeperPipesTaken>()->process.rank, header.process.rank);
   EXPECT_EQ(read_file(output_file()), "loading\n");
 }
 
 TEST_F(DaemonProcess, PassesOrdersOnAndAnswersBack) {
   start();
-  world_.supervisor_says(MessageType::kStop, Stop{}, Term(2));  // of a supervisor that was
+  world_.supervisor_says(Stop{}, Term(2));  // of a supervisor that was
   Signal signal;
   signal.number = 10;
-  world_.supervisor_says(MessageType::kSignal, signal);
-  ASSERT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
-  EXPECT_EQ(world_.keeper_heard<Signal>(MessageType::kSignal)->number, 10);
-  EXPECT_FALSE(world_.keeper_heard<Stop>(MessageType::kStop).has_value());
+  world_.supervisor_says(signal);
+  ASSERT_TRUE(keeper_hears<Signal>());
+  EXPECT_EQ(world_.keeper_heard<Signal>()->number, 10);
+  EXPECT_FALSE(world_.keeper_heard<Stop>().has_value());
 
-  world_.supervisor_says(MessageType::kReserve, Reserve{MeshId(0), GangId(1), kGeneration, 1});
-  ASSERT_TRUE(keeper_hears<Reserve>(MessageType::kReserve));
-  world_.keeper_says(MessageType::kReserved, Reserved{MeshId(0), GangId(1), kGeneration, {20'123}, ""});
-  ASSERT_TRUE(world_.until([&] { return world_.supervisor_heard<Reserved>(MessageType::kReserved).has_value(); }));
-  EXPECT_EQ(world_.supervisor_heard<Reserved>(MessageType::kReserved)->ports, std::vector<std::uint16_t>{20'123});
+  world_.supervisor_says(Reserve{MeshId(0), GangId(1), kGeneration, 1});
+  ASSERT_TRUE(keeper_hears<Reserve>());
+  world_.keeper_says(Reserved{MeshId(0), GangId(1), kGeneration, {20'123}, ""});
+  ASSERT_TRUE(world_.until([&] { return world_.supervisor_heard<Reserved>().has_value(); }));
+  EXPECT_EQ(world_.supervisor_heard<Reserved>()->ports, std::vector<std::uint16_t>{20'123});
 }
 
 // The question comes in the way of beats, the answer does not.
 TEST_F(DaemonProcess, AsksTheKeeperForStacksAndSaysThemOnTheBulkPort) {
   start();
-  world_.supervisor_says(MessageType::kTakeStacks, TakeStacks{.number = 6}, Term(2));  // of a supervisor that was
-  world_.supervisor_says(MessageType::kTakeStacks, TakeStacks{.number = 7});
-  ASSERT_TRUE(keeper_hears<TakeStacks>(MessageType::kTakeStacks));
-  EXPECT_EQ(world_.keeper_heard<TakeStacks>(MessageType::kTakeStacks)->number, 7U);
+  world_.supervisor_says(TakeStacks{.number = 6}, Term(2));  // of a supervisor that was
+  world_.supervisor_says(TakeStacks{.number = 7});
+  ASSERT_TRUE(keeper_hears<TakeStacks>());
+  EXPECT_EQ(world_.keeper_heard<TakeStacks>()->number, 7U);
   FrameHeader header;
   header.process.rank = {MeshId(0), Rank(3)};
   header.process.generation = kGeneration;
   Stacks stacks;
   stacks.number = 7;
-  world_.keeper_says(MessageType::kStacks, encode_payload(stacks), header);
+  world_.keeper_says(stacks, header);
   const auto said = [&] {
     return std::find_if(world_.output.begin(), world_.output.end(),
-                        [](const SupervisorHeard& heard) { return heard.type() == MessageType::kStacks; });
+                        [](const SupervisorHeard& heard) { return heard.type() == number_of<Stacks>(); });
   };
   ASSERT_TRUE(world_.until([&] { return said() != world_.output.end(); }));
   EXPECT_EQ(said()->header.process.rank, (RankId{MeshId(0), Rank(3)}));
   EXPECT_EQ(said()->header.process.generation, kGeneration);
   EXPECT_EQ(decode_payload<Stacks>(said()->payload)->number, 7U);
-  EXPECT_FALSE(world_.supervisor_heard<Stacks>(MessageType::kStacks).has_value());
+  EXPECT_FALSE(world_.supervisor_heard<Stacks>().has_value());
 }
 
 TEST_F(DaemonProcess, PromisesAHigherTermBeforeItObeys) {
   start();
-  world_.supervisor_says(MessageType::kSignal, Signal{}, Term(8));
-  ASSERT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
+  world_.supervisor_says(Signal{}, Term(8));
+  ASSERT_TRUE(keeper_hears<Signal>());
   EXPECT_EQ(promise(), "8\n");
-  const auto stash = world_.keeper_heard<KeeperStash>(MessageType::kKeeperStash);
+  const auto stash = world_.keeper_heard<KeeperStash>();
   EXPECT_EQ(decode_payload<DaemonStash>(stash->bytes)->promised, Term(8));
   // What it says carries the new term from now on.
   EXPECT_TRUE(world_.until([&] { return world_.to_supervisor.back().header.term == Term(8); }));
@@ -205,17 +209,17 @@ TEST_F(DaemonProcess, PromisesAHigherTermBeforeItObeys) {
 
 TEST_F(DaemonProcess, SurvivesGarbageFromTheSupervisor) {
   start();
-  world_.supervisor_says_payload(MessageType::kStart, "garbage", Term(3));
-  world_.supervisor_says_payload(static_cast<MessageType>(9'999), "", Term(3));
-  world_.supervisor_says(MessageType::kSignal, Signal{});
-  EXPECT_TRUE(keeper_hears<Signal>(MessageType::kSignal));
+  world_.supervisor_says_payload(number_of<Start>(), "garbage", Term(3));
+  world_.supervisor_says_payload(9'999, "", Term(3));
+  world_.supervisor_says(Signal{});
+  EXPECT_TRUE(keeper_hears<Signal>());
 }
 
 TEST_F(DaemonProcess, LeavesNothingWhenToldToShutDown) {
   start();
   ASSERT_TRUE(world_.until([&] { return promise() == "3\n"; }));
-  world_.supervisor_says(MessageType::kShutdown, Shutdown{"done"});
-  EXPECT_TRUE(keeper_hears<KeeperShutdown>(MessageType::kKeeperShutdown));
+  world_.supervisor_says(Shutdown{"done"});
+  EXPECT_TRUE(keeper_hears<KeeperShutdown>());
   EXPECT_EQ(world_.wait_for_end(), 0);
   EXPECT_FALSE(fs::exists(world_.directory + "/state"));
 }
@@ -223,7 +227,7 @@ TEST_F(DaemonProcess, LeavesNothingWhenToldToShutDown) {
 TEST_F(DaemonProcess, SaysAtOnceThatTheHostsEndWasForetoldAndWithEachBeatAfterIt) {
   start();
   ASSERT_TRUE(beats([](const Beat& beat) { return beat.content.warnings == 0; }));
-  world_.keeper_says(MessageType::kKeeperWarned, KeeperWarned{1});
+  world_.keeper_says(KeeperWarned{1});
   ASSERT_TRUE(beats([](const Beat& beat) { return beat.content.warnings == 1; }));
   const std::uint64_t first = world_.last_beat()->seq;
   EXPECT_TRUE(beats([&](const Beat& beat) { return beat.seq > first && beat.content.warnings == 1; }));
@@ -238,8 +242,8 @@ TEST_F(DaemonProcess, LeavesTermToItsKeeper) {
     ::_exit(0);
   }
   ASSERT_EQ(::waitpid(stranger, nullptr, 0), stranger);
-  world_.keeper_says(MessageType::kKeeperPing, KeeperPing{1});
-  EXPECT_TRUE(keeper_hears<KeeperPong>(MessageType::kKeeperPong));
+  world_.keeper_says(KeeperPing{1});
+  EXPECT_TRUE(keeper_hears<KeeperPong>());
   world_.kill_daemon(SIGTERM);
   EXPECT_EQ(world_.wait_for_end(), 0);
 }
@@ -248,7 +252,7 @@ TEST_F(DaemonProcess, EndsAWorkerThatNoSupervisorNeeds) {
   DaemonStash stash = world_.first_stash();
   stash.bootstrap.orphan_ttl = Duration::milliseconds(300);
   world_.start(stash);
-  EXPECT_TRUE(keeper_hears<KeeperShutdown>(MessageType::kKeeperShutdown));
+  EXPECT_TRUE(keeper_hears<KeeperShutdown>());
   EXPECT_EQ(world_.wait_for_end(), 0);
 }
 

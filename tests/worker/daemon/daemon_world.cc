@@ -15,10 +15,11 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_socket.h"
+#include "transport/zmq/link_message.h"
 #include "worker/daemon/daemon_setup.h"
-#include "worker/daemon/link_message.h"
 
 namespace monarch::daemon {
 namespace {
@@ -121,7 +122,7 @@ void DaemonWorld::start(const DaemonStash& stash, KeeperHello hello) {
   hello.incarnation = 99;
   std::vector<UniqueFd> memory;
   memory.push_back(make_sealed_memory("stash", encode_stash(stash)).value());
-  keeper_says(MessageType::kKeeperHello, encode_payload(hello), {}, std::move(memory));
+  keeper_says(hello, {}, std::move(memory));
 }
 
 BootstrapReply DaemonWorld::admit() {
@@ -167,22 +168,22 @@ std::optional<int> DaemonWorld::wait_for_end() {
 
 void DaemonWorld::kill_daemon(int signal) { ASSERT_EQ(::kill(daemon, signal), 0); }
 
-void DaemonWorld::keeper_says(MessageType type, std::string payload, FrameHeader header, std::vector<UniqueFd> fds) {
-  header.type = static_cast<std::uint16_t>(type);
+void DaemonWorld::keeper_says(std::uint16_t type, std::string payload, FrameHeader header, std::vector<UniqueFd> fds) {
+  header.type = type;
   header.job = job;
   ASSERT_TRUE(keeper->send(Frame{header, std::move(payload)}, std::move(fds)).ok());
 }
 
-void DaemonWorld::supervisor_says_payload(MessageType type, std::string payload, Term term) {
+void DaemonWorld::supervisor_says_payload(std::uint16_t type, std::string payload, Term term) {
   ASSERT_FALSE(to_supervisor.empty());
   FrameHeader header;
-  header.type = static_cast<std::uint16_t>(type);
+  header.type = type;
   header.job = job;
   header.term = term;
   std::vector<ZmqFrame> frames = link_message(header, std::move(payload));
   ASSERT_TRUE(control_->send(to_supervisor.back().link, frames).ok());
 }
 
-std::optional<Beat> DaemonWorld::last_beat() const { return supervisor_heard<Beat>(MessageType::kBeat); }
+std::optional<Beat> DaemonWorld::last_beat() const { return supervisor_heard<Beat>(); }
 
 }  // namespace monarch::daemon

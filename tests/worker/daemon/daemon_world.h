@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
@@ -31,7 +33,7 @@ struct SupervisorHeard {
   LinkId link;
   FrameHeader header;
   std::string payload;
-  MessageType type() const { return static_cast<MessageType>(header.type); }
+  std::uint16_t type() const { return header.type; }
 };
 
 class DaemonWorld {
@@ -56,17 +58,17 @@ class DaemonWorld {
   void kill_daemon(int signal);
 
   // ---- as the keeper ----
-  void keeper_says(MessageType type, std::string payload, FrameHeader header = {}, std::vector<UniqueFd> fds = {});
+  void keeper_says(std::uint16_t type, std::string payload, FrameHeader header, std::vector<UniqueFd> fds);
   template <class Message>
-  void keeper_says(MessageType type, const Message& message) {
-    keeper_says(type, encode_payload(message));
+  void keeper_says(const Message& message, FrameHeader header = {}, std::vector<UniqueFd> fds = {}) {
+    keeper_says(number_of<Message>(), encode_payload(message), header, std::move(fds));
   }
   void keeper_dies() { keeper.reset(); }
   // The last message of a type that the keeper heard.
   template <class Message>
-  std::optional<Message> keeper_heard(MessageType type) const {
+  std::optional<Message> keeper_heard() const {
     for (auto frame = to_keeper.rbegin(); frame != to_keeper.rend(); ++frame) {
-      if (frame->header.type != static_cast<std::uint16_t>(type)) continue;
+      if (!is_a<Message>(frame->header)) continue;
       auto message = decode_payload<Message>(frame->payload);
       if (message.ok()) return std::move(message).value();
     }
@@ -75,15 +77,15 @@ class DaemonWorld {
 
   // ---- as the supervisor ----
   template <class Message>
-  void supervisor_says(MessageType type, const Message& message, Term term = Term(3)) {
-    supervisor_says_payload(type, encode_payload(message), term);
+  void supervisor_says(const Message& message, Term term = Term(3)) {
+    supervisor_says_payload(number_of<Message>(), encode_payload(message), term);
   }
-  void supervisor_says_payload(MessageType type, std::string payload, Term term);
+  void supervisor_says_payload(std::uint16_t type, std::string payload, Term term);
   std::optional<Beat> last_beat() const;
   template <class Message>
-  std::optional<Message> supervisor_heard(MessageType type) const {
+  std::optional<Message> supervisor_heard() const {
     for (auto heard = to_supervisor.rbegin(); heard != to_supervisor.rend(); ++heard) {
-      if (heard->type() != type) continue;
+      if (!is_a<Message>(heard->header)) continue;
       auto message = decode_payload<Message>(heard->payload);
       if (message.ok()) return std::move(message).value();
     }

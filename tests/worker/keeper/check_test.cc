@@ -8,9 +8,12 @@
 #include <filesystem>
 
 #include "tests/worker/keeper/keeper_fixture.h"
+#include "transport/messages/check.h"
+#include "transport/messages/strike.h"
 #include "transport/process/door.h"
 #include "transport/process/process_scan.h"
-#include "transport/wire/check_messages.h"
+#include "transport/wire/check_stream.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 namespace {

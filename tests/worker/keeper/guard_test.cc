@@ -5,6 +5,8 @@
 
 #include "tests/worker/keeper/keeper_fixture.h"
 #include "transport/base/sanitizers.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 
 namespace monarch {
@@ -34,13 +36,12 @@ class Guard : public KeeperTest {
   // Speaks its first word, after which a crash is one to recover from.
   void enter_and_speak() {
     enter();
-    send(MessageType::kKeeperPong, encode_payload(KeeperPong{1}));
+    send(KeeperPong{1});
   }
   void spawn(const Incarnation& about, const std::string& line) {
     std::vector<UniqueFd> fds;
     for (int i = 0; i < 3; ++i) fds.emplace_back(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    send(MessageType::kKeeperSpawn, encode_payload(KeeperSpawn{{"/bin/sh", "-c", line}, {{"ADDED", "yes"}}, folder_}),
-         about, std::move(fds));
+    send(KeeperSpawn{{"/bin/sh", "-c", line}, {{"ADDED", "yes"}}, folder_}, about, std::move(fds));
   }
 };
 
@@ -118,7 +119,7 @@ TEST_F(Guard, StartsACrashedCommandAgainAndEndsInOrderWhenItSaysSo) {
   exit_door(1);  // not announced: a crash as well
   enter_and_speak();
   EXPECT_EQ(hello_->starts, 3U);
-  send(MessageType::kKeeperShutdown, encode_payload(KeeperShutdown{7}));
+  send(KeeperShutdown{7});
   exit_door(0);
   EXPECT_EQ(end_of(guard).value, 7);
 }
@@ -144,8 +145,8 @@ TEST_F(Guard, LeavesAloneWhatIsToLiveOnWithAllBelowIt) {
   spawn(key(6), "exec sleep 1000");
   ASSERT_TRUE(await_phase(5, RankPhase::kRunning) && await_phase(6, RankPhase::kRunning));
   ASSERT_TRUE(until([&] { return !read("child").empty(); }));
-  send(MessageType::kKeeperLetLive, encode_payload(KeeperLetLive{key(5)}));
-  send(MessageType::kKeeperPong, encode_payload(KeeperPong{1}));
+  send(KeeperLetLive{key(5)});
+  send(KeeperPong{1});
   kill_door();
   EXPECT_EQ(end_of(guard).value, 70);
   const auto child = static_cast<pid_t>(std::stol(read("child")));

@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "tests/transport/process/process_fixture.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/rank.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
 #include "worker/core/keeper_actions.h"
@@ -97,12 +100,9 @@ class KeeperTest : public ProcessTest {
     ASSERT_TRUE(until([&] { return hello_.has_value(); }));
   }
 
-  void send(MessageType type, std::string payload, const Incarnation& key = {}, std::vector<UniqueFd> fds = {}) {
-    Frame frame;
-    frame.header.type = static_cast<std::uint16_t>(type);
-    frame.header.process = key;
-    frame.payload = std::move(payload);
-    EXPECT_TRUE(channel_->send(frame, std::move(fds)).ok());
+  template <class Message>
+  void send(const Message& message, const Incarnation& key = {}, std::vector<UniqueFd> fds = {}) {
+    EXPECT_TRUE(channel_->send(frame_of(message, {.process = key}), std::move(fds)).ok());
   }
   static Incarnation key(std::uint32_t rank, std::uint64_t counter = 1) {
     return {{MeshId(0), Rank(rank)}, {Term(1), counter}};
@@ -123,10 +123,10 @@ class KeeperTest : public ProcessTest {
       lease.processes.push_back({{MeshId(0), Rank(i)}, {Term(1), 1}});
     }
     lease.until = boot_now() + length;
-    send(MessageType::kKeeperLease, encode_payload(lease));
+    send(lease);
   }
   void run(const Start& order, Duration length = Duration::seconds(60)) {
-    send(MessageType::kStart, encode_payload(order));
+    send(order);
     lease(static_cast<std::uint32_t>(order.ranks.size()), length);
   }
   void stop(std::vector<std::uint32_t> ranks, Duration grace) {
@@ -134,7 +134,7 @@ class KeeperTest : public ProcessTest {
     for (const std::uint32_t rank : ranks) order.ranks.push_back({MeshId(0), Rank(rank)});
     order.generation = {Term(1), 1};
     order.grace = grace;
-    send(MessageType::kStop, encode_payload(order));
+    send(order);
   }
   bool await_phase(std::uint32_t rank, RankPhase phase) {
     return until([&] { return reports_.contains(key(rank)) && reports_[key(rank)].phase == phase; });
@@ -184,8 +184,8 @@ class KeeperTest : public ProcessTest {
 
   void take(const Frame& frame, std::vector<UniqueFd> fds) {
     const Incarnation about = frame.header.process;
-    switch (static_cast<MessageType>(frame.header.type)) {
-      case MessageType::kKeeperHello:
+    switch (frame.header.type) {
+      case number_of<KeeperHello>():
         hello_ = decode_payload<KeeperHello>(frame.payload).value();
         for (const RankReport& report : hello_->ranks) reports_[report.process] = report;
         stash_.clear();
@@ -195,16 +195,16 @@ class KeeperTest : public ProcessTest {
           stash_.assign(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
         }
         return;
-      case MessageType::kKeeperPing:
-        if (!deaf_) send(MessageType::kKeeperPong, frame.payload);
+      case number_of<KeeperPing>():
+        if (!deaf_) send(KeeperPong{decode_payload<KeeperPing>(frame.payload).value().number});
         return;
-      case MessageType::kKeeperChanged:
+      case number_of<KeeperChanged>():
         reports_[about] = decode_payload<KeeperChanged>(frame.payload).value().report;
         ++reports_heard_[about];
         return;
-      case MessageType::kKeeperPipes: pipes_[about] = std::move(fds); return;
-      case MessageType::kReserved: reserved_ = decode_payload<Reserved>(frame.payload).value(); return;
-      case MessageType::kKeeperEnded: left_ = decode_payload<KeeperEnded>(frame.payload).value().left; return;
+      case number_of<KeeperPipes>(): pipes_[about] = std::move(fds); return;
+      case number_of<Reserved>(): reserved_ = decode_payload<Reserved>(frame.payload).value(); return;
+      case number_of<KeeperEnded>(): left_ = decode_payload<KeeperEnded>(frame.payload).value().left; return;
       default: ADD_FAILURE() << "a keeper sends no message of type " << frame.header.type;
     }
   }

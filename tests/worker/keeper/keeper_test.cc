@@ -38,7 +38,7 @@ class KeeperOf : public KeeperTest, public testing::WithParamInterface<CgroupUse
 
 TEST_P(KeeperOf, RunsARankUnderItsLeaseAndTellsItsEnd) {
   begin();
-  send(MessageType::kStart, encode_payload(start_order({"echo from $MONARCH_RANK_KEY; exit 7"})));
+  send(start_order({"echo from $MONARCH_RANK_KEY; exit 7"}));
   ASSERT_TRUE(await_phase(0, RankPhase::kGated));
   ASSERT_TRUE(until([&] { return pipes_.contains(key(0)); }));
   EXPECT_EQ(output(0), "");
@@ -109,8 +109,7 @@ TEST_P(KeeperOf, PassesASignalOnToAProgramWhoseStartItHasNotNoticedYet) {
   const UniqueFd keeper = open_process(*read_process(keeper_->pid()));
   ASSERT_TRUE(send_signal(keeper.get(), SIGSTOP));
   // The order waits before the news that the program was executed.
-  send(MessageType::kSignal,
-       encode_payload(Signal{.ranks = {{MeshId(0), Rank(0)}}, .generation = {Term(1), 1}, .number = SIGUSR1}));
+  send(Signal{.ranks = {{MeshId(0), Rank(0)}}, .generation = {Term(1), 1}, .number = SIGUSR1});
   write("go", "", 0644);
   ASSERT_TRUE(await_file("up"));
   ASSERT_TRUE(send_signal(keeper.get(), SIGCONT));
@@ -131,7 +130,7 @@ TEST_P(KeeperOf, KillsAHeldRankWhenItsOrphanTimeIsOver) {
 TEST_P(KeeperOf, HandsRanksPipesAndStashToTheNextDaemonWhenOneIsKilled) {
   begin();
   EXPECT_EQ(stash_, "the first stash");
-  send(MessageType::kKeeperStash, encode_payload(KeeperStash{"the second stash"}));
+  send(KeeperStash{"the second stash"});
   run(start_order({"echo early; while ! [ -e " + path("go") + " ]; do sleep 0.01; done; echo late; exit 4"}));
   ASSERT_TRUE(await_phase(0, RankPhase::kRunning));
   const std::int32_t rank_pid = reports_[key(0)].pid;
@@ -163,7 +162,7 @@ TEST_P(KeeperOf, KeepsTheOutputOfAnEndedRankForADaemonThatComesLater) {
   EXPECT_EQ(hello_->ranks[0].phase, RankPhase::kEnded);
   ASSERT_TRUE(until([&] { return pipes_.contains(key(0)); }));
   EXPECT_EQ(output(0), "last words\n");
-  send(MessageType::kKeeperForget, encode_payload(KeeperForget{{key(0)}}));
+  send(KeeperForget{{key(0)}});
   kill_door();
   pipes_.clear();
   enter();
@@ -181,7 +180,7 @@ TEST_P(KeeperOf, GivesBackThePipesOfWhatWasReadToItsEnd) {
   const std::string unread = std::filesystem::read_symlink(text("/proc/self/fd/", pipes_[key(1)][0].get()));
   Start next = start_order({"exec sleep 1000"});
   next.ranks[0].rank = {MeshId(0), Rank(2)};
-  send(MessageType::kStart, encode_payload(next));
+  send(next);
   ASSERT_TRUE(await_phase(2, RankPhase::kGated));
   std::set<std::string> held;
   for (const auto& entry : std::filesystem::directory_iterator(text("/proc/", keeper_->pid(), "/fd"))) {
@@ -241,7 +240,7 @@ TEST_P(KeeperOf, KillsWhatIsLeftAtAShutdownAndExitsAsItWasTold) {
   run(start_order({"trap '' TERM; touch " + path("up") + "; while :; do sleep 0.01; done"}));
   ASSERT_TRUE(await_file("up"));
   EXPECT_FALSE(left_);
-  send(MessageType::kKeeperShutdown, encode_payload(KeeperShutdown{0}));
+  send(KeeperShutdown{0});
   ASSERT_TRUE(await_phase(0, RankPhase::kEnded));
   ASSERT_TRUE(until([this] { return left_.has_value(); }));
   EXPECT_EQ(*left_, 0U);
@@ -251,7 +250,7 @@ TEST_P(KeeperOf, KillsWhatIsLeftAtAShutdownAndExitsAsItWasTold) {
 
 TEST_P(KeeperOf, HoldsPortsThatASocketWithReuseCanStillListenOn) {
   begin();
-  send(MessageType::kReserve, encode_payload(Reserve{MeshId(0), GangId(0), {Term(1), 1}, 2}));
+  send(Reserve{MeshId(0), GangId(0), {Term(1), 1}, 2});
   ASSERT_TRUE(until([&] { return reserved_.has_value(); }));
   ASSERT_EQ(reserved_->error, "");
   ASSERT_EQ(reserved_->ports.size(), 2U);

@@ -8,7 +8,9 @@
 #include <fstream>
 
 #include "tests/worker/keeper/keeper_fixture.h"
+#include "transport/messages/bootstrap.h"
 #include "transport/process/job_marks.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/runtime_directory.h"
 #include "transport/wire/socket_directory.h"
 

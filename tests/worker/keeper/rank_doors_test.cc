@@ -94,9 +94,7 @@ class RankDoorsTest : public KeeperTest {
               static_cast<ssize_t>(question.size()));
     return read_message(door);
   }
-  void tell(const std::string& json) {
-    send(MessageType::kTell, encode_payload(Tell{{{MeshId(0), Rank(0)}}, {Term(1), 1}, json}));
-  }
+  void tell(const std::string& json) { send(Tell{{{MeshId(0), Rank(0)}}, {Term(1), 1}, json}); }
 };
 
 using Doors = RankDoorsTest;
@@ -281,9 +279,7 @@ TEST_F(Doors, TakeACommitAndAnswerItOnceItIsKnownWhatBecameOfIt) {
   ASSERT_GT(::send(again.get(), words.data(), words.size(), MSG_NOSIGNAL), 0);
   EXPECT_EQ(ask("COMMIT=13"), R"({"v":1,"error":"step 12 is being committed: one at a time"})");
   EXPECT_EQ(ask("COMMIT=x"), R"({"v":1,"error":"COMMIT is the number of a step"})");
-  send(MessageType::kCommitAnswer,
-       encode_payload(
-           CommitAnswer{.process = {{MeshId(0), Rank(0)}, {Term(1), 1}}, .number = 1, .committed = true, .gang = 10}));
+  send(CommitAnswer{.process = {{MeshId(0), Rank(0)}, {Term(1), 1}}, .number = 1, .committed = true, .gang = 10});
   EXPECT_EQ(read_message(asking), R"({"v":1,"ok":true,"step":12,"gang":10})");
   EXPECT_EQ(read_message(again), R"({"v":1,"ok":true,"step":12,"gang":10})");
   ASSERT_TRUE(until([&] { return !report().commit.has_value(); }));
@@ -294,9 +290,7 @@ TEST_F(Doors, SayWhyACommitDoesNotCount) {
   const UniqueFd asking = connect("0.0.s");
   ASSERT_GT(::send(asking.get(), "COMMIT=12", 9, MSG_NOSIGNAL), 0);
   ASSERT_TRUE(until([&] { return report().commit.has_value(); }));
-  send(MessageType::kCommitAnswer,
-       encode_payload(
-           CommitAnswer{.process = {{MeshId(0), Rank(0)}, {Term(1), 1}}, .number = 1, .why = "a \"later\" one runs"}));
+  send(CommitAnswer{.process = {{MeshId(0), Rank(0)}, {Term(1), 1}}, .number = 1, .why = "a \"later\" one runs"});
   EXPECT_EQ(read_message(asking), R"({"v":1,"ok":false,"step":12,"refused":"a \"later\" one runs"})");
 }
 
@@ -319,8 +313,8 @@ class StandbyDoors : public RankDoorsTest {
     standing.mesh = waiting.rank.mesh;
     standing.ranks[0].rank = waiting.rank;
     standing.standby = true;
-    send(MessageType::kStart, encode_payload(standing));
-    send(MessageType::kKeeperLease, encode_payload(KeeperLease{{waiting}, boot_now() + Duration::seconds(60)}));
+    send(standing);
+    send(KeeperLease{{waiting}, boot_now() + Duration::seconds(60)});
     ASSERT_TRUE(until([&] { return reports_[waiting].phase == RankPhase::kRunning; }));
     gate_ = connect("2.0.s");
     ASSERT_GT(::send(gate_.get(), "ASK=gate", 8, MSG_NOSIGNAL), 0);
@@ -344,7 +338,7 @@ TEST_F(StandbyDoors, OpenOnceWhoeverReadsThePipesTakesWhatComesForTheRanks) {
   place();
   ASSERT_TRUE(until([&] { return boot_now() - asked_ > Duration::milliseconds(300); }));
   EXPECT_FALSE(was_told());
-  send(MessageType::kKeeperPipesTaken, encode_payload(KeeperPipesTaken{key(0)}));
+  send(KeeperPipesTaken{key(0)});
   ASSERT_TRUE(until([&] { return was_told(); }));
   EXPECT_LT(boot_now() - asked_, Duration::milliseconds(900));
   EXPECT_NE(read_message(gate_), "");
@@ -394,9 +388,8 @@ TEST_F(Doors, TellThatTheLeaseIsLow) {
   EXPECT_EQ(read_message(events), "");
   Start order = start_order({kSleeper});
   order.generation = {Term(1), 2};
-  send(MessageType::kStart, encode_payload(order));
-  send(MessageType::kKeeperLease,
-       encode_payload(KeeperLease{{{{MeshId(0), Rank(0)}, {Term(1), 2}}}, boot_now() + Duration::milliseconds(3'000)}));
+  send(order);
+  send(KeeperLease{{{{MeshId(0), Rank(0)}, {Term(1), 2}}}, boot_now() + Duration::milliseconds(3'000)});
   ASSERT_TRUE(until([&] { return reports_[key(0, 2)].phase == RankPhase::kRunning; }));
   const UniqueFd next = connect("0.0.e");
   const auto event = parse_json(read_message(next));

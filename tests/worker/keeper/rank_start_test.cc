@@ -30,7 +30,7 @@ class RankStartOf : public KeeperTest {
     return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   std::vector<std::uint16_t> reserve(std::uint32_t count) {
-    send(MessageType::kReserve, encode_payload(Reserve{MeshId(0), GangId(0), {Term(1), 1}, count, {}, {}}));
+    send(Reserve{MeshId(0), GangId(0), {Term(1), 1}, count, {}, {}});
     EXPECT_TRUE(until([&] { return reserved_.has_value(); }));
     EXPECT_EQ(reserved_->error, "");
     return reserved_->ports;
@@ -69,7 +69,7 @@ TEST_F(RankStartOf, ItsOwnPortsAreFreeWhenItIsExecutedAndNotBefore) {
   order.setup = "while ! [ -e " + path("go") + " ]; do sleep 0.01; done";
   order.ranks[0].ports = {ports[1]};
   order.ranks[1].ports = {ports[2]};
-  send(MessageType::kStart, encode_payload(order));
+  send(order);
   ASSERT_TRUE(await_phase(0, RankPhase::kGated) && await_phase(1, RankPhase::kGated));
   for (const std::uint16_t port : ports) EXPECT_FALSE(can_bind(port));
   lease(2, Duration::seconds(60));
@@ -136,7 +136,7 @@ TEST_F(RankStartOf, IsNotExecutedWithoutTheCoresThatItIsToHave) {
 }
 
 TEST_F(RankStartOf, HoldsTheGpusOfItsGangAgainstAnotherJobUntilItHasEnded) {
-  send(MessageType::kReserve, encode_payload(Reserve{MeshId(0), GangId(0), {Term(1), 1}, 0, {}, {"GPU-a"}}));
+  send(Reserve{MeshId(0), GangId(0), {Term(1), 1}, 0, {}, {"GPU-a"}});
   ASSERT_TRUE(until([&] { return reserved_.has_value(); }));
   EXPECT_EQ(reserved_->error, "");
   EXPECT_TRUE(reserved_->ports.empty());
@@ -149,7 +149,7 @@ TEST_F(RankStartOf, HoldsTheGpusOfItsGangAgainstAnotherJobUntilItHasEnded) {
   ASSERT_TRUE(await_phase(0, RankPhase::kEnded));
   EXPECT_TRUE(until([&] { return !other.hold("gpu-GPU-a", LockSharing::kJob)->has_value(); }));
   reserved_.reset();
-  send(MessageType::kReserve, encode_payload(Reserve{MeshId(0), GangId(1), {Term(1), 1}, 1, {}, {"GPU-a"}}));
+  send(Reserve{MeshId(0), GangId(1), {Term(1), 1}, 1, {}, {"GPU-a"}});
   ASSERT_TRUE(until([&] { return reserved_.has_value(); }));
   EXPECT_EQ(reserved_->error,
             "GPU GPU-a of host v1 is held by job other-3c4d (pid " + std::to_string(::getpid()) + ")");

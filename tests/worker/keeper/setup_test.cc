@@ -99,9 +99,8 @@ TEST_P(SetupOf, ThatFailedIsTriedAgainByTheNextGeneration) {
   write("go", "", 0644);
   for (const std::uint64_t counter : {2U, 3U}) {
     start.generation.counter = counter;
-    send(MessageType::kStart, encode_payload(start));
-    send(MessageType::kKeeperLease,
-         encode_payload(KeeperLease{{{start.ranks[0].rank, start.generation}}, boot_now() + Duration::seconds(60)}));
+    send(start);
+    send(KeeperLease{{{start.ranks[0].rank, start.generation}}, boot_now() + Duration::seconds(60)});
     const Incarnation later = key(0, counter);
     ASSERT_TRUE(until([&] { return reports_.contains(later) && reports_[later].phase == RankPhase::kEnded; }));
     EXPECT_EQ(reports_[later].end.kind, EndKind::kExited);

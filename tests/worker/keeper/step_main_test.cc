@@ -11,13 +11,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/step_lines.h"
 #include "transport/base/text.h"
+#include "transport/messages/bootstrap.h"
 #include "transport/process/pipe.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/messages.h"
 
 namespace monarch {
 namespace {

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "transport/messages/vault.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
@@ -90,15 +91,13 @@ class VaultTest : public ::testing::Test {
     auto socket = connect_seqpacket(host.setup.directory + "/vault.d");
     ASSERT_TRUE(socket.ok()) << socket.error().message;
     host.daemon = std::move(*socket);
-    tell(host, MessageType::kVaultSetup, encode_payload(host.setup));
+    tell(host, host.setup);
     hear_report(host);
   }
 
-  static void tell(Host& host, MessageType type, std::string payload) {
-    Frame frame;
-    frame.header.type = static_cast<std::uint16_t>(type);
-    frame.payload = std::move(payload);
-    const auto packed = pack_message(frame, {}, limits::kSeqpacketInlineBytes);
+  template <class Message>
+  static void tell(Host& host, const Message& message) {
+    const auto packed = pack_message(frame_of(message), {}, limits::kSeqpacketInlineBytes);
     ASSERT_TRUE(packed.ok());
     ASSERT_EQ(send_message(host.daemon.get(), *packed), SendOutcome::kSent);
   }
@@ -132,7 +131,7 @@ class VaultTest : public ::testing::Test {
         table.peers.push_back(
             {other.setup.host, other.setup.host_name, "127.0.0.1", other.report.port, other.setup.public_key});
       }
-      tell(host, MessageType::kVaultTable, encode_payload(table));
+      tell(host, table);
       do hear_report(host);
       while (host.report.table != version && !HasFatalFailure());
     }
@@ -271,7 +270,7 @@ TEST_F(VaultTest, ListensToNobodyWhoDoesNotKnowTheSecretAndToTheNextDaemon) {
   hosts_[0].daemon = std::move(*stranger);
   VaultSetup forged = hosts_[0].setup;
   forged.secret_key = hosts_[1].setup.secret_key;
-  tell(hosts_[0], MessageType::kVaultSetup, encode_payload(forged));
+  tell(hosts_[0], forged);
   ASSERT_TRUE(readable(hosts_[0].daemon.get()));
   EXPECT_FALSE(receive_message(hosts_[0].daemon.get(), limits::kSeqpacketPayloadBytes).ok());
   connect_daemon(hosts_[0]);

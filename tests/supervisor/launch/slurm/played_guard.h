@@ -21,8 +21,10 @@
 
 #include "supervisor/launch/guard.h"
 #include "transport/loop/event_loop.h"
+#include "transport/messages/keeper.h"
+#include "transport/messages/message.h"
+#include "transport/messages/rank.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
 
 namespace monarch {
@@ -63,16 +65,16 @@ class PlayedGuard {
   };
 
   void on_frame(const Frame& frame, std::vector<UniqueFd> fds) {
-    const auto type = static_cast<MessageType>(frame.header.type);
-    if (type == MessageType::kStop) {
+    const auto type = frame.header.type;
+    if (type == number_of<Stop>()) {
       const auto found = children_.find(frame.header.process.rank);
       if (found != children_.end()) (void)::kill(-found->second.pid, SIGKILL);
     }
-    if (type == MessageType::kKeeperLetLive) {
+    if (type == number_of<KeeperLetLive>()) {
       const auto spared = decode_payload<KeeperLetLive>(frame.payload);
       if (spared.ok() && children_.contains(spared->process.rank)) ++spared_;
     }
-    if (type != MessageType::kKeeperSpawn) return;
+    if (type != number_of<KeeperSpawn>()) return;
     auto spawn = decode_payload<KeeperSpawn>(frame.payload);
     if (!spawn.ok() || fds.size() != 3) return;
     std::vector<char*> words;
@@ -109,7 +111,7 @@ class PlayedGuard {
     children_.erase(found);
     if (!channel_) return;
     FrameHeader header;
-    header.type = static_cast<std::uint16_t>(MessageType::kKeeperChanged);
+    header.type = number_of<KeeperChanged>();
     (void)channel_->send(Frame{header, encode_payload(changed)});
   }
 

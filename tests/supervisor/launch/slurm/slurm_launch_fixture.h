@@ -25,6 +25,7 @@
 #include "transport/base/sha256.h"
 #include "transport/base/step_lines.h"
 #include "transport/base/text.h"
+#include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
 
 namespace monarch {

@@ -7,9 +7,10 @@
 #include <string>
 
 #include "supervisor/launch/ssh/remote_conversation.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/messages.h"
 
 namespace monarch {
 

@@ -76,7 +76,8 @@ TEST_F(SshChannelTest, CarriesInputOutputErrorsAndTheExitStatus) {
   std::optional<int> status;
   const SshOutput output = talk("cat; echo gone wrong >&2; exit 7", "hello", &status);
   EXPECT_EQ(output.out, "hello");
-  EXPECT_TRUE(output.err.ends_with("gone wrong\n")) << output.err;  // what begins a shell here may have had words before
+  EXPECT_TRUE(output.err.ends_with("gone wrong\n"))
+      << output.err;  // what begins a shell here may have had words before
   EXPECT_EQ(status, 7);
 }
 

@@ -16,6 +16,8 @@
 #include "tests/supervisor/launch/ssh/ssh_server.h"
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/base/text.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "tests/supervisor/launch/ssh/ssh_launch_fixture.h"
+#include "transport/wire/messages.h"
 
 namespace monarch {
 namespace {

@@ -1,25 +1,20 @@
 #pragma once
 
-// How our frames travel over a ZeroMQ link: one part for the header, one for the payload, so that a payload is handed on
-// without a copy; and what the supervisor's frames mean to the daemon.
+// What a supervisor's frames mean to the daemon.
 //
 // Thread: pure functions.
 
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "transport/base/result.h"
 #include "transport/base/time.h"
-#include "transport/wire/frame.h"
 #include "transport/zmq/frame.h"
 #include "worker/core/daemon_core.h"
 
 namespace monarch::daemon {
-
-std::vector<ZmqFrame> link_message(const FrameHeader& header, std::string payload);
 
 // kInvalid unless it is a header and a payload of something that a supervisor says on the control port. `sent_at` tells
 // when the beat of a number was sent.

@@ -12,11 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "transport/base/control_messages.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/message.h"
+#include "transport/messages/output.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 
@@ -37,6 +39,7 @@ struct JobEvent {
   std::string message;           // one line for people, printable
   std::vector<std::pair<std::string, std::string>> details;
 };
+MONARCH_MESSAGE(JobEvent, 96, number, time, severity, type, host, mesh, rank, generation, pid, message, details)
 
 // What first went wrong. Which fields are set follows from `kind`.
 enum class CauseKind : std::uint8_t { kNone, kRank, kHost, kStart, kTimeLimit, kRequest, kInternal };
@@ -58,6 +61,8 @@ struct FirstCause {
   std::string stderr_tail;      // last lines, raw bytes
   std::uint32_t secondary = 0;  // later ends in the same gang
 };
+MONARCH_FIELDS(FirstCause, kind, host, mesh, rank, gang, gang_rank, generation, pid, end, summary, rule, stderr_tail,
+               secondary)
 
 // A host that did not start, or was lost before the job ran.
 struct HostFailure {
@@ -68,6 +73,7 @@ struct HostFailure {
   std::string message;
   std::string again;  // a command that reproduces it; may be empty
 };
+MONARCH_FIELDS(HostFailure, host, kind, phase, elapsed_milliseconds, message, again)
 
 enum class Outcome : std::uint8_t { kSucceeded, kFailed, kStopped, kInterrupted };
 constexpr Outcome monarch_enum_max(Outcome) { return Outcome::kInterrupted; }
@@ -84,6 +90,8 @@ struct Verdict {
   std::uint32_t failed_hosts_untold = 0;      // more than a record holds
   std::vector<std::string> lost_output = {};  // a line for each host whose disk did not take all that its ranks wrote
 };
+MONARCH_MESSAGE(Verdict, 99, outcome, exit_code, cause, reason, started, ended, left_behind, failed_hosts,
+                failed_hosts_untold, lost_output)
 
 struct RankStatus {
   std::uint32_t rank = 0;
@@ -98,6 +106,8 @@ struct RankStatus {
   std::string standstill;  // stopped traced frozen waiting; empty: it stands still by nothing of these
   bool watched = true;     // false: somebody holds it, and it is not watched for hangs
 };
+MONARCH_FIELDS(RankStatus, rank, phase, host, generation, pid, end, ready, progress, progress_age_milliseconds,
+               standstill, watched)
 
 struct GangStatus {
   std::string phase;             // as a mesh's
@@ -105,12 +115,14 @@ struct GangStatus {
   std::uint64_t restarts = 0;    // in all: after failures, and as it was asked
   std::uint64_t failures = 0;    // that count against supervision.restart
 };
+MONARCH_FIELDS(GangStatus, phase, generation, restarts, failures)
 
 // supervision.restart, of a mesh's gangs.
 struct RestartBudget {
   std::optional<std::uint32_t> max = {};  // nothing: unlimited
   std::int64_t window_milliseconds = 0;
 };
+MONARCH_FIELDS(RestartBudget, max, window_milliseconds)
 
 // The newest checkpoint that all ranks of a gang have committed.
 struct CommittedStatus {
@@ -118,12 +130,14 @@ struct CommittedStatus {
   std::uint64_t step = 0;
   std::uint64_t generation = 0;
 };
+MONARCH_FIELDS(CommittedStatus, gang, step, generation)
 
 // A gang without a place.
 struct StandbyStatus {
   std::string phase;  // waiting starting ready taken stopping
   std::vector<std::string> hosts;
 };
+MONARCH_FIELDS(StandbyStatus, phase, hosts)
 
 struct MeshStatus {
   std::string name;
@@ -136,6 +150,7 @@ struct MeshStatus {
   std::vector<CommittedStatus> committed = {};  // gangs that have one
   std::vector<StandbyStatus> standby = {};
 };
+MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby)
 
 struct HostStatus {
   std::string name;
@@ -154,6 +169,9 @@ struct HostStatus {
   std::optional<HostPressure> pressure = {};
   std::string shortage = {};  // what of that is worth a word: "short of memory (63 % of the time)"
 };
+MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds,
+               talk_drops, standing, standing_because, returns_milliseconds, held_milliseconds, preparation, pressure,
+               shortage)
 
 struct JobStatus {
   std::string job_id;
@@ -166,6 +184,21 @@ struct JobStatus {
   std::vector<std::pair<std::string, std::uint64_t>> counters;  // of the control plane, by name
   std::optional<Verdict> verdict;
 };
+MONARCH_MESSAGE(JobStatus, 98, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict)
+
+// What a request is answered, where it has no answer of its own.
+struct Accepted {
+  std::string message;
+};
+MONARCH_MESSAGE(Accepted, 100, message)
+
+struct Refused {
+  std::string message;
+};
+MONARCH_MESSAGE(Refused, 101, message)
+
+template <class Request>
+using AnswerTo = typename Request::Answer;
 
 // ---- viewer → supervisor ----
 
@@ -175,47 +208,58 @@ struct Attach {
   std::uint64_t after_event = 0;  // events up to this number are not sent again
   std::string viewer;             // "run", "attach", …: for the log
 };
+MONARCH_MESSAGE(Attach, 80, output, events, after_event, viewer)
 
 struct StatusRequest {
+  using Answer = JobStatus;
   std::uint64_t unused = 0;
 };
+MONARCH_MESSAGE(StatusRequest, 81, unused)
 
 enum class StopHow : std::uint8_t { kOrderly, kKill };
 constexpr StopHow monarch_enum_max(StopHow) { return StopHow::kKill; }
 
 struct StopRequest {
+  using Answer = Accepted;
   StopHow how = StopHow::kOrderly;
   bool interrupted = false;    // by the Ctrl-C of the `run` that started it: exit 130; else 143
   std::int32_t exit_code = 0;  // not 0: the job ends with this one (124 of --timeout, 129 of HUP, …)
   std::string who;             // "monarch stop, pid 4711"
 };
+MONARCH_MESSAGE(StopRequest, 82, how, interrupted, exit_code, who)
 
 struct SignalRequest {
+  using Answer = Accepted;
   std::vector<RankId> ranks;  // empty: all
   std::int32_t number = 0;
   std::optional<SignalTo> to = {};  // nothing: as the spec says
 };
+MONARCH_MESSAGE(SignalRequest, 83, ranks, number, to)
 
 enum class OperatorWish : std::uint8_t { kRestart, kDrain, kUndrain, kRetry };
 constexpr OperatorWish monarch_enum_max(OperatorWish) { return OperatorWish::kRetry; }
 
 // What an operator wants of a job's recovery: `monarch restart`, `drain`, `undrain` and `retry`.
 struct OperatorRequest {
+  using Answer = Accepted;
   OperatorWish wish = OperatorWish::kRestart;
   std::vector<RankId> ranks;       // kRestart, kRetry: the gangs of these; one rank of each is enough
   std::vector<std::string> hosts;  // kDrain, kUndrain: by what the job calls them
   bool now = false;                // kDrain: what runs there is moved, too
   std::string who;                 // "monarch restart, pid 4711"
 };
+MONARCH_MESSAGE(OperatorRequest, 84, wish, ranks, hosts, now, who)
 
 // `monarch hold`: these ranks are not watched for hangs until they are released.
 struct HoldRequest {
+  using Answer = Accepted;
   std::vector<RankId> ranks;
   bool release = false;
   std::string who;  // "monarch hold, pid 4711"
 };
+MONARCH_MESSAGE(HoldRequest, 92, ranks, release, who)
 
-// ---- supervisor → viewer ----
+// ---- supervisor → viewer (and JobEvent, Verdict and JobStatus) ----
 
 // A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from the file
 // `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory. As kViewerUnkept it is what no file took, when that ended at `offset`.
@@ -224,13 +268,10 @@ struct ViewerOutput {
   std::uint64_t offset = 0;
   std::string bytes;
 };
+MONARCH_MESSAGE(ViewerOutput, 97, stream, offset, bytes)
 
-struct Accepted {
-  std::string message;
-};
-
-struct Refused {
-  std::string message;
-};
+// What no file took, when that ended at `offset`.
+struct ViewerUnkept : ViewerOutput {};
+MONARCH_MESSAGE(ViewerUnkept, 107, stream, offset, bytes)
 
 }  // namespace monarch

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a drill, or a test, has done to a host of a job, and what came of it. It is asked for in the talk of base/check_messages.h, whose
+// What a drill, or a test, has done to a host of a job, and what came of it. It is asked for in the talk of check.h, whose
 // `monarch-worker check` does it there, looks whether it took effect, and takes it back: when it is told to, when its talk or its time is
 // over, and also when it is killed.
 //
@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "transport/messages/message.h"
 
 namespace monarch {
 
@@ -48,10 +50,12 @@ struct StrikeOrder {
   StrikeWay way = StrikeWay::kBoth;
   std::uint32_t percent = 100;
 };
+MONARCH_FIELDS(StrikeOrder, what, whom, job_uuid, host, mesh, rank, processes, address, ports, way, percent)
 
 struct StrikeSeen {
   std::string error;                 // why it took no effect, or could not be taken back; empty: neither
   std::vector<std::int32_t> struck;  // processes it took effect on, or that were started
 };
+MONARCH_FIELDS(StrikeSeen, error, struck)
 
 }  // namespace monarch

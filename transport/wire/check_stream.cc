@@ -1,4 +1,4 @@
-#include "transport/wire/check_messages.h"
+#include "transport/wire/check_stream.h"
 
 #include <charconv>
 

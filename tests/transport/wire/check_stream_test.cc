@@ -1,4 +1,6 @@
-#include "transport/wire/check_messages.h"
+#include "transport/wire/check_stream.h"
+#include "transport/messages/check.h"
+#include "transport/wire/codec.h"
 
 #include <gtest/gtest.h>
 

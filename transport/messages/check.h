@@ -2,8 +2,8 @@
 
 // What `monarch doctor`, and a supervisor that doubts a host, ask of it, and what `monarch-worker check` there answers: facts, never
 // judgements, so that an older worker need not know what a newer doctor thinks of them. A talk is one request and one answer at a time,
-// as often as the doctor likes. What a talk has done there, for the doctor or for a drill, is taken back by its end.
-// How they are written is wire/check_messages.h's.
+// as often as the doctor likes. What a talk has done there, for the doctor or for a drill, is taken back by its end. How the messages
+// follow each other is wire/check_stream.h's.
 //
 // Thread: values.
 
@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "transport/base/bootstrap.h"
-#include "transport/base/strike.h"
 #include "transport/base/time.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/message.h"
+#include "transport/messages/strike.h"
 
 namespace monarch {
 
@@ -24,12 +25,14 @@ struct DoorWords {
   std::string word;
   std::string answer;
 };
+MONARCH_FIELDS(DoorWords, word, answer)
 
 // A job's worker on the host.
 struct WorkerMarks {
   std::string job_uuid;
   std::string host;
 };
+MONARCH_FIELDS(WorkerMarks, job_uuid, host)
 
 // What is there of it now.
 struct WorkerThere {
@@ -37,6 +40,7 @@ struct WorkerThere {
   std::uint32_t stopped = 0;    // of the keepers, by a signal or a debugger
   std::uint32_t processes = 0;  // with its daemon and ranks, and what descends from them
 };
+MONARCH_FIELDS(WorkerThere, keepers, stopped, processes)
 
 // A door to knock at.
 struct DoorCall {
@@ -44,11 +48,13 @@ struct DoorCall {
   std::string address;  // numeric
   std::uint16_t port = 0;
 };
+MONARCH_FIELDS(DoorCall, name, address, port)
 
 struct DoorReached {
   DoorCall call;
   std::string error;  // empty: it was reached, and was the right one
 };
+MONARCH_FIELDS(DoorReached, call, error)
 
 // A program as a mesh names it, to be looked for as its ranks would.
 struct ProgramNeed {
@@ -57,24 +63,28 @@ struct ProgramNeed {
   std::string workdir;
   std::string path;  // PATH of the mesh; empty: of the login
 };
+MONARCH_FIELDS(ProgramNeed, mesh, program, workdir, path)
 
 struct FolderNeed {
   std::string name;  // "storage", "workdir of mesh m"
   std::string path;
   bool written = false;  // whether it has to be possible to write there
 };
+MONARCH_FIELDS(FolderNeed, name, path, written)
 
 struct TokenOrder {
   std::string folder;
   std::string name;
   std::string content;  // to write; nothing to read
 };
+MONARCH_FIELDS(TokenOrder, folder, name, content)
 
 struct TokenFound {
   std::string folder;
   std::string content;  // of the file; after writing what was written
   std::string error;    // empty: written, or read
 };
+MONARCH_FIELDS(TokenFound, folder, content, error)
 
 struct CheckRequest {
   DoorWords words;
@@ -93,6 +103,8 @@ struct CheckRequest {
   std::optional<StrikeOrder> strike = {};  // in effect until the next one, `undo`, or the talk's end
   bool undo = false;                       // take the last strike back
 };
+MONARCH_FIELDS(CheckRequest, words, life, patience, look, wake_gpus, first_door, last_door, calls, folders, programs,
+               write, read, worker, strike, undo)
 
 inline constexpr std::uint64_t kUnlimited = UINT64_MAX;
 
@@ -101,6 +113,7 @@ struct LimitFacts {
   std::uint64_t hard = kUnlimited;
   bool operator==(const LimitFacts&) const = default;
 };
+MONARCH_FIELDS(LimitFacts, soft, hard)
 
 struct FolderFacts {
   std::string name;
@@ -113,6 +126,7 @@ struct FolderFacts {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_files = kUnlimited;
 };
+MONARCH_FIELDS(FolderFacts, name, path, error, there, no_exec, read_only, free_bytes, total_bytes, free_files)
 
 struct ProgramFacts {
   std::string mesh;
@@ -120,6 +134,7 @@ struct ProgramFacts {
   std::string found;  // the file
   std::string error;  // why there is none
 };
+MONARCH_FIELDS(ProgramFacts, mesh, program, found, error)
 
 struct RdmaPortFacts {
   std::string name;  // "mlx5_0:1"
@@ -127,12 +142,14 @@ struct RdmaPortFacts {
   std::string link_layer;
   std::string rate;
 };
+MONARCH_FIELDS(RdmaPortFacts, name, state, link_layer, rate)
 
 struct InterfaceFacts {
   std::string name;
   std::string address;  // numeric
   std::uint32_t mtu = 0;
 };
+MONARCH_FIELDS(InterfaceFacts, name, address, mtu)
 
 // Processes with the mark of a job whose keeper is not there any more.
 struct OrphanFacts {
@@ -141,6 +158,7 @@ struct OrphanFacts {
   std::vector<std::int32_t> pids;
   std::string program;  // of the first
 };
+MONARCH_FIELDS(OrphanFacts, job_uuid, host, pids, program)
 
 struct HostFacts {
   std::string version;  // of the worker
@@ -163,6 +181,9 @@ struct HostFacts {
   bool kills_at_logout = false;            // logind ends what a session leaves, and this user's sessions are not exempt
   std::string address;  // from which it reaches the first door of `calls`; without any, by which it was logged in to
 };
+MONARCH_FIELDS(HostFacts, version, kernel, machine, user, files, locked, processes, no_cgroup_because, ptrace_scope,
+               places, inventory, gpu_driver, gpus_can_be_opened, rdma, interfaces, orphans, stale_sockets,
+               kills_at_logout, address)
 
 struct CheckAnswer {
   WallTime received;  // the request, by the host's clock
@@ -178,6 +199,8 @@ struct CheckAnswer {
   std::optional<WorkerThere> worker = {};
   std::optional<StrikeSeen> struck = {};  // of `strike`, or of `undo`
 };
+MONARCH_FIELDS(CheckAnswer, received, answered, error, facts, door, calls, folders, programs, written, read, worker,
+               struck)
 
 // How the names of token files begin; a time and the run's word follow, so that a later doctor knows those of a killed one.
 inline constexpr char kTokenPrefix[] = ".monarch-doctor-";

@@ -1,7 +1,7 @@
 #pragma once
 
 // What a worker is started with, and what it answers: the one frame on its standard input, the one on its standard output; and what its
-// keeper keeps of it for the next daemon. Written by wire/messages.h.
+// keeper keeps of it for the next daemon.
 //
 // Thread: values.
 
@@ -11,6 +11,7 @@
 
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/message.h"
 
 namespace monarch {
 
@@ -42,12 +43,16 @@ struct Bootstrap {
   bool term_foretells =
       false;  // TERM is the word of who gave this host that what runs there is about to be ended: told, not obeyed
 };
+MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
+               state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, interface,
+               socket_directory, copied, login_environment, checkpoint_memory, first_port, last_port, term_foretells)
 
 struct Gpu {
   std::uint32_t index = 0;  // as CUDA_VISIBLE_DEVICES of this host counts
   std::string uuid;
   bool operator==(const Gpu&) const = default;
 };
+MONARCH_FIELDS(Gpu, index, uuid)
 
 // What a host has for ranks, as its keeper found it at its start.
 struct HostInventory {
@@ -55,6 +60,7 @@ struct HostInventory {
   std::vector<Gpu> gpus;
   bool operator==(const HostInventory&) const = default;
 };
+MONARCH_FIELDS(HostInventory, cpus, gpus)
 
 // Why it could not start, where more than its words is to be known of that.
 enum class BootstrapRefusal : std::uint8_t {
@@ -76,6 +82,8 @@ struct BootstrapReply {
   std::string architecture;                             // as `uname -m` says it
   BootstrapRefusal refusal = BootstrapRefusal::kOther;  // meaningful with an error
 };
+MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory, host_address, log_directory,
+               architecture, refusal)
 
 // What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper makes the first
 // one, of the bootstrap alone, and never looks into a later one.
@@ -86,5 +94,6 @@ struct DaemonStash {
   std::string secret_key;
   Term promised;  // the highest term promised
 };
+MONARCH_FIELDS(DaemonStash, job, bootstrap, public_key, secret_key, promised)
 
 }  // namespace monarch

@@ -13,6 +13,7 @@
 
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/message.h"
 
 namespace monarch {
 
@@ -53,6 +54,7 @@ struct TakeStacks {
   bool all_threads = false;  // else the main thread of each process
   bool native = false;       // of a Python program the frames of its libraries, too
 };
+MONARCH_MESSAGE(TakeStacks, 26, process, number, limit, patience, all_threads, native)
 
 struct ProcessStacks {
   std::int32_t pid = 0;
@@ -64,6 +66,7 @@ struct ProcessStacks {
   std::string output;  // the tool's, cut at limits::kStacksBytes over all processes of a rank
   bool cut = false;
 };
+MONARCH_FIELDS(ProcessStacks, pid, name, state, tool, end, detail, output, cut)
 
 struct Stacks {
   std::uint64_t number = 0;
@@ -72,6 +75,7 @@ struct Stacks {
   std::vector<ProcessStacks> processes;  // the rank's own first
   std::uint32_t untold_processes = 0;    // beyond limits::kStackProcesses, or behind one that took all the time
 };
+MONARCH_MESSAGE(Stacks, 36, number, end, detail, processes, untold_processes)
 
 // Viewer → supervisor. Each rank is answered once, in whatever order; all of them within the supervisor's own deadline.
 struct StacksRequest {
@@ -80,6 +84,7 @@ struct StacksRequest {
   bool all_threads = false;
   bool native = false;
 };
+MONARCH_MESSAGE(StacksRequest, 90, ranks, limit, all_threads, native)
 
 // Supervisor → viewer.
 struct RankStacks {
@@ -88,5 +93,6 @@ struct RankStacks {
   std::string host;
   Stacks stacks;
 };
+MONARCH_MESSAGE(RankStacks, 106, rank, generation, host, stacks)
 
 }  // namespace monarch

@@ -2,7 +2,7 @@
 
 // The messages about checkpoints that are kept in the memory of hosts: what the supervisor tells each host's vault, what a daemon starts
 // its vault with and hears of it, and what vaults say to each other. A vault is a process beside the daemon; how it decides is
-// worker/core/vault_core.h's. They are written by wire/vault_messages.h.
+// worker/core/vault_core.h's.
 //
 // Of a generation its counter counts here: it never resets, and it is what a rank knows of itself.
 //
@@ -15,6 +15,7 @@
 
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/message.h"
 
 namespace monarch {
 
@@ -33,12 +34,14 @@ struct VaultKey {
   std::uint64_t step = 0;
   auto operator<=>(const VaultKey&) const = default;
 };
+MONARCH_FIELDS(VaultKey, rank, generation, step)
 
 struct VaultMesh {
   std::string name;
   std::uint32_t gang_size = 1;  // ranks; those of a gang follow each other
   bool operator==(const VaultMesh&) const = default;
 };
+MONARCH_FIELDS(VaultMesh, name, gang_size)
 
 // Neighbouring ranks of a gang, and the host on which they save.
 struct VaultSource {
@@ -47,6 +50,7 @@ struct VaultSource {
   std::uint32_t count = 0;
   bool operator==(const VaultSource&) const = default;
 };
+MONARCH_FIELDS(VaultSource, host, first, count)
 
 // A gang that is not done. Of one that is not named nothing is kept.
 struct VaultGang {
@@ -60,6 +64,7 @@ struct VaultGang {
   std::vector<VaultSource> sources;        // whose copies come to the host that is told
   bool operator==(const VaultGang&) const = default;
 };
+MONARCH_FIELDS(VaultGang, mesh, gang, generation, committed, resumed, targets, passed, sources)
 
 // Another host's vault.
 struct VaultPeer {
@@ -70,6 +75,7 @@ struct VaultPeer {
   std::string public_key;  // z85
   bool operator==(const VaultPeer&) const = default;
 };
+MONARCH_FIELDS(VaultPeer, host, name, address, port, public_key)
 
 // supervisor → worker, and daemon → vault: all that a vault goes by. It replaces the one before.
 struct VaultTable {
@@ -79,6 +85,7 @@ struct VaultTable {
   std::vector<VaultPeer> peers;
   bool operator==(const VaultTable&) const = default;
 };
+MONARCH_MESSAGE(VaultTable, 29, version, meshes, gangs, peers)
 
 // What a beat says of the host's vault.
 struct VaultReport {
@@ -87,6 +94,7 @@ struct VaultReport {
   std::uint64_t used = 0;   // bytes of memory
   bool operator==(const VaultReport&) const = default;
 };
+MONARCH_MESSAGE(VaultReport, 129, port, table, used)
 
 // What a daemon starts a vault with, as sealed memory in its standard input; and the first word of each daemon that connects to it later,
 // which proves by the secret that it is one.
@@ -103,6 +111,8 @@ struct VaultSetup {
   std::uint16_t first_port = 0;  // it listens at the highest free one of these; 0: at any
   std::uint16_t last_port = 0;
 };
+MONARCH_MESSAGE(VaultSetup, 128, job, host_name, host, address, public_key, secret_key, memory, directory, keeper_pid,
+                first_port, last_port)
 
 // vault → vault: I have this, keep a copy. The receiver asks for its pieces and says at last what became of it.
 struct VaultOffer {
@@ -111,6 +121,7 @@ struct VaultOffer {
   std::string digest;  // as the rank said it: another one is another checkpoint under the same key
   bool operator==(const VaultOffer&) const = default;
 };
+MONARCH_MESSAGE(VaultOffer, 130, key, bytes, digest)
 
 // vault → vault, the answer to an offer.
 struct VaultKept {
@@ -120,6 +131,7 @@ struct VaultKept {
   bool full = false;    // refused for want of memory
   bool operator==(const VaultKept&) const = default;
 };
+MONARCH_MESSAGE(VaultKept, 131, key, digest, refused, full)
 
 // vault → vault: send these bytes. Of none: say how many there are.
 struct VaultAsk {
@@ -129,6 +141,7 @@ struct VaultAsk {
   std::uint32_t length = 0;
   bool operator==(const VaultAsk&) const = default;
 };
+MONARCH_MESSAGE(VaultAsk, 132, key, digest, offset, length)
 
 // vault → vault, the answer to an ask. The bytes are a frame of their own.
 struct VaultPiece {
@@ -140,5 +153,6 @@ struct VaultPiece {
   std::string refused;  // empty: here they are
   bool operator==(const VaultPiece&) const = default;
 };
+MONARCH_MESSAGE(VaultPiece, 133, key, digest, offset, length, total, refused)
 
 }  // namespace monarch
