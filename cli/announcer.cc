@@ -27,7 +27,7 @@ std::string plain_event_line(const JobEvent& event) {
   const std::string_view severity = event.severity == Severity::kError     ? "error "
                                     : event.severity == Severity::kWarning ? "warning "
                                                                            : "";
-  return text(to_text(event.time), " ", severity, printable(event.type), " ", printable(event.message), "\n");
+  return text(to_text(event.time), " ", severity, name_of(event.kind), " ", printable(event.message), "\n");
 }
 
 std::string terminal_event_line(const JobEvent& event, bool colour) {
@@ -56,7 +56,7 @@ Announcer::Announcer(const JobSpec& spec, const Terminal& terminal)
 
 // Of a gang that commits several times a second nothing else could be read. `monarch events` has them all.
 bool Announcer::is_one_of_many(const JobEvent& event) {
-  if (event.type != "checkpoint.committed") return false;
+  if (event.kind != EventKind::kCheckpointCommitted) return false;
   std::string gang;
   for (const auto& [key, value] : event.details) {
     if (key == "gang") gang = value;
@@ -69,24 +69,26 @@ bool Announcer::is_one_of_many(const JobEvent& event) {
 }
 
 std::string Announcer::on_event(const JobEvent& event) {
-  if (event.type == "host.ready") ready_.insert(event.host);
-  if (event.type == "host.lost" || event.type == "host.failed") std::erase(hosts_, event.host);  // nobody waits for it
-  if (event.type == "host.replaced" && std::find(hosts_.begin(), hosts_.end(), event.host) == hosts_.end()) {
+  if (event.kind == EventKind::kHostReady) ready_.insert(event.host);
+  if (event.kind == EventKind::kHostLost || event.kind == EventKind::kHostFailed)
+    std::erase(hosts_, event.host);  // nobody waits for it
+  if (event.kind == EventKind::kHostReplaced && std::find(hosts_.begin(), hosts_.end(), event.host) == hosts_.end()) {
     hosts_.push_back(event.host);
   }
-  if (event.type == "host.named") {
+  if (event.kind == EventKind::kHostNamed) {
     for (const auto& [key, before] : event.details) {
       if (key == "replaces") std::replace(hosts_.begin(), hosts_.end(), before, event.host);
     }
   }
-  if (event.type == "gang.running") ++gangs_running_[event.mesh];
-  if (event.type == "job.running") phase_ = Phase::kRunning;
-  if (event.type == "job.stopping") phase_ = Phase::kStopping;
-  if (event.type == "job.ended") phase_ = Phase::kEnded;
+  if (event.kind == EventKind::kGangRunning) ++gangs_running_[event.mesh];
+  if (event.kind == EventKind::kJobRunning) phase_ = Phase::kRunning;
+  if (event.kind == EventKind::kJobStopping) phase_ = Phase::kStopping;
+  if (event.kind == EventKind::kJobEnded) phase_ = Phase::kEnded;
   if ((terminal_.quiet && event.severity != Severity::kError) || is_one_of_many(event)) return "";
-  if (event.type == "job.ended") return terminal_.err_live ? "" : plain_event_line(event);
+  if (event.kind == EventKind::kJobEnded) return terminal_.err_live ? "" : plain_event_line(event);
   if (!terminal_.err_live) return plain_event_line(event);
-  const bool matters = event.severity != Severity::kInfo || event.type == "job.running" || event.type == "host.queued";
+  const bool matters =
+      event.severity != Severity::kInfo || event.kind == EventKind::kJobRunning || event.kind == EventKind::kHostQueued;
   return matters ? terminal_event_line(event, terminal_.err_colour) : std::string();
 }
 

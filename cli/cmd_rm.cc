@@ -96,7 +96,7 @@ std::vector<std::string> hosts_elsewhere(const StateDir& state, const std::strin
   if (!events.ok()) return {};
   std::set<std::string> ready;
   for (const JobEvent& event : events->events) {
-    if (event.type == "host.ready") ready.insert(event.host);
+    if (event.kind == EventKind::kHostReady) ready.insert(event.host);
   }
   std::vector<std::string> hosts;  // in the order of the pool, not of their being ready
   for (const PoolHost& host : pool_of(*spec)) {

@@ -18,7 +18,7 @@ RankHosts::RankHosts(const JobSpec& spec) {
 }
 
 void RankHosts::on_event(const JobEvent& event) {
-  if (event.type != "host.replaced" && event.type != "host.named") return;
+  if (event.kind != EventKind::kHostReplaced && event.kind != EventKind::kHostNamed) return;
   const auto replaced = std::find_if(event.details.begin(), event.details.end(),
                                      [](const auto& detail) { return detail.first == "replaces"; });
   if (replaced == event.details.end()) return;

@@ -39,9 +39,9 @@ void ViewerSession::on_event(const JobEvent& event) {
   const std::string words = announcer_.on_event(event);
   if (options_.events && !words.empty()) screen_.say(words);
   if (options_.json) write_json(event_json(event));
-  if (event.type == "job.running" && options_.output) open_group("output");
-  if (event.type.starts_with("job.")) phase_since_ = loop_->now();
-  if (event.type == "job.running" && options_.until == SessionOptions::Until::kRunning) {
+  if (event.kind == EventKind::kJobRunning && options_.output) open_group("output");
+  if (name_of(event.kind).starts_with("job.")) phase_since_ = loop_->now();
+  if (event.kind == EventKind::kJobRunning && options_.until == SessionOptions::Until::kRunning) {
     end_.running = true;
     leave(kExitOk);
   }

@@ -56,7 +56,7 @@ void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant n
   const std::string& name = core_.hosts()[host.value()].name;
   const bool stands = report.standstill != Standstill::kNone;
   JobEvent event;
-  event.type = stands ? "rank.stopped" : "rank.continued";
+  event.kind = stands ? EventKind::kRankStopped : EventKind::kRankContinued;
   event.severity = stands && !core_.is_left_alone(report.process.rank) ? Severity::kWarning : Severity::kInfo;
   event.host = name;
   event.mesh = mesh.name;
@@ -93,7 +93,7 @@ void HangWatch::tell_unwatched(const RankReport& report, Instant now) {
   if (now - since < kUnwatchedAfter || !watch_.never_spoke(mesh)) return;
   unwatched_.insert(mesh);
   JobEvent event;
-  event.type = "mesh.unwatched";
+  event.kind = EventKind::kMeshUnwatched;
   event.mesh = core_.spec().meshes[mesh.value()].name;
   event.message =
       text(event.mesh,

@@ -204,7 +204,7 @@ Status Supervisor::open_doors() {
            .on_lost =
                [this, local, slurm](const Error& error) {
                  announce(
-                     "guard.lost", Severity::kWarning,
+                     EventKind::kGuardLost, Severity::kWarning,
                      text("the guard of the supervisor has gone (", error.message, "): a crash would not be mended"));
                  local([](LocalLauncher& l) { l.on_guard_lost(); });
                  slurm([](SlurmNodes& n) { n.on_guard_lost(); });
@@ -329,7 +329,7 @@ void Supervisor::perform(const Action& action) {
     return launcher_->destroy(a->host);
   }
   if (const auto* a = std::get_if<EmitEvent>(&action)) {
-    const std::string line = text(a->event.type, ": ", a->event.message);
+    const std::string line = text(name_of(a->event.kind), ": ", a->event.message);
     a->event.severity == Severity::kInfo ? log_info(line) : log_warn(line);
     return viewers_->publish(a->event);
   }

@@ -72,13 +72,13 @@ void Supervisor::watch_idleness() {
 // Of a limit that is the user's own.
 void Supervisor::watch_descriptors() {
   const auto scarce = [this](const DescriptorUse& use) {
-    announce("descriptors.scarce", Severity::kWarning,
+    announce(EventKind::kDescriptorsScarce, Severity::kWarning,
              text("the supervisor has ", use.left(), " descriptors left of ", use.limit,
                   " (ulimit -Hn): its ports take no new connection until there are more; who is connected stays"));
   };
   const auto enough = [this](const DescriptorUse& use) {
     announce(
-        "descriptors.enough", Severity::kInfo,
+        EventKind::kDescriptorsEnough, Severity::kInfo,
         text("the supervisor has ", use.left(), " of ", use.limit, " descriptors: its ports take connections again"));
   };
   descriptors_ = std::make_unique<DescriptorWatch>(*loop_, std::move(doors_),
@@ -114,10 +114,10 @@ void Supervisor::on_journal() {
       log_error("journal: ", refused->why.message);
       if (!decider_->on_refused(refused->ticket)) step_down(refused->why);
     } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
-      announce("journal.stuck", Severity::kError,
+      announce(EventKind::kJournalStuck, Severity::kError,
                text("the journal cannot be written, decisions wait and ranks go on: ", printable(stuck->why.message)));
     } else if (std::holds_alternative<JournalUnstuck>(report)) {
-      announce("journal.mended", Severity::kInfo, "the journal can be written again");
+      announce(EventKind::kJournalMended, Severity::kInfo, "the journal can be written again");
     } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
       step_down(failure->why);
     }
@@ -137,7 +137,7 @@ void Supervisor::step_down(const Error& why) {
   verdict.reason = verdict.cause.summary;
   verdict.started = started_;
   verdict.ended = wall_now();
-  announce("journal.failed", Severity::kError, text(verdict.reason, ": stepping down"));
+  announce(EventKind::kJournalFailed, Severity::kError, text(verdict.reason, ": stepping down"));
   const Status written = files_.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
   if (!written.ok()) log_error(written.error().message);
   remove_secrets(files_.directory);
@@ -146,10 +146,10 @@ void Supervisor::step_down(const Error& why) {
 }
 
 // For who looks on now: of things that the journal cannot or need not know.
-void Supervisor::announce(const char* type, Severity severity, std::string message) {
+void Supervisor::announce(EventKind kind, Severity severity, std::string message) {
   JobEvent event;
   event.time = wall_now();
-  event.type = type;
+  event.kind = kind;
   event.severity = severity;
   event.message = std::move(message);
   switch (severity) {

@@ -132,23 +132,23 @@ std::function<void(HostId, const VaultReport&)> Supervisor::vault_handler() {
 }
 
 LauncherHandlers Supervisor::launcher_handlers() {
-  return {
-      .on_launched =
-          [this](HostId host, LaunchedWorker worker) {
-            (void)decide(WorkerLaunched{.host = host, .worker = std::move(worker)});
-            publish_keys();
-          },
-      .on_failed =
-          [this](HostId host, LaunchFailure failure) {
-            (void)decide(WorkerLaunchFailed{.host = host, .failure = bounded(std::move(failure))});
-          },
-      .on_ended =
-          [this](HostId host, std::string how, bool orderly) {
-            links_->stop_expecting(host);
-            if (second_look_) second_look_->forget(host);
-            (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
-          },
-      .on_sending = [this](std::string words) { announce("workspace.sending", Severity::kInfo, std::move(words)); }};
+  return {.on_launched =
+              [this](HostId host, LaunchedWorker worker) {
+                (void)decide(WorkerLaunched{.host = host, .worker = std::move(worker)});
+                publish_keys();
+              },
+          .on_failed =
+              [this](HostId host, LaunchFailure failure) {
+                (void)decide(WorkerLaunchFailed{.host = host, .failure = bounded(std::move(failure))});
+              },
+          .on_ended =
+              [this](HostId host, std::string how, bool orderly) {
+                links_->stop_expecting(host);
+                if (second_look_) second_look_->forget(host);
+                (void)decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
+              },
+          .on_sending =
+              [this](std::string words) { announce(EventKind::kWorkspaceSending, Severity::kInfo, std::move(words)); }};
 }
 
 Status Supervisor::open_launcher() {
@@ -180,7 +180,7 @@ Status Supervisor::open_ssh_launcher(const LaunchSsh& ssh) {
   MONARCH_TRY(load_libssh());
   if (const std::string concern = libssh_concern(libssh_version()); !concern.empty()) {
     // Viewers can be told when this is done.
-    loop_->defer([this, concern] { announce("library.old", Severity::kWarning, concern); });
+    loop_->defer([this, concern] { announce(EventKind::kLibraryOld, Severity::kWarning, concern); });
   }
   SshLauncherOptions options{.job = job_,
                              .job_id = files_.job_id,
@@ -264,14 +264,15 @@ void Supervisor::on_pressure(HostId host, const HostPressure& pressure) {
 
 void Supervisor::on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure) {
   const auto tell = [this](bool begins, std::string message) {
-    announce(begins ? "output.lost" : "output.kept", begins ? Severity::kWarning : Severity::kInfo, std::move(message));
+    announce(begins ? EventKind::kOutputLost : EventKind::kOutputKept, begins ? Severity::kWarning : Severity::kInfo,
+             std::move(message));
   };
   if (auto note = losses_.note(host, core_.hosts()[host.value()].name, bytes, failure)) {
     tell(note->begins, std::move(note->message));
   }
   for (const HostId refused : relay_->newly_refused()) {
     announce(
-        "output.refused", Severity::kWarning,
+        EventKind::kOutputRefused, Severity::kWarning,
         text(core_.hosts()[refused.value()].name,
              ": it sends output of what was not started there; that is dropped and counted, as output.forged_pieces"));
   }
@@ -293,7 +294,7 @@ void Supervisor::open_relayed_launcher() {
           .awaited = returned_ ? Duration::zero() : kLauncherAwaited,
           .on_out_of_reach =
               [this](HostId host) {
-                announce("host.out_of_reach", Severity::kWarning,
+                announce(EventKind::kHostOutOfReach, Severity::kWarning,
                          text(core_.hosts()[host.value()].name,
                               ": its worker cannot be ended from here, now that the machine that launched it has gone; "
                               "without us it ends by itself within ",

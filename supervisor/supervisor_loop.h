@@ -97,7 +97,7 @@ class Supervisor {
   void step_down(const Error& why);
   void watch_idleness();
   void watch_descriptors();
-  void announce(const char* type, Severity severity, std::string message);
+  void announce(EventKind kind, Severity severity, std::string message);
   void on_signal();
   void on_journal();
   void publish_keys();

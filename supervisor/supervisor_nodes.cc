@@ -45,7 +45,7 @@ Status Supervisor::open_slurm_nodes(const LaunchSlurm& slurm) {
       .name_of = [this](HostId host) { return core_.hosts()[host.value()].name; },
       .on_waiting =
           [this](HostId host, const std::string& words) {
-            announce("host.queued", Severity::kInfo, text(core_.hosts()[host.value()].name, ": ", words));
+            announce(EventKind::kHostQueued, Severity::kInfo, text(core_.hosts()[host.value()].name, ": ", words));
           },
       .on_seen = [this](HostId host, const SeenNode& seen) { on_node_seen(host, seen); }};
   for (std::size_t i = options.known; i < core_.hosts().size(); ++i) {
@@ -108,7 +108,8 @@ void Supervisor::watch_end(const LaunchSlurm& slurm, const Words& environment) {
       EndWatchHandlers{
           .on_foreseen = [this](EndForeseen event) { on_end_foreseen(event); },
           .on_ending = [this] { slurm_nodes_->check_over(); },
-          .on_short = [this](std::string words) { announce("job.limit", Severity::kInfo, std::move(words)); }});
+          .on_short =
+              [this](std::string words) { announce(EventKind::kJobLimit, Severity::kInfo, std::move(words)); }});
 }
 
 // Whoever sees it first: what was told before counts.

@@ -217,7 +217,7 @@ void WorkerLinks::cut_ports(HostId host, Reserved& reserved) const {
 void WorkerLinks::tell_restart(HostId host, std::uint32_t start) {
   const std::string& name = core_.hosts()[host.value()].name;
   JobEvent event;
-  event.type = "host.daemon";
+  event.kind = EventKind::kHostDaemon;
   event.severity = Severity::kWarning;
   event.host = name;
   event.message =

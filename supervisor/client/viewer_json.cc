@@ -248,7 +248,7 @@ Json event_json(const JobEvent& event) {
                        {"number", event.number},
                        {"time", to_text(event.time)},
                        {"severity", name_in(kSeverities, event.severity)},
-                       {"event", event.type},
+                       {"event", std::string(name_of(event.kind))},
                        {"host", text_or_null(event.host)},
                        {"mesh", text_or_null(event.mesh)},
                        {"rank", optional_json(event.rank)},

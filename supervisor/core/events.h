@@ -3,21 +3,6 @@
 // What the job's core is told. Each is journalled with its `now` before it is acted on, so that a replay of them is the job's
 // state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the difference comes here.
 //
-// The types of JobEvent that the core emits, for people and programs:
-//   job.starting job.continues job.running job.expiring job.preempted job.stopping job.ended   host.ready host.failed host.named
-//   host.replaced host.suspect host.heard
-//   host.reached host.unreachable   host.lost host.wedged host.quarantined host.recalled host.doubtful host.drained host.undrained host.released host.daemon
-//   host.pressure
-//   host.preparing host.prepared host.unprepared
-//   standby.starting standby.ready standby.taken standby.late standby.failed standby.stopping
-//   gang.starting gang.running gang.ready gang.done gang.failed gang.waiting gang.parked gang.returning gang.stopping
-//   gang.stopped gang.ended
-//   rank.hung rank.stopped rank.continued mesh.unwatched ranks.held ranks.released failures.forgiven   checkpoint.committed   hosts.held   supervisor.returned supervisor.adopted supervisor.stood_still
-//   output.incomplete
-// Its driver adds some that have no number and are in no journal: job.limit journal.stuck journal.mended journal.failed guard.lost
-//   descriptors.scarce descriptors.enough   output.lost output.kept output.refused
-//   library.old   host.queued
-//
 // Thread: values.
 
 #include <cstdint>

@@ -137,7 +137,7 @@ void JobCore::on(const JobBegun& event) {
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
   const std::size_t known = hosts_.size() - spec_.hosts_on_request();
   const std::string pool = wanted < known ? text(" of ", known) : "";
-  emit(event_of("job.starting", Severity::kInfo,
+  emit(event_of(EventKind::kJobStarting, Severity::kInfo,
                 text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
   take_over(event);
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
@@ -180,7 +180,7 @@ void JobCore::on(const DeadlinePassed&) {
   if (state_.lifetime_deadline <= now_) time_is_up("lifetime.max", spec_.lifetime.max);
   if (state_.lifetime_warning <= now_) {
     state_.lifetime_warning = Instant::never();
-    emit(event_of("job.expiring", Severity::kWarning,
+    emit(event_of(EventKind::kJobExpiring, Severity::kWarning,
                   text("lifetime.max (", to_text(spec_.lifetime.max), ") is reached in ",
                        to_text(warning_before(spec_.lifetime.max)), ": the job is stopped then")));
   }
@@ -203,7 +203,7 @@ void JobCore::on(const DeadlinePassed&) {
 
 void JobCore::on(const IdleNoted& event) {
   if (state_.phase != JobPhase::kRunning) return;
-  emit(event_of("job.expiring", Severity::kWarning,
+  emit(event_of(EventKind::kJobExpiring, Severity::kWarning,
                 text("lifetime.idle (", to_text(spec_.lifetime.idle), "): nobody has used the job, it is stopped in ",
                      to_text(event.left))));
 }
@@ -377,9 +377,9 @@ HostState& JobCore::host(HostId id) {
   return state_.hosts[id.value()];
 }
 
-JobEvent JobCore::event_of(std::string type, Severity severity, std::string message) const {
+JobEvent JobCore::event_of(EventKind kind, Severity severity, std::string message) const {
   JobEvent event;
-  event.type = std::move(type);
+  event.kind = kind;
   event.severity = severity;
   event.message = std::move(message);
   return event;

@@ -125,7 +125,7 @@ class JobCore {
   void gang_failed(MeshId mesh, GangId gang);
   void check_gang(MeshId mesh, GangId gang);
   std::optional<std::size_t> ended_unready(const GangState& gang) const;
-  void say_of_gang(MeshId mesh, GangId gang, const char* type, Severity severity, const std::string& what);
+  void say_of_gang(MeshId mesh, GangId gang, EventKind kind, Severity severity, const std::string& what);
   void decide_cause(MeshId mesh, GangId gang);
   Verdict blame_host(const GangState& gang) const;
   Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;
@@ -246,7 +246,7 @@ class JobCore {
   bool stands_by(HostId host, std::optional<std::pair<MeshId, GangId>> but_for) const;
   bool any_standby_lives() const;
   void add_standby_output_on_its_way(std::vector<RankId>& ranks) const;
-  void say_of_standby(MeshId mesh, std::uint32_t standby, const char* type, Severity severity, const std::string& what);
+  void say_of_standby(MeshId mesh, std::uint32_t standby, EventKind kind, Severity severity, const std::string& what);
   template <class Visit>
   void each_standby(Visit visit) const;
 
@@ -371,7 +371,7 @@ class JobCore {
   const MeshSpec& mesh_spec(MeshId id) const { return spec_.meshes[id.value()]; }
   template <class Visit>
   void each_gang(Visit visit);
-  JobEvent event_of(std::string type, Severity severity, std::string message) const;
+  JobEvent event_of(EventKind kind, Severity severity, std::string message) const;
   void emit(JobEvent event);
 
   JobSpec spec_;

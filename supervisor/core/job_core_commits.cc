@@ -66,7 +66,7 @@ void JobCore::on(const CheckpointCommitted& event) {
                                           .gang = committed_step(id)}});
   if (!moved) return;
   const MeshSpec& spec = mesh_spec(id.mesh);
-  JobEvent committed = event_of("checkpoint.committed", Severity::kInfo,
+  JobEvent committed = event_of(EventKind::kCheckpointCommitted, Severity::kInfo,
                                 text(spec.name, ": gang ", g.value(), " has committed step ", event.commit.step,
                                      ", generation ", event.process.generation.counter));
   committed.mesh = spec.name;

@@ -60,7 +60,7 @@ void JobCore::foresee(const EndForeseen& event) {
   state_.foreseen_deadline = std::max(now_, state_.foreseen->kill - longest_stop());
   const Duration until_stop = state_.foreseen_deadline - now_;
   emit(event_of(
-      event.kind == ForeseenKind::kTimeLimit ? "job.expiring" : "job.preempted", Severity::kWarning,
+      event.kind == ForeseenKind::kTimeLimit ? EventKind::kJobExpiring : EventKind::kJobPreempted, Severity::kWarning,
       text(state_.foreseen->why, ", and ends what runs there in ",
            to_text(Duration::milliseconds(left.count_milliseconds())),
            until_stop == Duration::zero() ? ": the job is stopped now"
@@ -123,7 +123,7 @@ bool JobCore::all_ended_well(MeshId mesh, GangId g) const {
 void JobCore::ended_as_foreseen(MeshId mesh, GangId g) {
   gang(mesh, g).phase = GangPhase::kFailed;
   gang(mesh, g).failure.reset();
-  say_of_gang(mesh, g, "gang.ended", Severity::kInfo,
+  say_of_gang(mesh, g, EventKind::kGangEnded, Severity::kInfo,
               text("has ended, and is not started again: ", state_.foreseen->why));
 }
 

@@ -95,7 +95,7 @@ void JobCore::note_wedged(const RankChanged& event, const std::string& who) {
   waits_due_ = true;
   if (std::exchange(state.wedged, true)) return;
   const std::string& name = hosts_[event.host.value()].name;
-  JobEvent wedged = event_of("host.wedged", Severity::kError,
+  JobEvent wedged = event_of(EventKind::kHostWedged, Severity::kError,
                              text(name, ": ", who, " (pid ", event.report.pid, ") does not end after SIGKILL"));
   wedged.host = name;
   wedged.pid = event.report.pid;
@@ -147,14 +147,14 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   if (started && placed) standby_is_placed(mesh, g);
   if (state.phase == GangPhase::kStarting && started) {
     state.phase = GangPhase::kRunning;
-    say_of_gang(mesh, g, "gang.running", Severity::kInfo, text("is running", since_failure(state)));
+    say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo, text("is running", since_failure(state)));
     if (recovers(state)) tell_peers_of(mesh, g, "peer_back");
     state.failure.reset();
   }
   if (state.phase == GangPhase::kRunning && ready && !state.was_ready) {
     note_ready(state);
     waits_due_ = true;
-    if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, "gang.ready", Severity::kInfo, "is ready");
+    if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, EventKind::kGangReady, Severity::kInfo, "is ready");
   }
   if (!ended) {
     const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
@@ -169,7 +169,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
       if (state_.foreseen && !all_ended_well(mesh, g)) return ended_as_foreseen(mesh, g);
       state.phase = GangPhase::kDone;
       waits_due_ = true;
-      say_of_gang(mesh, g, "gang.done", Severity::kInfo, "is done");
+      say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
       if (spec.sidecar && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, {});
       return;
     case GangPhase::kFailing:
@@ -181,7 +181,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     case GangPhase::kStopping:
       if (!state.asked.empty() && !starts_nothing()) return start_as_asked(mesh, g);
       state.phase = GangPhase::kStopped;
-      say_of_gang(mesh, g, "gang.stopped", Severity::kInfo, "has stopped");
+      say_of_gang(mesh, g, EventKind::kGangStopped, Severity::kInfo, "has stopped");
       return;
     case GangPhase::kWaiting:
     case GangPhase::kReserving:
@@ -202,8 +202,8 @@ std::optional<std::size_t> JobCore::ended_unready(const GangState& state) const 
   return std::nullopt;
 }
 
-void JobCore::say_of_gang(MeshId mesh, GangId g, const char* type, Severity severity, const std::string& what) {
-  JobEvent event = event_of(type, severity, text(mesh_spec(mesh).name, ": gang ", g.value(), " ", what));
+void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severity, const std::string& what) {
+  JobEvent event = event_of(kind, severity, text(mesh_spec(mesh).name, ": gang ", g.value(), " ", what));
   event.mesh = mesh_spec(mesh).name;
   event.generation = gang(mesh, g).generation.counter;
   event.details = {{"gang", text(g.value())}};
@@ -235,7 +235,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   // A host may hold several gangs; a rank is of one.
   const std::string who =
       verdict.cause.kind == CauseKind::kHost ? text(spec.name, ": gang ", g.value(), ": ") : std::string();
-  JobEvent event = event_of("gang.failed", spec.sidecar || goes_on ? Severity::kWarning : Severity::kError,
+  JobEvent event = event_of(EventKind::kGangFailed, spec.sidecar || goes_on ? Severity::kWarning : Severity::kError,
                             text(who, verdict.reason, " [", verdict.cause.rule, "]"));
   event.details = {{"gang", text(g.value())}};
   event.host = verdict.cause.host;

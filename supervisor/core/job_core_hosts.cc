@@ -65,7 +65,7 @@ void JobCore::on(const WorkerJoined& event) {
     waits_due_ = true;
     const std::string& name = hosts_[event.host.value()].name;
     JobEvent ready =
-        event_of("host.ready", Severity::kInfo,
+        event_of(EventKind::kHostReady, Severity::kInfo,
                  text(name, ": worker is connected", where_time_went(state.times, now_ - state.answered_at)));
     ready.host = name;
     ready.details = launch_details(state.times, now_ - state.answered_at);
@@ -154,8 +154,8 @@ void JobCore::on(const HostDoubted& event) {
   const std::string& name = hosts_[event.host.value()].name;
   JobEvent doubt =
       event.heard_again
-          ? event_of("host.heard", Severity::kInfo, text(name, ": heard again"))
-          : event_of("host.suspect", Severity::kWarning,
+          ? event_of(EventKind::kHostHeard, Severity::kInfo, text(name, ": heard again"))
+          : event_of(EventKind::kHostSuspect, Severity::kWarning,
                      text(name, ": silent for ", to_text(event.silence), "; nothing is stopped, it is lost after ",
                           to_text(spec_.supervision.lost_after)));
   doubt.host = name;
@@ -166,7 +166,7 @@ void JobCore::lose_host(HostId id, const std::string& why) {
   const std::string& name = hosts_[id.value()].name;
   if (!host(id).failing) {
     host(id).lost_because = why;
-    JobEvent lost = event_of("host.lost", Severity::kError, text(name, ": ", why));
+    JobEvent lost = event_of(EventKind::kHostLost, Severity::kError, text(name, ": ", why));
     lost.host = name;
     emit(std::move(lost));
     if (host(id).standing == HostStanding::kGood) {

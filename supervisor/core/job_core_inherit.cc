@@ -31,7 +31,7 @@ void JobCore::take_over(const JobBegun& event) {
     auto& newest = gang(m, g).commits.newest;
     if (newest && newest->what.size() != mesh_spec(m).gang_size()) newest.reset();
   });
-  emit(event_of("job.continues", event.lost.empty() ? Severity::kInfo : Severity::kWarning,
+  emit(event_of(EventKind::kJobContinues, event.lost.empty() ? Severity::kInfo : Severity::kWarning,
                 text(options_.job_id, " goes on from ", printable(event.continues), event.lost.empty() ? "" : "; ",
                      join(event.lost, "; "))));
 }

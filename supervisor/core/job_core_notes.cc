@@ -37,7 +37,7 @@ void JobCore::on(const PeopleTold& event) {
 }
 
 void JobCore::on(const HostsHeld& event) {
-  emit(event_of("hosts.held", Severity::kWarning,
+  emit(event_of(EventKind::kHostsHeld, Severity::kWarning,
                 text(event.silent, " of ", event.of,
                      " hosts fell silent together: the supervisor's own network, or a "
                      "switch, is suspected, and none of them is given up within ",
@@ -56,7 +56,7 @@ void JobCore::on(const RankHung& event) {
                      : spec.supervision.hang.action == HangAction::kRestart
                          ? "[hang.action: restart; the limit is not written: reported only]"
                          : "[hang.action: report: nothing is stopped]";
-  JobEvent hung = event_of("rank.hung", restart ? Severity::kError : Severity::kWarning,
+  JobEvent hung = event_of(EventKind::kRankHung, restart ? Severity::kError : Severity::kWarning,
                            text(spec.name, "/", event.process.rank.rank.value(), " on ",
                                 hosts_[event.host.value()].name, ": ", printable(event.why), " ", what));
   hung.host = hosts_[event.host.value()].name;
@@ -124,7 +124,7 @@ void JobCore::on(const HoldAsked& event) {
   if (event.wish != HoldWish::kHold && event.wish != HoldWish::kRelease) return;
   const bool held = event.wish == HoldWish::kHold;
   JobEvent told =
-      event_of(held ? "ranks.held" : "ranks.released", Severity::kInfo,
+      event_of(held ? EventKind::kRanksHeld : EventKind::kRanksReleased, Severity::kInfo,
                text(names_of(event.ranks, spec_),
                     held ? ": not watched for hangs until released" : ": watched for hangs again", ", asked by ", who));
   const auto of_first = [&](const RankId& id) { return id.mesh == event.ranks.front().mesh; };

@@ -44,7 +44,7 @@ void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const
   }
   const std::size_t moves = state_.reallocations.size();
   emit(event_of(
-      "failures.forgiven", Severity::kInfo,
+      EventKind::kFailuresForgiven, Severity::kInfo,
       text(failures, failures == 1 ? " failure" : " failures", " of ranks and ", moves,
            moves == 1 ? " replacement" : " replacements", " of hosts do not count any longer, asked by ", who, freed)));
   state_.reallocations.clear();
@@ -55,7 +55,7 @@ void JobCore::restart_as_asked(MeshId mesh, GangId g, const std::string& who) {
   if (state.phase == GangPhase::kWaiting) state.not_before = now_;
   if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
   state.asked = who;
-  say_of_gang(mesh, g, "gang.stopping", Severity::kInfo, text("is stopped and started again, asked by ", who));
+  say_of_gang(mesh, g, EventKind::kGangStopping, Severity::kInfo, text("is stopped and started again, asked by ", who));
   const StopPolicy& policy = mesh_spec(mesh).stop;
   stop_gang(mesh, g, policy.signal, policy.grace);
 }
@@ -93,7 +93,7 @@ void JobCore::drain(HostId id, const std::string& who) {
   state.wanted = false;
   state.lost_because = text("drained, asked by ", who);
   state.cold_at = Instant::never();
-  JobEvent drained = event_of("host.drained", Severity::kInfo,
+  JobEvent drained = event_of(EventKind::kHostDrained, Severity::kInfo,
                               text(hosts_[id.value()].name, ": nothing new starts there, asked by ", who));
   drained.host = hosts_[id.value()].name;
   emit(std::move(drained));
@@ -116,7 +116,7 @@ void JobCore::undrain(HostId id, const std::string& who) {
   if (state.standing != HostStanding::kDrained) return;
   take_back(id);
   JobEvent undrained =
-      event_of("host.undrained", Severity::kInfo,
+      event_of(EventKind::kHostUndrained, Severity::kInfo,
                text(hosts_[id.value()].name, ": may be used again",
                     state.wanted ? ", once its worker of before is known to have ended" : "", ", asked by ", who));
   undrained.host = hosts_[id.value()].name;

@@ -66,7 +66,7 @@ void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
                          hosts_[last.host.value()].name, folder.empty() ? "" : ":", folder, ")"));
   }
   const std::size_t unnamed = words.size() - names.size();
-  emit(event_of("output.incomplete", Severity::kWarning,
+  emit(event_of(EventKind::kOutputIncomplete, Severity::kWarning,
                 text("what these ranks wrote last may be missing here; all of it is on their hosts: ",
                      join(names, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "")));
 }

@@ -43,7 +43,7 @@ void JobCore::suspect_host(MeshId mesh, GangId g) {
   const Recovery next = recover(mesh_spec(mesh).supervision, facts);
   const bool leave = next.remedy == Remedy::kReplace && lives_alone(mesh, g, where);
   if (!leave && known) return;  // told before
-  JobEvent event = event_of(leave ? "host.quarantined" : "host.doubtful", Severity::kWarning,
+  JobEvent event = event_of(leave ? EventKind::kHostQuarantined : EventKind::kHostDoubtful, Severity::kWarning,
                             leave ? text(why, ": it is left for good")
                                   : text(why, "; no other host can take its place now: its gang goes on there"));
   event.host = hosts_[where.value()].name;
@@ -64,7 +64,8 @@ void JobCore::on(const HostDistrusted& event) {
   HostState& state = host(event.host);
   if (state.phase != HostPhase::kLaunched && state.phase != HostPhase::kJoined) return;
   const std::string& name = hosts_[event.host.value()].name;
-  JobEvent left = event_of("host.quarantined", Severity::kError, text(name, ": ", event.why, ": it is left for good"));
+  JobEvent left =
+      event_of(EventKind::kHostQuarantined, Severity::kError, text(name, ": ", event.why, ": it is left for good"));
   left.host = name;
   emit(std::move(left));
   quarantine(event.host, text("quarantined: ", event.why));
@@ -113,7 +114,7 @@ void JobCore::leave_lemon(HostId id) {
   HostState& state = host(id);
   state.standing = HostStanding::kQuarantined;
   state.cold_at = Instant::never();
-  JobEvent event = event_of("host.quarantined", Severity::kWarning,
+  JobEvent event = event_of(EventKind::kHostQuarantined, Severity::kWarning,
                             text(hosts_[id.value()].name, ": lost ", state.lost_at.size(), " times within ",
                                  to_text(spec_.supervision.reallocate.window), ": it is left while others suffice"));
   event.host = hosts_[id.value()].name;
@@ -134,7 +135,7 @@ void JobCore::recall_lemons(std::optional<HostId> lost) {
     state.lost_at.clear();
     let_return(HostId(i), state.phase == HostPhase::kEnded);  // by the rules for any host that was lost
     ++others;
-    JobEvent event = event_of("host.recalled", Severity::kWarning,
+    JobEvent event = event_of(EventKind::kHostRecalled, Severity::kWarning,
                               text(hosts_[i].name, ": may be used again, for the job has too few others"));
     event.host = hosts_[i].name;
     emit(std::move(event));

@@ -115,7 +115,7 @@ void JobCore::tell_fence(MeshId mesh, GangId g) {
   }
   if (names.empty()) return;
   const Duration wait = Duration::milliseconds((until - now_).count_milliseconds());
-  say_of_gang(mesh, g, "gang.waiting", Severity::kInfo,
+  say_of_gang(mesh, g, EventKind::kGangWaiting, Severity::kInfo,
               text("waits ", to_text(wait), " at most: until then what ran on ", some_of(std::move(names)),
                    " may hold a lease, unless it is proven to have ended"));
 }
@@ -129,12 +129,12 @@ void JobCore::tell_return(MeshId mesh, GangId g) {
     if (!waits || !somebody_lives_on(state_, placement_, id)) continue;
     const std::string& name = hosts_[id.value()].name;
     say_of_gang(
-        mesh, g, "gang.waiting", Severity::kWarning,
+        mesh, g, EventKind::kGangWaiting, Severity::kWarning,
         text("waits until what else runs on ", name, " has ended, where nothing new starts; `monarch drain --now ",
              name, "` stops it [", next.rule, "]"));
   }
   if (next.remedy != Remedy::kAwait) return;
-  say_of_gang(mesh, g, "gang.waiting", Severity::kWarning, text("waits for a host [", next.rule, "]"));
+  say_of_gang(mesh, g, EventKind::kGangWaiting, Severity::kWarning, text("waits for a host [", next.rule, "]"));
 }
 
 // May its next generation start, as far as time and the one before it go? (I3: nothing of that may act any longer.)

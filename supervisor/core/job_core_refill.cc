@@ -206,7 +206,7 @@ bool JobCore::may_leave(std::uint32_t slot, MeshId mesh) const {
 
 void JobCore::launch_again(HostId id, const std::string& rule) {
   const std::string& name = hosts_[id.value()].name;
-  JobEvent again = event_of("host.replaced", Severity::kWarning,
+  JobEvent again = event_of(EventKind::kHostReplaced, Severity::kWarning,
                             text(name, ": its worker is launched again", rule.empty() ? "" : text(" [", rule, "]")));
   again.host = name;
   again.details = {{"replaces", name}};
@@ -251,7 +251,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   state.failure.reset();
   if (!mesh_spec(mesh).sidecar) return fail_job(std::move(verdict));
   state.phase = GangPhase::kFailed;
-  say_of_gang(mesh, g, "gang.failed", Severity::kWarning,
+  say_of_gang(mesh, g, EventKind::kGangFailed, Severity::kWarning,
               text("is given up: ", verdict.reason, " [a sidecar does not decide: the job goes on without it]"));
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
 }

@@ -32,7 +32,7 @@ void JobCore::on(const HostNamed& event) {
   if (!has_parked()) state_.refusals = 0;
   state_.no_request_before = Instant{};
   if (state_.phase == JobPhase::kStarting) state_.start_deadline = now_ + spec_.start_timeout;
-  JobEvent named = event_of("host.named", Severity::kInfo, text(before, " is ", state.name, ": ", event.how));
+  JobEvent named = event_of(EventKind::kHostNamed, Severity::kInfo, text(before, " is ", state.name, ": ", event.how));
   named.host = state.name;
   named.details = {{"replaces", before}};
   emit(std::move(named));

@@ -44,7 +44,7 @@ void JobCore::on(const SupervisorReturned& event) {
     ranks += static_cast<std::size_t>(
         std::count_if(mesh.ranks.begin(), mesh.ranks.end(), [](const RankState& rank) { return lives(rank.stage); }));
   }
-  emit(event_of("supervisor.returned", Severity::kWarning,
+  emit(event_of(EventKind::kSupervisorReturned, Severity::kWarning,
                 text("the supervisor ended unexpectedly and was started again as term ", event.term.value(), "; ",
                      ranks, ranks == 1 ? " rank" : " ranks", " on ", awaited, awaited == 1 ? " host" : " hosts",
                      " are taken over as they are")));
@@ -73,7 +73,7 @@ void JobCore::on(const StoodStill& event) {
     grow(state.stop_deadline);
     grow(state.progress_deadline);
   });
-  emit(event_of("supervisor.stood_still", Severity::kInfo,
+  emit(event_of(EventKind::kSupervisorStoodStill, Severity::kInfo,
                 text("the supervisor did not run for ", to_text(Duration::milliseconds(event.gap.count_milliseconds())),
                      ": it was stopped, or its machine slept; nobody is blamed for that time")));
 }
@@ -190,7 +190,7 @@ void JobCore::check_adopted() {
     ranks += static_cast<std::size_t>(
         std::count_if(mesh.ranks.begin(), mesh.ranks.end(), [](const RankState& rank) { return lives(rank.stage); }));
   }
-  emit(event_of("supervisor.adopted", unheard.empty() ? Severity::kInfo : Severity::kWarning,
+  emit(event_of(EventKind::kSupervisorAdopted, unheard.empty() ? Severity::kInfo : Severity::kWarning,
                 text(hosts, hosts == 1 ? " host has" : " hosts have", " answered within ",
                      to_text(Duration::milliseconds((now_ - state_.returned_at).count_milliseconds())),
                      unheard.empty() ? "" : text(", lost before they did: ", join(unheard, ", ")), "; ", ranks,

@@ -33,7 +33,7 @@ void JobCore::park(MeshId mesh, GangId g, HostId where, const std::string& rule)
   state.failure.reset();
   state.ports.clear();
   waits_due_ = true;
-  say_of_gang(mesh, g, "gang.parked", Severity::kWarning,
+  say_of_gang(mesh, g, EventKind::kGangParked, Severity::kWarning,
               text("is parked, the others go on: ", hosts_[where.value()].name, " is out [", rule, "]"));
 }
 
@@ -72,7 +72,7 @@ void JobCore::regrow() {
     state.phase = GangPhase::kWaiting;
     waits_due_ = true;
     if (!has_parked()) state_.refusals = 0;
-    say_of_gang(m, g, "gang.returning", Severity::kInfo, "returns: a host is connected for each of its slots");
+    say_of_gang(m, g, EventKind::kGangReturning, Severity::kInfo, "returns: a host is connected for each of its slots");
   });
 }
 
@@ -86,7 +86,7 @@ void JobCore::give_back_idle() {
     const bool serves = spec_.is_on_request(id) && may_serve(id) && state_.hosts[i].phase == HostPhase::kJoined;
     if (!serves || !serves_parked_alone(id) || somebody_lives_on(state_, placement_, id)) continue;
     if (awaits_last_words(id, kGivenBackWithin)) continue;
-    JobEvent released = event_of("host.released", Severity::kInfo,
+    JobEvent released = event_of(EventKind::kHostReleased, Severity::kInfo,
                                  text(hosts_[i].name,
                                       " is given back: the gang that it is for is parked, and no other "
                                       "host is granted now"));

@@ -136,8 +136,8 @@ void JobCore::not_called_back(HostId id) {
 void JobCore::host_failed(HostId id, LaunchFailure failure) {
   const std::string& name = hosts_[id.value()].name;
   const bool missed = is_taken(id) && !replacement();
-  JobEvent failed =
-      event_of("host.failed", missed ? Severity::kError : Severity::kWarning, text(name, ": ", what_failed(failure)));
+  JobEvent failed = event_of(EventKind::kHostFailed, missed ? Severity::kError : Severity::kWarning,
+                             text(name, ": ", what_failed(failure)));
   failed.host = name;
   failed.details = {{"kind", name_of(failure.kind)},
                     {"phase", failure.phase},
@@ -203,7 +203,7 @@ void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) 
   state_.slots[slot] = to;
   placement_.put(state_.slots);
   const bool cold = state_.hosts[to.value()].phase == HostPhase::kCold;
-  JobEvent moved = event_of("host.replaced", Severity::kWarning,
+  JobEvent moved = event_of(EventKind::kHostReplaced, Severity::kWarning,
                             text(hosts_[to.value()].name, done ? ", where all has ended," : "", " takes the place of ",
                                  hosts_[from.value()].name, cold ? "; its worker is launched now" : "",
                                  rule.empty() ? std::string() : text(" [", rule, "]")));

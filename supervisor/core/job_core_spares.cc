@@ -54,7 +54,7 @@ void JobCore::begin_preparing(HostId id) {
   actions_.emplace_back(SendStart{id, prepare_message(id)});
   const std::string& name = hosts_[id.value()].name;
   JobEvent event =
-      event_of("host.preparing", Severity::kInfo,
+      event_of(EventKind::kHostPreparing, Severity::kInfo,
                text(name, ": is a spare, and is prepared by ", printable(spec_.prepare().program.front())));
   event.host = name;
   emit(std::move(event));
@@ -141,7 +141,8 @@ void JobCore::preparation_ended(HostId id, const RankEnd& end) {
                               : preparation.ended_because;
   const bool needed = placement_.holds_ranks(id);
   JobEvent event =
-      event_of(good ? "host.prepared" : "host.unprepared", good || needed ? Severity::kInfo : Severity::kWarning,
+      event_of(good ? EventKind::kHostPrepared : EventKind::kHostUnprepared,
+               good || needed ? Severity::kInfo : Severity::kWarning,
                good ? text(name, ": is prepared, after ", to_text(took))
                     : text(name, ": is not prepared: ", why,
                            needed ? "" : "; it stays a spare, and is taken after those that are prepared"));

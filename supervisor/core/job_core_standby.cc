@@ -55,7 +55,7 @@ void JobCore::tend_standby() {
     const bool waits = standby.phase == StandbyPhase::kReserving || standby.phase == StandbyPhase::kStarting ||
                        standby.phase == StandbyPhase::kAtGate;
     if (waits && needed) {
-      say_of_standby(m, s, "standby.stopping", Severity::kInfo, "is ended: a host of it is needed");
+      say_of_standby(m, s, EventKind::kStandbyStopping, Severity::kInfo, "is ended: a host of it is needed");
       stop_standby(m, s);
     }
     if (standby.phase != StandbyPhase::kWaiting || standby.not_before > now_) return;
@@ -103,7 +103,7 @@ void JobCore::begin_standby(MeshId m, std::uint32_t s, std::vector<HostId> hosts
   }
   std::vector<std::string> names;
   for (const HostId id : standby.hosts) names.push_back(hosts_[id.value()].name);
-  say_of_standby(m, s, "standby.starting", Severity::kInfo, text("is starting on ", join(names, ", ")));
+  say_of_standby(m, s, EventKind::kStandbyStarting, Severity::kInfo, text("is starting on ", join(names, ", ")));
   start_standby(m, s);
 }
 
@@ -177,7 +177,7 @@ void JobCore::standby_failed(MeshId m, std::uint32_t s, const std::string& why) 
   ++standby.failures;
   standby.not_before = now_ + backoff(standby.failures);
   if (state_.phase <= JobPhase::kRunning) {
-    say_of_standby(m, s, "standby.failed", Severity::kWarning,
+    say_of_standby(m, s, EventKind::kStandbyFailed, Severity::kWarning,
                    text(why, "; it is started again in ", to_text(backoff(standby.failures)), " at the earliest"));
   }
   stop_standby(m, s);
@@ -217,7 +217,7 @@ void JobCore::check_standby(MeshId m, std::uint32_t s) {
     standby.phase = StandbyPhase::kAtGate;
     standby.deadline = Instant::never();
     standby.failures = 0;
-    return say_of_standby(m, s, "standby.ready", Severity::kInfo, "is at its gate");
+    return say_of_standby(m, s, EventKind::kStandbyReady, Severity::kInfo, "is at its gate");
   }
   if (standby.phase != StandbyPhase::kStopping || any_lives(standby)) return;
   standby.phase = StandbyPhase::kWaiting;
@@ -252,7 +252,7 @@ void JobCore::standby_deadlines() {
                                  ") that they hold what it needs"));
     }
     if (standby.phase == StandbyPhase::kStarting) {
-      return say_of_standby(m, s, "standby.late", Severity::kWarning,
+      return say_of_standby(m, s, EventKind::kStandbyLate, Severity::kWarning,
                             text("is not at its gate within start_timeout (", to_text(spec_.start_timeout),
                                  "): does its program call gate() of monarch_rank.py? It waits on"));
     }
@@ -284,7 +284,7 @@ void JobCore::standby_takes(MeshId m, GangId g) {
   found->phase = StandbyPhase::kGiven;
   found->place = g;
   const auto s = static_cast<std::uint32_t>(found - all.begin());
-  say_of_standby(m, s, "standby.taken", Severity::kInfo, text("takes the place of gang ", g.value()));
+  say_of_standby(m, s, EventKind::kStandbyTaken, Severity::kInfo, text("takes the place of gang ", g.value()));
   for (std::size_t i = 0; i < before.size(); ++i) {
     move_slot(*placement_.slot_on(before[i]), found->hosts[i], text("standby ", s));
   }
@@ -354,8 +354,8 @@ void JobCore::add_standby_output_on_its_way(std::vector<RankId>& ranks) const {
   });
 }
 
-void JobCore::say_of_standby(MeshId m, std::uint32_t s, const char* type, Severity severity, const std::string& what) {
-  JobEvent event = event_of(type, severity, text(mesh_spec(m).name, ": standby ", s, " ", what));
+void JobCore::say_of_standby(MeshId m, std::uint32_t s, EventKind kind, Severity severity, const std::string& what) {
+  JobEvent event = event_of(kind, severity, text(mesh_spec(m).name, ": standby ", s, " ", what));
   event.mesh = mesh_spec(m).name;
   emit(std::move(event));
 }

@@ -122,7 +122,7 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
     if (!waits_here || !state.ever_ready) continue;
     state.phase = GangPhase::kFailed;
     state.failure.reset();
-    say_of_gang(mesh, GangId(g), "gang.failed", Severity::kWarning,
+    say_of_gang(mesh, GangId(g), EventKind::kGangFailed, Severity::kWarning,
                 text("is given up: ", hosts_[where.value()].name, ": ", what,
                      " [a sidecar does not decide: the job goes on without it]"));
     waits_due_ = given_up = true;
@@ -195,7 +195,7 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
   }
-  say_of_gang(mesh, g, "gang.starting", Severity::kInfo,
+  say_of_gang(mesh, g, EventKind::kGangStarting, Severity::kInfo,
               text("is starting, generation ", state.generation.counter, from_checkpoint(state)));
 }
 

@@ -45,7 +45,7 @@ void JobCore::fail_job(Verdict verdict) {
   state_.phase = JobPhase::kStopping;
   if (state_.verdict->exit_code != 0) {
     const bool asked = state_.verdict->cause.kind == CauseKind::kRequest;
-    emit(event_of("job.stopping", asked ? Severity::kInfo : Severity::kWarning,
+    emit(event_of(EventKind::kJobStopping, asked ? Severity::kInfo : Severity::kWarning,
                   text("stopping: ", state_.verdict->reason)));
   }
   stop_gangs();
@@ -114,7 +114,7 @@ void JobCore::check_running() {
     state_.lifetime_deadline = now_ + spec_.lifetime.max;
     state_.lifetime_warning = state_.lifetime_deadline - warning_before(spec_.lifetime.max);
   }
-  emit(event_of("job.running", Severity::kInfo, text(options_.job_id, ": every mesh is ready")));
+  emit(event_of(EventKind::kJobRunning, Severity::kInfo, text(options_.job_id, ": every mesh is ready")));
 }
 
 void JobCore::check_ended() {
@@ -174,7 +174,7 @@ void JobCore::finish() {
   tell_failed_hosts(*state_.verdict);
   state_.phase = JobPhase::kEnded;
   const bool failed = state_.verdict->outcome == Outcome::kFailed;
-  emit(event_of("job.ended", failed ? Severity::kError : Severity::kInfo,
+  emit(event_of(EventKind::kJobEnded, failed ? Severity::kError : Severity::kInfo,
                 text("ended with exit code ", state_.verdict->exit_code, ": ", state_.verdict->reason)));
   actions_.emplace_back(FinishJob{*state_.verdict});
 }

@@ -54,11 +54,11 @@ void JobCore::remind() {
     if (state.remind_at > now_ || !waits_at_length(m, g)) return;
     state.remind_at = now_ + kRemindEvery;
     if (++reminded > kMostReminded) return;
-    say_of_gang(m, g, "gang.waiting", Severity::kWarning, remind_text(m, g));
+    say_of_gang(m, g, EventKind::kGangWaiting, Severity::kWarning, remind_text(m, g));
   });
   if (reminded > kMostReminded) {
     const std::size_t more = reminded - kMostReminded;
-    emit(event_of("gang.waiting", Severity::kWarning,
+    emit(event_of(EventKind::kGangWaiting, Severity::kWarning,
                   text(more, more == 1 ? " more gang waits" : " more gangs wait", " for hosts; see `monarch status ",
                        options_.job_id, "`")));
   }
@@ -164,7 +164,7 @@ void JobCore::remind_of_holds() {
   if (names.empty()) return;
   const std::size_t count = names.size();
   emit(event_of(
-      "ranks.held", Severity::kInfo,
+      EventKind::kRanksHeld, Severity::kInfo,
       text(count, count == 1 ? " rank has" : " ranks have", " been left alone for ",
            to_text(milliseconds(now_ - state_.held_since)), ", as ", state_.held_by,
            " asked: ", some_of(std::move(names)), "; there is no deadline, and no hang is seen there: `monarch hold ",

@@ -50,7 +50,7 @@ std::optional<JobEvent> PressureWatch::note(HostId host, const std::string& name
   }
   if (shortages.empty()) return std::nullopt;
   JobEvent event;
-  event.type = "host.pressure";
+  event.kind = EventKind::kHostPressure;
   event.severity = Severity::kWarning;
   event.host = name;
   event.message = text(name, ": ", join(shortages, ", "), "; it is slow, and nothing is stopped for that");

@@ -49,7 +49,7 @@ JobEvent told_of(const std::string& host, const SecondPath& seen) {
   event.host = host;
   event.severity = Severity::kWarning;
   const bool answered = seen.there.no_answer_because.empty();
-  event.type = answered ? "host.reached" : "host.unreachable";
+  event.kind = answered ? EventKind::kHostReached : EventKind::kHostUnreachable;
   event.message =
       answered ? text(host, ": answers over SSH: ", words_of(seen.there))
                : text(host, ": does not answer over SSH either: ", seen.there.no_answer_because, words_of(seen.from));

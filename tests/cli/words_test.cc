@@ -24,10 +24,10 @@ JobSpec two_hosts() {
   return spec;
 }
 
-JobEvent event(std::string type, std::string message, Severity severity = Severity::kInfo, std::string host = "") {
+JobEvent event(EventKind kind, std::string message, Severity severity = Severity::kInfo, std::string host = "") {
   JobEvent made;
   made.time = {1'700'000'000'120'000'000};
-  made.type = std::move(type);
+  made.kind = kind;
   made.message = std::move(message);
   made.severity = severity;
   made.host = std::move(host);
@@ -81,11 +81,12 @@ TEST(Announcer, NamesTheMeshesWhoseRanksAreWaitedFor) {
   Announcer announcer(spec, {.err_live = true});
   const Duration second = Duration::seconds(1);
   for (const char* host : {"v1", "v2", "v3", "v4"}) {
-    (void)announcer.on_event(event("host.ready", "", Severity::kInfo, host));  // what it says is not looked at here
+    (void)announcer.on_event(
+        event(EventKind::kHostReady, "", Severity::kInfo, host));  // what it says is not looked at here
   }
   EXPECT_NE(announcer.progress(second).find("waiting for the ranks of trainer, loader (1s)"), std::string::npos)
       << announcer.progress(second);
-  JobEvent running = event("gang.running", "");
+  JobEvent running = event(EventKind::kGangRunning, "");
   running.mesh = "trainer";
   (void)announcer.on_event(running);
   EXPECT_NE(announcer.progress(second).find("waiting for the ranks of loader (1s)"), std::string::npos);
@@ -120,35 +121,36 @@ TEST(DurationFlag, RefusesABareNumberAndSaysWhatWasMeant) {
 
 TEST(Announcer, SaysEachChangeOnAPipe) {
   Announcer announcer(two_hosts(), {});
-  EXPECT_EQ(announcer.on_event(event("host.ready", "v1: worker is connected", Severity::kInfo, "v1")),
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostReady, "v1: worker is connected", Severity::kInfo, "v1")),
             "2023-11-14T22:13:20.120Z host.ready v1: worker is connected\n");
-  EXPECT_EQ(announcer.on_event(event("host.lost", "v2: gone", Severity::kError, "v2")),
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostLost, "v2: gone", Severity::kError, "v2")),
             "2023-11-14T22:13:20.120Z error host.lost v2: gone\n");
 }
 
 TEST(Announcer, OnATerminalSaysWhatMattersAndKeepsProgress) {
   Announcer announcer(two_hosts(), {.err_live = true});
   EXPECT_EQ(announcer.progress(Duration::seconds(2)), " starting  hosts 0/2  waiting for v1, v2 (2s)");
-  EXPECT_EQ(announcer.on_event(event("host.ready", "v1: worker is connected", Severity::kInfo, "v1")), "");
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostReady, "v1: worker is connected", Severity::kInfo, "v1")), "");
   EXPECT_EQ(announcer.progress(Duration::seconds(3)), " starting  hosts 1/2  waiting for v2 (3s)");
-  EXPECT_EQ(announcer.on_event(event("host.lost", "v2: gone", Severity::kError, "v2")), "22:13:20 ✗ v2: gone\n");
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostLost, "v2: gone", Severity::kError, "v2")),
+            "22:13:20 ✗ v2: gone\n");
   EXPECT_EQ(announcer.progress(Duration::seconds(4)).rfind(" starting  hosts 1/2  waiting for the ranks of ", 0), 0U)
       << "nobody waits for v2, and it is wanted all the same";
-  EXPECT_EQ(announcer.on_event(event("job.running", "hello-0001: every mesh is ready")),
+  EXPECT_EQ(announcer.on_event(event(EventKind::kJobRunning, "hello-0001: every mesh is ready")),
             "22:13:20 ✓ hello-0001: every mesh is ready\n");
   EXPECT_EQ(announcer.progress(Duration::seconds(9)), "");
 }
 
 TEST(Announcer, QuietSaysErrorsOnly) {
   Announcer announcer(two_hosts(), {.quiet = true});
-  EXPECT_EQ(announcer.on_event(event("host.ready", "x")), "");
-  EXPECT_EQ(announcer.on_event(event("job.stopping", "x", Severity::kWarning)), "");
-  EXPECT_NE(announcer.on_event(event("host.lost", "x", Severity::kError)), "");
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostReady, "x")), "");
+  EXPECT_EQ(announcer.on_event(event(EventKind::kJobStopping, "x", Severity::kWarning)), "");
+  EXPECT_NE(announcer.on_event(event(EventKind::kHostLost, "x", Severity::kError)), "");
 }
 
 TEST(Announcer, SaysOneCheckpointOfAGangInTenSeconds) {
   Announcer announcer(two_hosts(), {});
-  JobEvent committed = event("checkpoint.committed", "trainer: gang 0 has committed step 7");
+  JobEvent committed = event(EventKind::kCheckpointCommitted, "trainer: gang 0 has committed step 7");
   committed.mesh = "trainer";
   committed.details = {{"gang", "0"}, {"step", "7"}};
   const auto after = [&](std::int64_t seconds) {
@@ -165,14 +167,14 @@ TEST(Announcer, SaysOneCheckpointOfAGangInTenSeconds) {
   EXPECT_EQ(after(0), "");
   committed.details = {{"gang", "1"}, {"step", "7"}};
   EXPECT_NE(announcer.on_event(committed), "") << "of another gang";
-  JobEvent other = event("gang.failed", "it failed");
+  JobEvent other = event(EventKind::kGangFailed, "it failed");
   other.mesh = "trainer";
   EXPECT_NE(announcer.on_event(other), "");
   EXPECT_NE(announcer.on_event(other), "");
 }
 
 TEST(Announcer, LetsNoEscapeThrough) {
-  EXPECT_EQ(plain_event_line(event("host.lost", "\x1b[2J")), "2023-11-14T22:13:20.120Z host.lost \\x1b[2J\n");
+  EXPECT_EQ(plain_event_line(event(EventKind::kHostLost, "\x1b[2J")), "2023-11-14T22:13:20.120Z host.lost \\x1b[2J\n");
 }
 
 TEST(ResultText, NamesTheRootCauseAndWhatToTypeNext) {
@@ -262,9 +264,9 @@ TEST(RankHosts, FollowWhatEventsSayOfReplacedHosts) {
   spec.meshes[0].per_host_dims = 1;
   RankHosts hosts(spec);
   EXPECT_EQ(hosts.host_of({MeshId(0), Rank(3)}), "v2");
-  JobEvent first = event("host.replaced", "v3 takes the place of v2", Severity::kWarning, "v3");
+  JobEvent first = event(EventKind::kHostReplaced, "v3 takes the place of v2", Severity::kWarning, "v3");
   first.details = {{"replaces", "v2"}, {"slot", "1"}};
-  JobEvent second = event("host.replaced", "v4 takes the place of v3", Severity::kWarning, "v4");
+  JobEvent second = event(EventKind::kHostReplaced, "v4 takes the place of v3", Severity::kWarning, "v4");
   second.details = {{"replaces", "v3"}, {"slot", "1"}};
   for (int twice = 0; twice < 2; ++twice) hosts.on_events({first, second});
   EXPECT_EQ(hosts.host_of({MeshId(0), Rank(2)}), "v4");

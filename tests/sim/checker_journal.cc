@@ -118,9 +118,9 @@ void Checker::check_pause(const Action& action) const {
   if (world_.scenario.theme != Theme::kPauses || stop_requested_) return;
   const auto* told = std::get_if<EmitEvent>(&action);
   if (told == nullptr) return;
-  const std::string& type = told->event.type;
-  check(type != "gang.failed" && type != "host.lost" && type != "job.stopping", "pause",
-        text(type, ", though all has stood still together: ", told->event.message));
+  const EventKind kind = told->event.kind;
+  check(kind != EventKind::kGangFailed && kind != EventKind::kHostLost && kind != EventKind::kJobStopping, "pause",
+        text(name_of(kind), ", though all has stood still together: ", told->event.message));
 }
 
 // After a step nothing that is due waits for an event that may never come.

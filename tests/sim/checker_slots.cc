@@ -32,8 +32,8 @@ void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const s
   for (const Action& action : actions) {
     const auto* told = std::get_if<EmitEvent>(&action);
     if (told == nullptr) continue;
-    const bool failed = told->event.type == "host.failed";
-    const bool left = told->event.type == "host.quarantined" || told->event.type == "host.drained";
+    const bool failed = told->event.kind == EventKind::kHostFailed;
+    const bool left = told->event.kind == EventKind::kHostQuarantined || told->event.kind == EventKind::kHostDrained;
     for (std::uint32_t i = 0; (failed || left) && i < core.hosts().size(); ++i) {
       if (core.hosts()[i].name != told->event.host) continue;
       if (failed) account(HostId(i)).named = here;

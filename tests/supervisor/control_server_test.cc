@@ -32,7 +32,7 @@ struct Door {
   JobEvent event() {
     JobEvent next;
     next.number = ++told;
-    next.type = "rank.running";
+    next.kind = EventKind::kGangRunning;
     next.message = std::string(200, 'x');
     return next;
   }
@@ -150,7 +150,7 @@ TEST(ControlServer, SendsTheStacksOfAllRanksThoughTheyComeAtOnce) {
 TEST(ControlServer, TellsAViewerWithoutAPastWhatHappensFromThen) {
   Door door;
   JobEvent unnumbered;
-  unnumbered.type = "guard.lost";
+  unnumbered.kind = EventKind::kGuardLost;
   door.server->publish(unnumbered);
   door.remember(3);
   Viewer viewer(door, 3);

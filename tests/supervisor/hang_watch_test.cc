@@ -51,11 +51,11 @@ class HangWatchTest : public ::testing::Test {
       watch->on_report(HostId(0), report, now, now);
     }
   }
-  std::vector<JobEvent> told(const std::string& type) const {
+  std::vector<JobEvent> told(EventKind kind) const {
     std::vector<JobEvent> found;
     for (const CoreEvent& event : decided) {
       const auto* one = std::get_if<PeopleTold>(&event);
-      if (one != nullptr && one->event.type == type) found.push_back(one->event);
+      if (one != nullptr && one->event.kind == kind) found.push_back(one->event);
     }
     return found;
   }
@@ -76,12 +76,12 @@ class HangWatchTest : public ::testing::Test {
 TEST_F(HangWatchTest, TellsOnceWhenARankStopsAndWhenItGoesOn) {
   beats(Standstill::kNone, 2);
   beats(Standstill::kStopped, 2);
-  ASSERT_EQ(told("rank.stopped").size(), 1U);
-  EXPECT_EQ(told("rank.stopped")[0].severity, Severity::kWarning);
-  EXPECT_NE(told("rank.stopped")[0].message.find("is stopped by a signal"), std::string::npos);
+  ASSERT_EQ(told(EventKind::kRankStopped).size(), 1U);
+  EXPECT_EQ(told(EventKind::kRankStopped)[0].severity, Severity::kWarning);
+  EXPECT_NE(told(EventKind::kRankStopped)[0].message.find("is stopped by a signal"), std::string::npos);
   beats(Standstill::kNone, 2);
-  ASSERT_EQ(told("rank.continued").size(), 1U);
-  EXPECT_NE(told("rank.continued")[0].message.find("goes on, after 2s"), std::string::npos);
+  ASSERT_EQ(told(EventKind::kRankContinued).size(), 1U);
+  EXPECT_NE(told(EventKind::kRankContinued)[0].message.find("goes on, after 2s"), std::string::npos);
 }
 
 TEST_F(HangWatchTest, SaysNothingOfARankThatGoesOnBecauseItsGangIsStopped) {
@@ -89,7 +89,7 @@ TEST_F(HangWatchTest, SaysNothingOfARankThatGoesOnBecauseItsGangIsStopped) {
   answer("main.c:4");
   driver.step(decided.back());
   beats(Standstill::kNone);
-  EXPECT_EQ(told("rank.continued").size(), 0U);
+  EXPECT_EQ(told(EventKind::kRankContinued).size(), 0U);
 }
 
 TEST_F(HangWatchTest, TakesTheStacksBeforeTheCoreHears) {
@@ -104,7 +104,7 @@ TEST_F(HangWatchTest, TakesTheStacksBeforeTheCoreHears) {
 TEST_F(HangWatchTest, LeavesAloneWhatSomebodyStoppedUntilItIsLetGo) {
   watch->signalled({kRank}, SIGSTOP);
   beats(Standstill::kStopped, 60);
-  EXPECT_EQ(told("rank.stopped")[0].severity, Severity::kInfo);
+  EXPECT_EQ(told(EventKind::kRankStopped)[0].severity, Severity::kInfo);
   watch->signalled({kRank}, SIGCONT);
   beats(Standstill::kNone, 2);
   EXPECT_EQ(watch->hold({.ranks = {kRank}, .who = "me"}), "1 rank not watched for hangs until monarch hold --release");
@@ -216,14 +216,14 @@ TEST_F(HangWatchTest, LeavesAloneAfterTheSupervisorsReturnWhatSomebodyHeldBefore
 
 TEST_F(HangWatchTest, WritesNoMoreThanTwentyChangesInTenMinutes) {
   for (int i = 0; i < 100; ++i) beats(i % 2 == 0 ? Standstill::kStopped : Standstill::kNone);
-  EXPECT_EQ(told("rank.stopped").size() + told("rank.continued").size(), 20U);
+  EXPECT_EQ(told(EventKind::kRankStopped).size() + told(EventKind::kRankContinued).size(), 20U);
 }
 
 TEST_F(HangWatchTest, SaysOnceThatAMeshIsNotWatched) {
   beats(Standstill::kNone, 59);
-  EXPECT_TRUE(told("mesh.unwatched").empty());
+  EXPECT_TRUE(told(EventKind::kMeshUnwatched).empty());
   beats(Standstill::kNone, 600);
-  EXPECT_EQ(told("mesh.unwatched").size(), 1U);
+  EXPECT_EQ(told(EventKind::kMeshUnwatched).size(), 1U);
 }
 
 }  // namespace

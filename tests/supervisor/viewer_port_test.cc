@@ -61,7 +61,7 @@ class FarViewers : public ::testing::Test {
   static JobEvent event(std::uint64_t number) {
     JobEvent next;
     next.number = number;
-    next.type = "rank.running";
+    next.kind = EventKind::kGangRunning;
     next.message = std::string(200, 'x');
     return next;
   }

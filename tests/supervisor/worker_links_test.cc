@@ -159,9 +159,9 @@ TEST(WorkerLinks, CutOffAHostThatIsAloneWithALaterTerm) {
   Links job(false, job_of_short_times());
   for (int i = 0; i < 3; ++i) job.says(HostId(0), number_of<Beat>(), kBeat, {}, Term(99));
   EXPECT_EQ(job.links->drops().later_term, 3U);
-  ASSERT_TRUE(job.until([&] { return !job.driver().told("host.quarantined").empty(); }));
+  ASSERT_TRUE(job.until([&] { return !job.driver().told(EventKind::kHostQuarantined).empty(); }));
   EXPECT_TRUE(job.superseded.empty());
-  EXPECT_EQ(job.driver().told("host.quarantined").front(),
+  EXPECT_EQ(job.driver().told(EventKind::kHostQuarantined).front(),
             "v1: it speaks for a supervisor of term 99, of which nobody else has heard (this is term 1): it is left "
             "for good");
   EXPECT_EQ(job.driver().core.state().hosts[0].standing, HostStanding::kQuarantined);
@@ -214,7 +214,7 @@ TEST(WorkerLinks, TakeItOnceThatAKeeperIsGone) {
   EXPECT_EQ(job.links->drops().foreign_worker, 1U);
   for (int i = 0; i < 2; ++i) job.says(HostId(0), KeeperGone{.incarnation = 1});
   EXPECT_TRUE(job.driver().core.state().hosts[0].failing);
-  EXPECT_EQ(job.driver().told("host.lost").size(), 1U);
+  EXPECT_EQ(job.driver().told(EventKind::kHostLost).size(), 1U);
   const auto is_failing = [](const auto& entry) { return std::holds_alternative<WorkerFailing>(entry.first); };
   const auto& history = job.driver().history;
   EXPECT_EQ(std::count_if(history.begin(), history.end(), is_failing), 1) << "a record each";
@@ -226,7 +226,7 @@ TEST(WorkerLinks, TellOfADaemonThatWasStartedAgain) {
   for (const std::uint32_t start : {1U, 2U, 2U}) {
     job.says(HostId(0), Hello{.host = 0, .incarnation = 1, .keeper_pid = keeper, .daemon_starts = start});
   }
-  const auto told = job.driver().told("host.daemon");
+  const auto told = job.driver().told(EventKind::kHostDaemon);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0], "v1: its daemon had ended, and its keeper has started it again (start 2); its ranks go on");
 }

@@ -16,21 +16,19 @@
 #include "transport/base/host_pressure.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/event_kinds.h"
 #include "transport/messages/message.h"
 #include "transport/messages/output.h"
 #include "transport/messages/rank.h"
 
 namespace monarch {
 
-enum class Severity : std::uint8_t { kInfo, kWarning, kError };
-constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
-
 // One thing that happened to a job, as `events` shows it and the journal keeps it.
 struct JobEvent {
   std::uint64_t number = 0;  // strictly increasing within a job, over all terms; 0: in no journal
   WallTime time;
   Severity severity = Severity::kInfo;
-  std::string type;  // "rank.failed"; the list is in events.h of supervisor/core
+  EventKind kind = {};
   std::string host;  // empty: none
   std::string mesh;
   std::optional<std::uint32_t> rank;
@@ -39,7 +37,7 @@ struct JobEvent {
   std::string message;           // one line for people, printable
   std::vector<std::pair<std::string, std::string>> details;
 };
-MONARCH_MESSAGE(JobEvent, 96, number, time, severity, type, host, mesh, rank, generation, pid, message, details)
+MONARCH_MESSAGE(JobEvent, 96, number, time, severity, kind, host, mesh, rank, generation, pid, message, details)
 
 // What first went wrong. Which fields are set follows from `kind`.
 enum class CauseKind : std::uint8_t { kNone, kRank, kHost, kStart, kTimeLimit, kRequest, kInternal };

@@ -61,14 +61,14 @@ TEST(SupervisorClient, AsksForEventsAndHandsThemOver) {
   Fixture f;
   f.on_frame = [](SeqpacketChannel& peer, const Frame&) {
     JobEvent event;
-    event.type = "host.ready";
+    event.kind = EventKind::kHostReady;
     Fixture::answer(peer, event);
     Fixture::answer(peer, Verdict{.exit_code = 3});
   };
-  std::string type;
+  EventKind kind{};
   int exit_code = 0;
   auto client = SupervisorClient::connect(*f.loop, f.path,
-                                          {.on_event = [&](const JobEvent& event) { type = event.type; },
+                                          {.on_event = [&](const JobEvent& event) { kind = event.kind; },
                                            .on_verdict =
                                                [&](const Verdict& verdict) {
                                                  exit_code = verdict.exit_code;
@@ -77,7 +77,7 @@ TEST(SupervisorClient, AsksForEventsAndHandsThemOver) {
   ASSERT_TRUE(client.ok());
   ASSERT_TRUE((*client)->attach("test", 41).ok());
   f.run();
-  EXPECT_EQ(type, "host.ready");
+  EXPECT_EQ(kind, EventKind::kHostReady);
   EXPECT_EQ(exit_code, 3);
   const auto attach = decode_payload<Attach>(f.received.at(0).payload);
   ASSERT_TRUE(attach.ok());

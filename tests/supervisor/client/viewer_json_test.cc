@@ -62,7 +62,7 @@ TEST(EventJson, IsOneLineWithItsVersionAndType) {
   JobEvent event;
   event.number = 4;
   event.time = {1'700'000'000'120'000'000};
-  event.type = "host.ready";
+  event.kind = EventKind::kHostReady;
   event.host = "v1";
   event.message = "v1: worker is connected";
   event.details = {{"rounds", "2"}};

@@ -134,11 +134,11 @@ class Driver {
   }
 
   // Messages of the events of this type, in order.
-  std::vector<std::string> told(const std::string& type) const {
+  std::vector<std::string> told(EventKind kind) const {
     std::vector<std::string> messages;
     for (const Action& action : all) {
       const auto* emitted = std::get_if<EmitEvent>(&action);
-      if (emitted != nullptr && emitted->event.type == type) messages.push_back(emitted->event.message);
+      if (emitted != nullptr && emitted->event.kind == kind) messages.push_back(emitted->event.message);
     }
     return messages;
   }

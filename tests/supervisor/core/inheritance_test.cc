@@ -61,10 +61,10 @@ TEST(Inheritance, CountsGenerationsOnAndGoesOnFromTheNewestCheckpoint) {
   Next next(spec, all);
   for (std::uint32_t host = 0; host < 2; ++host) next.join(host);
   next.give_ports();
-  EXPECT_EQ(next.told("job.continues").at(0), "test-0001 goes on from before-0001");
-  EXPECT_EQ(next.told("gang.starting").at(0),
+  EXPECT_EQ(next.told(EventKind::kJobContinues).at(0), "test-0001 goes on from before-0001");
+  EXPECT_EQ(next.told(EventKind::kGangStarting).at(0),
             "trainer: gang 0 is starting, generation 3, from step 10: 4 steps are done again");
-  EXPECT_EQ(next.told("gang.starting").at(1), "trainer: gang 1 is starting, generation 2, from step 10");
+  EXPECT_EQ(next.told(EventKind::kGangStarting).at(1), "trainer: gang 1 is starting, generation 2, from step 10");
   EXPECT_EQ(next.gang(0).commits.resumed->what.at(1), "ckpt-10");
   EXPECT_EQ(next.gang(0).restarts, 0U) << "its budgets are its own";
 }
@@ -120,7 +120,7 @@ TEST(Inheritance, BeginsAMeshOfAnotherShapeAnew) {
   renamed.meshes[0].name = "other";
   EXPECT_EQ(before.inherited_by(renamed).lost.at(0), "mesh trainer is none of this job's");
   Next next(job_of(2, 2), wider);
-  EXPECT_EQ(next.told("job.continues").at(0), "test-0001 goes on from before-0001; " + wider.lost[0]);
+  EXPECT_EQ(next.told(EventKind::kJobContinues).at(0), "test-0001 goes on from before-0001; " + wider.lost[0]);
 }
 
 TEST(Inheritance, OfLargeGangsIsInPartsThatFitIntoRecords) {

@@ -40,7 +40,7 @@ TEST(JobCoreCommits, AreAnsweredToTheHostAndToldOnceTheGangHasThem) {
   const auto second = job.commit(0, 10);
   ASSERT_EQ(second.size(), 2U);
   const JobEvent& event = std::get<EmitEvent>(second[1]).event;
-  EXPECT_EQ(event.type, "checkpoint.committed");
+  EXPECT_EQ(event.kind, EventKind::kCheckpointCommitted);
   EXPECT_EQ(event.message, "trainer: gang 0 has committed step 10, generation 1");
   EXPECT_FALSE(job.core.state().meshes[0].gangs[0].commits.resumed) << "what this generation was told stays";
   const JobStatus status = status_of(job.core, "test-0001", job.now);
@@ -54,7 +54,7 @@ TEST(JobCoreCommits, AreWhatTheNextGenerationIsSaidToGoOnFrom) {
   (void)job.commit(1, 10);
   job.fail_gang(rank_of(0), fixtures::exited(1), 14);
   job.start_again(0);
-  EXPECT_EQ(job.told("gang.starting").back(),
+  EXPECT_EQ(job.told(EventKind::kGangStarting).back(),
             "trainer: gang 0 is starting, generation 2, from step 10: 4 steps are done again");
 }
 

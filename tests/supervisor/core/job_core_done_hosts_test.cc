@@ -49,9 +49,9 @@ TEST(DoneHosts, TakeThePlaceOfAHostThatIsLost) {
   ASSERT_EQ(driver.gang(1).phase, GangPhase::kDone);
   fall_silent(driver, kV1);
   EXPECT_EQ(driver.core.placement().host_of(kFirst), kV2);
-  ASSERT_EQ(driver.told("host.replaced").size(), 1U);
+  ASSERT_EQ(driver.told(EventKind::kHostReplaced).size(), 1U);
   EXPECT_EQ(
-      driver.told("host.replaced")[0],
+      driver.told(EventKind::kHostReplaced)[0],
       "v2, where all has ended, takes the place of v1 [host lost: replacement 1 of 4 in 1h; then: replacement 2]");
   driver.start_again(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
@@ -142,7 +142,7 @@ TEST(DoneHosts, TakeInAGangThatIsParked) {
   ASSERT_EQ(driver.gang(0).phase, GangPhase::kParked);
   driver.ended(1, exited(0));
   EXPECT_EQ(driver.core.placement().host_of(kFirst), kV2);
-  EXPECT_EQ(driver.told("gang.returning").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kGangReturning).size(), 1U);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
 }
 

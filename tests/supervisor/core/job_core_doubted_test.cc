@@ -89,7 +89,7 @@ TEST(DoubtedHost, ThatIsLostInItsTurnLeavesWhatWaitedForItToTheNextStage) {
   end_the_gang(driver);
   fall_silent(driver, kV3);
   EXPECT_TRUE(driver.core.placement().host_of(kSecond) == kV2);
-  EXPECT_TRUE(driver.told("host.replaced").empty());
+  EXPECT_TRUE(driver.told(EventKind::kHostReplaced).empty());
 }
 
 TEST(DoubtedHost, WhoseSupervisorCameBackIsDoubtedNoMore) {

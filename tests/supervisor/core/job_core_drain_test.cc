@@ -29,7 +29,7 @@ struct Draining : Driver {
   std::string told() const {
     for (const Action& action : actions_of<EmitEvent>()) {
       const JobEvent& event = std::get<EmitEvent>(action).event;
-      if (event.type == "output.incomplete") return event.message;
+      if (event.kind == EventKind::kOutputIncomplete) return event.message;
     }
     return "";
   }

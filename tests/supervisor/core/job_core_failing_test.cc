@@ -40,17 +40,18 @@ TEST(FailingHost, IsTheCauseAndNotThePeerThatMissedItsRank) {
   run_with_spare(driver);
   driver.step(WorkerFailing{.host = kV2});
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kFailing);
-  ASSERT_EQ(driver.told("host.lost").size(), 1U);
-  EXPECT_EQ(driver.told("host.lost")[0], "v2: its keeper ended unexpectedly, and what runs there is being killed");
+  ASSERT_EQ(driver.told(EventKind::kHostLost).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostLost)[0],
+            "v2: its keeper ended unexpectedly, and what runs there is being killed");
   driver.ended(0, exited(1));
   driver.step(DeadlinePassed{}, Duration::seconds(2));
-  EXPECT_TRUE(driver.told("gang.failed").empty()) << "it is decided with the proof";
+  EXPECT_TRUE(driver.told(EventKind::kGangFailed).empty()) << "it is decided with the proof";
   driver.step(WorkerEnded{.host = kV2, .how = "killed by SIGKILL"});
-  ASSERT_EQ(driver.told("gang.failed").size(), 1U);
-  EXPECT_EQ(driver.told("gang.failed")[0],
+  ASSERT_EQ(driver.told(EventKind::kGangFailed).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kGangFailed)[0],
             "trainer: gang 0: host v2 was lost: its worker ended unexpectedly: killed by SIGKILL [host lost: "
             "replacement 1 of 4 in 1h; then: replacement 2]");
-  EXPECT_EQ(driver.told("host.lost").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostLost).size(), 1U);
   EXPECT_EQ(driver.core.placement().host_of(kSecond), HostId(2));
   EXPECT_TRUE(driver.gang(0).failures.empty()) << "no restart is spent";
 }
@@ -61,8 +62,9 @@ TEST(FailingHost, IsTheCauseAlsoWhereThePeersEndIsHeardFirst) {
   driver.ended(0, exited(1));
   driver.step(WorkerFailing{.host = kV2});
   driver.step(WorkerEnded{.host = kV2, .how = "killed by SIGKILL"});
-  ASSERT_EQ(driver.told("gang.failed").size(), 1U);
-  EXPECT_NE(driver.told("gang.failed")[0].find("host v2 was lost"), std::string::npos) << driver.told("gang.failed")[0];
+  ASSERT_EQ(driver.told(EventKind::kGangFailed).size(), 1U);
+  EXPECT_NE(driver.told(EventKind::kGangFailed)[0].find("host v2 was lost"), std::string::npos)
+      << driver.told(EventKind::kGangFailed)[0];
 }
 
 TEST(FailingHost, WaitsForNoSurvivorThatTakesItsTime) {
@@ -70,9 +72,9 @@ TEST(FailingHost, WaitsForNoSurvivorThatTakesItsTime) {
   run_with_spare(driver);
   driver.step(WorkerFailing{.host = kV2});
   driver.step(WorkerEnded{.host = kV2, .how = "killed by SIGKILL"});
-  EXPECT_TRUE(driver.told("gang.failed").empty());
+  EXPECT_TRUE(driver.told(EventKind::kGangFailed).empty());
   driver.pass_deadline();
-  EXPECT_EQ(driver.told("gang.failed").size(), 1U) << "its other rank has still to end";
+  EXPECT_EQ(driver.told(EventKind::kGangFailed).size(), 1U) << "its other rank has still to end";
 }
 
 TEST(FailingHost, IsLaunchedAgainAtOnceWhereNoOtherIsLeft) {
@@ -114,7 +116,7 @@ TEST(FailingHost, ThatFallsSilentIsGivenUpAsOthersAre) {
   driver.step(HostSilent{.host = kV2, .silence = Duration::seconds(5), .grants_until = driver.now});
   EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kDestroying);
   EXPECT_FALSE(driver.core.state().hosts[1].failing);
-  EXPECT_EQ(driver.told("host.lost").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostLost).size(), 1U);
   driver.ended(0, exited(1));
   EXPECT_EQ(driver.core.placement().host_of(kSecond), HostId(2));
 }
@@ -124,14 +126,14 @@ TEST(FailingHost, IsSaidOnceAndNotOfAJobThatEnds) {
   run_with_spare(driver);
   driver.step(WorkerFailing{.host = kV2});
   driver.step(WorkerFailing{.host = kV2});
-  EXPECT_EQ(driver.told("host.lost").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostLost).size(), 1U);
   Driver ending(job_that_recovers(2, 1, 4));
   ending.run_all();
   ending.ended(0, exited(0));
   ending.ended(1, exited(0));
   ASSERT_TRUE(ending.core.state().hosts[1].shutdown_told);
   ending.step(WorkerFailing{.host = kV2});
-  EXPECT_TRUE(ending.told("host.lost").empty());
+  EXPECT_TRUE(ending.told(EventKind::kHostLost).empty());
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ TEST(ForeseenEnd, IsToldToRanksAtOnceAndStopsTheJobEarlyEnough) {
                       R"("why":"Slurm preempts job 7"})");
   EXPECT_EQ(words[1], R"({"v":1,"event":"checkpoint_now"})");
   EXPECT_EQ(driver.count<SendStop>(actions), 0U);
-  ASSERT_EQ(driver.told("job.preempted").size(), 1U);
-  EXPECT_EQ(driver.told("job.preempted")[0],
+  ASSERT_EQ(driver.told(EventKind::kJobPreempted).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kJobPreempted)[0],
             "Slurm preempts job 7, and ends what runs there in 2m: ranks are told to save, and are stopped in 1m 23s");
   EXPECT_EQ(driver.core.next_deadline(), by - Duration::seconds(37)) << "30 s of grace, 2 s for KILL, 5 s for us";
   const auto stopping = driver.pass_deadline();
@@ -86,9 +86,10 @@ TEST(ForeseenEnd, RestartsNothingAndSpendsNoBudgetWhateverEndsMeanwhile) {
   const std::size_t started = driver.actions_of<SendStart>().size();
   driver.ended(0, killed(15));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kFailed);
-  EXPECT_TRUE(driver.told("gang.failed").empty());
-  ASSERT_EQ(driver.told("gang.ended").size(), 1U);
-  EXPECT_EQ(driver.told("gang.ended")[0], "trainer: gang 0 has ended, and is not started again: Slurm preempts job 7");
+  EXPECT_TRUE(driver.told(EventKind::kGangFailed).empty());
+  ASSERT_EQ(driver.told(EventKind::kGangEnded).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kGangEnded)[0],
+            "trainer: gang 0 has ended, and is not started again: Slurm preempts job 7");
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning) << "it may save";
   driver.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5)});
   driver.step(WorkerEnded{.host = HostId(1), .how = "killed by SIGKILL"});
@@ -137,7 +138,7 @@ TEST(ForeseenEnd, TakesAGangThatWasFailingAsEndedByIt) {
   one.step(preempted_at_an_unknown_time());
   one.ended(1, fixtures::killed_by_us(9));
   EXPECT_EQ(one.gang(0).phase, GangPhase::kFailed);
-  EXPECT_TRUE(one.told("gang.failed").empty());
+  EXPECT_TRUE(one.told(EventKind::kGangFailed).empty());
   EXPECT_TRUE(one.gang(0).failures.empty());
 }
 
@@ -179,10 +180,10 @@ TEST(ForeseenEnd, MayComeSoonerThanToldButNotLater) {
   const Instant planned = driver.core.next_deadline();
   driver.step(preempted(driver, Duration::seconds(300)));
   EXPECT_EQ(driver.core.next_deadline(), planned);
-  EXPECT_EQ(driver.told("job.preempted").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kJobPreempted).size(), 1U);
   driver.step(preempted(driver, Duration::seconds(60)));
   EXPECT_LT(driver.core.next_deadline(), planned);
-  EXPECT_EQ(driver.told("job.preempted").size(), 2U);
+  EXPECT_EQ(driver.told(EventKind::kJobPreempted).size(), 2U);
 }
 
 TEST(ForeseenEnd, GivesEachStageItsGrace) {
@@ -209,8 +210,8 @@ TEST(ForeseenEnd, IsCalledByItsTimeLimit) {
   driver.step(EndForeseen{.kind = ForeseenKind::kTimeLimit,
                           .why = "the time limit of Slurm's job 7 is near",
                           .by = driver.now + Duration::seconds(60)});
-  EXPECT_EQ(driver.told("job.expiring").size(), 1U);
-  EXPECT_TRUE(driver.told("job.preempted").empty());
+  EXPECT_EQ(driver.told(EventKind::kJobExpiring).size(), 1U);
+  EXPECT_TRUE(driver.told(EventKind::kJobPreempted).empty());
 }
 
 TEST(ForeseenEnd, IsPlannedByASupervisorThatComesBackBeforeItWasKnownWhen) {
@@ -218,7 +219,7 @@ TEST(ForeseenEnd, IsPlannedByASupervisorThatComesBackBeforeItWasKnownWhen) {
   driver.run_all();
   driver.step(preempted_at_an_unknown_time());
   driver.step(SupervisorReturned{.term = Term(2)});
-  ASSERT_EQ(driver.told("job.preempted").size(), 1U);
+  ASSERT_EQ(driver.told(EventKind::kJobPreempted).size(), 1U);
   EXPECT_LE(driver.core.next_deadline(), driver.now + Duration::seconds(30));
 }
 

@@ -21,11 +21,11 @@ RankHung hung(const Driver& driver, std::uint32_t rank, HangAction action) {
           .stacks = "main"};
 }
 
-std::vector<JobEvent> events_of(const std::vector<Action>& actions, const std::string& type) {
+std::vector<JobEvent> events_of(const std::vector<Action>& actions, EventKind kind) {
   std::vector<JobEvent> found;
   for (const Action& action : actions) {
     const auto* emitted = std::get_if<EmitEvent>(&action);
-    if (emitted != nullptr && emitted->event.type == type) found.push_back(emitted->event);
+    if (emitted != nullptr && emitted->event.kind == kind) found.push_back(emitted->event);
   }
   return found;
 }
@@ -34,7 +34,7 @@ TEST(JobCoreHang, TellsOfAHangAndStopsNothingByDefault) {
   Driver driver(fixtures::job_of(1, 2));
   driver.run_all();
   const auto actions = driver.step(hung(driver, 1, HangAction::kReport));
-  const auto told = events_of(actions, "rank.hung");
+  const auto told = events_of(actions, EventKind::kRankHung);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].rank, 1U);
   EXPECT_EQ(told[0].pid, 1001);
@@ -50,7 +50,7 @@ TEST(JobCoreHang, SaysWhyARestartIsNoneWhereTheLimitIsNotWritten) {
   spec.meshes[0].supervision.hang.action = HangAction::kRestart;
   Driver driver(spec);
   driver.run_all();
-  const auto told = events_of(driver.step(hung(driver, 1, HangAction::kReport)), "rank.hung");
+  const auto told = events_of(driver.step(hung(driver, 1, HangAction::kReport)), EventKind::kRankHung);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_NE(told[0].message.find("[hang.action: restart; the limit is not written: reported only]"), std::string::npos)
       << told[0].message;
@@ -64,7 +64,7 @@ TEST(JobCoreHang, StopsTheGangOfARankThatHangsAndNamesItAsTheCause) {
   EXPECT_EQ(driver.core.state().meshes[0].gangs[0].phase, GangPhase::kFailing);
   driver.ended(0, fixtures::killed_by_us(9));
   const auto last = driver.ended(1, fixtures::killed_by_us(9));
-  const auto failed = events_of(last, "gang.failed");
+  const auto failed = events_of(last, EventKind::kGangFailed);
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0].rank, 1U);
   EXPECT_NE(failed[0].message.find("made no progress: no word of it for 5s"), std::string::npos) << failed[0].message;
@@ -77,7 +77,7 @@ TEST(JobCoreHang, IgnoresWhatIsSaidOfAnEarlierGenerationOrOfAGangThatIsFailing) 
   --late.process.generation.counter;
   EXPECT_TRUE(driver.step(late).empty());
   driver.ended(0, fixtures::exited(7));
-  EXPECT_TRUE(events_of(driver.step(hung(driver, 1, HangAction::kRestart)), "rank.hung").empty());
+  EXPECT_TRUE(events_of(driver.step(hung(driver, 1, HangAction::kRestart)), EventKind::kRankHung).empty());
 }
 
 TEST(JobCoreHang, KeepsWhatSomebodyHoldsUntilItIsReleased) {
@@ -85,13 +85,14 @@ TEST(JobCoreHang, KeepsWhatSomebodyHoldsUntilItIsReleased) {
   driver.run_all();
   const RankId first{MeshId(0), Rank(0)};
   const RankId second{MeshId(0), Rank(1)};
-  const auto held = events_of(driver.step(HoldAsked{.ranks = {second, first}, .who = "somebody"}), "ranks.held");
+  const auto held =
+      events_of(driver.step(HoldAsked{.ranks = {second, first}, .who = "somebody"}), EventKind::kRanksHeld);
   ASSERT_EQ(held.size(), 1U);
   EXPECT_EQ(held[0].message, "trainer/0-1: not watched for hangs until released, asked by somebody");
   driver.step(HoldAsked{.ranks = {first}, .who = "somebody"});
   EXPECT_EQ(driver.core.state().meshes[0].held, (std::vector<Rank>{Rank(0), Rank(1)}));
   const HoldAsked release{.wish = HoldWish::kRelease, .ranks = {first}, .who = "somebody"};
-  const auto released = events_of(driver.step(release), "ranks.released");
+  const auto released = events_of(driver.step(release), EventKind::kRanksReleased);
   ASSERT_EQ(released.size(), 1U);
   EXPECT_EQ(released[0].message, "trainer/0: watched for hangs again, asked by somebody");
   EXPECT_EQ(released[0].rank, 0U);
@@ -106,11 +107,11 @@ TEST(JobCoreHang, NamesManyHeldRanksShortly) {
   driver.run_all();
   HoldAsked hold{.ranks = {{MeshId(1), Rank(0)}}, .who = "somebody"};
   for (const std::uint32_t rank : {5U, 0U, 1U, 2U}) hold.ranks.push_back({MeshId(0), Rank(rank)});
-  EXPECT_EQ(events_of(driver.step(hold), "ranks.held").at(0).message,
+  EXPECT_EQ(events_of(driver.step(hold), EventKind::kRanksHeld).at(0).message,
             "trainer/0-2,5 side/0: not watched for hangs until released, asked by somebody");
   HoldAsked odd{.who = "somebody"};
   for (std::uint32_t rank = 1; rank < 24; rank += 2) odd.ranks.push_back({MeshId(0), Rank(rank)});
-  EXPECT_EQ(events_of(driver.step(odd), "ranks.held").at(0).message,
+  EXPECT_EQ(events_of(driver.step(odd), EventKind::kRanksHeld).at(0).message,
             "trainer/1,3,5,7,9,11,13,15 and 4 more: not watched for hangs until released, asked by somebody");
 }
 
@@ -122,7 +123,8 @@ TEST(JobCoreHang, WatchesTheNextGenerationOfWhatASignalStoppedButNotOfWhatIsHeld
   const RankId held{MeshId(0), Rank(0)};
   const RankId stopped{MeshId(0), Rank(1)};
   driver.step(HoldAsked{.ranks = {held}});
-  EXPECT_TRUE(events_of(driver.step(HoldAsked{.wish = HoldWish::kStop, .ranks = {stopped}}), "ranks.held").empty());
+  EXPECT_TRUE(
+      events_of(driver.step(HoldAsked{.wish = HoldWish::kStop, .ranks = {stopped}}), EventKind::kRanksHeld).empty());
   EXPECT_TRUE(driver.core.is_left_alone(stopped));
   EXPECT_FALSE(driver.core.is_held(stopped));
   driver.fail_gang(stopped, fixtures::exited(3));

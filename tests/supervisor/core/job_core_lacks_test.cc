@@ -26,11 +26,11 @@ JobSpec job_with_port(std::uint32_t need, std::uint32_t spares, std::uint32_t po
   return spec;
 }
 
-std::vector<JobEvent> events_of(const Driver& job, const std::string& type) {
+std::vector<JobEvent> events_of(const Driver& job, EventKind kind) {
   std::vector<JobEvent> events;
   for (const Action& action : job.actions_of<EmitEvent>()) {
     const JobEvent& event = std::get<EmitEvent>(action).event;
-    if (event.type == type) events.push_back(event);
+    if (event.kind == kind) events.push_back(event);
   }
   return events;
 }
@@ -77,11 +77,11 @@ TEST(Lacks, OfAPortSendTheSlotToASpare) {
   for (const std::uint32_t host : {0U, 1U, 2U}) job.join(host);
   const auto actions = job.step(refusal(job, 0, "port 8080: taken"));
   EXPECT_EQ(Driver::count<DestroyWorker>(actions), 1U);
-  const auto failed = events_of(job, "host.failed");
+  const auto failed = events_of(job, EventKind::kHostFailed);
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0].message.rfind("v1: lacks resources (reserve, after ", 0), 0U) << failed[0].message;
   EXPECT_NE(failed[0].message.find("needs there: port 8080: taken"), std::string::npos) << failed[0].message;
-  ASSERT_EQ(events_of(job, "host.replaced").size(), 1U);
+  ASSERT_EQ(events_of(job, EventKind::kHostReplaced).size(), 1U);
   job.give_ports();
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{2, 1}));
   EXPECT_FALSE(job.core.state().verdict);
@@ -93,10 +93,10 @@ TEST(Lacks, OfGpusSendTheSlotFromHostToHost) {
   Driver job(spec);
   job.begin();
   job.join(0);
-  ASSERT_EQ(events_of(job, "host.failed").size(), 1U);
+  ASSERT_EQ(events_of(job, EventKind::kHostFailed).size(), 1U);
   EXPECT_FALSE(job.core.state().verdict) << "others are on their way";
   job.join(1);
-  EXPECT_EQ(events_of(job, "host.failed").size(), 2U);
+  EXPECT_EQ(events_of(job, EventKind::kHostFailed).size(), 2U);
   job.join(2);
   ASSERT_TRUE(job.core.state().verdict);
   const Verdict& verdict = *job.core.state().verdict;
@@ -114,7 +114,7 @@ TEST(Lacks, AreSeenBeforeTheGangIsComplete) {
   Driver job(spec);
   job.begin();
   job.join(0);
-  EXPECT_EQ(events_of(job, "host.failed").size(), 1U);
+  EXPECT_EQ(events_of(job, EventKind::kHostFailed).size(), 1U);
   EXPECT_FALSE(job.core.state().verdict) << "two hosts may still have something to say";
   job.step(WorkerLaunchFailed{.host = HostId(1), .failure = {.kind = LaunchFailureKind::kRefused}});
   EXPECT_FALSE(job.core.state().verdict);
@@ -186,8 +186,8 @@ TEST(Lacks, OfGpusSendASlotFromAColdHostToTheNext) {
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = job.now});
   job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   join_with(job, 1, 0);
-  ASSERT_EQ(events_of(job, "host.failed").size(), 1U);
-  EXPECT_NE(events_of(job, "host.failed")[0].message.find("needs 1 GPU, and there are 0"), std::string::npos);
+  ASSERT_EQ(events_of(job, EventKind::kHostFailed).size(), 1U);
+  EXPECT_NE(events_of(job, EventKind::kHostFailed)[0].message.find("needs 1 GPU, and there are 0"), std::string::npos);
   join_with(job, 2, 1);
   job.start_again(0);
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{0, 2}));
@@ -210,7 +210,7 @@ TEST(Lacks, OfGpusKeepAParkedGangFromReturningToAHost) {
   ASSERT_EQ(job.core.state().hosts[2].phase, HostPhase::kLaunching);
   join_with(job, 2, 0);
   EXPECT_EQ(job.gang(0).phase, GangPhase::kParked);
-  ASSERT_EQ(events_of(job, "host.failed").size(), 1U);
+  ASSERT_EQ(events_of(job, EventKind::kHostFailed).size(), 1U);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(LateGang, FailsWhereARankIsNeverExecutedAndIsStartedOnceMore) {
   EXPECT_EQ(job.gang(0).phase, GangPhase::kFailing);
   job.report(kFirst, RankPhase::kEnded, killed_by_us(9));
   job.report(kSecond, RankPhase::kEnded, killed_by_us(9));
-  const std::string failed = job.told("gang.failed").back();
+  const std::string failed = job.told(EventKind::kGangFailed).back();
   EXPECT_NE(failed.find("not ready within start_timeout (40s): waiting for trainer/0@v1 ["), std::string::npos)
       << failed;
   EXPECT_NE(failed.find("restart 2 of 2"), std::string::npos) << failed;
@@ -109,7 +109,7 @@ TEST(LateGang, FailsWhereAHostNeverSaysWhichPortsItHolds) {
   Restarted job;
   job.pass_the_timeout();
   EXPECT_EQ(job.gang(0).phase, GangPhase::kWaiting) << "nothing of it runs: it needs no stop";
-  const std::string failed = job.told("gang.failed").back();
+  const std::string failed = job.told(EventKind::kGangFailed).back();
   EXPECT_NE(failed.find("waiting for v1 (has not said which ports it holds)"), std::string::npos) << failed;
 }
 
@@ -129,7 +129,7 @@ TEST(LateGang, FailsWhereItRunsAndNeverSaysThatItIsReady) {
   EXPECT_EQ(job.gang(0).phase, GangPhase::kFailing);
   job.report(kFirst, RankPhase::kEnded, killed_by_us(9));
   job.report(kSecond, RankPhase::kEnded, killed_by_us(9));
-  const std::string failed = job.told("gang.failed").back();
+  const std::string failed = job.told(EventKind::kGangFailed).back();
   EXPECT_NE(failed.find("waiting for trainer/1@v1 (has not said READY=1) ["), std::string::npos) << failed;
 }
 
@@ -140,7 +140,7 @@ TEST(LateGang, IsNoneOnceItIsReady) {
   job.becomes_ready(kSecond);
   while (job.core.next_deadline() != Instant::never()) job.pass_deadline();
   EXPECT_EQ(job.gang(0).phase, GangPhase::kRunning);
-  EXPECT_EQ(job.told("gang.failed").size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kGangFailed).size(), 1U);
 }
 
 TEST(LateGang, HasItsTimeAlsoWhereAnOperatorForgaveItsFailures) {

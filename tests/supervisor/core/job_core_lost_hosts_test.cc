@@ -47,7 +47,7 @@ TEST(LostHosts, AreReplacedByASpareOnceWhatRanThereMayActNoLonger) {
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(2));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kWaiting) << "I3: its leases have not ended";
   EXPECT_EQ(driver.core.next_deadline() - driver.now, Duration::milliseconds(1'999));
-  EXPECT_EQ(driver.told("gang.waiting").back(),
+  EXPECT_EQ(driver.told(EventKind::kGangWaiting).back(),
             "trainer: gang 0 waits 2s at most: until then what ran on v1 may hold a lease, unless it is proven to have "
             "ended");
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
@@ -57,7 +57,7 @@ TEST(LostHosts, AreReplacedByASpareOnceWhatRanThereMayActNoLonger) {
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
   EXPECT_EQ(driver.core.state().reallocations.size(), 1U);
   EXPECT_TRUE(driver.gang(0).failures.empty()) << "no restart in place was spent";
-  EXPECT_EQ(driver.told("host.replaced").back(),
+  EXPECT_EQ(driver.told(EventKind::kHostReplaced).back(),
             "v3 takes the place of v1 [host lost: replacement 1 of 4 in 1h; then: replacement 2]");
 }
 
@@ -86,7 +86,7 @@ TEST(LostHosts, AreLaunchedAgainAtOnceWhereTheirWorkerEndedByItself) {
   run_with_spares(driver, 0);
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   EXPECT_EQ(host(driver, 0).phase, HostPhase::kLaunching);
-  EXPECT_EQ(driver.told("host.replaced").back(),
+  EXPECT_EQ(driver.told(EventKind::kHostReplaced).back(),
             "v1: its worker is launched again [host lost: replacement 1 of 4 in 1h; then: replacement 2]");
   driver.join(0);
   driver.start_again(0);
@@ -104,7 +104,7 @@ TEST(LostHosts, FailTheJobWithTheHostAsFirstCauseWhereNobodyIsLeft) {
   EXPECT_EQ(driver.verdict()->exit_code, 92);
   EXPECT_EQ(driver.verdict()->cause.host, "v1");
   EXPECT_EQ(driver.verdict()->cause.rule, "host lost: no other host is left: fail");
-  EXPECT_TRUE(driver.told("gang.failed").back().starts_with("trainer: gang 0: host v1 was lost: "));
+  EXPECT_TRUE(driver.told(EventKind::kGangFailed).back().starts_with("trainer: gang 0: host v1 was lost: "));
 }
 
 TEST(LostHosts, AreWaitedForWhereTheirWorkerEndedTwiceAndNobodyElseIsLeft) {
@@ -119,8 +119,8 @@ TEST(LostHosts, AreWaitedForWhereTheirWorkerEndedTwiceAndNobodyElseIsLeft) {
   EXPECT_EQ(driver.core.state().reallocations.size(), 1U) << "what is not yet there costs nothing";
   const std::string rule =
       "[host lost: no other host is left, one may be launched again in 30s: replacement 2 of 4 in 1h]";
-  EXPECT_TRUE(driver.told("gang.failed").back().ends_with(rule)) << driver.told("gang.failed").back();
-  EXPECT_EQ(driver.told("gang.waiting").back(), "trainer: gang 0 waits for a host " + rule);
+  EXPECT_TRUE(driver.told(EventKind::kGangFailed).back().ends_with(rule)) << driver.told(EventKind::kGangFailed).back();
+  EXPECT_EQ(driver.told(EventKind::kGangWaiting).back(), "trainer: gang 0 waits for a host " + rule);
   driver.pass_deadline();
   EXPECT_EQ(host(driver, 0).phase, HostPhase::kLaunching);
   EXPECT_EQ(driver.core.state().reallocations.size(), 2U);
@@ -195,10 +195,10 @@ TEST(LostHosts, ArePassedOverWithTheThirdRankWhereNoOtherWasLeftForTheSecond) {
     dies(rank);
     driver.start_again(0);
   }
-  EXPECT_EQ(driver.told("host.doubtful").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostDoubtful).size(), 1U);
   driver.step(OperatorAsked{.wish = OperatorWish::kUndrain, .hosts = {HostId(1)}, .who = "test"});
   dies(2);
-  EXPECT_EQ(driver.told("host.quarantined").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostQuarantined).size(), 1U);
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(1));
 }
 
@@ -218,8 +218,8 @@ TEST(LostHosts, NameSomeOfManyThatAGangWaitsFor) {
     driver.step(change);
     driver.step(change);
   }
-  ASSERT_FALSE(driver.told("gang.waiting").empty());
-  const std::string waits = driver.told("gang.waiting").back();
+  ASSERT_FALSE(driver.told(EventKind::kGangWaiting).empty());
+  const std::string waits = driver.told(EventKind::kGangWaiting).back();
   EXPECT_NE(waits.find("v1, v2, v3, v4, v5, v6, v7, v8 and 2 more may hold a lease"), std::string::npos) << waits;
 }
 
@@ -332,7 +332,7 @@ TEST(LostHosts, ArePassedOverWhenTwoRanksDiedThereOfNoDoingOfTheirProgram) {
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(0));
   driver.fail_gang({MeshId(0), Rank(1)}, killed(SIGBUS));
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(1));
-  EXPECT_EQ(driver.told("host.quarantined").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostQuarantined).size(), 1U);
 }
 
 TEST(LostHosts, ArePassedOverWhenTheyCouldNotStartTwoRanks) {
@@ -350,7 +350,7 @@ TEST(LostHosts, ArePassedOverWhenTheyCouldNotStartTwoRanks) {
   driver.start_again(0);
   driver.fail_gang({MeshId(0), Rank(1)}, full);
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(1));
-  EXPECT_EQ(driver.told("host.quarantined").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostQuarantined).size(), 1U);
 }
 
 TEST(LostHosts, ThatDoNotEndARankTakeTheirOtherGangsWithThem) {
@@ -450,7 +450,7 @@ TEST(Operators, WhoDrainedAHostSeeItsGangWaitForOneThatIsDueToReturn) {
   driver.step(OperatorAsked{.wish = OperatorWish::kDrain, .hosts = {HostId(0)}, .who = "alice"});
   driver.fail_gang(kFirst, fixtures::exited(7));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kWaiting);
-  EXPECT_NE(driver.told("gang.waiting").back().find("[host drained: no other host is left, one may be"),
+  EXPECT_NE(driver.told(EventKind::kGangWaiting).back().find("[host drained: no other host is left, one may be"),
             std::string::npos);
   driver.pass_deadline();
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(2));

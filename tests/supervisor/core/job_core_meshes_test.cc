@@ -308,7 +308,7 @@ TEST(JobCoreMeshes, LifetimeIsAnnouncedAndThenStopsTheJob) {
   job.run_all();
   const auto warned = job.pass_deadline();
   ASSERT_EQ(Driver::count<EmitEvent>(warned), 1U);
-  EXPECT_EQ(std::get<EmitEvent>(warned[0]).event.type, "job.expiring");
+  EXPECT_EQ(std::get<EmitEvent>(warned[0]).event.kind, EventKind::kJobExpiring);
   EXPECT_FALSE(job.core.state().verdict);
   job.pass_deadline();
   ASSERT_TRUE(job.core.state().verdict);
@@ -325,7 +325,7 @@ TEST(JobCoreMeshes, IdlenessIsAnnouncedOnceAndChangesNothing) {
   const auto told = job.step(IdleNoted{Duration::seconds(10)});
   ASSERT_EQ(told.size(), 1U);
   const JobEvent& event = std::get<EmitEvent>(told[0]).event;
-  EXPECT_EQ(event.type, "job.expiring");
+  EXPECT_EQ(event.kind, EventKind::kJobExpiring);
   EXPECT_EQ(event.severity, Severity::kWarning);
   EXPECT_EQ(event.message, "lifetime.idle (1m 40s): nobody has used the job, it is stopped in 10s");
   EXPECT_FALSE(job.core.state().verdict);
@@ -373,7 +373,7 @@ TEST(JobCoreMeshes, ASidecarThatFailsIsAWarningAndDecidesNothing) {
   bool warned = false;
   for (const Action& action : failed) {
     const auto* said = std::get_if<EmitEvent>(&action);
-    if (said == nullptr || said->event.type != "gang.failed") continue;
+    if (said == nullptr || said->event.kind != EventKind::kGangFailed) continue;
     warned = true;
     EXPECT_EQ(said->event.severity, Severity::kWarning);
     EXPECT_EQ(said->event.rank, 0U);

@@ -67,7 +67,7 @@ TEST(OccupiedHost, ThatIsUndrainedReturnsWithItsProofWhateverTheBudget) {
   };
   ask(OperatorWish::kDrain);
   EXPECT_EQ(Driver::count<DestroyWorker>(ask(OperatorWish::kUndrain)), 1U) << "its end is looked for once more";
-  EXPECT_EQ(job.told("host.undrained"),
+  EXPECT_EQ(job.told(EventKind::kHostUndrained),
             std::vector<std::string>{
                 "v1: may be used again, once its worker of before is known to have ended, asked by test"});
   job.pass_all_deadlines();

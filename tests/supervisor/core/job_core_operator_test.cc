@@ -33,11 +33,11 @@ struct TwoGangs : Driver {
     return made->words;
   }
   const GangState& gang(std::uint32_t number) const { return core.state().meshes[0].gangs[number]; }
-  std::vector<std::string> told(std::string_view type) const {
+  std::vector<std::string> told(EventKind kind) const {
     std::vector<std::string> found;
     for (const Action& action : all) {
       const auto* event = std::get_if<EmitEvent>(&action);
-      if (event != nullptr && event->event.type == type) found.push_back(event->event.message);
+      if (event != nullptr && event->event.kind == kind) found.push_back(event->event.message);
     }
     return found;
   }
@@ -66,9 +66,10 @@ TEST(OperatorAsked, StopsAGangWithItsGraceAndStartsItsNextGeneration) {
   EXPECT_EQ(job.gang(1).phase, GangPhase::kRunning);
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
   EXPECT_TRUE(job.gang(0).failures.empty());
-  ASSERT_EQ(job.told("gang.stopping").size(), 1U);
-  EXPECT_NE(job.told("gang.stopping")[0].find("asked by monarch restart, pid 7"), std::string::npos);
-  EXPECT_TRUE(job.told("gang.running").back().ends_with(" after it was stopped")) << "nothing of it has failed";
+  ASSERT_EQ(job.told(EventKind::kGangStopping).size(), 1U);
+  EXPECT_NE(job.told(EventKind::kGangStopping)[0].find("asked by monarch restart, pid 7"), std::string::npos);
+  EXPECT_TRUE(job.told(EventKind::kGangRunning).back().ends_with(" after it was stopped"))
+      << "nothing of it has failed";
 }
 
 TEST(OperatorAsked, StartsAGangAgainAlsoForOneWhoDoesNotSayWhoHeIs) {
@@ -119,8 +120,8 @@ TEST(OperatorAsked, DrainsAndUndrainsHostsByName) {
   EXPECT_EQ(job.ask({.wish = OperatorWish::kUndrain, .hosts = {"v2"}}), "no: it is not drained");
   EXPECT_EQ(job.ask({.wish = OperatorWish::kUndrain, .hosts = {"v1", "v2"}}), "1 host may be used again");
   EXPECT_EQ(job.core.state().hosts[0].standing, HostStanding::kGood);
-  EXPECT_EQ(job.told("host.drained").size(), 1U);
-  EXPECT_EQ(job.told("host.undrained").size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kHostDrained).size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kHostUndrained).size(), 1U);
 }
 
 TEST(OperatorAsked, CountsAGangAndAHostOnceHoweverOftenTheyAreNamed) {
@@ -277,7 +278,7 @@ TEST(OperatorAsked, ForgivesFailuresAndHosts) {
   const auto actions = core.step(made->event, job.now + Duration::seconds(1));
   ASSERT_FALSE(actions.empty());
   const JobEvent& told = std::get<EmitEvent>(actions.front()).event;
-  EXPECT_EQ(told.type, "failures.forgiven");
+  EXPECT_EQ(told.kind, EventKind::kFailuresForgiven);
   EXPECT_EQ(
       told.message,
       "1 failure of ranks and 1 replacement of hosts do not count any longer, asked by alice; may be used again: v2");

@@ -59,7 +59,7 @@ TEST(JobCoreOutput, ADrainedHostIsNotEndedBeforeItsLastWordsAreHere) {
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
   EXPECT_FALSE(job.core.concerns(HostId(0), job.last)) << "nothing is left to learn of it";
   EXPECT_EQ(job.gang(0).phase, GangPhase::kRunning) << "its end is not that of the generation after it";
-  EXPECT_TRUE(job.told("output.incomplete").empty());
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
 
 TEST(JobCoreOutput, ItIsFoundWhereItRan) {
@@ -77,8 +77,8 @@ TEST(JobCoreOutput, ItIsWaitedForForAMinuteAndThenNamed) {
   EXPECT_EQ(job.phase(0), HostPhase::kJoined);
   job.pass_deadline();
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
-  ASSERT_EQ(job.told("output.incomplete").size(), 1U);
-  EXPECT_NE(job.told("output.incomplete")[0].find("trainer/0 (a)"), std::string::npos);
+  ASSERT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
+  EXPECT_NE(job.told(EventKind::kOutputIncomplete)[0].find("trainer/0 (a)"), std::string::npos);
 }
 
 TEST(JobCoreOutput, TheJobsEndWaitsForItToo) {
@@ -99,7 +99,7 @@ TEST(JobCoreOutput, ItIsNamedOnceWhereTheJobsEndWaitsInVain) {
   job.step(DeadlinePassed{}, Duration::seconds(61));
   EXPECT_EQ(job.core.state().phase, JobPhase::kShuttingDown);
   job.step(DeadlinePassed{}, Duration::seconds(1));
-  EXPECT_EQ(job.told("output.incomplete").size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
 }
 
 TEST(JobCoreOutput, ASupervisorThatComesBackGivesItAMinuteMore) {
@@ -122,8 +122,8 @@ TEST(JobCoreOutput, OfAHostThatIsLostItIsNotWaitedFor) {
   job.ended(0, fixtures::exited(0));
   job.ended(1, fixtures::exited(0));
   EXPECT_EQ(job.core.state().phase, JobPhase::kShuttingDown);
-  ASSERT_EQ(job.told("output.incomplete").size(), 1U);
-  EXPECT_NE(job.told("output.incomplete")[0].find("trainer/0 (a)"), std::string::npos);
+  ASSERT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
+  EXPECT_NE(job.told(EventKind::kOutputIncomplete)[0].find("trainer/0 (a)"), std::string::npos);
 }
 
 TEST(JobCoreOutput, OfAHostThatIsLostAndMayServeAgainItIsNamed) {
@@ -134,8 +134,8 @@ TEST(JobCoreOutput, OfAHostThatIsLostAndMayServeAgainItIsNamed) {
   job.step(back->event);
   job.step(WorkerEnded{.host = HostId(0), .how = "SIGKILL", .orderly = false});
   ASSERT_EQ(job.phase(0), HostPhase::kLaunching) << "another worker begins there";
-  ASSERT_EQ(job.told("output.incomplete").size(), 1U);
-  EXPECT_NE(job.told("output.incomplete")[0].find("trainer/0 (a)"), std::string::npos);
+  ASSERT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
+  EXPECT_NE(job.told(EventKind::kOutputIncomplete)[0].find("trainer/0 (a)"), std::string::npos);
 }
 
 // Its rank has ended with an error, and what it wrote last is on its way; it is started again at once, in its place.
@@ -177,19 +177,19 @@ TEST(JobCoreOutput, WhereTheNextGenerationWasReservedForAndGivenUpItIsWaitedFor)
   EXPECT_EQ(job.phase(0), HostPhase::kJoined);
   job.step(RankChanged{.host = HostId(0), .report = job.last, .ended_at = job.now, .uncertainty = Duration::zero()});
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
-  EXPECT_TRUE(job.told("output.incomplete").empty());
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
 
 TEST(JobCoreOutput, OfAHostThatNobodyEndsItIsNotToldThatItIsMissing) {
   AgainThere job;
   job.step(DeadlinePassed{}, Duration::seconds(61));  // a host of the gang does not answer for long
-  EXPECT_TRUE(job.told("output.incomplete").empty());
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
   drain_now(job, "a");
   job.step(DeadlinePassed{}, Duration::seconds(59));
   EXPECT_EQ(job.phase(0), HostPhase::kJoined) << "its time begins with the wish";
   job.step(DeadlinePassed{}, Duration::seconds(2));
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
-  EXPECT_EQ(job.told("output.incomplete").size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
 }
 
 TEST(JobCoreOutput, OfAHostThatIsUsedAgainItIsWaitedForWithoutAnEnd) {
@@ -200,7 +200,7 @@ TEST(JobCoreOutput, OfAHostThatIsUsedAgainItIsWaitedForWithoutAnEnd) {
   job.step(back->event);
   job.step(DeadlinePassed{}, Duration::seconds(61));
   EXPECT_EQ(job.phase(0), HostPhase::kJoined);
-  EXPECT_TRUE(job.told("output.incomplete").empty());
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
 
 // Two ranks on one machine, each a gang: the first has ended for good, and the second is moved to the other machine.
@@ -237,7 +237,7 @@ TEST(JobCoreOutput, OfARankThatHasEndedForGoodItIsWaitedForWhereItRan) {
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
   job.start_again(1);
   job.ended(1, fixtures::exited(0));
-  EXPECT_TRUE(job.told("output.incomplete").empty());
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
 
 TEST(JobCoreOutput, OfARankThatHasEndedForGoodItIsNamedOnce) {
@@ -247,8 +247,8 @@ TEST(JobCoreOutput, OfARankThatHasEndedForGoodItIsNamedOnce) {
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
   job.ended(1, fixtures::exited(0));
   job.step(DeadlinePassed{}, Duration::seconds(61));
-  ASSERT_EQ(job.told("output.incomplete").size(), 1U);
-  EXPECT_NE(job.told("output.incomplete")[0].find("trainer/0 (a)"), std::string::npos);
+  ASSERT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
+  EXPECT_NE(job.told(EventKind::kOutputIncomplete)[0].find("trainer/0 (a)"), std::string::npos);
 }
 
 TEST(JobCoreOutput, OfAHostWhoseGangHasEndedForGoodItIsWaitedForForAMinute) {
@@ -263,7 +263,7 @@ TEST(JobCoreOutput, OfAHostWhoseGangHasEndedForGoodItIsWaitedForForAMinute) {
   EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kJoined);
   job.step(DeadlinePassed{}, Duration::seconds(2));
   EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kDestroying);
-  EXPECT_EQ(job.told("output.incomplete").size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
 }
 
 TEST(JobCoreOutput, OfAHostThatIsLostItIsNamedOnceWhereTheJobEndsMeanwhile) {
@@ -277,12 +277,12 @@ TEST(JobCoreOutput, OfAHostThatIsLostItIsNamedOnceWhereTheJobEndsMeanwhile) {
   for (int i = 0; i < 20 && lost.phase != HostPhase::kLost; ++i) job.pass_deadline();
   ASSERT_NE(lost.cold_at, Instant::never());
   job.step(DeadlinePassed{}, lost.cold_at - job.now - Duration::seconds(1));
-  EXPECT_TRUE(job.told("output.incomplete").empty());
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
   job.ended(1, fixtures::exited(0));
   EXPECT_EQ(job.core.state().phase, JobPhase::kShuttingDown);
   for (int i = 0; i < 20 && job.core.next_deadline() != Instant::never(); ++i) job.pass_deadline();
   EXPECT_EQ(job.core.state().phase, JobPhase::kEnded);
-  EXPECT_EQ(job.told("output.incomplete").size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
 }
 
 // Of a gang on two machines: its first rank fails, and its machine falls silent before its words are here and its second rank has ended.
@@ -297,11 +297,11 @@ TEST(JobCoreOutput, OfAHostThatIsLostItIsNamedAlsoWhereItsGangGoesOn) {
   job.step(RankChanged{.host = HostId(0), .report = last, .ended_at = job.now, .uncertainty = Duration::zero()});
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = job.now});
   job.report({MeshId(0), Rank(1)}, RankPhase::kEnded, fixtures::killed_by_us(15));
-  EXPECT_TRUE(job.told("output.incomplete").empty()) << "it may be heard again";
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty()) << "it may be heard again";
   job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
-  for (int i = 0; i < 20 && job.told("output.incomplete").empty(); ++i) job.pass_deadline();
-  ASSERT_EQ(job.told("output.incomplete").size(), 1U);
-  EXPECT_NE(job.told("output.incomplete")[0].find("trainer/0 (a)"), std::string::npos);
+  for (int i = 0; i < 20 && job.told(EventKind::kOutputIncomplete).empty(); ++i) job.pass_deadline();
+  ASSERT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
+  EXPECT_NE(job.told(EventKind::kOutputIncomplete)[0].find("trainer/0 (a)"), std::string::npos);
 }
 
 // A gang on two machines, and another mesh on the first of them. The first machine is drained; the other mesh's rank ends, and the first of
@@ -333,7 +333,7 @@ TEST(JobCoreOutput, ItIsWaitedForWhereItRanWhenTheSlotLeavesBeforeItsGangHasEnde
   last.output_complete = true;
   job.step(RankChanged{.host = HostId(0), .report = last, .ended_at = job.now, .uncertainty = Duration::zero()});
   EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kDestroying);
-  EXPECT_TRUE(job.told("output.incomplete").empty());
+  EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ struct Doubtful : Driver {
     EXPECT_EQ(gang(0, 1).phase, GangPhase::kReserving);
     report(kTrainer, RankPhase::kEnded, killed(SIGBUS));
     pass_deadline();
-    EXPECT_EQ(told("host.quarantined").size(), 1U);
+    EXPECT_EQ(told(EventKind::kHostQuarantined).size(), 1U);
     EXPECT_TRUE(lives(core.state().meshes[0].ranks[1].stage));
   }
 };
@@ -73,7 +73,7 @@ TEST(Distrust, GivesUpWhateverRunsThereAndFencesItsLeases) {
   driver.join(2);
   const Instant fence = driver.now + Duration::seconds(30);
   driver.step(HostDistrusted{.host = HostId(0), .why = "it lies", .grants_until = fence});
-  EXPECT_EQ(driver.told("host.quarantined"), std::vector<std::string>{"v1: it lies: it is left for good"});
+  EXPECT_EQ(driver.told(EventKind::kHostQuarantined), std::vector<std::string>{"v1: it lies: it is left for good"});
   const HostState& left = driver.core.state().hosts[0];
   EXPECT_EQ(left.standing, HostStanding::kQuarantined);
   EXPECT_EQ(left.phase, HostPhase::kDestroying);
@@ -83,7 +83,7 @@ TEST(Distrust, GivesUpWhateverRunsThereAndFencesItsLeases) {
   EXPECT_EQ(left.fence, fence) << "what was granted there counts until then";
   // Once, whatever it says.
   driver.step(HostDistrusted{.host = HostId(0), .why = "it lies", .grants_until = fence});
-  EXPECT_EQ(driver.told("host.quarantined").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostQuarantined).size(), 1U);
 }
 
 // Found by monarch-sim: it was said to be of use again, and never was.
@@ -134,11 +134,11 @@ TEST(Lemon, IsLeftWithItsThirdLoss) {
   Lemons driver(2);
   driver.lose(2, 2);
   EXPECT_EQ(driver.host(2).standing, HostStanding::kGood);
-  EXPECT_TRUE(driver.told("host.quarantined").empty());
+  EXPECT_TRUE(driver.told(EventKind::kHostQuarantined).empty());
   driver.lose(2, 1);
   EXPECT_EQ(driver.host(2).standing, HostStanding::kQuarantined);
-  ASSERT_EQ(driver.told("host.quarantined").size(), 1U);
-  EXPECT_EQ(driver.told("host.quarantined")[0], "v3: lost 3 times within 1h: it is left while others suffice");
+  ASSERT_EQ(driver.told(EventKind::kHostQuarantined).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostQuarantined)[0], "v3: lost 3 times within 1h: it is left while others suffice");
   driver.step(DeadlinePassed{}, Duration::seconds(10'000));
   EXPECT_EQ(driver.host(2).phase, HostPhase::kEnded);
 }
@@ -151,8 +151,8 @@ TEST(Lemon, IsUsedAgainRatherThanNothing) {
   EXPECT_EQ(driver.host(1).standing, HostStanding::kQuarantined) << "nothing is lost yet";
   driver.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = driver.now});
   EXPECT_EQ(driver.host(1).standing, HostStanding::kGood);
-  ASSERT_EQ(driver.told("host.recalled").size(), 1U);
-  EXPECT_EQ(driver.told("host.recalled")[0], "v2: may be used again, for the job has too few others");
+  ASSERT_EQ(driver.told(EventKind::kHostRecalled).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostRecalled)[0], "v2: may be used again, for the job has too few others");
   driver.pass_deadline();
   EXPECT_EQ(driver.host(1).phase, HostPhase::kLaunching);
 }
@@ -178,7 +178,7 @@ TEST(Lemon, IsNoHostThatWasLeftForTheDeathsOfRanks) {
   ASSERT_EQ(driver.core.state().hosts[0].standing, HostStanding::kQuarantined);
   EXPECT_TRUE(driver.core.state().hosts[0].lost_at.empty());
   driver.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5), .grants_until = driver.now});
-  EXPECT_TRUE(driver.told("host.recalled").empty());
+  EXPECT_TRUE(driver.told(EventKind::kHostRecalled).empty());
   EXPECT_EQ(driver.core.state().hosts[0].standing, HostStanding::kQuarantined);
 }
 

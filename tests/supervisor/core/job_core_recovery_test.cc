@@ -31,14 +31,14 @@ TEST(JobCoreRecovery, StartsAFailedGangAgainAtOnceAndLeavesTheOtherAlone) {
   driver.start_again(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
-  const auto failed = driver.told("gang.failed");
+  const auto failed = driver.told(EventKind::kGangFailed);
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0],
             "trainer/0 on v1 (pid 1000): killed by SIGSEGV [restart 1 of 2 in 10m, at once; then: restart 2]");
   for (const Action& action : driver.actions_of<SendStop>()) {
     EXPECT_EQ(std::get<SendStop>(action).host, HostId(0)) << "a rank of another gang was stopped";
   }
-  EXPECT_NE(driver.told("gang.running").back().find("is running again"), std::string::npos);
+  EXPECT_NE(driver.told(EventKind::kGangRunning).back().find("is running again"), std::string::npos);
 }
 
 TEST(JobCoreRecovery, WaitsForEveryRankOfTheGenerationBefore) {
@@ -46,7 +46,7 @@ TEST(JobCoreRecovery, WaitsForEveryRankOfTheGenerationBefore) {
   driver.run_all();
   driver.ended(0, exited(1));
   driver.pass_deadline();  // the first cause is decided
-  EXPECT_EQ(driver.told("gang.failed").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kGangFailed).size(), 1U);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kFailing);
   driver.ended(1, fixtures::killed_by_us(SIGKILL));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);

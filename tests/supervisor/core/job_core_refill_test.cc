@@ -102,10 +102,11 @@ TEST(Refill, StopsNoGangThatGoesOnWhereNothingNewMayStart) {
   driver.fail_gang(kFirst, exited(1));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kWaiting);
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning) << "it was not to be stopped";
-  ASSERT_EQ(driver.told("gang.waiting").size(), 1U);
-  EXPECT_NE(driver.told("gang.waiting")[0].find("`monarch drain --now v1` stops it [host drained: replacement 1 of 4"),
+  ASSERT_EQ(driver.told(EventKind::kGangWaiting).size(), 1U);
+  EXPECT_NE(driver.told(EventKind::kGangWaiting)[0].find(
+                "`monarch drain --now v1` stops it [host drained: replacement 1 of 4"),
             std::string::npos)
-      << driver.told("gang.waiting")[0];
+      << driver.told(EventKind::kGangWaiting)[0];
   driver.ended(1, exited(0));
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(1));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);

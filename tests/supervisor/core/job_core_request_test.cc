@@ -56,7 +56,7 @@ TEST(HostsOnRequest, AreOfThePoolAndNotAskedForAtTheStart) {
   EXPECT_EQ(driver.core.hosts()[3].name, "new2");
   EXPECT_EQ(driver.actions_of<LaunchWorker>().size(), 2U);
   EXPECT_EQ(phase_of(driver, kNew), "on request");
-  EXPECT_EQ(driver.told("job.starting").front(), "test-0001: starting on 2 hosts");
+  EXPECT_EQ(driver.told(EventKind::kJobStarting).front(), "test-0001: starting on 2 hosts");
 }
 
 TEST(HostsOnRequest, AreNoneWhereNoHostMayBeReplaced) {
@@ -73,7 +73,7 @@ TEST(HostsOnRequest, TakeThePlaceOfALostOneAndTheNameOfTheirMachine) {
   EXPECT_EQ(phase_of(driver, kNew), "queued");
   driver.step(HostNamed{.host = kNew, .name = "h9", .how = "Slurm job 12, after 3 s"});
   EXPECT_EQ(driver.core.hosts()[2].name, "h9");
-  EXPECT_EQ(driver.told("host.named").back(), "new1 is h9: Slurm job 12, after 3 s");
+  EXPECT_EQ(driver.told(EventKind::kHostNamed).back(), "new1 is h9: Slurm job 12, after 3 s");
   driver.join(2);
   driver.start_again(1);
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
@@ -198,7 +198,7 @@ TEST_F(ShrunkJob, GivesBackWhatServesParkedGangsAloneAndAsksForItAgain) {
   refuse(driver_, HostId(5));
   EXPECT_EQ(driver_.gang(1).phase, GangPhase::kParked);
   EXPECT_EQ(phase(4), HostPhase::kDestroying);
-  EXPECT_EQ(driver_.told("host.released").size(), 1U);
+  EXPECT_EQ(driver_.told(EventKind::kHostReleased).size(), 1U);
   EXPECT_EQ(driver_.gang(0).phase, GangPhase::kRunning);
   driver_.step(WorkerEnded{.host = HostId(4), .how = "ended", .orderly = true});
   EXPECT_EQ(phase(4), HostPhase::kCold);
@@ -212,7 +212,7 @@ TEST_F(ShrunkJob, GivesBackWhatServesParkedGangsAloneAndAsksForItAgain) {
   driver_.join(5);
   driver_.start_again(1);
   EXPECT_EQ(driver_.gang(1).phase, GangPhase::kRunning);
-  EXPECT_EQ(driver_.told("host.released").size(), 1U);
+  EXPECT_EQ(driver_.told(EventKind::kHostReleased).size(), 1U);
 }
 
 TEST_F(ShrunkJob, GivesNothingBackBeforeWhatRanThereLastIsRead) {
@@ -224,8 +224,8 @@ TEST_F(ShrunkJob, GivesNothingBackBeforeWhatRanThereLastIsRead) {
   RankReport last = driver.report_of({MeshId(0), Rank(3)}, RankPhase::kEnded, fixtures::killed_by_us(9));
   driver.step(RankChanged{.host = HostId(4), .report = last, .ended_at = driver.now});
   EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying);
-  EXPECT_EQ(driver.told("host.released").size(), 1U);
-  EXPECT_TRUE(driver.told("output.incomplete").empty());
+  EXPECT_EQ(driver.told(EventKind::kHostReleased).size(), 1U);
+  EXPECT_TRUE(driver.told(EventKind::kOutputIncomplete).empty());
 }
 
 TEST_F(ShrunkJob, GivesBackWhereWhatRanThereLastDoesNotComeBeforeItAsksAgain) {
@@ -237,8 +237,8 @@ TEST_F(ShrunkJob, GivesBackWhereWhatRanThereLastDoesNotComeBeforeItAsksAgain) {
   EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
   driver.step(DeadlinePassed{}, Duration::seconds(2));
   EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying);
-  EXPECT_EQ(driver.told("output.incomplete").size(), 1U);
-  EXPECT_EQ(driver.told("host.released").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kOutputIncomplete).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostReleased).size(), 1U);
 }
 
 TEST_F(ShrunkJob, AsksMoreAndMoreSeldomAlsoWhereOneOfTwoIsGranted) {

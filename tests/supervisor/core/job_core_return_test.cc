@@ -26,12 +26,12 @@ std::vector<Action> hear(Driver& job, std::uint32_t host) {
   return job.step(WorkerJoined{.host = HostId(host), .incarnation = host + 1});
 }
 
-std::vector<std::string> events_in(const std::vector<Action>& actions) {
-  std::vector<std::string> types;
+std::vector<EventKind> events_in(const std::vector<Action>& actions) {
+  std::vector<EventKind> kinds;
   for (const Action& action : actions) {
-    if (const auto* emitted = std::get_if<EmitEvent>(&action)) types.push_back(emitted->event.type);
+    if (const auto* emitted = std::get_if<EmitEvent>(&action)) kinds.push_back(emitted->event.kind);
   }
-  return types;
+  return kinds;
 }
 
 TEST(JobCoreStoodStill, GivesWhoStartsTheTimeThatNobodyHad) {
@@ -41,12 +41,12 @@ TEST(JobCoreStoodStill, GivesWhoStartsTheTimeThatNobodyHad) {
   const Instant due = job.core.next_deadline();
   const Instant start_by = job.core.state().start_deadline;
   const auto actions = job.step(StoodStill{Duration::seconds(500)}, Duration::seconds(500));
-  EXPECT_EQ(events_in(actions), std::vector<std::string>{"supervisor.stood_still"});
+  EXPECT_EQ(events_in(actions), std::vector<EventKind>{EventKind::kSupervisorStoodStill});
   EXPECT_EQ(actions.size(), 1U);
   EXPECT_EQ(job.core.state().start_deadline, start_by + Duration::seconds(500));
   EXPECT_EQ(job.core.next_deadline(), due + Duration::seconds(500));
   EXPECT_EQ(
-      job.told("supervisor.stood_still").at(0),
+      job.told(EventKind::kSupervisorStoodStill).at(0),
       "the supervisor did not run for 8m 20s: it was stopped, or its machine slept; nobody is blamed for that time");
 }
 
@@ -66,13 +66,13 @@ TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   job.run_all();
   const Generation before = job.core.state().meshes[0].gangs[0].generation;
   const auto actions = come_back(job);
-  EXPECT_EQ(events_in(actions), std::vector<std::string>{"supervisor.returned"});
+  EXPECT_EQ(events_in(actions), std::vector<EventKind>{EventKind::kSupervisorReturned});
   EXPECT_EQ(actions.size(), 1U);
   EXPECT_TRUE(job.core.grants({kFirst, before}));
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
   EXPECT_TRUE(hear(job, 0).empty());
   const auto all_heard = hear(job, 1);
-  ASSERT_EQ(events_in(all_heard), std::vector<std::string>{"supervisor.adopted"});
+  ASSERT_EQ(events_in(all_heard), std::vector<EventKind>{EventKind::kSupervisorAdopted});
   EXPECT_TRUE(job.core.outstanding(HostId(0), {job.report_of(kFirst, RankPhase::kRunning)}).empty());
   EXPECT_EQ(job.core.state().meshes[0].gangs[0].generation, before);
 }
@@ -212,13 +212,13 @@ TEST(JobCoreReturn, TellsWhoHasAnsweredAlsoWhereTheLastOneIsLost) {
   job.run_all();
   come_back(job);
   hear(job, 1);
-  EXPECT_TRUE(job.told("supervisor.adopted").empty());
+  EXPECT_TRUE(job.told(EventKind::kSupervisorAdopted).empty());
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(6), .grants_until = job.now});
-  ASSERT_EQ(job.told("supervisor.adopted").size(), 1U);
-  EXPECT_EQ(job.told("supervisor.adopted").back(),
+  ASSERT_EQ(job.told(EventKind::kSupervisorAdopted).size(), 1U);
+  EXPECT_EQ(job.told(EventKind::kSupervisorAdopted).back(),
             "1 host has answered within 2ms, lost before they did: v1; 1 rank goes on");
   job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
-  EXPECT_EQ(job.told("supervisor.adopted").size(), 1U) << "it is told once";
+  EXPECT_EQ(job.told(EventKind::kSupervisorAdopted).size(), 1U) << "it is told once";
 }
 
 TEST(JobCoreReturn, NamesAHostWhoseWorkerHadEndedThoughItIsLaunchedAgain) {
@@ -227,9 +227,9 @@ TEST(JobCoreReturn, NamesAHostWhoseWorkerHadEndedThoughItIsLaunchedAgain) {
   come_back(job);
   job.step(WorkerEnded{.host = HostId(0), .how = "was not running"});
   EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kLaunching);
-  EXPECT_TRUE(job.told("supervisor.adopted").empty()) << "the other is awaited";
+  EXPECT_TRUE(job.told(EventKind::kSupervisorAdopted).empty()) << "the other is awaited";
   hear(job, 1);
-  EXPECT_EQ(job.told("supervisor.adopted").back(),
+  EXPECT_EQ(job.told(EventKind::kSupervisorAdopted).back(),
             "1 host has answered within 2ms, lost before they did: v1; 1 rank goes on");
 }
 

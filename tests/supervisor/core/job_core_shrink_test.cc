@@ -44,7 +44,7 @@ TEST(Shrink, ParksAGangWithoutAHostAndGoesOnWithTheOthers) {
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kParked);
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
-  EXPECT_EQ(driver.told("gang.parked").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kGangParked).size(), 1U);
 }
 
 TEST(Shrink, NamesSomeOfManyGangsThatWereParkedInTheVerdict) {

@@ -42,11 +42,11 @@ std::vector<std::uint32_t> launched(const Driver& job) {
   return hosts;
 }
 
-std::vector<JobEvent> events_of(const Driver& job, const std::string& type) {
+std::vector<JobEvent> events_of(const Driver& job, EventKind kind) {
   std::vector<JobEvent> events;
   for (const Action& action : job.actions_of<EmitEvent>()) {
     const JobEvent& event = std::get<EmitEvent>(action).event;
-    if (event.type == type) events.push_back(event);
+    if (event.kind == kind) events.push_back(event);
   }
   return events;
 }
@@ -73,7 +73,7 @@ TEST(Slots, AreFilledAtFirstAndColdHostsStayCold) {
   Driver job(job_with(2, 1, 5));
   job.begin();
   EXPECT_EQ(launched(job), (std::vector<std::uint32_t>{0, 1, 2}));
-  EXPECT_EQ(events_of(job, "job.starting").at(0).message, "test-0001: starting on 3 of 5 hosts");
+  EXPECT_EQ(events_of(job, EventKind::kJobStarting).at(0).message, "test-0001: starting on 3 of 5 hosts");
 }
 
 TEST(Slots, GoToAConnectedSpareWhenTheirHostDoesNotStart) {
@@ -83,11 +83,11 @@ TEST(Slots, GoToAConnectedSpareWhenTheirHostDoesNotStart) {
   job.join(2);
   const auto actions = fail(job, 1);
   EXPECT_EQ(Driver::count<DestroyWorker>(actions), 1U) << "something of it may run all the same";
-  const auto failed = events_of(job, "host.failed");
+  const auto failed = events_of(job, EventKind::kHostFailed);
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0].message, "v2: refused (connect, after 120ms): connecting to 10.0.0.7 port 22: no");
   EXPECT_EQ(failed[0].severity, Severity::kWarning);
-  const auto replaced = events_of(job, "host.replaced");
+  const auto replaced = events_of(job, EventKind::kHostReplaced);
   ASSERT_EQ(replaced.size(), 1U);
   EXPECT_EQ(replaced[0].message, "v3 takes the place of v2");
   job.give_ports();
@@ -105,7 +105,8 @@ TEST(Slots, GoToAColdHostWhenThereIsNoSpareAndNothingStartsBeforeItHasJoined) {
   job.join(1);
   fail(job, 0);
   EXPECT_EQ(launched(job), (std::vector<std::uint32_t>{0, 1, 2}));
-  EXPECT_EQ(events_of(job, "host.replaced").at(0).message, "v3 takes the place of v1; its worker is launched now");
+  EXPECT_EQ(events_of(job, EventKind::kHostReplaced).at(0).message,
+            "v3 takes the place of v1; its worker is launched now");
   EXPECT_TRUE(job.actions_of<SendReserve>().empty());
   job.join(2);
   job.give_ports();
@@ -152,7 +153,7 @@ TEST(Slots, WithNoHostLeftTheJobFailsOnceEveryHostIsKnownAndNamesAllThatFailed) 
   job.begin();
   fail(job, 3, LaunchFailureKind::kName);
   fail(job, 0, LaunchFailureKind::kTimeout);
-  EXPECT_EQ(events_of(job, "host.failed").at(1).severity, Severity::kError);
+  EXPECT_EQ(events_of(job, EventKind::kHostFailed).at(1).severity, Severity::kError);
   EXPECT_FALSE(job.core.state().verdict.has_value()) << "of v2 and v3 it is not known whether they start";
   fail(job, 2);
   job.join(1);
@@ -190,7 +191,7 @@ TEST(Slots, AHostOnWhichNoWorkerStartsIsReplacedWhileAnotherCanBeInTime) {
   EXPECT_EQ(Driver::count<DestroyWorker>(actions), 1U);
   EXPECT_EQ(Driver::count<LaunchWorker>(actions), 1U);
   EXPECT_EQ(job.core.state().slots[0], HostId(1));
-  EXPECT_EQ(events_of(job, "host.failed").at(0).message,
+  EXPECT_EQ(events_of(job, EventKind::kHostFailed).at(0).message,
             "v1: timeout (launch, after 1m 40s): no worker has started there, and another host can be had");
   job.join(1);
   EXPECT_FALSE(job.core.state().verdict.has_value());
@@ -214,7 +215,7 @@ TEST(Slots, AHostInWhosePlaceNoneCanComeHasAllOfTheStartTimeout) {
   Driver job(job_with(1, 0, 1));
   job.begin();
   EXPECT_EQ(Driver::count<DestroyWorker>(job.pass_deadline()), 0U);
-  EXPECT_TRUE(events_of(job, "host.failed").empty());
+  EXPECT_TRUE(events_of(job, EventKind::kHostFailed).empty());
   EXPECT_EQ(job.core.next_deadline(), job.now + Duration::seconds(20));
   job.join(0);
   EXPECT_FALSE(job.core.state().verdict.has_value());
@@ -240,10 +241,10 @@ TEST(Slots, AWorkerThatDoesNotCallBackIsAHostThatDoesNotStart) {
                                      .again = "ssh v1 nc -z 10.0.0.1 4711"}});
   EXPECT_EQ(job.core.next_deadline(), job.now + Duration::seconds(20));
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5)});
-  EXPECT_TRUE(events_of(job, "host.lost").empty());
+  EXPECT_TRUE(events_of(job, EventKind::kHostLost).empty());
   const auto actions = job.pass_deadline();
   EXPECT_EQ(Driver::count<DestroyWorker>(actions), 1U);
-  EXPECT_EQ(events_of(job, "host.failed").at(0).message,
+  EXPECT_EQ(events_of(job, EventKind::kHostFailed).at(0).message,
             "v1: call-back blocked (call back, after 20s): its worker runs, and has not reached "
             "tcp://10.0.0.1:4711 within 20s");
   EXPECT_EQ(job.core.state().slots[0], HostId(1));
@@ -262,7 +263,8 @@ TEST(Slots, AHostThatDialsInVainIsToldOfTheWayThroughSsh) {
         .host = HostId(0),
         .worker = {.reply = {.public_key = "key", .keeper_pid = 100}, .control_endpoint = "tcp://10.0.0.1:4711"}});
     job.pass_deadline();
-    const bool told = events_of(job, "host.failed").at(0).message.find("`control: {via: ssh}`") != std::string::npos;
+    const bool told =
+        events_of(job, EventKind::kHostFailed).at(0).message.find("`control: {via: ssh}`") != std::string::npos;
     EXPECT_EQ(told, via == ControlVia::kDirect);
   }
 }
@@ -305,7 +307,7 @@ TEST(Slots, OfAGangThatHasStartedStayWhereTheyAre) {
   job.join(1);
   ASSERT_EQ(job.core.state().phase, JobPhase::kStarting);
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5)});
-  EXPECT_TRUE(events_of(job, "host.replaced").empty());
+  EXPECT_TRUE(events_of(job, EventKind::kHostReplaced).empty());
   EXPECT_EQ(job.core.state().slots[0], HostId(0));
   job.end_hosts();
   ASSERT_NE(job.verdict(), nullptr);

@@ -98,7 +98,7 @@ TEST(Spares, AreWarmedOnceAsSoonAsTheyAreConnected) {
   EXPECT_EQ(status_of(driver.core, "j", driver.now).hosts[1].preparation, "preparing");
   driver.spare(1, RankPhase::kEnded, exited(0));
   EXPECT_EQ(driver.preparation(1).phase, PreparePhase::kPrepared);
-  EXPECT_EQ(driver.told("host.prepared").size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kHostPrepared).size(), 1U);
   const JobStatus status = status_of(driver.core, "j", driver.now);
   EXPECT_EQ(status.hosts[1].preparation, "prepared");
   EXPECT_EQ(status.hosts[0].preparation, "");
@@ -142,7 +142,7 @@ TEST(Spares, StayOnesWhereWarmingFails) {
   driver.spare(1, RankPhase::kEnded, exited(3));
   EXPECT_EQ(driver.preparation(1).phase, PreparePhase::kUnprepared);
   EXPECT_EQ(
-      driver.told("host.unprepared"),
+      driver.told(EventKind::kHostUnprepared),
       Lines{"v2: is not prepared: exit code 3; what it wrote is in /logs/spares-prepare/1.1.err; it stays a spare, "
             "and is taken after those that are prepared"});
   EXPECT_FALSE(driver.core.state().verdict);
@@ -158,8 +158,9 @@ TEST(Spares, ThatTakeTooLongAreEnded) {
   driver.pass_deadline();
   EXPECT_EQ(driver.orders(), (Lines{"start v2", "stop v2"}));
   driver.spare(1, RankPhase::kEnded, killed_by_us(15));
-  ASSERT_EQ(driver.told("host.unprepared").size(), 1U);
-  EXPECT_NE(driver.told("host.unprepared")[0].find("it took longer than spares.timeout (2m)"), std::string::npos);
+  ASSERT_EQ(driver.told(EventKind::kHostUnprepared).size(), 1U);
+  EXPECT_NE(driver.told(EventKind::kHostUnprepared)[0].find("it took longer than spares.timeout (2m)"),
+            std::string::npos);
 }
 
 TEST(Spares, ThatDoNotEndAreGivenUp) {

@@ -76,8 +76,8 @@ TEST(StandbyGangs, AreStartedOnceTheirHostsHoldTheirGpus) {
 TEST(StandbyGangs, WhoseGpusAnotherJobHasAreTriedAgainLater) {
   StandingOnGpus driver;
   driver.answer("GPU 0 of host v3 is held by job other-0001 (pid 7)");
-  ASSERT_EQ(driver.told("standby.failed").size(), 1U);
-  EXPECT_EQ(driver.told("standby.failed")[0],
+  ASSERT_EQ(driver.told(EventKind::kStandbyFailed).size(), 1U);
+  EXPECT_EQ(driver.told(EventKind::kStandbyFailed)[0],
             "trainer: standby 0 could not reserve what it needs on v3: GPU 0 of host v3 is held by job other-0001 (pid "
             "7); it is started "
             "again in 1s at the earliest");

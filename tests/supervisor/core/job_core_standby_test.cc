@@ -114,7 +114,7 @@ TEST(StandbyGangs, AreReadyOnceAllTheirRanksAreAtTheirGates) {
   EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
   driver.stands(1, RankPhase::kRunning, true);
   EXPECT_EQ(driver.standby().phase, StandbyPhase::kAtGate);
-  EXPECT_EQ(driver.told("standby.ready"), Lines{"trainer: standby 0 is at its gate"});
+  EXPECT_EQ(driver.told(EventKind::kStandbyReady), Lines{"trainer: standby 0 is at its gate"});
   const JobStatus status = status_of(driver.core, "j", driver.now);
   ASSERT_EQ(status.meshes[0].standby.size(), 1U);
   EXPECT_EQ(status.meshes[0].standby[0].phase, "ready");
@@ -246,14 +246,14 @@ TEST(StandbyGangs, ThatFailAreStartedAgainLaterAndLater) {
     driver.step(DeadlinePassed{}, Duration::milliseconds(500));
     EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
   }
-  EXPECT_EQ(driver.told("standby.failed").size(), 3U);
+  EXPECT_EQ(driver.told(EventKind::kStandbyFailed).size(), 3U);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
 }
 
 TEST(StandbyGangs, ThatNeverReachTheirGatesAreTold) {
   Standing driver(1, 1);
   driver.step(DeadlinePassed{}, driver.core.spec().start_timeout + Duration::seconds(1));
-  ASSERT_EQ(driver.told("standby.late").size(), 1U);
+  ASSERT_EQ(driver.told(EventKind::kStandbyLate).size(), 1U);
   EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
 }
 
@@ -308,9 +308,9 @@ TEST(StandbyGangs, WhoseLastOutputDoesNotComeAreNamed) {
   report.output_complete = false;
   driver.step(RankChanged{.host = HostId(2), .report = report, .ended_at = driver.now});
   driver.pass_deadline();
-  ASSERT_EQ(driver.told("output.incomplete").size(), 1U);
-  EXPECT_NE(driver.told("output.incomplete")[0].find("standby-trainer/1 (v3)"), std::string::npos)
-      << driver.told("output.incomplete")[0];
+  ASSERT_EQ(driver.told(EventKind::kOutputIncomplete).size(), 1U);
+  EXPECT_NE(driver.told(EventKind::kOutputIncomplete)[0].find("standby-trainer/1 (v3)"), std::string::npos)
+      << driver.told(EventKind::kOutputIncomplete)[0];
 }
 
 }  // namespace

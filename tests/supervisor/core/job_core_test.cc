@@ -275,9 +275,9 @@ TEST(JobCore, SaysThatAHostIsSuspectedAndStopsNothing) {
   job.run_all();
   auto actions = job.step(HostDoubted{.host = HostId(0), .silence = Duration::seconds(3)});
   ASSERT_EQ(actions.size(), 1U);
-  EXPECT_EQ(std::get<EmitEvent>(actions[0]).event.type, "host.suspect");
+  EXPECT_EQ(std::get<EmitEvent>(actions[0]).event.kind, EventKind::kHostSuspect);
   actions = job.step(HostDoubted{.host = HostId(0), .heard_again = true});
-  EXPECT_EQ(std::get<EmitEvent>(actions[0]).event.type, "host.heard");
+  EXPECT_EQ(std::get<EmitEvent>(actions[0]).event.kind, EventKind::kHostHeard);
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
 }
 

@@ -34,7 +34,7 @@ struct OnADrainedHost : Driver {
   }
   Lines reminders() const {
     Lines found;
-    for (const std::string& message : told("gang.waiting")) {
+    for (const std::string& message : told(EventKind::kGangWaiting)) {
       if (message.find("has waited") != std::string::npos) found.push_back(message);
     }
     return found;
@@ -89,8 +89,8 @@ TEST(Waits, OfAParkedGangThatWouldReturnAreSaid) {
   ASSERT_EQ(driver.gang(0).phase, GangPhase::kParked);
   driver.step(OperatorAsked{.wish = OperatorWish::kDrain, .hosts = {HostId(0)}, .who = "alice"});
   driver.step(DeadlinePassed{}, Duration::seconds(40));
-  ASSERT_FALSE(driver.told("gang.waiting").empty());
-  const std::string said = driver.told("gang.waiting").back();
+  ASSERT_FALSE(driver.told(EventKind::kGangWaiting).empty());
+  const std::string said = driver.told(EventKind::kGangWaiting).back();
   EXPECT_NE(said.find("trainer: gang 0 is parked, and has waited "), std::string::npos) << said;
   EXPECT_NE(said.find("for v1 ("), std::string::npos) << said;
   EXPECT_NE(said.find("drained, asked by alice"), std::string::npos) << said;
@@ -117,7 +117,7 @@ TEST(Waits, OfAHostThatMayBeLaunchedAgainSayWhen) {
     driver.step(WorkerEnded{.host = HostId(0), .how = "nothing is there", .orderly = true});
     while (driver.core.state().hosts[0].phase == HostPhase::kEnded) driver.pass_deadline();
   }
-  const Lines said = driver.told("gang.waiting");
+  const Lines said = driver.told(EventKind::kGangWaiting);
   const auto timed = std::find_if(said.begin(), said.end(), [](const std::string& message) {
     return message.find("has waited 30s for v1 (") != std::string::npos &&
            message.find("it may be launched again in ") != std::string::npos;
@@ -131,9 +131,9 @@ TEST(Waits, OfWhoIsLeftAloneOnPurposeAreSaid) {
   driver.run_all();
   driver.step(HoldAsked{.wish = HoldWish::kHold, .ranks = {kFirst}, .who = "alice"});
   driver.pass_deadline();
-  ASSERT_EQ(driver.told("ranks.held").size(), 2U);
+  ASSERT_EQ(driver.told(EventKind::kRanksHeld).size(), 2U);
   EXPECT_EQ(
-      driver.told("ranks.held")[1],
+      driver.told(EventKind::kRanksHeld)[1],
       "1 rank has been left alone for 30s, as alice asked: trainer/0; there is no deadline, and no hang is seen there: "
       "`monarch hold test-0001 --release`, or `monarch signal test-0001 CONT` where it is stopped");
   driver.step(HoldAsked{.wish = HoldWish::kRelease, .ranks = {kFirst}, .who = "alice"});

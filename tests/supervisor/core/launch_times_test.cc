@@ -31,7 +31,7 @@ TEST(LaunchTimes, AreInTheEventOfTheHostThatIsReady) {
   job.step(WorkerJoined{.host = HostId(0), .incarnation = 1}, Duration::milliseconds(9));
   JobEvent ready;
   for (const Action& action : job.actions_of<EmitEvent>()) {
-    if (std::get<EmitEvent>(action).event.type == "host.ready") ready = std::get<EmitEvent>(action).event;
+    if (std::get<EmitEvent>(action).event.kind == EventKind::kHostReady) ready = std::get<EmitEvent>(action).event;
   }
   EXPECT_EQ(ready.message, "v1: worker is connected (log-in 52ms, start 21ms, call back 9ms)");
   const std::vector<std::pair<std::string, std::string>> details = {

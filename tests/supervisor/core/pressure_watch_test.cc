@@ -23,7 +23,7 @@ TEST(Pressure, IsToldOnceAndAgainOnlyAfterACalm) {
   EXPECT_FALSE(watch.note(kHost, "h4", kWell, at(0)));
   const auto told = watch.note(kHost, "h4", kShort, at(1));
   ASSERT_TRUE(told);
-  EXPECT_EQ(told->type, "host.pressure");
+  EXPECT_EQ(told->kind, EventKind::kHostPressure);
   EXPECT_EQ(told->host, "h4");
   EXPECT_EQ(told->message, "h4: short of memory (63 % of the time); it is slow, and nothing is stopped for that");
   EXPECT_FALSE(watch.note(kHost, "h4", kShort, at(2)));

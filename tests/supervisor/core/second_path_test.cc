@@ -28,7 +28,7 @@ TEST(SecondPath, NothingIsKnownOfAHostThatDoesNotAnswerOrHasAnOlderWorker) {
 
 TEST(SecondPath, SaysWhatAHostThatAnswersHas) {
   const JobEvent gone = told_of("h2", reached({.keepers = 0, .processes = 2}));
-  EXPECT_EQ(gone.type, "host.reached");
+  EXPECT_EQ(gone.kind, EventKind::kHostReached);
   EXPECT_EQ(gone.host, "h2");
   EXPECT_EQ(gone.message,
             "h2: answers over SSH: its worker does not run any more; what it left, 2 processes, is ended");
@@ -47,7 +47,7 @@ TEST(SecondPath, SaysWhatAHostThatAnswersHas) {
 
 TEST(SecondPath, SaysOfOneThatDoesNotAnswerWhetherItAnswersOthers) {
   const JobEvent alone = told_of("h2", silent({{.peer = "h3", .asked = false}}));
-  EXPECT_EQ(alone.type, "host.unreachable");
+  EXPECT_EQ(alone.kind, EventKind::kHostUnreachable);
   EXPECT_EQ(alone.message, "h2: does not answer over SSH either: timeout: no answer within 2s");
   EXPECT_EQ(told_of("h2", silent({{.peer = "h3", .asked = true, .does_not_answer = "no answer within 1s"},
                                   {.peer = "h1", .asked = true, .does_not_answer = "no route"}}))
