@@ -83,7 +83,7 @@ class OutputRelay {
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;
 
-  // A connected SEQPACKET socket whose peer was checked; the viewer hears kAccepted first.
+  // A connected SEQPACKET socket whose peer was checked; the viewer hears Accepted first.
   Status add_viewer(UniqueFd socket);
   // For the copy: how much a rank has written. False: too much waits already; say it again with the next beat.
   bool written(const OutputWritten& written) { return commands_->put(written); }

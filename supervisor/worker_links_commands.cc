@@ -7,7 +7,6 @@
 #include "transport/base/log.h"
 #include "transport/messages/message.h"
 #include "transport/messages/rank.h"
-#include "transport/messages/vault.h"
 #include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
 #include "transport/zmq/link_message.h"
@@ -28,8 +27,8 @@ void WorkerLinks::resend_lost(HostId host, const Beat& beat) {
 void WorkerLinks::perform(const Action& action) {
   std::visit(
       [this](const auto& command) {
-        if constexpr (requires { send(command.host, command.message); }) {
-          (void)send(command.host, command.message);
+        if constexpr (requires { command.message; }) {
+          (void)this->send(command.host, command.message);
         } else {
           MONARCH_ASSERT(false);
         }

@@ -4,8 +4,6 @@
 #include <charconv>
 #include <optional>
 
-#include "transport/messages/message.h"
-
 namespace monarch {
 
 namespace {

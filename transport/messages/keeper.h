@@ -26,7 +26,7 @@ struct KeeperHello {
   std::int32_t keeper_pid = 0;
   std::uint32_t starts = 1;  // which start of the guarded process this is
   bool has_stash = false;
-  std::vector<RankReport> ranks;  // adopted; kKeeperPipes follows for each whose pipes are open
+  std::vector<RankReport> ranks;  // adopted; KeeperPipes follow for each whose pipes are open
   std::vector<RankId> spawned;    // processes of KeeperSpawn that live
   std::uint32_t warnings = 0;     // as in KeeperWarned
 };
@@ -88,7 +88,7 @@ struct KeeperForget {
 MONARCH_MESSAGE(KeeperForget, 67, processes)
 
 // A process without gate, lease or pipes of the keeper's: a worker of the local launcher. Three descriptors: its stdin, stdout
-// and stderr. Its end is reported by kKeeperChanged. Header: rank (the launcher's key) and generation.
+// and stderr. Its end is reported by KeeperChanged. Header: rank (the launcher's key) and generation.
 struct KeeperSpawn {
   std::vector<std::string> program;
   std::map<std::string, std::string> env;  // added to the keeper's

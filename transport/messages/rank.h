@@ -1,6 +1,6 @@
 #pragma once
 
-// What a supervisor orders about ranks, which the daemon passes on to its keeper unopened, and what of them is told: the values that
+// What a supervisor orders about ranks, which the daemon passes on to its keeper (all but Start unopened), and what of them is told: the values that
 // worker.h's beats and keeper.h's reports are made of. They travel in frames (wire/frame.h): the header carries job, term, rank,
 // generation and seq, and whoever receives a message checks those first.
 //

@@ -260,7 +260,7 @@ MONARCH_MESSAGE(HoldRequest, 92, ranks, release, who)
 // ---- supervisor → viewer (and JobEvent, Verdict and JobStatus) ----
 
 // A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from the file
-// `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory. As kViewerUnkept it is what no file took, when that ended at `offset`.
+// `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory.
 struct ViewerOutput {
   OutputStream stream = OutputStream::kStdout;
   std::uint64_t offset = 0;

@@ -92,9 +92,10 @@ auto unopened(Take take) {
 // kUnsupported where nobody is for it, kInvalid where it cannot be read; else what its taker says.
 template <class... Routes>
 Status route(const FrameHeader& header, std::string_view payload, const Routes&... routes) {
-  Status taken = Error{ErrorCode::kUnsupported, text("nobody here takes a message of type ", header.type)};
-  (void)((routes.is_for(header) && (taken = routes.go(payload), true)) || ...);
-  return taken;
+  Status taken;
+  const bool known = ((routes.is_for(header) && (taken = routes.go(payload), true)) || ...);
+  if (known) return taken;
+  return Error{ErrorCode::kUnsupported, text("nobody here takes a message of type ", header.type)};
 }
 
 }  // namespace monarch

@@ -187,6 +187,7 @@ constexpr MessageKind kEveryMessage[] = {
     kind<KeeperPipesTaken>("keeper-pipes-taken"),
     kind<OutputUnkept>("output-unkept"),
     kind<ViewerUnkept>("viewer-unkept"),
+    kind<KeeperKeepOpen>("keeper-keep-open"),
 };
 
 }  // namespace
