@@ -180,7 +180,7 @@ class OutputRelay::Worker {
     if (copy_ && !unkept && !keep(*header, *host, message)) return;
     const bool of_spec = header->process.rank.mesh.value() < meshes_;
     if (viewers_.empty() || !of_spec) return;  // viewers show what ranks of the spec write
-    // Output and ViewerOutput have the same fields: the payload goes on as it came.
+    // ViewerOutput is Output by another number: the payload goes on as it came.
     Frame frame{*header, std::string(message.frames[1].bytes())};
     frame.header.type = unkept ? number_of<ViewerUnkept>() : number_of<ViewerOutput>();
     for (const auto& viewer : viewers_) {
@@ -358,10 +358,10 @@ Status OutputRelay::started(std::vector<RanksStarted> started) {
   return Error{ErrorCode::kBusy, "too much output comes at once"};
 }
 
-Status OutputRelay::started(const SendStart& start) {
-  const Generation generation = start.message.generation;
-  RanksStarted told{.host = start.host, .first = generation, .last = generation, .ranks = {}};
-  for (const RankStart& rank : start.message.ranks) told.ranks.push_back(rank.rank);
+Status OutputRelay::started(HostId host, const Start& start) {
+  const Generation generation = start.generation;
+  RanksStarted told{.host = host, .first = generation, .last = generation, .ranks = {}};
+  for (const RankStart& rank : start.ranks) told.ranks.push_back(rank.rank);
   return started(std::vector{std::move(told)});
 }
 

@@ -78,7 +78,7 @@ class OutputRelay {
   static Result<std::unique_ptr<OutputRelay>> start(std::unique_ptr<ServerLink> link, OutputRelayOptions options);
   // Before its START is sent. kBusy: it has to be said again.
   Status started(std::vector<RanksStarted> started);
-  Status started(const SendStart& start);
+  Status started(HostId host, const Start& start);
   ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;

@@ -134,7 +134,7 @@ Status Supervisor::open_ports() {
           .on_warned = [this](HostId host) { on_warned(host); },
           .on_output = [this] { idle_->used(); },
           .on_written = written_handler(),
-          .on_start = [this](const SendStart& start) { return relay_->started(start).ok(); },
+          .on_start = [this](HostId host, const Start& start) { return relay_->started(host, start).ok(); },
           .on_commit = commit_handler(),
           .on_vault = vault_handler(),
           .on_report = [this](HostId host, const RankReport& report,

@@ -45,7 +45,7 @@ struct WorkerLinksHandlers {
   // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
   std::function<void(const RankReport&)> on_written = {};
   // Ranks are about to be started there. False: not now, the next beat shows that they are missing.
-  std::function<bool(const SendStart&)> on_start = {};
+  std::function<bool(HostId, const Start&)> on_start = {};
   // A rank asks that a checkpoint count.
   std::function<void(HostId, const RankReport&)> on_commit = {};
   // Of the vault of a host, as each of its beats says it; port 0: it has none.

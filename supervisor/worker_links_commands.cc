@@ -37,7 +37,7 @@ void WorkerLinks::perform(const Action& action) {
 }
 
 bool WorkerLinks::send(HostId host, const Start& start) {
-  if (handlers_.on_start && !handlers_.on_start({host, start})) return false;
+  if (handlers_.on_start && !handlers_.on_start(host, start)) return false;
   return send(host, number_of<Start>(), encode_payload(start));
 }
 

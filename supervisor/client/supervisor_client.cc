@@ -170,7 +170,7 @@ void OutputConnection::receive() {
     if (!message.ok()) return close(message.error());
     if (!message->has_value()) return;
     const Frame& frame = (*message)->frame;
-    const auto piece = [&](ViewerOutput&& output, bool kept) {
+    const auto piece = [&](Output&& output, bool kept) {
       handlers_.on_piece({.kept = kept, .process = frame.header.process, .output = std::move(output)});
     };
     const Status read = route(frame.header, frame.payload,

@@ -71,7 +71,7 @@ Result<AnswerTo<Request>> ask(const ViewerAddress& address, const Request& reque
 struct OutputPiece {
   bool kept = true;  // false: no file has it, and none had more when it came
   Incarnation process;
-  ViewerOutput output;
+  Output output;
 };
 
 class OutputConnection {

@@ -174,7 +174,9 @@ void RelayedLauncher::on_frame(const Frame& frame) {
       route(frame.header, frame.payload, when<HostLaunched>([&](const HostLaunched& said) { on_launched(said); }),
             when<HostNotLaunched>([&](const HostNotLaunched& said) { on_not_launched(said); }),
             when<HostEnded>([&](const HostEnded& said) { on_ended(said); }));
-  if (!taken.ok()) malformed("a message");
+  if (taken.ok()) return;
+  log_warn("the machine that launches the hosts: ", taken.error().message);
+  channel_->close();
 }
 
 void RelayedLauncher::on_launched(const HostLaunched& launched) {

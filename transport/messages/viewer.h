@@ -261,15 +261,11 @@ MONARCH_MESSAGE(HoldRequest, 92, ranks, release, who)
 
 // A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from the file
 // `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory.
-struct ViewerOutput {
-  OutputStream stream = OutputStream::kStdout;
-  std::uint64_t offset = 0;
-  std::string bytes;
-};
+struct ViewerOutput : Output {};
 MONARCH_MESSAGE(ViewerOutput, 97, stream, offset, bytes)
 
 // What no file took, when that ended at `offset`.
-struct ViewerUnkept : ViewerOutput {};
+struct ViewerUnkept : Output {};
 MONARCH_MESSAGE(ViewerUnkept, 107, stream, offset, bytes)
 
 }  // namespace monarch

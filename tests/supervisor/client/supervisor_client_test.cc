@@ -136,7 +136,7 @@ TEST(SupervisorClient, SaysThatNobodyIsThere) {
 TEST(OutputConnection, ReadsNothingWhilePaused) {
   Fixture f;
   const auto piece = [](SeqpacketChannel& peer, std::uint64_t offset) {
-    Fixture::answer(peer, ViewerOutput{.offset = offset, .bytes = "x"});
+    Fixture::answer(peer, ViewerOutput{{.offset = offset, .bytes = "x"}});
   };
   f.on_frame = [&](SeqpacketChannel& peer, const Frame& frame) {
     const auto attach = decode_payload<Attach>(frame.payload);
