@@ -14,7 +14,7 @@ constexpr Duration kPatience = Duration::seconds(5);
 
 }  // namespace
 
-std::optional<std::string> objection_to(const SlurmAllocation& allocation, const QueuedJob& found) {
+std::optional<std::string> objection_to(const Allocation& allocation, const QueuedJob& found) {
   const std::string job = text("Slurm's job ", allocation.job);
   switch (found.state) {
     case QueuedJob::State::kUnknown: return text(job, " is not known to Slurm (any more)");
@@ -32,7 +32,7 @@ std::optional<std::string> objection_to(const SlurmAllocation& allocation, const
   return text(job, " has ", printable(found.nodes), ", and not ", fold_hostlist(allocation.nodes));
 }
 
-std::optional<std::string> ask_of_allocation(const SlurmAllocation& allocation) {
+std::optional<std::string> ask_of_allocation(const Allocation& allocation) {
   const auto answer = run_program(queue_query(allocation.job), {.deadline = kPatience, .without = not_for_asking()});
   if (!answer.ok()) {
     const bool unknown = says_unknown_job(answer.error().message);

@@ -8,15 +8,15 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/client/submission.h"
 #include "supervisor/core/launch_spec.h"
+#include "supervisor/launch/slurm/submission.h"
 
 namespace monarch {
 
 // Why no job can begin there, by what Slurm says of that number; nothing: it can.
-std::optional<std::string> objection_to(const SlurmAllocation& allocation, const QueuedJob& found);
+std::optional<std::string> objection_to(const Allocation& allocation, const QueuedJob& found);
 
 // Asks Slurm. Nothing also where it does not answer: what begins there says then what it lacks.
-std::optional<std::string> ask_of_allocation(const SlurmAllocation& allocation);
+std::optional<std::string> ask_of_allocation(const Allocation& allocation);
 
 }  // namespace monarch

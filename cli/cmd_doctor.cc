@@ -18,6 +18,7 @@
 #include "supervisor/doctor/run_checks.h"
 #include "supervisor/doctor/spec_checks.h"
 #include "supervisor/doctor/state_checks.h"
+#include "supervisor/launch/launcher_checks.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/zmq/context.h"
@@ -202,10 +203,11 @@ int run_doctor(const Arguments& arguments, Context& context) {
     input = take_spec(arguments, context);
     if (!input) return kExitUsage;
     for (Check& check : doctor::spec_checks(input->spec, context.env.all())) checks.push_back(std::move(check));
+    for (Check& check : launcher_checks(input->spec, context.env.all())) checks.push_back(std::move(check));
   }
   Findings findings = doctor::run_checks(checks, kDeadline);
   Hosts hosts;
-  if (input && std::holds_alternative<LaunchSsh>(input->spec.launch)) {
+  if (input && input->spec.launch.facts().has_host_keys) {
     hosts = look_at_hosts(input->spec,
                           {.deadline = timeout->value_or(kHostsDeadline), .accept_new = arguments.has("accept-new")},
                           context, findings);

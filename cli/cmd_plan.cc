@@ -33,7 +33,7 @@ Json job_json(const JobSpec& spec, const WorkspaceLook& look) {
   Json job = Json::object({{"v", 1},
                            {"type", "job"},
                            {"name", spec.name},
-                           {"launch", launcher_name(spec.launch)},
+                           {"launch", spec.launch.facts().name},
                            {"hosts", spec.pool_size()},
                            {"hosts_needed", spec.hosts_needed()}});
   if (spec.checkpoints.peer > 0) {
@@ -169,7 +169,7 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
                                                          .error_file = "(in the job's folder)",
                                                          .shell = named_variables(plan.spec(), context.env)},
                                                         rank);
-  const bool here = std::holds_alternative<LaunchLocal>(plan.spec().launch);
+  const bool here = plan.spec().launch.facts().one_machine;
   std::erase_if(variables, [&](const EnvVariable& variable) {
     return here && variable.origin == EnvOrigin::kDefault && context.env.all().contains(variable.name);
   });

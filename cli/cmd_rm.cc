@@ -91,7 +91,7 @@ std::vector<std::string> hosts_elsewhere(const StateDir& state, const std::strin
   const auto directory = view->spec_directory();
   if (!spec_text.ok() || !directory.ok()) return {};
   const auto spec = parse_stored_spec(*spec_text, *directory);
-  if (!spec.ok() || !std::holds_alternative<LaunchSsh>(spec->launch)) return {};
+  if (!spec.ok() || spec->launch.facts().one_machine || !spec->launch.facts().batch_system.empty()) return {};
   const auto events = view->events();
   if (!events.ok()) return {};
   std::set<std::string> ready;

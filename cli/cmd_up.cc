@@ -10,6 +10,7 @@
 #include "cli/spec_origin.h"
 #include "cli/submit.h"
 #include "cli/submitted_job.h"
+#include "supervisor/spec/slurm_allocation.h"
 #include "supervisor/spec/spec_diff.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -33,11 +34,8 @@ void say_what_changed(const JobView& view, const SpecInput& input, const std::st
 }
 
 // The nodes that Slurm gave it are no part of what was written.
-bool is_the_same(const JobSpec& written, JobSpec stored) {
-  const auto* wanted = std::get_if<LaunchSlurm>(&written.launch);
-  auto* has = std::get_if<LaunchSlurm>(&stored.launch);
-  if (wanted != nullptr && has != nullptr && !wanted->allocation) has->allocation.reset();
-  return stored == written;
+bool is_the_same(const JobSpec& written, const JobSpec& stored) {
+  return stored == written || without_allocation(stored) == written;
 }
 
 // One that waits for this script of Slurm's to go on with it.
@@ -92,12 +90,12 @@ std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, 
 }
 
 int print_script(const SpecInput& input, const Context& context) {
-  const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
-  if (slurm != nullptr && !slurm->allocation) return print_submission(input, context);
+  const LaunchFacts& launch = input.spec.launch.facts();
+  if (launch.waits_in_queue) return print_submission(input, context);
   say_error(context.terminal,
             {.id = "E0903",
-             .message = slurm != nullptr ? "`--print` shows what sbatch would get, and this shell is in an allocation"
-                                         : "`--print` shows what sbatch would get, and this job is not for Slurm",
+             .message = launch.allocation ? "`--print` shows what sbatch would get, and this shell is in an allocation"
+                                          : "`--print` shows what sbatch would get, and this job is not for Slurm",
              .help = "monarch plan shows what would run where"});
   return kExitUsage;
 }
@@ -105,10 +103,10 @@ int print_script(const SpecInput& input, const Context& context) {
 // WARNING: Slurm gives an allocation back when the command of salloc(1), or the script of sbatch(1), ends, and kills all that runs there. One of
 // --no-shell has neither, and none of the variables that the two set.
 void say_how_long_it_has(const JobView& view, const JobSpec& spec, const Context& context) {
-  const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch);
-  if (slurm == nullptr || !slurm->allocation || context.env.get("SLURM_SUBMIT_DIR").empty()) return;
-  if (context.env.get("SLURM_JOB_ID") != text(slurm->allocation->job)) return;
-  say_note(context.terminal, text("Slurm ends it with its job ", slurm->allocation->job,
+  const auto& allocation = spec.launch.facts().allocation;
+  if (!allocation || context.env.get("SLURM_SUBMIT_DIR").empty()) return;
+  if (context.env.get("SLURM_JOB_ID") != text(allocation->job)) return;
+  say_note(context.terminal, text("Slurm ends it with its job ", allocation->job,
                                   ", once the script or command that has the allocation ends: `monarch wait ",
                                   view.id(), "` waits for it"));
 }

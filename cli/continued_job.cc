@@ -30,9 +30,8 @@ Result<std::optional<std::uint32_t>> slurm_job_of(const JobView& view) {
   MONARCH_ASSIGN(const std::string words, view.spec_text());
   MONARCH_ASSIGN(const std::string folder, view.spec_directory());
   MONARCH_ASSIGN(const JobSpec spec, parse_stored_spec(words, folder));
-  const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch);
-  if (slurm == nullptr || !slurm->allocation) return std::optional<std::uint32_t>();
-  return std::optional(slurm->allocation->job);
+  const auto& allocation = spec.launch.facts().allocation;
+  return allocation ? std::optional(allocation->job) : std::nullopt;
 }
 
 // One that Slurm's job is to go on with, by the word of the run before.
@@ -69,7 +68,8 @@ Result<bool> ran_before(const StateDir& state, const JobView& view, std::uint32_
   return true;
 }
 
-Result<std::string> go_on_from(const StateDir& state, const JobView& view, std::uint32_t slurm_job) {
+Result<std::string> go_on_from(const StateDir& state, const JobView& view, const LaunchFacts& launch) {
+  const std::uint32_t slurm_job = launch.allocation->job;
   if (view.live()) {
     return Error{ErrorCode::kBusy, text(view.id(), " ran in the run before of job ", slurm_job,
                                         " of Slurm, and its folder is still held by a supervisor")};
@@ -81,7 +81,7 @@ Result<std::string> go_on_from(const StateDir& state, const JobView& view, std::
     Verdict lost = verdict_without_supervisor(
         Outcome::kFailed, kExitLost, CauseKind::kTimeLimit,
         text("Slurm has requeued its job ", slurm_job, ", which ended the supervisor; it goes on as ", next.id));
-    lost.cause.rule = rule_of(OnPreempt::kRequeue);
+    lost.cause.rule = rule_of(launch);
     (void)leave_verdict_for_supervisor(view, lost);
   }
   // Who looks for the job in Slurm's queue goes by that; a cluster may have comments of its own.
@@ -92,9 +92,9 @@ Result<std::string> go_on_from(const StateDir& state, const JobView& view, std::
 }  // namespace
 
 Result<std::optional<std::string>> requeued_job(const SpecInput& input, const Context& context) {
-  const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
-  if (slurm == nullptr || !slurm->allocation || !is_set(context, kRestarts)) return std::optional<std::string>();
-  const std::uint32_t job = slurm->allocation->job;
+  const LaunchFacts& launch = input.spec.launch.facts();
+  if (!launch.allocation || !is_set(context, kRestarts)) return std::optional<std::string>();
+  const std::uint32_t job = launch.allocation->job;
   const auto state = open_state();
   if (!state.ok() && state.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
   if (!state.ok()) return state.error();
@@ -106,14 +106,14 @@ Result<std::optional<std::string>> requeued_job(const SpecInput& input, const Co
     MONARCH_ASSIGN(JobView view, JobView::open(*state, one.id));
     if (waits_for(*state, view, job)) return std::optional(one.id);
     const bool later = !before || one.created.nanoseconds_since_epoch > latest.nanoseconds_since_epoch;
-    if (slurm->on_preempt != OnPreempt::kRequeue || !later) continue;
+    if (launch.on_preempt != OnPreempt::kRequeue || !later) continue;
     MONARCH_ASSIGN(const bool ran, ran_before(*state, view, job, context));
     if (!ran) continue;
     before = std::move(view);
     latest = one.created;
   }
   if (!before) return std::optional<std::string>();
-  MONARCH_ASSIGN(std::string next, go_on_from(*state, *before, job));
+  MONARCH_ASSIGN(std::string next, go_on_from(*state, *before, launch));
   return std::optional(std::move(next));
 }
 

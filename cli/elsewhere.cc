@@ -137,9 +137,7 @@ Result<SshRoute> route_to(const JobView& view, const std::string& host) {
   MONARCH_ASSIGN(const std::string words, view.spec_text());
   MONARCH_ASSIGN(const std::string directory, view.spec_directory());
   MONARCH_ASSIGN(const JobSpec spec, parse_stored_spec(words, directory));
-  const auto* launch = std::get_if<LaunchSsh>(&spec.launch);
-  if (launch == nullptr) return Error{ErrorCode::kInvalid, "its spec does not say how to reach it by SSH"};
-  MONARCH_ASSIGN(std::vector<SshLauncherHost> routes, ssh_routes(*launch, SshUser::of_this_process()));
+  MONARCH_ASSIGN(std::vector<SshLauncherHost> routes, ssh_routes(spec, SshUser::of_this_process()));
   for (SshLauncherHost& known : routes) {
     if (known.name == host) return std::move(known.route);
   }

@@ -88,9 +88,9 @@ void note_abandoned(const SpecInput& input, const Terminal& terminal) {
 }
 
 // A script of somebody's own is not ours to submit again, with the options that it was given.
-bool may_go_on(const LaunchSlurm& slurm, bool submitted, const Context& context) {
+bool may_go_on(OnPreempt action, bool submitted, const Context& context) {
   const bool in_a_script = !context.env.get("SLURM_TASK_PID").empty();
-  if (slurm.on_preempt == OnPreempt::kSuccessor && !submitted) {
+  if (action == OnPreempt::kSuccessor && !submitted) {
     say_error(
         context.terminal,
         {.id = "E0911",
@@ -100,7 +100,7 @@ bool may_go_on(const LaunchSlurm& slurm, bool submitted, const Context& context)
                              : "start it outside of any allocation, and monarch submits it"});
     return false;
   }
-  if (slurm.on_preempt == OnPreempt::kRequeue && !in_a_script) {
+  if (action == OnPreempt::kRequeue && !in_a_script) {
     say_note(context.terminal,
              "launch.slurm.on_preempt: Slurm requeues jobs of sbatch, and this shell is in one of salloc: it is not "
              "going to go on");
@@ -137,7 +137,7 @@ namespace {
 
 // False: something of the command line or the workspace cannot go with this spec, and was said.
 bool goes_with_its_flags(const SpecInput& input, const Arguments& arguments, const Context& context) {
-  if (arguments.has("accept-new") && !std::holds_alternative<LaunchSsh>(input.spec.launch)) {
+  if (arguments.has("accept-new") && !input.spec.launch.facts().has_host_keys) {
     say_error(context.terminal, {.id = "E0903",
                                  .message = "`--accept-new` is for hosts that SSH reaches, and this job has none",
                                  .help = "leave it out"});
@@ -186,8 +186,8 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
     before = continued_job(*arguments.value("continue"), context);
     if (!before) return {.view = nullptr, .exit_code = kExitUsage};
   }
-  const auto* slurm = std::get_if<LaunchSlurm>(&input.spec.launch);
-  if (slurm != nullptr && !slurm->allocation) {
+  const LaunchFacts& hosts = input.spec.launch.facts();
+  if (hosts.waits_in_queue) {
     if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
     note_abandoned(input, context.terminal);
     return submit_job(input, before, context);
@@ -198,10 +198,10 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   if (!binaries.ok()) return failed(context, kExitInternal, binaries.error().message);
   if (!has_its_variables(input, context.env, context.terminal)) return {.view = nullptr, .exit_code = kExitUsage};
   const auto submitted = arguments.value("submitted");
-  if (slurm != nullptr && !may_go_on(*slurm, submitted.has_value(), context)) {
+  if (hosts.allocation && !may_go_on(hosts.on_preempt, submitted.has_value(), context)) {
     return {.view = nullptr, .exit_code = kExitUsage};
   }
-  if (const auto objection = slurm != nullptr ? ask_of_allocation(*slurm->allocation) : std::nullopt) {
+  if (const auto objection = hosts.allocation ? ask_of_allocation(*hosts.allocation) : std::nullopt) {
     say_error(context.terminal, {.id = "E0911",
                                  .message = *objection,
                                  .help = "`unset SLURM_JOB_ID SLURM_JOB_NODELIST`, and monarch submits the job; or "

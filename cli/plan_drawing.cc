@@ -219,7 +219,7 @@ std::string draw_plan(const PlanDrawing& plan) {
   const std::uint32_t need = spec.hosts_needed();
   const std::uint32_t pool = spec.pool_size() - spec.hosts_on_request();
   const std::uint32_t spares = std::min(spec.spares(), pool - need);
-  std::string out = text("job ", paint(Colour::kBold, spec.name, plan.colour), "   launch ", launcher_name(spec.launch),
+  std::string out = text("job ", paint(Colour::kBold, spec.name, plan.colour), "   launch ", spec.launch.facts().name,
                          ": ", need, " of ", pool, pool == 1 ? " host has ranks" : " hosts have ranks",
                          spares > 0 ? text(", ", spares, " spare") : "", "\n");
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) out += draw_mesh(plan, MeshId(m));

@@ -44,7 +44,7 @@ std::optional<int> refuse_what_makes_a_spec(const Arguments& arguments, const Op
                               "` is for a spec, and `--resume` goes on with ", "the one that the job has"),
                          variable ? "unset it" : again);
   }
-  if (arguments.has("accept-new") && !std::holds_alternative<LaunchSsh>(job.spec.launch)) {
+  if (arguments.has("accept-new") && !job.spec.launch.facts().has_host_keys) {
     return refuse_resume(context, "`--accept-new` is for hosts that SSH reaches, and this job has none", again);
   }
   return std::nullopt;

@@ -91,9 +91,8 @@ std::optional<std::string> spec_drift(const JobView& view, const JobSpec& runnin
   }
   SpecSurroundings around = users_surroundings();
   // Whoever asks need not be where the job was started: its nodes are the job's.
-  if (const auto* slurm = std::get_if<LaunchSlurm>(&running.launch)) {
-    around.find_allocation = [slurm]() -> Result<std::optional<SlurmAllocation>> { return slurm->allocation; };
-  }
+  const auto& given = running.launch.facts().allocation;
+  around.find_allocation = [given]() -> Result<std::optional<Allocation>> { return given; };
   const SpecOutcome now = load_spec(parts, around);
   if (!now.loaded) return text(name, " is no longer a valid spec; ", copy);
   if (now.loaded->spec == running) return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
 
 // Jobs that Slurm starts, where a command is given a spec for Slurm outside of any allocation: the job's folder is made here, sbatch gets a
-// script (supervisor/client/submission.h), and what follows the job waits with it (cli/slurm_queue.h). On the first node of its allocation
+// script (supervisor/launch/slurm/submission.h), and what follows the job waits with it (cli/slurm_queue.h). On the first node of its allocation
 // the script finds that folder, which machines of a cluster share, and goes on with it.
 //
 // Thread: the only one of its process (it forks).

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "supervisor/client/job_view.h"
-#include "supervisor/client/submission.h"
+#include "supervisor/launch/slurm/submission.h"
 #include "transport/base/clock.h"
 #include "transport/base/limits.h"
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNamedLeftOut = 10;
 
-bool is_copied(const JobSpec& spec) { return !std::holds_alternative<LaunchLocal>(spec.launch); }
+bool is_copied(const JobSpec& spec) { return !spec.launch.facts().one_machine; }
 
 // Where a key is written, or the next one above it that is.
 Place place_of_key(const YamlNode& tree, const char* key) {

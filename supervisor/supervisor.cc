@@ -131,7 +131,7 @@ Status Supervisor::open_ports() {
           .on_pressure = [this](HostId host, const HostPressure& pressure) { on_pressure(host, pressure); },
           .on_output_lost = [this](HostId host, std::uint64_t bytes,
                                    const std::string& failure) { on_output_lost(host, bytes, failure); },
-          .on_warned = [this](HostId host) { on_warned(host); },
+          .on_warned = [this](HostId host) { launcher_->on_warned(host); },
           .on_output = [this] { idle_->used(); },
           .on_written = written_handler(),
           .on_start = [this](HostId host, const Start& start) { return relay_->started(host, start).ok(); },
@@ -139,12 +139,7 @@ Status Supervisor::open_ports() {
           .on_vault = vault_handler(),
           .on_report = [this](HostId host, const RankReport& report,
                               Instant sent_at) { hangs_->on_report(host, report, sent_at, loop_->now()); },
-          .on_goodbye =
-              [this](HostId host, const Goodbye& goodbye) {
-                if (ssh_launcher_ != nullptr) ssh_launcher_->on_goodbye(host, goodbye.orderly);
-                if (relayed_launcher_ != nullptr) relayed_launcher_->on_goodbye(host, goodbye.orderly);
-                if (slurm_nodes_ != nullptr) slurm_nodes_->on_goodbye(host, goodbye.orderly);
-              },
+          .on_goodbye = [this](HostId host, const Goodbye& goodbye) { launcher_->on_goodbye(host, goodbye.orderly); },
           .has_successor = [this] { return has_successor(files_.directory, files_.journal.term); },
           .on_superseded =
               [this](Term term) {
@@ -184,31 +179,17 @@ std::function<void(HostId, const RankReport&)> Supervisor::commit_handler() {
 }
 
 Status Supervisor::open_doors() {
-  // Of what it keeps only virtual hosts are workers; those on nodes of Slurm are in steps, whose sruns it keeps.
-  const auto local = [this](auto tell) {
-    if (local_launcher_ != nullptr) tell(*local_launcher_);
-  };
-  const auto slurm = [this](auto tell) {
-    if (slurm_nodes_ != nullptr) tell(*slurm_nodes_);
-  };
-  MONARCH_ASSIGN(
-      guard_,
-      Guard::create(
-          *loop_, UniqueFd(options_.keeper_fd), job_,
-          {.on_hello = [local](const KeeperHello& hello) { local([&](LocalLauncher& l) { l.on_hello(hello); }); },
-           .on_changed =
-               [local, slurm](const RankReport& report) {
-                 local([&](LocalLauncher& l) { l.on_changed(report); });
-                 slurm([&](SlurmNodes& n) { n.on_changed(report); });
-               },
-           .on_lost =
-               [this, local, slurm](const Error& error) {
-                 announce(
-                     EventKind::kGuardLost, Severity::kWarning,
-                     text("the guard of the supervisor has gone (", error.message, "): a crash would not be mended"));
-                 local([](LocalLauncher& l) { l.on_guard_lost(); });
-                 slurm([](SlurmNodes& n) { n.on_guard_lost(); });
-               }}));
+  MONARCH_ASSIGN(guard_,
+                 Guard::create(*loop_, UniqueFd(options_.keeper_fd), job_,
+                               {.on_hello = [this](const KeeperHello& hello) { launcher_->on_hello(hello); },
+                                .on_changed = [this](const RankReport& report) { launcher_->on_changed(report); },
+                                .on_lost =
+                                    [this](const Error& error) {
+                                      announce(EventKind::kGuardLost, Severity::kWarning,
+                                               text("the guard of the supervisor has gone (", error.message,
+                                                    "): a crash would not be mended"));
+                                      launcher_->on_guard_lost();
+                                    }}));
   MONARCH_ASSIGN(runtime_, open_runtime_dir(StateEnvironment::of_this_process()));
   MONARCH_TRY(open_launcher());
   MONARCH_ASSIGN(const std::string path, socket_path(*runtime_, files_.job_id + ".sock"));
@@ -231,10 +212,7 @@ Status Supervisor::open_doors() {
                  const Status added = relay_->add_viewer(std::move(socket));
                  if (!added.ok()) log_warn("a viewer of output: ", added.error().message);
                },
-           .launcher = [this](UniqueFd socket) -> Status {
-             if (relayed_launcher_ != nullptr) return relayed_launcher_->take(std::move(socket));
-             return Error{ErrorCode::kUnsupported, "this supervisor launches its hosts itself"};
-           },
+           .launcher = [this](UniqueFd socket) { return launcher_->take(std::move(socket)); },
            .on_use =
                [this](std::size_t attached) {
                  idle_->used();
@@ -272,7 +250,7 @@ void Supervisor::begin() {
                           .boot_id = own_boot_id(),
                           .continues = continues_.job,
                           .lost = continues_.lost});
-    if (end_watch_) end_watch_->begin();
+    launcher_->begin();
     return;
   }
   log_warn("this is term ", files_.journal.term.value(), ": the supervisor before it ended unexpectedly");
@@ -285,12 +263,11 @@ void Supervisor::begin() {
     const HostState& host = core_.state().hosts[i];
     const bool gone =
         host.phase == HostPhase::kCold || host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
-    if (local_launcher_ != nullptr && !gone) local_launcher_->adopt(HostId(i));
     if (host.phase == HostPhase::kJoined) links_->expect_again(HostId(i));
-    const bool runs = host.phase == HostPhase::kJoined || host.phase == HostPhase::kLaunched;
-    if (runs && ssh_launcher_ != nullptr) {
-      ssh_launcher_->reach_again(HostId(i), host.control_endpoint, host.bulk_endpoint);
-    }
+    if (gone) continue;
+    launcher_->adopt(HostId(i), {.runs = host.phase == HostPhase::kJoined || host.phase == HostPhase::kLaunched,
+                                 .control_endpoint = host.control_endpoint,
+                                 .bulk_endpoint = host.bulk_endpoint});
   }
   SupervisorReturned returned{.term = files_.journal.term, .boot_id = own_boot_id()};
   const JournalContents& contents = files_.journal.contents;
@@ -300,7 +277,7 @@ void Supervisor::begin() {
     returned.away = std::max(Duration::nanoseconds(away), Duration::zero());
   }
   (void)decide(returned);
-  if (end_watch_) end_watch_->begin();
+  launcher_->begin();
 }
 
 int Supervisor::run() {
@@ -321,11 +298,10 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<LaunchWorker>(&action)) return launch(a->host);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
     links_->stop_expecting(a->host);
-    if (second_look_) second_look_->forget(a->host);
+    launcher_->stop_doubting(a->host);
   }
   if (const auto* a = std::get_if<DestroyWorker>(&action)) {
     links_->stop_expecting(a->host);
-    if (second_look_) second_look_->forget(a->host);
     return launcher_->destroy(a->host);
   }
   if (const auto* a = std::get_if<EmitEvent>(&action)) {

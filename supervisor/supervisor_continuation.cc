@@ -2,13 +2,11 @@
 // and this one's names it, before anybody hears the verdict; Slurm is asked once all is written, for by that it may end us.
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "supervisor/client/continuation.h"
 #include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/client/submission.h"
 #include "supervisor/client/viewer_json.h"
 #include "supervisor/core/foreseen_end.h"
 #include "supervisor/supervisor_loop.h"
@@ -17,8 +15,6 @@
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 
-extern char** environ;
-
 namespace monarch {
 
 namespace {
@@ -26,23 +22,13 @@ namespace {
 // For an answer of Slurm's, where nodes are not taken by a time, or are any moment.
 constexpr Duration kLeastPatience = Duration::seconds(10);
 
-std::vector<std::string> own_variables() {
-  std::vector<std::string> names;
-  for (char** line = environ; *line != nullptr; ++line) {
-    const std::string variable(*line);
-    names.push_back(variable.substr(0, variable.find('=')));
-  }
-  return names;
-}
-
 }  // namespace
 
 // A supervisor that comes back to a job that has ended asks again for what nobody has begun.
 void Supervisor::prepare_continuation(Verdict& verdict) {
-  const auto* slurm = std::get_if<LaunchSlurm>(&core_.spec().launch);
-  if (slurm == nullptr || slurm_nodes_ == nullptr || slurm->on_preempt == OnPreempt::kStop) return;
-  if (verdict.cause.rule != rule_of(slurm->on_preempt)) return;
-  const bool requeue = slurm->on_preempt == OnPreempt::kRequeue;
+  const LaunchFacts& launch = core_.spec().launch.facts();
+  if (launch.on_preempt == OnPreempt::kStop || verdict.cause.rule != rule_of(launch)) return;
+  const bool requeue = launch.on_preempt == OnPreempt::kRequeue;
   bool again = false;
   bool begun = false;
   const auto make = [&]() -> Result<JobDirectory> {
@@ -52,7 +38,7 @@ void Supervisor::prepare_continuation(Verdict& verdict) {
     again = known.has_value();
     MONARCH_ASSIGN(JobDirectory next, known ? state.open_job(*known) : make_continuation(state, own));
     MONARCH_ASSIGN(const JobView view, JobView::open(state, next.id));
-    if (!view.submitted()) MONARCH_TRY(submit_continuation(next, requeue ? slurm->allocation->job : 0));
+    if (!view.submitted()) MONARCH_TRY(submit_continuation(next, requeue ? launch.allocation->job : 0));
     begun = !view.queued();
     return next;
   };
@@ -66,18 +52,12 @@ void Supervisor::prepare_continuation(Verdict& verdict) {
   if (begun) return;
   next_ = std::move(*next);
   const Instant by = core_.state().foreseen ? core_.state().foreseen->by : loop_->now();
-  continuation_ = std::make_unique<SlurmContinuation>(
-      *loop_, slurm_nodes_->calls(),
-      SlurmContinuationOptions{
-          .how = slurm->on_preempt,
-          .slurm_job = slurm->allocation->job,
-          .job_id = next_->id,
-          .directory = next_->directory.path(),
-          .environment = slurm_environment([](const char* name) { return std::getenv(name); }),
-          .variables = own_variables(),
-          .again = again,
-          .until = std::clamp(by, loop_->now() + kLeastPatience, loop_->now() + kLeastPatience * 6)},
-      [this](const Result<std::uint32_t>& slurm_job) { on_continuation(slurm_job); });
+  continuation_ = launcher_->continuation(
+      {.job_id = next_->id,
+       .directory = next_->directory.path(),
+       .again = again,
+       .until = std::clamp(by, loop_->now() + kLeastPatience, loop_->now() + kLeastPatience * 6)},
+      [this](const Result<std::uint32_t>& batch_job) { on_continuation(batch_job); });
 }
 
 void Supervisor::ask_continuation(std::function<void()> then) {

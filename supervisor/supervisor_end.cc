@@ -5,6 +5,7 @@
 #include "supervisor/client/viewer_json.h"
 #include "supervisor/supervisor_loop.h"
 #include "supervisor/verdict.h"
+#include "supervisor/workspace/pack.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"

@@ -25,21 +25,14 @@
 #include "supervisor/journal/secure_directory.h"
 #include "supervisor/journal/state_dir.h"
 #include "supervisor/launch/guard.h"
-#include "supervisor/launch/local.h"
-#include "supervisor/launch/relayed_launcher.h"
-#include "supervisor/launch/slurm/end_watch.h"
-#include "supervisor/launch/slurm/slurm_nodes.h"
-#include "supervisor/launch/ssh/ssh_launcher.h"
+#include "supervisor/launch/launcher.h"
 #include "supervisor/output_relay.h"
-#include "supervisor/second_look.h"
-#include "supervisor/slurm_continuation.h"
 #include "supervisor/stack_dumps.h"
 #include "supervisor/startup.h"
 #include "supervisor/supervisor.h"
 #include "supervisor/vault_desk.h"
 #include "supervisor/viewer_port.h"
 #include "supervisor/worker_links.h"
-#include "supervisor/workspace/pack_thread.h"
 #include "transport/base/exit_code.h"
 #include "transport/loop/signals.h"
 #include "transport/zmq/zap.h"
@@ -75,11 +68,7 @@ class Supervisor {
   Status open_stacks();
   void dump_stacks(RankId rank, const std::function<void(std::string)>& then);
   Status open_launcher();
-  Status open_ssh_launcher(const LaunchSsh& ssh);
-  Status open_second_look(const SshLauncherOptions& launcher);
-  void open_relayed_launcher();
   void release_launcher();
-  Status pack_workspace();
   LauncherHandlers launcher_handlers();
   std::function<void(const RankReport&)> written_handler();
   std::function<void(HostId, const RankReport&)> commit_handler();
@@ -108,13 +97,8 @@ class Supervisor {
   void ask_continuation(std::function<void()> then);
   void on_continuation(const Result<std::uint32_t>& slurm_job);
   // supervisor_nodes.cc
-  Status open_slurm_nodes(const LaunchSlurm& slurm);
-  void on_allocation_over(std::uint32_t job, const std::string& state);
-  std::string on_named(HostId host, const GrantedNode& granted);
   void on_node_seen(HostId host, const SeenNode& seen);
-  void watch_end(const LaunchSlurm& slurm, const Words& environment);
   void on_end_foreseen(const EndForeseen& event);
-  void on_warned(HostId host);
   bool has_free_host() const;
   bool runs_something(HostId host) const;
   // supervisor_requests.cc
@@ -156,16 +140,9 @@ class Supervisor {
   std::unique_ptr<OutputRelay> relay_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Launcher> launcher_;
-  std::unique_ptr<PackThread> packer_;
-  LocalLauncher* local_launcher_ = nullptr;  // one of the four is launcher_
-  SshLauncher* ssh_launcher_ = nullptr;
-  SlurmNodes* slurm_nodes_ = nullptr;
-  RelayedLauncher* relayed_launcher_ = nullptr;
-  std::unique_ptr<EndWatch> end_watch_;  // nothing: the hosts are not Slurm's
-  std::optional<JobDirectory> next_;     // that goes on from this one
-  std::unique_ptr<SlurmContinuation> continuation_;
+  std::optional<JobDirectory> next_;  // that goes on from this one
+  std::unique_ptr<Continuation> continuation_;
   std::function<void()> asked_continuation_;  // once it is known
-  std::unique_ptr<SecondLook> second_look_;   // nothing: hosts are on this machine, or reached from another one
   PressureWatch pressures_;
   OutputLosses losses_;
   std::string copy_failure_;  // that was told

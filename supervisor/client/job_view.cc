@@ -6,12 +6,12 @@
 #include <algorithm>
 
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/client/submission.h"
 #include "supervisor/client/supervisor_client.h"
 #include "supervisor/client/viewer_json.h"
 #include "supervisor/core/status.h"
 #include "supervisor/journal/core_records.h"
 #include "supervisor/journal/journal_layout.h"
+#include "supervisor/launch/slurm/submission.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/messages/viewer.h"

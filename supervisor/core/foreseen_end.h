@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "supervisor/core/launch_spec.h"
+#include "supervisor/core/launch_facts.h"
 #include "transport/base/time.h"
 
 namespace monarch {
@@ -23,6 +23,6 @@ struct ForeseenEnd {
 };
 
 // By which a job is stopped then, as its verdict names it: "launch.slurm.on_preempt: stop".
-std::string rule_of(OnPreempt action);
+std::string rule_of(const LaunchFacts& launch);
 
 }  // namespace monarch

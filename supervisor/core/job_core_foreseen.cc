@@ -29,14 +29,11 @@ bool has_ranks(GangPhase phase) {
          phase == GangPhase::kStopping;
 }
 
-OnPreempt on_preempt(const JobSpec& spec) {
-  const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch);
-  return slurm != nullptr ? slurm->on_preempt : OnPreempt::kStop;
-}
-
 }  // namespace
 
-std::string rule_of(OnPreempt action) { return text("launch.slurm.on_preempt: ", to_text(action)); }
+std::string rule_of(const LaunchFacts& launch) {
+  return text("launch.", launch.name, ".on_preempt: ", to_text(launch.on_preempt));
+}
 
 void JobCore::on(const EndForeseen& event) {
   if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;  // it ends already
@@ -92,7 +89,7 @@ void JobCore::stop_as_foreseen() {
   verdict.exit_code = kExitLost;
   verdict.cause.kind = CauseKind::kTimeLimit;
   verdict.cause.summary = state_.foreseen->why;
-  verdict.cause.rule = rule_of(on_preempt(spec_));
+  verdict.cause.rule = rule_of(spec_.launch.facts());
   verdict.reason = verdict.cause.summary;
   fail_job(std::move(verdict));
 }

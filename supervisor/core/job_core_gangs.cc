@@ -24,7 +24,7 @@ bool says_ready(const MeshSpec& mesh, const RankReport& report) {
 // What to do where a rank's folder is one of this machine, which its host lacks.
 std::string folder_advice(const JobSpec& job, const MeshSpec& mesh, const RankEnd& end) {
   if (end.kind != EndKind::kNotExecuted || end.value != ENOENT) return "";
-  if (std::holds_alternative<LaunchLocal>(job.launch) || job.workspace) return "";
+  if (job.launch.facts().one_machine || job.workspace) return "";
   if (mesh.workdir && mesh.workdir->starts_with('/')) return "";
   const std::string base = base_directory(job);
   // As child_steps.cc tells of a folder that cannot be entered.

@@ -105,7 +105,7 @@ void JobCore::take_back(HostId id) {
   state.standing = HostStanding::kGood;
   state.losses = 0;
   const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
-  const bool ending = state.phase == HostPhase::kDestroying && std::holds_alternative<LaunchLocal>(spec_.launch);
+  const bool ending = state.phase == HostPhase::kDestroying && spec_.launch.facts().proves_ends;
   state.wanted = !state.wedged && (is_occupied(state) || ending);
   if (is_occupied(state)) actions_.emplace_back(DestroyWorker{id});  // its end is looked for once more
   if (gone && !state.wedged && !state.wanted) state.cold_at = std::max(now_, state.fence);

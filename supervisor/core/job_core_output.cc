@@ -21,7 +21,7 @@ constexpr Duration kCopyDeadline = Duration::seconds(60);
 
 // Of hosts with a disk of their own the output travels; of virtual ones it is where it belongs.
 Duration JobCore::drain_patience() const {
-  return std::holds_alternative<LaunchLocal>(spec_.launch) ? limits::kKillDeadline : kCopyDeadline;
+  return spec_.launch.facts().one_machine ? limits::kKillDeadline : kCopyDeadline;
 }
 
 std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {

@@ -259,7 +259,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
 // A virtual host whose last worker is not proven to have ended: the guard, which is on its machine, proves that sooner or later, and
 // whoever is launched before meets that worker in its place. Of a machine the proof may never come.
 bool JobCore::is_occupied(const HostState& state) const {
-  return state.phase == HostPhase::kLost && std::holds_alternative<LaunchLocal>(spec_.launch);
+  return state.phase == HostPhase::kLost && spec_.launch.facts().proves_ends;
 }
 
 // A host that was lost and is proven to be free, or cannot act any longer, may serve again: at once where its worker ended by itself for

@@ -114,14 +114,13 @@ void JobCore::not_launched(std::vector<HostId> late) {
 void JobCore::not_called_back(HostId id) {
   const HostState& state = host(id);
   const std::string where = state.control_endpoint.empty() ? std::string("the supervisor") : state.control_endpoint;
-  const bool dialled = std::holds_alternative<LaunchSsh>(spec_.launch) && spec_.control.via == ControlVia::kDirect;
+  const LaunchFacts& launch = spec_.launch.facts();
+  const bool tunnelled = launch.tunnels && spec_.control.via == ControlVia::kSsh;
   const std::string_view hint =
       spec_.supervised_elsewhere()
           ? "; the supervisor is on the first host: may it be called there (control.address, control.ports)?"
-      : dialled ? "; where hosts cannot call back, `control: {via: ssh}` takes the way of the SSH session"
-      : std::holds_alternative<LaunchSlurm>(spec_.launch)
-          ? "; may nodes call it there (control.address, control.ports)?"
-          : "";
+      : tunnelled ? std::string_view()
+                  : launch.no_call_back;
   host_failed(id, {.kind = LaunchFailureKind::kCallBack,
                    .phase = "call back",
                    .elapsed = now_ - state.launched_at,

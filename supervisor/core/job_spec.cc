@@ -19,7 +19,7 @@ std::uint32_t product(const std::vector<Dimension>& dims, std::size_t begin, std
 
 std::string base_directory(const JobSpec& spec) {
   if (!spec.workspace) return spec.directory;
-  return std::holds_alternative<LaunchLocal>(spec.launch) ? spec.workspace->path : ".";
+  return spec.launch.facts().one_machine ? spec.workspace->path : ".";
 }
 
 std::uint32_t MeshSpec::size() const { return product(dims, 0, dims.size()); }
@@ -55,13 +55,9 @@ std::uint32_t JobSpec::hosts_needed() const {
   return hosts;
 }
 
-std::string_view launcher_name(const Launch& launch) {
-  struct Namer {
-    std::string_view operator()(const LaunchLocal&) const { return "local"; }
-    std::string_view operator()(const LaunchSsh&) const { return "ssh"; }
-    std::string_view operator()(const LaunchSlurm&) const { return "slurm"; }
-  };
-  return std::visit(Namer(), launch);
+const LaunchFacts& Launch::facts() const {
+  static const LaunchFacts kThisMachine;
+  return held_ ? held_->facts : kThisMachine;
 }
 
 std::optional<SignalTo> signal_to(std::string_view word) {
@@ -80,13 +76,9 @@ std::string_view to_text(OnPreempt action) {
   return "stop";
 }
 
-std::uint32_t JobSpec::spares() const {
-  return std::visit([](const auto& launcher) { return launcher.spares; }, launch);
-}
+std::uint32_t JobSpec::spares() const { return launch.facts().spares; }
 
-const PrepareSpec& JobSpec::prepare() const {
-  return std::visit([](const auto& launcher) -> const PrepareSpec& { return launcher.prepare; }, launch);
-}
+const PrepareSpec& JobSpec::prepare() const { return launch.facts().prepare; }
 
 RankId prepare_rank(const JobSpec& spec, HostId host) {
   return {MeshId(static_cast<std::uint32_t>(spec.meshes.size())), Rank(host.value())};
@@ -122,27 +114,19 @@ std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank) {
 }
 
 bool JobSpec::supervised_elsewhere() const {
-  return supervisor_on == SupervisorPlace::kFirst && std::holds_alternative<LaunchSsh>(launch);
+  return supervisor_on == SupervisorPlace::kFirst && launch.facts().outlasts;
 }
 
 std::uint32_t JobSpec::hosts_on_request() const {
-  const auto* slurm = std::get_if<LaunchSlurm>(&launch);
-  if (slurm == nullptr || !slurm->allocation) return 0;
   const bool replaces = std::any_of(meshes.begin(), meshes.end(),
                                     [](const MeshSpec& mesh) { return mesh.supervision.reallocate.max != 0U; });
-  const auto nodes = std::min<std::size_t>(slurm->allocation->nodes.size(), limits::kHostsPerJob);
-  return replaces
-             ? std::min<std::uint32_t>(slurm->replacements, limits::kHostsPerJob - static_cast<std::uint32_t>(nodes))
-             : 0;
+  if (!replaces || launch.facts().on_request == 0) return 0;
+  const std::uint32_t hosts = launch.facts().pool.value_or(hosts_needed() + spares());
+  return std::min(launch.facts().on_request, limits::kHostsPerJob - std::min(hosts, limits::kHostsPerJob));
 }
 
 std::uint32_t JobSpec::pool_size() const {
-  if (const auto* ssh = std::get_if<LaunchSsh>(&launch)) return static_cast<std::uint32_t>(ssh->hosts.size());
-  if (const auto* slurm = std::get_if<LaunchSlurm>(&launch)) {
-    if (slurm->allocation) return static_cast<std::uint32_t>(slurm->allocation->nodes.size()) + hosts_on_request();
-    return slurm->nodes.value_or(hosts_needed() + spares());
-  }
-  return std::get<LaunchLocal>(launch).hosts.value_or(hosts_needed() + spares());
+  return launch.facts().pool.value_or(hosts_needed() + spares()) + hosts_on_request();
 }
 
 }  // namespace monarch

@@ -216,7 +216,7 @@ struct JobSpec {
   std::uint32_t spares() const;        // hosts that are kept connected without ranks
   const PrepareSpec& prepare() const;  // what warms them
   std::uint32_t pool_size() const;     // all hosts that the job may use
-  // The last so many of these are nobody yet: Slurm is asked for a node each time that one of them is to be launched.
+  // The last so many of these are nobody yet: one is asked for each time that one of them is to be launched.
   std::uint32_t hosts_on_request() const;
   bool is_on_request(HostId host) const { return host.value() + hosts_on_request() >= pool_size(); }
   bool supervised_elsewhere() const;  // the supervisor is on the first host, and that is another machine

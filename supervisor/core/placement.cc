@@ -17,30 +17,17 @@ std::vector<PoolHost> virtual_hosts(std::uint32_t count) {
   return hosts;
 }
 
-namespace {
-
-// Which they are Slurm decides; until then they have numbers.
-std::vector<PoolHost> slurm_nodes(const LaunchSlurm& slurm, std::uint32_t count) {
+// What a launcher reaches a host by need not be what ranks reach each other by: a network for management may lie between.
+std::vector<PoolHost> pool_of(const JobSpec& spec) {
+  const LaunchFacts& launch = spec.launch.facts();
+  const std::uint32_t count = spec.pool_size();
+  if (launch.one_machine) return virtual_hosts(count);
   std::vector<PoolHost> hosts;
   hosts.reserve(count);
-  const std::size_t known = slurm.allocation ? slurm.allocation->nodes.size() : 0;
-  const std::string_view word = slurm.allocation ? "new" : "slurm";
+  const std::size_t known = launch.hosts.size();
   for (std::uint32_t i = 0; i < count; ++i) {
-    hosts.push_back({.name = i < known ? slurm.allocation->nodes[i] : text(word, i - known + 1), .address = ""});
+    hosts.push_back({.name = i < known ? launch.hosts[i] : text(launch.unnamed, i - known + 1), .address = ""});
   }
-  return hosts;
-}
-
-}  // namespace
-
-std::vector<PoolHost> pool_of(const JobSpec& spec) {
-  if (const auto* slurm = std::get_if<LaunchSlurm>(&spec.launch)) return slurm_nodes(*slurm, spec.pool_size());
-  const auto* ssh = std::get_if<LaunchSsh>(&spec.launch);
-  if (ssh == nullptr) return virtual_hosts(spec.pool_size());
-  std::vector<PoolHost> hosts;
-  hosts.reserve(ssh->hosts.size());
-  // What SSH dials need not be what ranks reach each other by: a jump host or a network for management may lie between.
-  for (const SshHost& host : ssh->hosts) hosts.push_back({.name = host.name, .address = ""});
   return hosts;
 }
 

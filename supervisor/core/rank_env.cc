@@ -166,8 +166,7 @@ void set_spec_variables(Environment& env, const RankEnvInput& input, RankId rank
 // Virtual hosts share this machine: their addresses are loopback's, and so is the interface that reaches them. On others the
 // libraries look for one themselves unless the spec names it.
 void set_interface(Environment& env, const JobSpec& spec) {
-  const bool is_virtual = std::holds_alternative<LaunchLocal>(spec.launch);
-  const std::string interface = is_virtual ? "lo" : spec.network.interface;
+  const std::string interface = spec.launch.facts().one_machine ? "lo" : spec.network.interface;
   if (interface.empty()) return;
   for (const char* name : {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}) {
     env.set_default({.name = name, .value = interface, .origin = EnvOrigin::kNetwork});

@@ -34,7 +34,7 @@ Resources::Resources(const JobSpec& spec, const Placement& placement) {
                        .ranks_on = std::vector<Share>(mesh.hosts())});
     slots = std::max(slots, placement.first_slot(MeshId(m)) + mesh.hosts());
   }
-  const bool one_machine = std::holds_alternative<LaunchLocal>(spec.launch);
+  const bool one_machine = spec.launch.facts().one_machine;
   Share gpus;
   Share cpus;
   std::uint32_t ranks_so_far = 0;

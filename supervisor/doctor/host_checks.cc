@@ -13,8 +13,8 @@
 #include "supervisor/doctor/host_requests.h"
 #include "supervisor/doctor/lot.h"
 #include "supervisor/launch/ssh/libssh.h"
+#include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
-#include "supervisor/launch/ssh/worker_image.h"
 #include "transport/base/assert.h"
 #include "transport/base/clock.h"
 #include "transport/base/limits.h"
@@ -39,18 +39,12 @@ Result<std::string> random_word() {
 
 class HostChecks {
  public:
-  static Result<std::unique_ptr<HostChecks>> create(const JobSpec& spec, const LaunchSsh& ssh,
-                                                    const HostChecksOptions& options) {
+  static Result<std::unique_ptr<HostChecks>> create(const JobSpec& spec, const HostChecksOptions& options) {
     MONARCH_TRY(load_libssh());
-    std::unique_ptr<HostChecks> checks(new HostChecks(spec, ssh, options));
-    MONARCH_ASSIGN(auto routed, ssh_routes(ssh, options.user));
-    checks->hosts_.resize(routed.size());
-    for (std::size_t i = 0; i < routed.size(); ++i) {
-      checks->hosts_[i].name = routed[i].name;
-      checks->hosts_[i].route = std::move(routed[i].route);
-    }
-    if (!ssh.worker) {
-      MONARCH_ASSIGN(checks->image_, read_worker_image(options.worker_path));
+    std::unique_ptr<HostChecks> checks(new HostChecks(spec, options));
+    MONARCH_ASSIGN(checks->access_, ssh_access(spec, options.user, options.worker_path));
+    for (const SshLauncherHost& host : checks->access_.hosts) {
+      checks->hosts_.push_back({.name = host.name, .route = host.route});
     }
     MONARCH_ASSIGN(checks->words_.word, random_word());
     MONARCH_ASSIGN(checks->words_.answer, random_word());
@@ -83,11 +77,10 @@ class HostChecks {
   using Round = LotRound;
   using Member = LotMember;
 
-  HostChecks(const JobSpec& spec, const LaunchSsh& ssh, const HostChecksOptions& options)
-      : spec_(spec), ssh_(ssh), options_(options) {}
+  HostChecks(const JobSpec& spec, const HostChecksOptions& options) : spec_(spec), options_(options) {}
 
   // Hosts of one lot have their sessions at the same time.
-  std::uint32_t lot_size() const { return std::max<std::uint32_t>(ssh_.parallel, 2); }
+  std::uint32_t lot_size() const { return std::max<std::uint32_t>(access_.parallel, 2); }
 
   // As a supervisor listens: two ports of control.ports, else any.
   void open_doors() {
@@ -140,8 +133,8 @@ class HostChecks {
     const std::size_t host = member.host;
     Errand errand{.host = host,
                   .began = boot_now(),
-                  .order = {.purpose = RemotePurpose::kCheck, .installed = ssh_.worker.value_or("")},
-                  .image = image_,
+                  .order = access_.order(RemotePurpose::kCheck),
+                  .image = access_.image,
                   .look = look_request(spec_, host),
                   .address = spec_.control.address,
                   .tunnel = spec_.control.via == ControlVia::kSsh,
@@ -150,10 +143,6 @@ class HostChecks {
                   .no_doors_because = no_doors_because_,
                   .reports = reports_.get(),
                   .orders = member.orders.get()};
-    if (image_) {
-      errand.order.file = image_->file;
-      errand.order.machine = image_->machine;
-    }
     for (const auto& door : doors_) errand.ports.push_back(door->port());
     prepare(errand.look);
     (void)pool_->submit({.route = hosts_[host].route,
@@ -363,10 +352,9 @@ class HostChecks {
   }
 
   const JobSpec& spec_;
-  const LaunchSsh& ssh_;
   const HostChecksOptions& options_;
   std::vector<HostSeen> hosts_;
-  std::shared_ptr<const WorkerImage> image_;
+  SshAccess access_;
   DoorWords words_;
   std::vector<std::unique_ptr<Door>> doors_;
   std::string no_doors_because_;
@@ -391,9 +379,7 @@ class HostChecks {
 }  // namespace
 
 Result<std::vector<HostSeen>> look_at_hosts(const JobSpec& spec, const HostChecksOptions& options) {
-  const auto* ssh = std::get_if<LaunchSsh>(&spec.launch);
-  MONARCH_ASSERT(ssh != nullptr);
-  MONARCH_ASSIGN(auto checks, HostChecks::create(spec, *ssh, options));
+  MONARCH_ASSIGN(auto checks, HostChecks::create(spec, options));
   return checks->run();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a spec needs of this machine: programs, folders, variables, addresses, GPUs, cores, ports. Nothing is started.
+// What the meshes of a spec need of this machine: programs, folders, variables. Nothing is started.
 //
 // Thread: any; they wait for the disk.
 
@@ -15,7 +15,7 @@ namespace monarch::doctor {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-// One check per mesh, then those of resources, ports and hosts.
+// One check per mesh.
 std::vector<Check> spec_checks(const JobSpec& spec, const Variables& environment);
 
 // Whether a word has a part that only the host, or a shell there, finds out.

@@ -80,15 +80,11 @@ Injector::Ticket Injector::strike(HostId host, StrikeOrder order, Duration lasts
   running.over = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   running.on_injected = std::move(on_injected);
   running.on_undone = std::move(on_undone);
-  const SshLauncherHost& where = options_.hosts[host.value()];
-  RemoteOrder remote{.purpose = RemotePurpose::kCheck, .installed = options_.installed};
-  if (options_.image) {
-    remote.file = options_.image->file;
-    remote.machine = options_.image->machine;
-  }
+  const SshLauncherHost& where = options_.access.hosts[host.value()];
+  RemoteOrder remote = options_.access.order(RemotePurpose::kCheck);
   // The thread's own: this object may be gone before it looks.
   const auto over = std::make_shared<const UniqueFd>(::dup(running.over.get()));
-  auto talk = [this, ticket, order = std::move(order), lasts, remote = std::move(remote), image = options_.image,
+  auto talk = [this, ticket, order = std::move(order), lasts, remote = std::move(remote), image = options_.access.image,
                patience = options_.patience, over](SshSession& session, int cancel) mutable -> SshVisit {
     const auto there = std::make_shared<StrikeTalk>(session, std::move(remote), image, patience, cancel);
     Injected seen = there->begin(order, lasts);

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/launch/ssh/ssh_launcher.h"
+#include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
@@ -26,10 +26,7 @@
 namespace monarch::drill {
 
 struct InjectorOptions {
-  std::vector<SshLauncherHost> hosts;  // by HostId
-  std::shared_ptr<const WorkerImage>
-      image;  // shared with the sessions' threads; nothing where `installed` names a worker
-  std::string installed;
+  SshAccess access;
   Duration patience = Duration::seconds(5);  // until a fault is in effect, and until it is taken back
   std::uint64_t seed = 0;                    // of the pool's waits
 };

@@ -130,7 +130,7 @@ void RelayedLauncher::on_goodbye(HostId host, bool orderly) {
   handlers_.on_ended(host, orderly ? "it left" : "its keeper was killed, and its ranks with it", orderly);
 }
 
-bool RelayedLauncher::idle() const {
+bool RelayedLauncher::has_idle_helper() const {
   if (presence_ != Presence::kThere) return false;
   for (const Host& host : hosts_) {
     if (host.phase == Phase::kLaunching || host.phase == Phase::kEnding) return false;
@@ -138,7 +138,7 @@ bool RelayedLauncher::idle() const {
   return true;
 }
 
-void RelayedLauncher::release(const std::string& reason) {
+void RelayedLauncher::release_helper(const std::string& reason) {
   if (presence_ != Presence::kThere) return;
   send(LeaveLauncher{.reason = reason});
   lose(Presence::kReleased, "the machine that launched the hosts was there for the start alone");

@@ -43,14 +43,12 @@ class RelayedLauncher final : public Launcher {
   void destroy(HostId host) override;
 
   // It has come, over a connection whose peer was checked. kBusy: it is there, kGone: it was, or is not awaited any more.
-  Status take(UniqueFd socket);
-  // The worker's last word: nothing of it is left but itself, and it leaves.
-  void on_goodbye(HostId host, bool orderly);
+  Status take(UniqueFd socket) override;
+  void on_goodbye(HostId host, bool orderly) override;
 
-  // It is there and nothing is asked of it now.
-  bool idle() const;
+  bool has_idle_helper() const override;
   // It may go: nothing will be launched any more.
-  void release(const std::string& reason);
+  void release_helper(const std::string& reason) override;
 
  private:
   enum class Presence : std::uint8_t { kAwaited, kThere, kReleased, kGone };

@@ -59,7 +59,6 @@ class LaunchFor {
   void on_order(const Frame& frame);
   Status open_launcher(const FrameHeader& welcome);
   LauncherHandlers handlers();
-  void pack_workspace();
   template <class Message>
   void say(const Message& message);
   void refuse(StartFailure failure);
@@ -71,7 +70,7 @@ class LaunchFor {
   std::unique_ptr<JobLock> lock_;
   LoadedSpec spec_;
   std::map<std::string, std::string> shell_;
-  std::vector<SshLauncherHost> hosts_;
+  SshAccess access_;
   std::shared_ptr<const WorkerImage> bundle_;  // owners: this, the program's start
   Elsewhere elsewhere_;
   std::string address_;  // of the first host, where workers call
@@ -79,7 +78,6 @@ class LaunchFor {
   std::unique_ptr<SshProgram> program_;
   std::unique_ptr<FrameStream> stream_;
   std::unique_ptr<SshLauncher> launcher_;
-  std::unique_ptr<PackThread> packer_;
   FrameHeader welcome_;
   TimerId patience_ = 0;
   bool told_ = false;  // whoever waits for the start
@@ -88,7 +86,6 @@ class LaunchFor {
 
 LaunchFor::~LaunchFor() {
   launcher_.reset();
-  packer_.reset();
   if (directory_) WorkspacePack::remove(directory_->fd());
 }
 
@@ -117,16 +114,15 @@ Status LaunchFor::open_files() {
   const std::string path = directory_->path();
   job_id_ = path.substr(path.rfind('/') + 1);
   MONARCH_ASSIGN(spec_, load_job_spec(*directory_));
-  const auto* ssh = std::get_if<LaunchSsh>(&spec_.spec.launch);
-  if (ssh == nullptr || !spec_.spec.supervised_elsewhere()) {
+  if (!spec_.spec.supervised_elsewhere()) {
     return Error{ErrorCode::kInvalid, "the job is not one of `supervisor: {on: first}`"};
   }
   MONARCH_ASSIGN(shell_, shell_values(spec_.spec, environ));
   SshUser user = SshUser::of_this_process();
   user.accept_new_host_keys = options_.accept_new_host_keys;
-  MONARCH_ASSIGN(hosts_, ssh_routes(*ssh, user));
+  MONARCH_ASSIGN(access_, ssh_access(spec_.spec, user, options_.worker));
   MONARCH_ASSIGN(bundle_, read_bundle(shipped_monarch(options_.monarch), options_.worker));
-  elsewhere_ = {.host = hosts_.front().name,
+  elsewhere_ = {.host = access_.hosts.front().name,
                 .bundle = bundle_->file.sha256,
                 .monarch = "",
                 .directory = "",
@@ -138,13 +134,13 @@ Status LaunchFor::open_files() {
 Status LaunchFor::reach() {
   MONARCH_ASSIGN(loop_, EventLoop::create());
   const auto failed = [this](LaunchFailure failure) {
-    refuse(start_failure_of(hosts_.front().name, bounded(std::move(failure))));
+    refuse(start_failure_of(access_.hosts.front().name, bounded(std::move(failure))));
   };
-  MONARCH_ASSIGN(program_,
-                 SshProgram::start(*loop_, {.route = hosts_.front().route, .bundle = bundle_, .word = kWordThere},
-                                   {.on_ready = [this](SshProgramReady ready) { on_ready(std::move(ready)); },
-                                    .on_ended = [this](const SshProgramEnd& end) { on_ended(end); },
-                                    .on_failed = failed}));
+  MONARCH_ASSIGN(
+      program_, SshProgram::start(*loop_, {.route = access_.hosts.front().route, .bundle = bundle_, .word = kWordThere},
+                                  {.on_ready = [this](SshProgramReady ready) { on_ready(std::move(ready)); },
+                                   .on_ended = [this](const SshProgramEnd& end) { on_ended(end); },
+                                   .on_failed = failed}));
   return {};
 }
 
@@ -190,7 +186,7 @@ void LaunchFor::on_ended(const SshProgramEnd& end) {
                         .phase = "supervisor",
                         .message = text(how, " before the supervisor there was ready"),
                         .words = end.words,
-                        .again = reproducer(hosts_.front().route)};
+                        .again = reproducer(access_.hosts.front().route)};
   refuse(start_failure_of(elsewhere_.host, bounded(std::move(failure))));
 }
 
@@ -230,7 +226,7 @@ void LaunchFor::on_started(const StartedThere& started) {
 void LaunchFor::on_order(const Frame& frame) {
   // Of a host that there is, once they can be launched.
   const auto with = [this](std::uint32_t host, const auto& act) -> Status {
-    if (launcher_ == nullptr || host >= hosts_.size()) return Error{ErrorCode::kInvalid, "of no host"};
+    if (launcher_ == nullptr || host >= access_.hosts.size()) return Error{ErrorCode::kInvalid, "of no host"};
     act(HostId(host));
     return {};
   };
@@ -257,37 +253,20 @@ void LaunchFor::on_order(const Frame& frame) {
 
 Status LaunchFor::open_launcher(const FrameHeader& welcome) {
   welcome_ = welcome;
-  const LaunchSsh& ssh = std::get<LaunchSsh>(spec_.spec.launch);
   SshLauncherOptions options{.job = welcome.job,
                              .job_id = job_id_,
                              .term = welcome.term,
-                             .hosts = hosts_,
+                             .access = access_,
                              .way_back = {.address = address_},
-                             .installed = ssh.worker.value_or(""),
-                             .workspace = spec_.spec.workspace.has_value()};
-  if (!ssh.worker) {
-    MONARCH_ASSIGN(options.image, read_worker_image(options_.worker));
-  }
-  options.pool.parallel = ssh.parallel;
-  options.pool.seed = static_cast<std::uint64_t>(::getpid());
+                             .workspace = spec_.spec.workspace.has_value(),
+                             .pool = {.parallel = access_.parallel, .seed = static_cast<std::uint64_t>(::getpid())}};
   MONARCH_ASSIGN(launcher_, SshLauncher::create(*loop_, std::move(options), handlers()));
-  if (spec_.spec.workspace) pack_workspace();
+  if (!spec_.spec.workspace) return {};
+  auto folder = directory_->duplicate();  // the tree is on this machine
+  const Status packed =
+      folder.ok() ? launcher_->pack_workspace(std::move(*folder), *spec_.spec.workspace) : Status(folder.error());
+  if (!packed.ok()) launcher_->on_workspace(packed.error());
   return {};
-}
-
-// The tree is on this machine.
-void LaunchFor::pack_workspace() {
-  auto folder = directory_->duplicate();
-  if (!folder.ok()) return launcher_->on_workspace(folder.error());
-  auto packer = PackThread::start(*loop_, std::move(*folder), *spec_.spec.workspace, [this](MadePack pack) {
-    if (pack.ok()) {
-      log_info("workspace: ", (*pack)->files(), " files, ", (*pack)->bytes(), " bytes");
-      for (const std::string& left_out : (*pack)->left_out()) log_warn("workspace: left out: ", left_out);
-    }
-    launcher_->on_workspace(std::move(pack));
-  });
-  if (!packer.ok()) return launcher_->on_workspace(packer.error());
-  packer_ = std::move(*packer);
 }
 
 LauncherHandlers LaunchFor::handlers() {

@@ -15,6 +15,7 @@
 #include "supervisor/spec/build_storage.h"
 #include "supervisor/spec/build_supervision.h"
 #include "supervisor/spec/build_workspace.h"
+#include "supervisor/spec/launcher_spec.h"
 #include "supervisor/spec/values.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -83,7 +84,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
   check_ranks(job, root, report);
   complete = complete && job.meshes.size() == meshes->items.size();
   build_shrink(job, root, report);
-  check_launcher_built(job, root, report);
+  find_launcher_spec(job.launch.facts().name)->check(job, root, report);
   if (complete && build_links(job, *meshes, report)) {
     check_hosts_suffice(job, root, report);
     check_standby(job, *meshes, report);
@@ -95,28 +96,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
 }
 
 std::vector<std::string> notes_about(const JobSpec& job) {
-  std::vector<std::string> notes;
-  const bool local = std::holds_alternative<LaunchLocal>(job.launch);
-  const bool slurm = std::holds_alternative<LaunchSlurm>(job.launch);
-  const bool tunnelled = !local && !slurm && job.control.via == ControlVia::kSsh;
-  if (!job.control.address.empty() && (local || tunnelled)) {
-    notes.push_back(text("control.address: ", job.control.address, " is not used: ",
-                         local ? "virtual hosts are on this machine, and reach the supervisor at 127.0.0.1"
-                               : "by `control.via: ssh` hosts reach the supervisor through the SSH session"));
-  }
-  if (local && !job.network.interface.empty()) {
-    notes.push_back(text("network.interface: ", job.network.interface,
-                         " is not used: virtual hosts are on this machine, and reach each other by lo"));
-  }
-  if (local && job.control.via == ControlVia::kSsh) {
-    notes.emplace_back("control.via: ssh is not used: virtual hosts are on this machine, without SSH");
-  }
-  if (slurm && job.control.via == ControlVia::kSsh) {
-    notes.emplace_back("control.via: ssh is not used: nodes of Slurm are reached without SSH");
-  }
-  if (local && job.supervisor_on == SupervisorPlace::kFirst) {
-    notes.emplace_back("supervisor.on: first is not used: virtual hosts are on this machine, and so is the supervisor");
-  }
+  std::vector<std::string> notes = find_launcher_spec(job.launch.facts().name)->notes(job);
   if (job.supervised_elsewhere() && job.pool_size() > job.hosts_needed() + job.spares()) {
     notes.push_back(text("supervisor.on: first: of the ", job.pool_size(),
                          " hosts of the pool those beyond what is needed and spares take another's place while the job "

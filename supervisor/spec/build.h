@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "supervisor/core/job_spec.h"
-#include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/local_path.h"
 #include "supervisor/spec/yaml.h"
 
 namespace monarch {

@@ -104,7 +104,7 @@ std::string where_wanted(const MeshSpec& mesh, bool one_machine) {
 
 // Virtual hosts share the ports of one machine, so all ranks of the job count; of real ones those on a host.
 void check_fixed_ports(const JobSpec& job, const YamlNode& meshes, Report& report) {
-  const bool one_machine = std::holds_alternative<LaunchLocal>(job.launch);
+  const bool one_machine = job.launch.facts().one_machine;
   std::map<std::pair<std::size_t, std::uint16_t>, std::string> taken;
   for (std::size_t m = 0; m < job.meshes.size(); ++m) {
     const MeshSpec& mesh = job.meshes[m];

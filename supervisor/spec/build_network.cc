@@ -34,7 +34,7 @@ std::optional<PortSpan> ports_of(const YamlNode* map) {
 
 // Other machines would dial themselves.
 void check_reachable(const JobSpec& job, const YamlNode& root, Report& report) {
-  if (std::holds_alternative<LaunchLocal>(job.launch) || job.pool_size() - job.hosts_on_request() < 2) return;
+  if (job.launch.facts().one_machine || job.pool_size() - job.hosts_on_request() < 2) return;
   if (job.control.via == ControlVia::kSsh) return;  // it is not used, and notes say so
   if (numeric_address(job.control.address) != NumericAddress::kLoopback) return;
   report.error("E0314", value_of(value_of(&root, "control"), "address")->place,
@@ -71,7 +71,7 @@ std::uint64_t ports_needed(const JobSpec& job) {
   }
   const bool keeps = job.checkpoints.peer > 0;
   for (std::uint64_t& ports : wanted) ports += keeps ? 1 : 0;
-  const bool one_machine = std::holds_alternative<LaunchLocal>(job.launch);
+  const bool one_machine = job.launch.facts().one_machine;
   if (one_machine) return std::accumulate(wanted.begin(), wanted.end(), std::uint64_t{keeps ? job.spares() : 0});
   return wanted.empty() ? 0 : *std::max_element(wanted.begin(), wanted.end());
 }

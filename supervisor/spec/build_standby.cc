@@ -71,7 +71,7 @@ void check_standby(const JobSpec& job, const YamlNode& meshes, Report& report) {
                     .label = "a standby gang takes whole hosts",
                     .help = "a gang whose hosts are its own would work"});
     }
-    if (mesh.resources.gpus.value_or(0) > 0 && std::holds_alternative<LaunchLocal>(job.launch)) {
+    if (mesh.resources.gpus.value_or(0) > 0 && job.launch.facts().one_machine) {
       report.error("E0329", gangs.place,
                    {.message = text("standby gangs of mesh `", mesh.name, "` would need GPUs of virtual hosts"),
                     .label = "which GPUs goes by the place that it is given later",

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "supervisor/core/job_spec.h"
-#include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/local_path.h"
 #include "supervisor/spec/yaml.h"
 
 namespace monarch {

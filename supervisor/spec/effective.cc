@@ -100,15 +100,11 @@ class Walker {
 
   // A default that depends on other keys.
   void derive(const std::string& row_path, const std::string& path, EffectiveValue& value) const {
-    const auto* ssh = std::get_if<LaunchSsh>(&job_.launch);
-    const bool from_file = row_path == "launch.ssh.hosts" && ssh != nullptr;
+    const LaunchFacts& launch = job_.launch.facts();
+    const bool from_file = row_path == "launch.ssh.hosts" && launch.name == "ssh";
     if (row_path == "launch.local.hosts" || row_path == "launch.slurm.nodes")
       value.value = text(job_.pool_size() - job_.hosts_on_request());
-    if (from_file) {
-      std::vector<std::string> names;
-      for (const SshHost& host : ssh->hosts) names.push_back(host.name);
-      value.value = yaml_scalar(fold_hostlist(names));
-    }
+    if (from_file) value.value = yaml_scalar(fold_hostlist(launch.hosts));
     if (row_path == "meshes.*.per_host") {
       for (const MeshSpec& mesh : job_.meshes) {
         if (path != text("meshes.", mesh.name, ".per_host")) continue;

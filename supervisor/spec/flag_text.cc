@@ -1,4 +1,5 @@
 #include "supervisor/spec/flag_text.h"
+#include "supervisor/spec/launcher_spec.h"
 
 #include <algorithm>
 #include <utility>
@@ -193,20 +194,27 @@ std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::u
   const std::size_t colon = std::min(value.find(':'), value.size());
   const std::string launcher(value.substr(0, colon));
   const Place place = at(flag.begin, value.size(), number);
-  if (launcher == "ssh" && colon == value.size()) {
-    report.error(
-        "E0101", place,
-        {.message = "`--launch ssh` names no hosts",
-         .label = "",
-         .help = "`--launch 'ssh:node[01-04]'` runs it on these; `--set launch.ssh.hosts=` changes them alone"});
-    return std::nullopt;
-  }
-  if (launcher != "local" && launcher != "ssh" && launcher != "slurm") {
-    const auto near = nearest(launcher, {"local", "slurm", "ssh"});
+  const LauncherSpec* spec = find_launcher_spec(launcher);
+  if (spec == nullptr) {
+    std::vector<std::string> names;
+    std::vector<std::string> forms;
+    for (const LauncherSpec* known : launcher_specs()) {
+      names.emplace_back(known->name);
+      forms.emplace_back(known->flag_words);
+    }
+    const auto near = nearest(launcher, names);
     report.error("E0205", place,
                  {.message = text("`--launch` cannot be `", value, "`"),
-                  .label = "local, local:N for N virtual hosts of this machine, ssh:HOSTS, slurm or slurm:N",
+                  .label = join(forms, ", "),
                   .help = near ? text("did you mean `", *near, "`?") : ""});
+    return std::nullopt;
+  }
+  if (!spec->flag_counts && colon == value.size()) {
+    report.error("E0101", place,
+                 {.message = text("`--launch ", launcher, "` names no hosts"),
+                  .label = "",
+                  .help = text("`--launch '", launcher, ":node[01-04]'` runs it on these; `--set launch.", launcher,
+                               ".hosts=` changes them alone")});
     return std::nullopt;
   }
   YamlNode keys{.kind = YamlNode::Kind::kMap, .place = place};
@@ -214,7 +222,7 @@ std::optional<YamlNode> read_launch(const FlagText& flag, Report& report, std::u
     const std::size_t begin = flag.begin + colon + 1;
     const std::string_view hosts = value.substr(colon + 1);
     keys =
-        map_of({launcher == "slurm" ? "nodes" : "hosts", at(flag.begin, value.size(), number)},
+        map_of({std::string(spec->flag_key), at(flag.begin, value.size(), number)},
                {.kind = YamlNode::Kind::kScalar, .place = at(begin, hosts.size(), number), .text = std::string(hosts)});
   }
   return map_of({"launch", place}, map_of({launcher, place}, std::move(keys)));

@@ -6,6 +6,7 @@
 #include "supervisor/spec/explain.h"
 #include "supervisor/spec/key_help.h"
 #include "supervisor/spec/key_path.h"
+#include "supervisor/spec/launcher_spec.h"
 #include "supervisor/spec/scalar.h"
 #include "supervisor/spec/yaml.h"
 #include "transport/base/json.h"
@@ -175,7 +176,7 @@ Json schema_of(const std::string& path) {
   } else {
     for (const Json::Member& member : choices.front().members()) described.set(member.first, member.second);
   }
-  if (path == "launch") described.set("oneOf", exactly_one({"local", "ssh", "slurm"}));
+  if (path == "launch") described.set("oneOf", exactly_one(split_words(launcher_words())));
   if (path == "launch.ssh") described.set("oneOf", exactly_one({"hosts", "hosts_file"}));
   if (path == "meshes.*") described.set("oneOf", exactly_one({"program", "actors", "idle"}));
   return described;

@@ -1,7 +1,9 @@
 #include "supervisor/spec/key_help.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "supervisor/spec/launcher_spec.h"
 #include "supervisor/spec/schema.h"
 
 namespace monarch {
@@ -15,95 +17,6 @@ constexpr KeyHelp kHelp[] = {
      "The pool of hosts comes from here. The meshes take its first hosts in the order in which they are written; the "
      "next "
      "`spares` are kept connected; the rest is left alone until a host must be replaced."},
-    {"launch.local", "{hosts: 4, spares: 1}",
-     "Virtual hosts are called v1, v2, ... and have addresses of their own in 127.0.1.0/24; each has its own worker. "
-     "They "
-     "share the cores of this machine. Everything that real hosts can do is tried out with them."},
-    {"launch.local.hosts", "4"},
-    {"launch.local.spares", "1"},
-    {"launch.local.spares.count", "1"},
-    {"launch.local.spares.prepare", "[python3, warm.py]",
-     "It runs once on each spare as soon as that is connected, in the folder where ranks start (where meshes start in "
-     "different ones, in that of the spec, or its copy), to fill caches or to load what ranks will load; it is given "
-     "MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
-     "Where it fails the host stays a spare, and is taken after those that are prepared. A host that is needed "
-     "meanwhile is given to its ranks once the program has been ended."},
-    {"launch.local.spares.timeout", "2m"},
-    {"launch.ssh", "{hosts: \"node[01-20]\", spares: 2}"},
-    {"launch.ssh.hosts", "\"node[01-20]\"",
-     "A compressed list needs quotes if it starts with a bracket. A host may also be {name: gpu2, address: 10.0.0.7, "
-     "user: bob, port: 2222, host_key: \"SHA256:...\"}: `name` is how the job calls it, `address` what is "
-     "dialled, "
-     "and of a host with `host_key` no other key is taken."},
-    {"launch.ssh.hosts_file", "hosts.txt",
-     "A line may also be a compressed list, and behind a single host may stand address=, user= and port=. The hosts "
-     "become part of the job when it starts; what the file says later does not change it."},
-    {"launch.ssh.spares", "2"},
-    {"launch.ssh.spares.count", "2"},
-    {"launch.ssh.spares.prepare", "[python3, warm.py]",
-     "It runs once on each spare as soon as that is connected, in the folder where ranks start (where meshes start in "
-     "different ones, in that of the spec, or its copy), to fill caches or to load what ranks will load; it is given "
-     "MONARCH_PREPARE=1 and no rank's numbers, and nothing of a mesh's `env`. "
-     "Where it fails the host stays a spare, and is taken after those that are prepared. A host that is needed "
-     "meanwhile is given to its ranks once the program has been ended."},
-    {"launch.ssh.spares.timeout", "2m"},
-    {"launch.ssh.user", "alice"},
-    {"launch.ssh.port", "2222"},
-    {"launch.ssh.identity", "~/.ssh/cluster",
-     "Tried first, by ssh-agent if that has its key, else from the file; the agent's other keys come after it. "
-     "Where nothing is written, ~/.ssh/id_ecdsa and ~/.ssh/id_rsa are tried as well, as ssh does. Relative paths start "
-     "from the spec's folder. There are no passwords."},
-    {"launch.ssh.known_hosts", "~/.ssh/cluster_hosts"},
-    {"launch.ssh.config", "~/.ssh/config",
-     "HostName, User, Port, IdentityFile, CertificateFile, IdentitiesOnly, UserKnownHostsFile, ProxyJump and Include "
-     "are read, and other keywords are passed over; what the spec says of a host counts first. Match (but for Match "
-     "all), and ProxyCommand "
-     "for a host of the job, are refused."},
-    {"launch.ssh.jump", "[login1]",
-     "Each is HOST, USER@HOST or USER@HOST:PORT; the first is dialled from here, each next one through those before "
-     "it. Hosts behind them do not know whom to call back: unless control says something else, control.via is ssh."},
-    {"launch.ssh.connect_timeout", "30s"},
-    {"launch.ssh.parallel", "16"},
-    {"launch.ssh.worker", "/opt/monarch/bin/monarch-worker"},
-    {"launch.slurm", "{nodes: 18, spares: 2}"},
-    {"launch.slurm.nodes", "18"},
-    {"launch.slurm.spares", "2"},
-    {"launch.slurm.spares.count", "2"},
-    {"launch.slurm.spares.prepare", "[python3, warm.py]"},
-    {"launch.slurm.spares.timeout", "20m"},
-    {"launch.slurm.allocation", "{job: 4711, nodes: \"node[01-20]\"}",
-     "Inside of an allocation it is what SLURM_JOB_ID and SLURM_JOB_NODELIST say, and the job's own copy of its spec "
-     "has it. All its nodes are the pool: the meshes take the first of them, the next are spares, the rest is cold."},
-    {"launch.slurm.allocation.job", "4711"},
-    {"launch.slurm.allocation.nodes", "\"node[01-20]\""},
-    {"launch.slurm.partition", "gpu",
-     "This, and account, qos, time, constraint, exclude and options, are for nodes that monarch asks Slurm for. What "
-     "is "
-     "left out is as in the job whose nodes it has: also how many cores, how much memory and which GPUs."},
-    {"launch.slurm.account", "physics"},
-    {"launch.slurm.qos", "high"},
-    {"launch.slurm.time", "4h",
-     "Slurm's 4:00:00 is written `4h`, and 1-12 is written `36h`. Left out: what is left of the job's own."},
-    {"launch.slurm.constraint", "ib"},
-    {"launch.slurm.exclude", "[bad07]"},
-    {"launch.slurm.options", "[\"--mail-type=FAIL\"]"},
-    {"launch.slurm.replacements", "0",
-     "Where a host is lost, and no node of the job is left for its place or for that of the spare that took it, Slurm "
-     "is "
-     "asked for one more node like the others, "
-     "by "
-     "a job of its own, which only holds it: its name is the job's id, its comment says whose it is. It is given back "
-     "when "
-     "its host is not needed any longer. supervision.reallocate says how often that may be."},
-    {"launch.slurm.queue_limit", "1h",
-     "Then the request is cancelled, and the next stage of recovery follows: the job shrinks if it may, or fails. One "
-     "that has shrunk asks again, at longer and longer intervals."},
-    {"launch.slurm.own_steps", "16",
-     "A step of its own, with an srun beside the supervisor, can be ended alone. One that serves many is created by "
-     "Slurm once, not for each; it ends with the first process of its one srun, and all its workers with it. A host "
-     "that has no part in it, or whose place is taken later, gets one of its own."},
-    {"launch.slurm.on_preempt", "requeue"},
-    {"launch.slurm.warn", "5m"},
     {"network", "{interface: ib0}"},
     {"network.interface", "ib0",
      "Each host's address on it is what other hosts get as MASTER_ADDR and `$(mesh.M.host)`; ranks get its name as "
@@ -386,14 +299,23 @@ constexpr KeyHelp kHelp[] = {
 
 }  // namespace
 
-std::span<const KeyHelp> all_key_help() { return kHelp; }
+std::span<const KeyHelp> all_key_help() {
+  static const std::vector<KeyHelp> kAll = [] {
+    std::vector<KeyHelp> all(std::begin(kHelp), std::end(kHelp));
+    for (const LauncherSpec* launcher : launcher_specs()) {
+      all.insert(all.end(), launcher->help.begin(), launcher->help.end());
+    }
+    return all;
+  }();
+  return kAll;
+}
 
 const KeyHelp* find_key_help(std::string_view path) {
   const KeyRow* row = find_row(path);
   if (row == nullptr) return nullptr;
-  const auto* found =
-      std::find_if(std::begin(kHelp), std::end(kHelp), [&](const KeyHelp& h) { return h.path == row->path; });
-  return found == std::end(kHelp) ? nullptr : found;
+  const auto all = all_key_help();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const KeyHelp& h) { return h.path == row->path; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace monarch

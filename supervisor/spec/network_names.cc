@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "supervisor/spec/hostlist.h"
 #include "transport/base/text.h"
 

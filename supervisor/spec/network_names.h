@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "supervisor/core/launch_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 
 namespace monarch {
 

@@ -1,9 +1,11 @@
 #include "supervisor/spec/overlay.h"
 
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "supervisor/spec/launcher_spec.h"
 #include "supervisor/spec/schema.h"
 
 namespace monarch {
@@ -16,8 +18,11 @@ struct Choice {
   std::string_view path;
   std::string_view keys;
 };
-constexpr Choice kChoices[] = {
-    {"launch", "local|ssh|slurm"}, {"launch.ssh", "hosts|hosts_file"}, {"meshes.*", "program|actors|idle"}};
+std::span<const Choice> choices() {
+  static const Choice kChoices[] = {
+      {"launch", launcher_words()}, {"launch.ssh", "hosts|hosts_file"}, {"meshes.*", "program|actors|idle"}};
+  return kChoices;
+}
 
 // `idle: false` chooses nothing.
 bool chooses(const YamlNode& node) { return !node.is(YamlNode::Kind::kScalar) || node.text != "false"; }
@@ -45,7 +50,7 @@ void merge(YamlNode& base, YamlNode over, const std::string& path) {
     base = std::move(over);
     return;
   }
-  for (const Choice& choice : kChoices) {
+  for (const Choice& choice : choices()) {
     if (choice.path == path) drop_alternatives(base, over, choice);
   }
   std::map<std::string, std::size_t> known;

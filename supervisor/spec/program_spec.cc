@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/launcher_spec.h"
 #include "supervisor/spec/names.h"
 #include "supervisor/spec/network_names.h"
 #include "supervisor/spec/yaml_tree.h"
@@ -96,15 +97,17 @@ class ShapeReader {
   std::vector<HostSlots> hosts_of_launch() const {
     if (!line_.launch) return {};
     const std::string_view value = flag_value(*line_.launch);
-    if (value.starts_with("ssh:")) {
-      const auto names = expand_hostlist(value.substr(4));
+    const std::size_t colon = value.find(':');
+    const LauncherSpec* launcher = find_launcher_spec(value.substr(0, colon));
+    if (launcher == nullptr || colon == std::string_view::npos) return {};
+    if (!launcher->flag_counts) {
+      const auto names = expand_hostlist(value.substr(colon + 1));
       std::vector<HostSlots> hosts;
       if (!names.ok()) return hosts;
       for (const std::string& name : *names) hosts.push_back({.name = name, .slots = std::nullopt});
       return hosts;
     }
-    if (!value.starts_with("local:") && !value.starts_with("slurm:")) return {};
-    const std::string_view digits = value.substr(value.find(':') + 1);
+    const std::string_view digits = value.substr(colon + 1);
     std::uint32_t count = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
     const bool whole = error == std::errc() && end == digits.data() + digits.size();

@@ -5,7 +5,9 @@
 #include <map>
 
 #include "supervisor/spec/key_path.h"
+#include "supervisor/spec/launcher_spec.h"
 #include "supervisor/spec/schema_rows.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -25,7 +27,10 @@ const Schema& schema() {
       all.rows.insert(all.rows.end(), rows.begin(), rows.end());
     };
     append(top.first(2));  // version, job
-    append(schema_rows::launch());
+    static const std::string kLaunchDoc = text("exactly one of ", launcher_list(), "; local if it is left out");
+    all.rows.push_back({.path = "launch", .type = ValueType::kMap, .doc = kLaunchDoc});
+    for (const LauncherSpec* launcher : launcher_specs()) append(launcher->rows);
+    append(schema_rows::network());
     append(schema_rows::meshes());
     append(schema_rows::supervision());
     append(top.subspan(2));

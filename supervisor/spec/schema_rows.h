@@ -11,7 +11,7 @@
 namespace monarch::schema_rows {
 
 std::span<const KeyRow> job();          // the top level
-std::span<const KeyRow> launch();       // launch, network, control, supervisor
+std::span<const KeyRow> network();      // network, control, supervisor
 std::span<const KeyRow> meshes();       // meshes
 std::span<const KeyRow> supervision();  // supervision, which a mesh may have, too
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/values.h"
 #include "supervisor/spec/yaml_tree.h"
@@ -11,10 +12,10 @@
 
 namespace monarch {
 
-Result<std::optional<SlurmAllocation>> allocation_from(const std::function<const char*(const char* name)>& variable) {
+Result<std::optional<Allocation>> allocation_from(const std::function<const char*(const char* name)>& variable) {
   const char* job = variable("SLURM_JOB_ID");
   const char* nodes = variable("SLURM_JOB_NODELIST");
-  if (job == nullptr && nodes == nullptr) return std::optional<SlurmAllocation>();
+  if (job == nullptr && nodes == nullptr) return std::optional<Allocation>();
   const char* components = variable("SLURM_HET_SIZE");
   if (job != nullptr && nodes == nullptr && components != nullptr) {
     const char* first = variable("SLURM_JOB_NODELIST_HET_GROUP_0");
@@ -28,7 +29,7 @@ Result<std::optional<SlurmAllocation>> allocation_from(const std::function<const
     return Error{ErrorCode::kInvalid, text(job != nullptr ? "SLURM_JOB_ID" : "SLURM_JOB_NODELIST", " is set, and ",
                                            job != nullptr ? "SLURM_JOB_NODELIST" : "SLURM_JOB_ID", " is not")};
   }
-  SlurmAllocation found;
+  Allocation found;
   const std::string_view digits = job;
   const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), found.job);
   if (error != std::errc() || stopped != digits.data() + digits.size() || found.job == 0) {
@@ -67,6 +68,15 @@ std::optional<YamlNode> with_allocation(const YamlNode& root, const SpecSurround
   YamlNode whole = root;
   append_key(*whole.find("launch")->find("slurm"), "allocation", std::move(allocation));
   return whole;
+}
+
+JobSpec without_allocation(JobSpec job) {
+  if (const auto* slurm = job.launch.as<LaunchSlurm>()) {
+    LaunchSlurm outside = *slurm;
+    outside.allocation.reset();
+    job.launch = outside;
+  }
+  return job;
 }
 
 }  // namespace monarch

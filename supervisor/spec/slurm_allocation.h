@@ -19,9 +19,12 @@ namespace monarch {
 
 // From SLURM_JOB_ID and SLURM_JOB_NODELIST; `variable` is getenv(3). Nothing: neither is set, this is no allocation.
 // Errors name the variable.
-Result<std::optional<SlurmAllocation>> allocation_from(const std::function<const char*(const char* name)>& variable);
+Result<std::optional<Allocation>> allocation_from(const std::function<const char*(const char* name)>& variable);
 
 // The spec with launch.slurm.allocation in it. Nothing: it is not for Slurm, it has one, or there is none; what cannot be read is reported.
 std::optional<YamlNode> with_allocation(const YamlNode& root, const SpecSurroundings& around, Report& report);
+
+// The same job as it would be outside of its allocation.
+JobSpec without_allocation(JobSpec job);
 
 }  // namespace monarch

@@ -6,9 +6,9 @@
 
 #include "supervisor/spec/auto_dims.h"
 #include "supervisor/spec/build.h"
-#include "supervisor/spec/build_launch.h"
 #include "supervisor/spec/check.h"
 #include "supervisor/spec/hosts_file.h"
+#include "supervisor/spec/local_path.h"
 #include "supervisor/spec/overlay.h"
 #include "supervisor/spec/slurm_allocation.h"
 #include "supervisor/spec/source_text.h"
@@ -207,7 +207,7 @@ std::optional<std::string> merged_text(const YamlNode& root, const JobSpec& job,
 }
 
 std::string note_of_no_kill(const JobSpec& job) {
-  return text("launch.slurm: Slurm does not show whether job ", std::get<LaunchSlurm>(job.launch).allocation->job,
+  return text("launch.slurm: Slurm does not show whether job ", job.launch.facts().allocation->job,
               " was asked for with --no-kill: without it, one node that fails ends all (SLURM_NO_KILL=1 in its "
               "environment says that it was)");
 }

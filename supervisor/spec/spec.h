@@ -44,7 +44,7 @@ struct SpecSurroundings {
   // Where a whole path leads in the end, past links; nothing: there are none.
   std::function<std::string(const std::string& path)> real_path{};
   // The allocation of Slurm that this process is in, for `launch.slurm`; nothing: it is in none.
-  std::function<Result<std::optional<SlurmAllocation>>()> find_allocation{};
+  std::function<Result<std::optional<Allocation>>()> find_allocation{};
   bool says_no_kill = false;  // SLURM_NO_KILL, as of srun(1): whoever asked for it says that it was with --no-kill
   // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it has none.
   std::function<std::uint32_t()> count_gpus{};

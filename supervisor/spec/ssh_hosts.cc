@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/network_names.h"
 #include "supervisor/spec/suggest.h"

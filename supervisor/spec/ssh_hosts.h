@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "supervisor/core/launch_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "supervisor/spec/diagnostics.h"
 #include "supervisor/spec/yaml.h"
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/table.h"
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "transport/base/clock.h"
 
 namespace monarch {

@@ -7,6 +7,7 @@
 #include "cli/result_text.h"
 #include "cli/status_text.h"
 #include "cli/values.h"
+#include "supervisor/launch/local/local_spec.h"
 
 namespace monarch {
 

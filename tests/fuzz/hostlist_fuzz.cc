@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "supervisor/spec/hostlist.h"
 #include "supervisor/spec/hosts_file.h"
 #include "supervisor/spec/network_names.h"

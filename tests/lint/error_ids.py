@@ -4,7 +4,7 @@ golden of the corpora, or by a test with a job that lives; nothing in the regist
 import re
 
 REGISTER = "supervisor/spec/error_register.cc"
-SOURCES = ("supervisor/spec/", "cli/")
+SOURCES = ("supervisor/spec/", "supervisor/launch/", "cli/")
 GOLDENS = ("tests/supervisor/spec/broken/", "tests/cli/golden/")
 ID = re.compile(r'"(E[0-9]{4})"')
 LITERAL = r'(?:\s*"(?:\\.|[^"\\])*")+'

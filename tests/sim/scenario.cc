@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/sim/random.h"
 #include "transport/base/text.h"
 

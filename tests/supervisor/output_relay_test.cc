@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "supervisor/worker_links.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "tests/transport/zmq/zmq_lab.h"

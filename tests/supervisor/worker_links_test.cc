@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "tests/transport/zmq/zmq_lab.h"
 #include "transport/base/clock.h"

@@ -17,6 +17,7 @@
 #include "supervisor/core/launch_failure.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_requests.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {

@@ -67,23 +67,20 @@ class SlurmLauncher final : public Launcher {
   SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions options, LauncherHandlers handlers);
   ~SlurmLauncher() override;
 
-  // Its endpoints have the right ports, and any address.
   // A host that is none of the first job's nodes is told where it is before anything else.
   // What was there before is not ended any longer, nor told.
   void place(HostId host, StepPlace place);
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
 
-  // The worker's last word: nothing of it is left but itself, and it leaves.
-  void on_goodbye(HostId host, bool orderly);
+  void on_goodbye(HostId host, bool orderly) override;
   // The answer to job_state_query() about the first job.
   void hear(const Result<std::string>& state) { (void)note_state(state); }
   // Looks whether Slurm's job is over, and how.
   void check_over();
   SlurmCalls& calls() { return calls_; }
-  // From the guard's owner.
-  void on_changed(const RankReport& report);
-  void on_guard_lost() { programs_.on_guard_lost(); }
+  void on_changed(const RankReport& report) override;
+  void on_guard_lost() override { programs_.on_guard_lost(); }
 
  private:
   enum class Phase : std::uint8_t {

@@ -1,9 +1,18 @@
 #include "supervisor/launch/slurm/slurm_nodes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
+#include "supervisor/launch/open_launcher.h"
+#include "supervisor/launch/slurm/slurm_commands.h"
+#include "supervisor/launch/slurm/slurm_continuation.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
+#include "supervisor/launch/ssh/worker_image.h"
+#include "transport/base/exit_code.h"
 #include "transport/base/text.h"
+
+extern char** environ;
 
 namespace monarch {
 
@@ -19,6 +28,7 @@ SlurmNodes::SlurmNodes(EventLoop& loop, Guard& guard, SlurmNodesOptions options,
       options_(std::move(options)),
       handlers_(std::move(handlers)),
       requested_(options_.steps.nodes.size() - options_.known) {
+  options_.steps.on_over = [this](const std::string& state) { on_over(state); };
   LauncherHandlers told = handlers_;
   told.on_ended = [this](HostId host, std::string how, bool orderly) { on_step_ended(host, std::move(how), orderly); };
   const SlurmLauncherOptions& steps = options_.steps;
@@ -35,7 +45,11 @@ SlurmNodes::SlurmNodes(EventLoop& loop, Guard& guard, SlurmNodesOptions options,
       NodeRequestsHandlers{
           .on_granted = [this](HostId host, const GrantedNode& granted) { on_granted(host, granted); },
           .on_refused = [this](HostId host, LaunchFailure failure) { handlers_.on_failed(host, std::move(failure)); },
-          .on_waiting = [this](HostId host, std::string words) { options_.on_waiting(host, std::move(words)); }});
+          .on_waiting =
+              [this](HostId host, const std::string& words) {
+                handlers_.say(EventKind::kHostQueued, Severity::kInfo,
+                              text(options_.hosts[host.value()].name, ": ", words));
+              }});
   const std::vector<std::string> known(steps.nodes.begin(),
                                        steps.nodes.begin() + static_cast<std::ptrdiff_t>(options_.known));
   watch_ = std::make_unique<SlurmWatch>(
@@ -44,6 +58,43 @@ SlurmNodes::SlurmNodes(EventLoop& loop, Guard& guard, SlurmNodesOptions options,
       SlurmWatchHandlers{.on_job = [this](const Result<std::string>& state) { steps_->hear(state); },
                          .on_node = [this](const std::string& node, const SeenNode& seen) { on_seen(node, seen); },
                          .more_nodes = [this] { return nodes_on_request(); }});
+  end_watch_ = std::make_unique<EndWatch>(
+      loop, steps_->calls(),
+      EndWatchOptions{.job = steps.slurm_job, .environment = steps.environment, .warn = options_.warn},
+      EndWatchHandlers{
+          .on_foreseen = handlers_.on_foreseen,
+          .on_ending = [this] { steps_->check_over(); },
+          .on_short =
+              [this](std::string words) { handlers_.say(EventKind::kJobLimit, Severity::kInfo, std::move(words)); }});
+}
+
+// Whoever cancelled it wants no other; whatever else took it may give another one.
+void SlurmNodes::on_over(const std::string& state) const {
+  handlers_.on_over({.how = StopHow::kOrderly,
+                     .exit_code = was_taken(state) ? kExitLost : 0,
+                     .who = text("Slurm, whose job ", options_.steps.slurm_job,
+                                 state.empty() ? " is not known to it any more" : " is over: ", state)});
+}
+
+// That of a node on request is about it alone, which has no other.
+void SlurmNodes::on_warned(HostId host) {
+  if (!on_request(host)) return end_watch_->on_warned(options_.hosts[host.value()].name);
+  handlers_.on_node_seen(host, {NodeSight::kDown, "its job is told to end"});
+}
+
+std::unique_ptr<Continuation> SlurmNodes::continuation(ContinuationOrder order, OnContinued then) {
+  std::vector<std::string> variables;
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view variable(*line);
+    variables.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  return std::make_unique<SlurmContinuation>(loop_, steps_->calls(),
+                                             SlurmContinuationOptions{.how = options_.on_preempt,
+                                                                      .slurm_job = options_.steps.slurm_job,
+                                                                      .order = std::move(order),
+                                                                      .environment = options_.steps.environment,
+                                                                      .variables = std::move(variables)},
+                                             std::move(then));
 }
 
 void SlurmNodes::launch(HostId host, const Bootstrap& bootstrap) {
@@ -61,7 +112,8 @@ void SlurmNodes::on_granted(HostId host, const GrantedNode& granted) {
   if (state.phase != Phase::kAsked) return;  // it is given back by then
   state.phase = Phase::kPlaced;
   state.node = granted.node;
-  state.bootstrap.host_name = options_.on_named(host, granted);
+  state.bootstrap.host_name = handlers_.on_named(
+      host, granted.node, text("Slurm gave it as job ", granted.job, " after ", to_text(granted.waited)));
   steps_->place(host, {.job = granted.job, .node = granted.node, .name = state.bootstrap.host_name});
   steps_->launch(host, state.bootstrap);
 }
@@ -80,7 +132,7 @@ void SlurmNodes::destroy(HostId host) {
     if (!found) return return_node(host, "was not running", true);
     at(host).phase = Phase::kPlaced;
     at(host).node = found->node;
-    steps_->place(host, {.job = found->job, .node = found->node, .name = options_.name_of(host)});
+    steps_->place(host, {.job = found->job, .node = found->node, .name = options_.hosts[host.value()].name});
     steps_->destroy(host);
   });
 }
@@ -126,8 +178,35 @@ void SlurmNodes::on_seen(const std::string& node, const SeenNode& seen) {
   for (std::uint32_t i = 0; i < options_.steps.nodes.size(); ++i) {
     const HostId host(i);
     const std::string& its = on_request(host) ? at(host).node : options_.steps.nodes[i];
-    if (its == node) options_.on_seen(host, seen);
+    if (its == node) handlers_.on_node_seen(host, seen);
   }
+}
+
+Result<std::unique_ptr<Launcher>> open_slurm(const LaunchSurroundings& around, LauncherHandlers handlers) {
+  const LaunchSlurm& slurm = *around.spec.launch.as<LaunchSlurm>();
+  if (!slurm.allocation) return Error{ErrorCode::kInvalid, "launch.slurm: this job has no allocation"};
+  SlurmNodesOptions options{
+      .steps = {.job = around.job,
+                .job_id = around.job_id,
+                .term = around.term,
+                .slurm_job = slurm.allocation->job,
+                .nodes = slurm.allocation->nodes,
+                .environment = slurm_environment([](const char* name) { return std::getenv(name); }),
+                .address = around.spec.control.address,
+                .log_directory = around.log_directory,
+                .own_steps = slurm.own_steps},
+      .hosts = around.hosts,
+      .known = slurm.allocation->nodes.size(),
+      .wish = slurm.request,
+      .queue_limit = slurm.queue_limit,
+      .warn = slurm.warn,
+      .on_preempt = slurm.on_preempt};
+  for (std::size_t i = options.known; i < around.hosts.size(); ++i) {
+    options.steps.nodes.push_back(around.hosts[i].name);
+  }
+  MONARCH_ASSIGN(options.steps.image, read_worker_image(around.worker_path));
+  return std::unique_ptr<Launcher>(
+      std::make_unique<SlurmNodes>(around.loop, around.guard, std::move(options), std::move(handlers)));
 }
 
 }  // namespace monarch

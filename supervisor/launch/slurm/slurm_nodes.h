@@ -6,29 +6,28 @@
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's and the guard's.
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "supervisor/core/placement.h"
 #include "supervisor/launch/launcher.h"
+#include "supervisor/launch/slurm/end_watch.h"
 #include "supervisor/launch/slurm/node_requests.h"
 #include "supervisor/launch/slurm/slurm_launcher.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "supervisor/launch/slurm/slurm_watch.h"
 
 namespace monarch {
 
 struct SlurmNodesOptions {
-  SlurmLauncherOptions steps;  // its hosts: those of the allocation, and then those on request
-  std::size_t known = 0;       // how many of these are of the allocation
+  SlurmLauncherOptions steps;          // its hosts: those of the allocation, and then those on request
+  const std::vector<PoolHost>& hosts;  // as they are called now
+  std::size_t known = 0;               // how many of these are of the allocation
   SlurmRequest wish;
   Duration queue_limit = Duration::seconds(900);
-  // None of these within a call of the owner's.
-  // Which node the host is: it is launched there next. The name that it has from now on.
-  std::function<std::string(HostId, const GrantedNode&)> on_named;
-  std::function<std::string(HostId)> name_of;           // as it is called now
-  std::function<void(HostId, std::string)> on_waiting;  // for people
-  std::function<void(HostId, const SeenNode&)> on_seen;
+  Duration warn;  // before the end of its time ranks are told; zero: nobody is
+  OnPreempt on_preempt = OnPreempt::kStop;
 };
 
 class SlurmNodes final : public Launcher {
@@ -37,13 +36,13 @@ class SlurmNodes final : public Launcher {
 
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
+  void begin() override { end_watch_->begin(); }
 
-  void on_goodbye(HostId host, bool orderly) { steps_->on_goodbye(host, orderly); }
-  void on_changed(const RankReport& report) { steps_->on_changed(report); }
-  void on_guard_lost() { steps_->on_guard_lost(); }
-  // Looks whether Slurm's job is over, and how.
-  void check_over() { steps_->check_over(); }
-  SlurmCalls& calls() { return steps_->calls(); }
+  void on_goodbye(HostId host, bool orderly) override { steps_->on_goodbye(host, orderly); }
+  void on_warned(HostId host) override;
+  void on_changed(const RankReport& report) override { steps_->on_changed(report); }
+  void on_guard_lost() override { steps_->on_guard_lost(); }
+  std::unique_ptr<Continuation> continuation(ContinuationOrder order, OnContinued then) override;
 
  private:
   enum class Phase : std::uint8_t {
@@ -61,6 +60,7 @@ class SlurmNodes final : public Launcher {
 
   bool on_request(HostId host) const { return host.value() >= options_.known; }
   Requested& at(HostId host) { return requested_.at(host.value() - options_.known); }
+  void on_over(const std::string& state) const;
   void on_granted(HostId host, const GrantedNode& granted);
   void on_step_ended(HostId host, std::string how, bool orderly);
   void on_seen(const std::string& node, const SeenNode& seen);
@@ -76,6 +76,7 @@ class SlurmNodes final : public Launcher {
   std::unique_ptr<SlurmLauncher> steps_;
   std::unique_ptr<NodeRequests> requests_;
   std::unique_ptr<SlurmWatch> watch_;
+  std::unique_ptr<EndWatch> end_watch_;
 };
 
 }  // namespace monarch

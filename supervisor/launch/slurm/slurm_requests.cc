@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
 

@@ -14,6 +14,7 @@
 #include "supervisor/core/launch_spec.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/slurm_job_facts.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 

@@ -14,23 +14,12 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/launch/launcher.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
-
-enum class NodeSight : std::uint8_t {
-  kWell,
-  kDraining,  // nothing new is to start there
-  kDown,      // or the job's no longer: what is there is to go elsewhere
-};
-
-struct SeenNode {
-  NodeSight sight = NodeSight::kWell;
-  std::string words;  // "down: Not responding"
-  bool operator==(const SeenNode&) const = default;
-};
 
 Words nodes_query(const std::vector<std::string>& nodes, const Words& environment);
 // {node: what is seen of it}; lines that are none are passed over.

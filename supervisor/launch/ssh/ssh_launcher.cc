@@ -64,7 +64,7 @@ RemoteResult give_workspace(SshSession& session, RemoteOrder order, const Worker
 
 Result<std::unique_ptr<SshLauncher>> SshLauncher::create(EventLoop& loop, SshLauncherOptions options,
                                                          LauncherHandlers handlers) {
-  MONARCH_ASSERT(options.image != nullptr || !options.installed.empty());
+  MONARCH_ASSERT(options.access.image != nullptr || !options.access.installed.empty());
   std::unique_ptr<SshLauncher> launcher(new SshLauncher(loop, std::move(options), std::move(handlers)));
   MONARCH_ASSIGN(launcher->sent_, Inbox<SentReport>::create(kSentReports));
   MONARCH_ASSIGN(launcher->sent_watch_, loop.watch(launcher->sent_->descriptor(), Interest::kRead,
@@ -80,21 +80,16 @@ SshLauncher::~SshLauncher() {
 
 void SshLauncher::on_sent() {
   for (const SentReport& report : sent_->take_all()) {
-    auto words = progress_.note(options_.hosts[report.host.value()].name, report.sent, loop_.now());
+    auto words = progress_.note(options_.access.hosts[report.host.value()].name, report.sent, loop_.now());
     if (words && handlers_.on_sending) handlers_.on_sending(std::move(*words));
   }
 }
 
 RemoteOrder SshLauncher::order_of(HostId host, RemotePurpose purpose) const {
-  RemoteOrder order{.purpose = purpose,
-                    .mark = {.job_uuid = options_.job.to_text(),
-                             .host_name = options_.hosts[host.value()].name,
-                             .job_id = options_.job_id},
-                    .installed = options_.installed};
-  if (options_.image) {
-    order.file = options_.image->file;
-    order.machine = options_.image->machine;
-  }
+  RemoteOrder order = options_.access.order(purpose);
+  order.mark = {.job_uuid = options_.job.to_text(),
+                .host_name = options_.access.hosts[host.value()].name,
+                .job_id = options_.job_id};
   return order;
 }
 
@@ -108,6 +103,18 @@ void SshLauncher::launch(HostId host, const Bootstrap& bootstrap) {
     return;
   }
   submit_launch(host, bootstrap);
+}
+
+Status SshLauncher::pack_workspace(UniqueFd folder, WorkspaceSpec workspace) {
+  const auto on_made = [this](MadePack pack) {
+    if (pack.ok()) {
+      log_info("workspace: ", (*pack)->files(), " files, ", amount_text((*pack)->bytes()));
+      for (const std::string& left_out : (*pack)->left_out()) log_warn("workspace: left out: ", left_out);
+    }
+    on_workspace(std::move(pack));
+  };
+  MONARCH_ASSIGN(packer_, PackThread::start(loop_, std::move(folder), std::move(workspace), on_made));
+  return {};
 }
 
 void SshLauncher::on_workspace(MadePack pack) {
@@ -136,8 +143,8 @@ void SshLauncher::submit_launch(HostId host, const Bootstrap& bootstrap) {
   // Values of its own for the thread: nothing of this object is touched there.
   auto talk = [this, host, header, there = Bootstrap(bootstrap), order = order_of(host, RemotePurpose::kStart),
                tree = order_of(host, RemotePurpose::kWorkspace), pack = pack_ ? **pack_ : nullptr,
-               route = options_.hosts[host.value()].route, way = options_.way_back, image = options_.image,
-               silence = options_.silence, began = state.began, sent = sent_,
+               route = options_.access.hosts[host.value()].route, way = options_.way_back,
+               image = options_.access.image, silence = options_.silence, began = state.began, sent = sent_,
                check](SshSession& session, int cancel) mutable -> SshVisit {
     const Instant opened = boot_now();
     if (auto unwell = check ? check(session, host, cancel) : std::nullopt) {
@@ -177,7 +184,7 @@ void SshLauncher::submit_launch(HostId host, const Bootstrap& bootstrap) {
     return visit;
   };
   state.ticket = pool_->submit(
-      {.route = options_.hosts[host.value()].route,
+      {.route = options_.access.hosts[host.value()].route,
        .talk = std::move(talk),
        .on_failed = [this, host](LaunchFailure failure) { fail(host, std::move(failure), Phase::kUntouched); }});
 }
@@ -185,7 +192,8 @@ void SshLauncher::submit_launch(HostId host, const Bootstrap& bootstrap) {
 void SshLauncher::on_launch_result(HostId host, RemoteResult result, LaunchedWorker launched) {
   Host& state = hosts_[host.value()];
   if (auto* failure = std::get_if<LaunchFailure>(&result.answer)) {
-    failure->again = reproducer(options_.hosts[host.value()].route, shown_by(failure->kind, options_.installed));
+    failure->again =
+        reproducer(options_.access.hosts[host.value()].route, shown_by(failure->kind, options_.access.installed));
     return fail(host, std::move(*failure), result.handed_over ? Phase::kUnknown : Phase::kUntouched);
   }
   auto* reply = std::get_if<BootstrapReply>(&result.answer);
@@ -244,14 +252,14 @@ void SshLauncher::destroy(HostId host) {
 }
 
 void SshLauncher::submit_end(HostId host) {
-  auto talk = [this, host, order = order_of(host, RemotePurpose::kEnd), image = options_.image,
+  auto talk = [this, host, order = order_of(host, RemotePurpose::kEnd), image = options_.access.image,
                silence = options_.silence](SshSession& session, int cancel) -> std::function<void()> {
     auto result = remote_talk(session, order, image.get(), {.cancel = cancel, .silence = silence});
     return [this, host, answer = std::move(result.answer)] { on_end_answer(host, answer); };
   };
   Host& state = hosts_[host.value()];
   ++state.tries;
-  state.ticket = pool_->submit({.route = options_.hosts[host.value()].route,
+  state.ticket = pool_->submit({.route = options_.access.hosts[host.value()].route,
                                 .talk = std::move(talk),
                                 .on_failed = [this, host](LaunchFailure failure) { try_end_again(host, failure); }});
 }
@@ -269,7 +277,7 @@ void SshLauncher::try_end_again(HostId host, const LaunchFailure& failure) {
   Host& state = hosts_[host.value()];
   if (state.phase != Phase::kEnding) return;
   state.ticket = 0;
-  const std::string& name = options_.hosts[host.value()].name;
+  const std::string& name = options_.access.hosts[host.value()].name;
   if (state.tries == 1) log_warn(name, ": ending its worker: ", printable(failure.message), "; trying again");
   const std::uint32_t doublings = std::min<std::uint32_t>(state.tries - 1, 8);
   const Duration wait = std::min(kFirstRetry * (std::int64_t{1} << doublings), kLongestRetry);
@@ -304,10 +312,10 @@ std::function<std::function<void()>(int)> SshLauncher::stay_in(HostId host, SshS
   };
 }
 
-void SshLauncher::reach_again(HostId host, const std::string& control_endpoint, const std::string& bulk_endpoint) {
+void SshLauncher::adopt(HostId host, const AdoptedHost& there) {
   Host& state = hosts_.at(host.value());
-  if (!tunnelled() || state.phase != Phase::kUnknown) return;
-  state.there = {endpoint_port(control_endpoint), endpoint_port(bulk_endpoint)};
+  if (!there.runs || !tunnelled() || state.phase != Phase::kUnknown) return;
+  state.there = {endpoint_port(there.control_endpoint), endpoint_port(there.bulk_endpoint)};
   state.phase = Phase::kLaunched;
   open_tunnel(host);
 }
@@ -327,13 +335,13 @@ void SshLauncher::open_tunnel(HostId host) {
     visit.stay = stay_in(host, session, std::shared_ptr<SshTunnel>(std::move(*opened)), mark);
     return visit;
   };
-  state.ticket = pool_->submit({.route = options_.hosts[host.value()].route,
+  state.ticket = pool_->submit({.route = options_.access.hosts[host.value()].route,
                                 .talk = std::move(talk),
                                 .on_failed = [this, host](LaunchFailure why) { on_tunnel_ended(host, why.message); }});
 }
 
 void SshLauncher::on_tunnel_open(HostId host) {
-  log_info(options_.hosts[host.value()].name, ": its tunnel is open again");
+  log_info(options_.access.hosts[host.value()].name, ": its tunnel is open again");
   hosts_[host.value()].tries = 0;
 }
 
@@ -344,7 +352,7 @@ void SshLauncher::on_tunnel_ended(HostId host, const std::string& why, const Ses
   if (of.known()) state.session = of;
   if (state.phase != Phase::kLaunched) return;
   if (state.tries == 0) {
-    log_warn(options_.hosts[host.value()].name, ": its tunnel: ", printable(why), "; opening it again");
+    log_warn(options_.access.hosts[host.value()].name, ": its tunnel: ", printable(why), "; opening it again");
   }
   const Duration wait =
       std::min(kFirstTunnelRetry * (std::int64_t{1} << std::min<std::uint32_t>(state.tries, 8)), kLongestTunnelRetry);

@@ -18,6 +18,7 @@
 #include "supervisor/launch/launcher.h"
 #include "supervisor/launch/ssh/remote_talk.h"
 #include "supervisor/launch/ssh/session_mark.h"
+#include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
 #include "supervisor/launch/ssh/ssh_way_back.h"
 #include "supervisor/launch/ssh/workspace_progress.h"
@@ -29,11 +30,6 @@
 
 namespace monarch {
 
-struct SshLauncherHost {
-  std::string name;
-  SshRoute route;
-};
-
 // Why no worker is to be started on this host; nothing: it may be. In the session's thread.
 using SshHostCheck = std::function<std::optional<LaunchFailure>(SshSession& session, HostId host, int cancel)>;
 
@@ -41,10 +37,8 @@ struct SshLauncherOptions {
   JobUuid job;
   std::string job_id;
   Term term;
-  std::vector<SshLauncherHost> hosts;  // by HostId
+  SshAccess access;
   SshWayBack way_back;
-  std::shared_ptr<const WorkerImage> image;  // owners: the launcher and the talks under way, which only read it
-  std::string installed;                     // not empty: this worker on each host, and nothing is copied
   Duration silence = Duration::seconds(30);  // of a host in the middle of a talk
   bool workspace = false;  // each host gets one before its worker is started; launches wait for on_workspace()
   SshPoolOptions pool;
@@ -57,17 +51,16 @@ class SshLauncher final : public Launcher {
                                                      LauncherHandlers handlers);
   ~SshLauncher() override;
 
-  // Its endpoints have the right ports, and any address.
   void launch(HostId host, const Bootstrap& bootstrap) override;
-  // The next launch on this host looks at it before anything is started there.
-  void check_first(HostId host) { hosts_.at(host.value()).check = true; }
-  // A worker that an earlier supervisor launched, and that knows these endpoints: the tunnel to it, if there are any.
-  void reach_again(HostId host, const std::string& control_endpoint, const std::string& bulk_endpoint);
+  void check_first(HostId host) override { hosts_.at(host.value()).check = true; }
+  // The tunnel to it, if there are any.
+  void adopt(HostId host, const AdoptedHost& there) override;
   void destroy(HostId host) override;
 
-  // The worker's last word: nothing of it is left but itself, and it leaves.
-  void on_goodbye(HostId host, bool orderly);
+  void on_goodbye(HostId host, bool orderly) override;
 
+  // Of this machine's files, by a thread; `folder` is the job's, and keeps what was made.
+  Status pack_workspace(UniqueFd folder, WorkspaceSpec workspace);
   // What each host gets, for good; or why there is none, which is each launch's failure.
   void on_workspace(MadePack pack);
 
@@ -93,7 +86,10 @@ class SshLauncher final : public Launcher {
   };
 
   SshLauncher(EventLoop& loop, SshLauncherOptions options, LauncherHandlers handlers)
-      : loop_(loop), options_(std::move(options)), handlers_(std::move(handlers)), hosts_(options_.hosts.size()) {}
+      : loop_(loop),
+        options_(std::move(options)),
+        handlers_(std::move(handlers)),
+        hosts_(options_.access.hosts.size()) {}
   RemoteOrder order_of(HostId host, RemotePurpose purpose) const;
   void submit_launch(HostId host, const Bootstrap& bootstrap);
   void submit_end(HostId host);
@@ -115,6 +111,7 @@ class SshLauncher final : public Launcher {
   LauncherHandlers handlers_;
   std::vector<Host> hosts_;
   std::optional<MadePack> pack_;
+  std::unique_ptr<PackThread> packer_;
   struct SentReport {
     HostId host;
     WorkspaceSent sent;

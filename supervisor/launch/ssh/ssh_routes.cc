@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "supervisor/launch/ssh/ssh_config.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -182,6 +183,12 @@ Result<std::vector<SshLauncherHost>> ssh_routes(const LaunchSsh& launch, const S
     hosts.push_back(std::move(*routed));
   }
   return hosts;
+}
+
+Result<std::vector<SshLauncherHost>> ssh_routes(const JobSpec& spec, const SshUser& user) {
+  const auto* ssh = spec.launch.as<LaunchSsh>();
+  if (ssh == nullptr) return Error{ErrorCode::kInvalid, "its spec does not say how to reach its hosts by SSH"};
+  return ssh_routes(*ssh, user);
 }
 
 }  // namespace monarch

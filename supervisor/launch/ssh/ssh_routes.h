@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/launch_spec.h"
-#include "supervisor/launch/ssh/ssh_launcher.h"
+#include "supervisor/core/job_spec.h"
+#include "supervisor/launch/ssh/ssh_access.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "transport/base/result.h"
 
 namespace monarch {
@@ -27,6 +28,8 @@ struct SshUser {
 // Files of private keys to try: what the spec names, or else those of the usual names that are there.
 std::vector<std::string> identities_of(const LaunchSsh& launch);
 
+// By HostId. kInvalid also where SSH reaches none of them.
+Result<std::vector<SshLauncherHost>> ssh_routes(const JobSpec& spec, const SshUser& user);
 // By HostId. What the spec says of a host counts before what the file says. Errors name the host, or the line of the file.
 Result<std::vector<SshLauncherHost>> ssh_routes(const LaunchSsh& launch, const SshUser& user);
 

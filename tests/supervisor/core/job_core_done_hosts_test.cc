@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "supervisor/core/status.h"
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

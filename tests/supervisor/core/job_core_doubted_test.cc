@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/core/job_core.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

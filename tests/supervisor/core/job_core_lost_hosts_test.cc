@@ -8,6 +8,8 @@
 
 #include "supervisor/core/fence.h"
 #include "supervisor/core/status.h"
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "supervisor/core/operator_request.h"
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "transport/base/text.h"
 

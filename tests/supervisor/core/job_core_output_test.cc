@@ -6,6 +6,7 @@
 
 #include "supervisor/core/job_core.h"
 #include "supervisor/core/operator_request.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

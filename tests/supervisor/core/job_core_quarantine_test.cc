@@ -5,6 +5,8 @@
 #include <csignal>
 
 #include "supervisor/core/operator_request.h"
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <utility>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "supervisor/core/status.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "transport/base/text.h"
 
@@ -19,7 +20,7 @@ JobSpec job_on_slurm(bool shrinks = false) {
   JobSpec spec = job_that_recovers(2, 1, 4, 4);
   if (shrinks) spec.meshes[0].supervision.shrink = ShrinkPolicy{.along = "host", .min = 1, .regrow = true};
   spec.supervision = spec.meshes[0].supervision;
-  spec.launch = LaunchSlurm{.allocation = SlurmAllocation{.job = 7, .nodes = {"h1", "h2"}}, .replacements = 2};
+  spec.launch = LaunchSlurm{.allocation = Allocation{.job = 7, .nodes = {"h1", "h2"}}, .replacements = 2};
   return spec;
 }
 
@@ -162,8 +163,7 @@ class ShrunkJob : public testing::Test {
     made.meshes[0].supervision = job_that_recovers(2, 1, 4, 4).meshes[0].supervision;
     made.meshes[0].supervision.shrink = ShrinkPolicy{.along = "replica", .min = 1, .regrow = true};
     made.supervision = made.meshes[0].supervision;
-    made.launch =
-        LaunchSlurm{.allocation = SlurmAllocation{.job = 7, .nodes = {"h1", "h2", "h3", "h4"}}, .replacements = 2};
+    made.launch = LaunchSlurm{.allocation = Allocation{.job = 7, .nodes = {"h1", "h2", "h3", "h4"}}, .replacements = 2};
     return made;
   }
   // What the last rank wrote may be on its way yet.

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "transport/base/limits.h"
 

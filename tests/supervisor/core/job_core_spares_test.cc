@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "supervisor/core/status.h"
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "transport/base/text.h"
 

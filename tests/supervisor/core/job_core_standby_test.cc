@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "supervisor/core/status.h"
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "transport/base/text.h"
 

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "supervisor/core/rank_env.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "transport/base/text.h"
 

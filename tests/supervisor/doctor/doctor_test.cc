@@ -17,6 +17,9 @@
 #include "supervisor/doctor/run_checks.h"
 #include "supervisor/doctor/spec_checks.h"
 #include "supervisor/doctor/state_checks.h"
+#include "supervisor/launch/launcher_checks.h"
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
@@ -249,13 +252,15 @@ TEST_F(Doctor, LooksForTheFilesOfSshOnThisMachineOnly) {
   spec.launch = LaunchSsh{.hosts = {{.name = "a"}}, .identity = root_ + "/id", .known_hosts = root_ + "/none"};
   spec.meshes = {{.name = "m", .dims = {{"host", 1}}, .program = {"nosuch"}}};
   EXPECT_TRUE(spec_checks(spec, {}).at(0).run().empty()) << "the program lies on the hosts";
-  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kFailed) << "no known_hosts";
-  std::get<LaunchSsh>(spec.launch).hosts[0].host_key = "SHA256:x";
-  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kFine) << "every host has its key";
+  EXPECT_EQ(worst(launcher_checks(spec, {}).front().run()), Health::kFailed) << "no known_hosts";
+  LaunchSsh pinned = *spec.launch.as<LaunchSsh>();
+  pinned.hosts[0].host_key = "SHA256:x";
+  spec.launch = pinned;
+  EXPECT_EQ(worst(launcher_checks(spec, {}).front().run()), Health::kFine) << "every host has its key";
   std::filesystem::permissions(root_ + "/id", std::filesystem::perms::all);
-  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kWarning);
+  EXPECT_EQ(worst(launcher_checks(spec, {}).front().run()), Health::kWarning);
   std::filesystem::remove(root_ + "/id");
-  EXPECT_EQ(worst(spec_checks(spec, {}).at(1).run()), Health::kWarning) << "an agent may have keys";
+  EXPECT_EQ(worst(launcher_checks(spec, {}).front().run()), Health::kWarning) << "an agent may have keys";
 }
 
 TEST_F(Doctor, LooksAtStorageWhereTheHostsAreThisMachine) {
@@ -264,7 +269,7 @@ TEST_F(Doctor, LooksAtStorageWhereTheHostsAreThisMachine) {
   spec.meshes = {{.name = "m", .dims = {{"host", 1}}, .program = {"true"}}};
   spec.storage = {{.path = root_}, {.path = root_ + "/none"}};
   Findings found;
-  for (const Check& check : spec_checks(spec, {})) {
+  for (const Check& check : launcher_checks(spec, {})) {
     if (check.name == "storage") found = check.run();
   }
   ASSERT_EQ(found.size(), 2U);

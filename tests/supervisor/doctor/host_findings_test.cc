@@ -4,6 +4,7 @@
 
 #include "supervisor/doctor/host_requests.h"
 #include "supervisor/doctor/odd_hosts.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "transport/base/text.h"
 
 namespace monarch::doctor {

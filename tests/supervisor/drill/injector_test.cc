@@ -40,7 +40,7 @@ class InjectorTest : public LoopTest {
     victim_->open_gate();
     ASSERT_TRUE(run_until([&] { return victim_->exec_state() == ExecState::kExecuted || look_often(); }));
     auto made = Injector::create(
-        loop(), {.hosts = {{"gpu7", {server_->target()}}}, .image = nullptr, .installed = worker_, .seed = 1});
+        loop(), {.access = {.hosts = {{"gpu7", {server_->target()}}}, .installed = worker_}, .seed = 1});
     ASSERT_TRUE(made.ok());
     injector_ = std::move(*made);
   }

@@ -122,11 +122,11 @@ TEST_F(Relayed, HasAWorkerEndedByWhoLaunchedIt) {
   launched(kFirst);
   launcher_->destroy(kFirst);
   ASSERT_TRUE(is_told<EndHost>());
-  EXPECT_FALSE(launcher_->idle());
+  EXPECT_FALSE(launcher_->has_idle_helper());
   say(HostEnded{.host = 0, .how = "2 processes ended by order"});
   ASSERT_TRUE(run_until([&] { return !ended_.empty(); }));
   EXPECT_EQ(ended_[0].second, "2 processes ended by order");
-  EXPECT_TRUE(launcher_->idle());
+  EXPECT_TRUE(launcher_->has_idle_helper());
 }
 
 TEST_F(Relayed, ALaunchThatIsAnsweredAfterItsEndWasOrderedIsNotTold) {
@@ -200,8 +200,8 @@ TEST_F(Relayed, OneAtATimeLaunches) {
 TEST_F(Relayed, LetsItGoOnceTheStartIsOver) {
   ASSERT_TRUE(come().ok());
   launched(kFirst);
-  EXPECT_TRUE(launcher_->idle());
-  launcher_->release("the job runs");
+  EXPECT_TRUE(launcher_->has_idle_helper());
+  launcher_->release_helper("the job runs");
   ASSERT_TRUE(run_until([&] { return peer_closed_; }));
   const auto leave = decode_payload<LeaveLauncher>(told_.back().payload);
   ASSERT_TRUE(leave.ok());

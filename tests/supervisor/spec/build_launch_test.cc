@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "supervisor/core/placement.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "supervisor/spec/effective.h"
 #include "supervisor/spec/relocate.h"
 #include "tests/supervisor/spec/spec_text.h"
@@ -35,7 +36,7 @@ JobSpec job(std::string_view top_lines, const std::string& hosts = "") {
 
 LaunchSsh ssh(std::string_view launch_ssh, const std::string& hosts = "") {
   const JobSpec built = job(text("launch: {ssh: ", launch_ssh, "}\n"), hosts);
-  const auto* launch = std::get_if<LaunchSsh>(&built.launch);
+  const auto* launch = built.launch.as<LaunchSsh>();
   EXPECT_NE(launch, nullptr);
   return launch == nullptr ? LaunchSsh{} : *launch;
 }
@@ -131,7 +132,7 @@ TEST(HostsFile, BecomesPartOfTheJob) {
   const SpecOutcome outcome =
       load("launch: {ssh: {hosts_file: hosts.txt, user: alice}}\n", "n[1-2]  # two\n\nn3 user=bob\n");
   ASSERT_TRUE(outcome.loaded) << render(outcome);
-  const auto& launch = std::get<LaunchSsh>(outcome.loaded->spec.launch);
+  const LaunchSsh& launch = *outcome.loaded->spec.launch.as<LaunchSsh>();
   ASSERT_EQ(launch.hosts.size(), 3U);
   EXPECT_EQ(launch.hosts[0].user, "alice");
   EXPECT_EQ(launch.hosts[2].user, "bob");
@@ -229,7 +230,7 @@ TEST(LaunchFlag, RunsASpecOnOtherHosts) {
   parts.launch = FlagText{.text = "--launch ssh:n[1-3],x", .begin = 9};
   const SpecOutcome outcome = load_spec(parts, around());
   ASSERT_TRUE(outcome.loaded) << render(outcome);
-  EXPECT_EQ(std::get<LaunchSsh>(outcome.loaded->spec.launch).hosts.size(), 4U);
+  EXPECT_EQ(outcome.loaded->spec.launch.as<LaunchSsh>()->hosts.size(), 4U);
   parts.launch = FlagText{.text = "--launch ssh", .begin = 9};
   EXPECT_EQ(ids_and_places(load_spec(parts, around())), std::vector<std::string>{"E0101 1:10"});
   parts.launch = FlagText{.text = "--launch ssh:n1", .begin = 9};

@@ -1,4 +1,5 @@
 #include "supervisor/spec/network_names.h"
+#include "supervisor/launch/ssh/ssh_spec.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "supervisor/launch/local/local_spec.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "supervisor/spec/relocate.h"
 #include "tests/supervisor/spec/spec_text.h"
 
@@ -74,7 +76,7 @@ TEST(Overlays, StartRelativePathsFromTheFolderOfTheFirst) {
 TEST(Overlays, MayChangeTheLauncherAndWhatAMeshRuns) {
   const SpecOutcome ssh = load_spec(parts({"launch: {ssh: {hosts: [a, b]}}\n"}));
   ASSERT_TRUE(ssh.loaded) << render(ssh);
-  EXPECT_TRUE(std::holds_alternative<LaunchSsh>(ssh.loaded->spec.launch)) << "the other is gone";
+  EXPECT_TRUE(ssh.loaded->spec.launch.facts().has_host_keys) << "the other is gone";
   const SpecOutcome idle = load_spec(parts({"meshes: {trainer: {idle: true}}\n"}));
   EXPECT_EQ(ids(idle), std::vector<std::string>{"E0401"}) << render(idle);
   EXPECT_TRUE(load_spec(parts({"meshes: {trainer: {idle: false}}\n"})).loaded) << "that chooses nothing";

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/spec/spec_text.h"
 
 namespace monarch {
@@ -109,7 +110,7 @@ TEST(ProgramSpec, ReachesOtherMachinesBySsh) {
   ASSERT_TRUE(std::holds_alternative<SpecSource>(made));
   const SpecOutcome loaded = load_spec(std::get<SpecSource>(made));
   ASSERT_TRUE(loaded.loaded) << render(loaded) << std::get<SpecSource>(made).text;
-  const auto* launch = std::get_if<LaunchSsh>(&loaded.loaded->spec.launch);
+  const auto* launch = loaded.loaded->spec.launch.as<LaunchSsh>();
   ASSERT_NE(launch, nullptr);
   EXPECT_EQ(launch->hosts.at(2).name, "a");
   EXPECT_EQ(loaded.loaded->spec.meshes.at(0).per_host(), 2U);

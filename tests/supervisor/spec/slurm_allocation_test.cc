@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "supervisor/core/placement.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "tests/supervisor/spec/spec_text.h"
 
 namespace monarch {
 namespace {
 
-using Found = Result<std::optional<SlurmAllocation>>;
+using Found = Result<std::optional<Allocation>>;
 
 Found allocation_in(const char* job, const char* nodes) {
   return allocation_from([=](const char* name) -> const char* {
@@ -38,7 +39,7 @@ std::vector<std::string> names_of(const JobSpec& spec) {
 TEST(SlurmAllocation, IsWhatSlurmSetsInItsJobs) {
   const Found found = allocation_in("4711", "gpu[01-03],login7");
   ASSERT_TRUE(found.ok() && *found);
-  EXPECT_EQ(**found, (SlurmAllocation{.job = 4711, .nodes = {"gpu01", "gpu02", "gpu03", "login7"}}));
+  EXPECT_EQ(**found, (Allocation{.job = 4711, .nodes = {"gpu01", "gpu02", "gpu03", "login7"}}));
 }
 
 TEST(SlurmAllocation, IsNoneWhereNeitherIsSet) {
@@ -95,8 +96,8 @@ TEST(SlurmAllocation, MayHaveMoreNodesLaterAndNeedsItsOwnForTheStart) {
       load_inside("launch: {slurm: {replacements: 2, queue_limit: 1h, own_steps: 16}}\n", "7", "h[1-2]");
   ASSERT_TRUE(some.loaded) << render(some);
   EXPECT_EQ(names_of(some.loaded->spec), (std::vector<std::string>{"h1", "h2", "new1", "new2"}));
-  EXPECT_EQ(std::get<LaunchSlurm>(some.loaded->spec.launch).queue_limit, Duration::seconds(3'600));
-  EXPECT_EQ(std::get<LaunchSlurm>(some.loaded->spec.launch).own_steps, 16U);
+  EXPECT_EQ(some.loaded->spec.launch.as<LaunchSlurm>()->queue_limit, Duration::seconds(3'600));
+  EXPECT_EQ(some.loaded->spec.launch.as<LaunchSlurm>()->own_steps, 16U);
   const SpecOutcome none = load_inside("launch: {slurm: {replacements: 0}}\n", "7", "h[1-2]");
   EXPECT_EQ(names_of(none.loaded->spec), (std::vector<std::string>{"h1", "h2"}));
   const SpecOutcome small = load_inside("launch: {slurm: {spares: 1}}\n", "7", "h[1-2]");
@@ -109,14 +110,13 @@ TEST(SlurmAllocation, IsAskedForByWhatTheSpecSays) {
       "options: [--mail-type=FAIL]}}\n",
       "7", "h[1-2]");
   ASSERT_TRUE(outcome.loaded) << render(outcome);
-  EXPECT_EQ(std::get<LaunchSlurm>(outcome.loaded->spec.launch).request,
-            (SlurmRequest{.partition = "gpu",
-                          .account = "a",
-                          .qos = "q",
-                          .time = Duration::seconds(5'400),
-                          .constraint = "ib",
-                          .exclude = {"bad07"},
-                          .options = {"--mail-type=FAIL"}}));
+  EXPECT_EQ(outcome.loaded->spec.launch.as<LaunchSlurm>()->request, (SlurmRequest{.partition = "gpu",
+                                                                                  .account = "a",
+                                                                                  .qos = "q",
+                                                                                  .time = Duration::seconds(5'400),
+                                                                                  .constraint = "ib",
+                                                                                  .exclude = {"bad07"},
+                                                                                  .options = {"--mail-type=FAIL"}}));
   const SpecOutcome wrong = load_inside("launch: {slurm: {options: [mail-type=FAIL]}}\n", "7", "h[1-2]");
   EXPECT_EQ(ids(wrong), std::vector<std::string>{"E0208"});
 }
@@ -124,7 +124,7 @@ TEST(SlurmAllocation, IsAskedForByWhatTheSpecSays) {
 TEST(SlurmAllocation, IsNotTakenFromTheEnvironmentWhereTheSpecHasOne) {
   const SpecOutcome inside = load_inside("launch: {slurm: {allocation: {job: 8, nodes: 'n[1-2]'}}}\n", "7", "h[1-4]");
   ASSERT_TRUE(inside.loaded) << render(inside);
-  EXPECT_EQ(std::get<LaunchSlurm>(inside.loaded->spec.launch).allocation->job, 8U);
+  EXPECT_EQ(inside.loaded->spec.launch.as<LaunchSlurm>()->allocation->job, 8U);
 }
 
 TEST(SlurmAllocation, IsNothingToOtherLaunchers) {
@@ -144,7 +144,7 @@ TEST(SlurmAllocation, IsNotNeededToLookAtASpec) {
   const SpecOutcome outside = load_text(around_top("launch: {slurm: {spares: 1}}\n"));
   ASSERT_TRUE(outside.loaded) << render(outside);
   EXPECT_EQ(names_of(outside.loaded->spec), (std::vector<std::string>{"slurm1", "slurm2", "slurm3"}));
-  EXPECT_FALSE(std::get<LaunchSlurm>(outside.loaded->spec.launch).allocation);
+  EXPECT_FALSE(outside.loaded->spec.launch.as<LaunchSlurm>()->allocation);
 }
 
 TEST(SlurmAllocation, HasToHaveNodesForAll) {

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/spec/spec_text.h"
 
 namespace monarch {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "supervisor/launch/slurm/slurm_watch.h"
 
 namespace monarch {

@@ -138,7 +138,9 @@ TEST_F(SshLaunchTunnel, ReachesTheWorkersOfAnEarlierSupervisor) {
   launcher_.reset();
   ASSERT_TRUE(closes(there()));
   open();
-  launcher_->reach_again(HostId(0), launched_[0].control_endpoint, launched_[0].bulk_endpoint);
+  launcher_->adopt(
+      HostId(0),
+      {.runs = true, .control_endpoint = launched_[0].control_endpoint, .bulk_endpoint = launched_[0].bulk_endpoint});
   EXPECT_TRUE(leads_to(there(), control_));
   EXPECT_TRUE(leads_to(there(true), bulk_));
   launcher_->destroy(HostId(0));

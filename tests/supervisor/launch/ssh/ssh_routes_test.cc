@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/client/scratch.h"
 
 namespace monarch {

@@ -15,6 +15,6 @@
 
 namespace monarch {
 
-SshHostCheck host_health(const JobSpec& spec, const SshLauncherOptions& launcher);
+SshHostCheck host_health(const JobSpec& spec, const SshAccess& access);
 
 }  // namespace monarch

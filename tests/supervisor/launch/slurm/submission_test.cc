@@ -1,4 +1,4 @@
-#include "supervisor/client/submission.h"
+#include "supervisor/launch/slurm/submission.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/host_health.h"
+#include "supervisor/launch/ssh/machines/host_health.h"
 
 #include <utility>
 #include <variant>
@@ -16,19 +16,8 @@ constexpr Duration kSilence = Duration::seconds(30);  // of the host in the midd
 
 struct Asked {
   JobSpec spec;
-  std::vector<SshLauncherHost> hosts;
-  std::shared_ptr<const WorkerImage> image;
-  std::string installed;
+  SshAccess access;
 };
-
-RemoteOrder order_of(const Asked& asked) {
-  RemoteOrder order{.purpose = RemotePurpose::kCheck, .installed = asked.installed};
-  if (asked.image) {
-    order.file = asked.image->file;
-    order.machine = asked.image->machine;
-  }
-  return order;
-}
 
 LaunchFailure unwell(const std::string& what, const std::string& fix) {
   return {.kind = LaunchFailureKind::kUnwell,
@@ -48,18 +37,18 @@ std::optional<LaunchFailure> worst_of(const doctor::HostSeen& seen, const std::s
 
 }  // namespace
 
-SshHostCheck host_health(const JobSpec& spec, const SshLauncherOptions& launcher) {
-  const auto asked = std::make_shared<const Asked>(
-      Asked{.spec = spec, .hosts = launcher.hosts, .image = launcher.image, .installed = launcher.installed});
+SshHostCheck host_health(const JobSpec& spec, const SshAccess& access) {
+  const auto asked = std::make_shared<const Asked>(Asked{.spec = spec, .access = access});
   return [asked](SshSession& session, HostId host, int cancel) -> std::optional<LaunchFailure> {
     CheckRequest request = doctor::look_request(asked->spec, host.value());
     request.first_door.reset();
-    doctor::CheckTalk talk(session, order_of(*asked), asked->image.get(), {.cancel = cancel, .silence = kSilence});
+    doctor::CheckTalk talk(session, asked->access.order(RemotePurpose::kCheck), asked->access.image.get(),
+                           {.cancel = cancel, .silence = kSilence});
     auto answer = talk.ask(request);
     if (auto* failure = std::get_if<LaunchFailure>(&answer)) return std::move(*failure);
     talk.leave();
     CheckAnswer& said = std::get<doctor::TimedAnswer>(answer).answer;
-    const SshLauncherHost& who = asked->hosts[host.value()];
+    const SshLauncherHost& who = asked->access.hosts[host.value()];
     const std::string lack =
         said.facts ? doctor::lacking_of(asked->spec, host.value(), said.facts->inventory) : std::string();
     return worst_of({.name = who.name,

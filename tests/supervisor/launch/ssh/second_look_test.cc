@@ -1,6 +1,6 @@
 // Over a real sshd, with the real worker installed on its "host".
 
-#include "supervisor/second_look.h"
+#include "supervisor/launch/ssh/machines/second_look.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -41,20 +41,19 @@ class SecondLookTest : public LoopTest {
     ASSERT_EQ(other_->failure(), "");
   }
   void open(Duration patience = Duration::seconds(20), Duration again_after = Duration::seconds(100)) {
-    auto made = SecondLook::create(loop(),
-                                   {.job = kJob,
-                                    .hosts = {{"gpu7", {server_->target()}}, {"gpu8", {other_->target()}}},
-                                    .image = nullptr,
-                                    .installed = worker_,
-                                    .address = {},
-                                    .port = other_->port(),
-                                    .patience = patience,
-                                    .again_after = again_after,
-                                    .seed = 1},
-                                   [this](HostId host, SecondPath seen) {
-                                     EXPECT_EQ(host, kHost);
-                                     seen_.push_back(std::move(seen));
-                                   });
+    auto made = SecondLook::create(
+        loop(),
+        {.job = kJob,
+         .access = {.hosts = {{"gpu7", {server_->target()}}, {"gpu8", {other_->target()}}}, .installed = worker_},
+         .address = {},
+         .port = other_->port(),
+         .patience = patience,
+         .again_after = again_after,
+         .seed = 1},
+        [this](HostId host, SecondPath seen) {
+          EXPECT_EQ(host, kHost);
+          seen_.push_back(std::move(seen));
+        });
     ASSERT_TRUE(made.ok());
     look_ = std::move(*made);
   }

@@ -1,4 +1,4 @@
-#include "supervisor/second_look.h"
+#include "supervisor/launch/ssh/machines/second_look.h"
 
 #include <algorithm>
 #include <utility>
@@ -68,7 +68,7 @@ void SecondLook::look(HostId host, const std::vector<Peer>& peers) {
   look.number = next_++;
   const std::string late = text("no answer within ", to_text(options_.patience));
   look.seen.there.no_answer_because = late;
-  for (const Peer& peer : peers) look.seen.from.push_back({.peer = options_.hosts[peer.host.value()].name});
+  for (const Peer& peer : peers) look.seen.from.push_back({.peer = options_.access.hosts[peer.host.value()].name});
   look.open = 1 + peers.size();
   look.timer = loop_.at(now + options_.patience, [this, host] {
     looks_.at(host).timer = 0;
@@ -88,28 +88,23 @@ void SecondLook::forget(HostId host) {
 }
 
 SshRoute SecondLook::route_of(HostId host) const {
-  SshRoute route = options_.hosts[host.value()].route;
+  SshRoute route = options_.access.hosts[host.value()].route;
   for (SshTarget& target : route) target.connect_timeout = std::min(target.connect_timeout, options_.patience);
   return route;
 }
 
 RemoteOrder SecondLook::order_of(HostId host) const {
-  RemoteOrder order{
-      .purpose = RemotePurpose::kCheck,
-      .mark = {.job_uuid = options_.job.to_text(), .host_name = options_.hosts[host.value()].name, .job_id = {}},
-      .installed = options_.installed};
-  if (options_.image) {
-    order.file = options_.image->file;
-    order.machine = options_.image->machine;
-  }
+  RemoteOrder order = options_.access.order(RemotePurpose::kCheck);
+  order.mark = {
+      .job_uuid = options_.job.to_text(), .host_name = options_.access.hosts[host.value()].name, .job_id = {}};
   return order;
 }
 
 SshPool::Ticket SecondLook::ask_there(HostId host, std::uint64_t number) {
   CheckRequest request{.life = options_.patience * 2, .patience = options_.patience / 2};
-  request.worker = WorkerMarks{.job_uuid = options_.job.to_text(), .host = options_.hosts[host.value()].name};
-  auto talk = [this, host, number, request, order = order_of(host), image = options_.image, address = options_.address,
-               port = options_.port,
+  request.worker = WorkerMarks{.job_uuid = options_.job.to_text(), .host = options_.access.hosts[host.value()].name};
+  auto talk = [this, host, number, request, order = order_of(host), image = options_.access.image,
+               address = options_.address, port = options_.port,
                patience = options_.patience](SshSession& session, int cancel) mutable -> std::function<void()> {
     if (address.empty()) {
       if (auto own = session.local_address(); own.ok()) address = std::move(*own);
@@ -133,11 +128,11 @@ SshPool::Ticket SecondLook::ask_there(HostId host, std::uint64_t number) {
 }
 
 SshPool::Ticket SecondLook::ask_peer(HostId host, std::uint64_t number, std::size_t place, const Peer& peer) {
-  const SshTarget& target = options_.hosts[host.value()].route.back();
+  const SshTarget& target = options_.access.hosts[host.value()].route.back();
   CheckRequest request{
       .words = {.word = {}, .answer = "SSH-"}, .life = options_.patience * 2, .patience = options_.patience / 2};
   request.calls.push_back({.name = target.name, .address = peer.suspect_address, .port = target.port});
-  auto talk = [this, host, number, place, request, order = order_of(peer.host), image = options_.image,
+  auto talk = [this, host, number, place, request, order = order_of(peer.host), image = options_.access.image,
                patience = options_.patience](SshSession& session, int cancel) mutable -> std::function<void()> {
     const Checked checked = check(session, std::move(order), image.get(), request, patience, cancel);
     const auto* answer = std::get_if<doctor::TimedAnswer>(&checked);

@@ -1,4 +1,4 @@
-#include "supervisor/client/submission.h"
+#include "supervisor/launch/slurm/submission.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,6 +6,7 @@
 #include "supervisor/core/resources.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/slurm_requests.h"
+#include "supervisor/launch/slurm/slurm_spec.h"
 #include "supervisor/launch/ssh/ssh_target.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
@@ -136,7 +137,7 @@ std::string with_plain_ends(std::string_view words) {
 }  // namespace
 
 Result<std::string> submission_script(const JobSpec& job, const SubmissionOrder& order) {
-  const auto* slurm = std::get_if<LaunchSlurm>(&job.launch);
+  const auto* slurm = job.launch.as<LaunchSlurm>();
   if (slurm == nullptr) return Error{ErrorCode::kInvalid, "the job is not for Slurm"};
   const SlurmRequest& wish = slurm->request;
   for (const std::string& word : wish.options) {
@@ -272,7 +273,7 @@ std::vector<std::string> not_for_asking() { return {"SQUEUE_*", "SCANCEL_*", "SL
 std::vector<std::string> not_for_submitting(const JobSpec& job) {
   std::vector<std::string> names = {"SBATCH_ARRAY_INX", "SBATCH_REQUEUE",  "SBATCH_WAIT",   "SBATCH_CLUSTERS",
                                     "SLURM_CLUSTERS",   "SBATCH_JOB_NAME", "SBATCH_EXPORT", "SBATCH_OPEN_MODE"};
-  const auto* slurm = std::get_if<LaunchSlurm>(&job.launch);
+  const auto* slurm = job.launch.as<LaunchSlurm>();
   if (slurm == nullptr) return names;
   const SlurmRequest& wish = slurm->request;
   if (!wish.partition.empty()) names.emplace_back("SBATCH_PARTITION");

@@ -16,7 +16,8 @@
 #include <vector>
 
 #include "supervisor/core/second_path.h"
-#include "supervisor/launch/ssh/ssh_launcher.h"
+#include "supervisor/launch/launcher.h"
+#include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -26,9 +27,7 @@ namespace monarch {
 
 struct SecondLookOptions {
   JobUuid job;
-  std::vector<SshLauncherHost> hosts;        // by HostId
-  std::shared_ptr<const WorkerImage> image;  // owners: launcher, this, and the talks under way, which only read it
-  std::string installed;                     // not empty: this worker on each host
+  SshAccess access;
   std::string address;                       // by which hosts reach us; empty: that of the session
   std::uint16_t port = 0;                    // where; 0: they do not come by themselves
   Duration patience = Duration::seconds(2);  // with all of a look
@@ -45,10 +44,7 @@ class SecondLook {
   SecondLook& operator=(const SecondLook&) = delete;
   ~SecondLook();
 
-  struct Peer {
-    HostId host;
-    std::string suspect_address;  // numeric, as peers reach it
-  };
+  using Peer = LookPeer;
   void look(HostId host, const std::vector<Peer>& peers);
   // It was heard again, or is given up: nothing is told of a look that is under way.
   void forget(HostId host);

@@ -1,6 +1,6 @@
 // The local launcher over a guard that the test plays: a real socket pair, no worker.
 
-#include "supervisor/launch/local.h"
+#include "supervisor/launch/local/local_launcher.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "supervisor/slurm_continuation.h"
+#include "supervisor/launch/slurm/slurm_continuation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,14 +58,12 @@ class GoingOn : public GuardedCallsTest {
   Result<std::uint32_t> ask(OnPreempt how, Duration patience = Duration::seconds(30), bool again = false) {
     going_on_ = std::make_unique<SlurmContinuation>(
         loop(), *calls_,
-        SlurmContinuationOptions{.how = how,
-                                 .slurm_job = 7,
-                                 .job_id = "hello-3fa2",
-                                 .directory = folder_,
-                                 .environment = {text("PATH=", folder_, ":/usr/bin:/bin")},
-                                 .variables = {"SLURM_NNODES"},
-                                 .again = again,
-                                 .until = loop().now() + patience},
+        SlurmContinuationOptions{
+            .how = how,
+            .slurm_job = 7,
+            .order = {.job_id = "hello-3fa2", .directory = folder_, .again = again, .until = loop().now() + patience},
+            .environment = {text("PATH=", folder_, ":/usr/bin:/bin")},
+            .variables = {"SLURM_NNODES"}},
         [this](Result<std::uint32_t> told) { told_ = std::move(told); });
     going_on_->ask();
     EXPECT_FALSE(told_) << "not within the call";

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/launch_spec.h"
+#include "supervisor/core/launch_facts.h"
+#include "supervisor/launch/launcher.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/result.h"
@@ -22,27 +23,22 @@ namespace monarch {
 
 struct SlurmContinuationOptions {
   OnPreempt how = OnPreempt::kRequeue;
-  std::uint32_t slurm_job = 0;         // whose nodes are taken
-  std::string job_id;                  // of ours, that goes on
-  std::string directory;               // its folder
+  std::uint32_t slurm_job = 0;  // whose nodes are taken
+  ContinuationOrder order;
   Words environment;                   // slurm_environment()
   std::vector<std::string> variables;  // names of those that this process has
-  bool again = false;                  // a supervisor before this one may have asked
-  Instant until;                       // then nobody is asked any more
 };
 
-class SlurmContinuation {
+class SlurmContinuation final : public Continuation {
  public:
-  // Slurm's number of it. kUnsupported: Slurm refuses it; kTimeout: nobody answered.
-  using Then = std::function<void(Result<std::uint32_t>)>;
+  using Then = Launcher::OnContinued;
 
   SlurmContinuation(EventLoop& loop, SlurmCalls& calls, SlurmContinuationOptions options, Then then);
   SlurmContinuation(const SlurmContinuation&) = delete;
   SlurmContinuation& operator=(const SlurmContinuation&) = delete;
-  ~SlurmContinuation();
+  ~SlurmContinuation() override;
 
-  // `then` is told once, and not within this call.
-  void ask();
+  void ask() override;
 
  private:
   void requeue();

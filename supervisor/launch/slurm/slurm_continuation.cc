@@ -1,8 +1,8 @@
-#include "supervisor/slurm_continuation.h"
+#include "supervisor/launch/slurm/slurm_continuation.h"
 
 #include <utility>
 
-#include "supervisor/client/submission.h"
+#include "supervisor/launch/slurm/submission.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 
@@ -15,7 +15,7 @@ constexpr Duration kAskAgain = Duration::seconds(1);
 }  // namespace
 
 SlurmContinuation::SlurmContinuation(EventLoop& loop, SlurmCalls& calls, SlurmContinuationOptions options, Then then)
-    : loop_(loop), calls_(calls), options_(std::move(options)), then_(std::move(then)), asked_(options_.again) {}
+    : loop_(loop), calls_(calls), options_(std::move(options)), then_(std::move(then)), asked_(options_.order.again) {}
 
 SlurmContinuation::~SlurmContinuation() { loop_.cancel(retry_); }
 
@@ -32,7 +32,7 @@ void SlurmContinuation::call(Words command, void (SlurmContinuation::*then)(cons
 
 // Whom the job of Slurm's belongs to from then on: who looks for it in the queue goes by that.
 void SlurmContinuation::requeue() {
-  call(in_environment(options_.environment, mark_command(options_.slurm_job, options_.job_id)),
+  call(in_environment(options_.environment, mark_command(options_.slurm_job, options_.order.job_id)),
        &SlurmContinuation::on_marked);
 }
 
@@ -61,7 +61,8 @@ void SlurmContinuation::on_state(const Result<std::string>& answer) {
 
 void SlurmContinuation::submit() {
   asked_ = true;
-  call(successor_command(options_.job_id, options_.directory, options_.variables), &SlurmContinuation::on_submitted);
+  call(successor_command(options_.order.job_id, options_.order.directory, options_.variables),
+       &SlurmContinuation::on_submitted);
 }
 
 void SlurmContinuation::on_submitted(const Result<std::string>& answer) {
@@ -76,7 +77,7 @@ void SlurmContinuation::look() {
 
 void SlurmContinuation::on_looked(const Result<std::string>& answer) {
   if (!answer.ok()) return try_again(answer.error());
-  const auto found = find_submission(*answer, options_.job_id);
+  const auto found = find_submission(*answer, options_.order.job_id);
   if (found) return then_(found->job);
   submit();
 }
@@ -84,8 +85,8 @@ void SlurmContinuation::on_looked(const Result<std::string>& answer) {
 void SlurmContinuation::try_again(const Error& why) {
   const bool refused = why.code == ErrorCode::kUnsupported && says_refused(why.message);
   if (refused) return then_(why);
-  if (loop_.now() >= options_.until) return then_(Error{ErrorCode::kTimeout, why.message});
-  log_warn("going on as ", options_.job_id, ": ", printable(why.message), "; trying again");
+  if (loop_.now() >= options_.order.until) return then_(Error{ErrorCode::kTimeout, why.message});
+  log_warn("going on as ", options_.order.job_id, ": ", printable(why.message), "; trying again");
   retry_ = loop_.at(loop_.now() + kAskAgain, [this] { ask(); });
 }
 

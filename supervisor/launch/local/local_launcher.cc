@@ -1,4 +1,4 @@
-#include "supervisor/launch/local.h"
+#include "supervisor/launch/local/local_launcher.h"
 
 #include <unistd.h>
 
@@ -217,7 +217,7 @@ void LocalLauncher::know_inventory() {
   for (const HostId host : std::exchange(to_destroy_, {})) destroy(host);
 }
 
-void LocalLauncher::adopt(HostId host) {
+void LocalLauncher::adopt(HostId host, const AdoptedHost&) {
   if (!inventory_known_) to_adopt_.insert(host);
 }
 

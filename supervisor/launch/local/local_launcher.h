@@ -38,14 +38,13 @@ class LocalLauncher final : public Launcher {
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
 
-  // An earlier supervisor launched it: where the guard that kept it is gone as well, it is known by its marks.
-  void adopt(HostId host);
+  // Where the guard that kept it is gone as well, it is known by its marks.
+  void adopt(HostId host, const AdoptedHost& there) override;
 
-  // From the guard's owner.
-  void on_hello(const KeeperHello& hello);
-  void on_changed(const RankReport& report);
+  void on_hello(const KeeperHello& hello) override;
+  void on_changed(const RankReport& report) override;
   // Workers go on without it; from now on their ends are seen, and made, by their pidfds.
-  void on_guard_lost();
+  void on_guard_lost() override;
 
  private:
   struct Pending {

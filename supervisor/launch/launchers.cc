@@ -1,0 +1,65 @@
+#include "supervisor/launch/launchers.h"
+
+#include <utility>
+
+#include "supervisor/launch/launcher_checks.h"
+#include "supervisor/launch/open_launcher.h"
+#include "supervisor/launch/relayed_launcher.h"
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// How long who launches the hosts may take to connect: it has started us, and is told at once that we are ready.
+constexpr Duration kLauncherAwaited = Duration::seconds(30);
+
+// The keys, and the files that the spec names, are on the machine that started the job.
+std::unique_ptr<Launcher> open_relayed(const LaunchSurroundings& around, LauncherHandlers handlers) {
+  const auto on_out_of_reach = [&hosts = around.hosts, &spec = around.spec, say = handlers.say](HostId host) {
+    say(EventKind::kHostOutOfReach, Severity::kWarning,
+        text(hosts[host.value()].name,
+             ": its worker cannot be ended from here, now that the machine that launched it has gone; without us it "
+             "ends by itself within ",
+             to_text(spec.supervision.lease + spec.supervision.orphan_ttl)));
+  };
+  return std::make_unique<RelayedLauncher>(
+      around.loop,
+      RelayedLauncherOptions{.job = around.job,
+                             .term = around.term,
+                             .hosts = around.hosts.size(),
+                             .awaited = around.returned ? Duration::zero() : kLauncherAwaited,
+                             .on_out_of_reach = on_out_of_reach},
+      std::move(handlers));
+}
+
+struct Kind {
+  std::string_view name;
+  Result<std::unique_ptr<Launcher>> (*open)(const LaunchSurroundings& around, LauncherHandlers handlers);
+  std::vector<doctor::Check> (*checks)(const JobSpec& spec, const doctor::Variables& environment);
+};
+
+const Kind& kind_of(const JobSpec& spec) {
+#define MONARCH_KIND(name) {#name, open_##name, name##_checks},
+  static constexpr Kind kKinds[] = {MONARCH_LAUNCHERS(MONARCH_KIND)};
+#undef MONARCH_KIND
+  for (const Kind& kind : kKinds) {
+    if (kind.name == spec.launch.facts().name) return kind;
+  }
+  MONARCH_ASSERT_BECAUSE(false, "a launcher is one of the list");
+  return kKinds[0];
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Launcher>> open_launcher(const LaunchSurroundings& around, LauncherHandlers handlers) {
+  if (around.spec.supervised_elsewhere()) return open_relayed(around, std::move(handlers));
+  return kind_of(around.spec).open(around, std::move(handlers));
+}
+
+std::vector<doctor::Check> launcher_checks(const JobSpec& spec, const doctor::Variables& environment) {
+  return kind_of(spec).checks(spec, environment);
+}
+
+}  // namespace monarch
