@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/journal/little_endian.h"
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 
 namespace monarch {

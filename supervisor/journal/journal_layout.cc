@@ -2,10 +2,10 @@
 
 #include <charconv>
 
-#include "supervisor/journal/little_endian.h"
 #include "supervisor/journal/record.h"
 #include "transport/base/crc32c.h"
 #include "transport/base/limits.h"
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 
 namespace monarch {

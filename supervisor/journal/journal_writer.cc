@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "supervisor/journal/little_endian.h"
 #include "transport/base/assert.h"
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 
 namespace monarch {

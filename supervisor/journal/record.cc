@@ -1,9 +1,9 @@
 #include "supervisor/journal/record.h"
 
-#include "supervisor/journal/little_endian.h"
 #include "transport/base/assert.h"
 #include "transport/base/crc32c.h"
 #include "transport/base/limits.h"
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 
 namespace monarch {

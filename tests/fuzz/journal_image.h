@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "supervisor/journal/journal_contents.h"
-#include "supervisor/journal/little_endian.h"
+#include "transport/base/little_endian.h"
 
 namespace monarch {
 

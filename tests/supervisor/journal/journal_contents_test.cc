@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "supervisor/journal/little_endian.h"
 #include "supervisor/journal/recover.h"
 #include "tests/supervisor/journal/fake_journal_files.h"
 #include "tests/supervisor/journal/journal_story.h"
 #include "transport/base/crc32c.h"
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 
 namespace monarch {

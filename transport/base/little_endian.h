@@ -1,6 +1,8 @@
 #pragma once
 
-// Integers as little-endian bytes, for the journal's files.
+// Integers as little-endian bytes.
+//
+// Thread: any.
 
 #include <cstddef>
 #include <cstdint>
