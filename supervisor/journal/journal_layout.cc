@@ -60,8 +60,7 @@ std::string encode_segment_header(const SegmentHeader& header) {
   little_endian::put(out, kLayoutVersion);
   little_endian::put(out, header.number);
   little_endian::put(out, header.first_lsn);
-  std::string seed;
-  little_endian::put(seed, header.seed);
+  const std::string seed = little_endian::bytes(header.seed);
   little_endian::put(out, crc32c(crc32c(0, out), seed));
   return out + seed;
 }

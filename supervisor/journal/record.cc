@@ -72,19 +72,13 @@ EncodedRecord encode_record(const Record& record, std::uint32_t previous_crc) {
 }
 
 std::uint32_t record_crc(std::string_view bytes, std::size_t size, std::uint32_t previous_crc) {
-  std::string previous;
-  little_endian::put(previous, previous_crc);
-  return crc32c(crc32c(0, previous), bytes.substr(0, size - kCrcBytes));
+  return crc32c(crc32c(0, little_endian::bytes(previous_crc)), bytes.substr(0, size - kCrcBytes));
 }
 
 namespace {
 
 std::variant<RecordClaim, RecordFault> claim(std::string_view bytes) {
-  const std::string magic = [] {
-    std::string out;
-    little_endian::put(out, kMagic);
-    return out;
-  }();
+  const std::string magic = little_endian::bytes(kMagic);
   if (bytes.substr(0, magic.size()) != std::string_view(magic).substr(0, bytes.size())) return RecordFault::kGarbage;
   if (bytes.size() < kHeaderBytes) return RecordFault::kIncomplete;
   const auto length = little_endian::get<std::uint32_t>(bytes, kLengthAt);
@@ -127,9 +121,7 @@ std::variant<DecodedRecord, RecordFault> decode_record(std::string_view bytes, s
 }
 
 std::size_t find_record_magic(std::string_view bytes, std::size_t from) {
-  std::string magic;
-  little_endian::put(magic, kMagic);
-  return bytes.find(magic, from);
+  return bytes.find(little_endian::bytes(kMagic), from);
 }
 
 }  // namespace monarch

@@ -20,6 +20,13 @@ void put(std::string& out, Int value) {
   }
 }
 
+template <class Int>
+std::string bytes(Int value) {
+  std::string out;
+  put(out, value);
+  return out;
+}
+
 // The caller has checked that sizeof(Int) bytes are there at `offset`.
 template <class Int>
 Int get(std::string_view bytes, std::size_t offset) {

@@ -1,5 +1,8 @@
 #include "transport/wire/frame.h"
 
+#include <utility>
+
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -8,13 +11,6 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x6672'6e6d;  // "mnrf" in the order of the bytes
 
-template <class Unsigned>
-void put(std::string& out, Unsigned value) {
-  for (unsigned shift = 0; shift < sizeof(Unsigned) * 8; shift += 8) {
-    out.push_back(static_cast<char>((std::uint64_t{value} >> shift) & 0xffU));
-  }
-}
-
 // Reads fields in order from a header whose length was checked.
 class Fields {
  public:
@@ -22,12 +18,7 @@ class Fields {
 
   template <class Unsigned>
   Unsigned next() {
-    std::uint64_t value = 0;
-    for (unsigned i = 0; i < sizeof(Unsigned); ++i) {
-      value |= std::uint64_t{static_cast<unsigned char>(bytes_[at_ + i])} << (8 * i);
-    }
-    at_ += sizeof(Unsigned);
-    return static_cast<Unsigned>(value);
+    return little_endian::get<Unsigned>(bytes_, std::exchange(at_, at_ + sizeof(Unsigned)));
   }
 
  private:
@@ -38,6 +29,7 @@ class Fields {
 }  // namespace
 
 std::string encode_header(const FrameHeader& header) {
+  using little_endian::put;
   std::string out;
   out.reserve(kFrameHeaderBytes);
   put(out, kMagic);

@@ -6,15 +6,17 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 constexpr std::size_t kPiece = 64U << 10U;
 constexpr int kPiecesPerTurn = 16;  // then other descriptors get their turn
 
@@ -37,9 +39,7 @@ std::string stream_bytes(const Frame& frame) {
   const std::size_t size = kFrameHeaderBytes + frame.payload.size();
   std::string bytes;
   bytes.reserve(kLengthBytes + size);
-  for (unsigned shift = 0; shift < 8 * kLengthBytes; shift += 8) {
-    bytes.push_back(static_cast<char>((size >> shift) & 0xffU));
-  }
+  little_endian::put(bytes, static_cast<std::uint32_t>(size));
   return bytes + encode_frame(frame);
 }
 
@@ -127,10 +127,7 @@ void FrameStream::receive() {
 // Whether it still stands.
 bool FrameStream::take_frames() {
   while (heard_.size() >= kLengthBytes) {
-    std::size_t size = 0;
-    for (std::size_t i = 0; i < kLengthBytes; ++i) {
-      size |= static_cast<std::size_t>(static_cast<unsigned char>(heard_[i])) << (8 * i);
-    }
+    const std::size_t size = little_endian::get<std::uint32_t>(heard_, 0);
     if (size < kFrameHeaderBytes || size > kFrameHeaderBytes + limits_.payload_bytes) {
       finish({ErrorCode::kInvalid, text("no frame has ", size, " bytes")});
       return false;

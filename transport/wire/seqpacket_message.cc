@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 #include "transport/wire/sealed_memory.h"
 
@@ -28,10 +29,8 @@ struct Envelope {
 };
 
 std::string encode_envelope(const Envelope& envelope) {
-  std::string out(kEnvelopeBytes, '\0');
-  out[0] = static_cast<char>(envelope.carriage);
-  out[1] = static_cast<char>(envelope.descriptors);
-  for (unsigned i = 0; i < 4; ++i) out[4 + i] = static_cast<char>((envelope.payload_bytes >> (8 * i)) & 0xffU);
+  std::string out{static_cast<char>(envelope.carriage), static_cast<char>(envelope.descriptors), '\0', '\0'};
+  little_endian::put(out, envelope.payload_bytes);
   return out;
 }
 
@@ -43,9 +42,9 @@ Result<Envelope> decode_envelope(std::string_view bytes) {
   if (byte(0) > static_cast<std::uint8_t>(Carriage::kSealedMemory) || byte(2) != 0 || byte(3) != 0) {
     return Error{ErrorCode::kInvalid, "a message's envelope is not one of ours"};
   }
-  Envelope envelope{.carriage = Carriage{byte(0)}, .descriptors = byte(1)};
-  for (unsigned i = 0; i < 4; ++i) envelope.payload_bytes |= std::uint32_t{byte(4 + i)} << (8 * i);
-  return envelope;
+  return Envelope{.carriage = Carriage{byte(0)},
+                  .descriptors = byte(1),
+                  .payload_bytes = little_endian::get<std::uint32_t>(bytes, 4)};
 }
 
 // Owns every descriptor of the control data from here on.

@@ -5,13 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "transport/base/crc32c.h"
+#include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -46,10 +45,8 @@ std::string socket_directory_prefix(const std::string& job_uuid) {
 
 std::string host_socket_directory(const std::string& runtime_directory, const std::string& job_uuid,
                                   const std::string& host_name) {
-  const std::uint32_t sum = crc32c(0, host_name);
-  std::array<char, sizeof sum> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(sum >> (8 * i));
-  return text(runtime_directory, '/', socket_directory_prefix(job_uuid), to_hex({bytes.data(), bytes.size()}));
+  return text(runtime_directory, '/', socket_directory_prefix(job_uuid),
+              to_hex(little_endian::bytes(crc32c(0, host_name))));
 }
 
 Status make_socket_directory(const std::string& path) {
