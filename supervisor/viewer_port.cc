@@ -181,18 +181,10 @@ void ViewerPort::Worker::sweep() {
 
 Result<std::unique_ptr<ViewerPort>> ViewerPort::start(const ViewerPortOptions& options) {
   std::unique_ptr<ViewerPort> port(new ViewerPort());
-  MONARCH_ASSIGN(port->stop_, Inbox<Stop>::create(1));
   MONARCH_ASSIGN(auto worker, Worker::open(options, port->address_));
   MONARCH_ASSIGN(port->door_, worker->door());
-  port->thread_ =
-      std::thread([worker = std::move(worker), stop = port->stop_->descriptor()]() mutable { worker->run(stop); });
+  MONARCH_ASSIGN(port->thread_, JoiningThread::start([worker = std::move(worker)](int stop) { worker->run(stop); }));
   return port;
-}
-
-ViewerPort::~ViewerPort() {
-  if (!thread_.joinable()) return;
-  (void)stop_->put(Stop{});  // room for one, and it is put once
-  thread_.join();
 }
 
 }  // namespace monarch

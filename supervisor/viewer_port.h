@@ -10,12 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "supervisor/client/endpoint.h"
 #include "transport/base/result.h"
-#include "transport/loop/inbox.h"
+#include "transport/loop/joining_thread.h"
 #include "transport/zmq/server_link.h"
 
 namespace monarch {
@@ -31,7 +30,6 @@ class ViewerPort {
   static constexpr std::size_t kViewers = 64;  // connections; one more is turned away
 
   static Result<std::unique_ptr<ViewerPort>> start(const ViewerPortOptions& options);
-  ~ViewerPort();
   ViewerPort(const ViewerPort&) = delete;
   ViewerPort& operator=(const ViewerPort&) = delete;
 
@@ -41,14 +39,12 @@ class ViewerPort {
   ListenerDoor take_door() { return std::move(*door_); }
 
  private:
-  struct Stop {};
   class Worker;
   ViewerPort() = default;
 
-  std::unique_ptr<Inbox<Stop>> stop_;
   ViewerDoorAddress address_;
   std::optional<ListenerDoor> door_;
-  std::thread thread_;
+  std::unique_ptr<JoiningThread> thread_;
 };
 
 }  // namespace monarch

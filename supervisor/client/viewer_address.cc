@@ -288,24 +288,16 @@ ViewerAddress viewer_address(const Endpoint& endpoint) {
 
 Result<std::unique_ptr<FarLink>> FarLink::connect(const ViewerAddress& address, Duration deadline) {
   MONARCH_ASSIGN(auto ends, make_pair());
-  MONARCH_ASSIGN(auto stop, Inbox<Stop>::create(1));
-  std::unique_ptr<FarLink> link(new FarLink(std::move(stop)));
-  link->socket_ = std::move(ends[0]);
+  std::unique_ptr<FarLink> link(new FarLink(std::move(ends[0])));
   std::promise<Status> known;
   std::future<Status> answer = known.get_future();
-  link->thread_ = std::thread([address, deadline, end = std::move(ends[1]), known = std::move(known),
-                               stopped = link->stop_->descriptor()]() mutable {
-    FarCarrier carrier(address, std::move(end), stopped);
+  auto carry = [address, deadline, end = std::move(ends[1]), known = std::move(known)](int stop) mutable {
+    FarCarrier carrier(address, std::move(end), stop);
     carrier.run(std::move(known), deadline);
-  });
+  };
+  MONARCH_ASSIGN(link->thread_, JoiningThread::start(std::move(carry)));
   MONARCH_TRY(answer.get());
   return link;
-}
-
-FarLink::~FarLink() {
-  if (!thread_.joinable()) return;
-  (void)stop_->put(Stop{});  // room for one, and it is put once
-  thread_.join();
 }
 
 Result<ViewerSocket> connect_viewer(const ViewerAddress& address) {

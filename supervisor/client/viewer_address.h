@@ -9,14 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "supervisor/client/endpoint.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
-#include "transport/loop/inbox.h"
+#include "transport/loop/joining_thread.h"
 
 namespace monarch {
 
@@ -39,7 +38,6 @@ class FarLink {
  public:
   // `deadline`: for all addresses together. kGone: nobody answers there, who does has other keys by now, or lets us in no more.
   static Result<std::unique_ptr<FarLink>> connect(const ViewerAddress& address, Duration deadline);
-  ~FarLink();
   FarLink(const FarLink&) = delete;
   FarLink& operator=(const FarLink&) = delete;
 
@@ -47,12 +45,10 @@ class FarLink {
   UniqueFd take_socket() { return std::move(socket_); }
 
  private:
-  struct Stop {};
-  explicit FarLink(std::unique_ptr<Inbox<Stop>> stop) : stop_(std::move(stop)) {}
+  explicit FarLink(UniqueFd socket) : socket_(std::move(socket)) {}
 
-  std::unique_ptr<Inbox<Stop>> stop_;
   UniqueFd socket_;
-  std::thread thread_;
+  std::unique_ptr<JoiningThread> thread_;
 };
 
 struct ViewerSocket {

@@ -37,15 +37,15 @@ bool is_plain_name(const std::string& name) {
 // Lives on the journal's thread.
 class JournalThread::Worker {
  public:
-  Worker(JournalThreadOptions options, Inbox<JournalRequest>& requests, Inbox<bool>& stop)
-      : options_(std::move(options)), requests_(requests), stop_(stop) {}
+  Worker(JournalThreadOptions options, Inbox<JournalRequest>& requests)
+      : options_(std::move(options)), requests_(requests) {}
 
-  void run() {
+  // `stop`: readable once it shall end.
+  void run(int stop) {
     bool stopping = false;
     while (!stopping) {
-      wait();
       // In this order: whatever was submitted before begin_stop() is in the queue once the stop is seen.
-      stopping = !stop_.take_all().empty();
+      stopping = wait(stop);
       if (stopping || may_take()) take_requests();
       const Instant now = boot_now();
       look_for_removal(now);
@@ -61,13 +61,15 @@ class JournalThread::Worker {
   bool stuck() const { return !failure_ && writer().health() == JournalHealth::kStuck; }
   JournalWriter& writer() const { return *options_.writer; }
 
-  void wait() {
+  // Whether `stop` is readable.
+  bool wait(int stop) {
     Instant due = boot_now() + options_.look_every;
     if (stuck()) due = std::min(due, retry_at_);
     if (!reports_.empty()) due = std::min(due, boot_now() + kOfferAgain);
-    std::array<pollfd, 2> ready{{{stop_.descriptor(), POLLIN, 0}, {requests_.descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 2> ready{{{stop, POLLIN, 0}, {requests_.descriptor(), POLLIN, 0}}};
     // EINTR or a spurious wake-up costs one turn.
     (void)::poll(ready.data(), may_take() ? 2 : 1, EventLoop::wait_milliseconds(boot_now(), due));
+    return ready[0].revents != 0;
   }
 
   void take_requests() {
@@ -204,7 +206,6 @@ class JournalThread::Worker {
 
   JournalThreadOptions options_;
   Inbox<JournalRequest>& requests_;
-  Inbox<bool>& stop_;
   std::deque<JournalRequest> queue_;
   std::vector<std::uint64_t> batch_;  // tickets of what was appended and is not durable
   std::size_t batch_bytes_ = 0;
@@ -219,21 +220,9 @@ Result<std::unique_ptr<JournalThread>> JournalThread::start(JournalThreadOptions
   MONARCH_ASSERT(options.files != nullptr && options.writer != nullptr && options.reports != nullptr);
   std::unique_ptr<JournalThread> thread(new JournalThread());
   MONARCH_ASSIGN(thread->requests_, Inbox<JournalRequest>::create(options.capacity));
-  MONARCH_ASSIGN(thread->stop_, Inbox<bool>::create(1));
-  thread->worker_ = std::make_unique<Worker>(std::move(options), *thread->requests_, *thread->stop_);
-  thread->thread_ = std::thread([worker = thread->worker_.get()] { worker->run(); });
+  auto worker = std::make_unique<Worker>(std::move(options), *thread->requests_);
+  MONARCH_ASSIGN(thread->thread_, JoiningThread::start([worker = std::move(worker)](int stop) { worker->run(stop); }));
   return thread;
-}
-
-JournalThread::~JournalThread() {
-  begin_stop();
-  if (thread_.joinable()) thread_.join();
-}
-
-bool JournalThread::submit(JournalRequest request) { return requests_->put(std::move(request)); }
-
-void JournalThread::begin_stop() {
-  (void)stop_->put(true);  // full: a stop is already asked for
 }
 
 }  // namespace monarch

@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "supervisor/journal/journal_writer.h"
 #include "transport/base/result.h"
 #include "transport/loop/inbox.h"
+#include "transport/loop/joining_thread.h"
 
 namespace monarch {
 
@@ -88,21 +88,18 @@ class JournalThread {
   static Result<std::unique_ptr<JournalThread>> start(JournalThreadOptions options);
   JournalThread(const JournalThread&) = delete;
   JournalThread& operator=(const JournalThread&) = delete;
-  ~JournalThread();
 
   // False: full, the request was not taken. The caller defers what would need it.
-  [[nodiscard]] bool submit(JournalRequest request);
+  [[nodiscard]] bool submit(JournalRequest request) { return requests_->put(std::move(request)); }
   // Does what was submitted, then reports JournalStopped and ends. A stuck journal is tried once more.
-  void begin_stop();
+  void begin_stop() { thread_->begin_stop(); }
 
  private:
   class Worker;
   JournalThread() = default;
 
   std::unique_ptr<Inbox<JournalRequest>> requests_;
-  std::unique_ptr<Inbox<bool>> stop_;
-  std::unique_ptr<Worker> worker_;
-  std::thread thread_;
+  std::unique_ptr<JoiningThread> thread_;
 };
 
 }  // namespace monarch

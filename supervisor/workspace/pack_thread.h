@@ -6,13 +6,12 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
-#include <thread>
 
 #include "supervisor/workspace/pack.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/inbox.h"
+#include "transport/loop/joining_thread.h"
 
 namespace monarch {
 
@@ -32,10 +31,9 @@ class PackThread {
   explicit PackThread(EventLoop& loop) : loop_(loop) {}
 
   EventLoop& loop_;
-  UniqueFd cancel_;  // an eventfd
   std::unique_ptr<Inbox<MadePack>> made_;
   WatchId watch_ = 0;
-  std::thread thread_;
+  std::unique_ptr<JoiningThread> thread_;
 };
 
 }  // namespace monarch

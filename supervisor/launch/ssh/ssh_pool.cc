@@ -1,11 +1,6 @@
 #include "supervisor/launch/ssh/ssh_pool.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "transport/base/assert.h"
@@ -13,15 +8,6 @@
 #include "transport/base/text.h"
 
 namespace monarch {
-
-namespace {
-
-void raise(const UniqueFd& eventfd) {
-  const std::uint64_t one = 1;
-  (void)!::write(eventfd.get(), &one, sizeof one);  // cannot be full: it is written once
-}
-
-}  // namespace
 
 Result<std::unique_ptr<SshPool>> SshPool::create(EventLoop& loop, SshPoolOptions options) {
   MONARCH_ASSERT(options.parallel > 0 && options.attempts > 0);
@@ -39,8 +25,7 @@ Result<std::unique_ptr<SshPool>> SshPool::create(EventLoop& loop, SshPoolOptions
 SshPool::~SshPool() {
   loop_.forget(watch_);
   for (const auto& [ticket, resting] : resting_) loop_.cancel(resting.timer);
-  for (const auto& [ticket, running] : running_) raise(running.cancel);
-  for (auto& [ticket, running] : running_) running.thread.join();
+  for (const auto& [ticket, running] : running_) running.thread->begin_stop();  // all together, before one is joined
 }
 
 SshPool::Ticket SshPool::submit(SshTask task) {
@@ -53,7 +38,8 @@ SshPool::Ticket SshPool::submit(SshTask task) {
 void SshPool::cancel(Ticket ticket, Gone gone) {
   if (const auto running = running_.find(ticket); running != running_.end()) {
     running->second.gone = std::move(gone);
-    if (!std::exchange(running->second.cancelled, true)) raise(running->second.cancel);
+    running->second.cancelled = true;
+    running->second.thread->begin_stop();
     return;
   }
   queue_.erase(std::remove_if(queue_.begin(), queue_.end(), [&](const Attempt& a) { return a.ticket == ticket; }),
@@ -81,26 +67,17 @@ void SshPool::fill() {
 }
 
 Status SshPool::start(Attempt attempt) {
-  UniqueFd cancel(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!cancel.valid()) return errno_error("eventfd", errno);
   const Ticket ticket = attempt.ticket;
-  const auto work = [ticket, task = attempt.task, cancel_fd = cancel.get(), reports = reports_.get()] {
+  const auto work = [ticket, task = attempt.task, reports = reports_.get()](int cancel) {
     const auto stays = [&](std::function<void()> told) {
       MONARCH_ASSERT(reports->put({.ticket = ticket, .outcome = std::move(told), .stays = true}));
     };
     // The session has ended before anybody hears of it.
-    Outcome outcome = visit(task, cancel_fd, stays);
+    Outcome outcome = visit(task, cancel, stays);
     MONARCH_ASSERT(reports->put({.ticket = ticket, .outcome = std::move(outcome)}));
   };
-  Running& running = running_[ticket];
-  running.attempt = std::move(attempt);
-  running.cancel = std::move(cancel);
-  try {
-    running.thread = std::thread(work);
-  } catch (const std::system_error& error) {  // the user's limit of processes
-    running_.erase(ticket);
-    return Error{ErrorCode::kBusy, text("starting a thread: ", error.what())};
-  }
+  MONARCH_ASSIGN(auto thread, JoiningThread::start(work));
+  running_.emplace(ticket, Running{.attempt = std::move(attempt), .thread = std::move(thread)});
   return {};
 }
 
@@ -128,7 +105,7 @@ void SshPool::on_report(Report report) {
   Running running = std::move(found->second);
   running_.erase(found);
   if (running.stays) --staying_;
-  running.thread.join();  // it reported with its last breath
+  running.thread.reset();  // joined: it reported with its last breath
   if (running.cancelled) {
     const bool no_session = std::holds_alternative<SshFailure>(report.outcome);
     if (running.gone) running.gone(no_session ? Talk::kNever : Talk::kBegun);

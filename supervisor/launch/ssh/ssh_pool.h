@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <variant>
 
@@ -22,9 +21,9 @@
 #include "supervisor/launch/ssh/ssh_target.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
-#include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/inbox.h"
+#include "transport/loop/joining_thread.h"
 
 namespace monarch {
 
@@ -90,8 +89,7 @@ class SshPool {
   };
   struct Running {
     Attempt attempt;
-    UniqueFd cancel;  // an eventfd
-    std::thread thread;
+    std::unique_ptr<JoiningThread> thread;
     bool cancelled = false;
     bool stays = false;  // its talk is over
     Gone gone;
