@@ -65,10 +65,12 @@ Status Supervisor::open() {
       files_.journal.contents.history.empty() ? files_.journal.contents.records : files_.journal.contents.history;
   started_ = records.empty() ? wall_now() : records.front().wall;
 
-  MONARCH_ASSIGN(reports_, Inbox<JournalReport>::create(kJournalReports));
+  MONARCH_ASSIGN(reports_, WatchedInbox<JournalReport>::create(
+                               *loop_, kJournalReports, [this](const JournalReport& report) { on_journal(report); }));
   MONARCH_ASSIGN(auto journal_files, files_.directory.duplicate());
-  JournalThreadOptions journal{
-      .files = std::move(files_.journal_files), .writer = std::move(files_.journal.writer), .reports = reports_.get()};
+  JournalThreadOptions journal{.files = std::move(files_.journal_files),
+                               .writer = std::move(files_.journal.writer),
+                               .reports = &reports_->inbox()};
   MONARCH_ASSIGN(journal_, JournalThread::start(std::move(journal)));
   decider_ = std::make_unique<Decider>(
       *loop_, core_, *journal_, files_.journal.term, [this](const Action& action) { perform(action); },
@@ -80,8 +82,6 @@ Status Supervisor::open() {
   const auto on_signal_ready =
       loop_->watch(signals_->descriptor(), Interest::kRead, [this](Readiness) { on_signal(); });
   if (!on_signal_ready.ok()) return on_signal_ready.error();
-  const auto on_report = loop_->watch(reports_->descriptor(), Interest::kRead, [this](Readiness) { on_journal(); });
-  if (!on_report.ok()) return on_report.error();
   return {};
 }
 

@@ -102,26 +102,24 @@ void Supervisor::farewell() {
   (void)loop_->at(loop_->now() + Duration::milliseconds(5), [this] { farewell(); });
 }
 
-void Supervisor::on_journal() {
-  for (JournalReport& report : reports_->take_all()) {
-    if (const auto* r = std::get_if<RecordsDurable>(&report)) {
-      links_->note_disk(r->took);
-      decider_->on_durable(*r);
-    } else if (const auto* written = std::get_if<FileWritten>(&report)) {
-      decider_->on_answered(written->ticket);
-    } else if (const auto* taken = std::get_if<SnapshotTaken>(&report)) {
-      decider_->on_answered(taken->ticket);
-    } else if (const auto* refused = std::get_if<RequestRefused>(&report)) {
-      log_error("journal: ", refused->why.message);
-      if (!decider_->on_refused(refused->ticket)) step_down(refused->why);
-    } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
-      announce(EventKind::kJournalStuck, Severity::kError,
-               text("the journal cannot be written, decisions wait and ranks go on: ", printable(stuck->why.message)));
-    } else if (std::holds_alternative<JournalUnstuck>(report)) {
-      announce(EventKind::kJournalMended, Severity::kInfo, "the journal can be written again");
-    } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
-      step_down(failure->why);
-    }
+void Supervisor::on_journal(const JournalReport& report) {
+  if (const auto* r = std::get_if<RecordsDurable>(&report)) {
+    links_->note_disk(r->took);
+    decider_->on_durable(*r);
+  } else if (const auto* written = std::get_if<FileWritten>(&report)) {
+    decider_->on_answered(written->ticket);
+  } else if (const auto* taken = std::get_if<SnapshotTaken>(&report)) {
+    decider_->on_answered(taken->ticket);
+  } else if (const auto* refused = std::get_if<RequestRefused>(&report)) {
+    log_error("journal: ", refused->why.message);
+    if (!decider_->on_refused(refused->ticket)) step_down(refused->why);
+  } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
+    announce(EventKind::kJournalStuck, Severity::kError,
+             text("the journal cannot be written, decisions wait and ranks go on: ", printable(stuck->why.message)));
+  } else if (std::holds_alternative<JournalUnstuck>(report)) {
+    announce(EventKind::kJournalMended, Severity::kInfo, "the journal can be written again");
+  } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
+    step_down(failure->why);
   }
 }
 

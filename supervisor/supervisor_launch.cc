@@ -84,18 +84,15 @@ Status Supervisor::open_relay(std::unique_ptr<ServerLink> bulk_link) {
   OutputRelayOptions options{.job = job_,
                              .meshes = core_.spec().meshes.size(),
                              .started = started_before(core_),
-                             .stacks = stacks_came_.get()};
+                             .stacks = &stacks_came_->inbox()};
   if (on_machines(core_.spec())) {
     options.copy = OutputCopyOptions{.log_directory = files_.log_directory(),
                                      .mesh_names = log_mesh_names(core_.spec()),
                                      .max_bytes = core_.spec().logs.max_bytes,
                                      .most_open = most_copies_open()};
-    MONARCH_ASSIGN(copied_, Inbox<Incarnation>::create(kCopiedReports));
-    options.copied = copied_.get();
-    const auto watched = loop_->watch(copied_->descriptor(), Interest::kRead, [this](Readiness) {
-      for (const Incarnation& done : copied_->take_all()) links_->on_copied(done);
-    });
-    if (!watched.ok()) return watched.error();
+    auto on_copied = [this](const Incarnation& copied) { links_->on_copied(copied); };
+    MONARCH_ASSIGN(copied_, WatchedInbox<Incarnation>::create(*loop_, kCopiedReports, std::move(on_copied)));
+    options.copied = &copied_->inbox();
   }
   MONARCH_ASSIGN(relay_, OutputRelay::start(std::move(bulk_link), std::move(options)));
   return {};

@@ -34,6 +34,7 @@
 #include "supervisor/viewer_port.h"
 #include "supervisor/worker_links.h"
 #include "transport/base/exit_code.h"
+#include "transport/loop/inbox.h"
 #include "transport/loop/signals.h"
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
@@ -88,7 +89,7 @@ class Supervisor {
   void watch_descriptors();
   void announce(EventKind kind, Severity severity, std::string message);
   void on_signal();
-  void on_journal();
+  void on_journal(const JournalReport& report);
   void publish_keys();
   std::uint64_t decide(const CoreEvent& event);
   JobStatus status() const;
@@ -121,7 +122,7 @@ class Supervisor {
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ZmqLoop> zmq_loop_;
   std::unique_ptr<SignalFd> signals_;
-  std::unique_ptr<Inbox<JournalReport>> reports_;
+  std::unique_ptr<WatchedInbox<JournalReport>> reports_;
   std::unique_ptr<JournalThread> journal_;
   std::unique_ptr<Decider> decider_;
   std::unique_ptr<IdleTimer> idle_;
@@ -133,10 +134,10 @@ class Supervisor {
   std::unique_ptr<CommitDesk> commits_;
   std::unique_ptr<VaultDesk> vaults_;  // nothing: no checkpoints are kept in memory
   std::unique_ptr<WorkerLinks> links_;
-  std::unique_ptr<Inbox<StacksCame>> stacks_came_;  // of the relay's thread
+  std::unique_ptr<WatchedInbox<StacksCame>> stacks_came_;  // of the relay's thread
   std::unique_ptr<StackDumps> stacks_;
-  std::unique_ptr<Inbox<Incarnation>> copied_;  // of the relay's thread; nothing: no copy is kept
-  std::unique_ptr<ViewerPort> viewer_port_;     // longer than all whose words it carries
+  std::unique_ptr<WatchedInbox<Incarnation>> copied_;  // of the relay's thread; nothing: no copy is kept
+  std::unique_ptr<ViewerPort> viewer_port_;            // longer than all whose words it carries
   std::unique_ptr<OutputRelay> relay_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Launcher> launcher_;

@@ -25,12 +25,9 @@ void Supervisor::dump_stacks(RankId rank, const std::function<void(std::string)>
 }
 
 Status Supervisor::open_stacks() {
-  const std::size_t at_once = core_.hosts().size() * limits::kStacksAtOnce;
-  MONARCH_ASSIGN(stacks_came_, Inbox<StacksCame>::create(std::max(at_once, kFewestWaiting)));
-  const auto watched = loop_->watch(stacks_came_->descriptor(), Interest::kRead, [this](Readiness) {
-    for (StacksCame& came : stacks_came_->take_all()) stacks_->on_stacks(std::move(came));
-  });
-  if (!watched.ok()) return watched.error();
+  const std::size_t most = std::max(core_.hosts().size() * limits::kStacksAtOnce, kFewestWaiting);
+  auto on_stacks = [this](StacksCame came) { stacks_->on_stacks(std::move(came)); };
+  MONARCH_ASSIGN(stacks_came_, WatchedInbox<StacksCame>::create(*loop_, most, std::move(on_stacks)));
   stacks_ = std::make_unique<StackDumps>(
       *loop_, core_, [this](HostId host, const TakeStacks& order) { return links_->send(host, order); });
   return {};

@@ -50,9 +50,9 @@ class HostChecks {
     MONARCH_ASSIGN(checks->words_.answer, random_word());
     checks->open_doors();  // they fork: before there is a thread
     MONARCH_ASSIGN(checks->loop_, EventLoop::create());
-    MONARCH_ASSIGN(checks->reports_, Inbox<Report>::create(kReportsPerHost * checks->hosts_.size()));
-    MONARCH_ASSIGN(checks->watch_, checks->loop_->watch(checks->reports_->descriptor(), Interest::kRead,
-                                                        [self = checks.get()](Readiness) { self->on_reports(); }));
+    auto on_report = [self = checks.get()](Report report) { self->on_report(std::move(report)); };
+    MONARCH_ASSIGN(checks->reports_,
+                   WatchedInbox<Report>::create(*checks->loop_, kReportsPerHost * checks->hosts_.size(), on_report));
     MONARCH_ASSIGN(checks->pool_,
                    SshPool::create(*checks->loop_, {.parallel = checks->lot_size() * 2,  // late ones beside a lot
                                                     .seed = static_cast<std::uint64_t>(::getpid())}));
@@ -68,7 +68,6 @@ class HostChecks {
     start_lot();
     loop_->run();
     pool_.reset();  // joins the threads; what has not left by then is cancelled
-    loop_->forget(watch_);
     return std::move(hosts_);
   }
 
@@ -141,7 +140,7 @@ class HostChecks {
                   .calls_here = !spec_.supervised_elsewhere(),
                   .route = hosts_[host].route,
                   .no_doors_because = no_doors_because_,
-                  .reports = reports_.get(),
+                  .reports = &reports_->inbox(),
                   .orders = member.orders.get()};
     for (const auto& door : doors_) errand.ports.push_back(door->port());
     prepare(errand.look);
@@ -193,10 +192,6 @@ class HostChecks {
       member = lot_.erase(member);
     }
     go_on();
-  }
-
-  void on_reports() {
-    for (Report& report : reports_->take_all()) on_report(std::move(report));
   }
 
   void on_report(Report report) {
@@ -264,7 +259,8 @@ class HostChecks {
   }
 
   void on_over(std::size_t host) {
-    on_reports();  // its last words came before its end
+    // Its last words came before its end.
+    for (Report& report : reports_->inbox().take_all()) on_report(std::move(report));
     Member* member = member_of(host);
     MONARCH_ASSERT(member != nullptr);
     member->phase = Phase::kOver;
@@ -359,8 +355,7 @@ class HostChecks {
   std::vector<std::unique_ptr<Door>> doors_;
   std::string no_doors_because_;
   std::unique_ptr<EventLoop> loop_;
-  std::unique_ptr<Inbox<Report>> reports_;
-  WatchId watch_ = 0;
+  std::unique_ptr<WatchedInbox<Report>> reports_;
   std::vector<Member> lot_;   // under way; outlives the threads, which read their orders from it
   std::vector<Member> late_;  // of earlier lots, and so do these
   std::unique_ptr<SshPool> pool_;

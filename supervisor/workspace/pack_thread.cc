@@ -8,14 +8,10 @@ namespace monarch {
 
 Result<std::unique_ptr<PackThread>> PackThread::start(EventLoop& loop, UniqueFd job_folder, WorkspaceSpec workspace,
                                                       std::function<void(MadePack)> on_made) {
-  std::unique_ptr<PackThread> self(new PackThread(loop));
-  MONARCH_ASSIGN(self->made_, Inbox<MadePack>::create(1));
-  MONARCH_ASSIGN(self->watch_, loop.watch(self->made_->descriptor(), Interest::kRead,
-                                          [inbox = self->made_.get(), on_made = std::move(on_made)](Readiness) {
-                                            for (MadePack& made : inbox->take_all()) on_made(std::move(made));
-                                          }));
+  std::unique_ptr<PackThread> self(new PackThread());
+  MONARCH_ASSIGN(self->made_, WatchedInbox<MadePack>::create(loop, 1, std::move(on_made)));
   auto work = [folder = std::move(job_folder), workspace = std::move(workspace),
-               inbox = self->made_.get()](int cancel) {
+               inbox = &self->made_->inbox()](int cancel) {
     MadePack made = WorkspacePack::open(folder.get());
     const bool never_made = !made.ok() && made.error().code == ErrorCode::kNotFound;
     if (never_made) made = WorkspacePack::make(folder.get(), workspace, cancel);
@@ -24,7 +20,5 @@ Result<std::unique_ptr<PackThread>> PackThread::start(EventLoop& loop, UniqueFd 
   MONARCH_ASSIGN(self->thread_, JoiningThread::start(std::move(work)));
   return self;
 }
-
-PackThread::~PackThread() { loop_.forget(watch_); }
 
 }  // namespace monarch

@@ -25,14 +25,11 @@ class PackThread {
                                                    std::function<void(MadePack)> on_made);
   PackThread(const PackThread&) = delete;
   PackThread& operator=(const PackThread&) = delete;
-  ~PackThread();
 
  private:
-  explicit PackThread(EventLoop& loop) : loop_(loop) {}
+  PackThread() = default;
 
-  EventLoop& loop_;
-  std::unique_ptr<Inbox<MadePack>> made_;
-  WatchId watch_ = 0;
+  std::unique_ptr<WatchedInbox<MadePack>> made_;
   std::unique_ptr<JoiningThread> thread_;
 };
 

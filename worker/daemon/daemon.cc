@@ -71,8 +71,6 @@ Status Daemon::open(UniqueFd keeper) {
   loop_->read_clock();
   keeper_heard_ = loop_->now();
   turn_stamp_ = loop_->now().since_boot().count_nanoseconds();
-  MONARCH_ASSIGN(from_beat_, Inbox<FromBeat>::create(BeatThread::kWaitingFrames));
-  MONARCH_ASSIGN(from_log_, Inbox<FromLog>::create(LogThread::kWaitingReports));
   MONARCH_TRY(watch_inboxes());
   ChannelHandlers handlers;
   handlers.on_frame = [this](const Frame& frame, std::vector<UniqueFd> descriptors) {
@@ -93,34 +91,25 @@ Status Daemon::open(UniqueFd keeper) {
                                  .heartbeat = bootstrap.heartbeat,
                                  .daemon_starts = hello_.daemon_starts,
                                  .seed = random()};
-  MONARCH_ASSIGN(beat_, BeatThread::start(beat, setup_.keys, turn_stamp_, *from_beat_));
+  MONARCH_ASSIGN(beat_, BeatThread::start(beat, setup_.keys, turn_stamp_, from_beat_->inbox()));
   const LogThread::Options log{.bulk = setup_.bulk,
                                .job = setup_.stash.job,
                                .state_directory = bootstrap.state_directory,
                                .log_directory = bootstrap.log_directory,
                                .copied = bootstrap.copied,
                                .seed = random()};
-  MONARCH_ASSIGN(log_, LogThread::start(log, setup_.keys, *from_log_));
+  MONARCH_ASSIGN(log_, LogThread::start(log, setup_.keys, from_log_->inbox()));
   return {};
 }
 
 Status Daemon::watch_inboxes() {
-  const auto watch = [this](int fd, std::function<void()> handler) -> Status {
-    MONARCH_ASSIGN([[maybe_unused]] const WatchId id,
-                   loop_->watch(fd, Interest::kRead, [handler = std::move(handler)](Readiness) { handler(); }));
-    return {};
-  };
-  MONARCH_TRY(watch(signals_.descriptor(), [this] { on_signal(); }));
-  MONARCH_TRY(watch(from_beat_->descriptor(), [this] {
-    for (FromBeat& value : from_beat_->take_all()) {
-      std::visit([this](auto& each) { on_beat(std::move(each)); }, value);
-    }
-  }));
-  return watch(from_log_->descriptor(), [this] {
-    for (FromLog& value : from_log_->take_all()) {
-      std::visit([this](auto& each) { on_log(std::move(each)); }, value);
-    }
-  });
+  MONARCH_ASSIGN([[maybe_unused]] const WatchId signals,
+                 loop_->watch(signals_.descriptor(), Interest::kRead, [this](Readiness) { on_signal(); }));
+  const auto beats = [this](FromBeat value) { std::visit([this](auto& each) { on_beat(std::move(each)); }, value); };
+  MONARCH_ASSIGN(from_beat_, WatchedInbox<FromBeat>::create(*loop_, BeatThread::kWaitingFrames, beats));
+  const auto logs = [this](FromLog value) { std::visit([this](auto& each) { on_log(std::move(each)); }, value); };
+  MONARCH_ASSIGN(from_log_, WatchedInbox<FromLog>::create(*loop_, LogThread::kWaitingReports, logs));
+  return {};
 }
 
 void Daemon::begin(const KeeperHello& hello) {

@@ -118,8 +118,8 @@ class Daemon {
   TurnStamp turn_stamp_{0};
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<KeeperLine> keeper_;
-  std::unique_ptr<Inbox<FromBeat>> from_beat_;
-  std::unique_ptr<Inbox<FromLog>> from_log_;
+  std::unique_ptr<WatchedInbox<FromBeat>> from_beat_;
+  std::unique_ptr<WatchedInbox<FromLog>> from_log_;
   std::unique_ptr<BeatThread> beat_;
   std::unique_ptr<LogThread> log_;
   std::map<Incarnation, std::uint16_t> piped_;  // whose pipes were handed out; the port by which it becomes ready, or 0

@@ -66,23 +66,19 @@ Result<std::unique_ptr<SshLauncher>> SshLauncher::create(EventLoop& loop, SshLau
                                                          LauncherHandlers handlers) {
   MONARCH_ASSERT(options.access.image != nullptr || !options.access.installed.empty());
   std::unique_ptr<SshLauncher> launcher(new SshLauncher(loop, std::move(options), std::move(handlers)));
-  MONARCH_ASSIGN(launcher->sent_, Inbox<SentReport>::create(kSentReports));
-  MONARCH_ASSIGN(launcher->sent_watch_, loop.watch(launcher->sent_->descriptor(), Interest::kRead,
-                                                   [self = launcher.get()](Readiness) { self->on_sent(); }));
+  auto on_sent = [self = launcher.get()](const SentReport& report) { self->on_sent(report); };
+  MONARCH_ASSIGN(launcher->sent_, WatchedInbox<SentReport>::create(loop, kSentReports, std::move(on_sent)));
   MONARCH_ASSIGN(launcher->pool_, SshPool::create(loop, launcher->options_.pool));
   return launcher;
 }
 
 SshLauncher::~SshLauncher() {
   for (Host& host : hosts_) loop_.cancel(std::exchange(host.retry, 0));
-  if (sent_watch_ != 0) loop_.forget(sent_watch_);
 }
 
-void SshLauncher::on_sent() {
-  for (const SentReport& report : sent_->take_all()) {
-    auto words = progress_.note(options_.access.hosts[report.host.value()].name, report.sent, loop_.now());
-    if (words && handlers_.on_sending) handlers_.on_sending(std::move(*words));
-  }
+void SshLauncher::on_sent(const SentReport& report) {
+  auto words = progress_.note(options_.access.hosts[report.host.value()].name, report.sent, loop_.now());
+  if (words && handlers_.on_sending) handlers_.on_sending(std::move(*words));
 }
 
 RemoteOrder SshLauncher::order_of(HostId host, RemotePurpose purpose) const {
@@ -140,11 +136,11 @@ void SshLauncher::submit_launch(HostId host, const Bootstrap& bootstrap) {
   header.job = options_.job;
   header.term = options_.term;
   const SshHostCheck check = std::exchange(state.check, false) ? options_.check : SshHostCheck();
-  // Values of its own for the thread: nothing of this object is touched there.
+  // Values of its own for the thread: of this object nothing but the inbox is touched there.
   auto talk = [this, host, header, there = Bootstrap(bootstrap), order = order_of(host, RemotePurpose::kStart),
                tree = order_of(host, RemotePurpose::kWorkspace), pack = pack_ ? **pack_ : nullptr,
                route = options_.access.hosts[host.value()].route, way = options_.way_back,
-               image = options_.access.image, silence = options_.silence, began = state.began, sent = sent_,
+               image = options_.access.image, silence = options_.silence, began = state.began, sent = &sent_->inbox(),
                check](SshSession& session, int cancel) mutable -> SshVisit {
     const Instant opened = boot_now();
     if (auto unwell = check ? check(session, host, cancel) : std::nullopt) {

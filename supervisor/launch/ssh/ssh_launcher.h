@@ -116,12 +116,11 @@ class SshLauncher final : public Launcher {
     HostId host;
     WorkspaceSent sent;
   };
-  void on_sent();
+  void on_sent(const SentReport& report);
 
   WorkspaceProgress progress_;
-  std::shared_ptr<Inbox<SentReport>> sent_;  // owners: the launcher and the talks under way
-  WatchId sent_watch_ = 0;
-  std::unique_ptr<SshPool> pool_;
+  std::unique_ptr<WatchedInbox<SentReport>> sent_;
+  std::unique_ptr<SshPool> pool_;  // its talks put into that
 };
 
 }  // namespace monarch

@@ -13,17 +13,14 @@ Result<std::unique_ptr<SshPool>> SshPool::create(EventLoop& loop, SshPoolOptions
   MONARCH_ASSERT(options.parallel > 0 && options.attempts > 0);
   std::unique_ptr<SshPool> pool(new SshPool(loop, options));
   // Two of each running task at most, and those are of different hosts.
-  MONARCH_ASSIGN(pool->reports_, Inbox<Report>::create(2U * (options.parallel + limits::kHostsPerJob)));
-  MONARCH_ASSIGN(pool->watch_,
-                 loop.watch(pool->reports_->descriptor(), Interest::kRead, [self = pool.get()](Readiness) {
-                   for (Report& report : self->reports_->take_all()) self->on_report(std::move(report));
-                   self->fill();
-                 }));
+  const std::size_t most = 2U * (options.parallel + limits::kHostsPerJob);
+  auto on_report = [self = pool.get()](Report report) { self->on_report(std::move(report)); };
+  MONARCH_ASSIGN(pool->reports_,
+                 WatchedInbox<Report>::create(loop, most, std::move(on_report), [self = pool.get()] { self->fill(); }));
   return pool;
 }
 
 SshPool::~SshPool() {
-  loop_.forget(watch_);
   for (const auto& [ticket, resting] : resting_) loop_.cancel(resting.timer);
   for (const auto& [ticket, running] : running_) running.thread->begin_stop();  // all together, before one is joined
 }
@@ -68,7 +65,7 @@ void SshPool::fill() {
 
 Status SshPool::start(Attempt attempt) {
   const Ticket ticket = attempt.ticket;
-  const auto work = [ticket, task = attempt.task, reports = reports_.get()](int cancel) {
+  const auto work = [ticket, task = attempt.task, reports = &reports_->inbox()](int cancel) {
     const auto stays = [&](std::function<void()> told) {
       MONARCH_ASSERT(reports->put({.ticket = ticket, .outcome = std::move(told), .stays = true}));
     };

@@ -115,8 +115,7 @@ class SshPool {
   SshPoolOptions options_;
   std::uint64_t state_;
   Ticket next_ = 1;
-  std::unique_ptr<Inbox<Report>> reports_;
-  WatchId watch_ = 0;
+  std::unique_ptr<WatchedInbox<Report>> reports_;
   std::deque<Attempt> queue_;
   std::map<Ticket, Running> running_;
   std::size_t staying_ = 0;  // of those

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <unistd.h>
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/transport/loop/failing_threads.h"
 #include "tests/transport/loop/loop_fixture.h"
 
 namespace monarch {
@@ -83,6 +86,57 @@ TEST_F(InboxOnLoop, LosesNothingBetweenManyThreads) {
   }
   EXPECT_TRUE(run_until([&] { return taken == kThreads * kEach; }, Duration::seconds(60)));
   for (std::thread& thread : threads) thread.join();
+}
+
+class WatchedInboxTest : public LoopTest {
+ protected:
+  std::unique_ptr<WatchedInbox<int>> make(std::function<void(int)> take, std::function<void()> taken = {}) {
+    auto inbox = WatchedInbox<int>::create(loop(), 10, std::move(take), std::move(taken));
+    EXPECT_TRUE(inbox.ok());
+    return std::move(*inbox);
+  }
+};
+
+TEST_F(WatchedInboxTest, GivesItsLoopEachValueInOrderAndSaysWhenThoseOfATurnAreTaken) {
+  std::vector<int> seen;
+  const auto inbox = make([&](int value) { seen.push_back(value); }, [&] { seen.push_back(0); });
+  ASSERT_TRUE(inbox->inbox().put(1));
+  ASSERT_TRUE(inbox->inbox().put(2));
+  EXPECT_TRUE(seen.empty());
+  loop().turn();
+  ASSERT_TRUE(inbox->inbox().put(3));
+  loop().turn();
+  loop().turn();
+  EXPECT_EQ(seen, (std::vector{1, 2, 0, 3, 0}));
+}
+
+TEST_F(WatchedInboxTest, IsForgottenByTheLoopWhenItEnds) {
+  int taken = 0;
+  auto inbox = make([&](int) { ++taken; });
+  ASSERT_TRUE(inbox->inbox().put(1));
+  const UniqueFd copy(::dup(inbox->inbox().descriptor()));  // the kernel forgets what has no descriptor left
+  inbox.reset();
+  loop().turn();
+  EXPECT_EQ(taken, 0);
+}
+
+TEST_F(WatchedInboxTest, MayBeEndedByItsHandlerAndGivesTheRestOfTheTurnAllTheSame) {
+  std::vector<int> seen;
+  std::unique_ptr<WatchedInbox<int>> inbox;
+  inbox = make([&](int value) {
+    inbox.reset();
+    seen.push_back(value);
+  });
+  ASSERT_TRUE(inbox->inbox().put(1));
+  ASSERT_TRUE(inbox->inbox().put(2));
+  loop().turn();
+  EXPECT_EQ(seen, (std::vector{1, 2}));
+}
+
+TEST_F(WatchedInboxTest, SaysWhyItCouldNotBeMade) {
+  EventLoop& its_loop = loop();
+  const NoDescriptors none;
+  EXPECT_FALSE(WatchedInbox<int>::create(its_loop, 1, [](int) {}).ok());
 }
 
 }  // namespace
