@@ -62,8 +62,6 @@ class OutputRelay::Worker {
 
   void run() {
     link_->attach(zmq_loop_, [this](InboundMessage&& message) { pass_on(std::move(message)); });
-    const auto watch = loop_.watch(commands_.descriptor(), Interest::kRead, [this](Readiness) { take_commands(); });
-    MONARCH_ASSERT(watch.ok());
     while (!loop_.stopped()) {
       zmq_loop_.turn(Instant::never());
       counters_.link.put(link_->counters());
@@ -72,18 +70,8 @@ class OutputRelay::Worker {
     link_.reset();
   }
 
- private:
-  struct Speaker {
-    HostId host;
-    std::uint64_t last = 0;  // generation's counter
-  };
-
-  void take_commands() {
+  void take_orders() {
     for (Command& command : commands_.take_all()) {
-      if (std::holds_alternative<Stop>(command)) {
-        loop_.stop();
-        return;
-      }
       if (const auto* written = std::get_if<OutputWritten>(&command)) {
         if (copy_) copy_->on_written(*written, loop_.now());
       } else if (const auto* started = std::get_if<std::vector<RanksStarted>>(&command)) {
@@ -94,6 +82,12 @@ class OutputRelay::Worker {
     }
     watch_copy();
   }
+
+ private:
+  struct Speaker {
+    HostId host;
+    std::uint64_t last = 0;  // generation's counter
+  };
 
   // What is missing of the copy is asked for when it is due.
   void watch_copy() {
@@ -172,7 +166,7 @@ class OutputRelay::Worker {
                        (stacks_ != nullptr && is_a<Stacks>(*header));
     if (!known) return count(counters_.malformed);
     if (speaker(header->process) != host) {
-      take_commands();  // its start may have been told of, and wait behind many pieces
+      take_orders();  // its start may have been told of, and wait behind many pieces
       if (speaker(header->process) != host) return refuse(*host);
     }
     if (is_a<Stacks>(*header)) return pass_stacks_on(*header, message.frames[1].bytes());
@@ -309,24 +303,14 @@ std::vector<RanksStarted> started_before(const JobCore& core) {
 
 Result<std::unique_ptr<OutputRelay>> OutputRelay::start(std::unique_ptr<ServerLink> link, OutputRelayOptions options) {
   std::unique_ptr<OutputRelay> relay(new OutputRelay());
-  MONARCH_ASSIGN(relay->commands_, Inbox<Command>::create(kCommands));
   relay->counters_ = std::make_unique<Counters>();
   relay->findings_ = std::make_unique<Findings>();
-  relay->thread_ = std::thread([link = std::move(link), commands = relay->commands_.get(), options = std::move(options),
-                                counters = relay->counters_.get(), findings = relay->findings_.get()]() mutable {
-    auto loop = EventLoop::create();
-    MONARCH_ASSERT(loop.ok());
-    Worker worker(**loop, std::move(link), *commands, std::move(options), *counters, *findings);
-    worker.run();
-  });
+  auto make = [link = std::move(link), options = std::move(options), counters = relay->counters_.get(),
+               findings = relay->findings_.get()](EventLoop& loop, Inbox<Command>& commands) mutable {
+    return Worker(loop, std::move(link), commands, std::move(options), *counters, *findings);
+  };
+  MONARCH_ASSIGN(relay->thread_, LoopThread<Command>::start(kCommands, std::move(make)));
   return relay;
-}
-
-OutputRelay::~OutputRelay() {
-  if (!thread_.joinable()) return;
-  // The inbox can be full of viewers only for the moment that the thread needs to take them.
-  while (!commands_->put(Stop{})) std::this_thread::yield();
-  thread_.join();
 }
 
 UnkeptTail OutputRelay::unkept_tail(RankId rank, std::uint64_t generation) const {
@@ -354,7 +338,7 @@ LinkCounters OutputRelay::link_counters() const {
 }
 
 Status OutputRelay::started(std::vector<RanksStarted> started) {
-  if (commands_->put(std::move(started))) return {};
+  if (thread_->put(std::move(started))) return {};
   return Error{ErrorCode::kBusy, "too much output comes at once"};
 }
 
@@ -366,7 +350,7 @@ Status OutputRelay::started(HostId host, const Start& start) {
 }
 
 Status OutputRelay::add_viewer(UniqueFd socket) {
-  if (commands_->put(std::move(socket))) return {};
+  if (thread_->put(std::move(socket))) return {};
   return Error{ErrorCode::kBusy, "too many viewers connect at once"};
 }
 

@@ -20,7 +20,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -33,6 +32,7 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/inbox.h"
+#include "transport/loop/loop_thread.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/stacks.h"
 #include "transport/zmq/server_link.h"
@@ -79,14 +79,13 @@ class OutputRelay {
   // Before its START is sent. kBusy: it has to be said again.
   Status started(std::vector<RanksStarted> started);
   Status started(HostId host, const Start& start);
-  ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;
 
   // A connected SEQPACKET socket whose peer was checked; the viewer hears Accepted first.
   Status add_viewer(UniqueFd socket);
   // For the copy: how much a rank has written. False: too much waits already; say it again with the next beat.
-  bool written(const OutputWritten& written) { return commands_->put(written); }
+  bool written(const OutputWritten& written) { return thread_->put(written); }
   // Pieces that some viewer has to read from the file.
   std::uint64_t dropped_pieces() const { return counters_->dropped.load(std::memory_order_relaxed); }
   // What a rank wrote to its stderr last and no file took, and where its place is.
@@ -101,7 +100,6 @@ class OutputRelay {
   std::uint64_t forged_pieces() const { return counters_->forged.load(std::memory_order_relaxed); }
 
  private:
-  struct Stop {};
   struct Counters {
     std::atomic<std::uint64_t> dropped = 0;
     std::atomic<std::uint64_t> forged = 0;
@@ -120,14 +118,13 @@ class OutputRelay {
     std::vector<HostId> refused;
     std::string copy_failure;
   };
-  using Command = std::variant<UniqueFd, OutputWritten, std::vector<RanksStarted>, Stop>;
+  using Command = std::variant<UniqueFd, OutputWritten, std::vector<RanksStarted>>;
   class Worker;
   OutputRelay() = default;
 
-  std::unique_ptr<Inbox<Command>> commands_;
   std::unique_ptr<Counters> counters_;
   std::unique_ptr<Findings> findings_;
-  std::thread thread_;
+  std::unique_ptr<LoopThread<Command>> thread_;
 };
 
 }  // namespace monarch

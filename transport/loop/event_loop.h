@@ -9,7 +9,8 @@
 // A turn: collect what is ready, read the clock, run the handlers of ready descriptors in the order the kernel gave,
 // then the timers that are due, then the deferred calls.
 //
-// Thread: the one that made it. Lifetime: outlives every watch and timer made from it. No handler may destroy it.
+// Thread: the one that made it, or that was given it before its first turn. Lifetime: outlives every watch and timer
+// made from it. No handler may destroy it.
 
 #include <cstdint>
 #include <functional>

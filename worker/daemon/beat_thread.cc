@@ -42,21 +42,22 @@ void raise_priority() {
 // The thread's own state; made, used and destroyed by it.
 class Beating {
  public:
-  Beating(const BeatThread::Options& options, const CurveKeyPair& keys, const TurnStamp& main_turn,
-          Inbox<FromBeat>& to_main, Inbox<ToBeat>& orders, int stop)
-      : options_(options),
+  Beating(EventLoop& loop, const BeatOptions& options, const CurveKeyPair& keys, const TurnStamp& main_turn,
+          Inbox<FromBeat>& to_main, Inbox<ToBeat>& orders)
+      : loop_(loop),
+        options_(options),
         keys_(keys),
         main_turn_(main_turn),
         to_main_(to_main),
         orders_(orders),
-        stop_(stop),
         schedule_(options.heartbeat, options.daemon_starts),
         random_(options.seed) {}
 
-  Status run();
+  void run();
+  void take_orders();
 
  private:
-  void take_orders();
+  Status open();
   void on(NextBeat&& next);
   void on(HelloContent&& content);
   void on(SendFrame&& order);
@@ -72,17 +73,16 @@ class Beating {
   bool send(FrameHeader header, std::string payload);
   void tell_main(FromBeat value);
 
-  const BeatThread::Options options_;
+  EventLoop& loop_;
+  const BeatOptions options_;
   const CurveKeyPair& keys_;
   const TurnStamp& main_turn_;
   Inbox<FromBeat>& to_main_;
   Inbox<ToBeat>& orders_;
-  int stop_;  // readable: the end
   BeatSchedule schedule_;
   std::mt19937_64 random_;
-  std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ZmqContext> context_;
-  std::optional<ZmqLoop> zmq_loop_;
+  ZmqLoop zmq_loop_{loop_};
   std::unique_ptr<ReconnectingClient> client_;
   std::optional<BeatContent> content_;
   std::optional<Hello> hello_;
@@ -92,26 +92,26 @@ class Beating {
   FramesDropped dropped_;
 };
 
-Status Beating::run() {
-  MONARCH_ASSIGN(loop_, EventLoop::create());
+Status Beating::open() {
   // Made here, so that libzmq's I/O thread inherits this thread's priority.
   MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
-  zmq_loop_.emplace(*loop_);
   ReconnectingClient::Handlers handlers;
   handlers.on_message = [this](std::vector<ZmqFrame>&& frames) { on_message(frames); };
   handlers.on_connected = [this] { on_connected(); };
   handlers.on_disconnected = [this] { tell_main(LinkDown{}); };
   handlers.on_refused = [this](const Error& why) { tell_main(LinkRefused{why}); };
-  MONARCH_ASSIGN(client_, ReconnectingClient::start(*context_, *zmq_loop_, options_.control, keys_, options_.seed,
+  MONARCH_ASSIGN(client_, ReconnectingClient::start(*context_, zmq_loop_, options_.control, keys_, options_.seed,
                                                     std::move(handlers)));
-  MONARCH_ASSIGN(const WatchId watch,
-                 loop_->watch(orders_.descriptor(), Interest::kRead, [this](Readiness) { take_orders(); }));
-  MONARCH_ASSIGN(const WatchId stop, loop_->watch(stop_, Interest::kRead, [this](Readiness) { loop_->stop(); }));
-  zmq_loop_->run();
-  take_orders();  // the last one may have come with the order to end
-  loop_->forget(watch);
-  loop_->forget(stop);
   return {};
+}
+
+void Beating::run() {
+  if (const Status opened = open(); !opened.ok()) {
+    // A daemon that cannot beat is worth nothing; its keeper starts another one.
+    log_error("beating: ", opened.error().message);
+    std::abort();
+  }
+  zmq_loop_.run();
 }
 
 void Beating::take_orders() {
@@ -122,14 +122,14 @@ void Beating::take_orders() {
 }
 
 void Beating::on(NextBeat&& next) {
-  if (next.at_once || !content_) schedule_.hurry(loop_->now());
+  if (next.at_once || !content_) schedule_.hurry(loop_.now());
   content_ = std::move(next.content);
 }
 
 void Beating::on(HelloContent&& content) {
   if (content.again) {
     hello_owed_ = true;
-    schedule_.hurry(loop_->now());
+    schedule_.hurry(loop_.now());
   }
   hello_ = std::move(content.hello);
 }
@@ -141,7 +141,7 @@ void Beating::on(SendFrame&& order) {
 }
 
 void Beating::on_message(const std::vector<ZmqFrame>& frames) {
-  auto heard = heard_from_link(frames, [this](std::uint64_t seq) { return schedule_.answered(seq, loop_->now()); });
+  auto heard = heard_from_link(frames, [this](std::uint64_t seq) { return schedule_.answered(seq, loop_.now()); });
   if (heard) return tell_main(std::move(heard).value());
   ++dropped_.malformed;
   dropped_.last_malformed = heard.error().message;
@@ -150,18 +150,18 @@ void Beating::on_message(const std::vector<ZmqFrame>& frames) {
 void Beating::on_connected() {
   tell_main(LinkUp{});
   hello_owed_ = true;
-  schedule_.hurry(loop_->now());
+  schedule_.hurry(loop_.now());
   beat_if_due();
 }
 
 void Beating::beat_if_due() {
   // Without a link there is nobody to beat to; the next one starts with a beat.
   if (!client_->connected() || !content_ || !hello_) return;
-  if (schedule_.due(loop_->now()) && (!hello_owed_ || say_hello())) {
+  if (schedule_.due(loop_.now()) && (!hello_owed_ || say_hello())) {
     const double jitter = std::uniform_real_distribution<double>(-1.0, 1.0)(random_);
     const Duration last_turn = Duration::nanoseconds(main_turn_.load(std::memory_order_relaxed));
     Beat beat;
-    beat.sent_at = loop_->now();  // of this turn's start: earlier than the send, so a lease can only be shorter
+    beat.sent_at = loop_.now();  // of this turn's start: earlier than the send, so a lease can only be shorter
     beat.acked_seq = schedule_.highest_answered();
     beat.seq = schedule_.send(beat.sent_at, jitter);
     beat.loop_age = std::max(Duration::zero(), beat.sent_at.since_boot() - last_turn);
@@ -174,10 +174,10 @@ void Beating::beat_if_due() {
 }
 
 void Beating::arm() {
-  loop_->cancel(timer_);
+  loop_.cancel(timer_);
   // A hello that did not go keeps its beat waiting.
   const Duration pause = hello_owed_ ? kHelloPause : BeatSchedule::kFloor;
-  timer_ = loop_->at(std::max(schedule_.next_due(), loop_->now() + pause), [this] { beat_if_due(); });
+  timer_ = loop_.at(std::max(schedule_.next_due(), loop_.now() + pause), [this] { beat_if_due(); });
 }
 
 bool Beating::say_hello() {
@@ -199,27 +199,12 @@ void Beating::tell_main(FromBeat value) {
 
 }  // namespace
 
-Result<std::unique_ptr<BeatThread>> BeatThread::start(const Options& options, const CurveKeyPair& keys,
+Result<std::unique_ptr<BeatThread>> start_beat_thread(const BeatOptions& options, const CurveKeyPair& keys,
                                                       const TurnStamp& main_turn, Inbox<FromBeat>& to_main) {
-  MONARCH_ASSIGN(auto orders, Inbox<ToBeat>::create(kWaitingOrders));
-  MONARCH_ASSIGN(auto stop, Inbox<Stop>::create(1));
-  std::unique_ptr<BeatThread> thread(new BeatThread(std::move(orders), std::move(stop)));
-  thread->thread_ = std::thread([options, &keys, &main_turn, &to_main, &self = *thread] {
+  return BeatThread::start(kBeatOrders, [options, &keys, &main_turn, &to_main](EventLoop& loop, Inbox<ToBeat>& orders) {
     raise_priority();
-    Beating beating(options, keys, main_turn, to_main, *self.orders_, self.stop_->descriptor());
-    if (const Status ended = beating.run(); !ended.ok()) {
-      // A daemon that cannot beat is worth nothing; its keeper starts another one.
-      log_error("beating: ", ended.error().message);
-      std::abort();
-    }
+    return Beating(loop, options, keys, main_turn, to_main, orders);
   });
-  return thread;
-}
-
-BeatThread::~BeatThread() {
-  if (!thread_.joinable()) return;
-  (void)stop_->put(Stop{});  // room for one, and it is put once
-  thread_.join();
 }
 
 }  // namespace monarch::daemon

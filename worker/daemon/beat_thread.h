@@ -7,7 +7,7 @@
 //
 // It decides nothing: frames are decoded, an answer is given the send time of its beat, and the core fences the rest.
 //
-// Thread: start(), put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys',
+// Thread: start, put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys',
 // the inbox's and the time stamp's.
 
 #include <atomic>
@@ -15,7 +15,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/loop/inbox.h"
+#include "transport/loop/loop_thread.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/worker.h"
 #include "transport/wire/frame.h"
@@ -70,36 +70,19 @@ struct SendFrame {
 };
 using ToBeat = std::variant<NextBeat, HelloContent, SendFrame>;
 
-class BeatThread {
- public:
-  static constexpr std::size_t kWaitingOrders = 1'024;  // more: the sender tries again later
-  static constexpr std::size_t kWaitingFrames = 256;    // of the main loop's inbox; more are dropped and counted
+inline constexpr std::size_t kBeatOrders = 1'024;  // that wait; more: the sender tries again later
+inline constexpr std::size_t kBeatFrames = 256;    // of the main loop's inbox; more are dropped and counted
 
-  struct Options {
-    ClientOptions control;
-    JobUuid job;
-    Duration heartbeat;
-    std::uint32_t daemon_starts = 1;
-    std::uint64_t seed = 0;  // of the jitter
-  };
-
-  static Result<std::unique_ptr<BeatThread>> start(const Options& options, const CurveKeyPair& keys,
-                                                   const TurnStamp& main_turn, Inbox<FromBeat>& to_main);
-  ~BeatThread();
-  BeatThread(const BeatThread&) = delete;
-  BeatThread& operator=(const BeatThread&) = delete;
-
-  // False: it has not taken the last kWaitingOrders.
-  [[nodiscard]] bool put(ToBeat order) { return orders_->put(std::move(order)); }
-
- private:
-  struct Stop {};
-  BeatThread(std::unique_ptr<Inbox<ToBeat>> orders, std::unique_ptr<Inbox<Stop>> stop)
-      : orders_(std::move(orders)), stop_(std::move(stop)) {}
-
-  std::unique_ptr<Inbox<ToBeat>> orders_;
-  std::unique_ptr<Inbox<Stop>> stop_;  // of its own: it has room when the other one is full
-  std::thread thread_;
+struct BeatOptions {
+  ClientOptions control;
+  JobUuid job;
+  Duration heartbeat;
+  std::uint32_t daemon_starts = 1;
+  std::uint64_t seed = 0;  // of the jitter
 };
+
+using BeatThread = LoopThread<ToBeat>;
+Result<std::unique_ptr<BeatThread>> start_beat_thread(const BeatOptions& options, const CurveKeyPair& keys,
+                                                      const TurnStamp& main_turn, Inbox<FromBeat>& to_main);
 
 }  // namespace monarch::daemon

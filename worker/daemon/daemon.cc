@@ -86,19 +86,19 @@ Status Daemon::open(UniqueFd keeper) {
   if (setup_.stash.bootstrap.checkpoint_memory > 0) make_vault_line();
   std::random_device random;
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
-  const BeatThread::Options beat{.control = setup_.control,
-                                 .job = setup_.stash.job,
-                                 .heartbeat = bootstrap.heartbeat,
-                                 .daemon_starts = hello_.daemon_starts,
-                                 .seed = random()};
-  MONARCH_ASSIGN(beat_, BeatThread::start(beat, setup_.keys, turn_stamp_, from_beat_->inbox()));
-  const LogThread::Options log{.bulk = setup_.bulk,
-                               .job = setup_.stash.job,
-                               .state_directory = bootstrap.state_directory,
-                               .log_directory = bootstrap.log_directory,
-                               .copied = bootstrap.copied,
-                               .seed = random()};
-  MONARCH_ASSIGN(log_, LogThread::start(log, setup_.keys, from_log_->inbox()));
+  const BeatOptions beat{.control = setup_.control,
+                         .job = setup_.stash.job,
+                         .heartbeat = bootstrap.heartbeat,
+                         .daemon_starts = hello_.daemon_starts,
+                         .seed = random()};
+  MONARCH_ASSIGN(beat_, start_beat_thread(beat, setup_.keys, turn_stamp_, from_beat_->inbox()));
+  const LogOptions log{.bulk = setup_.bulk,
+                       .job = setup_.stash.job,
+                       .state_directory = bootstrap.state_directory,
+                       .log_directory = bootstrap.log_directory,
+                       .copied = bootstrap.copied,
+                       .seed = random()};
+  MONARCH_ASSIGN(log_, start_log_thread(log, setup_.keys, from_log_->inbox()));
   return {};
 }
 
@@ -106,9 +106,9 @@ Status Daemon::watch_inboxes() {
   MONARCH_ASSIGN([[maybe_unused]] const WatchId signals,
                  loop_->watch(signals_.descriptor(), Interest::kRead, [this](Readiness) { on_signal(); }));
   const auto beats = [this](FromBeat value) { std::visit([this](auto& each) { on_beat(std::move(each)); }, value); };
-  MONARCH_ASSIGN(from_beat_, WatchedInbox<FromBeat>::create(*loop_, BeatThread::kWaitingFrames, beats));
+  MONARCH_ASSIGN(from_beat_, WatchedInbox<FromBeat>::create(*loop_, kBeatFrames, beats));
   const auto logs = [this](FromLog value) { std::visit([this](auto& each) { on_log(std::move(each)); }, value); };
-  MONARCH_ASSIGN(from_log_, WatchedInbox<FromLog>::create(*loop_, LogThread::kWaitingReports, logs));
+  MONARCH_ASSIGN(from_log_, WatchedInbox<FromLog>::create(*loop_, kLogReports, logs));
   return {};
 }
 

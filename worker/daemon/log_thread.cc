@@ -32,11 +32,12 @@ constexpr std::size_t kWaitingStacks = 64;  // answers; the oldest is dropped, a
 // The thread's own state; made, used and destroyed by it.
 class Logging final : public OutputSink {
  public:
-  Logging(const LogThread::Options& options, const CurveKeyPair& keys, Inbox<FromLog>& to_main, Inbox<ToLog>& orders,
-          int stop)
-      : options_(options), keys_(keys), to_main_(to_main), orders_(orders), stop_(stop) {}
+  Logging(EventLoop& loop, const LogOptions& options, const CurveKeyPair& keys, Inbox<FromLog>& to_main,
+          Inbox<ToLog>& orders)
+      : loop_(loop), options_(options), keys_(keys), to_main_(to_main), orders_(orders) {}
 
-  Status run();
+  void run();
+  void take_orders();
 
   bool wanted() const override { return client_ != nullptr && client_->connected() && !blocked_; }
   bool offer(const Incarnation& incarnation, Output&& output) override;
@@ -44,6 +45,7 @@ class Logging final : public OutputSink {
   bool gone(const Incarnation& incarnation, const OutputGone& gone) override;
 
  private:
+  Status open();
   template <class Message>
   bool say(const Message& message, const Incarnation& incarnation) {
     return say(number_of<Message>(), incarnation, encode_payload(message));
@@ -52,7 +54,6 @@ class Logging final : public OutputSink {
   void hear(const std::vector<ZmqFrame>& frames);
   void unblock();
   void trim_later();
-  void take_orders();
   void on(LogSource&& source);
   void on(RankEnded&& order) { writer_->rank_ended(order.incarnation); }
   void on(RankForgotten&& order) { writer_->forget(order.incarnation); }
@@ -64,14 +65,13 @@ class Logging final : public OutputSink {
   void answer(FromLog value);
   void flush_answers();
 
-  const LogThread::Options options_;
+  EventLoop& loop_;
+  const LogOptions options_;
   const CurveKeyPair& keys_;
   Inbox<FromLog>& to_main_;
   Inbox<ToLog>& orders_;
-  int stop_;  // readable: the end
-  std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ZmqContext> context_;
-  std::optional<ZmqLoop> zmq_loop_;
+  ZmqLoop zmq_loop_{loop_};
   std::unique_ptr<ReconnectingClient> client_;
   std::optional<LogWriter> writer_;
   bool blocked_ = false;  // the link's queue is full
@@ -81,29 +81,30 @@ class Logging final : public OutputSink {
   std::deque<SayStacks> stacks_;
 };
 
-Status Logging::run() {
-  MONARCH_ASSIGN(loop_, EventLoop::create());
+Status Logging::open() {
   MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
-  zmq_loop_.emplace(*loop_);
   ReconnectingClient::Handlers handlers;
   handlers.on_message = [this](std::vector<ZmqFrame>&& frames) { hear(frames); };
   handlers.on_connected = [this] { unblock(); };
   handlers.on_disconnected = [this] { blocked_ = false; };
   handlers.on_refused = [](const Error&) {};  // the control port, refused alike, has it in the log
-  MONARCH_ASSIGN(client_, ReconnectingClient::start(*context_, *zmq_loop_, options_.bulk, keys_, options_.seed,
+  MONARCH_ASSIGN(client_, ReconnectingClient::start(*context_, zmq_loop_, options_.bulk, keys_, options_.seed,
                                                     std::move(handlers)));
-  writer_.emplace(*loop_, LogWriter::Options{.log_directory = options_.log_directory, .copied = options_.copied}, *this,
+  writer_.emplace(loop_, LogWriter::Options{.log_directory = options_.log_directory, .copied = options_.copied}, *this,
                   LogWriter::Handlers{[this](const OutputTold& told, const OutputTotals& totals) {
                     return to_main_.put(LogProgress{told, totals});
                   }});
-  MONARCH_ASSIGN(const WatchId orders,
-                 loop_->watch(orders_.descriptor(), Interest::kRead, [this](Readiness) { take_orders(); }));
-  MONARCH_ASSIGN(const WatchId stop, loop_->watch(stop_, Interest::kRead, [this](Readiness) { loop_->stop(); }));
-  zmq_loop_->run();
-  loop_->forget(orders);
-  loop_->forget(stop);
-  writer_.reset();
   return {};
+}
+
+void Logging::run() {
+  if (const Status opened = open(); !opened.ok()) {
+    // Nobody would take the ranks' output, and they would stand still; the keeper starts another daemon.
+    log_error("logging: ", opened.error().message);
+    std::abort();
+  }
+  zmq_loop_.run();
+  writer_.reset();
 }
 
 bool Logging::offer(const Incarnation& incarnation, Output&& output) { return say(output, incarnation); }
@@ -145,7 +146,7 @@ void Logging::unblock() {
 // A flood leaves the heap as large as the link's queue was. What is free is given back while it lasts, and once after.
 void Logging::trim_later() {
   if (std::exchange(trim_armed_, true)) return;
-  loop_->at(loop_->now() + kTrimPeriod, [this, frames = sent_frames_] {
+  loop_.at(loop_.now() + kTrimPeriod, [this, frames = sent_frames_] {
     (void)::malloc_trim(0);  // it answers whether there was anything to give back
     trim_armed_ = false;
     if (sent_frames_ != frames) trim_later();
@@ -198,7 +199,7 @@ void Logging::answer(FromLog value) {
 void Logging::flush_answers() {
   while (!answers_.empty()) {
     if (!to_main_.put(answers_.front())) {
-      loop_->at(loop_->now() + kTellAgain, [this] { flush_answers(); });
+      loop_.at(loop_.now() + kTellAgain, [this] { flush_answers(); });
       return;
     }
     answers_.pop_front();
@@ -207,26 +208,11 @@ void Logging::flush_answers() {
 
 }  // namespace
 
-Result<std::unique_ptr<LogThread>> LogThread::start(const Options& options, const CurveKeyPair& keys,
+Result<std::unique_ptr<LogThread>> start_log_thread(const LogOptions& options, const CurveKeyPair& keys,
                                                     Inbox<FromLog>& to_main) {
-  MONARCH_ASSIGN(auto orders, Inbox<ToLog>::create(kWaitingOrders));
-  MONARCH_ASSIGN(auto stop, Inbox<Stop>::create(1));
-  std::unique_ptr<LogThread> thread(new LogThread(std::move(orders), std::move(stop)));
-  thread->thread_ = std::thread([options, &keys, &to_main, &self = *thread] {
-    Logging logging(options, keys, to_main, *self.orders_, self.stop_->descriptor());
-    if (const Status ended = logging.run(); !ended.ok()) {
-      // Nobody would take the ranks' output, and they would stand still; the keeper starts another daemon.
-      log_error("logging: ", ended.error().message);
-      std::abort();
-    }
+  return LogThread::start(kLogOrders, [options, &keys, &to_main](EventLoop& loop, Inbox<ToLog>& orders) {
+    return Logging(loop, options, keys, to_main, orders);
   });
-  return thread;
-}
-
-LogThread::~LogThread() {
-  if (!thread_.joinable()) return;
-  (void)stop_->put(Stop{});  // room for one, and it is put once
-  thread_.join();
 }
 
 }  // namespace monarch::daemon

@@ -3,19 +3,19 @@
 // LogThread: everything of the daemon that waits for a disk, and the bulk port. It runs the LogWriter, streams output to
 // the supervisor as far as the link takes it, passes stacks on, and makes promises durable for the main loop, which never waits for a file.
 //
-// Thread: start(), put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys'
+// Thread: start, put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys'
 // and the inbox's.
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <variant>
 
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/loop/inbox.h"
+#include "transport/loop/loop_thread.h"
 #include "transport/zmq/client_link.h"
 #include "transport/zmq/curve.h"
 #include "worker/core/daemon_core.h"
@@ -63,39 +63,22 @@ struct PipesTaken {
 };
 using FromLog = std::variant<LogProgress, PromiseMade, StateRemoved, PipesTaken>;
 
-class LogThread {
- public:
-  // Per rank of a host there are a few orders in its life; more than this many waiting means that the disk hangs, and the
-  // main loop tries again later.
-  static constexpr std::size_t kWaitingOrders = 4'096;
-  static constexpr std::size_t kWaitingReports = 4'096;  // of the main loop's inbox; they are told again
+// Per rank of a host there are a few orders in its life; more than this many waiting means that the disk hangs, and the
+// main loop tries again later.
+inline constexpr std::size_t kLogOrders = 4'096;
+inline constexpr std::size_t kLogReports = 4'096;  // of the main loop's inbox; they are told again
 
-  struct Options {
-    ClientOptions bulk;
-    JobUuid job;
-    std::string state_directory;
-    std::string log_directory;
-    bool copied = false;  // the supervisor keeps a copy of all output
-    std::uint64_t seed = 0;
-  };
-
-  static Result<std::unique_ptr<LogThread>> start(const Options& options, const CurveKeyPair& keys,
-                                                  Inbox<FromLog>& to_main);
-  ~LogThread();
-  LogThread(const LogThread&) = delete;
-  LogThread& operator=(const LogThread&) = delete;
-
-  // False: it has not taken the last kWaitingOrders. The order is then lost: what it owned is closed.
-  [[nodiscard]] bool put(ToLog order) { return orders_->put(std::move(order)); }
-
- private:
-  struct Stop {};
-  LogThread(std::unique_ptr<Inbox<ToLog>> orders, std::unique_ptr<Inbox<Stop>> stop)
-      : orders_(std::move(orders)), stop_(std::move(stop)) {}
-
-  std::unique_ptr<Inbox<ToLog>> orders_;
-  std::unique_ptr<Inbox<Stop>> stop_;
-  std::thread thread_;
+struct LogOptions {
+  ClientOptions bulk;
+  JobUuid job;
+  std::string state_directory;
+  std::string log_directory;
+  bool copied = false;  // the supervisor keeps a copy of all output
+  std::uint64_t seed = 0;
 };
+
+using LogThread = LoopThread<ToLog>;
+Result<std::unique_ptr<LogThread>> start_log_thread(const LogOptions& options, const CurveKeyPair& keys,
+                                                    Inbox<FromLog>& to_main);
 
 }  // namespace monarch::daemon
