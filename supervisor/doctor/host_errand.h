@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "supervisor/doctor/check_talk.h"
-#include "supervisor/launch/ssh/worker_image.h"
+#include "supervisor/launch/talk/worker_image.h"
 #include "transport/base/time.h"
 #include "transport/loop/inbox.h"
 #include "transport/messages/check.h"

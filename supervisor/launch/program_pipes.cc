@@ -50,4 +50,10 @@ Result<UniqueFd> open_program_log(const std::string& path) {
   return log;
 }
 
+std::string_view last_line(std::string_view words) {
+  while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
+  words.remove_prefix(words.rfind('\n') + 1);  // npos + 1 is 0
+  return words;
+}
+
 }  // namespace monarch

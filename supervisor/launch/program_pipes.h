@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
@@ -28,5 +29,8 @@ bool read_available(int fd, std::string& into, std::size_t limit);
 
 // A file that grows, mode 0600. A fifo that was planted in its place holds nobody.
 Result<UniqueFd> open_program_log(const std::string& path);
+
+// Of what a command said, for people.
+std::string_view last_line(std::string_view words);
 
 }  // namespace monarch

@@ -13,7 +13,7 @@
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/shell_values.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 #include "supervisor/spec/network_names.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/remove_tree.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/launch/ssh/remote_conversation.h"
-#include "tests/supervisor/launch/ssh/remote_orders.h"
+#include "supervisor/launch/talk/remote_conversation.h"
+#include "tests/supervisor/launch/talk/remote_orders.h"
 #include "transport/base/assert.h"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "supervisor/launch/slurm/shared_conversation.h"
-#include "tests/supervisor/launch/ssh/remote_orders.h"
+#include "tests/supervisor/launch/talk/remote_orders.h"
 #include "transport/base/assert.h"
 
 namespace {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "supervisor/launch/slurm/slurm_gres.h"
+#include "supervisor/launch/talk/way_back.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/launch/program_pipes.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"

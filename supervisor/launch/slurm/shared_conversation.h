@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 #include "transport/base/step_lines.h"
 
 namespace monarch {

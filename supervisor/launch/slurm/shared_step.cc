@@ -16,7 +16,7 @@ constexpr std::size_t kReasonBytes = 300;  // of what srun said
 }  // namespace
 
 Result<std::unique_ptr<SharedStep>> SharedStep::start(EventLoop& loop, GuardedPrograms& programs,
-                                                      std::vector<RemoteOrder> orders, StepTalkOptions options,
+                                                      std::vector<RemoteOrder> orders, ProgramTalkOptions options,
                                                       SharedStepHandlers handlers) {
   MONARCH_ASSERT(options.image != nullptr);
   std::unique_ptr<SharedStep> step(new SharedStep(loop, std::move(orders), std::move(options), std::move(handlers)));
@@ -25,15 +25,16 @@ Result<std::unique_ptr<SharedStep>> SharedStep::start(EventLoop& loop, GuardedPr
 }
 
 Status SharedStep::open(GuardedPrograms& programs) {
-  MONARCH_ASSIGN(program_, StepProgram::start(loop_, programs, std::move(options_.command), options_.log,
-                                              {.on_output =
-                                                   [this](const std::string& bytes) {
-                                                     conversation_.on_output(bytes);
-                                                     go_on();
-                                                   },
-                                               .on_written = [this] { expect_more(); },
-                                               .on_end = [this](const std::optional<RankEnd>&,
-                                                                const std::string& rest) { on_program_end(rest); }}));
+  MONARCH_ASSIGN(program_,
+                 GuardedProgram::start(loop_, programs, std::move(options_.command), options_.log,
+                                       {.on_output =
+                                            [this](const std::string& bytes) {
+                                              conversation_.on_output(bytes);
+                                              go_on();
+                                            },
+                                        .on_written = [this] { expect_more(); },
+                                        .on_end = [this](const std::optional<RankEnd>&,
+                                                         const std::string& rest) { on_program_end(rest); }}));
   expect_more();
   return {};
 }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "supervisor/launch/slurm/shared_conversation.h"
-#include "supervisor/launch/slurm/step_program.h"
-#include "supervisor/launch/slurm/step_talk.h"
+#include "supervisor/launch/talk/guarded_program.h"
+#include "supervisor/launch/talk/program_talk.h"
 
 namespace monarch {
 
@@ -29,7 +29,7 @@ class SharedStep {
  public:
   // `options.silence`: before any node has shown itself, and once they start; in between it is a third of that.
   static Result<std::unique_ptr<SharedStep>> start(EventLoop& loop, GuardedPrograms& programs,
-                                                   std::vector<RemoteOrder> orders, StepTalkOptions options,
+                                                   std::vector<RemoteOrder> orders, ProgramTalkOptions options,
                                                    SharedStepHandlers handlers);
   SharedStep(const SharedStep&) = delete;
   SharedStep& operator=(const SharedStep&) = delete;
@@ -40,7 +40,7 @@ class SharedStep {
   Duration copy() const { return copy_; }  // zero: nothing was copied
 
  private:
-  SharedStep(EventLoop& loop, std::vector<RemoteOrder> orders, StepTalkOptions options, SharedStepHandlers handlers)
+  SharedStep(EventLoop& loop, std::vector<RemoteOrder> orders, ProgramTalkOptions options, SharedStepHandlers handlers)
       : loop_(loop), conversation_(std::move(orders)), options_(std::move(options)), handlers_(std::move(handlers)) {}
   Status open(GuardedPrograms& programs);
   void on_program_end(const std::string& rest);
@@ -51,9 +51,9 @@ class SharedStep {
 
   EventLoop& loop_;
   SharedConversation conversation_;
-  StepTalkOptions options_;
+  ProgramTalkOptions options_;
   SharedStepHandlers handlers_;
-  std::unique_ptr<StepProgram> program_;
+  std::unique_ptr<GuardedProgram> program_;
   TimerId deadline_ = 0;
   std::uint64_t progress_ = 0;  // of the conversation, when the deadline was set
   bool serves_ = false;         // a worker of it has answered

@@ -16,9 +16,6 @@ namespace monarch {
 
 namespace {
 
-constexpr Duration kFirstRetry = Duration::milliseconds(500);
-constexpr Duration kLongestRetry = Duration::seconds(10);
-
 // The command behind `env -i NAME=value…`, for people.
 std::string name_of_command(const std::vector<std::string>& command) {
   for (std::size_t i = 1; i < command.size(); ++i) {
@@ -28,10 +25,6 @@ std::string name_of_command(const std::vector<std::string>& command) {
 }
 
 }  // namespace
-
-Duration pause_before_retry(std::uint32_t tries) {
-  return std::min(kFirstRetry * (std::int64_t{1} << std::min<std::uint32_t>(tries, 8)), kLongestRetry);
-}
 
 SlurmCalls::~SlurmCalls() {
   for (auto& [number, call] : calls_) {

@@ -13,15 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/launch/slurm/guarded_programs.h"
+#include "supervisor/launch/talk/guarded_programs.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
-
-// Until something is asked again after an answer that did not come, or decided nothing: twice as long after each try.
-Duration pause_before_retry(std::uint32_t tries);
 
 class SlurmCalls {
  public:

@@ -176,12 +176,6 @@ bool says_no_such_job(std::string_view words) {
 
 Words munge_query(const Words& environment) { return in_environment(environment, {"munge", "--no-input"}); }
 
-std::string_view last_line(std::string_view words) {
-  while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
-  words.remove_prefix(words.rfind('\n') + 1);  // npos + 1 is 0
-  return words;
-}
-
 bool says_not_authenticated(std::string_view words) {
   return words.find("unge.socket") != std::string_view::npos || words.find("unge encode") != std::string_view::npos ||
          words.find("uthentication") != std::string_view::npos;

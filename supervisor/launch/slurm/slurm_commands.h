@@ -77,8 +77,6 @@ bool was_taken(std::string_view word);
 bool says_no_such_job(std::string_view words);
 // Whether this host can say who it is to Slurm.
 Words munge_query(const Words& environment);
-// Of what a command said, for people.
-std::string_view last_line(std::string_view words);
 // That munge, or whatever else, does not vouch for who asks.
 bool says_not_authenticated(std::string_view words);
 // Whether the node answers its controller: what Slurm says has ended there has.

@@ -1,30 +1,14 @@
 #include "supervisor/launch/slurm/slurm_launcher.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <utility>
 
-#include "supervisor/launch/ssh/ssh_way_back.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 #include "transport/messages/bootstrap.h"
 #include "transport/messages/launch.h"
 #include "transport/messages/rank.h"
-#include "transport/wire/codec.h"
-#include "transport/wire/frame.h"
 
 namespace monarch {
-
-namespace {
-
-// Said by a node, which may say anything.
-bool is_numeric(const std::string& address) {
-  in6_addr bytes{};
-  return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
-}
-
-}  // namespace
 
 SlurmLauncher::SlurmLauncher(EventLoop& loop, Guard& guard, SlurmLauncherOptions options, LauncherHandlers handlers)
     : loop_(loop),
@@ -53,7 +37,7 @@ RemoteOrder SlurmLauncher::order_of(HostId host, RemotePurpose purpose) const {
           .machine = options_.image->machine};
 }
 
-StepTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step, Words gres) const {
+ProgramTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step, Words gres) const {
   return {.command = step_command({.job = place_of(host).job,
                                    .nodes = {node(host)},
                                    .name = step,
@@ -62,7 +46,14 @@ StepTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step
                                    .gres = std::move(gres)}),
           .image = options_.image,
           .log = text(options_.log_directory, "/srun.", place_of(host).name, ".log"),
-          .silence = options_.silence};
+          .program = "srun",
+          .place = "a step on the node",
+          .none = "started no step on the node",
+          .silence = options_.silence,
+          .begins_within = options_.silence,
+          .kind_of = [](std::string_view words) {
+            return says_not_authenticated(words) ? LaunchFailureKind::kAuthentication : LaunchFailureKind::kOther;
+          }};
 }
 
 void SlurmLauncher::ask(HostId host, Words command, std::function<void(Result<std::string>)> then) {
@@ -131,37 +122,17 @@ void SlurmLauncher::fill() {
 Status SlurmLauncher::start(HostId host) {
   MONARCH_ASSIGN(
       at(host).talk,
-      StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kStart),
-                      talk_options(host, at(host).step, gres_.options(node(host))),
-                      {.on_place = [this, host](const std::string& address) -> std::optional<LaunchFailure> {
-                         if (auto refused = point_back(host, address)) return refused;
-                         at(host).talk->give_bootstrap(bootstrap_frame(host));
-                         return std::nullopt;
-                       },
-                       .on_answer = [this, host](const RemoteAnswer& answer) { on_launch_answer(host, answer); },
-                       .on_end = [this, host] { on_srun_end(host); }}));
+      ProgramTalk::start(loop_, programs_, order_of(host, RemotePurpose::kStart),
+                         talk_options(host, at(host).step, gres_.options(node(host))),
+                         {.on_place = [this, host](const std::string& address) -> std::optional<LaunchFailure> {
+                            Bootstrap& there = at(host).bootstrap;
+                            if (auto refused = call_back_at(there, call_back_address(address))) return refused;
+                            at(host).talk->give_bootstrap(bootstrap_frame(options_.job, options_.term, there));
+                            return std::nullopt;
+                          },
+                          .on_answer = [this, host](const RemoteAnswer& answer) { on_launch_answer(host, answer); },
+                          .on_end = [this, host] { on_srun_end(host); }}));
   return {};
-}
-
-std::optional<LaunchFailure> SlurmLauncher::point_back(HostId host, const std::string& from) {
-  Host& state = at(host);
-  const std::string& address = options_.address.empty() ? from : options_.address;
-  if (!is_numeric(address)) {
-    return LaunchFailure{.kind = LaunchFailureKind::kCallBack,
-                         .phase = "start",
-                         .message = text("Slurm does not tell the node the address of this host (`", printable(address),
-                                         "`): say it in control.address")};
-  }
-  state.bootstrap.control_endpoint = endpoint_at(state.bootstrap.control_endpoint, address);
-  state.bootstrap.bulk_endpoint = endpoint_at(state.bootstrap.bulk_endpoint, address);
-  return std::nullopt;
-}
-
-std::string SlurmLauncher::bootstrap_frame(HostId host) const {
-  FrameHeader header;
-  header.job = options_.job;
-  header.term = options_.term;
-  return encode_frame({header, encode_payload(hosts_[host.value()].bootstrap)});
 }
 
 // A command that tries it by hand.

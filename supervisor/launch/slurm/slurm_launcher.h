@@ -25,13 +25,14 @@
 #include <vector>
 
 #include "supervisor/launch/launcher.h"
-#include "supervisor/launch/slurm/guarded_programs.h"
 #include "supervisor/launch/slurm/shared_step.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
-#include "supervisor/launch/slurm/step_talk.h"
 #include "supervisor/launch/slurm/steps_gres.h"
 #include "supervisor/launch/slurm/steps_list.h"
+#include "supervisor/launch/talk/guarded_programs.h"
+#include "supervisor/launch/talk/program_talk.h"
+#include "supervisor/launch/talk/way_back.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
@@ -104,12 +105,12 @@ class SlurmLauncher final : public Launcher {
     std::string step;            // the name of that which runs its worker
     StepPlace place;
     Bootstrap bootstrap;
-    std::unique_ptr<StepTalk> talk;    // of the worker's step, for as long as its srun lives
-    std::unique_ptr<StepTalk> ending;  // of the step that ends it
-    TimerId retry = 0;                 // of an end, or of a look at a step
-    std::uint32_t tries = 0;           // of the same
-    std::uint64_t round = 0;           // what was asked of Slurm before is not heard any more
-    Instant began;                     // the launch
+    std::unique_ptr<ProgramTalk> talk;    // of the worker's step, for as long as its srun lives
+    std::unique_ptr<ProgramTalk> ending;  // of the step that ends it
+    TimerId retry = 0;                    // of an end, or of a look at a step
+    std::uint32_t tries = 0;              // of the same
+    std::uint64_t round = 0;              // what was asked of Slurm before is not heard any more
+    Instant began;                        // the launch
     LaunchedWorker launched;
   };
 
@@ -127,9 +128,10 @@ class SlurmLauncher final : public Launcher {
   void leave_shared(HostId host);
   void landed(const Host& host);
   RemoteOrder order_of(HostId host, RemotePurpose purpose) const;
-  StepTalkOptions talk_options(HostId host, const std::string& step, Words gres) const;
-  std::optional<LaunchFailure> point_back(HostId host, const std::string& address);
-  std::string bootstrap_frame(HostId host) const;
+  ProgramTalkOptions talk_options(HostId host, const std::string& step, Words gres) const;
+  const std::string& call_back_address(const std::string& from) const {
+    return options_.address.empty() ? from : options_.address;
+  }
   void on_launched(HostId host, const BootstrapReply& reply, Duration copy);
   std::string again(HostId host) const;
   void on_launch_answer(HostId host, const RemoteAnswer& answer);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "supervisor/launch/slurm/slurm_launcher.h"
+#include "supervisor/launch/talk/way_back.h"
 #include "transport/base/assert.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
@@ -112,11 +113,11 @@ void SlurmLauncher::fill_ends() {
 Status SlurmLauncher::start_end(HostId host) {
   MONARCH_ASSIGN(
       at(host).ending,
-      StepTalk::start(loop_, programs_, order_of(host, RemotePurpose::kEnd),
-                      talk_options(host, end_step_name(options_.job_id, place_of(host).name), no_gres_options()),
-                      {.on_place = {},
-                       .on_answer = [this, host](const RemoteAnswer& answer) { on_end_answer(host, answer); },
-                       .on_end = {}}));
+      ProgramTalk::start(loop_, programs_, order_of(host, RemotePurpose::kEnd),
+                         talk_options(host, end_step_name(options_.job_id, place_of(host).name), no_gres_options()),
+                         {.on_place = {},
+                          .on_answer = [this, host](const RemoteAnswer& answer) { on_end_answer(host, answer); },
+                          .on_end = {}}));
   return {};
 }
 
@@ -129,11 +130,10 @@ void SlurmLauncher::on_end_answer(HostId host, const RemoteAnswer& answer) {
   }
   const auto* ended = std::get_if<RemoteEnded>(&answer);
   MONARCH_ASSERT(ended != nullptr);
-  const std::uint64_t processes = ended->processes;
+  const RemoteEnded how = *ended;
   at(host).ending.reset();
   fill_ends();
-  if (processes == 0) return tell_ended(host, "nothing of it was running any more", true);
-  tell_ended(host, text(processes, processes == 1 ? " process" : " processes", " ended by order"), false);
+  tell_ended(host, how.how(), how.orderly());
 }
 
 // A job that is over has no steps, on nodes that answer their controller: Slurm itself has ended all that was there.

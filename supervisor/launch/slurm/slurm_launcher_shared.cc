@@ -54,15 +54,15 @@ Status SlurmLauncher::begin_shared(std::uint32_t number, const std::vector<HostI
     orders.push_back(order_of(host, RemotePurpose::kStart));
     nodes.push_back(node(host));
   }
-  StepTalkOptions options{.command = step_command({.job = options_.slurm_job,
-                                                   .nodes = std::move(nodes),
-                                                   .name = at(hosts.front()).step,
-                                                   .environment = options_.environment,
-                                                   .program = {"/bin/sh", "-c", std::string(remote_command())},
-                                                   .gres = std::move(gres)}),
-                          .image = options_.image,
-                          .log = text(options_.log_directory, "/srun.+.log"),
-                          .silence = options_.silence};
+  ProgramTalkOptions options{.command = step_command({.job = options_.slurm_job,
+                                                      .nodes = std::move(nodes),
+                                                      .name = at(hosts.front()).step,
+                                                      .environment = options_.environment,
+                                                      .program = {"/bin/sh", "-c", std::string(remote_command())},
+                                                      .gres = std::move(gres)}),
+                             .image = options_.image,
+                             .log = text(options_.log_directory, "/srun.+.log"),
+                             .silence = options_.silence};
   MONARCH_ASSIGN(shared_[number].step,
                  SharedStep::start(loop_, programs_, std::move(orders), std::move(options),
                                    {.on_news = [this, number](const SharedNews& news) { on_shared_news(number, news); },
@@ -76,8 +76,11 @@ void SlurmLauncher::on_shared_news(std::uint32_t number, const SharedNews& news)
   const HostId host = shared.hosts.at(news.node);
   if (at(host).shared != number || at(host).phase != Phase::kLaunching) return;  // it is not wanted any more
   if (const auto* placed = std::get_if<SharedPlaced>(&news.word)) {
-    auto refused = point_back(host, placed->address);
-    if (!refused) return shared.step->give_bootstrap(news.node, bootstrap_frame(host));
+    Bootstrap& there = at(host).bootstrap;
+    auto refused = call_back_at(there, call_back_address(placed->address));
+    if (!refused) {
+      return shared.step->give_bootstrap(news.node, bootstrap_frame(options_.job, options_.term, there));
+    }
     shared.step->withdraw(news.node);
     return fail(host, std::move(*refused), Phase::kUntouched);
   }

@@ -8,7 +8,7 @@
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/slurm_continuation.h"
 #include "supervisor/launch/slurm/slurm_spec.h"
-#include "supervisor/launch/ssh/worker_image.h"
+#include "supervisor/launch/talk/worker_image.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/launch/ssh/remote_script.h"
+#include "supervisor/launch/talk/remote_script.h"
 #include "transport/base/assert.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/launch/ssh/remote_conversation.h"
 #include "supervisor/launch/ssh/ssh_session.h"
-#include "supervisor/launch/ssh/worker_image.h"
+#include "supervisor/launch/talk/remote_conversation.h"
+#include "supervisor/launch/talk/worker_image.h"
 #include "supervisor/workspace/pack.h"
 #include "transport/base/time.h"
 

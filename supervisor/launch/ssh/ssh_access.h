@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "supervisor/core/job_spec.h"
-#include "supervisor/launch/ssh/remote_conversation.h"
 #include "supervisor/launch/ssh/ssh_target.h"
-#include "supervisor/launch/ssh/worker_image.h"
+#include "supervisor/launch/talk/remote_conversation.h"
+#include "supervisor/launch/talk/worker_image.h"
 #include "transport/base/result.h"
 
 namespace monarch {

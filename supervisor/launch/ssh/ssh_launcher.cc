@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "supervisor/launch/ssh/ssh_target.h"
+#include "supervisor/launch/talk/way_back.h"
 #include "supervisor/workspace/scan.h"
 #include "transport/base/assert.h"
 #include "transport/base/clock.h"
@@ -23,8 +24,6 @@ constexpr Duration kSentEvery = Duration::seconds(1);
 constexpr std::size_t kSentReports = 4'096;
 
 // Between two attempts to end a worker whose host does not answer.
-constexpr Duration kFirstRetry = Duration::milliseconds(500);
-constexpr Duration kLongestRetry = Duration::seconds(10);
 
 // Between two attempts to open a tunnel again. The first are quick: within its lease, a host that is back has lost nothing.
 constexpr Duration kFirstTunnelRetry = Duration::milliseconds(100);
@@ -264,8 +263,7 @@ void SshLauncher::on_end_answer(HostId host, const RemoteAnswer& answer) {
   if (const auto* failure = std::get_if<LaunchFailure>(&answer)) return try_end_again(host, *failure);
   const auto* ended = std::get_if<RemoteEnded>(&answer);
   MONARCH_ASSERT(ended != nullptr);
-  if (ended->processes == 0) return tell_ended(host, "nothing of it was running any more", true);
-  tell_ended(host, text(ended->processes, ended->processes == 1 ? " process" : " processes", " ended by order"), false);
+  tell_ended(host, ended->how(), ended->orderly());
 }
 
 // Until the host has answered nothing is proven. What follows from the time that takes is the core's to decide.
@@ -275,8 +273,7 @@ void SshLauncher::try_end_again(HostId host, const LaunchFailure& failure) {
   state.ticket = 0;
   const std::string& name = options_.access.hosts[host.value()].name;
   if (state.tries == 1) log_warn(name, ": ending its worker: ", printable(failure.message), "; trying again");
-  const std::uint32_t doublings = std::min<std::uint32_t>(state.tries - 1, 8);
-  const Duration wait = std::min(kFirstRetry * (std::int64_t{1} << doublings), kLongestRetry);
+  const Duration wait = pause_before_retry(state.tries - 1);
   state.retry = loop_.at(loop_.now() + wait, [this, host] {
     hosts_[host.value()].retry = 0;
     submit_end(host);

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "supervisor/launch/ssh/ssh_pool.h"
-#include "supervisor/launch/ssh/worker_image.h"
+#include "supervisor/launch/talk/worker_image.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"

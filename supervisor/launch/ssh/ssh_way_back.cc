@@ -1,6 +1,6 @@
 #include "supervisor/launch/ssh/ssh_way_back.h"
+#include "supervisor/launch/talk/way_back.h"
 
-#include <charconv>
 #include <utility>
 
 #include "transport/base/loopback.h"
@@ -30,21 +30,6 @@ LaunchFailure no_tunnel(const SshRoute& route, const SshWayBack& way, const Erro
 }
 
 }  // namespace
-
-std::string endpoint_at(const std::string& endpoint, const std::string& address) {
-  const bool numeric_6 = address.find(':') != std::string::npos;
-  const std::string host = numeric_6 ? text("[", address, "]") : address;
-  return text(endpoint.substr(0, endpoint.find("//") + 2), host, endpoint.substr(endpoint.rfind(':')));
-}
-
-std::uint16_t endpoint_port(const std::string& endpoint) {
-  std::uint16_t port = 0;
-  const std::size_t colon = endpoint.rfind(':');
-  const char* const end = endpoint.data() + endpoint.size();
-  if (colon == std::string::npos) return 0;
-  const auto [stopped, error] = std::from_chars(endpoint.data() + colon + 1, end, port);
-  return error == std::errc() && stopped == end ? port : std::uint16_t{0};
-}
 
 std::string way_back_test(const SshRoute& route, const SshWayBack& way, const std::string& endpoint) {
   if (!way.tunnel.empty()) {

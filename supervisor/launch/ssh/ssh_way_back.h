@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "supervisor/launch/ssh/ssh_tunnel.h"
+#include "supervisor/launch/talk/way_back.h"
 #include "transport/messages/bootstrap.h"
 #include "transport/messages/launch.h"
 
@@ -32,10 +33,5 @@ std::variant<std::shared_ptr<SshTunnel>, LaunchFailure> point_back(SshSession& s
 
 // A command that tries by hand whether the host reaches the endpoint, or whether its sshd leads a port back.
 std::string way_back_test(const SshRoute& route, const SshWayBack& way, const std::string& endpoint);
-
-// "tcp://<any>:7000" with another address.
-std::string endpoint_at(const std::string& endpoint, const std::string& address);
-// Its port; 0: it has none.
-std::uint16_t endpoint_port(const std::string& endpoint);
 
 }  // namespace monarch

@@ -8,7 +8,7 @@
 
 #include <array>
 
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"

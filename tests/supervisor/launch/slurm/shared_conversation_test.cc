@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/supervisor/launch/ssh/remote_orders.h"
+#include "tests/supervisor/launch/talk/remote_orders.h"
 #include "transport/base/text.h"
 
 namespace monarch {

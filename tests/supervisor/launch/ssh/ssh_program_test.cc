@@ -9,7 +9,7 @@
 #include <array>
 #include <string>
 
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 #include "tests/supervisor/launch/ssh/ssh_server.h"
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/base/text.h"

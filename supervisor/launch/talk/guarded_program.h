@@ -1,6 +1,6 @@
 #pragma once
 
-// StepProgram: a program, here an srun, with a pipe to its standard input, one from its standard output, and a file for what it says itself.
+// GuardedProgram: a program, here an srun, with a pipe to its standard input, one from its standard output, and a file for what it says itself.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends the program, but for one that
 // was left alone.
@@ -13,28 +13,28 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/launch/slurm/guarded_programs.h"
+#include "supervisor/launch/talk/guarded_programs.h"
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
 
 // None is told within a call of its owner's but on_written. The last one may destroy the program.
-struct StepProgramHandlers {
+struct GuardedProgramHandlers {
   std::function<void(const std::string& bytes)> on_output;  // never empty; may destroy it
   std::function<void()> on_written;                         // something of what was to be written
   // It has ended, and how; nothing: the guard has gone. `rest`: what it wrote and nobody has read.
   std::function<void(const std::optional<RankEnd>& end, const std::string& rest)> on_end;
 };
 
-class StepProgram {
+class GuardedProgram {
  public:
-  static Result<std::unique_ptr<StepProgram>> start(EventLoop& loop, GuardedPrograms& programs,
-                                                    std::vector<std::string> command, const std::string& log,
-                                                    StepProgramHandlers handlers);
-  StepProgram(const StepProgram&) = delete;
-  StepProgram& operator=(const StepProgram&) = delete;
-  ~StepProgram();
+  static Result<std::unique_ptr<GuardedProgram>> start(EventLoop& loop, GuardedPrograms& programs,
+                                                       std::vector<std::string> command, const std::string& log,
+                                                       GuardedProgramHandlers handlers);
+  GuardedProgram(const GuardedProgram&) = delete;
+  GuardedProgram& operator=(const GuardedProgram&) = delete;
+  ~GuardedProgram();
 
   // Written in this order, when it reads. Of `lasting` the bytes are the caller's, and outlive the program.
   void write(std::string words);
@@ -59,7 +59,7 @@ class StepProgram {
     std::string_view left;
   };
 
-  StepProgram(EventLoop& loop, GuardedPrograms& programs, StepProgramHandlers handlers)
+  GuardedProgram(EventLoop& loop, GuardedPrograms& programs, GuardedProgramHandlers handlers)
       : loop_(loop), programs_(programs), handlers_(std::move(handlers)) {}
   Status open(std::vector<std::string> command, const std::string& log);
   void on_output();
@@ -68,7 +68,7 @@ class StepProgram {
 
   EventLoop& loop_;
   GuardedPrograms& programs_;
-  StepProgramHandlers handlers_;
+  GuardedProgramHandlers handlers_;
   GuardedPrograms::Ticket ticket_ = 0;
   bool left_ = false;
   bool spared_ = false;

@@ -1,4 +1,4 @@
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 
 #include <algorithm>
 #include <array>
@@ -55,6 +55,11 @@ std::string_view trimmed(std::string_view line) {
 }
 
 }  // namespace
+
+std::string RemoteEnded::how() const {
+  if (orderly()) return "nothing of it was running any more";
+  return text(counted(processes, "process", "processes"), " ended by order");
+}
 
 RemoteTurn RemoteConversation::take_turn() { return std::exchange(turn_, {}); }
 

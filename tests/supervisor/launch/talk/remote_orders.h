@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 #include "transport/messages/bootstrap.h"
 #include "transport/messages/launch.h"
 #include "transport/wire/codec.h"

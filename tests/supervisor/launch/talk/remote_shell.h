@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 #include "transport/base/clock.h"
 #include "transport/base/unique_fd.h"
 

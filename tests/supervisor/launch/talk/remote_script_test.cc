@@ -1,7 +1,7 @@
 // The script, run by real shells on this machine. What it executes is a stand-in for monarch-worker, of the size of one that pipes
 // cannot hold.
 
-#include "supervisor/launch/ssh/remote_script.h"
+#include "supervisor/launch/talk/remote_script.h"
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "tests/supervisor/client/scratch.h"
-#include "tests/supervisor/launch/ssh/remote_orders.h"
-#include "tests/supervisor/launch/ssh/remote_shell.h"
+#include "tests/supervisor/launch/talk/remote_orders.h"
+#include "tests/supervisor/launch/talk/remote_shell.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -1,9 +1,9 @@
-#include "supervisor/launch/slurm/step_talk.h"
+#include "supervisor/launch/talk/program_talk.h"
 
 #include <utility>
 
 #include "supervisor/core/first_cause.h"
-#include "supervisor/launch/slurm/slurm_commands.h"
+#include "supervisor/launch/program_pipes.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -21,33 +21,34 @@ std::optional<int> exit_status(const std::optional<RankEnd>& end) {
 
 }  // namespace
 
-Result<std::unique_ptr<StepTalk>> StepTalk::start(EventLoop& loop, GuardedPrograms& programs, RemoteOrder order,
-                                                  StepTalkOptions options, StepTalkHandlers handlers) {
-  std::unique_ptr<StepTalk> talk(
-      new StepTalk(loop, programs, std::move(order), std::move(options), std::move(handlers)));
+Result<std::unique_ptr<ProgramTalk>> ProgramTalk::start(EventLoop& loop, GuardedPrograms& programs, RemoteOrder order,
+                                                        ProgramTalkOptions options, ProgramTalkHandlers handlers) {
+  std::unique_ptr<ProgramTalk> talk(
+      new ProgramTalk(loop, programs, std::move(order), std::move(options), std::move(handlers)));
   MONARCH_TRY(talk->open());
   return talk;
 }
 
-Status StepTalk::open() {
+Status ProgramTalk::open() {
   MONARCH_ASSIGN(program_,
-                 StepProgram::start(loop_, programs_, std::move(options_.command), options_.log,
-                                    {.on_output = [this](const std::string& bytes) { on_output(bytes); },
-                                     .on_written = [this] { expect_more(); },
-                                     .on_end = [this](const std::optional<RankEnd>& end,
-                                                      const std::string& rest) { on_program_end(end, rest); }}));
+                 GuardedProgram::start(loop_, programs_, std::move(options_.command), options_.log,
+                                       {.on_output = [this](const std::string& bytes) { on_output(bytes); },
+                                        .on_written = [this] { expect_more(); },
+                                        .on_end = [this](const std::optional<RankEnd>& end,
+                                                         const std::string& rest) { on_program_end(end, rest); }}));
+  if (!options_.greeting.empty()) program_->write(options_.greeting);
   expect_more();
   return {};
 }
 
-StepTalk::~StepTalk() { loop_.cancel(deadline_); }
+ProgramTalk::~ProgramTalk() { loop_.cancel(deadline_); }
 
-void StepTalk::give_bootstrap(std::string frame) {
+void ProgramTalk::give_bootstrap(std::string frame) {
   bootstrap_ = frame;
   conversation_.give_bootstrap(std::move(frame));
 }
 
-void StepTalk::on_output(const std::string& bytes) {
+void ProgramTalk::on_output(const std::string& bytes) {
   if (answered_) return;  // what a worker's start-up left in the pipe is nobody's
   conversation_.on_output(bytes);
   expect_more();
@@ -62,8 +63,8 @@ void StepTalk::on_output(const std::string& bytes) {
   go_on();
 }
 
-// srun has ended, and nothing more comes of it.
-void StepTalk::on_program_end(const std::optional<RankEnd>& end, const std::string& rest) {
+// The program has ended, and nothing more comes of it.
+void ProgramTalk::on_program_end(const std::optional<RankEnd>& end, const std::string& rest) {
   if (answered_) {
     const auto told = handlers_.on_end;
     if (told) told();
@@ -72,7 +73,7 @@ void StepTalk::on_program_end(const std::optional<RankEnd>& end, const std::stri
   if (!rest.empty()) conversation_.on_output(rest);
   if (!placed_) {
     const std::string how = end ? text(" (", describe_end(*end), ")") : ", and the supervisor's guard has gone";
-    answer_ = not_started(LaunchFailureKind::kOther, text("srun ended without a step on the node", how));
+    answer_ = not_started(text(options_.program, " ended without ", options_.place, how));
     return answer();
   }
   if (!conversation_.answer()) {
@@ -84,11 +85,12 @@ void StepTalk::on_program_end(const std::optional<RankEnd>& end, const std::stri
   answer();
 }
 
-// Nothing of ours has run on the node: why is srun's to say.
-LaunchFailure StepTalk::not_started(LaunchFailureKind kind, const std::string& how) const {
+// Nothing of ours has run on the host: why is the program's to say.
+LaunchFailure ProgramTalk::not_started(const std::string& how, std::optional<LaunchFailureKind> kind) const {
   std::string words = program_->said(RemoteConversation::kWordsBytes);
   const std::string_view last = last_line(words);
-  return {.kind = says_not_authenticated(words) ? LaunchFailureKind::kAuthentication : kind,
+  const LaunchFailureKind meant = options_.kind_of(words);
+  return {.kind = meant == LaunchFailureKind::kOther ? kind.value_or(meant) : meant,
           .phase = "start",
           .elapsed = {},
           .message = last.empty() ? how : text(how, ": ", printable(last)),
@@ -96,7 +98,7 @@ LaunchFailure StepTalk::not_started(LaunchFailureKind kind, const std::string& h
           .again = {}};
 }
 
-void StepTalk::go_on() {
+void ProgramTalk::go_on() {
   if (answered_) return;
   note_copy();
   if (conversation_.answer()) {
@@ -113,19 +115,20 @@ void StepTalk::go_on() {
   }
 }
 
-void StepTalk::expect_more() {
+void ProgramTalk::expect_more() {
   loop_.cancel(deadline_);
-  deadline_ = loop_.at(loop_.now() + options_.silence, [this] {
+  const Duration patience = placed_ ? options_.silence : options_.begins_within;
+  deadline_ = loop_.at(loop_.now() + patience, [this, patience] {
     deadline_ = 0;
     answer_ = placed_ ? conversation_.timed_out()
-                      : not_started(LaunchFailureKind::kTimeout,
-                                    text("srun has started no step on the node within ", to_text(options_.silence)));
+                      : not_started(text(options_.program, " has ", options_.none, " within ", to_text(patience)),
+                                    LaunchFailureKind::kTimeout);
     answer();
   });
 }
 
 // Not within a call of the owner's: only the loop comes here.
-void StepTalk::answer() {
+void ProgramTalk::answer() {
   answered_ = !std::holds_alternative<LaunchFailure>(answer_);
   loop_.cancel(std::exchange(deadline_, 0));
   program_->close_input();
@@ -142,7 +145,7 @@ void StepTalk::answer() {
   if (told) told(answer_);
 }
 
-void StepTalk::note_copy() {
+void ProgramTalk::note_copy() {
   const bool copying = conversation_.phase() == "copy";
   if (copying && copy_began_ == Instant::never()) copy_began_ = loop_.now();
   if (!copying && copy_began_ != Instant::never() && copy_ == Duration()) copy_ = loop_.now() - copy_began_;

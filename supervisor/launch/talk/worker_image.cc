@@ -1,4 +1,4 @@
-#include "supervisor/launch/ssh/worker_image.h"
+#include "supervisor/launch/talk/worker_image.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

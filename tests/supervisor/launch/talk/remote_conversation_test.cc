@@ -1,10 +1,10 @@
-#include "supervisor/launch/ssh/remote_conversation.h"
+#include "supervisor/launch/talk/remote_conversation.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "tests/supervisor/launch/ssh/remote_orders.h"
+#include "tests/supervisor/launch/talk/remote_orders.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -1,4 +1,4 @@
-#include "supervisor/launch/slurm/step_program.h"
+#include "supervisor/launch/talk/guarded_program.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,15 +19,15 @@ constexpr int kLastReads = 16;  // of what a program that has ended left in its 
 
 }  // namespace
 
-Result<std::unique_ptr<StepProgram>> StepProgram::start(EventLoop& loop, GuardedPrograms& programs,
-                                                        std::vector<std::string> command, const std::string& log,
-                                                        StepProgramHandlers handlers) {
-  std::unique_ptr<StepProgram> program(new StepProgram(loop, programs, std::move(handlers)));
+Result<std::unique_ptr<GuardedProgram>> GuardedProgram::start(EventLoop& loop, GuardedPrograms& programs,
+                                                              std::vector<std::string> command, const std::string& log,
+                                                              GuardedProgramHandlers handlers) {
+  std::unique_ptr<GuardedProgram> program(new GuardedProgram(loop, programs, std::move(handlers)));
   MONARCH_TRY(program->open(std::move(command), log));
   return program;
 }
 
-Status StepProgram::open(std::vector<std::string> command, const std::string& log) {
+Status GuardedProgram::open(std::vector<std::string> command, const std::string& log) {
   MONARCH_ASSIGN(ProgramPipe in, make_program_pipe(PipeEnd::kWrite));
   MONARCH_ASSIGN(ProgramPipe out, make_program_pipe(PipeEnd::kRead));
   MONARCH_ASSIGN(log_, open_program_log(log));
@@ -49,20 +49,20 @@ Status StepProgram::open(std::vector<std::string> command, const std::string& lo
   return {};
 }
 
-StepProgram::~StepProgram() {
+GuardedProgram::~GuardedProgram() {
   left_ ? programs_.disown(ticket_) : kill();
   close_input();
   close_output();
 }
 
-void StepProgram::on_output() {
+void GuardedProgram::on_output() {
   std::string bytes;
   if (read_available(output_.get(), bytes, kReadBytes)) close_output();
   const auto told = handlers_.on_output;
   if (!bytes.empty()) told(bytes);
 }
 
-void StepProgram::on_end(const std::optional<RankEnd>& end) {
+void GuardedProgram::on_end(const std::optional<RankEnd>& end) {
   ticket_ = 0;
   std::string rest;
   for (int turn = 0; output_.valid() && turn < kLastReads; ++turn) {
@@ -76,19 +76,19 @@ void StepProgram::on_end(const std::optional<RankEnd>& end) {
   told(end, rest);
 }
 
-void StepProgram::write(std::string words) {
+void GuardedProgram::write(std::string words) {
   if (words.empty()) return;
   Piece& piece = pieces_.emplace_back(Piece{.words = std::move(words), .left = {}});
   piece.left = piece.words;
   go_on();
 }
 
-void StepProgram::write_lasting(std::string_view lasting) {
+void GuardedProgram::write_lasting(std::string_view lasting) {
   pieces_.push_back({.words = {}, .left = lasting});
   go_on();
 }
 
-void StepProgram::go_on() {
+void GuardedProgram::go_on() {
   bool written = false;
   while (input_.valid() && !pieces_.empty()) {
     std::string_view& left = pieces_.front().left;
@@ -104,28 +104,28 @@ void StepProgram::go_on() {
   if (written) handlers_.on_written();
 }
 
-void StepProgram::kill() {
+void GuardedProgram::kill() {
   programs_.disown(ticket_);
   programs_.kill(std::exchange(ticket_, 0));
 }
 
 // WARNING: whoever kills the first process of an srun ends its step, and with that its workers (Slurm 22.05).
-void StepProgram::spare() {
+void GuardedProgram::spare() {
   leave();
   if (!std::exchange(spared_, true)) programs_.let_live(ticket_);
 }
 
-void StepProgram::close_input() {
+void GuardedProgram::close_input() {
   if (input_watch_ != 0) loop_.forget(std::exchange(input_watch_, 0));
   input_.reset();
 }
 
-void StepProgram::close_output() {
+void GuardedProgram::close_output() {
   if (output_watch_ != 0) loop_.forget(std::exchange(output_watch_, 0));
   output_.reset();
 }
 
-std::string StepProgram::said(std::size_t limit) const {
+std::string GuardedProgram::said(std::size_t limit) const {
   std::size_t begin = said_before_;
   struct stat status {};
   if (::fstat(log_.get(), &status) == 0) {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/launch/ssh/worker_image.h"
+#include "supervisor/launch/talk/worker_image.h"
 #include "tests/supervisor/client/scratch.h"
-#include "tests/supervisor/launch/ssh/remote_orders.h"
-#include "tests/supervisor/launch/ssh/remote_shell.h"
+#include "tests/supervisor/launch/talk/remote_orders.h"
+#include "tests/supervisor/launch/talk/remote_shell.h"
 #include "transport/base/text.h"
 
 namespace monarch {

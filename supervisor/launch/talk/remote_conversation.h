@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "supervisor/core/launch_failure.h"
-#include "supervisor/launch/ssh/remote_script.h"
+#include "supervisor/launch/talk/remote_script.h"
 #include "transport/base/program_greeting.h"
 #include "transport/messages/bootstrap.h"
 #include "transport/messages/launch.h"
@@ -43,6 +43,8 @@ struct RemoteOrder {
 // All of this job on this host has ended.
 struct RemoteEnded {
   std::uint64_t processes = 0;  // that had to be killed
+  bool orderly() const { return processes == 0; }
+  std::string how() const;  // for people
 };
 
 // A check that was told of nothing more has left.

@@ -1,4 +1,4 @@
-#include "supervisor/launch/ssh/remote_script.h"
+#include "supervisor/launch/talk/remote_script.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "supervisor/launch/slurm/guarded_programs.h"
+#include "supervisor/launch/talk/guarded_programs.h"
 
 #include <utility>
 

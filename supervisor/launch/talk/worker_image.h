@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "supervisor/launch/ssh/remote_script.h"
+#include "supervisor/launch/talk/remote_script.h"
 #include "transport/base/result.h"
 
 namespace monarch {
