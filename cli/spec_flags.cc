@@ -129,7 +129,7 @@ std::vector<Flag> overlay_flags() {
            .repeatable = true},
           {.name = "launch",
            .value = "WHERE",
-           .help = "instead of `launch`: local, local:N for N virtual hosts, or ssh:HOSTS"}};
+           .help = "instead of `launch`: local, local:N for N virtual hosts, ssh:HOSTS, slurm:N or command:HOSTS"}};
 }
 
 Flag mesh_flag() { return {.name = "mesh", .value = "MESH", .help = "whose program gets what follows `--`"}; }

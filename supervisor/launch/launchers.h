@@ -4,7 +4,7 @@
 //
 // Thread: constant data.
 
-#define MONARCH_LAUNCHERS(X) X(local) X(ssh) X(slurm)
+#define MONARCH_LAUNCHERS(X) X(local) X(ssh) X(slurm) X(command)
 
 namespace monarch {
 

@@ -51,8 +51,8 @@ Result<UniqueFd> open_program_log(const std::string& path) {
 }
 
 std::string_view last_line(std::string_view words) {
-  while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
-  words.remove_prefix(words.rfind('\n') + 1);  // npos + 1 is 0
+  while (words.ends_with('\n') || words.ends_with('\r')) words.remove_suffix(1);  // ssh's lines end like a terminal's
+  words.remove_prefix(words.rfind('\n') + 1);                                     // npos + 1 is 0
   return words;
 }
 

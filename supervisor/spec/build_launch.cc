@@ -60,6 +60,30 @@ PrepareSpec prepare_of(const YamlNode* launcher, Report& report) {
   return out;
 }
 
+PoolKey pool_by_name(const std::string& path, const YamlNode* launcher) {
+  const std::string key = path + ".hosts";
+  PoolKey pool{.path = key,
+               .called = text('`', key, '`'),
+               .node = value_of(launcher, "hosts"),
+               .verb = "has",
+               .one_host = "host"};
+  Report wrong;
+  if (pool.node != nullptr) (void)read_ssh_hosts(*pool.node, key, {}, wrong);
+  if (wrong.failed()) pool.node = nullptr;  // and reported: how many there are is not known
+  return pool;
+}
+
+std::optional<std::string> worker_of(const YamlNode* launcher, const std::string& path, Report& report) {
+  const YamlNode* node = nonempty_scalar_of(launcher, "worker");
+  if (node == nullptr || node->text == "auto") return std::nullopt;
+  if (node->text.front() == '/') return node->text;
+  report.error("E0220", node->place,
+               {.message = text('`', path, ".worker` takes a whole path, not `", node->text, "`"),
+                .label = "starts with no `/`",
+                .help = "it is looked for on each host, where this folder need not exist; or write `auto`"});
+  return std::nullopt;
+}
+
 Launch build_launch(const YamlNode& root, const PathBases& bases, Report& report) {
   check_one_launcher(root, report);
   const YamlNode* launch = value_of(&root, "launch");

@@ -6,6 +6,7 @@
 // Thread: constant data; pure functions.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,5 +90,9 @@ const std::string& launcher_list();
   }
 std::uint32_t spares_of(const YamlNode* launcher);
 PrepareSpec prepare_of(const YamlNode* launcher, Report& report);
+// Of a pool that names its hosts. `path`: "launch.ssh".
+PoolKey pool_by_name(const std::string& path, const YamlNode* launcher);
+// An installed monarch-worker; nothing: `auto`, or reported.
+std::optional<std::string> worker_of(const YamlNode* launcher, const std::string& path, Report& report);
 
 }  // namespace monarch

@@ -116,4 +116,12 @@ std::string amount_text(std::uint64_t bytes) {
   return text(tenths / 10, tenths % 10 == 0 ? "" : text('.', tenths % 10), kUnits[unit]);
 }
 
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/@:%+=,[]";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) c == '\'' ? out.append("'\\''") : out.append(1, c);
+  return out + "'";
+}
+
 }  // namespace monarch

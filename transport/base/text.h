@@ -56,4 +56,7 @@ template <class... Parts>
 // "12.5MiB", for people.
 [[nodiscard]] std::string amount_text(std::uint64_t bytes);
 
+// In a form that a shell leaves alone.
+[[nodiscard]] std::string shell_word(const std::string& word);
+
 }  // namespace monarch

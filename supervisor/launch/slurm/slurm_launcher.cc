@@ -31,10 +31,9 @@ SlurmLauncher::~SlurmLauncher() {
 }
 
 RemoteOrder SlurmLauncher::order_of(HostId host, RemotePurpose purpose) const {
-  return {.purpose = purpose,
-          .mark = {.job_uuid = options_.job.to_text(), .host_name = place_of(host).name, .job_id = options_.job_id},
-          .file = options_.image->file,
-          .machine = options_.image->machine};
+  RemoteOrder order = order_with(purpose, options_.image.get());
+  order.mark = {.job_uuid = options_.job.to_text(), .host_name = place_of(host).name, .job_id = options_.job_id};
+  return order;
 }
 
 ProgramTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& step, Words gres) const {

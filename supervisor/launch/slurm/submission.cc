@@ -7,7 +7,6 @@
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/slurm_requests.h"
 #include "supervisor/launch/slurm/slurm_spec.h"
-#include "supervisor/launch/ssh/ssh_target.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 

@@ -43,7 +43,7 @@ HostKeyRefusal unknown(const SshTarget& target, const HostKey& presented, const 
                  " trusts a @cert-authority for it. monarch does not read certificates of hosts (libssh has no support "
                  "for them): it wants the host's own key, which is ",
                  where,
-                 ". Whoever signs for the hosts can list their keys; or, if this one is right, take it once "
+                 ". `launch.command` takes your own ssh, which reads them; or, if this key is right, take it once "
                  "(--accept-new), or pin it as host_key")};
   }
   return {LaunchFailureKind::kHostKeyUnknown,

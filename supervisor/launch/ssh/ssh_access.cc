@@ -5,15 +5,6 @@
 
 namespace monarch {
 
-RemoteOrder SshAccess::order(RemotePurpose purpose) const {
-  RemoteOrder order{.purpose = purpose, .installed = installed};
-  if (image) {
-    order.file = image->file;
-    order.machine = image->machine;
-  }
-  return order;
-}
-
 Result<SshAccess> ssh_access(const JobSpec& spec, const SshUser& user, const std::string& worker) {
   const auto* ssh = spec.launch.as<LaunchSsh>();
   if (ssh == nullptr) return Error{ErrorCode::kInvalid, "its spec does not say how to reach its hosts by SSH"};

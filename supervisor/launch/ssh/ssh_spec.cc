@@ -130,7 +130,7 @@ class SshBuilder {
     read_jumps(out);
     out.connect_timeout = duration_or(&ssh_, "connect_timeout", out.connect_timeout);
     out.parallel = integer_of(&ssh_, "parallel").value_or(out.parallel);
-    out.worker = worker();
+    out.worker = worker_of(&ssh_, "launch.ssh", report_);
     return out;
   }
 
@@ -173,17 +173,6 @@ class SshBuilder {
     }
   }
 
-  std::optional<std::string> worker() {
-    const YamlNode* node = nonempty_scalar_of(&ssh_, "worker");
-    if (node == nullptr || node->text == "auto") return std::nullopt;
-    if (node->text.front() == '/') return node->text;
-    report_.error("E0220", node->place,
-                  {.message = text("`launch.ssh.worker` takes a whole path, not `", node->text, "`"),
-                   .label = "starts with no `/`",
-                   .help = "it is looked for on each host, where this folder need not exist; or write `auto`"});
-    return std::nullopt;
-  }
-
   const YamlNode& ssh_;
   Place key_;
   const PathBases& bases_;
@@ -194,17 +183,7 @@ Launch build_ssh(const YamlNode* ssh, Place key, const PathBases& bases, Report&
   return SshBuilder(*ssh, key, bases, report).build();
 }
 
-PoolKey ssh_pool_key(const JobSpec&, const YamlNode* node) {
-  PoolKey pool{.path = "launch.ssh.hosts",
-               .called = "`launch.ssh.hosts`",
-               .node = value_of(node, "hosts"),
-               .verb = "has",
-               .one_host = "host"};
-  Report wrong;
-  if (pool.node != nullptr) (void)read_ssh_hosts(*pool.node, pool.path, {}, wrong);
-  if (wrong.failed()) pool.node = nullptr;  // and reported: how many there are is not known
-  return pool;
-}
+PoolKey ssh_pool_key(const JobSpec&, const YamlNode* node) { return pool_by_name("launch.ssh", node); }
 
 std::vector<std::string> ssh_notes(const JobSpec& job) {
   if (job.control.via != ControlVia::kSsh || job.control.address.empty()) return {};

@@ -24,13 +24,6 @@ std::string destination(const SshTarget& target) {
 
 }  // namespace
 
-std::string shell_word(const std::string& word) {
-  if (!word.empty() && consists_of(word, "._-/@:%+=,[]")) return word;
-  std::string out = "'";
-  for (const char c : word) c == '\'' ? out.append("'\\''") : out.append(1, c);
-  return out + "'";
-}
-
 bool is_ssh_user(std::string_view user) {
   return !user.empty() && user.size() <= kLongestUser && user[0] != '-' && consists_of(user, "._-@+");
 }

@@ -45,8 +45,6 @@ bool is_ssh_address(std::string_view address);
 std::string endpoint_text(const SshTarget& target);  // "10.0.0.7:22", "[fe80::1]:22"
 std::string where_text(const SshTarget& target);     // "gpu7 (10.0.0.7:22)"
 
-// In a form that a shell leaves alone.
-std::string shell_word(const std::string& word);
 // For a person to run: the same connection, and a command there, by OpenSSH.
 std::string reproducer(const SshRoute& route, const std::string& command = "true");
 // What to run there to see why a worker does not start; `installed` is launch.ssh.worker, or empty.

@@ -18,9 +18,9 @@ namespace monarch {
 // quotes: ' ! and \.
 std::string_view remote_command();
 
-// The first line that is ours: "monarch-remote 1 <uname -s> <uname -m> <from>". In a step of Slurm `from` is the address from which srun
-// started it, as this host sees that; else "-". Where a step has a process on each of several nodes, each line begins with the node's
-// name; see step_lines.h.
+// The first line that is ours: "monarch-remote 1 <uname -s> <uname -m> <from>". `from` is the address from which this host was reached, as
+// it sees that: by srun in a step of Slurm, else by ssh; "-": it does not know. Where a step has a process on each of several nodes, each
+// line begins with the node's name; see step_lines.h.
 inline constexpr std::string_view kRemoteMarker = "monarch-remote 1";
 
 // A word of a request: printable ASCII without blanks, at most 255 bytes.

@@ -61,4 +61,13 @@ Result<std::shared_ptr<const WorkerImage>> read_bundle(const std::string& monarc
   return image_of(std::move(bytes), head);
 }
 
+RemoteOrder order_with(RemotePurpose purpose, const WorkerImage* image, std::string installed) {
+  RemoteOrder order{.purpose = purpose, .installed = std::move(installed)};
+  if (image != nullptr) {
+    order.file = image->file;
+    order.machine = image->machine;
+  }
+  return order;
+}
+
 }  // namespace monarch
