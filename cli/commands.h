@@ -4,7 +4,7 @@
 //
 // Thread: pure functions; what they return runs on the main thread.
 
-#include "cli/command.h"
+#include "cli/args/command.h"
 
 namespace monarch {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/args/options.h"
+#include "cli/args/say.h"
 #include "cli/commands.h"
-#include "cli/options.h"
-#include "cli/say.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

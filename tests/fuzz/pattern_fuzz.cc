@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cli/line_pattern.h"
-#include "cli/prefix_format.h"
+#include "cli/follow/line_pattern.h"
+#include "cli/follow/prefix_format.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 

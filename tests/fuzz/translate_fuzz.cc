@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/translation.h"
+#include "cli/import/translation.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/assert.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/viewer_frames.h"
+#include "cli/away/viewer_frames.h"
 #include "transport/base/assert.h"
 
 namespace {

@@ -68,7 +68,7 @@ PLANTS = [
     ("tests/supervisor/a_test.cc", "void f() { std::this_thread::sleep_for(1s); }\n", "under a deadline"),
     ("tests/supervisor/b_test.cc", "void f() { ::usleep(1); }\n", "under a deadline"),
     ("transport/process/p.cc", "auto pid = vfork();\n", "would stall"),
-    ("cli/cmd_run.cc", 'int r = std::system("ls");\n', "no shell"),
+    ("cli/cmd/cmd_run.cc", 'int r = std::system("ls");\n', "no shell"),
     ("cli/render.cc", 'std::sprintf(buffer, "%d", 1);\n', "has no bound"),
     ("transport/zmq/link.cc", "set(ZMQ_ROUTING_ID, id);\n", "deaf for ever"),
     ("transport/loop/unix.cc", "address.sun_path[0] = '\\0';\n", "abstract socket"),

@@ -47,8 +47,9 @@ def holds(text, path, name):
 
 def is_run(tree, path):
     folder = os.path.dirname(path)
-    builds = [f"{place}/meson.build" for place in (folder, os.path.dirname(folder)) if tree.exists(f"{place}/meson.build")]
-    return any(f"'{os.path.basename(path)}'" in tree.read(build) for build in builds)
+    places = [p for p in (folder, os.path.dirname(folder)) if tree.exists(f"{p}/meson.build")]
+    return any(re.search(f"'({re.escape(os.path.basename(path))}|{re.escape(os.path.relpath(path, place))})'",
+                         tree.read(f"{place}/meson.build")) for place in places)
 
 
 def check_tests(tree, page, row, cell):

@@ -1,4 +1,4 @@
-"""The viewer's half of `monarch over-ssh`, as cli/viewer_frames.h has it: frames over a child's pipes.
+"""The viewer's half of `monarch over-ssh`, as cli/away/viewer_frames.h has it: frames over a child's pipes.
 
     other = viewer_link.Link(test, words=["status", job], job=job)     # starts over-ssh and says what it is to run
     other.order(); other.until("end")                                  # out, err and files come in; other.end is what it said
