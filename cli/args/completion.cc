@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "supervisor/spec/diagnostics.h"
-#include "supervisor/spec/explain.h"
+#include "supervisor/spec/schema/explain.h"
+#include "supervisor/spec/yaml/diagnostics.h"
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"
 

@@ -1,14 +1,14 @@
 #pragma once
 
-// The names of a spec's meshes, by MeshId: those that a person wrote. log_mesh_names() of supervisor/core/job_spec.h
-// also has those that only folders of output have.
+// The names of a spec's meshes, by MeshId: those that a person wrote. log_mesh_names() of
+// supervisor/core/spec/job_spec.h also has those that only folders of output have.
 //
 // Thread: a pure function.
 
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 
 namespace monarch {
 

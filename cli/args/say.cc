@@ -8,7 +8,7 @@
 
 #include "cli/args/command.h"
 #include "cli/term/write_all.h"
-#include "supervisor/spec/diagnostics.h"
+#include "supervisor/spec/yaml/diagnostics.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"

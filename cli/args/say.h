@@ -26,7 +26,7 @@ int exit_code_of(int code, const Terminal& terminal);
 void write_err(std::string_view words);
 
 struct Complaint {
-  std::string id;       // "E0906", of the register in supervisor/spec/error_register.cc
+  std::string id;       // "E0906", of the register in supervisor/spec/yaml/error_register.cc
   std::string message;  // one line, printable
   std::string help;     // may be empty
 };

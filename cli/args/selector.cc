@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "cli/args/mesh_names.h"
-#include "supervisor/core/placement.h"
-#include "supervisor/spec/hostlist.h"
-#include "supervisor/spec/suggest.h"
+#include "supervisor/core/spec/placement.h"
+#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/spec/schema/suggest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -14,7 +14,7 @@
 
 #include "cli/args/say.h"
 #include "cli/args/values.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "transport/messages/viewer.h"
 
 namespace monarch {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <ctime>
 
-#include "supervisor/spec/scalar.h"
+#include "supervisor/spec/yaml/scalar.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -4,8 +4,8 @@
 
 #include "cli/job/spec_input.h"
 #include "supervisor/client/job_view.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "supervisor/client/new_job.h"
-#include "supervisor/client/viewer_json.h"
 
 namespace monarch {
 

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "supervisor/client/new_job.h"
-#include "transport/base/remove_tree.h"
+#include "transport/base/files/remove_tree.h"
 #include "transport/base/text.h"
 
 namespace monarch {

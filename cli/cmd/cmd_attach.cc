@@ -6,7 +6,7 @@
 #include "cli/show/result_text.h"
 #include "cli/start/continued_job.h"
 #include "cli/start/slurm_queue.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

@@ -7,9 +7,9 @@
 #include "cli/job/job_argument.h"
 #include "cli/job/spec_input.h"
 #include "supervisor/client/new_job.h"
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
+#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/spec.h"
-#include "supervisor/spec/suggest.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

@@ -11,7 +11,7 @@
 #include "cli/follow/session_flags.h"
 #include "cli/job/job_argument.h"
 #include "cli/show/announcer.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "supervisor/journal/journal_reader.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"

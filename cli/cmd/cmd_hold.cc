@@ -5,7 +5,7 @@
 #include "cli/cmd/meant_ranks.h"
 #include "cli/commands.h"
 #include "cli/follow/session_flags.h"
-#include "supervisor/client/supervisor_client.h"
+#include "supervisor/client/link/supervisor_client.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

@@ -8,7 +8,7 @@
 #include "cli/show/status_text.h"
 #include "cli/term/table.h"
 #include "supervisor/client/job_glance.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"

@@ -10,7 +10,7 @@
 #include "cli/job/spec_input.h"
 #include "supervisor/client/continuation.h"
 #include "supervisor/client/remove_job.h"
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"

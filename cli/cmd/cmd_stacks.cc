@@ -8,9 +8,9 @@
 #include "cli/commands.h"
 #include "cli/follow/session_flags.h"
 #include "cli/show/stacks_text.h"
-#include "supervisor/client/ask_stacks.h"
-#include "supervisor/client/stack_fold.h"
-#include "supervisor/client/supervisor_client.h"
+#include "supervisor/client/link/supervisor_client.h"
+#include "supervisor/client/stacks/ask_stacks.h"
+#include "supervisor/client/stacks/stack_fold.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

@@ -4,7 +4,7 @@
 #include "cli/args/say.h"
 #include "cli/commands.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/supervisor.h"
+#include "supervisor/loop/supervisor.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"

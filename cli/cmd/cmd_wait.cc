@@ -8,7 +8,7 @@
 #include "cli/start/continued_job.h"
 #include "cli/start/slurm_queue.h"
 #include "cli/start/submit.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"

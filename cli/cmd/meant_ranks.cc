@@ -4,7 +4,7 @@
 
 #include "cli/args/say.h"
 #include "cli/follow/session_flags.h"
-#include "supervisor/client/supervisor_client.h"
+#include "supervisor/client/link/supervisor_client.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 

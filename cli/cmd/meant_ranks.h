@@ -12,7 +12,7 @@
 
 #include "cli/args/command.h"
 #include "cli/job/job_argument.h"
-#include "supervisor/client/viewer_address.h"
+#include "supervisor/client/link/viewer_address.h"
 #include "transport/messages/viewer.h"
 
 namespace monarch {

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "cli/term/write_all.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "transport/base/ids.h"
 #include "transport/messages/viewer.h"
 

@@ -13,9 +13,9 @@
 #include "cli/follow/line_printer.h"
 #include "cli/follow/rank_hosts.h"
 #include "cli/term/screen.h"
-#include "supervisor/client/output_follower.h"
-#include "supervisor/client/supervisor_client.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/client/link/supervisor_client.h"
+#include "supervisor/client/output/output_follower.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "cli/term/write_all.h"
-#include "transport/base/open_below.h"
+#include "transport/base/files/open_below.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -13,7 +13,7 @@
 #include "cli/follow/report_places.h"
 #include "cli/follow/viewer_session.h"
 #include "supervisor/client/job_view.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 
 namespace monarch {
 

@@ -19,7 +19,7 @@
 #include "cli/show/announcer.h"
 #include "cli/term/screen.h"
 #include "supervisor/client/job_view.h"
-#include "supervisor/client/supervisor_client.h"
+#include "supervisor/client/link/supervisor_client.h"
 #include "transport/base/json.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"

@@ -3,7 +3,7 @@
 
 #include "cli/follow/viewer_session.h"
 #include "cli/show/result_text.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"

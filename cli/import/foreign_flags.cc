@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "supervisor/spec/scalar.h"
-#include "supervisor/spec/schema.h"
-#include "supervisor/spec/suggest.h"
+#include "supervisor/spec/schema/schema.h"
+#include "supervisor/spec/schema/suggest.h"
+#include "supervisor/spec/yaml/scalar.h"
 #include "transport/base/text.h"
 
 namespace monarch {

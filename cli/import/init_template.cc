@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "supervisor/spec/explain.h"
-#include "supervisor/spec/key_help.h"
-#include "supervisor/spec/key_path.h"
+#include "supervisor/spec/schema/explain.h"
+#include "supervisor/spec/schema/key_help.h"
+#include "supervisor/spec/schema/key_path.h"
 #include "transport/base/text.h"
 
 namespace monarch {

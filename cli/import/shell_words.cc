@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "supervisor/spec/names.h"
+#include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 
 namespace monarch {

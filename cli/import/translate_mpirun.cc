@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "cli/import/foreign_flags.h"
-#include "supervisor/spec/names.h"
+#include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 
 namespace monarch {

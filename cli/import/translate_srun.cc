@@ -4,8 +4,8 @@
 #include <cctype>
 
 #include "cli/import/foreign_flags.h"
-#include "supervisor/spec/hostlist.h"
-#include "supervisor/spec/names.h"
+#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 
 namespace monarch {

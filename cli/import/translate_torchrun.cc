@@ -1,7 +1,7 @@
 // torchrun, python -m torch.distributed.run and python -m torch.distributed.launch.
 
 #include "cli/import/foreign_flags.h"
-#include "supervisor/spec/names.h"
+#include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 
 namespace monarch {

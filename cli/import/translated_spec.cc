@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "cli/import/translation.h"
-#include "supervisor/spec/check_value.h"
-#include "supervisor/spec/names.h"
-#include "supervisor/spec/schema.h"
-#include "supervisor/spec/yaml_text.h"
+#include "supervisor/spec/check/check_value.h"
+#include "supervisor/spec/schema/names.h"
+#include "supervisor/spec/schema/schema.h"
+#include "supervisor/spec/yaml/yaml_text.h"
 #include "transport/base/text.h"
 
 namespace monarch {

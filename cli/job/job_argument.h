@@ -11,7 +11,7 @@
 #include "cli/args/command.h"
 #include "supervisor/client/job_resolver.h"
 #include "supervisor/client/job_view.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 
 namespace monarch {
 

@@ -6,7 +6,7 @@
 #include "cli/args/spec_flags.h"
 #include "cli/job/save_spec.h"
 #include "cli/job/spec_origin.h"
-#include "supervisor/core/expansion.h"
+#include "supervisor/core/spec/expansion.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/text.h"
 

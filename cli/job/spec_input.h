@@ -11,7 +11,7 @@
 #include "cli/args/command.h"
 #include "cli/term/environment.h"
 #include "cli/term/terminal.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/result.h"
 

@@ -10,9 +10,9 @@
 
 #include "supervisor/client/continuation.h"
 #include "supervisor/client/job_secrets.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/client/viewer_json.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/process/run_program.h"

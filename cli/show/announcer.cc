@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "transport/base/text.h"
 
 namespace monarch {

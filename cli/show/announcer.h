@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/term/terminal.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "transport/base/time.h"
 #include "transport/messages/viewer.h"
 

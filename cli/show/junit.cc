@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "cli/term/cause_text.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/job_spec.h"
+#include "supervisor/core/spec/placement.h"
 
 namespace monarch {
 

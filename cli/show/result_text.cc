@@ -6,8 +6,8 @@
 #include "cli/term/cause_text.h"
 #include "cli/term/table.h"
 #include "cli/term/terminal.h"
-#include "supervisor/client/output_follower.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
+#include "supervisor/client/output/output_follower.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cli/term/terminal.h"
-#include "supervisor/client/stack_fold.h"
+#include "supervisor/client/stacks/stack_fold.h"
 #include "transport/base/json.h"
 #include "transport/base/text.h"
 

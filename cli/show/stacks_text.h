@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "transport/messages/stacks.h"
 
 namespace monarch {

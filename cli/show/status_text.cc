@@ -7,7 +7,7 @@
 
 #include "cli/term/cause_text.h"
 #include "cli/term/table.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/core/launch_spec.h"
+#include "supervisor/core/spec/launch_spec.h"
 #include "supervisor/launch/slurm/submission.h"
 
 namespace monarch {

@@ -8,7 +8,7 @@
 #include "supervisor/client/continuation.h"
 #include "supervisor/client/job_resolver.h"
 #include "supervisor/client/new_job.h"
-#include "supervisor/core/foreseen_end.h"
+#include "supervisor/core/state/foreseen_end.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"

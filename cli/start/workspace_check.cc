@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "cli/args/say.h"
-#include "supervisor/spec/diagnostics.h"
-#include "supervisor/spec/values.h"
+#include "supervisor/spec/yaml/diagnostics.h"
+#include "supervisor/spec/yaml/values.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/term/terminal.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/spec/spec.h"
 #include "supervisor/workspace/scan.h"
 

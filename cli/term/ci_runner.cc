@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cli/term/cause_text.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "supervisor/client/endpoint.h"
+#include "supervisor/client/link/endpoint.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 

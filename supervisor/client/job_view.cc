@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "supervisor/client/link/supervisor_client.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/client/supervisor_client.h"
-#include "supervisor/client/viewer_json.h"
-#include "supervisor/core/status.h"
+#include "supervisor/core/job/status.h"
 #include "supervisor/journal/core_records.h"
 #include "supervisor/journal/journal_layout.h"
 #include "supervisor/launch/slurm/submission.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/client/endpoint.h"
-#include "supervisor/core/inheritance.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/client/link/endpoint.h"
+#include "supervisor/core/spec/job_spec.h"
+#include "supervisor/core/state/inheritance.h"
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/journal_reader.h"
 #include "supervisor/journal/state_dir.h"

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "supervisor/core/expansion.h"
+#include "supervisor/core/spec/expansion.h"
 #include "transport/base/text.h"
 
 namespace monarch {

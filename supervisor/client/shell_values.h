@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "transport/base/result.h"
 
 namespace monarch {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "supervisor/client/job_secrets.h"
-#include "supervisor/client/viewer_json.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "supervisor/journal/job_lock.h"
 #include "supervisor/journal/runtime_dir.h"
 #include "transport/base/clock.h"

@@ -12,7 +12,7 @@
 #include "supervisor/doctor/host_errand.h"
 #include "supervisor/doctor/host_requests.h"
 #include "supervisor/doctor/lot.h"
-#include "supervisor/launch/ssh/libssh.h"
+#include "supervisor/launch/ssh/session/libssh.h"
 #include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
 #include "transport/base/assert.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/doctor/host_seen.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
 #include "transport/base/result.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "supervisor/core/placement.h"
-#include "supervisor/core/resources.h"
+#include "supervisor/core/spec/placement.h"
+#include "supervisor/core/spec/resources.h"
 #include "supervisor/doctor/machine_limits.h"
 #include "supervisor/doctor/odd_hosts.h"
 #include "transport/base/text.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "supervisor/doctor/spec_checks.h"
 #include "transport/base/text.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/doctor/host_seen.h"
 #include "transport/messages/check.h"
 

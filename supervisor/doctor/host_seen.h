@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/launch_failure.h"
+#include "supervisor/core/state/launch_failure.h"
 #include "supervisor/doctor/finding.h"
-#include "supervisor/launch/ssh/ssh_target.h"
+#include "supervisor/launch/ssh/session/ssh_target.h"
 #include "transport/base/time.h"
 #include "transport/messages/check.h"
 #include "transport/messages/launch.h"

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "supervisor/core/placement.h"
-#include "supervisor/core/resources.h"
+#include "supervisor/core/spec/placement.h"
+#include "supervisor/core/spec/resources.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 #include "transport/process/cpu_affinity.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/doctor/finding.h"
 #include "transport/messages/bootstrap.h"
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "supervisor/doctor/need_checks.h"
 #include "supervisor/journal/runtime_dir.h"
 #include "supervisor/launch/ssh/ssh_routes.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/doctor/finding.h"
 
 namespace monarch::doctor {

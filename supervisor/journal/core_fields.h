@@ -5,8 +5,8 @@
 //
 // Thread: values.
 
-#include "supervisor/core/events.h"
-#include "supervisor/core/job_state.h"
+#include "supervisor/core/state/events.h"
+#include "supervisor/core/state/job_state.h"
 #include "transport/wire/codec.h"
 
 namespace monarch {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/core/events.h"
-#include "supervisor/core/job_core.h"
+#include "supervisor/core/job/job_core.h"
+#include "supervisor/core/state/events.h"
 #include "supervisor/journal/journal_contents.h"
 #include "transport/base/result.h"
 

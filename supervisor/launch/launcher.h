@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/events.h"
-#include "supervisor/core/second_path.h"
+#include "supervisor/core/health/second_path.h"
+#include "supervisor/core/state/events.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/doctor/finding.h"
 #include "supervisor/doctor/spec_checks.h"
 #include "supervisor/launch/launchers.h"

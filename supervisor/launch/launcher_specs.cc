@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "supervisor/launch/launchers.h"
-#include "supervisor/spec/launcher_spec.h"
+#include "supervisor/spec/schema/launcher_spec.h"
 #include "transport/base/text.h"
 
 namespace monarch {

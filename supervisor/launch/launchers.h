@@ -10,7 +10,7 @@ namespace monarch {
 
 struct LauncherSpec;
 
-// NAME_spec(): of the spec (supervisor/spec/launcher_spec.h).
+// NAME_spec(): of the spec (supervisor/spec/schema/launcher_spec.h).
 #define MONARCH_DECLARE_LAUNCHER(name) const LauncherSpec& name##_spec();
 MONARCH_LAUNCHERS(MONARCH_DECLARE_LAUNCHER)
 #undef MONARCH_DECLARE_LAUNCHER

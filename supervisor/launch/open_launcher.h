@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "supervisor/journal/secure_directory.h"
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/launcher.h"

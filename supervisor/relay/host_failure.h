@@ -7,7 +7,7 @@
 #include <string>
 
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/core/launch_failure.h"
+#include "supervisor/core/state/launch_failure.h"
 
 namespace monarch {
 

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/client/endpoint.h"
+#include "supervisor/client/link/endpoint.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/shell_values.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/launch/talk/remote_conversation.h"
-#include "supervisor/spec/network_names.h"
+#include "supervisor/spec/hosts/network_names.h"
 #include "transport/base/exit_code.h"
-#include "transport/base/remove_tree.h"
+#include "transport/base/files/remove_tree.h"
 #include "transport/base/text.h"
 #include "transport/messages/launch.h"
 #include "transport/process/hidden_memory.h"

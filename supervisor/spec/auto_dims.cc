@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "supervisor/spec/build.h"
-#include "supervisor/spec/values.h"
+#include "supervisor/spec/job/build.h"
+#include "supervisor/spec/yaml/values.h"
 #include "transport/base/text.h"
 
 namespace monarch {

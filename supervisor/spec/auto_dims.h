@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/spec/diagnostics.h"
 #include "supervisor/spec/spec.h"
-#include "supervisor/spec/yaml.h"
+#include "supervisor/spec/yaml/diagnostics.h"
+#include "supervisor/spec/yaml/yaml.h"
 
 namespace monarch {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "supervisor/spec/hostlist.h"
-#include "supervisor/spec/key_path.h"
-#include "supervisor/spec/yaml_text.h"
+#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/spec/schema/key_path.h"
+#include "supervisor/spec/yaml/yaml_text.h"
 #include "transport/base/text.h"
 
 namespace monarch {

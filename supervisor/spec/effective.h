@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
-#include "supervisor/spec/explain.h"
-#include "supervisor/spec/yaml.h"
+#include "supervisor/core/spec/job_spec.h"
+#include "supervisor/spec/schema/explain.h"
+#include "supervisor/spec/yaml/yaml.h"
 
 namespace monarch {
 

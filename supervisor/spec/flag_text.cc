@@ -1,10 +1,10 @@
 #include "supervisor/spec/flag_text.h"
-#include "supervisor/spec/launcher_spec.h"
+#include "supervisor/spec/schema/launcher_spec.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/spec/suggest.h"
+#include "supervisor/spec/schema/suggest.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 

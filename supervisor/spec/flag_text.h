@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/spec/diagnostics.h"
-#include "supervisor/spec/schema.h"
-#include "supervisor/spec/yaml.h"
+#include "supervisor/spec/schema/schema.h"
+#include "supervisor/spec/yaml/diagnostics.h"
+#include "supervisor/spec/yaml/yaml.h"
 
 namespace monarch {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "supervisor/spec/launcher_spec.h"
-#include "supervisor/spec/schema.h"
+#include "supervisor/spec/schema/launcher_spec.h"
+#include "supervisor/spec/schema/schema.h"
 
 namespace monarch {
 

@@ -5,7 +5,7 @@
 //
 // Thread: pure functions.
 
-#include "supervisor/spec/yaml.h"
+#include "supervisor/spec/yaml/yaml.h"
 
 namespace monarch {
 

@@ -4,12 +4,12 @@
 #include <charconv>
 #include <utility>
 
-#include "supervisor/spec/hostlist.h"
-#include "supervisor/spec/launcher_spec.h"
-#include "supervisor/spec/names.h"
-#include "supervisor/spec/network_names.h"
-#include "supervisor/spec/yaml_tree.h"
-#include "supervisor/spec/yaml_writer.h"
+#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/spec/hosts/network_names.h"
+#include "supervisor/spec/schema/launcher_spec.h"
+#include "supervisor/spec/schema/names.h"
+#include "supervisor/spec/yaml/yaml_tree.h"
+#include "supervisor/spec/yaml/yaml_writer.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "supervisor/spec/source_text.h"
-#include "supervisor/spec/yaml.h"
-#include "supervisor/spec/yaml_tree.h"
-#include "supervisor/spec/yaml_writer.h"
+#include "supervisor/spec/yaml/source_text.h"
+#include "supervisor/spec/yaml/yaml.h"
+#include "supervisor/spec/yaml/yaml_tree.h"
+#include "supervisor/spec/yaml/yaml_writer.h"
 #include "transport/base/assert.h"
 
 namespace monarch {

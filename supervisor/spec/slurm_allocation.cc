@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "supervisor/launch/slurm/slurm_spec.h"
-#include "supervisor/spec/hostlist.h"
-#include "supervisor/spec/values.h"
-#include "supervisor/spec/yaml_tree.h"
+#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/spec/yaml/values.h"
+#include "supervisor/spec/yaml/yaml_tree.h"
 #include "transport/base/text.h"
 
 namespace monarch {

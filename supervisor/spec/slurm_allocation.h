@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/core/launch_spec.h"
-#include "supervisor/spec/diagnostics.h"
+#include "supervisor/core/spec/launch_spec.h"
 #include "supervisor/spec/spec.h"
-#include "supervisor/spec/yaml.h"
+#include "supervisor/spec/yaml/diagnostics.h"
+#include "supervisor/spec/yaml/yaml.h"
 #include "transport/base/result.h"
 
 namespace monarch {

@@ -5,17 +5,17 @@
 #include <utility>
 
 #include "supervisor/spec/auto_dims.h"
-#include "supervisor/spec/build.h"
-#include "supervisor/spec/check.h"
-#include "supervisor/spec/hosts_file.h"
-#include "supervisor/spec/local_path.h"
+#include "supervisor/spec/check/check.h"
+#include "supervisor/spec/hosts/hosts_file.h"
+#include "supervisor/spec/hosts/ssh_hosts.h"
+#include "supervisor/spec/job/build.h"
 #include "supervisor/spec/overlay.h"
 #include "supervisor/spec/slurm_allocation.h"
-#include "supervisor/spec/source_text.h"
-#include "supervisor/spec/ssh_hosts.h"
-#include "supervisor/spec/values.h"
-#include "supervisor/spec/yaml.h"
-#include "supervisor/spec/yaml_writer.h"
+#include "supervisor/spec/yaml/local_path.h"
+#include "supervisor/spec/yaml/source_text.h"
+#include "supervisor/spec/yaml/values.h"
+#include "supervisor/spec/yaml/yaml.h"
+#include "supervisor/spec/yaml/yaml_writer.h"
 #include "transport/base/text.h"
 
 namespace monarch {

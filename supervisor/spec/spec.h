@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
-#include "supervisor/spec/diagnostics.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/spec/flag_text.h"
-#include "supervisor/spec/schema.h"
-#include "supervisor/spec/yaml.h"
+#include "supervisor/spec/schema/schema.h"
+#include "supervisor/spec/yaml/diagnostics.h"
+#include "supervisor/spec/yaml/yaml.h"
 #include "transport/base/result.h"
 
 namespace monarch {

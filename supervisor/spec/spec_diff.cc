@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "supervisor/spec/key_path.h"
-#include "supervisor/spec/source_text.h"
-#include "supervisor/spec/yaml.h"
-#include "supervisor/spec/yaml_text.h"
+#include "supervisor/spec/schema/key_path.h"
+#include "supervisor/spec/yaml/source_text.h"
+#include "supervisor/spec/yaml/yaml.h"
+#include "supervisor/spec/yaml/yaml_text.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "supervisor/workspace/scan.h"
-#include "transport/base/open_below.h"
+#include "transport/base/files/open_below.h"
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
+#include "transport/base/files/tree_manifest.h"
 #include "transport/base/result.h"
-#include "transport/base/tree_manifest.h"
 #include "transport/base/unique_fd.h"
 
 namespace monarch {

@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "supervisor/launch/ssh/ssh_spec.h"
-#include "supervisor/spec/hostlist.h"
-#include "supervisor/spec/hosts_file.h"
-#include "supervisor/spec/network_names.h"
-#include "supervisor/spec/ssh_hosts.h"
+#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/spec/hosts/hosts_file.h"
+#include "supervisor/spec/hosts/network_names.h"
+#include "supervisor/spec/hosts/ssh_hosts.h"
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
 

@@ -8,7 +8,7 @@
 #include "worker/core/commit_question.h"
 #include "worker/core/notify.h"
 #include "worker/core/rank_voice.h"
-#include "worker/core/vault_question.h"
+#include "worker/core/vault/vault_question.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace monarch;

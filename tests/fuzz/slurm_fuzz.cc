@@ -11,7 +11,7 @@
 #include "supervisor/launch/slurm/slurm_job_facts.h"
 #include "supervisor/launch/slurm/slurm_requests.h"
 #include "supervisor/launch/slurm/slurm_watch.h"
-#include "supervisor/spec/hostlist.h"
+#include "supervisor/spec/hosts/hostlist.h"
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
 

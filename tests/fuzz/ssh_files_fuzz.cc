@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/launch/ssh/known_hosts.h"
-#include "supervisor/launch/ssh/libssh.h"
+#include "supervisor/launch/ssh/session/known_hosts.h"
+#include "supervisor/launch/ssh/session/libssh.h"
 #include "supervisor/launch/ssh/ssh_config.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"

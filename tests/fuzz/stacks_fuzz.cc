@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/client/stack_fold.h"
+#include "supervisor/client/stacks/stack_fold.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "transport/base/assert.h"
-#include "transport/base/tree_manifest.h"
+#include "transport/base/files/tree_manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace monarch;

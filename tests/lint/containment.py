@@ -7,12 +7,12 @@ from source_tree import includes_of
 # (include, files that may have it, in words)
 LIBRARIES = [
     (r"zmq(_addon|_utils)?\.h(pp)?", r"transport/zmq/[^/]+\.cc|tests/.*\.cc", "transport/zmq"),
-    (r"yaml-cpp/.*", r"supervisor/spec/yaml\.cc", "supervisor/spec/yaml.cc"),
+    (r"yaml-cpp/.*", r"supervisor/spec/yaml/yaml\.cc", "supervisor/spec/yaml/yaml.cc"),
     (r"re2/.*", r"cli/follow/line_pattern\.cc", "cli/follow/line_pattern.cc"),
     (r"CLI/.*|CLI11\.hpp", r"cli/args/options\.cc", "cli/args/options.cc"),
     (r"(spdlog|fmt)/.*", r"transport/base/log\.cc", "transport/base/log.cc"),
     (r"nlohmann/.*", r"(.*/)?json\.cc", "one json.cc"),
-    (r"libssh/.*", r"supervisor/launch/ssh/(authenticate|known_hosts|libssh|libssh_key|raw_session|ssh_channel|ssh_listener)\.cc",
+    (r"libssh/.*", r"supervisor/launch/ssh/(session/(authenticate|known_hosts|libssh|libssh_key|raw_session|ssh_channel)|ssh_listener)\.cc",
      "few files of supervisor/launch/ssh"),
     (r"(infiniband|rdma)/.*|cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
     (r"(gtest|gmock)/.*", r"tests/.*", "tests"),
@@ -20,25 +20,25 @@ LIBRARIES = [
 
 CLEAN = {
     "transport/zmq/link.cc": "#include <zmq.h>\n",
-    "supervisor/spec/yaml.cc": "#include <yaml-cpp/yaml.h>\n",
+    "supervisor/spec/yaml/yaml.cc": "#include <yaml-cpp/yaml.h>\n",
     "cli/follow/line_pattern.cc": "#include <re2/re2.h>\n",
     "cli/args/options.cc": "#include <CLI/CLI.hpp>\n// #include <fmt/format.h>\n",
     "transport/base/log.cc": "#include <spdlog/logger.h>\n#include <fmt/format.h>\n",
     "transport/base/json.cc": "#include <nlohmann/json.hpp>\n",
-    "supervisor/launch/ssh/raw_session.cc": "#include <libssh/libssh.h>\n",
+    "supervisor/launch/ssh/session/raw_session.cc": "#include <libssh/libssh.h>\n",
     "tests/cli/a_test.cc": "#include <gtest/gtest.h>\n",
 }
 PLANTS = [
     ("transport/zmq/link.h", "#pragma once\n#include <zmq.h>\n", "zmq.h belongs into transport/zmq"),
     ("worker/daemon/link.cc", "#include <zmq.hpp>\n", "zmq.hpp belongs into transport/zmq"),
-    ("supervisor/spec/schema.cc", "#include <yaml-cpp/yaml.h>\n", "belongs into supervisor/spec/yaml.cc"),
+    ("supervisor/spec/schema/schema.cc", "#include <yaml-cpp/yaml.h>\n", "belongs into supervisor/spec/yaml/yaml.cc"),
     ("cli/args/options.h", "#pragma once\n#include <CLI/CLI.hpp>\n", "belongs into cli/args/options.cc"),
     ("cli/follow/line_pattern.h", "#pragma once\n#include <re2/re2.h>\n", "re2/re2.h belongs into cli/follow/line_pattern.cc"),
     ("supervisor/journal.cc", "#include <fmt/format.h>\n", "belongs into transport/base/log.cc"),
     ("cli/render.cc", "#include <nlohmann/json.hpp>\n", "belongs into one json.cc"),
     ("cli/json.cc", "#include <nlohmann/json.hpp>\n", "a second json.cc"),
     ("supervisor/launch/ssh.cc", "#include <libssh/libssh.h>\n", "belongs into few files of supervisor/launch/ssh"),
-    ("supervisor/launch/ssh/ssh_session.h", "#pragma once\n#include <libssh/libssh.h>\n", "belongs into few files"),
+    ("supervisor/launch/ssh/session/ssh_session.h", "#pragma once\n#include <libssh/libssh.h>\n", "belongs into few files"),
     ("cli/main_test.cc", '#include "gtest/gtest.h"\n', "belongs into tests"),
 ]
 

@@ -3,7 +3,7 @@ golden of the corpora, or by a test with a job that lives; nothing in the regist
 
 import re
 
-REGISTER = "supervisor/spec/error_register.cc"
+REGISTER = "supervisor/spec/yaml/error_register.cc"
 SOURCES = ("supervisor/spec/", "supervisor/launch/", "cli/")
 GOLDENS = ("tests/supervisor/spec/broken/", "tests/cli/golden/")
 ID = re.compile(r'"(E[0-9]{4})"')
@@ -16,11 +16,11 @@ SHOWN = re.compile(r"\b(?:error|warning)\[(E[0-9]{4})\]")
 GOOD = 'E doc[] = {{"E0001", "a title", "An explanation\\n" "of it."}};\n'
 CLEAN = {
     REGISTER: GOOD,
-    "supervisor/spec/yaml.cc": 'report.error("E0001", place);\n',
+    "supervisor/spec/yaml/yaml.cc": 'report.error("E0001", place);\n',
     "tests/supervisor/spec/broken/a.txt": "error[E0001]: wrong\n",
 }
 PLANTS = [
-    ("supervisor/spec/check.cc", 'report.error("E0002", place);\n', "emits E0002, which is not in the register"),
+    ("supervisor/spec/check/check.cc", 'report.error("E0002", place);\n', "emits E0002, which is not in the register"),
     ("cli/main.cc", 'say({.id = "E0901"});\n', "emits E0901, which is not in the register"),
     ("tests/supervisor/spec/broken/a.txt", "fine\n", "E0001 is shown by no golden"),
     (REGISTER, GOOD.replace("};", '{"E0003", "a", "b."}};'), "E0003 is emitted by nobody"),

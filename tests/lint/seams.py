@@ -11,7 +11,7 @@ COMMENT = re.compile(r"//[^\n]*|#include[^\n]*")
 
 CLEAN = {
     "supervisor/launch/ssh/ssh_spec.h": "struct LaunchSsh {};\n",
-    "supervisor/spec/build.cc": "Launch made = LaunchLocal{};\n",
+    "supervisor/spec/job/build.cc": "Launch made = LaunchLocal{};\n",
     "supervisor/core/core.cc": "// LaunchSsh says it.\nbool here = spec.launch.facts().one_machine;\n",
     "transport/base/exit_code.h": "inline constexpr int kExitLost = 92;\n",
     "tests/supervisor/core_test.cc": "spec.launch = LaunchLocal{};\n",

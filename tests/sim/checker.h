@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/job_core.h"
-#include "supervisor/core/liveness.h"
-#include "supervisor/core/stages.h"
+#include "supervisor/core/health/liveness.h"
+#include "supervisor/core/job/job_core.h"
+#include "supervisor/core/spec/stages.h"
 #include "supervisor/journal/journal_contents.h"
 #include "tests/sim/commit_account.h"
 #include "tests/sim/durable_account.h"

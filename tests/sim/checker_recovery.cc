@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/core/first_cause.h"
+#include "supervisor/core/state/first_cause.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/world.h"
 #include "transport/base/text.h"

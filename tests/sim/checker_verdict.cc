@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/core/first_cause.h"
+#include "supervisor/core/state/first_cause.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/exit_codes.h"
 #include "tests/sim/guard.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/inheritance.h"
-#include "supervisor/core/job_state.h"
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
+#include "supervisor/core/state/inheritance.h"
+#include "supervisor/core/state/job_state.h"
 #include "tests/sim/durable_account.h"
 #include "transport/messages/rank.h"
 #include "worker/core/keeper_actions.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/core/first_cause.h"
+#include "supervisor/core/state/first_cause.h"
 #include "transport/base/exit_code.h"
 
 namespace monarch::sim {

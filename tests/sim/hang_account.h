@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "supervisor/core/job_core.h"
+#include "supervisor/core/job/job_core.h"
 #include "tests/sim/ranks.h"
 
 namespace monarch::sim {

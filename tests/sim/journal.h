@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "supervisor/core/job_state.h"
+#include "supervisor/core/state/job_state.h"
 #include "supervisor/journal/journal_thread.h"
 #include "supervisor/journal/journal_writer.h"
 #include "supervisor/journal/recover.h"

@@ -1,6 +1,6 @@
 #include "tests/sim/record_account.h"
 
-#include "supervisor/commit_desk.h"
+#include "supervisor/workers/commit_desk.h"
 #include "tests/sim/violation.h"
 #include "transport/base/text.h"
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <tuple>
 
-#include "supervisor/core/events.h"
+#include "supervisor/core/state/events.h"
 
 namespace monarch::sim {
 

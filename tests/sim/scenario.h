@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "supervisor/core/inheritance.h"
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
+#include "supervisor/core/state/inheritance.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/theme.h"
 

@@ -3,8 +3,8 @@
 #include <csignal>
 #include <utility>
 
-#include "supervisor/core/operator_request.h"
-#include "supervisor/core/own_stall.h"
+#include "supervisor/core/health/own_stall.h"
+#include "supervisor/core/job/operator_request.h"
 #include "supervisor/journal/core_records.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/guard.h"
@@ -188,7 +188,7 @@ void Supervisor::thaw() {
   goes_on();
 }
 
-// As supervisor/decider.cc: before it decides anything else, it looks for how long it did not.
+// As supervisor/loop/decider.cc: before it decides anything else, it looks for how long it did not.
 void Supervisor::goes_on() {
   world_.checker->supervisor_goes_on();
   const Duration gap = now() - stood_from_;

@@ -1,9 +1,9 @@
 #pragma once
 
-// Supervisor: one term of the supervisor, driven as supervisor/{supervisor,decider,worker_links}.cc and launch/local.cc drive it: it
-// recovers the journal, feeds the core, lets actions out once their record is durable, answers beats with leases, repeats
-// what beats show to be lost, launches and destroys workers through its guard. Core, liveness, journal and the table of
-// links are the real ones.
+// Supervisor: one term of the supervisor, driven as supervisor/loop/{supervisor,decider}.cc,
+// supervisor/workers/worker_links.cc and launch/local.cc drive it: it recovers the journal, feeds the core, lets
+// actions out once their record is durable, answers beats with leases, repeats what beats show to be lost, launches and
+// destroys workers through its guard. Core, liveness, journal and the table of links are the real ones.
 //
 // Thread: one simulation's. Lifetime: its guard's; it stays, as a memory, after its death.
 
@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/commit_desk.h"
-#include "supervisor/core/job_core.h"
-#include "supervisor/core/liveness.h"
-#include "supervisor/core/term_claims.h"
-#include "supervisor/hang_watch.h"
+#include "supervisor/core/health/liveness.h"
+#include "supervisor/core/health/term_claims.h"
+#include "supervisor/core/job/job_core.h"
+#include "supervisor/workers/commit_desk.h"
+#include "supervisor/workers/hang_watch.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"

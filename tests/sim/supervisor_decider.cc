@@ -1,4 +1,5 @@
-// As supervisor/decider.cc: what the core is fed is journalled, and its actions are let out once the record is durable (J1).
+// As supervisor/loop/decider.cc: what the core is fed is journalled, and its actions are let out once the record is
+// durable (J1).
 
 #include <utility>
 

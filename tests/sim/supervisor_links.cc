@@ -1,9 +1,10 @@
-// As supervisor/worker_links.cc: what beats say becomes what the core is told, and what they lack is said again.
+// As supervisor/workers/worker_links.cc: what beats say becomes what the core is told, and what they lack is said
+// again.
 
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/core/fence.h"
+#include "supervisor/core/health/fence.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "supervisor/launch/local/local_spec.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"

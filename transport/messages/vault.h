@@ -2,7 +2,7 @@
 
 // The messages about checkpoints that are kept in the memory of hosts: what the supervisor tells each host's vault, what a daemon starts
 // its vault with and hears of it, and what vaults say to each other. A vault is a process beside the daemon; how it decides is
-// worker/core/vault_core.h's.
+// worker/core/vault/vault_core.h's.
 //
 // Of a generation its counter counts here: it never resets, and it is what a rank knows of itself.
 //

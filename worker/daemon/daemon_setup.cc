@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "transport/base/directories.h"
+#include "transport/base/files/directories.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/messages/bootstrap.h"

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "transport/base/directories.h"
+#include "transport/base/files/directories.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 

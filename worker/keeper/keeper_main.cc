@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "transport/base/clock.h"
-#include "transport/base/directories.h"
 #include "transport/base/exit_code.h"
+#include "transport/base/files/directories.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/marks.h"
@@ -28,9 +28,9 @@
 #include "transport/wire/socket_directory.h"
 #include "worker/core/host_places.h"
 #include "worker/core/login_address.h"
+#include "worker/errand/tree_builder.h"
 #include "worker/keeper/keeper.h"
 #include "worker/keeper/release_allocation.h"
-#include "worker/keeper/tree_builder.h"
 
 extern char** environ;
 

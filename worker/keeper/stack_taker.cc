@@ -9,8 +9,8 @@
 #include <csignal>
 #include <utility>
 
+#include "transport/base/files/open_below.h"
 #include "transport/base/limits.h"
-#include "transport/base/open_below.h"
 #include "transport/base/text.h"
 #include "transport/process/read_small.h"
 

@@ -17,7 +17,7 @@
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
 #include "transport/wire/seqpacket_listener.h"
-#include "worker/core/vault_core.h"
+#include "worker/core/vault/vault_core.h"
 
 namespace monarch::vault {
 

@@ -20,7 +20,7 @@
 #include "transport/wire/seqpacket_listener.h"
 #include "transport/zmq/context.h"
 #include "transport/zmq/zmq_loop.h"
-#include "worker/core/vault_core.h"
+#include "worker/core/vault/vault_core.h"
 #include "worker/vault/rank_door.h"
 #include "worker/vault/vault_links.h"
 #include "worker/vault/vault_memory.h"

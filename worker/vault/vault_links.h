@@ -20,7 +20,7 @@
 #include "transport/zmq/server_link.h"
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
-#include "worker/core/vault_core.h"
+#include "worker/core/vault/vault_core.h"
 
 namespace monarch::vault {
 

@@ -15,7 +15,7 @@
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
-#include "worker/core/vault_core.h"
+#include "worker/core/vault/vault_core.h"
 
 namespace monarch::vault {
 

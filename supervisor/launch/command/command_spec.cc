@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "supervisor/launch/launchers.h"
-#include "supervisor/spec/launcher_spec.h"
-#include "supervisor/spec/ssh_hosts.h"
-#include "supervisor/spec/values.h"
+#include "supervisor/spec/hosts/ssh_hosts.h"
+#include "supervisor/spec/schema/launcher_spec.h"
+#include "supervisor/spec/yaml/values.h"
 #include "transport/base/text.h"
 
 namespace monarch {

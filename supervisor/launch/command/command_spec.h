@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/launch_facts.h"
+#include "supervisor/core/spec/launch_facts.h"
 #include "transport/base/time.h"
 
 namespace monarch {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "supervisor/doctor/need_checks.h"
 #include "supervisor/journal/runtime_dir.h"
 #include "supervisor/launch/launcher_checks.h"

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "supervisor/core/first_cause.h"
-#include "supervisor/core/own_stall.h"
+#include "supervisor/core/health/own_stall.h"
+#include "supervisor/core/state/first_cause.h"
 #include "supervisor/launch/program_pipes.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"

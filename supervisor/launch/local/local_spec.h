@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "supervisor/core/launch_facts.h"
+#include "supervisor/core/spec/launch_facts.h"
 
 namespace monarch {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "supervisor/core/events.h"
+#include "supervisor/core/state/events.h"
 #include "supervisor/launch/slurm/job_end.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "transport/loop/event_loop.h"

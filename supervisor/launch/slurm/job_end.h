@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "supervisor/core/foreseen_end.h"
+#include "supervisor/core/state/foreseen_end.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/time.h"
 

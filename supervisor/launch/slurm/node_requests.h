@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/launch_failure.h"
+#include "supervisor/core/state/launch_failure.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_requests.h"
 #include "supervisor/launch/slurm/slurm_spec.h"

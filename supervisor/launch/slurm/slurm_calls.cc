@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "supervisor/core/first_cause.h"
+#include "supervisor/core/state/first_cause.h"
 #include "supervisor/launch/program_pipes.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/text.h"

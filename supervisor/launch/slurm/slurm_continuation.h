@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/launch_facts.h"
+#include "supervisor/core/spec/launch_facts.h"
 #include "supervisor/launch/launcher.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "supervisor/launch/launcher.h"
 #include "supervisor/launch/slurm/end_watch.h"
 #include "supervisor/launch/slurm/node_requests.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/core/launch_spec.h"
+#include "supervisor/core/spec/launch_spec.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/slurm_job_facts.h"
 #include "supervisor/launch/slurm/slurm_spec.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "supervisor/launch/launchers.h"
-#include "supervisor/spec/hostlist.h"
-#include "supervisor/spec/launcher_spec.h"
-#include "supervisor/spec/values.h"
+#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/spec/schema/launcher_spec.h"
+#include "supervisor/spec/yaml/values.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 

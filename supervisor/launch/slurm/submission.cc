@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/core/resources.h"
+#include "supervisor/core/spec/resources.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/slurm_requests.h"
 #include "supervisor/launch/slurm/slurm_spec.h"

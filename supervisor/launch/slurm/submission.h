@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "transport/base/result.h"
 
 namespace monarch {

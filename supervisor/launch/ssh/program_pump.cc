@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "supervisor/launch/ssh/dial.h"
+#include "supervisor/launch/ssh/session/dial.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/launch/ssh/raw_session.h"
-#include "supervisor/launch/ssh/ssh_channel.h"
+#include "supervisor/launch/ssh/session/raw_session.h"
+#include "supervisor/launch/ssh/session/ssh_channel.h"
 #include "supervisor/launch/ssh/ssh_program.h"
 #include "transport/base/unique_fd.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "supervisor/launch/ssh/ssh_session.h"
+#include "supervisor/launch/ssh/session/ssh_session.h"
 #include "supervisor/launch/talk/remote_conversation.h"
 #include "supervisor/launch/talk/worker_image.h"
 #include "supervisor/workspace/pack.h"

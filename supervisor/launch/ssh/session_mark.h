@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "supervisor/launch/ssh/dial.h"
-#include "supervisor/launch/ssh/ssh_session.h"
+#include "supervisor/launch/ssh/session/dial.h"
+#include "supervisor/launch/ssh/session/ssh_session.h"
 
 namespace monarch {
 

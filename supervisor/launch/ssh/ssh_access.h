@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
-#include "supervisor/launch/ssh/ssh_target.h"
+#include "supervisor/core/spec/job_spec.h"
+#include "supervisor/launch/ssh/session/ssh_target.h"
 #include "supervisor/launch/talk/remote_conversation.h"
 #include "supervisor/launch/talk/worker_image.h"
 #include "transport/base/result.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/launch/ssh/ssh_target.h"
+#include "supervisor/launch/ssh/session/ssh_target.h"
 #include "supervisor/launch/talk/way_back.h"
 #include "supervisor/workspace/scan.h"
 #include "transport/base/assert.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/launch/ssh/raw_session.h"
+#include "supervisor/launch/ssh/session/raw_session.h"
 #include "transport/base/loopback.h"
 #include "transport/base/text.h"
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "supervisor/launch/ssh/dial.h"
-#include "supervisor/launch/ssh/ssh_channel.h"
+#include "supervisor/launch/ssh/session/dial.h"
+#include "supervisor/launch/ssh/session/ssh_channel.h"
 #include "transport/base/result.h"
 
 struct ssh_message_struct;

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/launch/ssh/ssh_channel.h"
+#include "supervisor/launch/ssh/session/ssh_channel.h"
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <variant>
 
-#include "supervisor/launch/ssh/ssh_session.h"
-#include "supervisor/launch/ssh/ssh_target.h"
+#include "supervisor/launch/ssh/session/ssh_session.h"
+#include "supervisor/launch/ssh/session/ssh_target.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/loop/event_loop.h"

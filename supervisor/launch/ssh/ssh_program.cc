@@ -7,9 +7,9 @@
 #include <utility>
 #include <variant>
 
-#include "supervisor/launch/ssh/libssh.h"
 #include "supervisor/launch/ssh/program_pump.h"
 #include "supervisor/launch/ssh/remote_talk.h"
+#include "supervisor/launch/ssh/session/libssh.h"
 #include "transport/base/assert.h"
 #include "transport/base/clock.h"
 

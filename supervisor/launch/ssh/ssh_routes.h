@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_spec.h"
 #include "transport/base/result.h"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "supervisor/launch/launchers.h"
-#include "supervisor/spec/launcher_spec.h"
-#include "supervisor/spec/network_names.h"
-#include "supervisor/spec/ssh_hosts.h"
-#include "supervisor/spec/values.h"
+#include "supervisor/spec/hosts/network_names.h"
+#include "supervisor/spec/hosts/ssh_hosts.h"
+#include "supervisor/spec/schema/launcher_spec.h"
+#include "supervisor/spec/yaml/values.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 

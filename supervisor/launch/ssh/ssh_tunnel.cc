@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/launch/ssh/raw_session.h"
+#include "supervisor/launch/ssh/session/raw_session.h"
 #include "transport/base/assert.h"
 #include "transport/base/clock.h"
 #include "transport/base/log.h"

@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
+#include "supervisor/launch/ssh/session/ssh_session.h"
 #include "supervisor/launch/ssh/ssh_listener.h"
 #include "supervisor/launch/ssh/ssh_pipe.h"
-#include "supervisor/launch/ssh/ssh_session.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 

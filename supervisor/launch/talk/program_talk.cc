@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "supervisor/core/first_cause.h"
+#include "supervisor/core/state/first_cause.h"
 #include "supervisor/launch/program_pipes.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"

@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "supervisor/core/launch_failure.h"
+#include "supervisor/core/state/launch_failure.h"
 #include "supervisor/launch/talk/remote_script.h"
 #include "transport/base/program_greeting.h"
 #include "transport/messages/bootstrap.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "supervisor/client/endpoint.h"
+#include "supervisor/client/link/endpoint.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_lock.h"

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/client/endpoint.h"
+#include "supervisor/client/link/endpoint.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/journal/job_lock.h"
 #include "tests/supervisor/client/scratch.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/job_core.h"
+#include "supervisor/core/job/job_core.h"
 
 namespace monarch::fixtures {
 

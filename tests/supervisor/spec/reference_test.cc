@@ -8,7 +8,7 @@
 #include <iterator>
 #include <set>
 
-#include "supervisor/spec/schema.h"
+#include "supervisor/spec/schema/schema.h"
 #include "tests/supervisor/spec/spec_text.h"
 
 namespace monarch {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/placement.h"
+#include "supervisor/core/spec/placement.h"
 #include "supervisor/launch/slurm/slurm_spec.h"
 #include "tests/supervisor/spec/spec_text.h"
 

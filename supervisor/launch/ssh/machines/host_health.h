@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/job_spec.h"
+#include "supervisor/core/spec/job_spec.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 
 namespace monarch {

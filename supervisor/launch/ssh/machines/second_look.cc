@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "supervisor/doctor/check_talk.h"
-#include "supervisor/launch/ssh/ssh_target.h"
+#include "supervisor/launch/ssh/session/ssh_target.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/second_path.h"
+#include "supervisor/core/health/second_path.h"
 #include "supervisor/launch/launcher.h"
 #include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "supervisor/launch/ssh/libssh.h"
 #include "supervisor/launch/ssh/machines/host_health.h"
+#include "supervisor/launch/ssh/session/libssh.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
 
 namespace monarch {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "supervisor/launch/talk/guarded_programs.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
+#include "supervisor/launch/talk/guarded_programs.h"
 #include "tests/supervisor/launch/slurm/played_guard.h"
 #include "tests/transport/loop/loop_fixture.h"
 

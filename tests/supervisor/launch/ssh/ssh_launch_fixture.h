@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "supervisor/launch/ssh/ssh_launcher.h"
-#include "tests/supervisor/launch/talk/remote_orders.h"
 #include "tests/supervisor/launch/ssh/ssh_server.h"
+#include "tests/supervisor/launch/talk/remote_orders.h"
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/base/text.h"
 #include "transport/messages/bootstrap.h"

@@ -18,8 +18,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "supervisor/launch/ssh/known_hosts.h"
-#include "supervisor/launch/ssh/libssh.h"
+#include "supervisor/launch/ssh/session/known_hosts.h"
+#include "supervisor/launch/ssh/session/libssh.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"

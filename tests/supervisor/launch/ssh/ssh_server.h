@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/launch/ssh/ssh_target.h"
+#include "supervisor/launch/ssh/session/ssh_target.h"
 #include "tests/supervisor/client/scratch.h"
 
 namespace monarch {

@@ -1,0 +1,393 @@
+#include "supervisor/core/job/job_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/job/some_of.h"
+#include "supervisor/core/recovery/lifetime.h"
+#include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// Of one step. Two or three are usual; a chain may have as many as there are hosts.
+constexpr std::size_t kMostRounds = 100'000;
+
+std::string not_ready_text(const MeshSpec& mesh) {
+  switch (mesh.ready.kind) {
+    case ReadyKind::kExec: return {};
+    case ReadyKind::kNotify: return " (has not said READY=1)";
+    case ReadyKind::kTcp: return text(" (port ", mesh.ports[mesh.ready.port].name, " accepts no connection)");
+  }
+  return {};
+}
+
+// Of the rank's host, counted from the first of its gang.
+std::size_t index_in_gang(const Placement& placement, GangId gang, RankId id) {
+  const Rank first(placement.range_of(id.mesh, gang).first);
+  return placement.host_index(id) - placement.host_index({id.mesh, first});
+}
+
+}  // namespace
+
+JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options)
+    : spec_(std::move(spec)),
+      hosts_(std::move(hosts)),
+      options_(std::move(options)),
+      placement_(spec_),
+      stages_(spec_),
+      resources_(spec_, placement_) {
+  MONARCH_ASSERT(hosts_.size() >= spec_.hosts_needed());
+  for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) texts_.push_back(compile_texts(spec_, MeshId(m)));
+  state_.hosts.resize(hosts_.size());
+  state_.slots = placement_.slots();
+  for (const MeshSpec& mesh : spec_.meshes) {
+    MeshState state;
+    state.ranks.resize(mesh.size());
+    state.gangs.resize(mesh.gangs());
+    state.standby.resize(mesh.standby_gangs);
+    state_.meshes.push_back(std::move(state));
+  }
+}
+
+void JobCore::restore(JobState state) {
+  MONARCH_ASSERT(state_.phase == JobPhase::kNew);
+  MONARCH_ASSERT(state.hosts.size() == hosts_.size() && state.meshes.size() == spec_.meshes.size());
+  state_ = std::move(state);
+  placement_.put(state_.slots);
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+    take_name(HostId(i));
+    learn_address(HostId(i));
+  }
+}
+
+std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
+  now_ = now;
+  actions_.clear();
+  std::visit([this](const auto& e) { on(e); }, event);
+  std::size_t before = 0;
+  std::size_t rounds = 0;
+  do {
+    MONARCH_ASSERT_BECAUSE(++rounds < kMostRounds, "what is done for those who wait comes to an end");
+    // Whatever was done may be what others waited for, also what was done for these.
+    waits_due_ = waits_due_ || actions_.size() > before;
+    before = actions_.size();
+    look_at_waits();
+    if (state_.adopting) check_adopted();
+    check_running();
+    check_ended();
+    tend_spares();
+    tend_standby();
+  } while (waits_due_ || actions_.size() > before);
+  tell_waits();
+  tend_waits();
+  return std::move(actions_);
+}
+
+// Whoever waits for a host, for others or for a time is looked at until nothing comes of it: the start of a gang may
+// find that a host lacks what it needs, which is out then.
+void JobCore::look_at_waits() {
+  while (std::exchange(waits_due_, false)) {
+    looked_at_ = now_;
+    fill_slots();
+    start_waiting_gangs();
+  }
+}
+
+Instant JobCore::next_deadline() const {
+  Instant next = Instant::never();
+  if (state_.phase == JobPhase::kEnded) return next;
+  // A time that has come stays due until all who wait were looked at, whatever else was decided since.
+  const auto comes = [&](Instant time) {
+    if (time > looked_at_) next = std::min(next, time);
+  };
+  next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
+                   state_.lifetime_warning, state_.hold_remind_at, state_.foreseen_deadline});
+  for (const HostState& host : state_.hosts) {
+    next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
+    comes(host.fence);
+    if (!host.owed.empty()) next = std::min(next, host.owed_until);
+  }
+  comes(state_.no_request_before);
+  for (const MeshState& mesh : state_.meshes) {
+    for (const StandbyState& standby : mesh.standby) {
+      next = std::min(next, standby.deadline);
+      if (standby.phase == StandbyPhase::kWaiting) comes(standby.not_before);
+    }
+    for (const GangState& gang : mesh.gangs) {
+      next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline, gang.remind_at});
+      if (gang.phase == GangPhase::kWaiting) comes(gang.not_before);
+    }
+  }
+  return next;
+}
+
+void JobCore::on(const JobBegun& event) {
+  MONARCH_ASSERT(state_.phase == JobPhase::kNew);
+  state_.phase = JobPhase::kStarting;
+  state_.job = event.job;
+  state_.term = event.term;
+  state_.boot_id = event.boot_id;
+  state_.start_deadline = now_ + spec_.start_timeout;
+  state_.time_deadline = now_ + spec_.time_limit;
+  const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
+  const std::size_t known = hosts_.size() - spec_.hosts_on_request();
+  const std::string pool = wanted < known ? text(" of ", known) : "";
+  emit(event_of(EventKind::kJobStarting, Severity::kInfo,
+                text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
+  take_over(event);
+  for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
+}
+
+void JobCore::on(const StopOrdered& event) {
+  const StopRequest& request = event.request;
+  if (request.how == StopHow::kKill) state_.kill_ordered = true;
+  if (!state_.verdict) {
+    Verdict verdict;
+    verdict.outcome = request.interrupted ? Outcome::kInterrupted : Outcome::kStopped;
+    verdict.exit_code = request.interrupted ? kExitInterrupted : kExitStopped;
+    if (request.exit_code != 0) verdict.exit_code = request.exit_code;
+    verdict.cause.kind = request.exit_code == kExitLost ? CauseKind::kTimeLimit : CauseKind::kRequest;
+    verdict.cause.summary = text("stopped by ", printable(request.who));
+    verdict.reason = verdict.cause.summary;
+    fail_job(std::move(verdict));
+  } else if (state_.kill_ordered) {
+    stop_gangs();
+  }
+  if (state_.kill_ordered && state_.phase == JobPhase::kShuttingDown) {
+    for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) destroy(HostId(i));
+  }
+}
+
+void JobCore::on(const DeadlinePassed&) {
+  if (state_.start_deadline <= now_ && start_is_overdue()) {
+    state_.start_deadline = Instant::never();
+    Verdict verdict;
+    verdict.exit_code = kExitUnreachable;
+    verdict.cause.kind = CauseKind::kStart;
+    verdict.cause.summary =
+        text("not started within start_timeout (", to_text(spec_.start_timeout), "): ", missing_at_start());
+    verdict.cause.rule = "start_timeout: fail";
+    verdict.reason = verdict.cause.summary;
+    fail_job(std::move(verdict));
+  }
+  if (state_.time_deadline <= now_) time_is_up("time_limit", spec_.time_limit);
+  if (state_.foreseen_deadline <= now_) stop_as_foreseen();
+  if (state_.lifetime_deadline <= now_) time_is_up("lifetime.max", spec_.lifetime.max);
+  if (state_.lifetime_warning <= now_) {
+    state_.lifetime_warning = Instant::never();
+    emit(event_of(EventKind::kJobExpiring, Severity::kWarning,
+                  text("lifetime.max (", to_text(spec_.lifetime.max), ") is reached in ",
+                       to_text(warning_before(spec_.lifetime.max)), ": the job is stopped then")));
+  }
+  each_gang([this](MeshId m, GangId g) {
+    if (gang(m, g).cause_deadline <= now_) decide_cause(m, g);
+    GangState& state = gang(m, g);
+    if (state.progress_deadline <= now_) progress_is_due(m, g);
+    if (state.stop_deadline > now_) return;
+    state.stop_deadline = Instant::never();
+    for (const RankId& id : placement_.ranks_of(m, g)) {
+      if (lives(rank(id).stage)) give_up_host(placement_.host_of(id));
+    }
+  });
+  host_deadlines();
+  remind();
+  // Whoever waits for a time has it looked at: a back-off, a fence, a pause between requests.
+  waits_due_ = true;
+  // A drain that is over its deadline is noticed by check_ended().
+}
+
+void JobCore::on(const IdleNoted& event) {
+  if (state_.phase != JobPhase::kRunning) return;
+  emit(event_of(EventKind::kJobExpiring, Severity::kWarning,
+                text("lifetime.idle (", to_text(spec_.lifetime.idle), "): nobody has used the job, it is stopped in ",
+                     to_text(event.left))));
+}
+
+void JobCore::time_is_up(const std::string& key, Duration limit) {
+  Verdict verdict;
+  verdict.exit_code = kExitLost;
+  // A job that was left up as long as it may has not failed.
+  if (key == "lifetime.max") verdict.outcome = Outcome::kStopped;
+  verdict.cause.kind = CauseKind::kTimeLimit;
+  verdict.cause.summary = text(key, " (", to_text(limit), ") reached");
+  verdict.cause.rule = text(key, ": stop");
+  verdict.reason = verdict.cause.summary;
+  fail_job(std::move(verdict));
+}
+
+std::string JobCore::missing_at_start() const {
+  std::vector<std::string> hosts;
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+    const HostPhase phase = state_.hosts[i].phase;
+    if (!is_taken(HostId(i))) continue;  // nobody waits for a spare
+    if (phase == HostPhase::kLaunching) hosts.push_back(text(hosts_[i].name, " (its worker has not started)"));
+    if (phase == HostPhase::kLaunched) hosts.push_back(text(hosts_[i].name, " (its worker has not called back)"));
+  }
+  if (!hosts.empty()) return text("waiting for ", join(hosts, ", "));
+  std::vector<std::string> ranks;
+  std::vector<std::string> meshes;
+  std::size_t missing = 0;
+  for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) {
+    if (is_ready(MeshId(m))) continue;
+    // Of meshes that wait for others, these others are what is missing.
+    const std::vector<MeshId>& first = stages_.waits_for(MeshId(m));
+    if (!std::all_of(first.begin(), first.end(), [this](MeshId other) { return is_ready(other); })) {
+      meshes.push_back(spec_.meshes[m].name);
+      continue;
+    }
+    for (std::uint32_t r = 0; r < spec_.meshes[m].size(); ++r) {
+      const RankId id{MeshId(m), Rank(r)};
+      const RankState& slot = rank(id);
+      if ((slot.ready || (slot.reaped && !spec_.meshes[m].sidecar)) && !starts_again(id)) continue;
+      if (++missing > kMostNamed) continue;
+      ranks.push_back(unready_text(id));
+    }
+  }
+  std::string out = text("waiting for ranks ", join(ranks, ", "));
+  if (missing > kMostNamed) out += text(" and ", missing - kMostNamed, " more");
+  if (!meshes.empty()) out += text("; not started: ", join(meshes, ", "));
+  return out;
+}
+
+// Its gang has failed, and what is known of it is of a generation that is over.
+bool JobCore::starts_again(RankId id) const {
+  const GangState& of = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
+  return recovers(of) &&
+         (of.phase == GangPhase::kFailing || of.phase == GangPhase::kWaiting || of.phase == GangPhase::kReserving);
+}
+
+// "trainer/3@v2 (has not said READY=1)"
+std::string JobCore::unready_text(RankId id) const {
+  const RankStage stage = rank(id).stage;
+  const bool started = stage != RankStage::kPending && stage != RankStage::kStarting;
+  std::string why = started ? not_ready_text(mesh_spec(id.mesh)) : std::string();
+  if (starts_again(id)) why = " (its gang has failed, and is to start again)";
+  return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name, why);
+}
+
+bool JobCore::grants(const Incarnation& process) const {
+  const auto& [id, generation] = process;
+  if (const auto spare = prepared_host(spec_, id)) {
+    const HostState& host = state_.hosts[spare->value()];
+    return host.phase == HostPhase::kJoined && host.preparation.generation == generation &&
+           lives(host.preparation.phase);
+  }
+  if (const auto place = standby_place(spec_, id)) {
+    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
+    return standby.phase != StandbyPhase::kWaiting && standby.generation == generation &&
+           lives(standby.ranks[place->index].stage) &&
+           state_.hosts[standby.hosts[place->index / mesh_spec(place->mesh).per_host()].value()].phase ==
+               HostPhase::kJoined;
+  }
+  if (id.mesh.value() >= state_.meshes.size()) return false;
+  const MeshState& mesh = state_.meshes[id.mesh.value()];
+  if (id.rank.value() >= mesh.ranks.size()) return false;
+  const RankState& rank = mesh.ranks[id.rank.value()];
+  const GangId gang = mesh_spec(id.mesh).gang_of(id.rank);
+  // A host that is being destroyed gets no more time, even if it is heard of once more; nor does one that kills what runs there.
+  const HostState& where = state_.hosts[placement_.host_of(id).value()];
+  if (where.phase != HostPhase::kJoined || where.failing) return false;
+  return mesh.gangs[gang.value()].generation == generation && lives(rank.stage) && !rank.reaped;
+}
+
+bool JobCore::concerns(HostId where, const RankReport& report) const {
+  const RankId id = report.process.rank;
+  if (const auto spare = prepared_host(spec_, id)) {
+    return *spare == where && state_.hosts[where.value()].preparation.generation == report.process.generation;
+  }
+  if (const auto place = standby_place(spec_, id)) {
+    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
+    return !standby.hosts.empty() && standby.generation == report.process.generation &&
+           standby.hosts[place->index / mesh_spec(place->mesh).per_host()] == where;
+  }
+  return is_of_now(where, report) || owes(where, report);
+}
+
+bool JobCore::is_of_now(HostId where, const RankReport& report) const {
+  const RankId id = report.process.rank;
+  if (id.mesh.value() >= state_.meshes.size()) return false;
+  const MeshState& mesh = state_.meshes[id.mesh.value()];
+  if (id.rank.value() >= mesh.ranks.size() || place_of(id) != where) return false;
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  const GangState& state = mesh.gangs[g.value()];
+  // Who has the slot by now did not have it when this generation began: its next one waits until this one can act no longer (I3).
+  return state.generation == report.process.generation &&
+         ran_on(state.places, report.process.generation, index_in_gang(placement_, g, id), where);
+}
+
+bool JobCore::is_superseded(HostId where, const RankReport& report) const {
+  const RankId id = report.process.rank;
+  if (const auto spare = prepared_host(spec_, id)) {
+    return *spare == where && report.process.generation < state_.hosts[spare->value()].preparation.generation;
+  }
+  if (const auto place = standby_place(spec_, id)) {
+    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
+    return report.process.generation < standby.generation &&
+           ran_on(standby.places, report.process.generation, place->index / mesh_spec(place->mesh).per_host(), where);
+  }
+  if (id.mesh.value() >= state_.meshes.size()) return false;
+  const MeshState& mesh = state_.meshes[id.mesh.value()];
+  if (id.rank.value() >= mesh.ranks.size()) return false;
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  const GangState& state = mesh.gangs[g.value()];
+  return report.process.generation < state.generation &&
+         ran_on(state.places, report.process.generation, index_in_gang(placement_, g, id), where);
+}
+
+bool JobCore::awaits(HostId where, const Reserved& reserved) const {
+  if (reserved.mesh.value() >= state_.meshes.size()) return awaits_for_standby(where, reserved);
+  if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
+  const GangState& waiting = gang(reserved.mesh, reserved.gang);
+  if (waiting.phase != GangPhase::kReserving || waiting.generation != reserved.generation) return false;
+  const auto index = placement_.index_in_gang(reserved.mesh, reserved.gang, where);
+  return index && !waiting.ports[*index].held;
+}
+
+Duration JobCore::lease_length() const {
+  if (may_reallocate() && hosts_left({}) > 0) return spec_.supervision.lease;
+  return std::max(spec_.supervision.lease, spec_.supervision.orphan_ttl);
+}
+
+GangState& JobCore::gang(MeshId mesh, GangId gang) { return state_.meshes[mesh.value()].gangs[gang.value()]; }
+
+const GangState& JobCore::gang(MeshId mesh, GangId gang) const {
+  return state_.meshes[mesh.value()].gangs[gang.value()];
+}
+
+RankState& JobCore::rank(RankId id) { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
+
+const RankState& JobCore::rank(RankId id) const { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
+
+// Where it is to run or runs; of one that has ended, where it ran: its slot may have gone elsewhere since.
+HostId JobCore::place_of(RankId id) const {
+  const RankStage stage = rank(id).stage;
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  const std::vector<PastPlace>& places = gang(id.mesh, g).places;
+  if ((stage != RankStage::kEnded && stage != RankStage::kLost) || places.empty()) return placement_.host_of(id);
+  return places.back().hosts[index_in_gang(placement_, g, id)];
+}
+
+HostState& JobCore::host(HostId id) {
+  MONARCH_ASSERT(id.value() < state_.hosts.size());
+  return state_.hosts[id.value()];
+}
+
+JobEvent JobCore::event_of(EventKind kind, Severity severity, std::string message) const {
+  JobEvent event;
+  event.kind = kind;
+  event.severity = severity;
+  event.message = std::move(message);
+  return event;
+}
+
+void JobCore::emit(JobEvent event) {
+  event.number = state_.next_event++;
+  actions_.emplace_back(EmitEvent{std::move(event)});
+}
+
+}  // namespace monarch

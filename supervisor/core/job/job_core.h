@@ -1,0 +1,406 @@
+#pragma once
+
+// JobCore: decides what becomes of a job. step(event, now) changes the state and returns what is to be done. It reads no clock,
+// touches nothing outside itself, and the same events give the same state and actions (I6, I24).
+//
+// A gang that fails is started again as its next generation, on the same hosts or on others, within budgets (recovery.h); where
+// these are spent, or nothing can be mended, it fails the job. Other gangs go on.
+//
+// Thread: one; no locks. Lifetime: the job's.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/recovery/recovery.h"
+#include "supervisor/core/spec/job_spec.h"
+#include "supervisor/core/spec/placement.h"
+#include "supervisor/core/spec/rank_texts.h"
+#include "supervisor/core/spec/resources.h"
+#include "supervisor/core/spec/stages.h"
+#include "supervisor/core/state/actions.h"
+#include "supervisor/core/state/events.h"
+#include "supervisor/core/state/job_state.h"
+#include "transport/base/json.h"
+
+namespace monarch {
+
+inline constexpr Duration kStopMargin = Duration::seconds(5);  // beyond grace and KILL: for the words to travel
+
+struct JobCoreOptions {
+  std::string job_id;
+  std::map<std::string, std::string> shell = {};  // of the submitting shell, what $(env.NAME) names; in no journal
+  std::string
+      log_directory;  // of hosts that tell none: error files go to <log_directory>/<mesh>/<rank>.<generation>.error.json
+};
+
+class JobCore {
+ public:
+  JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options);
+
+  // The state of a snapshot, before any event.
+  void restore(JobState state);
+  std::vector<Action> step(const CoreEvent& event, Instant now);
+  // When DeadlinePassed is due; never() if nothing waits.
+  Instant next_deadline() const;
+
+  const JobState& state() const { return state_; }
+  const JobSpec& spec() const { return spec_; }
+  const Placement& placement() const { return placement_; }
+  const Stages& stages() const { return stages_; }
+  const std::vector<PoolHost>& hosts() const { return hosts_; }
+
+  // May this rank run at this generation, as far as the journal says? Leases are granted for these alone.
+  bool grants(const Incarnation& process) const;
+  // Is this report about a rank that the journal has on that host, at its gang's generation? Others change nothing.
+  bool concerns(HostId host, const RankReport& report) const;
+  // Is this report about a rank at a generation that another has followed, and that ran on this host (I23)?
+  bool is_superseded(HostId host, const RankReport& report) const;
+  // Does somebody stop this rank on purpose, so that it must not be called hung? By `monarch hold`, and in any way.
+  bool is_held(RankId rank) const;
+  // Is this host on request, and was somebody asked for it who has not granted it yet?
+  bool is_in_queue(HostId host) const;
+  bool is_left_alone(RankId rank) const { return is_held(rank) || this->rank(rank).suspended; }
+  // Would this answer move a gang on?
+  bool awaits(HostId host, const Reserved& reserved) const;
+  bool has_rank(RankId rank) const;
+  // Where this one is, also what warms a spare, and a rank of a standby gang.
+  std::optional<HostId> where_is(RankId rank) const;
+  // The same of one of its generations, also if it has moved on and what it wrote last is still awaited.
+  std::optional<HostId> where_ran(const Incarnation& process) const;
+  // The newest that all ranks of its gang have committed.
+  std::optional<std::uint64_t> committed_step(RankId rank) const;
+  // Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
+  CommitDecision rule_on(HostId host, const Incarnation& process, const CommitRequest& asked) const;
+  // How long a lease is: where no host could replace a rank without proof of its death, an outage of the supervisor up to
+  // orphan_ttl freezes nothing.
+  Duration lease_length() const;
+  // The commands that this host should have obeyed by now, for a driver that sees in a beat that one was lost.
+  std::vector<Action> outstanding(HostId host, const std::vector<RankReport>& reported) const;
+
+ private:
+  // job_core.cc
+  void on(const JobBegun& event);
+  void on(const StopOrdered& event);
+  void on(const DeadlinePassed& event);
+  void on(const IdleNoted& event);
+  void look_at_waits();
+  void time_is_up(const std::string& key, Duration limit);
+  std::string missing_at_start() const;
+  std::string unready_text(RankId id) const;
+  bool starts_again(RankId id) const;
+
+  // job_core_inherit.cc
+  void on(const GangsInherited& event);
+  void take_over(const JobBegun& event);
+
+  // job_core_return.cc
+  void on(const SupervisorReturned& event);
+  void on(const StoodStill& event);
+  void extend_deadlines();
+  void return_to_hosts();
+  void change_clock(const SupervisorReturned& event);
+  void check_adopted();
+  Duration cause_window() const;
+  void not_launched_again(HostId host);
+
+  // job_core_start.cc
+  void on(const PortsReserved& event);
+  bool is_ready(MeshId mesh) const;  // or done, which a sidecar must not be before it was ready
+  void start_waiting_gangs();
+  void reserve_for(MeshId mesh, GangId gang);
+  void lacks(MeshId mesh, HostId where, const std::string& what);
+  void fail_start(MeshId mesh, HostId where, const std::string& what);
+  Reserve reserve_message(MeshId mesh, GangId gang, HostId host) const;
+  void choose_from(const PortSpan& ports, Reserve& message) const;
+  void start_gang(MeshId mesh, GangId gang);
+  std::uint16_t port_of_rank(RankId id, std::size_t index) const;
+  RankStart rank_start(RankId id) const;
+  Start start_message(MeshId mesh, GangId gang, HostId host) const;
+
+  // job_core_gangs.cc
+  void on(const RankChanged& event);
+  void record_end(const RankChanged& event, GangState& gang, RankState& rank);
+  void gang_failed(MeshId mesh, GangId gang);
+  void check_gang(MeshId mesh, GangId gang);
+  std::optional<std::size_t> ended_unready(const GangState& gang) const;
+  void say_of_gang(MeshId mesh, GangId gang, EventKind kind, Severity severity, const std::string& what);
+  void decide_cause(MeshId mesh, GangId gang);
+  Verdict blame_host(const GangState& gang) const;
+  Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;
+  Verdict blame_hung(MeshId mesh, GangId gang) const;
+  void sidecar_never_ready(MeshId mesh, GangId gang, FirstCause how);
+  void note_wedged(const RankChanged& event, const std::string& who);
+
+  // job_core_notes.cc
+  void on(const PeopleTold& event);
+  void on(const HostsHeld& event);
+  void on(const RankHung& event);
+  void on(const HoldAsked& event);
+
+  // job_core_waits.cc
+  void tend_waits();
+  void remind();
+  bool waits_at_length(MeshId mesh, GangId gang) const;
+  std::string why_out(MeshId mesh, GangId gang, HostId host) const;
+  std::string remind_text(MeshId mesh, GangId gang) const;
+  void remind_of_holds();
+  bool some_left_alone() const;
+  std::vector<std::string> left_alone() const;
+
+  // job_core_recovery.cc
+  void on(const GangProgressed& event);
+  Recovery recovery_of(MeshId mesh, GangId gang, const Verdict& verdict, std::optional<std::size_t> first);
+  void note_crash(GangState& gang, RankId who);
+  void note_failure(MeshId mesh, GangId gang, Verdict verdict, const Recovery& next);
+  void note_ready(GangState& gang);
+  void await_next(MeshId mesh, GangId gang);
+  void tell_waits();
+  void tell_fence(MeshId mesh, GangId gang);
+  void tell_return(MeshId mesh, GangId gang);
+  bool fence_done(MeshId mesh, GangId gang) const;
+  void begin_generation(GangState& gang);
+  void progress_is_due(MeshId mesh, GangId gang);
+  std::vector<std::string> not_ready(MeshId mesh, GangId gang);
+  void forget_failures(GangState& gang);
+  std::string since_failure(const GangState& gang) const;
+
+  // job_core_commits.cc
+  void on(const CheckpointCommitted& event);
+  Committer committer(RankId rank) const;
+
+  // job_core_stop.cc
+  void fail_job(Verdict verdict);
+  void forget_deadlines();
+  void stop_gangs();
+  std::optional<std::uint32_t> highest_stage() const;
+  void check_stopping();
+  void check_running();
+  void check_ended();
+  void finish();
+  void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
+  Stop stop_message(MeshId mesh, GangId gang, HostId host) const;
+  void tell(MeshId mesh, GangId gang, const Json& event);
+  void tell_stopping(MeshId mesh, GangId gang);
+  void tell_peers_of(MeshId mesh, GangId gang, const char* event);
+  void signal_peer(MeshId mesh, GangId gang);
+
+  // job_core_slots.cc
+  void on(const WorkerLaunchFailed& event);
+  bool may_serve(HostId host) const;
+  void launch(HostId host);
+  Duration launch_deadline() const;
+  Duration call_back_deadline() const;
+  void not_launched(std::vector<HostId> late);
+  void not_called_back(HostId host);
+  void host_failed(HostId host, LaunchFailure failure);
+  bool has_started(std::uint32_t slot) const;
+  std::optional<HostId> replacement() const;
+  void move_slot(std::uint32_t slot, HostId to, const std::string& rule = {});
+  void give_up_reservations(std::uint32_t slot);
+  void give_up_reservation(MeshId mesh, GangId gang);
+  void check_inventory(std::uint32_t slot);
+  LaunchFailure lack_of(HostId host, const std::string& what) const;
+  void host_lacks(HostId host, const std::string& what);
+  void fill_slots();
+  std::vector<std::uint32_t> empty_slots() const;
+  void check_slots();
+  Verdict blame_hosts() const;
+  void tell_failed_hosts(Verdict& verdict) const;
+
+  // job_core_spares.cc
+  void tend_spares();
+  void begin_preparing(HostId host);
+  void on_prepare_changed(const RankChanged& event, HostId where);
+  void preparation_ended(HostId host, const RankEnd& end);
+  void preparation_is_due(HostId host);
+  void stop_preparing(HostId host, const std::string& why);
+  void stop_all_preparing();
+  bool is_preparing() const;
+  void add_prepare_output_on_its_way(std::vector<RankId>& ranks) const;
+  Start prepare_message(HostId host) const;
+  Stop stop_prepare_message(HostId host) const;
+  void add_outstanding_of_prepare(HostId host, const std::vector<RankReport>& reported,
+                                  std::vector<Action>& missing) const;
+
+  // job_core_standby.cc
+  void tend_standby();
+  void begin_standby(MeshId mesh, std::uint32_t standby, std::vector<HostId> hosts);
+  void start_standby(MeshId mesh, std::uint32_t standby);
+  bool awaits_for_standby(HostId host, const Reserved& reserved) const;
+  void on_standby_reserved(const PortsReserved& event);
+  std::vector<HostId> hosts_for_standby(MeshId mesh) const;
+  bool may_stand_by(MeshId mesh, HostId host) const;
+  void on_standby_changed(const RankChanged& event, const StandbyPlace& place);
+  void standby_failed(MeshId mesh, std::uint32_t standby, const std::string& why);
+  void stop_standby(MeshId mesh, std::uint32_t standby);
+  void stop_all_standby();
+  void check_standby(MeshId mesh, std::uint32_t standby);
+  void lose_standby_on(HostId host);
+  void standby_deadlines();
+  void standby_takes(MeshId mesh, GangId gang);
+  void standby_is_placed(MeshId mesh, GangId gang);
+  std::optional<std::uint32_t> standby_of(MeshId mesh, GangId gang) const;
+  std::optional<Incarnation> standby_for(RankId rank) const;
+  bool stands_by(HostId host, std::optional<std::pair<MeshId, GangId>> but_for) const;
+  bool any_standby_lives() const;
+  void add_standby_output_on_its_way(std::vector<RankId>& ranks) const;
+  void say_of_standby(MeshId mesh, std::uint32_t standby, EventKind kind, Severity severity, const std::string& what);
+  template <class Visit>
+  void each_standby(Visit visit) const;
+
+  // job_core_foreseen.cc
+  void on(const EndForeseen& event);
+  void foresee(const EndForeseen& event);
+  void foresee_without_answer();
+  void stop_as_foreseen();
+  void check_foreseen();
+  bool all_ended_well(MeshId mesh, GangId gang) const;
+  void ended_as_foreseen(MeshId mesh, GangId gang);
+  bool starts_nothing() const { return state_.phase >= JobPhase::kStopping || state_.foreseen; }
+  Duration longest_stop() const;
+  Duration grace_left(Duration grace) const;
+
+  // job_core_standby_orders.cc
+  void let_go_of_reservation(MeshId mesh, std::uint32_t standby);
+  Reserve standby_reserve_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
+  Start standby_start_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
+  Stop standby_stop_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
+  void add_outstanding_of_standby(HostId host, const std::vector<RankReport>& reported,
+                                  std::vector<Action>& missing) const;
+
+  // job_core_operator.cc
+  void on(const OperatorAsked& event);
+  void forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const std::string& who);
+  void restart_as_asked(MeshId mesh, GangId gang, const std::string& who);
+  void start_as_asked(MeshId mesh, GangId gang);
+  void retry(MeshId mesh, GangId gang);
+  void drain(HostId host, const std::string& who);
+  void undrain(HostId host, const std::string& who);
+  void take_back(HostId host);
+  void end_drained();
+
+  // job_core_output.cc
+  struct LastWords {
+    RankId rank;
+    HostId host;
+  };
+  Duration drain_patience() const;
+  std::vector<LastWords> output_on_its_way() const;
+  void tell_incomplete_output(const std::vector<LastWords>& words);
+  bool is_on_its_way(RankId rank, HostId from) const;
+  bool is_of_last(const Incarnation& owed, HostId from) const;
+  void note_owed(RankId rank);
+  bool awaits_last_words(HostId host, Duration patience);
+  void forget_wishes();
+  bool is_of_now(HostId host, const RankReport& report) const;
+  bool owes(HostId host, const RankReport& report) const;
+  void settle_owed(HostId host, const RankReport& report);
+  void forget_owed(RankId rank);
+  void owed_is_due(HostId host);
+
+  // job_core_quarantine.cc
+  void on(const HostDistrusted& event);
+  void quarantine(HostId host, const std::string& because);
+  void suspect_host(MeshId mesh, GangId gang);
+  bool lives_alone(MeshId mesh, GangId gang, HostId host) const;
+  bool is_lemon(HostId host) const;
+  void leave_lemon(HostId host);
+  void recall_lemons(std::optional<HostId> lost);
+
+  // job_core_shrink.cc
+  bool may_park(MeshId mesh) const;
+  void park(MeshId mesh, GangId gang, HostId where, const std::string& rule);
+  void regrow();
+  void give_back_idle();
+  bool serves_parked_alone(HostId id) const;
+  bool awaits_own(MeshId mesh, GangId gang) const;
+  bool find_hosts(MeshId mesh, GangId gang);
+  std::string parked_text() const;
+  bool has_parked() const { return !parked_text().empty(); }
+
+  // job_core_request.cc
+  void on(const HostNamed& event);
+  void take_name(HostId host);
+  void not_granted();
+  bool may_request() const { return state_.no_request_before <= now_; }
+  bool start_is_overdue();
+
+  // job_core_refill.cc
+  void evict(std::uint32_t slot);
+  bool may_leave(std::uint32_t slot, MeshId mesh) const;
+  bool may_reallocate() const;
+  std::uint32_t hosts_left(const std::vector<HostId>& own) const;
+  bool is_free_to_launch(HostId host) const;
+  bool may_take(HostId host) const;
+  bool serves_gangs(HostId host) const;
+  bool is_taken(HostId host) const;
+  FailureFacts facts_of_lost_host(MeshId mesh, const std::vector<HostId>& hosts) const;
+  std::vector<Duration> returns(const std::vector<HostId>& own) const;
+  void refill_slot(std::uint32_t slot);
+  void launch_again(HostId host, const std::string& rule);
+  void give_up(MeshId mesh, GangId gang, HostId where, const Recovery& why);
+  bool is_occupied(const HostState& state) const;
+  void let_return(HostId host, bool at_once);
+  void become_cold(HostId host);
+  void keep_spares();
+
+  // job_core_hosts.cc
+  void on(const WorkerLaunched& event);
+  void on(const WorkerJoined& event);
+  void on(const WorkerEnded& event);
+  void on(const WorkerFailing& event);
+  void on(const HostSilent& event);
+  void on(const HostDoubted& event);
+  void learn_address(HostId host);
+  void lose_host(HostId host, const std::string& why);
+  void decide_causes_within(HostId host, Duration patience);
+  void mark_ranks_lost(HostId host);
+  void give_up_host(HostId host);
+  void destroy(HostId host);
+  void shut_down_hosts();
+  void host_deadlines();
+
+  GangState& gang(MeshId mesh, GangId gang);
+  const GangState& gang(MeshId mesh, GangId gang) const;
+  RankState& rank(RankId id);
+  const RankState& rank(RankId id) const;
+  HostId place_of(RankId id) const;
+  HostState& host(HostId id);
+  const MeshSpec& mesh_spec(MeshId id) const { return spec_.meshes[id.value()]; }
+  template <class Visit>
+  void each_gang(Visit visit);
+  JobEvent event_of(EventKind kind, Severity severity, std::string message) const;
+  void emit(JobEvent event);
+
+  JobSpec spec_;
+  std::vector<PoolHost> hosts_;
+  JobCoreOptions options_;
+  Placement placement_;
+  Stages stages_;
+  Resources resources_;
+  std::vector<MeshTexts> texts_;
+  JobState state_;
+  Instant now_;
+  Instant looked_at_;  // all who wait were, last: a time before it wakes nobody again
+  std::vector<Action> actions_;
+  bool waits_due_ = false;                                // within a step: something changed that somebody may wait for
+  std::vector<std::pair<MeshId, GangId>> waits_to_tell_;  // within a step
+};
+
+template <class Visit>
+void JobCore::each_gang(Visit visit) {
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) visit(MeshId(m), GangId(g));
+  }
+}
+
+template <class Visit>
+void JobCore::each_standby(Visit visit) const {
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t s = 0; s < state_.meshes[m].standby.size(); ++s) visit(MeshId(m), s);
+  }
+}
+
+}  // namespace monarch

@@ -1,0 +1,321 @@
+// Gangs: from their START to their last rank's end, and what their failure means.
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "supervisor/core/job/job_core.h"
+#include "transport/base/assert.h"
+#include "transport/base/exit_code.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// A program that was executed is ready where nothing else is asked for, also if it has ended since.
+bool says_ready(const MeshSpec& mesh, const RankReport& report) {
+  if (report.ready || mesh.ready.kind != ReadyKind::kExec) return report.ready;
+  return report.phase == RankPhase::kRunning || report.end.kind == EndKind::kExited;
+}
+
+// What to do where a rank's folder is one of this machine, which its host lacks.
+std::string folder_advice(const JobSpec& job, const MeshSpec& mesh, const RankEnd& end) {
+  if (end.kind != EndKind::kNotExecuted || end.value != ENOENT) return "";
+  if (job.launch.facts().one_machine || job.workspace) return "";
+  if (mesh.workdir && mesh.workdir->starts_with('/')) return "";
+  const std::string base = base_directory(job);
+  // As child_steps.cc tells of a folder that cannot be entered.
+  if (end.detail != text("chdir ", mesh.workdir ? text(base, "/", *mesh.workdir) : base)) return "";
+  return "; it is a folder of the machine that started the job: `workspace: {path: .}` gives each host a copy, or "
+         "`workdir` names a folder of the hosts";
+}
+
+}  // namespace
+
+void JobCore::on(const RankChanged& event) {
+  // The one place where reports of other generations, or from hosts that should not have the rank, are dropped.
+  if (!concerns(event.host, event.report)) return;
+  const RankId id = event.report.process.rank;
+  if (prepared_host(spec_, id)) return on_prepare_changed(event, event.host);
+  if (const auto place = standby_place(spec_, id)) return on_standby_changed(event, *place);
+  settle_owed(event.host, event.report);
+  if (!is_of_now(event.host, event.report)) return;
+  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
+  GangState& state = gang(id.mesh, g);
+  RankState& slot = rank(id);
+
+  if (event.report.output_complete && !slot.output_complete) {
+    slot.output_complete = true;
+    slot.stdout_bytes = event.report.stdout_bytes;
+    slot.stderr_bytes = event.report.stderr_bytes;
+    waits_due_ = true;  // its host may be free for others now
+  }
+  // An error file is found when its rank has ended.
+  for (EndedRank& end : state.ends) {
+    if (end.process.rank == id && event.evidence_at != Instant::never()) end.evidence_at = event.evidence_at;
+  }
+  if (slot.stage == RankStage::kEnded || slot.stage == RankStage::kLost || slot.stage == RankStage::kPending) return;
+
+  slot.pid = event.report.pid;
+  slot.ready = slot.ready || says_ready(mesh_spec(id.mesh), event.report);
+  switch (event.report.phase) {
+    case RankPhase::kGated: break;  // START was obeyed; nothing follows from it before the gate is passed
+    case RankPhase::kRunning:
+      if (slot.stage == RankStage::kStarting) slot.stage = RankStage::kRunning;
+      break;
+    case RankPhase::kStopping: slot.stage = RankStage::kStopping; break;
+    case RankPhase::kWedged:
+      note_wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
+      fence_by(state, event.host);
+      // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for done.
+      if (event.report.end.kind == EndKind::kNone &&
+          (state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning)) {
+        state.host_lost = true;
+        state.lost_host = event.host;
+        gang_failed(id.mesh, g);
+      }
+      break;
+    case RankPhase::kEnded: break;  // below
+  }
+  if (event.report.end.kind != EndKind::kNone && !slot.reaped) record_end(event, state, slot);
+  if (event.report.phase == RankPhase::kEnded || event.report.phase == RankPhase::kWedged) {
+    slot.stage = RankStage::kEnded;
+    waits_due_ = true;  // nobody of its gang may live on this host any more, though some do elsewhere
+  }
+  if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g);
+  check_gang(id.mesh, g);
+}
+
+void JobCore::note_wedged(const RankChanged& event, const std::string& who) {
+  HostState& state = host(event.host);
+  state.fence = std::max(state.fence, event.grants_until);
+  waits_due_ = true;
+  if (std::exchange(state.wedged, true)) return;
+  const std::string& name = hosts_[event.host.value()].name;
+  JobEvent wedged = event_of(EventKind::kHostWedged, Severity::kError,
+                             text(name, ": ", who, " (pid ", event.report.pid, ") does not end after SIGKILL"));
+  wedged.host = name;
+  wedged.pid = event.report.pid;
+  emit(std::move(wedged));
+}
+
+void JobCore::record_end(const RankChanged& event, GangState& state, RankState& slot) {
+  slot.reaped = true;
+  slot.end = event.report.end;
+  slot.ended_at = event.ended_at;
+  state.ends.push_back({.process = event.report.process,
+                        .host = event.host,
+                        .pid = event.report.pid,
+                        .end = event.report.end,
+                        .ended_at = event.ended_at,
+                        .uncertainty = event.uncertainty,
+                        .evidence_at = event.evidence_at});
+  slot.step = event.step;
+  if (event.step) state.furthest = std::max(state.furthest.value_or(0), *event.step);
+}
+
+void JobCore::gang_failed(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
+  if (state_.foreseen) return;  // those of it that live may save what they have
+  state.phase = GangPhase::kFailing;
+  state.cause_deadline = now_ + cause_window();
+  tell_peers_of(mesh, g, "peer_lost");
+  const StopPolicy& policy = mesh_spec(mesh).stop;
+  stop_gang(mesh, g, policy.signal, policy.after_failure);
+}
+
+// Moves a gang on once its ranks have: to running, to ready, to done, or to its end.
+void JobCore::check_gang(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  if (has_ended(state.phase) || state.phase == GangPhase::kWaiting || state.phase == GangPhase::kReserving) return;
+  const MeshSpec& spec = mesh_spec(mesh);
+  bool started = true;
+  bool placed = true;  // it is known of all whether they have a process
+  bool ready = true;
+  bool ended = true;
+  for (const RankId& id : placement_.ranks_of(mesh, g)) {
+    const RankState& slot = rank(id);
+    started = started && slot.stage != RankStage::kStarting;
+    placed = placed && (slot.pid != 0 || !lives(slot.stage));
+    ready = ready && (slot.ready || (!spec.sidecar && slot.reaped && !is_failure(slot.end)));
+    ended = ended && !lives(slot.stage);
+  }
+  if (started && placed) standby_is_placed(mesh, g);
+  if (state.phase == GangPhase::kStarting && started) {
+    state.phase = GangPhase::kRunning;
+    say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo, text("is running", since_failure(state)));
+    if (recovers(state)) tell_peers_of(mesh, g, "peer_back");
+    state.failure.reset();
+  }
+  if (state.phase == GangPhase::kRunning && ready && !state.was_ready) {
+    note_ready(state);
+    waits_due_ = true;
+    if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, EventKind::kGangReady, Severity::kInfo, "is ready");
+  }
+  if (!ended) {
+    const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
+    if (quit && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
+    if (quit && state.ever_ready) waits_due_ = true;  // the job goes on without it: nobody waits for it any longer
+    return;
+  }
+  state.stop_deadline = Instant::never();
+  waits_due_ = true;  // others may have waited until nothing lives on a host of it
+  switch (state.phase) {
+    case GangPhase::kRunning:
+      if (state_.foreseen && !all_ended_well(mesh, g)) return ended_as_foreseen(mesh, g);
+      state.phase = GangPhase::kDone;
+      waits_due_ = true;
+      say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
+      if (spec.sidecar && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, {});
+      return;
+    case GangPhase::kFailing:
+      if (state_.foreseen && !state.cause_decided) return ended_as_foreseen(mesh, g);
+      decide_cause(mesh, g);
+      if (recovers(state) && !starts_nothing()) return await_next(mesh, g);
+      state.phase = GangPhase::kFailed;
+      return;
+    case GangPhase::kStopping:
+      if (!state.asked.empty() && !starts_nothing()) return start_as_asked(mesh, g);
+      state.phase = GangPhase::kStopped;
+      say_of_gang(mesh, g, EventKind::kGangStopped, Severity::kInfo, "has stopped");
+      return;
+    case GangPhase::kWaiting:
+    case GangPhase::kReserving:
+    case GangPhase::kStarting:
+    case GangPhase::kDone:
+    case GangPhase::kFailed:
+    case GangPhase::kStopped:
+    case GangPhase::kParked: return;  // left above, or moved on already
+  }
+}
+
+// The first rank of it that ended well and will never be ready: the gang will not be, either, whatever the others do.
+std::optional<std::size_t> JobCore::ended_unready(const GangState& state) const {
+  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return std::nullopt;
+  for (std::size_t i = 0; i < state.ends.size(); ++i) {
+    if (!rank(state.ends[i].process.rank).ready && !is_failure(state.ends[i].end)) return i;
+  }
+  return std::nullopt;
+}
+
+void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severity, const std::string& what) {
+  JobEvent event = event_of(kind, severity, text(mesh_spec(mesh).name, ": gang ", g.value(), " ", what));
+  event.mesh = mesh_spec(mesh).name;
+  event.generation = gang(mesh, g).generation.counter;
+  event.details = {{"gang", text(g.value())}};
+  emit(std::move(event));
+}
+
+void JobCore::decide_cause(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  if (state.cause_decided) return;
+  state.cause_deadline = Instant::never();
+  if (state_.foreseen) return;  // it has ended by that, and its end is told with that of its last rank
+  state.cause_decided = true;
+  const MeshSpec& spec = mesh_spec(mesh);
+  const std::optional<std::size_t> first = first_cause(state.ends);
+  // Nobody wants another try of what cannot be executed.
+  const bool never_ran =
+      first && !is_lack_of_host(state.ends[*first].end) &&
+      (state.ends[*first].end.kind == EndKind::kNotExecuted || state.ends[*first].end.kind == EndKind::kSetupFailed);
+  const bool hung = state.hung && !state.host_lost && !never_ran;
+  Verdict verdict = hung                                        ? blame_hung(mesh, g)
+                    : (state.host_lost && !never_ran) || !first ? blame_host(state)
+                                                                : blame_rank(mesh, g, *first);
+  verdict.cause.mesh = spec.name;
+  verdict.cause.generation = state.generation.counter;
+  const Recovery next = recovery_of(mesh, g, verdict, first_to_exit(state.ends));
+  verdict.cause.rule = next.rule;
+  const bool goes_on = next.remedy != Remedy::kFail;
+  if (spec.sidecar && !goes_on) verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
+  // A host may hold several gangs; a rank is of one.
+  const std::string who =
+      verdict.cause.kind == CauseKind::kHost ? text(spec.name, ": gang ", g.value(), ": ") : std::string();
+  JobEvent event = event_of(EventKind::kGangFailed, spec.sidecar || goes_on ? Severity::kWarning : Severity::kError,
+                            text(who, verdict.reason, " [", verdict.cause.rule, "]"));
+  event.details = {{"gang", text(g.value())}};
+  event.host = verdict.cause.host;
+  event.mesh = verdict.cause.mesh;
+  event.rank = verdict.cause.rank;
+  event.generation = verdict.cause.generation;
+  event.pid = verdict.cause.pid;
+  emit(std::move(event));
+  if (goes_on) return note_failure(mesh, g, std::move(verdict), next);
+  state.failure.reset();
+  if (!spec.sidecar) return fail_job(std::move(verdict));
+  if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
+}
+
+// Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came after a
+// signal that we never ordered, a worker ended its ranks by itself: it had lost us for a lease, or was told to end.
+Verdict JobCore::blame_host(const GangState& state) const {
+  Verdict verdict;
+  FirstCause& cause = verdict.cause;
+  cause.kind = CauseKind::kHost;
+  cause.host = hosts_[(state.host_lost ? state.lost_host : state.ends.front().host).value()].name;
+  const HostState* lost = state.host_lost ? &state_.hosts[state.lost_host.value()] : nullptr;
+  cause.summary = lost != nullptr && lost->wedged
+                      ? text("host ", cause.host, " is wedged: a process on it does not end after SIGKILL")
+                  : lost != nullptr ? text("host ", cause.host, " was lost: ", lost->lost_because)
+                                    : text("the worker on ", cause.host,
+                                           " ended its ranks: it had no lease from the supervisor, or was told to end");
+  cause.secondary = static_cast<std::uint32_t>(state.ends.size());
+  verdict.exit_code = kExitLost;
+  verdict.reason = cause.summary;
+  return verdict;
+}
+
+Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
+  const MeshSpec& spec = mesh_spec(mesh);
+  const GangState& state = gang(mesh, g);
+  const EndedRank& end = state.ends[first];
+  Verdict verdict;
+  FirstCause& cause = verdict.cause;
+  cause.kind = CauseKind::kRank;
+  cause.host = hosts_[end.host.value()].name;
+  cause.rank = end.process.rank.rank.value();
+  if (spec.gangs() > 1) {
+    cause.gang = g.value();
+    cause.gang_rank = end.process.rank.rank.value() - placement_.range_of(mesh, g).first;
+  }
+  cause.pid = end.pid;
+  cause.end = end.end;
+  cause.summary = text(describe_end(end.end), folder_advice(spec_, spec, end.end));
+  cause.secondary = static_cast<std::uint32_t>(state.ends.size() - 1);
+  verdict.exit_code = exit_code_of(end.end);
+  if (const std::optional<std::size_t> exit = first_to_exit(state.ends); exit && *exit != first) {
+    const EndedRank& other = state.ends[*exit];
+    cause.summary = text(end.end.after_our_signal ? "killed before it gave an exit code" : describe_end(end.end),
+                         ", and its error came first (first to exit: ", spec.name, "/", other.process.rank.rank.value(),
+                         ", ", describe_end(other.end), ")");
+    if (end.end.after_our_signal) verdict.exit_code = exit_code_of(other.end);
+  }
+  verdict.reason = end.end.kind == EndKind::kSetupFailed ? text(spec.name, ": ", cause.summary, " on host ", cause.host)
+                                                         : text(spec.name, "/", end.process.rank.rank.value(), " on ",
+                                                                cause.host, " (pid ", end.pid, "): ", cause.summary);
+  return verdict;
+}
+
+// Meshes that are no sidecars wait for every sidecar: without this one they never start.
+void JobCore::sidecar_never_ready(MeshId mesh, GangId g, FirstCause how) {
+  Verdict verdict;
+  verdict.exit_code = kExitUnreachable;
+  verdict.cause = std::move(how);
+  verdict.cause.kind = CauseKind::kStart;
+  verdict.cause.mesh = mesh_spec(mesh).name;
+  verdict.cause.generation = gang(mesh, g).generation.counter;
+  const std::string end = verdict.cause.summary.empty() ? "exit code 0" : verdict.cause.summary;
+  const std::string who = verdict.cause.rank ? text(mesh_spec(mesh).name, "/", *verdict.cause.rank, " on ",
+                                                    verdict.cause.host, " (pid ", verdict.cause.pid, ")")
+                                             : mesh_spec(mesh).name;
+  verdict.cause.summary = text("sidecar ", mesh_spec(mesh).name, " ended before it was ready: ", end);
+  verdict.cause.rule = "the other meshes wait for it: fail";
+  verdict.reason = text("sidecar ", who, " ended before it was ready: ", end);
+  fail_job(std::move(verdict));
+}
+
+}  // namespace monarch

@@ -1,0 +1,362 @@
+// Hosts: from the launch of a worker to its proven end; and what a beat shows to be missing.
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/health/fence.h"
+#include "supervisor/core/job/job_core.h"
+#include "supervisor/core/recovery/restart_budget.h"
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/vault.h"
+#include "transport/messages/viewer.h"
+#include "transport/messages/worker.h"
+
+namespace monarch {
+
+namespace {
+
+// From SHUTDOWN to the worker's end, before it is destroyed; and from that order until the host is given up.
+constexpr Duration kShutdownDeadline = Duration::seconds(10);
+constexpr Duration kDestroyDeadline = Duration::seconds(10);
+
+bool can_report(HostPhase phase) { return phase == HostPhase::kLaunched || phase == HostPhase::kJoined; }
+
+}  // namespace
+
+void JobCore::on(const WorkerLaunched& event) {
+  HostState& state = host(event.host);
+  if (state.phase != HostPhase::kLaunching) return;  // destroyed meanwhile: its key is not let in
+  state.phase = HostPhase::kLaunched;
+  state.public_key = event.worker.reply.public_key;
+  state.keeper_pid = event.worker.reply.keeper_pid;
+  state.inventory = event.worker.reply.inventory;
+  state.address = event.worker.reply.host_address;
+  state.log_directory = event.worker.reply.log_directory;
+  learn_address(event.host);
+  state.control_endpoint = event.worker.control_endpoint;
+  state.bulk_endpoint = event.worker.bulk_endpoint;
+  state.call_back_again = event.worker.again;
+  state.answered_at = now_;
+  state.times = event.worker.times;
+  state.deadline = now_ + call_back_deadline();
+  if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
+}
+
+// Ranks get it as an address; what cannot be one is none.
+void JobCore::learn_address(HostId id) {
+  constexpr std::size_t kLongest = 64;
+  const std::string& told = state_.hosts[id.value()].address;
+  const bool may_be_one =
+      told.size() <= kLongest && told.find_first_not_of("0123456789abcdefABCDEF.:%") == std::string::npos;
+  if (hosts_[id.value()].address.empty() && may_be_one) hosts_[id.value()].address = told;
+}
+
+void JobCore::on(const WorkerJoined& event) {
+  HostState& state = host(event.host);
+  if (!can_report(state.phase)) return;
+  state.incarnation = event.incarnation;
+  state.doubted = false;
+  if (state.phase == HostPhase::kLaunched) {
+    state.phase = HostPhase::kJoined;
+    state.deadline = Instant::never();
+    waits_due_ = true;
+    const std::string& name = hosts_[event.host.value()].name;
+    JobEvent ready =
+        event_of(EventKind::kHostReady, Severity::kInfo,
+                 text(name, ": worker is connected", where_time_went(state.times, now_ - state.answered_at)));
+    ready.host = name;
+    ready.details = launch_details(state.times, now_ - state.answered_at);
+    ready.pid = state.keeper_pid;
+    emit(std::move(ready));
+  }
+  state.awaited = false;
+  if (state_.phase == JobPhase::kShuttingDown) shut_down_hosts();
+  waits_due_ = true;
+}
+
+void JobCore::on(const WorkerEnded& event) {
+  HostState& state = host(event.host);
+  switch (state.phase) {
+    case HostPhase::kCold:
+      state.unproven = false;  // given up before, and free to be launched again
+      return;
+    case HostPhase::kEnded: return;  // reported before; the launcher may say it again to a supervisor that came back
+    case HostPhase::kDestroying:
+    case HostPhase::kLost: break;
+    case HostPhase::kLaunching:
+    case HostPhase::kLaunched:
+      host_failed(event.host, {.kind = LaunchFailureKind::kExec,
+                               .phase = state.phase == HostPhase::kLaunched ? "call back" : "start",
+                               .elapsed = now_ - state.launched_at,
+                               .message = text("its worker ended: ", event.how),
+                               .words = {},
+                               .again = {}});
+      break;
+    case HostPhase::kJoined: break;
+  }
+  const bool by_itself = state.phase == HostPhase::kJoined && !state.shutdown_told;
+  const bool known = std::exchange(state.failing, false);
+  state.doubted = false;
+  state.phase = HostPhase::kEnded;
+  state.deadline = Instant::never();
+  state.fence = Instant{};  // proof: nothing of it acts any longer
+  state.unproven = false;
+  waits_due_ = true;
+  if (std::exchange(state.launch_again, false) && !starts_nothing()) {
+    state.phase = HostPhase::kCold;
+    return launch(event.host);
+  }
+  const std::string why = text("its worker ended unexpectedly: ", event.how);
+  if (by_itself && !known) lose_host(event.host, why);
+  if (by_itself && known) {
+    state.lost_because = why;  // more than its daemon could know
+    decide_causes_within(event.host, cause_window());
+  }
+  let_return(event.host, by_itself);
+  mark_ranks_lost(event.host);
+  if (std::exchange(state.wanted, false)) become_cold(event.host);  // whatever the budgets say
+}
+
+// Before its ranks' peers miss them: they are not the cause. What is done about it is decided with the worker's end, at once or soon.
+void JobCore::on(const WorkerFailing& event) {
+  HostState& state = host(event.host);
+  if (state.phase != HostPhase::kJoined || state.shutdown_told || state.failing) return;
+  lose_host(event.host, "its keeper ended unexpectedly, and what runs there is being killed");
+  state.failing = true;
+  decide_causes_within(event.host, kDestroyDeadline);
+}
+
+// Of gangs that fail because of this host.
+void JobCore::decide_causes_within(HostId id, Duration patience) {
+  each_gang([&](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    const bool open = state.phase == GangPhase::kFailing && !state.cause_decided;
+    if (open && state.host_lost && state.lost_host == id) state.cause_deadline = now_ + patience;
+  });
+}
+
+void JobCore::on(const HostSilent& event) {
+  // Before it has joined nothing is expected of it but its hello, which has a deadline of its own.
+  if (host(event.host).phase != HostPhase::kJoined) return;
+  host(event.host).fence = std::max(host(event.host).fence, event.grants_until);
+  lose_host(event.host, text("silent for ", to_text(event.silence)));
+  destroy(event.host);
+  mark_ranks_lost(event.host);
+}
+
+void JobCore::on(const HostDoubted& event) {
+  if (host(event.host).phase != HostPhase::kJoined) return;
+  host(event.host).doubted = !event.heard_again;
+  if (event.heard_again) waits_due_ = true;  // somebody may have waited for it
+  const std::string& name = hosts_[event.host.value()].name;
+  JobEvent doubt =
+      event.heard_again
+          ? event_of(EventKind::kHostHeard, Severity::kInfo, text(name, ": heard again"))
+          : event_of(EventKind::kHostSuspect, Severity::kWarning,
+                     text(name, ": silent for ", to_text(event.silence), "; nothing is stopped, it is lost after ",
+                          to_text(spec_.supervision.lost_after)));
+  doubt.host = name;
+  emit(std::move(doubt));
+}
+
+void JobCore::lose_host(HostId id, const std::string& why) {
+  const std::string& name = hosts_[id.value()].name;
+  if (!host(id).failing) {
+    host(id).lost_because = why;
+    JobEvent lost = event_of(EventKind::kHostLost, Severity::kError, text(name, ": ", why));
+    lost.host = name;
+    emit(std::move(lost));
+    if (host(id).standing == HostStanding::kGood) {
+      forget_older(host(id).lost_at, spec_.supervision.reallocate.window, now_);
+      host(id).lost_at.push_back(now_);
+    }
+  }
+  recall_lemons(id);
+  const std::optional<std::uint32_t> slot = placement_.slot_on(id);
+  if (state_.phase == JobPhase::kStarting && !(slot && has_started(*slot))) {
+    host(id).failure = LaunchFailure{.kind = LaunchFailureKind::kOther,
+                                     .phase = "connected",
+                                     .elapsed = now_ - host(id).launched_at,
+                                     .message = why,
+                                     .words = {},
+                                     .again = {}};
+  }
+  waits_due_ = true;
+  if (!slot) return;
+  give_up_reservations(*slot);
+  each_gang([&](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning ||
+                       (state.phase == GangPhase::kFailing && !state.cause_decided);
+    const std::vector<RankId> here = placement_.ranks_of(m, g, id);
+    const bool held_ranks =
+        std::any_of(here.begin(), here.end(), [this](const RankId& r) { return lives(rank(r).stage); });
+    if (!alive || !held_ranks) return;
+    state.host_lost = true;
+    state.lost_host = id;
+    gang_failed(m, g);
+  });
+}
+
+// The host has ended, or is given up: nothing more will be heard of its ranks.
+void JobCore::mark_ranks_lost(HostId id) {
+  host(id).preparation.phase = PreparePhase::kNone;
+  host(id).preparation.deadline = Instant::never();
+  lose_standby_on(id);
+  each_gang([&](MeshId m, GangId g) {
+    bool changed = false;
+    for (const RankId& r : placement_.ranks_of(m, g, id)) {
+      if (!lives(rank(r).stage)) continue;
+      rank(r).stage = RankStage::kLost;
+      changed = true;
+    }
+    if (changed && host(id).fence > now_) fence_by(gang(m, g), id);
+    if (changed) check_gang(m, g);
+  });
+}
+
+// It beats, and does not end what it was told to end. What else lives there ends with it: those gangs lose their host.
+void JobCore::give_up_host(HostId id) {
+  if (state_.phase <= JobPhase::kRunning && host(id).phase == HostPhase::kJoined) {
+    const Supervision& supervision = spec_.supervision;
+    const Duration longest = std::max(supervision.lease, supervision.orphan_ttl);
+    host(id).fence = std::max(host(id).fence, fence_of(now_, longest));
+    lose_host(id, "it does not end ranks that it was told to end");
+  }
+  destroy(id);
+}
+
+void JobCore::destroy(HostId id) {
+  HostState& state = host(id);
+  switch (state.phase) {
+    case HostPhase::kCold:
+    case HostPhase::kEnded:
+    case HostPhase::kLost: return;
+    case HostPhase::kLaunching:
+    case HostPhase::kLaunched:
+    case HostPhase::kJoined:
+    case HostPhase::kDestroying: break;
+  }
+  state.phase = HostPhase::kDestroying;
+  state.failing = false;
+  state.doubted = false;
+  state.launch_again = false;
+  state.deadline = now_ + kDestroyDeadline;
+  actions_.emplace_back(DestroyWorker{id});
+}
+
+void JobCore::shut_down_hosts() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& state = state_.hosts[i];
+    const HostId id(i);
+    switch (state.phase) {
+      case HostPhase::kCold:
+      case HostPhase::kDestroying:
+      case HostPhase::kEnded:
+      case HostPhase::kLost: break;
+      case HostPhase::kLaunching:
+      case HostPhase::kLaunched: destroy(id); break;  // there is no link to say it over
+      case HostPhase::kJoined:
+        if (state_.kill_ordered && state.wedged) {
+          destroy(id);
+        } else if (!state.shutdown_told) {
+          state.shutdown_told = true;
+          state.deadline = now_ + kShutdownDeadline + vault_memory_patience(spec_.checkpoints.memory);
+          actions_.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
+        }
+        break;
+    }
+  }
+}
+
+void JobCore::host_deadlines() {
+  standby_deadlines();
+  std::vector<HostId> late;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& state = state_.hosts[i];
+    const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
+    if (out && state.cold_at <= now_) become_cold(HostId(i));
+    if (state.preparation.deadline <= now_) preparation_is_due(HostId(i));
+    if (!state.owed.empty() && state.owed_until <= now_) owed_is_due(HostId(i));
+    if (state.deadline > now_) continue;
+    if (state.phase == HostPhase::kDestroying) {
+      state.phase = HostPhase::kLost;
+      state.deadline = Instant::never();
+      state.unproven = true;
+      waits_due_ = true;
+      not_launched_again(HostId(i));
+      let_return(HostId(i), false);
+      mark_ranks_lost(HostId(i));
+    } else if (state.phase == HostPhase::kLaunched) {
+      not_called_back(HostId(i));
+    } else if (state.phase == HostPhase::kLaunching) {
+      late.push_back(HostId(i));
+    } else {
+      destroy(HostId(i));
+    }
+  }
+  if (!late.empty()) not_launched(std::move(late));
+}
+
+std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {
+  std::vector<Action> missing;
+  const HostState& state = state_.hosts[id.value()];
+  const bool given_up = state.phase == HostPhase::kCold && state.unproven;
+  if (state.phase == HostPhase::kDestroying || state.phase == HostPhase::kLost || given_up) {
+    // The launcher's order has not reached it, and it is heard again: it is told itself, or our answers would keep it for ever.
+    missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
+    return missing;
+  }
+  if (state.phase != HostPhase::kJoined || state.failing) return missing;
+  if (state.shutdown_told) {
+    missing.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
+    return missing;
+  }
+  const auto report_of = [&](RankId rank, Generation generation) -> const RankReport* {
+    for (const RankReport& report : reported) {
+      if (report.process.rank == rank && report.process.generation == generation) return &report;
+    }
+    return nullptr;
+  };
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
+      const MeshId mesh(m);
+      const GangId gang_id(g);
+      const GangState& gang_state = gang(mesh, gang_id);
+      const std::vector<RankId> here = placement_.ranks_of(mesh, gang_id, id);
+      if (here.empty() || has_ended(gang_state.phase)) continue;
+      if (gang_state.phase == GangPhase::kReserving &&
+          !gang_state.ports[*placement_.index_in_gang(mesh, gang_id, id)].held) {
+        missing.emplace_back(SendReserve{id, reserve_message(mesh, gang_id, id)});
+      }
+      bool start = false;
+      bool stop = false;
+      for (const RankId& r : here) {
+        const RankStage stage = rank(r).stage;
+        const RankReport* report = report_of(r, gang_state.generation);
+        start = start || (stage == RankStage::kStarting && report == nullptr);
+        stop = stop || (stage == RankStage::kStopping &&
+                        (gang_state.phase == GangPhase::kStopping || gang_state.phase == GangPhase::kFailing) &&
+                        (report == nullptr || report->phase <= RankPhase::kRunning));
+      }
+      if (start) missing.emplace_back(SendStart{id, start_message(mesh, gang_id, id)});
+      if (stop) missing.emplace_back(SendStop{id, stop_message(mesh, gang_id, id)});
+    }
+  }
+  add_outstanding_of_prepare(id, reported, missing);
+  add_outstanding_of_standby(id, reported, missing);
+  // What runs there at a generation that nobody wants: it is killed, whatever it is.
+  for (const RankReport& report : reported) {
+    if (report.phase >= RankPhase::kStopping || grants(report.process)) continue;
+    missing.emplace_back(SendStop{id, Stop{.ranks = {report.process.rank},
+                                           .generation = report.process.generation,
+                                           .signal = 9,
+                                           .grace = Duration::zero()}});
+  }
+  return missing;
+}
+
+}  // namespace monarch

@@ -1,0 +1,137 @@
+// What an operator asks for while the job runs: gangs started again, hosts that are left or may be used again.
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "supervisor/core/job/job_core.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+void JobCore::on(const OperatorAsked& event) {
+  if (state_.phase < JobPhase::kStarting || starts_nothing()) return;  // a stop wins over everything
+  const std::string who = event.who.empty() ? "an operator" : printable(event.who);
+  for (const HostId id : event.hosts) {
+    if (event.wish == OperatorWish::kDrain) drain(id, who);
+    if (event.wish == OperatorWish::kUndrain) undrain(id, who);
+  }
+  std::set<std::pair<MeshId, GangId>> gangs;
+  for (const RankId& id : event.ranks) gangs.emplace(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
+  if (event.wish == OperatorWish::kRetry) forgive({gangs.begin(), gangs.end()}, who);
+  for (const auto& [mesh, g] : gangs) {
+    event.wish == OperatorWish::kRetry ? retry(mesh, g) : restart_as_asked(mesh, g, who);
+  }
+  host_deadlines();
+  waits_due_ = true;
+}
+
+// Said with what it forgives: what comes after is counted anew.
+void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const std::string& who) {
+  std::size_t failures = 0;
+  for (const auto& [mesh, g] : gangs) failures += gang(mesh, g).failures.size();
+  std::string freed;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& host = state_.hosts[i];
+    if (host.standing == HostStanding::kQuarantined) {
+      take_back(HostId(i));
+      freed += text(freed.empty() ? "; may be used again: " : ", ", hosts_[i].name);
+    }
+    host.losses = 0;
+    host.suspicions.clear();
+    host.lost_at.clear();
+    if (host.cold_at != Instant::never()) host.cold_at = std::max(now_, host.fence);
+  }
+  const std::size_t moves = state_.reallocations.size();
+  emit(event_of(
+      EventKind::kFailuresForgiven, Severity::kInfo,
+      text(failures, failures == 1 ? " failure" : " failures", " of ranks and ", moves,
+           moves == 1 ? " replacement" : " replacements", " of hosts do not count any longer, asked by ", who, freed)));
+  state_.reallocations.clear();
+}
+
+void JobCore::restart_as_asked(MeshId mesh, GangId g, const std::string& who) {
+  GangState& state = gang(mesh, g);
+  if (state.phase == GangPhase::kWaiting) state.not_before = now_;
+  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
+  state.asked = who;
+  say_of_gang(mesh, g, EventKind::kGangStopping, Severity::kInfo, text("is stopped and started again, asked by ", who));
+  const StopPolicy& policy = mesh_spec(mesh).stop;
+  stop_gang(mesh, g, policy.signal, policy.grace);
+}
+
+// It has ended as it was asked to; no budget is spent.
+void JobCore::start_as_asked(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  Verdict verdict;
+  verdict.cause.kind = CauseKind::kRequest;
+  verdict.cause.mesh = mesh_spec(mesh).name;
+  verdict.cause.summary = text("started again, asked by ", state.asked);
+  verdict.reason = verdict.cause.summary;
+  state.asked.clear();
+  state.failure = std::move(verdict);
+  state.failed_at = now_;
+  state.not_before = now_;
+  ++state.restarts;
+  await_next(mesh, g);
+}
+
+// What failed is forgiven, and what waits is tried now.
+void JobCore::retry(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  forget_failures(state);
+  if (state.phase == GangPhase::kWaiting) state.not_before = now_;
+  if (state.phase != GangPhase::kFailed) return;
+  state.asked = "monarch retry";  // a sidecar that was given up
+  start_as_asked(mesh, g);
+}
+
+void JobCore::drain(HostId id, const std::string& who) {
+  HostState& state = host(id);
+  if (state.standing != HostStanding::kGood) return;
+  state.standing = HostStanding::kDrained;
+  state.wanted = false;
+  state.lost_because = text("drained, asked by ", who);
+  state.cold_at = Instant::never();
+  JobEvent drained = event_of(EventKind::kHostDrained, Severity::kInfo,
+                              text(hosts_[id.value()].name, ": nothing new starts there, asked by ", who));
+  drained.host = hosts_[id.value()].name;
+  emit(std::move(drained));
+}
+
+// Where its worker has ended meanwhile it is launched when it is needed; where nobody knows that, once it is proven.
+void JobCore::take_back(HostId id) {
+  HostState& state = host(id);
+  state.standing = HostStanding::kGood;
+  state.losses = 0;
+  const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
+  const bool ending = state.phase == HostPhase::kDestroying && spec_.launch.facts().proves_ends;
+  state.wanted = !state.wedged && (is_occupied(state) || ending);
+  if (is_occupied(state)) actions_.emplace_back(DestroyWorker{id});  // its end is looked for once more
+  if (gone && !state.wedged && !state.wanted) state.cold_at = std::max(now_, state.fence);
+}
+
+void JobCore::undrain(HostId id, const std::string& who) {
+  HostState& state = host(id);
+  if (state.standing != HostStanding::kDrained) return;
+  take_back(id);
+  JobEvent undrained =
+      event_of(EventKind::kHostUndrained, Severity::kInfo,
+               text(hosts_[id.value()].name, ": may be used again",
+                    state.wanted ? ", once its worker of before is known to have ended" : "", ", asked by ", who));
+  undrained.host = hosts_[id.value()].name;
+  emit(std::move(undrained));
+}
+
+// Their workers, once nothing that may run yet is on them, and what ran there last has been read.
+void JobCore::end_drained() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    const HostId id(i);
+    const HostState& state = state_.hosts[i];
+    if (state.standing != HostStanding::kDrained || state.phase == HostPhase::kDestroying) continue;
+    if (serves_gangs(id) || awaits_last_words(id, drain_patience())) continue;
+    destroy(id);
+  }
+}
+
+}  // namespace monarch

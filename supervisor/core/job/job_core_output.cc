@@ -1,0 +1,162 @@
+// What ranks wrote last: it may still be on its way from their hosts when they have ended, and a host that is told to end would cut it off.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "supervisor/core/job/job_core.h"
+#include "supervisor/core/job/some_of.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// For the output of ranks that have ended on machines of their own to arrive.
+constexpr Duration kCopyDeadline = Duration::seconds(60);
+
+}  // namespace
+
+// Of hosts with a disk of their own the output travels; of virtual ones it is where it belongs.
+Duration JobCore::drain_patience() const {
+  return spec_.launch.facts().one_machine ? limits::kKillDeadline : kCopyDeadline;
+}
+
+std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {
+  std::vector<RankId> ranks;
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (std::uint32_t r = 0; r < state_.meshes[m].ranks.size(); ++r) {
+      const RankState& rank = state_.meshes[m].ranks[r];
+      if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back({MeshId(m), Rank(r)});
+    }
+  }
+  add_prepare_output_on_its_way(ranks);
+  add_standby_output_on_its_way(ranks);
+  std::vector<LastWords> words;
+  words.reserve(ranks.size());
+  for (const RankId& id : ranks) words.push_back({.rank = id, .host = *where_is(id)});
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    for (const Incarnation& owed : state_.hosts[i].owed) {
+      if (!is_of_last(owed, HostId(i))) words.push_back({.rank = owed.rank, .host = HostId(i)});
+    }
+  }
+  return words;
+}
+
+// Has it ended there, with more to come of what it wrote?
+bool JobCore::is_on_its_way(RankId id, HostId from) const {
+  const RankState& slot = rank(id);
+  return slot.stage == RankStage::kEnded && !slot.output_complete && place_of(id) == from;
+}
+
+// Is it owed of the generation that the rank's own state is about?
+bool JobCore::is_of_last(const Incarnation& owed, HostId from) const {
+  return is_on_its_way(owed.rank, from) &&
+         owed.generation == gang(owed.rank.mesh, mesh_spec(owed.rank.mesh).gang_of(owed.rank.rank)).generation;
+}
+
+void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
+  std::vector<std::string> names;
+  for (const LastWords& last : words) {
+    if (names.size() == kMostNamed) break;
+    const std::string& folder = host(last.host).log_directory;
+    names.push_back(text(log_mesh_names(spec_)[last.rank.mesh.value()], "/", last.rank.rank.value(), " (",
+                         hosts_[last.host.value()].name, folder.empty() ? "" : ":", folder, ")"));
+  }
+  const std::size_t unnamed = words.size() - names.size();
+  emit(event_of(EventKind::kOutputIncomplete, Severity::kWarning,
+                text("what these ranks wrote last may be missing here; all of it is on their hosts: ",
+                     join(names, ", "), unnamed > 0 ? text(" and ", unnamed, " more") : "")));
+}
+
+// Its generation is over, and it is about to be forgotten; or its host is to be ended.
+void JobCore::note_owed(RankId id) {
+  const HostId at = place_of(id);  // its slot may have gone elsewhere since
+  HostState& where = host(at);
+  // Of what does not end after SIGKILL no end of its output is expected either. Of a host that is lost it is told, once that is sure.
+  const bool nobody =
+      where.phase == HostPhase::kCold || where.phase == HostPhase::kLaunching || where.phase == HostPhase::kLaunched;
+  if (!is_on_its_way(id, at) || where.wedged || nobody) return;
+  const bool noted = std::any_of(where.owed.begin(), where.owed.end(),
+                                 [&](const Incarnation& owed) { return owed.rank == id && is_of_last(owed, at); });
+  if (noted) return;
+  if (where.owed.empty()) where.owed_until = Instant::never();  // nobody waits for it
+  where.owed.push_back({id, gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank)).generation});
+}
+
+// Its end is wanted. What is still to come of all that ran there, also of gangs that have ended for good or whose slots have left, has its
+// time from now on; nothing: there is none, or its time is over.
+bool JobCore::awaits_last_words(HostId id, Duration patience) {
+  HostState& state = host(id);
+  if (state.phase != HostPhase::kJoined) return false;
+  each_gang([&](MeshId m, GangId g) {
+    for (const RankId& r : placement_.ranks_of(m, g)) {
+      if (is_on_its_way(r, id)) note_owed(r);
+    }
+  });
+  if (state.owed.empty()) return false;
+  if (state.owed_until == Instant::never()) state.owed_until = now_ + patience;
+  return true;
+}
+
+// Of hosts that are to serve again, and were to be ended before their words were here: those wait for nobody.
+void JobCore::forget_wishes() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& state = state_.hosts[i];
+    const bool wanted =
+        state.standing == HostStanding::kDrained || (spec_.is_on_request(HostId(i)) && serves_parked_alone(HostId(i)));
+    if (!state.owed.empty() && !wanted) state.owed_until = Instant::never();
+  }
+}
+
+bool JobCore::owes(HostId where, const RankReport& report) const {
+  if (where.value() >= state_.hosts.size()) return false;
+  const HostState& state = state_.hosts[where.value()];
+  return state.phase == HostPhase::kJoined && report.phase == RankPhase::kEnded &&
+         std::any_of(state.owed.begin(), state.owed.end(),
+                     [&](const Incarnation& owed) { return owed == report.process; });
+}
+
+void JobCore::settle_owed(HostId where, const RankReport& report) {
+  if (!report.output_complete || host(where).owed.empty()) return;
+  std::erase_if(host(where).owed, [&](const Incarnation& owed) { return owed == report.process; });
+  waits_due_ = true;  // it may be ended now
+}
+
+// Its next one is started: of the one before nothing more is told where both ran on one host.
+void JobCore::forget_owed(RankId id) {
+  std::erase_if(host(placement_.host_of(id)).owed, [&](const Incarnation& owed) { return owed.rank == id; });
+}
+
+// It was waited for long enough, or nobody is left who would send it. Nothing of it is awaited any more.
+void JobCore::owed_is_due(HostId id) {
+  std::vector<LastWords> words;
+  for (const Incarnation& owed : host(id).owed) {
+    if (!is_of_last(owed, id)) words.push_back({.rank = owed.rank, .host = id});
+  }
+  host(id).owed.clear();
+  each_gang([&](MeshId m, GangId g) {
+    for (const RankId& r : placement_.ranks_of(m, g)) {
+      if (!is_on_its_way(r, id)) continue;
+      words.push_back({.rank = r, .host = id});
+      rank(r).output_complete = true;
+    }
+  });
+  if (words.empty()) return;
+  tell_incomplete_output(words);
+  waits_due_ = true;
+}
+
+std::optional<HostId> JobCore::where_ran(const Incarnation& process) const {
+  const auto& [id, generation] = process;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    for (const Incarnation& owed : state_.hosts[i].owed) {
+      if (owed.rank == id && owed.generation == generation) return HostId(i);
+    }
+  }
+  return where_is(id);
+}
+
+}  // namespace monarch

@@ -1,0 +1,219 @@
+// A supervisor that comes back: it takes its hosts and ranks over as they are. Nothing that lives is stopped or started by this; what
+// was said and lost is said again by outstanding(), at the same generation, once a host's beat shows that it is missing.
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/job/job_core.h"
+#include "transport/base/assert.h"
+#include "transport/base/limits.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// For the ends that a failed gang's hosts could not tell meanwhile: a worker dials again within this, and its first beat tells all.
+constexpr Duration kEndsArriveWithin = Duration::seconds(1);
+
+// Beyond grace and KILL, and for what is still to start: time for hosts to dial again, and for the words to travel.
+constexpr Duration kAnswersWithin = Duration::seconds(20);
+
+void not_before(Instant& deadline, Instant earliest) {
+  if (deadline != Instant::never()) deadline = std::max(deadline, earliest);
+}
+
+}  // namespace
+
+void JobCore::on(const SupervisorReturned& event) {
+  MONARCH_ASSERT_BECAUSE(event.term > state_.term, "I7: terms only grow");
+  state_.term = event.term;
+  if (state_.boot_id != event.boot_id) change_clock(event);
+  if (state_.phase == JobPhase::kEnded) return;
+  state_.returned_at = now_;
+  std::size_t awaited = 0;
+  std::size_t ranks = 0;
+  for (HostState& host : state_.hosts) {
+    host.awaited = host.phase == HostPhase::kJoined;
+    host.doubted = false;  // all have until now
+    awaited += host.awaited ? 1 : 0;
+  }
+  state_.adopting = awaited > 0;
+  state_.unheard.clear();
+  for (const MeshState& mesh : state_.meshes) {
+    ranks += static_cast<std::size_t>(
+        std::count_if(mesh.ranks.begin(), mesh.ranks.end(), [](const RankState& rank) { return lives(rank.stage); }));
+  }
+  emit(event_of(EventKind::kSupervisorReturned, Severity::kWarning,
+                text("the supervisor ended unexpectedly and was started again as term ", event.term.value(), "; ",
+                     ranks, ranks == 1 ? " rank" : " ranks", " on ", awaited, awaited == 1 ? " host" : " hosts",
+                     " are taken over as they are")));
+  extend_deadlines();
+  return_to_hosts();
+  foresee_without_answer();
+  waits_due_ = true;
+}
+
+// Who stood still with us has had no time either.
+void JobCore::on(const StoodStill& event) {
+  const auto grow = [&event](Instant& deadline) {
+    if (deadline != Instant() && deadline != Instant::never()) deadline = deadline + event.gap;
+  };
+  grow(state_.start_deadline);
+  grow(state_.drain_deadline);
+  for (HostState& host : state_.hosts) {
+    grow(host.deadline);
+    grow(host.preparation.deadline);
+    grow(host.owed_until);
+  }
+  each_standby([&](MeshId m, std::uint32_t s) { grow(state_.meshes[m.value()].standby[s].deadline); });
+  each_gang([&](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    grow(state.cause_deadline);
+    grow(state.stop_deadline);
+    grow(state.progress_deadline);
+  });
+  emit(event_of(EventKind::kSupervisorStoodStill, Severity::kInfo,
+                text("the supervisor did not run for ", to_text(Duration::milliseconds(event.gap.count_milliseconds())),
+                     ": it was stopped, or its machine slept; nobody is blamed for that time")));
+}
+
+// What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as they were.
+void JobCore::extend_deadlines() {
+  not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
+  not_before(state_.drain_deadline, now_ + drain_patience());
+  for (HostState& host : state_.hosts) {
+    not_before(host.preparation.deadline, now_ + kAnswersWithin);
+    if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience());
+  }
+  each_standby([this](MeshId m, std::uint32_t s) {
+    not_before(state_.meshes[m.value()].standby[s].deadline, now_ + kAnswersWithin);
+  });
+  each_gang([this](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    not_before(state.cause_deadline, now_ + kEndsArriveWithin);
+    if (!state.was_ready) not_before(state.progress_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
+    not_before(state.stop_deadline, now_ + state.stop_grace + limits::kKillDeadline + kAnswersWithin);
+  });
+}
+
+// The machine was started again, and its boot clock with it: times are moved to the new one, with the wall clock between them. A fence
+// trusts no wall clock: all that was left of it is waited for (I3).
+void JobCore::change_clock(const SupervisorReturned& event) {
+  state_.boot_id = event.boot_id;
+  const Duration by = now_ - (event.last_seen + event.away);
+  const auto move = [by](Instant& time) {
+    if (time != Instant() && time != Instant::never()) time = time + by;
+  };
+  const auto move_all = [&move](std::vector<Instant>& times) { std::for_each(times.begin(), times.end(), move); };
+  for (Instant* time : {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline,
+                        &state_.lifetime_warning, &state_.drain_deadline, &state_.returned_at, &state_.held_since,
+                        &state_.hold_remind_at, &state_.foreseen_deadline, &state_.no_request_before}) {
+    move(*time);
+  }
+  if (state_.foreseen) {
+    move(state_.foreseen->by);
+    move(state_.foreseen->kill);
+  }
+  move_all(state_.reallocations);
+  for (HostState& host : state_.hosts) {
+    host.fence = host.fence > event.last_seen ? now_ + (host.fence - event.last_seen) : Instant();
+    for (Instant* time : {&host.launched_at, &host.answered_at, &host.deadline, &host.cold_at, &host.preparation.began,
+                          &host.preparation.deadline, &host.owed_until}) {
+      move(*time);
+    }
+    host.cold_at = std::max(host.cold_at, host.fence);
+    for (Suspicion& suspicion : host.suspicions) move(suspicion.at);
+    move_all(host.lost_at);
+  }
+  for (MeshState& mesh : state_.meshes) {
+    for (RankState& rank : mesh.ranks) move(rank.ended_at);
+    for (GangState& gang : mesh.gangs) {
+      for (Instant* time : {&gang.cause_deadline, &gang.stop_deadline, &gang.not_before, &gang.failed_at,
+                            &gang.progress_deadline, &gang.waits_since, &gang.remind_at}) {
+        move(*time);
+      }
+      for (EndedRank& end : gang.ends) move(end.ended_at);
+      move_all(gang.failures);
+    }
+    for (StandbyState& standby : mesh.standby) {
+      move(standby.not_before);
+      move(standby.deadline);
+    }
+  }
+}
+
+void JobCore::return_to_hosts() {
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& host = state_.hosts[i];
+    host.shutdown_told = false;
+    switch (host.phase) {
+      case HostPhase::kCold:
+      case HostPhase::kJoined:
+      case HostPhase::kEnded:
+      case HostPhase::kLost: break;
+      case HostPhase::kLaunched: host.deadline = now_ + call_back_deadline(); break;
+      case HostPhase::kLaunching: {
+        // Its key was on the way to the supervisor that is gone, and can never be let in: it is ended, and launched once more.
+        const bool wanted = !starts_nothing();
+        destroy(HostId(i));
+        host.launch_again = wanted;
+        break;
+      }
+      case HostPhase::kDestroying: {
+        const bool again = host.launch_again;
+        destroy(HostId(i));  // the order may never have left
+        host.launch_again = again;
+        break;
+      }
+    }
+  }
+  if (state_.phase == JobPhase::kShuttingDown) shut_down_hosts();
+}
+
+// Every host that was connected before has spoken to us, and told what runs there; or it is out.
+void JobCore::check_adopted() {
+  std::size_t hosts = 0;
+  bool awaits = false;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    HostState& host = state_.hosts[i];
+    if (host.phase != HostPhase::kJoined && std::exchange(host.awaited, false)) state_.unheard.emplace_back(i);
+    awaits = awaits || host.awaited;
+    hosts += host.phase == HostPhase::kJoined ? 1U : 0U;
+  }
+  if (awaits) return;
+  state_.adopting = false;
+  std::vector<std::string> unheard;
+  for (const HostId id : std::exchange(state_.unheard, {})) unheard.push_back(hosts_[id.value()].name);
+  std::size_t ranks = 0;
+  for (const MeshState& mesh : state_.meshes) {
+    ranks += static_cast<std::size_t>(
+        std::count_if(mesh.ranks.begin(), mesh.ranks.end(), [](const RankState& rank) { return lives(rank.stage); }));
+  }
+  emit(event_of(EventKind::kSupervisorAdopted, unheard.empty() ? Severity::kInfo : Severity::kWarning,
+                text(hosts, hosts == 1 ? " host has" : " hosts have", " answered within ",
+                     to_text(Duration::milliseconds((now_ - state_.returned_at).count_milliseconds())),
+                     unheard.empty() ? "" : text(", lost before they did: ", join(unheard, ", ")), "; ", ranks,
+                     ranks == 1 ? " rank goes" : " ranks go", " on")));
+}
+
+// How long ends of a failed gang are collected: those that could not be told while we were away come with the first beats.
+Duration JobCore::cause_window() const {
+  constexpr Duration kCauseWindow = Duration::milliseconds(200);
+  const Instant arrived = state_.returned_at + kEndsArriveWithin;
+  return now_ < arrived && state_.returned_at > Instant() ? std::max(kCauseWindow, arrived - now_) : kCauseWindow;
+}
+
+// Not proven to have ended in time: what of it lives there ends by itself, and the host is out.
+void JobCore::not_launched_again(HostId id) {
+  if (!std::exchange(host(id).launch_again, false)) return;
+  host_failed(
+      id, {.kind = LaunchFailureKind::kOther,
+           .phase = "start",
+           .elapsed = now_ - host(id).launched_at,
+           .message = "it was being launched when the supervisor ended, and what of that is there could not be ended",
+           .words = {},
+           .again = {}});
+}
+
+}  // namespace monarch

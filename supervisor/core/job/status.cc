@@ -1,0 +1,212 @@
+#include "supervisor/core/job/status.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/recovery/restart_budget.h"
+#include "supervisor/core/state/first_cause.h"
+
+namespace monarch {
+
+namespace {
+
+std::string phase_name(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kNew:
+    case JobPhase::kStarting: return "starting";
+    case JobPhase::kRunning: return "running";
+    case JobPhase::kStopping:
+    case JobPhase::kDraining:
+    case JobPhase::kShuttingDown: return "stopping";
+    case JobPhase::kEnded: return "ended";
+  }
+  return "";
+}
+
+std::string phase_name(HostPhase phase) {
+  switch (phase) {
+    case HostPhase::kCold: return "cold";
+    case HostPhase::kLaunching: return "launching";
+    case HostPhase::kLaunched: return "joining";
+    case HostPhase::kJoined: return "ready";
+    case HostPhase::kDestroying: return "ending";
+    case HostPhase::kEnded: return "ended";
+    case HostPhase::kLost: return "lost";
+  }
+  return "";
+}
+
+std::string stage_name(const RankState& rank) {
+  switch (rank.stage) {
+    case RankStage::kPending: return "pending";
+    case RankStage::kStarting: return "starting";
+    case RankStage::kRunning: return "running";
+    case RankStage::kStopping: return "stopping";
+    case RankStage::kLost: return "lost";
+    case RankStage::kEnded: break;
+  }
+  if (rank.end.after_our_signal) return "stopped";
+  return is_failure(rank.end) ? "failed" : "done";
+}
+
+std::string phase_name(GangPhase phase) {
+  switch (phase) {
+    case GangPhase::kWaiting:
+    case GangPhase::kReserving: return "waiting";
+    case GangPhase::kStarting: return "starting";
+    case GangPhase::kRunning: return "running";
+    case GangPhase::kFailing:
+    case GangPhase::kStopping: return "stopping";
+    case GangPhase::kDone: return "done";
+    case GangPhase::kFailed: return "failed";
+    case GangPhase::kStopped: return "stopped";
+    case GangPhase::kParked: return "parked";
+  }
+  return "";
+}
+
+std::string phase_name(StandbyPhase phase) {
+  switch (phase) {
+    case StandbyPhase::kWaiting: return "waiting";
+    case StandbyPhase::kReserving:
+    case StandbyPhase::kStarting: return "starting";
+    case StandbyPhase::kAtGate: return "ready";
+    case StandbyPhase::kGiven: return "taken";
+    case StandbyPhase::kStopping: return "stopping";
+  }
+  return "";
+}
+
+std::string gang_phase_name(const GangState& gang) {
+  const bool waits = gang.phase == GangPhase::kWaiting || gang.phase == GangPhase::kReserving;
+  if (waits && recovers(gang)) return "restarting";
+  return gang.phase == GangPhase::kRunning && gang.was_ready ? "ready" : phase_name(gang.phase);
+}
+
+// Of a rank without a process: the first time, between two generations, or while no host is there for it.
+std::string waiting_name(const JobCore& core, const GangState& gang, MeshId mesh, Rank rank) {
+  if (gang.phase == GangPhase::kParked) return "parked";
+  if (!recovers(gang)) return "pending";
+  const HostId where = core.placement().host_of({mesh, rank});
+  return core.state().hosts[where.value()].phase == HostPhase::kJoined ? "restarting" : "waiting";
+}
+
+std::string standing_name(HostStanding standing) {
+  switch (standing) {
+    case HostStanding::kGood: return "";
+    case HostStanding::kQuarantined: return "quarantined";
+    case HostStanding::kDrained: return "drained";
+  }
+  return "";
+}
+
+std::string prepare_name(PreparePhase phase) {
+  switch (phase) {
+    case PreparePhase::kNone: return "";
+    case PreparePhase::kStarting:
+    case PreparePhase::kRunning:
+    case PreparePhase::kStopping: return "preparing";
+    case PreparePhase::kPrepared: return "prepared";
+    case PreparePhase::kUnprepared: return "unprepared";
+  }
+  return "";
+}
+
+// Until a host that was lost may be launched again.
+std::int64_t returns_in(const HostState& host, Instant now) {
+  const bool out = host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
+  if (!out || host.cold_at == Instant::never()) return -1;
+  return std::max(host.cold_at - now, Duration::zero()).count_milliseconds();
+}
+
+// What a host is there for. Once the job has ended, what it was there for.
+std::string role_of(const JobCore& core, HostId id) {
+  if (core.placement().holds_ranks(id)) return "rank";
+  const HostState& host = core.state().hosts[id.value()];
+  const bool gone = host.phase == HostPhase::kEnded && core.state().phase != JobPhase::kEnded;
+  const bool useless = host.failure || host.wedged || host.standing != HostStanding::kGood;
+  if (useless || gone || host.phase == HostPhase::kLost) return "none";
+  return host.phase == HostPhase::kCold ? "pool" : "spare";
+}
+
+// A mesh stands where the least advanced of its gangs stands; one that failed shows in any case.
+std::string mesh_phase(const MeshState& mesh) {
+  const GangState* shown = &mesh.gangs.front();
+  const auto place = [](const GangState& gang) { return std::pair(gang.phase, gang.was_ready); };
+  for (const GangState& gang : mesh.gangs) {
+    if (gang.phase == GangPhase::kFailed) return phase_name(gang.phase);
+    if (place(gang) < place(*shown)) shown = &gang;
+  }
+  return gang_phase_name(*shown);
+}
+
+}  // namespace
+
+JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now) {
+  const JobState& state = core.state();
+  JobStatus status;
+  status.job_id = job_id;
+  status.phase = phase_name(state.phase);
+  status.term = state.term;
+  if (state.phase == JobPhase::kEnded) status.verdict = state.verdict;
+  for (std::size_t i = 0; i < state.hosts.size(); ++i) {
+    const HostState& host = state.hosts[i];
+    const HostId id(static_cast<std::uint32_t>(i));
+    const bool unasked = host.phase == HostPhase::kCold && core.spec().is_on_request(id);
+    status.hosts.push_back(
+        {.name = core.hosts()[i].name,
+         .phase = host.wedged            ? "wedged"
+                  : host.failure         ? "failed"
+                  : host.failing         ? "ending"
+                  : unasked              ? "on request"
+                  : core.is_in_queue(id) ? "queued"
+                                         : phase_name(host.phase),
+         .role = role_of(core, id),
+         .keeper_pid = host.keeper_pid,
+         .standing = standing_name(host.standing),
+         .standing_because = host.standing == HostStanding::kGood ? std::string() : host.lost_because,
+         .returns_milliseconds = returns_in(host, now),
+         .preparation = prepare_name(host.preparation.phase)});
+  }
+  for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
+    const MeshSpec& spec = core.spec().meshes[m];
+    MeshStatus mesh{.name = spec.name, .phase = mesh_phase(state.meshes[m]), .sidecar = spec.sidecar};
+    for (const Dimension& dim : spec.dims) mesh.dims.emplace_back(dim.name, dim.size);
+    const RestartPolicy& restart = spec.supervision.restart;
+    mesh.restart = {.max = restart.max, .window_milliseconds = restart.window.count_milliseconds()};
+    for (const GangState& gang : state.meshes[m].gangs) {
+      mesh.gangs.push_back({.phase = gang_phase_name(gang),
+                            .generation = gang.generation.counter,
+                            .restarts = gang.restarts,
+                            .failures = still_count(gang.failures, restart.window, now)});
+    }
+    for (std::uint32_t r = 0; r < spec.size(); ++r) {
+      const RankState& rank = state.meshes[m].ranks[r];
+      const GangState& gang = state.meshes[m].gangs[spec.gang_of(Rank(r)).value()];
+      mesh.ranks.push_back(
+          {.rank = r,
+           .phase = rank.stage == RankStage::kPending ? waiting_name(core, gang, MeshId(m), Rank(r)) : stage_name(rank),
+           .host = core.hosts()[core.where_is({MeshId(m), Rank(r)})->value()].name,
+           .generation = gang.generation.counter,
+           .pid = rank.pid,
+           .end = rank.reaped ? describe_end(rank.end) : std::string(),
+           .ready = rank.ready && lives(rank.stage)});
+    }
+    for (std::uint32_t g = 0; g < spec.gangs(); ++g) {
+      const std::optional<GangCheckpoint>& newest = state.meshes[m].gangs[g].commits.newest;
+      if (!newest) continue;
+      mesh.committed.push_back({.gang = g, .step = newest->step, .generation = newest->generation.counter});
+    }
+    for (const StandbyState& standby : state.meshes[m].standby) {
+      StandbyStatus shown{.phase = phase_name(standby.phase)};
+      const bool waits = standby.phase == StandbyPhase::kWaiting;
+      for (const HostId id : waits ? std::vector<HostId>() : standby.hosts)
+        shown.hosts.push_back(core.hosts()[id.value()].name);
+      mesh.standby.push_back(std::move(shown));
+    }
+    status.meshes.push_back(std::move(mesh));
+  }
+  return status;
+}
+
+}  // namespace monarch

@@ -1,0 +1,307 @@
+#pragma once
+
+// JobState: all that the job's core knows. A value: it follows from the spec and the events alone, and two that came from the
+// same events are equal (I6).
+//
+// Thread: a value.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/state/first_cause.h"
+#include "supervisor/core/state/foreseen_end.h"
+#include "supervisor/core/state/gang_commits.h"
+#include "supervisor/core/state/launch_failure.h"
+#include "supervisor/core/state/launch_times.h"
+#include "supervisor/core/state/past_places.h"
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+#include "transport/messages/bootstrap.h"
+#include "transport/messages/launch.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/viewer.h"
+
+namespace monarch {
+
+enum class JobPhase : std::uint8_t {
+  kNew,           // before JobBegun
+  kStarting,      // some mesh has never been ready
+  kRunning,       // every mesh has been ready
+  kStopping,      // the verdict is known, ranks still live
+  kDraining,      // every rank has ended; waiting for the last of their output
+  kShuttingDown,  // workers are told to end
+  kEnded,
+};
+constexpr JobPhase monarch_enum_max(JobPhase) { return JobPhase::kEnded; }
+
+enum class HostPhase : std::uint8_t {
+  kCold,
+  kLaunching,  // the launcher was told
+  kLaunched,   // its worker runs and told its key; it has not called back
+  kJoined,
+  kDestroying,  // lost, or not ending by itself: the launcher was told to destroy its worker
+  kEnded,       // the launcher reported its worker's end
+  kLost,        // given up: it is not proven that its worker ended
+};
+constexpr HostPhase monarch_enum_max(HostPhase) { return HostPhase::kLost; }
+
+// May a host hold ranks?
+enum class HostStanding : std::uint8_t {
+  kGood,
+  kQuarantined,  // on evidence about the host alone
+  kDrained,      // by an operator
+};
+constexpr HostStanding monarch_enum_max(HostStanding) { return HostStanding::kDrained; }
+
+// A rank's death, as the first cause of its gang's, that tells of the host rather than of the program.
+struct Suspicion {
+  RankId rank;
+  Instant at;
+};
+
+// How far a spare is warmed (spares.prepare).
+enum class PreparePhase : std::uint8_t {
+  kNone,      // not begun, by this worker
+  kStarting,  // START was decided
+  kRunning,
+  kStopping,  // it has taken too long, the host is needed, or the job ends
+  kPrepared,
+  kUnprepared,  // it failed, or was ended
+};
+constexpr PreparePhase monarch_enum_max(PreparePhase) { return PreparePhase::kUnprepared; }
+
+struct Preparation {
+  PreparePhase phase = PreparePhase::kNone;
+  Generation generation;                // the newest that was decided on this host
+  Instant began;                        // it
+  Instant deadline = Instant::never();  // to end by itself; kStopping: when the host is given up
+  std::string ended_because;            // kStopping
+  bool output_complete = false;
+};
+
+inline bool lives(PreparePhase phase) {
+  return phase == PreparePhase::kStarting || phase == PreparePhase::kRunning || phase == PreparePhase::kStopping;
+}
+
+struct HostState {
+  HostPhase phase = HostPhase::kCold;
+  std::string public_key;
+  std::int32_t keeper_pid = 0;
+  std::uint64_t incarnation = 0;
+  HostInventory inventory;
+  std::string address;        // numeric, as its worker told it; for a host of which the pool knows none
+  std::string log_directory;  // on that host: where its ranks' output and error files lie
+  Instant launched_at;
+  Instant answered_at;           // its worker had told its key
+  LaunchTimes times;             // until then
+  std::string control_endpoint;  // where its worker was told to call back
+  std::string bulk_endpoint;
+  std::string call_back_again;           // a command that tries it by hand; may be empty
+  std::optional<LaunchFailure> failure;  // why it is out, if that was before the job ran
+  bool wedged = false;
+  bool shutdown_told = false;
+  bool failing = false;       // kJoined: its keeper is gone, and its end is about to be proven
+  bool doubted = false;       // kJoined: it is suspected, and takes nobody's place until it is heard again
+  bool awaited = false;       // since a supervisor came back it has not spoken
+  bool launch_again = false;  // kDestroying: it was being launched when the supervisor ended
+  std::string lost_because;
+  // kLaunched: when its hello must have come; kDestroying: when it is given up; after shutdown: when it is destroyed.
+  Instant deadline = Instant::never();
+  HostStanding standing = HostStanding::kGood;
+  bool unproven = false;               // it was given up, and its worker may still live
+  bool wanted = false;                 // by an operator's undrain, once the end of its worker is proven
+  std::uint32_t losses = 0;            // how often it was lost since it was last of use
+  Instant cold_at = Instant::never();  // kEnded, kLost: when it may be launched again
+  Instant fence;                       // a rank of it that is not proven to have ended may act until then
+  std::vector<Suspicion> suspicions;
+  std::vector<Instant> lost_at;  // while it was connected, within the window of `reallocate`
+  Preparation preparation;
+  std::vector<Incarnation> owed;  // their generations are over, and the rest of what they wrote is on its way
+  Instant owed_until;             // it is waited for
+  std::string name;               // of a host on request: the machine that it is now; empty: none
+};
+
+enum class RankStage : std::uint8_t {
+  kPending,   // no process
+  kStarting,  // START was decided
+  kRunning,
+  kStopping,  // a stop was decided
+  kEnded,     // see end
+  kLost,      // its host is lost
+};
+constexpr RankStage monarch_enum_max(RankStage) { return RankStage::kLost; }
+
+struct RankState {
+  RankStage stage = RankStage::kPending;
+  std::int32_t pid = 0;
+  RankEnd end;
+  Instant ended_at;
+  bool ready = false;   // it was, and stays so
+  bool reaped = false;  // end is known; its tree may not be empty yet
+  bool output_complete = false;
+  std::uint64_t stdout_bytes = 0;  // final, once output_complete
+  std::uint64_t stderr_bytes = 0;
+  std::optional<std::uint64_t> step;  // that it named last, at its end
+  bool suspended = false;             // by `monarch signal`; until the same lets it go on
+};
+
+enum class GangPhase : std::uint8_t {
+  kWaiting,    // for its hosts, and for the meshes that its own depends on
+  kReserving,  // for the ports that its hosts hold for it
+  kStarting,
+  kRunning,   // every rank was executed
+  kFailing,   // a rank failed: survivors are being stopped, ends are collected
+  kStopping,  // ordered
+  kDone,
+  kFailed,
+  kStopped,
+  kParked,  // no host is left for it and the job goes on without it; it may return
+};
+constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kParked; }
+
+inline bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
+inline bool runs(GangPhase phase) { return phase == GangPhase::kStarting || phase == GangPhase::kRunning; }
+
+// What one host of a gang holds for it.
+struct HostPorts {
+  bool held = false;                 // it has answered
+  std::vector<std::uint16_t> ports;  // as Reserved has them
+};
+
+// The same rank, at the same step, again.
+struct Crash {
+  RankId rank;
+  std::uint64_t step = 0;
+  std::uint32_t count = 1;
+};
+
+struct GangState {
+  GangPhase phase = GangPhase::kWaiting;
+  Generation generation;                      // the newest that was decided
+  std::vector<HostPorts> ports;               // of each of its hosts, from the first
+  bool was_ready = false;                     // every rank of it, in this generation
+  std::vector<EndedRank> ends;                // of this generation, in order of arrival
+  Instant cause_deadline = Instant::never();  // kFailing: when the first cause is decided
+  bool cause_decided = false;
+  bool host_lost = false;  // kFailing: one of its hosts
+  HostId lost_host;
+  Instant stop_deadline = Instant::never();  // when hosts that still hold ranks of it are destroyed
+  Duration stop_grace;                       // of the stop that was ordered
+  std::int32_t stop_signal = 15;
+  bool ever_ready = false;         // every rank of it, in any generation
+  std::vector<HostId> fenced_by;   // kWaiting: hosts on which the generation before may still act
+  Instant not_before;              // kWaiting: back-off, and the fence of what may still act
+  std::optional<Verdict> failure;  // of the generation before: what the job fails with if no other can start
+  std::vector<Instant> failures;   // that count against supervision.restart
+  std::uint32_t restarts = 0;      // in all
+  Instant failed_at;               // the last time
+  bool out_of_memory = false;      // one such end was retried, and no progress came since
+  std::optional<Crash> crash;      // the last, where its program names steps
+  Instant progress_deadline = Instant::never();  // to be ready by; then: when being so for so long is progress
+  std::string asked;                             // kStopping: by whom, to be started again
+  std::optional<RankId> hung;                    // kFailing: because this one made no progress
+  std::string hung_because;
+  // The highest step that any rank of it had named at its end, in all generations; none: its program names no steps.
+  std::optional<std::uint64_t> furthest;
+  GangCommits commits;                   // over all its generations
+  std::vector<PastPlace> places;         // of those that were started
+  Instant waits_since;                   // kWaiting, kParked while the job runs
+  Instant remind_at = Instant::never();  // when it is said again for whom it waits
+};
+
+enum class StandbyPhase : std::uint8_t {
+  kWaiting,    // for hosts, or for the end of its back-off
+  kReserving,  // its hosts were asked to hold its GPUs
+  kStarting,   // START was decided; until all of its ranks are at their gates
+  kAtGate,
+  kGiven,  // it has a gang's place, and its ranks become that gang's with the next START
+  kStopping,
+};
+constexpr StandbyPhase monarch_enum_max(StandbyPhase) { return StandbyPhase::kStopping; }
+
+// From TERM to KILL: it has nothing to save.
+inline constexpr Duration kStandbyGrace = Duration::seconds(5);
+
+struct StandbyRankState {
+  RankStage stage = RankStage::kPending;
+  std::int32_t pid = 0;
+  bool at_gate = false;
+  bool output_complete = false;
+};
+
+// A gang without a place, on spares.
+struct StandbyState {
+  StandbyPhase phase = StandbyPhase::kWaiting;
+  Generation generation;      // the newest that was decided
+  std::vector<HostId> hosts;  // in the order of its ranks; kWaiting: those of before, whose last words may still come
+  std::vector<HostId> held;   // kReserving: hosts that hold what it needs
+  std::vector<StandbyRankState> ranks;
+  std::uint32_t failures = 0;           // since it was last at its gate
+  Instant not_before;                   // kWaiting: the end of its back-off
+  Instant deadline = Instant::never();  // kStarting: it is told of; kStopping: its hosts are given up
+  std::optional<GangId> place;          // kGiven
+  std::vector<PastPlace> places;        // of its generations
+};
+
+struct MeshState {
+  std::vector<RankState> ranks;
+  std::vector<GangState> gangs;
+  std::vector<Rank> held;  // by `monarch hold`, over generations; in order
+  std::vector<StandbyState> standby;
+};
+
+struct JobState {
+  JobPhase phase = JobPhase::kNew;
+  JobUuid job;
+  Term term;
+  std::vector<HostState> hosts;
+  std::vector<HostId> slots;  // of the placement: the host of each
+  std::vector<MeshState> meshes;
+  std::optional<Verdict> verdict;  // known before the job has ended
+  bool kill_ordered = false;
+  std::uint64_t next_event = 1;
+  Instant start_deadline = Instant::never();
+  Instant time_deadline = Instant::never();
+  Instant lifetime_deadline = Instant::never();
+  Instant lifetime_warning = Instant::never();  // before it
+  Instant drain_deadline = Instant::never();
+  std::vector<Instant> reallocations;  // that count against supervision.reallocate
+  Instant returned_at;                 // of the supervisor, the last time; in its first term: nothing
+  bool adopting = false;               // hosts of before are awaited; until it is told which have spoken
+  std::vector<HostId> unheard;         // of these: lost before they spoke
+  std::string boot_id;                 // of the machine whose boot clock all times here are of
+  Instant held_since;                  // since some rank was left alone on purpose
+  std::string held_by;                 // who asked for it last
+  Instant hold_remind_at = Instant::never();
+  std::uint32_t refusals = 0;                    // of hosts on request, since one was granted
+  Instant no_request_before;                     // after them
+  std::optional<ForeseenEnd> foreseen;           // since then nothing is started
+  Instant foreseen_deadline = Instant::never();  // when the job is stopped for it
+};
+
+// Wanted alive: the stages in which a lease is granted.
+inline bool lives(RankStage stage) {
+  return stage == RankStage::kStarting || stage == RankStage::kRunning || stage == RankStage::kStopping;
+}
+
+inline bool holds_for_standby(const StandbyState& standby, HostId host) {
+  return std::find(standby.held.begin(), standby.held.end(), host) != standby.held.end();
+}
+
+// Of a gang that failed and is to be started again: until its next generation runs.
+inline bool recovers(const GangState& gang) { return gang.failure.has_value(); }
+
+// What ran there may still act: the gang's next generation waits for it.
+inline void fence_by(GangState& gang, HostId host) {
+  if (std::find(gang.fenced_by.begin(), gang.fenced_by.end(), host) == gang.fenced_by.end())
+    gang.fenced_by.push_back(host);
+}
+
+inline bool has_ended(GangPhase phase) {
+  return phase == GangPhase::kDone || phase == GangPhase::kFailed || phase == GangPhase::kStopped;
+}
+
+}  // namespace monarch

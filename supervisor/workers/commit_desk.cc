@@ -1,0 +1,47 @@
+#include "supervisor/workers/commit_desk.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace monarch {
+
+void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
+  if (!report.commit || !core_.has_rank(report.process.rank)) return;
+  const CommitRequest& asked = *report.commit;
+  CommitDecision decision = core_.rule_on(host, report.process, asked);
+  Last& last = last_[report.process.rank];
+  const MeshId mesh = report.process.rank.mesh;
+  std::uint64_t& recorded = recorded_[{mesh, core_.spec().meshes[mesh.value()].gang_of(report.process.rank.rank)}];
+  CommitAnswer answer{.process = report.process, .number = asked.number};
+  switch (decision.ruling) {
+    case CommitRuling::kRefuse:
+      count_refusal(report.process.rank, {host, report.process.generation, asked.number});
+      answer.why = std::move(decision.why);
+      handlers_.answer(host, answer);
+      break;
+    case CommitRuling::kTaken:
+      if (!handlers_.is_durable(recorded)) return;  // the core's own answer waits for that, too
+      answer.committed = true;
+      answer.gang = core_.committed_step(report.process.rank);
+      handlers_.answer(host, answer);
+      break;
+    case CommitRuling::kTake:
+      if (last.ticket != 0 && now < last.taken_at + kFloor) return;
+      last.taken_at = now;
+      last.ticket = handlers_.decide(CheckpointCommitted{.host = host, .process = report.process, .commit = asked});
+      recorded = last.ticket;
+      break;
+  }
+}
+
+// Once, however often it is said: what ran elsewhere before may ask beside the one that runs now.
+void CommitDesk::count_refusal(RankId rank, const Asked& asked) {
+  std::vector<Asked>& known = told_no_[rank];
+  if (std::find(known.begin(), known.end(), asked) != known.end()) return;
+  ++refused_;
+  std::erase_if(known, [&asked](const Asked& one) { return one.host == asked.host; });
+  if (known.size() == kAskers) known.erase(known.begin());
+  known.push_back(asked);
+}
+
+}  // namespace monarch

@@ -1,0 +1,82 @@
+// WorkerLinks, what goes out: commands, and commands that a beat shows to be lost.
+
+#include <utility>
+
+#include "supervisor/workers/worker_links.h"
+#include "transport/base/assert.h"
+#include "transport/base/log.h"
+#include "transport/messages/message.h"
+#include "transport/messages/rank.h"
+#include "transport/messages/worker.h"
+#include "transport/wire/codec.h"
+#include "transport/zmq/link_message.h"
+
+namespace monarch {
+
+// At most once a heartbeat: what was sent since the last beat may still be on its way.
+void WorkerLinks::resend_lost(HostId host, const Beat& beat) {
+  Peer& peer = peers_[host.value()];
+  if (loop_.now() - peer.resent_at < core_.spec().supervision.heartbeat) return;
+  peer.resent_at = loop_.now();
+  // What is not durable yet was never said, so nothing of it was lost; said here, it would overtake its record (J1).
+  if (!handlers_.all_durable()) return;
+  for (const Action& action : core_.outstanding(host, beat.content.ranks)) perform(action);
+}
+
+// outstanding() answers with commands alone.
+void WorkerLinks::perform(const Action& action) {
+  std::visit(
+      [this](const auto& command) {
+        if constexpr (requires { command.message; }) {
+          (void)this->send(command.host, command.message);
+        } else {
+          MONARCH_ASSERT(false);
+        }
+      },
+      action);
+}
+
+bool WorkerLinks::send(HostId host, const Start& start) {
+  if (handlers_.on_start && !handlers_.on_start(host, start)) return false;
+  return send(host, number_of<Start>(), encode_payload(start));
+}
+
+std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to) {
+  std::map<std::pair<HostId, Generation>, std::vector<RankId>> by_host;
+  for (const RankId& rank : ranks) {
+    const GangId gang = core_.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
+    const Generation generation = core_.state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
+    if (core_.grants({rank, generation})) by_host[{core_.placement().host_of(rank), generation}].push_back(rank);
+  }
+  std::size_t reached = 0;
+  for (auto& [where, selected] : by_host) {
+    const std::size_t count = selected.size();
+    const Signal message{.ranks = std::move(selected), .generation = where.second, .number = number, .to = to};
+    if (send(where.first, message)) reached += count;
+  }
+  return reached;
+}
+
+bool WorkerLinks::send(HostId host, std::uint16_t type, std::string payload) {
+  const std::string user_id = user_id_of(host);
+  const std::optional<LinkId> link = table_.link_of(user_id);
+  if (!link) return false;
+  Peer& peer = peers_[host.value()];
+  FrameHeader header;
+  header.type = type;
+  header.job = core_.state().job;
+  header.term = term_;
+  header.seq = peer.next_seq++;
+  std::vector<ZmqFrame> frames = link_message(header, std::move(payload));
+  const Status sent = link_.send(*link, frames);
+  if (sent.ok()) return true;
+  if (sent.error().code == ErrorCode::kGone) {
+    table_.forget(user_id, *link);
+    return false;
+  }
+  log_warn(core_.hosts()[host.value()].name, ": a message of type ", header.type,
+           " was not sent: ", sent.error().message);
+  return false;
+}
+
+}  // namespace monarch
