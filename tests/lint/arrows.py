@@ -38,11 +38,26 @@ ARROWS = {
     "transport/tensor/": ["transport/tensor/", "transport/zmq/", *LOW],
     "tests/": [""],
 }
+# Rooms of a folder from the lowest floor up: a file includes what is on the floors below its room's, and its own room. So there is no
+# circle. The folder's own files are on the floor of "".
+FLOORS = {
+    "cli/": [["term"], ["args", "show"], ["", "import", "job"], ["follow"], ["away", "start"], ["cmd"]],
+    "supervisor/": [["core"], ["journal", "workspace"], ["viewers", "workers"], ["loop"], ["relay"]],
+    "supervisor/client/": [["link", "output"], ["", "stacks"]],
+    "supervisor/core/": [["spec"], ["state"], ["health", "recovery"], ["job"]],
+    "supervisor/spec/": [["yaml"], ["schema"], ["hosts"], ["check", "job"], [""]],
+    "supervisor/launch/ssh/": [["session"], [""]],
+    "transport/base/": [[""], ["files"]],
+    "worker/core/": [[""], ["vault"]],
+}
 # Headers that are installed: users include them by angle brackets, and so may we.
 INSTALLED = re.compile(r"^monarch/")
 INSTALLED_FROM = ("transport/codec/", "worker/sdk/")
 
 CLEAN = {
+    "cli/cmd/b.h": '#pragma once\n#include "cli/args/a.h"\n',
+    "cli/args/a.h": "#pragma once\n",
+    "supervisor/core/job/b.h": "#pragma once\n",
     "transport/base/result.h": "#pragma once\n",
     "transport/zmq/link.h": '#pragma once\n#include "transport/base/result.h"\n',
     "transport/process/process.h": '#pragma once\n#include "transport/base/result.h"\n',
@@ -61,6 +76,8 @@ CLEAN = {
     "tests/fake.h": "#pragma once\n",
 }
 PLANTS = [
+    ("cli/args/late.cc", '#include "cli/cmd/b.h"\n', "cli/args is on no floor above cli/cmd"),
+    ("supervisor/core/spec/late.cc", '#include "supervisor/core/job/b.h"\n', "is on no floor above"),
     ("cli/cmd/cmd_run.cc", '#include "supervisor/journal.h"\n', "may not include supervisor/journal.h"),
     ("cli/cmd/cmd_stop.cc", '#include "worker/core/rank.h"\n', "may not include worker/core/rank.h"),
     ("supervisor/core/late.cc", '#include "transport/zmq/link.h"\n', "may not include transport/zmq/link.h"),
@@ -83,6 +100,23 @@ def rule_of(path):
     return ARROWS[max(prefixes, key=len)] if prefixes else None
 
 
+def floor_of(folder, path):
+    """(floor, room) of a file in a folder of FLOORS; None: it lies in another, or in a room that is on no floor."""
+    if not path.startswith(folder):
+        return None
+    room = path.removeprefix(folder).rpartition("/")[0].partition("/")[0]
+    return next(((i, room) for i, floor in enumerate(FLOORS[folder]) if room in floor), None)
+
+
+def upwards(path, target):
+    """Where an include leads to a floor that is not below, in words; or None."""
+    for folder in FLOORS:
+        here, there = floor_of(folder, path), floor_of(folder, target)
+        if here and there and here[1] != there[1] and here[0] <= there[0]:
+            return f"{folder}{here[1]} is on no floor above {folder}{there[1]}: may not include {target}"
+    return None
+
+
 def check(tree, _build):
     found = []
     for path in tree.cxx():
@@ -101,4 +135,6 @@ def check(tree, _build):
                 continue
             if not any(target == a or (a.endswith("/") or a == "") and target.startswith(a) for a in allowed):
                 found.append(f"{path}:{line}: may not include {target}")
+            elif words := upwards(path, target):
+                found.append(f"{path}:{line}: {words}")
     return found

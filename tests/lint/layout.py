@@ -1,4 +1,5 @@
-"""The top level holds exactly the agreed entries, and every source is listed by name in its folder's meson.build."""
+"""The top level holds exactly the agreed entries, every source is listed by name in its folder's meson.build, and no folder of
+the product has more files than a reader takes in."""
 
 import os
 import re
@@ -8,6 +9,9 @@ TOP = {
     "SECURITY.md", "cli", "configs", "man", "meson.build", "meson_options.txt", "scripts", "supervisor", "tests",
     "transport", "worker",
 }
+# Of the product, headers and sources together: who looks for a file reads the names of its folder first.
+MOST_FILES = 45
+PRODUCT = re.compile(r"(cli|supervisor|worker|transport)/.*\.(cc|h|hpp)")
 LISTED = re.compile(r".*\.cc|tests/.*_test\.py")
 
 CLEAN = {
@@ -15,12 +19,14 @@ CLEAN = {
     "cli/meson.build": "executable('monarch', 'main.cc', 'sub/part.cc')\n",
     "cli/main.cc": "\n",
     "cli/sub/part.cc": "\n",
+    **{f"cli/sub/{n}.h": "\n" for n in range(MOST_FILES - 1)},
     "tests/cli/meson.build": "foreach name : ['ps_test.py']\n",
     "tests/cli/ps_test.py": "\n",
     "tests/fuzz/meson.build": "foreach name : ['wire']\n  x = name + '_fuzz.cc'\n",
     "tests/fuzz/wire_fuzz.cc": "\n",
 }
 PLANTS = [
+    ("cli/sub/part.h", "\n", f"cli/sub/: {MOST_FILES + 1} files, more than {MOST_FILES}"),
     ("utils/a.h", "\n", "is not an agreed entry of the top level"),
     ("notes.txt", "\n", "is not an agreed entry of the top level"),
     ("cli/forgotten.cc", "\n", "is in no meson.build"),
@@ -54,6 +60,15 @@ def is_listed(tree, path):
         folder = os.path.dirname(folder)
 
 
+def crowded(tree):
+    counts, last = {}, {}
+    for path in filter(PRODUCT.fullmatch, tree.files()):
+        folder = os.path.dirname(path)
+        counts[folder], last[folder] = counts.get(folder, 0) + 1, path
+    return [f"{folder}/: {count} files, more than {MOST_FILES} in one folder ({last[folder]})"
+            for folder, count in counts.items() if count > MOST_FILES]
+
+
 def check(tree, _build):
     found = [f"{e}/: is not an agreed entry of the top level ({e})" for e in top_entries(tree) if e not in TOP]
     # A plant names the file; say it as well.
@@ -61,6 +76,7 @@ def check(tree, _build):
     for path in tree.files(".cc", ".py"):
         if LISTED.fullmatch(path) and not is_listed(tree, path):
             found.append(f"{path}: is in no meson.build")
+    found += crowded(tree)
     for path in tree.files("meson.build"):
         if re.search(r"run_command\s*\(\s*'(ls|find|sh|bash)'|\bglob\b", tree.read(path)):
             found.append(f"{path}: lists its files by a command")
