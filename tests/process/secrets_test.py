@@ -161,9 +161,9 @@ class Hidden(users.UserTest):
         ranks = self.wait_for_marks("there", 2)
         for pid in ranks:
             self.assertLessEqual({f"DERIVED=key={named}", f"CANARY_TOKEN={passed}"}, set(self.environment_of(pid)))
+        harness.wait_for(lambda: len(self.find("sleep", "987654")) == 2, "what the ranks started")
         for sleeper in self.find("sleep", "987654"):
             self.assertIn(f"DERIVED=key={named}", self.environment_of(sleeper.pid))
-        self.assertEqual(len(self.find("sleep", "987654")), 2)
         for process in self.processes():
             line = b" ".join(process.arguments)
             self.assertFalse(passed.encode() in line or named.encode() in line, process)
