@@ -1,49 +1,96 @@
 #include "supervisor/loop/supervisor.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "supervisor/client/job_secrets.h"
-#include "supervisor/client/link/endpoint.h"
+#include "supervisor/client/link/viewer_json.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/core/job/operator_request.h"
 #include "supervisor/core/job/status.h"
 #include "supervisor/journal/core_records.h"
 #include "supervisor/journal/runtime_dir.h"
-#include "supervisor/loop/supervisor_loop.h"
+#include "supervisor/loop/decider.h"
+#include "supervisor/loop/hosts.h"
+#include "supervisor/loop/shared.h"
+#include "supervisor/loop/startup.h"
+#include "supervisor/loop/viewers.h"
+#include "supervisor/loop/workers.h"
+#include "supervisor/workspace/pack.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/loop/signals.h"
 #include "transport/process/hidden_memory.h"
+#include "transport/wire/codec.h"
+#include "transport/zmq/zmq_loop.h"
 
 namespace monarch {
 
 namespace {
 
-// Of one worker on the control port. More are dropped and counted: the next beat says again what it must. Beats keep 1 ms
-// between them, and what queues up while nobody reads is well below the burst.
-constexpr std::uint32_t kMessagesPerSecond = 2'000;
-constexpr std::uint32_t kMessageBurst = 4'000;
-
 constexpr std::size_t kJournalReports = 65'536;
+// How long viewers and the guard may take to read the last words.
+constexpr Duration kFarewellDeadline = Duration::seconds(1);
+
+// It owns everything of a running supervisor and decides nothing: what comes in becomes events of the core, and what the core decides is
+// journalled and done, by those who have the workers, the hosts and the viewers. Its members are destroyed in the reverse order.
+class Supervisor {
+ public:
+  Supervisor(JobFiles& files, const SuperviseOptions& options)
+      : core_(files.spec.spec, pool_of(files.spec.spec),
+              {.job_id = files.job_id, .shell = files.shell, .log_directory = files.log_directory()}),
+        shared_{.files = files, .options = options, .core = core_} {}
+
+  Status open();
+  // Why open() failed, to whoever waits for the start.
+  int exit_code_for(const Error& why) const;
+  void say_ready(int ready_fd);
+  void begin();
+  int run();
+
+ private:
+  Status open_journal();
+  Status open_owners();
+  Status keep_ports_open();
+  void perform(const Action& action);
+  void finish(const FinishJob& finish);
+  void farewell(Instant until);
+  void leave(int exit_code);
+  void step_down(const Error& why);
+  void announce(EventKind kind, Severity severity, std::string message);
+  void on_signal();
+  void on_journal(const JournalReport& report);
+  std::uint64_t decide(const CoreEvent& event);
+
+  JobCore core_;
+  Shared shared_;
+  Inheritance continues_;                // of a job that begins; of no job: it is the first
+  bool journal_before_is_lost_ = false;  // of the job that this one goes on from
+  std::unique_ptr<ZmqLoop> zmq_loop_;
+  std::unique_ptr<SignalFd> signals_;
+  std::unique_ptr<WatchedInbox<JournalReport>> reports_;
+  std::unique_ptr<JournalThread> journal_;
+  std::unique_ptr<Decider> decider_;
+  // The viewers' port is there longer than all whose words it carries.
+  std::unique_ptr<Viewers> viewers_;
+  std::unique_ptr<Workers> workers_;
+  std::unique_ptr<Hosts> hosts_;
+  int exit_code_ = kExitInternal;
+  bool leaving_ = false;
+};
 
 std::string own_boot_id() { return this_process_as_holder(wall_now()).boot_id; }
 
-}  // namespace
-
 int Supervisor::exit_code_for(const Error& why) const {
-  if (ports_taken_) return kExitUnreachable;
+  if (workers_ && workers_->ports_taken()) return kExitUnreachable;
   if (journal_before_is_lost_) return kExitJournal;
   return why.code == ErrorCode::kInvalid ? kExitUsage : kExitInternal;
 }
@@ -51,233 +98,116 @@ int Supervisor::exit_code_for(const Error& why) const {
 Status Supervisor::open() {
   // Threads made from here on inherit the mask.
   MONARCH_ASSIGN(signals_, SignalFd::create({SIGTERM, SIGPIPE}));
-  MONARCH_ASSIGN(loop_, EventLoop::create());
-  zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
-  MONARCH_TRY(replay(files_.journal.contents, core_));
-  returned_ = core_.state().phase != JobPhase::kNew;
-  if (!returned_) {
-    auto continues = inheritance_of(files_);
+  MONARCH_ASSIGN(shared_.loop, EventLoop::create());
+  zmq_loop_ = std::make_unique<ZmqLoop>(*shared_.loop);
+  MONARCH_TRY(replay(shared_.files.journal.contents, core_));
+  shared_.returned = core_.state().phase != JobPhase::kNew;
+  if (!shared_.returned) {
+    auto continues = inheritance_of(shared_.files);
     journal_before_is_lost_ = !continues.ok();
     MONARCH_ASSIGN(continues_, std::move(continues));
   }
-  job_ = returned_ ? core_.state().job : make_job_uuid();
-  const auto& records =
-      files_.journal.contents.history.empty() ? files_.journal.contents.records : files_.journal.contents.history;
-  started_ = records.empty() ? wall_now() : records.front().wall;
+  shared_.job = shared_.returned ? core_.state().job : make_job_uuid();
+  const auto& records = shared_.files.journal.contents.history.empty() ? shared_.files.journal.contents.records
+                                                                       : shared_.files.journal.contents.history;
+  shared_.started = records.empty() ? wall_now() : records.front().wall;
 
-  MONARCH_ASSIGN(reports_, WatchedInbox<JournalReport>::create(
-                               *loop_, kJournalReports, [this](const JournalReport& report) { on_journal(report); }));
-  MONARCH_ASSIGN(auto journal_files, files_.directory.duplicate());
-  JournalThreadOptions journal{.files = std::move(files_.journal_files),
-                               .writer = std::move(files_.journal.writer),
+  MONARCH_TRY(open_journal());
+  MONARCH_ASSIGN(shared_.runtime, open_runtime_dir(StateEnvironment::of_this_process()));
+  MONARCH_TRY(open_owners());
+  const auto on_signal_ready =
+      shared_.loop->watch(signals_->descriptor(), Interest::kRead, [this](Readiness) { on_signal(); });
+  return on_signal_ready.ok() ? Status() : Status(on_signal_ready.error());
+}
+
+Status Supervisor::open_journal() {
+  MONARCH_ASSIGN(reports_,
+                 WatchedInbox<JournalReport>::create(*shared_.loop, kJournalReports,
+                                                     [this](const JournalReport& report) { on_journal(report); }));
+  MONARCH_ASSIGN(auto journal_files, shared_.files.directory.duplicate());
+  JournalThreadOptions journal{.files = std::move(shared_.files.journal_files),
+                               .writer = std::move(shared_.files.journal.writer),
                                .reports = &reports_->inbox()};
   MONARCH_ASSIGN(journal_, JournalThread::start(std::move(journal)));
   decider_ = std::make_unique<Decider>(
-      *loop_, core_, *journal_, files_.journal.term, [this](const Action& action) { perform(action); },
+      *shared_.loop, core_, *journal_, shared_.files.journal.term, [this](const Action& action) { perform(action); },
       [this] { (void)decide(DeadlinePassed{}); });
-  watch_idleness();
-  MONARCH_TRY(open_ports());
-  MONARCH_TRY(open_doors());
-
-  const auto on_signal_ready =
-      loop_->watch(signals_->descriptor(), Interest::kRead, [this](Readiness) { on_signal(); });
-  if (!on_signal_ready.ok()) return on_signal_ready.error();
+  shared_.decide = [this](const CoreEvent& event) { return decide(event); };
+  shared_.is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; };
+  shared_.all_durable = [this] { return decider_->all_durable(); };
+  shared_.when_durable = [this](std::function<void()> then) { decider_->when_durable(std::move(then)); };
+  shared_.announce = [this](EventKind kind, Severity severity, std::string message) {
+    announce(kind, severity, std::move(message));
+  };
+  shared_.leave = [this](int exit_code) { leave(exit_code); };
   return {};
 }
 
-Status Supervisor::open_ports() {
-  MONARCH_ASSIGN(keys_, job_keys(files_.directory));
-  MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 2}));
-  MONARCH_ASSIGN(zap_, ZapHandler::start(*context_));
-  MONARCH_TRY(zap_self_test(*context_, [this](AllowTable table) { return zap_->replace(std::move(table)); }));
-  publish_keys();
-
-  ports_ = known_ports(files_.directory);
-  ServerOptions control = port_options(ports_.control);
-  control.listener = kept_listener(0, ports_.control);
-  control.peer = {.per_second = kMessagesPerSecond, .burst = kMessageBurst};
-  auto control_link = ServerLink::bind(*context_, control, *keys_);
-  if (!control_link.ok()) return port_error(control_link.error());
-  control_link_ = std::move(*control_link);
-  ServerOptions bulk = port_options(ports_.bulk);
-  bulk.listener = kept_listener(1, ports_.bulk);
-  bulk.link.io_thread = 1;
-  bulk.link.high_water_mark = limits::kBulkHighWaterMark;
-  bulk.link.message_bytes = limits::kBulkPayloadBytes;
-  auto bulk_link = ServerLink::bind(*context_, bulk, *keys_);
-  if (!bulk_link.ok()) return port_error(bulk_link.error());
-  ports_ = {.control = control_link_->port(), .bulk = (*bulk_link)->port()};
-  for (const ServerLink* link : {control_link_.get(), bulk_link->get()}) {
-    MONARCH_ASSIGN(ListenerDoor door, link->door());
-    MONARCH_TRY(door.open());  // the supervisor before this one may have closed it
-    doors_.push_back(std::move(door));
-  }
-  MONARCH_TRY(keep_ports(files_.directory, ports_));
-  MONARCH_TRY(open_stacks());
-  MONARCH_TRY(open_relay(std::move(*bulk_link)));
-
-  hangs_ = std::make_unique<HangWatch>(
-      core_,
-      HangWatchHandlers{
-          .decide = [this](const CoreEvent& event) { (void)decide(event); },
-          .dump = [this](RankId rank, const std::function<void(std::string)>& then) { dump_stacks(rank, then); }});
-  links_ = std::make_unique<WorkerLinks>(
-      *loop_, *control_link_, core_, files_.journal.term, own_boot_id(),
-      WorkerLinksHandlers{
-          .decide = [this](const CoreEvent& event) { return decide(event); },
-          .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
-          .all_durable = [this] { return decider_->all_durable(); },
-          .on_health = [this](HostId host, HostHealth health, Duration silence) { on_health(host, health, silence); },
-          .on_pressure = [this](HostId host, const HostPressure& pressure) { on_pressure(host, pressure); },
-          .on_output_lost = [this](HostId host, std::uint64_t bytes,
-                                   const std::string& failure) { on_output_lost(host, bytes, failure); },
-          .on_warned = [this](HostId host) { launcher_->on_warned(host); },
-          .on_output = [this] { idle_->used(); },
-          .on_written = written_handler(),
-          .on_start = [this](HostId host, const Start& start) { return relay_->started(host, start).ok(); },
-          .on_commit = commit_handler(),
-          .on_vault = vault_handler(),
-          .on_report = [this](HostId host, const RankReport& report,
-                              Instant sent_at) { hangs_->on_report(host, report, sent_at, loop_->now()); },
-          .on_goodbye = [this](HostId host, const Goodbye& goodbye) { launcher_->on_goodbye(host, goodbye.orderly); },
-          .has_successor = [this] { return has_successor(files_.directory, files_.journal.term); },
-          .on_superseded =
-              [this](Term term) {
-                log_error("workers have promised term ", term.value(), ", this is term ", files_.journal.term.value(),
-                          ": another supervisor holds the job");
-                leave(kExitSuperseded);
-              }});
-  control_link_->attach(*zmq_loop_, [this](InboundMessage&& message) { links_->on_message(std::move(message)); });
-  return {};
-}
-
-// Of the supervisor before this one, where the guard has kept it: nobody else can have listened there meanwhile. -1: there is none.
-int Supervisor::kept_listener(std::size_t which, std::uint16_t port) const {
-  if (which >= options_.kept_fds.size() || port == 0) return -1;
-  UniqueFd kept(options_.kept_fds[which]);
-  if (!ListenerDoor::listens_at(kept.get(), port) || ::fcntl(kept.get(), F_SETFD, FD_CLOEXEC) != 0) return -1;
-  return kept.release();
+Status Supervisor::open_owners() {
+  workers_ = std::make_unique<Workers>(
+      shared_,
+      WorkersHandlers{
+          .on_health = [this](HostId host, HostHealth health,
+                              Duration silence) { hosts_->on_health(host, health, silence); },
+          .on_pressure = [this](HostId host, const HostPressure& pressure) { hosts_->on_pressure(host, pressure); },
+          .on_warned = [this](HostId host) { hosts_->launcher().on_warned(host); },
+          .on_goodbye = [this](HostId host, bool orderly) { hosts_->launcher().on_goodbye(host, orderly); },
+          .on_output = [this] { viewers_->idle().used(); }});
+  hosts_ = std::make_unique<Hosts>(shared_, *workers_);
+  viewers_ = std::make_unique<Viewers>(shared_, *workers_, *hosts_);
+  MONARCH_TRY(workers_->open());
+  workers_->attach(*zmq_loop_);
+  MONARCH_TRY(hosts_->open());
+  return viewers_->open();
 }
 
 // From now on the guard listens, too: while no supervisor lives, nobody else can take the ports that workers call at.
 Status Supervisor::keep_ports_open() {
   std::vector<UniqueFd> listeners;
-  for (const ListenerDoor& door : {std::cref(doors_.at(0)), std::cref(doors_.at(1))}) {
+  for (const ListenerDoor& door : workers_->doors()) {
     MONARCH_ASSIGN(UniqueFd listener, door.duplicate());
     listeners.push_back(std::move(listener));
   }
-  return guard_->keep_open(std::move(listeners));
-}
-
-std::function<void(HostId, const RankReport&)> Supervisor::commit_handler() {
-  commits_ = std::make_unique<CommitDesk>(
-      core_, CommitDeskHandlers{
-                 .decide = [this](const CoreEvent& event) { return decide(event); },
-                 .is_durable = [this](std::uint64_t ticket) { return decider_->durable_ticket() >= ticket; },
-                 .answer = [this](HostId host, const CommitAnswer& answer) { (void)links_->send(host, answer); }});
-  return [this](HostId host, const RankReport& report) { commits_->hear(host, report, loop_->now()); };
-}
-
-Status Supervisor::open_doors() {
-  MONARCH_ASSIGN(guard_,
-                 Guard::create(*loop_, UniqueFd(options_.keeper_fd), job_,
-                               {.on_hello = [this](const KeeperHello& hello) { launcher_->on_hello(hello); },
-                                .on_changed = [this](const RankReport& report) { launcher_->on_changed(report); },
-                                .on_lost =
-                                    [this](const Error& error) {
-                                      announce(EventKind::kGuardLost, Severity::kWarning,
-                                               text("the guard of the supervisor has gone (", error.message,
-                                                    "): a crash would not be mended"));
-                                      launcher_->on_guard_lost();
-                                    }}));
-  MONARCH_ASSIGN(runtime_, open_runtime_dir(StateEnvironment::of_this_process()));
-  MONARCH_TRY(open_launcher());
-  MONARCH_ASSIGN(const std::string path, socket_path(*runtime_, files_.job_id + ".sock"));
-  MONARCH_ASSIGN(
-      viewers_,
-      ControlServer::create(
-          *loop_, path, job_,
-          {.status = [this] { return status(); },
-           .stop = [this](const StopRequest& request) { (void)decide(StopOrdered{.request = request}); },
-           .signal = [this](const SignalRequest& request,
-                            const ControlHandlers::Answer& answer) { signal_ranks(request, answer); },
-           .hold = [this](const HoldRequest& request,
-                          const ControlHandlers::Answer& answer) { answer_durably(hold_ranks(request), answer); },
-           .stacks = [this](const StacksRequest& request,
-                            const StackDumps::Answer& answer) { return stacks_->ask_all(request, answer); },
-           .operate = [this](const OperatorRequest& request,
-                             const ControlHandlers::Answer& answer) { answer_durably(operate(request), answer); },
-           .output_viewer =
-               [this](UniqueFd socket) {
-                 const Status added = relay_->add_viewer(std::move(socket));
-                 if (!added.ok()) log_warn("a viewer of output: ", added.error().message);
-               },
-           .launcher = [this](UniqueFd socket) { return launcher_->take(std::move(socket)); },
-           .on_use =
-               [this](std::size_t attached) {
-                 idle_->used();
-                 idle_->viewers(attached);
-               }}));
-  const Endpoint endpoint{.host = this_process_as_holder(wall_now()).host,
-                          .pid = static_cast<std::int32_t>(::getpid()),
-                          .term = files_.journal.term,
-                          .socket = path,
-                          .viewers = open_viewer_port(path)};
-  return files_.directory.write_file(kEndpointFile, write_endpoint(endpoint),
-                                     Durability::kLater);  // each supervisor's own
+  return hosts_->guard().keep_open(std::move(listeners));
 }
 
 // First to who starts another one: whoever else hears of it counts on that.
 void Supervisor::say_ready(int ready_fd) {
-  if (const Status said = guard_->say_ready(); !said.ok()) log_warn("the guard: ", said.error().message);
+  if (const Status said = hosts_->guard().say_ready(); !said.ok()) log_warn("the guard: ", said.error().message);
   if (const Status kept = keep_ports_open(); !kept.ok()) log_warn("the guard: ", kept.error().message);
   write_ready(ready_fd, {});
 }
 
 void Supervisor::begin() {
-  watch_descriptors();
-  for (const std::string& note : files_.spec.notes) log_info(note);
-  for (const auto* records : {&files_.journal.contents.history, &files_.journal.contents.records}) {
-    for (const Record& record : *records) {
-      if (record.type != RecordType::kEvent) continue;
-      if (auto event = decode_job_event(record.payload); event.ok()) viewers_->remember(std::move(*event));
-    }
-  }
-  if (!returned_) {
+  viewers_->watch_descriptors();
+  for (const std::string& note : shared_.files.spec.notes) log_info(note);
+  viewers_->remember_history();
+  if (!shared_.returned) {
     for (std::vector<InheritedGang>& part : in_parts(continues_.gangs)) (void)decide(GangsInherited{std::move(part)});
-    (void)decide(JobBegun{.term = files_.journal.term,
-                          .job = job_,
+    (void)decide(JobBegun{.term = shared_.files.journal.term,
+                          .job = shared_.job,
                           .boot_id = own_boot_id(),
                           .continues = continues_.job,
                           .lost = continues_.lost});
-    launcher_->begin();
+    hosts_->launcher().begin();
     return;
   }
-  log_warn("this is term ", files_.journal.term.value(), ": the supervisor before it ended unexpectedly");
+  log_warn("this is term ", shared_.files.journal.term.value(), ": the supervisor before it ended unexpectedly");
   if (core_.state().phase == JobPhase::kEnded) {
     // It crashed between the end of the job and its own.
     finish(FinishJob{.verdict = *core_.state().verdict});
     return;
   }
-  for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
-    const HostState& host = core_.state().hosts[i];
-    const bool gone =
-        host.phase == HostPhase::kCold || host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
-    if (host.phase == HostPhase::kJoined) links_->expect_again(HostId(i));
-    if (gone) continue;
-    launcher_->adopt(HostId(i), {.runs = host.phase == HostPhase::kJoined || host.phase == HostPhase::kLaunched,
-                                 .control_endpoint = host.control_endpoint,
-                                 .bulk_endpoint = host.bulk_endpoint});
-  }
-  SupervisorReturned returned{.term = files_.journal.term, .boot_id = own_boot_id()};
-  const JournalContents& contents = files_.journal.contents;
+  hosts_->adopt();
+  SupervisorReturned returned{.term = shared_.files.journal.term, .boot_id = own_boot_id()};
+  const JournalContents& contents = shared_.files.journal.contents;
   if (const auto& records = contents.records.empty() ? contents.history : contents.records; !records.empty()) {
     returned.last_seen = records.back().now;
     const std::int64_t away = wall_now().nanoseconds_since_epoch - records.back().wall.nanoseconds_since_epoch;
     returned.away = std::max(Duration::nanoseconds(away), Duration::zero());
   }
   (void)decide(returned);
-  launcher_->begin();
+  hosts_->launcher().begin();
 }
 
 int Supervisor::run() {
@@ -288,42 +218,23 @@ int Supervisor::run() {
 
 std::uint64_t Supervisor::decide(const CoreEvent& event) {
   const std::uint64_t ticket = decider_->decide(event);
-  if (vaults_) vaults_->changed(ticket);
-  if (core_.state().phase == JobPhase::kRunning) idle_->begin();
-  release_launcher();
+  workers_->changed(ticket);
+  if (core_.state().phase == JobPhase::kRunning) viewers_->idle().begin();
+  hosts_->release_helper();
   return ticket;
 }
 
 void Supervisor::perform(const Action& action) {
-  if (const auto* a = std::get_if<LaunchWorker>(&action)) return launch(a->host);
-  if (const auto* a = std::get_if<SendShutdown>(&action)) {
-    links_->stop_expecting(a->host);
-    launcher_->stop_doubting(a->host);
-  }
-  if (const auto* a = std::get_if<DestroyWorker>(&action)) {
-    links_->stop_expecting(a->host);
-    return launcher_->destroy(a->host);
-  }
+  if (const auto* a = std::get_if<LaunchWorker>(&action)) return hosts_->launch(a->host);
+  if (const auto* a = std::get_if<DestroyWorker>(&action)) return hosts_->destroy(a->host);
+  if (const auto* a = std::get_if<SendShutdown>(&action)) hosts_->shut_down(a->host);
   if (const auto* a = std::get_if<EmitEvent>(&action)) {
     const std::string line = text(name_of(a->event.kind), ": ", a->event.message);
     a->event.severity == Severity::kInfo ? log_info(line) : log_warn(line);
-    return viewers_->publish(a->event);
+    return viewers_->server().publish(a->event);
   }
   if (const auto* a = std::get_if<FinishJob>(&action)) return finish(*a);
-  links_->perform(action);
-}
-
-// The table follows from the state: whose key is known and who has not ended may connect.
-void Supervisor::publish_keys() {
-  AllowTable table;
-  const auto& hosts = core_.state().hosts;
-  for (std::uint32_t i = 0; i < hosts.size(); ++i) {
-    if (hosts[i].public_key.empty() || hosts[i].phase == HostPhase::kEnded) continue;
-    const auto key = CurvePublicKey::parse(hosts[i].public_key);
-    if (key.ok()) table.users[*key] = user_id_of(HostId(i));
-  }
-  const Status replaced = zap_->replace(std::move(table));
-  if (!replaced.ok()) log_error("the table of keys: ", replaced.error().message);
+  workers_->perform(action);
 }
 
 void Supervisor::on_signal() {
@@ -335,60 +246,100 @@ void Supervisor::on_signal() {
   }
 }
 
-JobStatus Supervisor::status() const {
-  JobStatus status = status_of(core_, files_.job_id, loop_->now());
-  status.supervisor_pid = static_cast<std::int32_t>(::getpid());
-  status.started = started_;
-  links_->add_progress(status);
-  for (std::uint32_t m = 0; m < status.meshes.size(); ++m) {
-    for (RankStatus& rank : status.meshes[m].ranks) rank.watched = !core_.is_left_alone({MeshId(m), Rank(rank.rank)});
-  }
-  for (std::size_t i = 0; i < status.hosts.size(); ++i) {
-    const HostId host(static_cast<std::uint32_t>(i));
-    HostStatus& shown = status.hosts[i];
-    if (links_->liveness().health(host) == HostHealth::kSuspect) {
-      shown.phase = "suspect";
-      if (const auto& hold = links_->liveness().hold()) {
-        shown.held_milliseconds = std::max(hold->until - loop_->now(), Duration::zero()).count_milliseconds();
-      }
-    }
-    shown.daemon_starts = links_->daemon_starts(host);
-    if (core_.state().hosts[i].phase == HostPhase::kJoined) shown.pressure = links_->pressure(host);
-    if (shown.pressure) shown.shortage = shortage_of(*shown.pressure);
-    if (const std::string failure = losses_.failure(host); !failure.empty()) {
-      shown.shortage += text(shown.shortage.empty() ? "" : ", ", "output is in no file: ", printable(failure));
-    }
-    const Duration silence = links_->liveness().silence(host, loop_->now());
-    shown.silent_milliseconds = std::max(silence, Duration::zero()).count_milliseconds();
-    shown.round_trip_microseconds = links_->liveness().round_trip(host).count_nanoseconds() / 1'000;
-  }
-  LinkCounters control = control_link_->counters();
-  const LinkDrops& drops = links_->drops();
-  control.malformed += drops.malformed;
-  status.counters = control.named("control");
-  const auto add = [&](const char* name, std::uint64_t count) { status.counters.emplace_back(name, count); };
-  add("control.forged", drops.forged);
-  add("control.foreign_job", drops.foreign_job);
-  add("control.foreign_worker", drops.foreign_worker);
-  add("control.stale_link", drops.stale_link);
-  add("control.later_term", drops.later_term);
-  const auto bulk = relay_->link_counters().named("bulk");
-  status.counters.insert(status.counters.end(), bulk.begin(), bulk.end());
-  add("supervisor.turned_away", descriptors_->turned_away());
-  add("supervisor.local_health", links_->liveness().local_health());
-  add("bulk.foreign_job", relay_->foreign_job());
-  add("commits.refused", commits_->refused());
-  add("viewers.refused", viewers_->refused_peers());
-  add("output.dropped_pieces", relay_->dropped_pieces());
-  add("output.forged_pieces", relay_->forged_pieces());
-  return status;
+void Supervisor::finish(const FinishJob& finish) {
+  Verdict verdict = finish.verdict;
+  verdict.started = shared_.started;
+  verdict.ended = wall_now();
+  workers_->complete(verdict);
+  exit_code_ = verdict.exit_code;
+  hosts_->prepare_continuation(verdict);
+  (void)decider_->append(RecordType::kVerdict, encode_payload(verdict));
+  const std::string file = to_json(verdict_json(verdict)) + "\n";
+  // Who is told of it finds the file, also after a crash of this machine.
+  (void)decider_->write_file({.name = kVerdictFile, .bytes = file}, [this, verdict] {
+    remove_secrets(shared_.files.directory);
+    WorkspacePack::remove(shared_.files.directory.fd());
+    if (!hosts_->goes_on()) return viewers_->server().publish(verdict);
+    hosts_->ask_continuation([this, verdict] {
+      viewers_->server().publish(verdict);
+      (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
+    });
+  });
+  if (!hosts_->goes_on()) (void)decider_->append(RecordType::kClean, {}, [this] { leave(exit_code_); });
 }
 
-Result<std::string> Supervisor::operate(const OperatorRequest& request) {
-  MONARCH_ASSIGN(OperatorPlan plan, operator_plan(core_, request, loop_->now()));
-  (void)decide(plan.event);
-  return std::move(plan.words);
+void Supervisor::leave(int exit_code) {
+  if (std::exchange(leaving_, true)) return;
+  exit_code_ = exit_code;
+  const Status told = hosts_->guard().shutdown(exit_code);
+  if (!told.ok()) log_error("telling the guard: ", told.error().message);
+  farewell(shared_.loop->now() + kFarewellDeadline);
 }
+
+void Supervisor::farewell(Instant until) {
+  const bool said = viewers_->server().flushed() && hosts_->guard().pending_bytes() == 0;
+  if (said || shared_.loop->now() >= until) return shared_.loop->stop();
+  (void)shared_.loop->at(shared_.loop->now() + Duration::milliseconds(5), [this, until] { farewell(until); });
+}
+
+void Supervisor::on_journal(const JournalReport& report) {
+  if (const auto* r = std::get_if<RecordsDurable>(&report)) {
+    workers_->links().note_disk(r->took);
+    decider_->on_durable(*r);
+  } else if (const auto* written = std::get_if<FileWritten>(&report)) {
+    decider_->on_answered(written->ticket);
+  } else if (const auto* taken = std::get_if<SnapshotTaken>(&report)) {
+    decider_->on_answered(taken->ticket);
+  } else if (const auto* refused = std::get_if<RequestRefused>(&report)) {
+    log_error("journal: ", refused->why.message);
+    if (!decider_->on_refused(refused->ticket)) step_down(refused->why);
+  } else if (const auto* stuck = std::get_if<JournalStuck>(&report)) {
+    announce(EventKind::kJournalStuck, Severity::kError,
+             text("the journal cannot be written, decisions wait and ranks go on: ", printable(stuck->why.message)));
+  } else if (std::holds_alternative<JournalUnstuck>(report)) {
+    announce(EventKind::kJournalMended, Severity::kInfo, "the journal can be written again");
+  } else if (const auto* failure = std::get_if<JournalFailed>(&report)) {
+    step_down(failure->why);
+  }
+}
+
+// The journal cannot be continued: nothing more is decided, and the guard ends what it started.
+void Supervisor::step_down(const Error& why) {
+  decider_->abandon();
+  if (leaving_) return;
+  Verdict verdict;
+  verdict.outcome = Outcome::kFailed;
+  verdict.exit_code = kExitJournal;
+  verdict.cause.kind = CauseKind::kInternal;
+  verdict.cause.summary = text("the journal cannot be written: ", printable(why.message));
+  verdict.cause.rule = "journal failed: kill all";
+  verdict.reason = verdict.cause.summary;
+  verdict.started = shared_.started;
+  verdict.ended = wall_now();
+  announce(EventKind::kJournalFailed, Severity::kError, text(verdict.reason, ": stepping down"));
+  const Status written = shared_.files.directory.write_file(kVerdictFile, to_json(verdict_json(verdict)) + "\n");
+  if (!written.ok()) log_error(written.error().message);
+  remove_secrets(shared_.files.directory);
+  viewers_->server().publish(verdict);
+  leave(kExitJournal);
+}
+
+// For who looks on now: of things that the journal cannot or need not know.
+void Supervisor::announce(EventKind kind, Severity severity, std::string message) {
+  JobEvent event;
+  event.time = wall_now();
+  event.kind = kind;
+  event.severity = severity;
+  event.message = std::move(message);
+  switch (severity) {
+    case Severity::kInfo: log_info(event.message); break;
+    case Severity::kWarning: log_warn(event.message); break;
+    case Severity::kError: log_error(event.message); break;
+  }
+  viewers_->server().publish(event);
+}
+
+}  // namespace
 
 int supervise(const SuperviseOptions& options) {
   log_start({.name = "supervisor", .fd = STDERR_FILENO, .level = LogLevel::kInfo});

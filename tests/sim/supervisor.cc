@@ -224,7 +224,7 @@ void Supervisor::foresee(std::optional<Duration> left) {
   (void)decide(event);
 }
 
-// As supervisor_requests.cc: who asks is told why not, and the core hears of the rest.
+// As viewers.cc: who asks is told why not, and the core hears of the rest.
 void Supervisor::ask(const OperatorRequest& request) {
   if (!open()) return;
   const Result<OperatorPlan> plan = operator_plan(*core_, request, now());

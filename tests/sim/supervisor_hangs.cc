@@ -1,4 +1,4 @@
-// As supervisor.cc and supervisor_requests.cc: what is done about ranks that do not get on, and what an operator does to them.
+// As supervisor.cc and viewers.cc: what is done about ranks that do not get on, and what an operator does to them.
 
 #include <algorithm>
 #include <csignal>

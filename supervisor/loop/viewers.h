@@ -1,0 +1,56 @@
+#pragma once
+
+// Viewers: the supervisor's side of who looks on and asks: the socket and the port for viewers, what they ask of ranks and hosts, idleness,
+// and the descriptors that all who come take.
+//
+// Thread: the process's main thread. Lifetime: within that of what it shares.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "supervisor/client/link/endpoint.h"
+#include "supervisor/loop/descriptor_watch.h"
+#include "supervisor/loop/hosts.h"
+#include "supervisor/loop/shared.h"
+#include "supervisor/loop/workers.h"
+#include "supervisor/viewers/control_server.h"
+#include "supervisor/viewers/idle_timer.h"
+#include "supervisor/viewers/viewer_port.h"
+
+namespace monarch {
+
+class Viewers {
+ public:
+  Viewers(Shared& shared, Workers& workers, Hosts& hosts);
+
+  Status open();
+  // After the guard has started another supervisor: from here on ports are closed where descriptors are scarce.
+  void watch_descriptors();
+  void remember_history();
+
+  ControlServer& server() { return *server_; }
+  IdleTimer& idle() { return *idle_; }
+  JobStatus status() const;
+
+ private:
+  std::optional<ViewerDoorAddress> open_port(const std::string& socket);
+  ControlHandlers handlers();
+  void signal_ranks(const SignalRequest& request, const ControlHandlers::Answer& answer);
+  Result<std::string> operate(const OperatorRequest& request);
+  Result<std::string> hold_ranks(HoldRequest request);
+  void answer_durably(Result<std::string> words, const ControlHandlers::Answer& answer);
+
+  Shared& shared_;
+  Workers& workers_;
+  Hosts& hosts_;
+  std::unique_ptr<IdleTimer> idle_;
+  std::unique_ptr<ViewerPort> port_;
+  std::optional<ListenerDoor> port_door_;  // until it is watched
+  std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<DescriptorWatch> descriptors_;
+};
+
+}  // namespace monarch
