@@ -1,4 +1,5 @@
-// `monarch`: the program is this list of commands, the environment and the terminal; which command runs is decided by options.cc.
+// `monarch`: the program is this list of commands, the environment and the terminal; which command runs is decided by
+// options.cc.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -60,7 +61,8 @@ std::string own_path() {
   return size > 0 ? std::string(buffer.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
-// A closed descriptor of these three would be given to the next file that is opened, and what is said there would end up in it.
+// A closed descriptor of these three would be given to the next file that is opened, and what is said there would end
+// up in it.
 void open_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     // It gets this very number, the lowest that is free. If even /dev/null is missing there is nobody to tell.

@@ -1,6 +1,6 @@
-// monarch-worker: our part on a host, in one file. Started without arguments it is the keeper, which starts the same file
-// again as the daemon; `keep` is the guard of a supervisor; `end`, `check`, `workspace` and `digest` are for who starts
-// workers on other hosts.
+// monarch-worker: our part on a host, in one file. Started without arguments it is the keeper, which starts the same
+// file again as the daemon; `keep` is the guard of a supervisor; `end`, `check`, `workspace` and `digest` are for who
+// starts workers on other hosts.
 
 #include <unistd.h>
 
@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
   if (arguments.empty() || marked) return monarch::keeper_main();
   if (arguments[0] == "keep") return monarch::guard_main(rest);
   if (arguments[0] == monarch::kStepArgument) return monarch::step_main(rest);
-  // None of these starts a rank, which would inherit it; what they read is the user's: a workspace, what ranks were given.
+  // None of these starts a rank, which would inherit it; what they read is the user's: a workspace, what ranks were
+  // given.
   monarch::refuse_core_dumps();
   monarch::hide_memory();
   if (arguments[0] == "end") return monarch::end_main(rest, monarch::daemon::remove_promise);

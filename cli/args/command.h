@@ -1,7 +1,7 @@
 #pragma once
 
-// Command: one verb of `monarch` as data: its flags, its arguments and what it does. Parsing, --help, MONARCH_OPT_ variables,
-// suggestions and the lint of the man page all read the same tables.
+// Command: one verb of `monarch` as data: its flags, its arguments and what it does. Parsing, --help, MONARCH_OPT_
+// variables, suggestions and the lint of the man page all read the same tables.
 //
 // Thread: values; made by main.cc, one function per command.
 

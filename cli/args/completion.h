@@ -1,7 +1,8 @@
 #pragma once
 
-// Completion of a command line: what could stand where the cursor is, from the tables of the commands and from what is there (jobs,
-// meshes, hosts). The scripts for the shells ask `monarch complete` for every word and know nothing themselves.
+// Completion of a command line: what could stand where the cursor is, from the tables of the commands and from what is
+// there (jobs, meshes, hosts). The scripts for the shells ask `monarch complete` for every word and know nothing
+// themselves.
 //
 // Thread: pure functions but for `Sources`, which the caller gives.
 
@@ -34,7 +35,8 @@ struct Sources {
   std::function<std::vector<std::string>(const Positional& kind, const std::string& subject)> dimensions;
 };
 
-// `words` are those after `monarch`, up to the one that is being written, which may be empty. bash hands `--flag=value` over as three.
+// `words` are those after `monarch`, up to the one that is being written, which may be empty. bash hands `--flag=value`
+// over as three.
 Completion complete(const std::vector<Command>& commands, const std::vector<std::string>& words,
                     const Sources& sources);
 

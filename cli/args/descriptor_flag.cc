@@ -8,8 +8,8 @@ namespace monarch {
 
 namespace {
 
-// WARNING: asked before anything is opened here. The guard hands out the ready pipe at the first start alone; later its number would
-// be that of some descriptor of our own.
+// WARNING: asked before anything is opened here. The guard hands out the ready pipe at the first start alone; later its
+// number would be that of some descriptor of our own.
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
 
 }  // namespace

@@ -167,7 +167,8 @@ class CommandLineSplitter {
                      ->expected(1)
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                      ->allow_extra_args(false);
-        // WARNING: an option into a vector takes every word up to the next flag (CLI11 2.3), so the positionals behind it.
+        // WARNING: an option into a vector takes every word up to the next flag (CLI11 2.3), so the positionals behind
+        // it.
         option->allow_extra_args(false);
       }
       options_.push_back(option);

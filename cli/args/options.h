@@ -1,8 +1,8 @@
 #pragma once
 
-// From a command line to a Command and its Arguments. Long options are written in full; everything after `--` belongs to the
-// program; every flag has a MONARCH_OPT_ variable, which a flag on the command line overrides; what is unknown is refused with the
-// nearest thing that is known. CLI11 does the splitting, in options.cc alone.
+// From a command line to a Command and its Arguments. Long options are written in full; everything after `--` belongs
+// to the program; every flag has a MONARCH_OPT_ variable, which a flag on the command line overrides; what is unknown
+// is refused with the nearest thing that is known. CLI11 does the splitting, in options.cc alone.
 //
 // Thread: pure functions.
 

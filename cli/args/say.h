@@ -1,7 +1,7 @@
 #pragma once
 
-// Short words on stdout and stderr, for commands that are over in a moment. A viewer that follows a job writes through OutputWriter
-// instead, which never waits.
+// Short words on stdout and stderr, for commands that are over in a moment. A viewer that follows a job writes through
+// OutputWriter instead, which never waits.
 //
 // Thread: the command's.
 

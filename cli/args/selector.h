@@ -1,7 +1,7 @@
 #pragma once
 
-// Selector: which ranks of a job a command line means, by --mesh, --at, --rank, --host and --generation. All that is written must hold
-// at once; nothing written selects all. What does not exist is refused with what does.
+// Selector: which ranks of a job a command line means, by --mesh, --at, --rank, --host and --generation. All that is
+// written must hold at once; nothing written selects all. What does not exist is refused with what does.
 //
 // Thread: a value that does not change after it was made.
 
@@ -57,7 +57,8 @@ class Selector {
   std::optional<RankList> generations_;
 };
 
-// The ranks of a status that are meant, the meshes and hosts that have some (a host that is named is there in any case).
+// The ranks of a status that are meant, the meshes and hosts that have some (a host that is named is there in any
+// case).
 JobStatus selected_part(JobStatus status, const Selector& selector);
 
 // The job is there, and none of it is meant.

@@ -1,7 +1,7 @@
 #pragma once
 
-// What users of other launchers type, and how that is said here: commands and flags of torchrun, srun, mpirun, nomad, docker and
-// kubectl. It only makes suggestions: none of these words is taken.
+// What users of other launchers type, and how that is said here: commands and flags of torchrun, srun, mpirun, nomad,
+// docker and kubectl. It only makes suggestions: none of these words is taken.
 //
 // Thread: constant data.
 
@@ -15,7 +15,8 @@ namespace monarch {
 std::optional<std::string> command_meant(std::string_view written);
 // "torchrun", "srun", "mpirun": `monarch init --from` takes a whole line of theirs.
 bool is_other_launcher(std::string_view written);
-// What to do instead of `run --nproc-per-node`, as a sentence without its full stop. `flag` is as typed, without a value.
+// What to do instead of `run --nproc-per-node`, as a sentence without its full stop. `flag` is as typed, without a
+// value.
 std::optional<std::string> instead_of_flag(std::string_view command, std::string_view flag);
 
 }  // namespace monarch

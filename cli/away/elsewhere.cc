@@ -144,8 +144,8 @@ Result<SshRoute> route_to(const JobView& view, const std::string& host) {
   return Error{ErrorCode::kInvalid, "its spec does not name that host"};
 }
 
-// The very monarch that the job was started with: another one might read its journal otherwise. Where ours is another by now, theirs lies
-// there.
+// The very monarch that the job was started with: another one might read its journal otherwise. Where ours is another
+// by now, theirs lies there.
 Result<std::shared_ptr<const WorkerImage>> bundle_of(const Elsewhere& where, const SupervisorBinaries& binaries) {
   MONARCH_ASSIGN(std::shared_ptr<const WorkerImage> ours,
                  read_bundle(shipped_monarch(binaries.monarch), binaries.worker));

@@ -1,7 +1,7 @@
 #pragma once
 
-// Jobs whose supervisor lives on one of their hosts (`supervisor: {on: first}`): a command that is given such a job runs on that host, over
-// SSH, and what it shows, takes and exits with is as if it ran here.
+// Jobs whose supervisor lives on one of their hosts (`supervisor: {on: first}`): a command that is given such a job
+// runs on that host, over SSH, and what it shows, takes and exits with is as if it ran here.
 //
 // Thread: the command's. The session has a thread of its own.
 

@@ -1,8 +1,9 @@
 #pragma once
 
-// RemoteFiles: files that the other half of a viewer sends at the end, written where the person asked for them: one report file, replaced as
-// a whole, and files in a folder that was empty. What comes is a stranger's: a name that was not asked for, a file that is larger than it was
-// said to be or than the disk has room for, is refused by name; nothing is written through a link, and nothing outside.
+// RemoteFiles: files that the other half of a viewer sends at the end, written where the person asked for them: one
+// report file, replaced as a whole, and files in a folder that was empty. What comes is a stranger's: a name that was
+// not asked for, a file that is larger than it was said to be or than the disk has room for, is refused by name;
+// nothing is written through a link, and nothing outside.
 //
 // Thread: the viewer's; it waits for the disk. Memory: one piece.
 

@@ -1,8 +1,9 @@
 #pragma once
 
-// RemoteViewer: the half of a viewer that is with the person, while its other half (ViewerHost) is where the job lives: what comes is
-// written to our stdout and stderr, signals go there, and its exit code is ours. A viewer that follows a job gets over a lost connection:
-// it is made again for a while, which is said, and goes on where it was, without a byte lost or doubled.
+// RemoteViewer: the half of a viewer that is with the person, while its other half (ViewerHost) is where the job lives:
+// what comes is written to our stdout and stderr, signals go there, and its exit code is ours. A viewer that follows a
+// job gets over a lost connection: it is made again for a while, which is said, and goes on where it was, without a
+// byte lost or doubled.
 //
 // A terminal that is stopped, or a pager that waits, stops the other half, and never the job.
 //

@@ -144,7 +144,8 @@ void RemoteViewer::on_end(const ViewerEnd& end) {
   state_ = State::kEnding;
   screen_.out().flush();
   screen_.err().flush();
-  // The other half leaves when it hears that all has come, and that ends the connection; one that lingers for nobody need not be waited for.
+  // The other half leaves when it hears that all has come, and that ends the connection; one that lingers for nobody
+  // need not be waited for.
   if (options_.order.lingers == 0) {
     if (screen_.written()) loop_.defer([this] { loop_.defer([this] { loop_.stop(); }); });
     return;

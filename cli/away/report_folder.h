@@ -1,7 +1,7 @@
 #pragma once
 
-// ReportFolder: where the viewer of somebody on another machine leaves its reports, to be sent there piece by piece: a folder of our own
-// beside the jobs, since logs may be larger than a /tmp in memory. It goes with this object.
+// ReportFolder: where the viewer of somebody on another machine leaves its reports, to be sent there piece by piece: a
+// folder of our own beside the jobs, since logs may be larger than a /tmp in memory. It goes with this object.
 //
 // Thread: the loop's; it waits for the disk.
 

@@ -1,10 +1,10 @@
 #pragma once
 
-// ViewerChild: a viewer that `monarch over-ssh` runs for somebody on another machine: this program again with the words of an order, its
-// output in pipes, and nothing of its terminal but what the order tells. It dies with us.
+// ViewerChild: a viewer that `monarch over-ssh` runs for somebody on another machine: this program again with the words
+// of an order, its output in pipes, and nothing of its terminal but what the order tells. It dies with us.
 //
-// Thread: the loop's, the only one of its process (it forks). Lifetime: shorter than the loop's; its end kills the viewer. No handler may
-// destroy it.
+// Thread: the loop's, the only one of its process (it forks). Lifetime: shorter than the loop's; its end kills the
+// viewer. No handler may destroy it.
 
 #include <functional>
 #include <memory>
@@ -25,7 +25,8 @@ namespace monarch {
 
 // What of the viewer's surroundings decides how it shows things: taken from where the person is, and from nowhere else.
 const std::vector<std::string>& display_variables();
-// Of the machine that we are on, but for those, which are the order's. `widths` is the number that the descriptor has in the viewer.
+// Of the machine that we are on, but for those, which are the order's. `widths` is the number that the descriptor has
+// in the viewer.
 std::vector<std::string> viewer_environment(const Environment& env, const ViewerOrder& order, int widths);
 
 struct ViewerChildHandlers {

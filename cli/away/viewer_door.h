@@ -1,6 +1,7 @@
 #pragma once
 
-// ViewerDoor: the way to the machine where a job lives. What is behind it is `monarch over-ssh` there; how it is reached is the door's own.
+// ViewerDoor: the way to the machine where a job lives. What is behind it is `monarch over-ssh` there; how it is
+// reached is the door's own.
 //
 // Thread: the loop's.
 

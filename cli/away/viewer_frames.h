@@ -1,13 +1,13 @@
 #pragma once
 
-// What passes between a viewer here and the `monarch over-ssh` that runs it on another machine: frames of a kind, a length and a payload,
-// either way over a stream of bytes. Whoever is at the other end may be anybody: a length is judged before anything is kept, a kind that is
-// not known and a payload that cannot be read end the talk.
+// What passes between a viewer here and the `monarch over-ssh` that runs it on another machine: frames of a kind, a
+// length and a payload, either way over a stream of bytes. Whoever is at the other end may be anybody: a length is
+// judged before anything is kept, a kind that is not known and a payload that cannot be read end the talk.
 //
 //   kind (1 byte)  length (8 bytes, the highest first)  payload
 //
-// In each direction some kinds are counted. The other side says how many it has taken: so both know what to send again after the connection
-// was lost and made anew, and nobody keeps more than what is on its way.
+// In each direction some kinds are counted. The other side says how many it has taken: so both know what to send again
+// after the connection was lost and made anew, and nobody keeps more than what is on its way.
 //
 // Thread: values and pure functions.
 
@@ -58,7 +58,8 @@ struct ViewerFrame {
 // `payload` is at most kViewerPayloadBytes.
 std::string encode_frame(ViewerFrameKind kind, std::string_view payload = {});
 
-// Bytes in, frames out. Who feeds it takes all frames before it feeds more: then it holds one frame and what was fed, no more.
+// Bytes in, frames out. Who feeds it takes all frames before it feeds more: then it holds one frame and what was fed,
+// no more.
 class ViewerFrameReader {
  public:
   void feed(std::string_view bytes) { bytes_.append(bytes); }

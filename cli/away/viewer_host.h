@@ -1,10 +1,12 @@
 #pragma once
 
-// ViewerHost: the half of a viewer that runs where the job is, as `monarch over-ssh`: it runs the viewer of an order, sends what that one
-// shows, and passes signals on. When the connection ends, the viewer goes on for a while, so that another connection may take it up where
-// it was: it is found by a token, over a socket that only this user may open, and is given the new connection's descriptors.
+// ViewerHost: the half of a viewer that runs where the job is, as `monarch over-ssh`: it runs the viewer of an order,
+// sends what that one shows, and passes signals on. When the connection ends, the viewer goes on for a while, so that
+// another connection may take it up where it was: it is found by a token, over a socket that only this user may open,
+// and is given the new connection's descriptors.
 //
-// How much is on its way is bounded: then the viewer's pipes are read no further, and in the end the viewer itself waits, but never the job.
+// How much is on its way is bounded: then the viewer's pipes are read no further, and in the end the viewer itself
+// waits, but never the job.
 //
 // Thread: its loop's, the only one of its process (it forks).
 
@@ -68,8 +70,8 @@ class ViewerHost {
   bool paused_ = false;
 };
 
-// The other end of a takeover: lends a connection to the ViewerHost at `socket`, and returns when that one has no more use for it. kNotFound,
-// kGone: there is none.
+// The other end of a takeover: lends a connection to the ViewerHost at `socket`, and returns when that one has no more
+// use for it. kNotFound, kGone: there is none.
 Status lend_connection(const std::string& socket, std::uint64_t taken, int in, int out);
 
 }  // namespace monarch

@@ -1,7 +1,7 @@
 #pragma once
 
-// ViewerLink: one connection between the two halves of a viewer: frames of an outbox go out, what comes in is told frame by frame. It ends
-// once, with the reason; its owner may make another, over which the same outbox goes on.
+// ViewerLink: one connection between the two halves of a viewer: frames of an outbox go out, what comes in is told
+// frame by frame. It ends once, with the reason; its owner may make another, over which the same outbox goes on.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's and the outbox's; no handler may destroy it.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// ViewerOutbox: what is to go to the other side of a viewer's link. Counted frames are kept until the other side says that it took them, and
-// are sent again over a new connection from where that one stands; others are of one connection only, and go first.
+// ViewerOutbox: what is to go to the other side of a viewer's link. Counted frames are kept until the other side says
+// that it took them, and are sent again over a new connection from where that one stands; others are of one connection
+// only, and go first.
 //
 // It is bounded by who puts: at full() it reads nothing more that would be put.
 //

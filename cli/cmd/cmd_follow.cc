@@ -1,5 +1,5 @@
-// `monarch follow`: the second half of `run` and `up`, on the machine where the job's supervisor lives. Not for people: theirs is `attach`,
-// which does not end the job.
+// `monarch follow`: the second half of `run` and `up`, on the machine where the job's supervisor lives. Not for people:
+// theirs is `attach`, which does not end the job.
 
 #include "cli/args/say.h"
 #include "cli/commands.h"

@@ -79,7 +79,8 @@ bool same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, error);  // false where one is not there
 }
 
-// What `#!/usr/bin/python3 -s` in torchrun's first line names, where python3 of PATH is another; empty: there is no such line.
+// What `#!/usr/bin/python3 -s` in torchrun's first line names, where python3 of PATH is another; empty: there is no
+// such line.
 std::string interpreter_of_torchrun(std::string_view search_path) {
   constexpr std::streamsize kLongest = 256;
   std::ifstream file(in_path(search_path, "torchrun"), std::ios::binary);

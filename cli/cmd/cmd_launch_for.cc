@@ -1,5 +1,5 @@
-// `monarch launch-for`: who launches the hosts of a job whose supervisor is on the first of them, and `monarch supervise-there`: our
-// process on that host. Not for people: `run` and `up` start the one, and that one the other.
+// `monarch launch-for`: who launches the hosts of a job whose supervisor is on the first of them, and `monarch
+// supervise-there`: our process on that host. Not for people: `run` and `up` start the one, and that one the other.
 
 #include "cli/args/descriptor_flag.h"
 #include "cli/args/say.h"

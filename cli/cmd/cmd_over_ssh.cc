@@ -1,5 +1,5 @@
-// `monarch over-ssh`: the half of a viewer that runs where a job lives, for somebody on another machine. Not for people: `monarch status`
-// and its like execute it over SSH.
+// `monarch over-ssh`: the half of a viewer that runs where a job lives, for somebody on another machine. Not for
+// people: `monarch status` and its like execute it over SSH.
 
 #include <poll.h>
 #include <sys/random.h>
@@ -60,7 +60,8 @@ bool is_token(const std::string& token) {
          });
 }
 
-// In the folder that outlives logins: the session that brings a new connection is another than the one that brought the first.
+// In the folder that outlives logins: the session that brings a new connection is another than the one that brought the
+// first.
 std::string socket_of(const std::string& token) {
   return text(lasting_directory(::getuid()), "/viewer-", token, ".sock");
 }

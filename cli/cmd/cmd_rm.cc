@@ -33,7 +33,8 @@ std::string line_of(const std::string& id, const JobRemains& remains, bool dry) 
   return text(dry ? "would remove " : "removed ", id, ": ", join(parts, ", "), "\n");
 }
 
-// Which jobs are meant: those that were named, or those that are over (and for how long). Nothing: stderr says what is wrong.
+// Which jobs are meant: those that were named, or those that are over (and for how long). Nothing: stderr says what is
+// wrong.
 std::optional<std::vector<std::string>> meant_jobs(const Arguments& arguments, const StateDir& state,
                                                    std::optional<Duration> older_than, const Context& context) {
   const auto jobs = list_jobs(state);

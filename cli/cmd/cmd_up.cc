@@ -79,7 +79,8 @@ std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, 
       write_out(context.terminal, live->id() + "\n");
       return kExitOk;
     }
-    // It was live when somebody here last spoke with it. No word of it is shown; that it is asked brings what is known of it up to date.
+    // It was live when somebody here last spoke with it. No word of it is shown; that it is asked brings what is known
+    // of it up to date.
     asked = live->id();
     const int answered = run_there(*live, {.words = {"logs", "--tail=0", asked}}, context);
     if (answered == kExitOk) continue;
@@ -100,7 +101,8 @@ int print_script(const SpecInput& input, const Context& context) {
   return kExitUsage;
 }
 
-// WARNING: Slurm gives an allocation back when the command of salloc(1), or the script of sbatch(1), ends, and kills all that runs there. One of
+// WARNING: Slurm gives an allocation back when the command of salloc(1), or the script of sbatch(1), ends, and kills
+// all that runs there. One of
 // --no-shell has neither, and none of the variables that the two set.
 void say_how_long_it_has(const JobView& view, const JobSpec& spec, const Context& context) {
   const auto& allocation = spec.launch.facts().allocation;

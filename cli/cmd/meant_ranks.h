@@ -1,7 +1,7 @@
 #pragma once
 
-// MeantRanks: of a live job those ranks that a selection means, for commands that ask its supervisor something about them (hold, signal,
-// stacks).
+// MeantRanks: of a live job those ranks that a selection means, for commands that ask its supervisor something about
+// them (hold, signal, stacks).
 //
 // Thread: the command's.
 

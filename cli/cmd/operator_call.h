@@ -1,7 +1,7 @@
 #pragma once
 
-// `monarch restart`, `drain`, `undrain` and `retry` after their arguments were read: the supervisor of the job is asked, and what it
-// answers is shown, as a line or with --json as an object.
+// `monarch restart`, `drain`, `undrain` and `retry` after their arguments were read: the supervisor of the job is
+// asked, and what it answers is shown, as a line or with --json as an object.
 //
 // Thread: the command's.
 
@@ -14,7 +14,8 @@
 
 namespace monarch {
 
-// One rank of each gang that the selector's flags mean, as the job is now; nothing: stderr says why, and `exit_code` is set.
+// One rank of each gang that the selector's flags mean, as the job is now; nothing: stderr says why, and `exit_code` is
+// set.
 std::optional<std::vector<RankId>> gangs_meant(const OpenedJob& job, const Arguments& arguments, const Context& context,
                                                int& exit_code);
 

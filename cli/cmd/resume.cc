@@ -24,8 +24,8 @@ int refuse_resume(const Context& context, std::string message, std::string help)
   return kExitUsage;
 }
 
-// Not by its events, of which the journal keeps the latest alone: a job that has run would be waited for without end, and who
-// presses Ctrl-C then would stop it. One that cannot be asked is not waited for.
+// Not by its events, of which the journal keeps the latest alone: a job that has run would be waited for without end,
+// and who presses Ctrl-C then would stop it. One that cannot be asked is not waited for.
 bool is_starting(const OpenedJob& job) {
   const auto status = job.view.status(job.spec);
   return status.ok() && status->phase == "starting";

@@ -1,7 +1,7 @@
 #pragma once
 
-// resume_job(): `monarch up --resume JOB`: a new supervisor, under a new guard, for a job that has lost both. What still runs of it is
-// taken over as it is.
+// resume_job(): `monarch up --resume JOB`: a new supervisor, under a new guard, for a job that has lost both. What
+// still runs of it is taken over as it is.
 //
 // Thread: the program's only one.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Artifacts: files that a job leaves for a CI system: spec.yaml, verdict.json, events.jsonl, supervisor.log and logs/, as they are in its
-// folder. Regular files alone are copied.
+// Artifacts: files that a job leaves for a CI system: spec.yaml, verdict.json, events.jsonl, supervisor.log and logs/,
+// as they are in its folder. Regular files alone are copied.
 //
 // Thread: the command's; it waits for the disk.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// LineFolder: lines that many ranks of a mesh write at about the same time become one line with all their names. Nothing is
-// dropped: a line waits for its like for kWindow, then it is shown with whoever wrote it. The lines of each rank keep their order, so
-// a line joins only one that comes after all that its rank has waiting.
+// LineFolder: lines that many ranks of a mesh write at about the same time become one line with all their names.
+// Nothing is dropped: a line waits for its like for kWindow, then it is shown with whoever wrote it. The lines of each
+// rank keep their order, so a line joins only one that comes after all that its rank has waiting.
 //
 // Thread: one. Lifetime: its printer's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// LinePattern: the regular expressions of --grep, in RE2's syntax, matched in time linear in the line whatever the pattern is
-// (no backtracking). Lines are UTF-8; a byte that is not matches nothing but \C.
+// LinePattern: the regular expressions of --grep, in RE2's syntax, matched in time linear in the line whatever the
+// pattern is (no backtracking). Lines are UTF-8; a byte that is not matches nothing but \C.
 //
 // Thread: a value; matching changes nothing.
 

@@ -1,11 +1,13 @@
 #pragma once
 
-// LinePrinter: bytes of many ranks' streams, whole lines of one stream at a time, each with the name of its rank in front. No byte
-// is lost: a line that never ends is shown in pieces, the last one of a stream at its end. What has no newline yet is
-// shown once nothing has come for kQuiet, and marked as going on; of what carriage returns write over, a progress bar, the
-// newest twice a second: on a terminal those between are passed over. Patterns and folding see whole lines.
+// LinePrinter: bytes of many ranks' streams, whole lines of one stream at a time, each with the name of its rank in
+// front. No byte is lost: a line that never ends is shown in pieces, the last one of a stream at its end. What has no
+// newline yet is shown once nothing has come for kQuiet, and marked as going on; of what carriage returns write over, a
+// progress bar, the newest twice a second: on a terminal those between are passed over. Patterns and folding see whole
+// lines.
 //
-// It appends to a buffer and does no I/O. Without prefixes and off a terminal the bytes of a single stream pass unchanged.
+// It appends to a buffer and does no I/O. Without prefixes and off a terminal the bytes of a single stream pass
+// unchanged.
 //
 // Thread: one. Lifetime: the viewer's.
 

@@ -50,8 +50,8 @@ LostSubmission::Answer LostSubmission::ask(const std::optional<StopRequest>& sto
   return {};
 }
 
-// A supervisor that cannot be reached from here is not lost: what somebody wants of it, Slurm does only where its node is none of the job's
-// any more.
+// A supervisor that cannot be reached from here is not lost: what somebody wants of it, Slurm does only where its node
+// is none of the job's any more.
 std::string LostSubmission::words_of(const Result<QueuedJob>& found, bool stops) {
   const std::string called = called_of(submitted_);
   const std::string nobody = text("no supervisor of ", view_->id(), " answers, and ");

@@ -1,8 +1,8 @@
 #pragma once
 
-// LostSubmission: what a viewer does about a job that Slurm started and whose supervisor does not answer any more. Its guard cannot start it
-// again where the whole node is lost; then Slurm alone knows when the job is over, and nobody but a viewer writes a verdict. So Slurm
-// is asked now and then, without a deadline: what is waited for is said every 30 s.
+// LostSubmission: what a viewer does about a job that Slurm started and whose supervisor does not answer any more. Its
+// guard cannot start it again where the whole node is lost; then Slurm alone knows when the job is over, and nobody but
+// a viewer writes a verdict. So Slurm is asked now and then, without a deadline: what is waited for is said every 30 s.
 //
 // Thread: the only one of its process (it forks). Lifetime: within the view's.
 
@@ -24,8 +24,8 @@ class LostSubmission {
     std::optional<Verdict> verdict = {};  // the one that counts, once the job is over
     bool nobody_knows = false;            // Slurm, as it is asked here, has never known the job
   };
-  // Often, while nobody answers. `stop`: somebody wants it ended; it is taken from Slurm once its first node is. `interrupt`: readable when
-  // the caller has something else to do.
+  // Often, while nobody answers. `stop`: somebody wants it ended; it is taken from Slurm once its first node is.
+  // `interrupt`: readable when the caller has something else to do.
   Answer ask(const std::optional<StopRequest>& stop, int interrupt, const Say& say);
   // The supervisor is there again.
   void found_again();

@@ -1,7 +1,7 @@
 #pragma once
 
-// PrefixFormat: what stands in front of each line of a rank, from a format such as "{mesh}/{rank} {time} ". What is between braces is
-// known or refused; two braces stand for one.
+// PrefixFormat: what stands in front of each line of a rank, from a format such as "{mesh}/{rank} {time} ". What is
+// between braces is known or refused; two braces stand for one.
 //
 // Thread: a value.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// RankHosts: which host each rank is on, as far as a viewer knows: by the spec, and then by what events say of replaced hosts. A rank
-// has started nowhere else by the time its first output is seen.
+// RankHosts: which host each rank is on, as far as a viewer knows: by the spec, and then by what events say of replaced
+// hosts. A rank has started nowhere else by the time its first output is seen.
 //
 // Thread: one.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// RankOutput: the output of ranks on its way to stdout and stderr: whole and in order from OutputFollower, as lines from LinePrinter, at
-// the speed of whoever reads them. While a writer is full nothing is read, neither from files nor from the supervisor.
+// RankOutput: the output of ranks on its way to stdout and stderr: whole and in order from OutputFollower, as lines
+// from LinePrinter, at the speed of whoever reads them. While a writer is full nothing is read, neither from files nor
+// from the supervisor.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's and the screen's.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Where a command leaves reports at its end: one file, or a folder of artifacts. What they lie in is opened when the command
-// begins, and all is made below that descriptor, new, and never through a link: who puts something else in a folder's place
-// meanwhile gets nothing of it.
+// Where a command leaves reports at its end: one file, or a folder of artifacts. What they lie in is opened when the
+// command begins, and all is made below that descriptor, new, and never through a link: who puts something else in a
+// folder's place meanwhile gets nothing of it.
 //
 // Thread: the command's; it waits for the disk.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// RunReports: what `run` and `attach` leave for programs when a job has ended: a JUnit file, a folder of artifacts, and an exit code
-// by class. Where nothing could be written is refused before anything starts.
+// RunReports: what `run` and `attach` leave for programs when a job has ended: a JUnit file, a folder of artifacts, and
+// an exit code by class. Where nothing could be written is refused before anything starts.
 //
 // Thread: the command's; it waits for the disk.
 

@@ -33,8 +33,8 @@ struct History {
 // Nothing: stderr says what is wrong.
 std::optional<History> history(const Arguments& arguments, const Context& context);
 
-// --mesh, --at, --rank, --host and --generation, the same for every command that has them; place_flags() are those of what has
-// not been started, and has no generation.
+// --mesh, --at, --rank, --host and --generation, the same for every command that has them; place_flags() are those of
+// what has not been started, and has no generation.
 std::vector<Flag> selector_flags();
 std::vector<Flag> place_flags();
 // Nothing: stderr says what is wrong.
@@ -48,7 +48,8 @@ std::vector<Flag> stream_flags();
 std::function<bool(const StreamId&)> wanted_streams(const Arguments& arguments, std::shared_ptr<const RankHosts> hosts,
                                                     Selector selector);
 
-// What the journal of the job tells of its hosts by now. Owners: the selection of output, and the session or output that shows it.
+// What the journal of the job tells of its hosts by now. Owners: the selection of output, and the session or output
+// that shows it.
 std::shared_ptr<RankHosts> rank_hosts_of(const OpenedJob& job);
 
 // Nothing: its value is wrong, and stderr says so.

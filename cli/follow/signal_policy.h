@@ -1,7 +1,8 @@
 #pragma once
 
-// What a signal to a viewer means. Ctrl-C in `run`: an orderly stop, then kill, then the viewer leaves while the supervisor goes on
-// killing. A watcher (`attach`, `logs -f`) only ever detaches. Ctrl-Z is not here: it stops the viewer alone, as the system does.
+// What a signal to a viewer means. Ctrl-C in `run`: an orderly stop, then kill, then the viewer leaves while the
+// supervisor goes on killing. A watcher (`attach`, `logs -f`) only ever detaches. Ctrl-Z is not here: it stops the
+// viewer alone, as the system does.
 //
 // Thread: a value.
 

@@ -104,7 +104,8 @@ Status ViewerSession::connect() {
                                             .on_verdict = [this](const Verdict& verdict) { on_verdict(verdict); },
                                             .on_closed = [this](const Error& why) { on_lost(why); }}));
   MONARCH_TRY(client_->attach(options_.viewer, last_event_));
-  // A lost connection for output alone costs nothing: the files are looked at, and the other connection tells of a lost supervisor.
+  // A lost connection for output alone costs nothing: the files are looked at, and the other connection tells of a lost
+  // supervisor.
   if (output_ != nullptr) MONARCH_TRY(output_->connect(supervisor, options_.viewer, [](const Error&) {}));
   return {};
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// ViewerSession: one viewer that follows one job from its connection to its end, as `run`, `up`, `attach`, `stop`, `wait` and `logs -f` need
-// it. It survives the supervisor: a lost connection is made again for a while (its guard starts a crashed one), then the job's files
-// say how it ended, or Slurm, if it runs the job.
+// ViewerSession: one viewer that follows one job from its connection to its end, as `run`, `up`, `attach`, `stop`,
+// `wait` and `logs -f` need it. It survives the supervisor: a lost connection is made again for a while (its guard
+// starts a crashed one), then the job's files say how it ended, or Slurm, if it runs the job.
 //
 // Thread: its own loop, until follow() returns. Lifetime: the command's.
 

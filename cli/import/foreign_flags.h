@@ -1,6 +1,7 @@
 #pragma once
 
-// Reads the flags of another launcher by a table: each is used, or noted as not carried over; one that is not in the table is refused.
+// Reads the flags of another launcher by a table: each is used, or noted as not carried over; one that is not in the
+// table is refused.
 //
 // Thread: pure functions.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The spec that `monarch init` writes: eight lines that run, and behind them in comments every further key that this build honours,
-// from the rows of the schema.
+// The spec that `monarch init` writes: eight lines that run, and behind them in comments every further key that this
+// build honours, from the rows of the schema.
 //
 // Thread: pure functions.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// Splits a command line as a POSIX shell does: quotes, backslashes, comments and continued lines. It expands nothing: what a shell
-// would replace, run or redirect is refused or marked, so that nobody takes it for what the program was given.
+// Splits a command line as a POSIX shell does: quotes, backslashes, comments and continued lines. It expands nothing:
+// what a shell would replace, run or redirect is refused or marked, so that nobody takes it for what the program was
+// given.
 //
 // Thread: pure functions.
 

@@ -124,14 +124,16 @@ std::vector<ShellWord> program_of(std::vector<ShellWord> words, const ScriptOpti
   return program;
 }
 
-// Python's argparse, which reads torchrun's line, takes one `--` for itself: in front of the script, or right behind it.
+// Python's argparse, which reads torchrun's line, takes one `--` for itself: in front of the script, or right behind
+// it.
 void drop_separator(const std::vector<ShellWord>& all, std::vector<ShellWord>& words) {
   const std::size_t flags = all.size() - words.size();
   const bool in_front = flags > 0 && all[flags - 1].text == "--";
   if (!in_front && words.size() > 1 && words[1].text == "--") words.erase(words.begin() + 1);
 }
 
-// WARNING: torch 2.2 has renamed the variable by which NCCL's watchdog is on; the old name still works there, and is warned of.
+// WARNING: torch 2.2 has renamed the variable by which NCCL's watchdog is on; the old name still works there, and is
+// warned of.
 std::vector<DefaultVariable> defaults_of(const Translation& t) {
   std::vector<DefaultVariable> defaults = {
       {.name = "NCCL_ASYNC_ERROR_HANDLING", .value = "1", .note = "of torch before 2.2; later ones warn of it"},

@@ -1,7 +1,7 @@
 #pragma once
 
-// Translation: what a command line of another launcher asks for, in words of a spec. What cannot be carried over is a note of it, and
-// never left out in silence.
+// Translation: what a command line of another launcher asks for, in words of a spec. What cannot be carried over is a
+// note of it, and never left out in silence.
 //
 // Thread: values.
 
@@ -66,7 +66,8 @@ TranslatedLine translate_mpirun(std::vector<ShellWord> words);
 // The program that srun or mpirun would start may be a launcher, too: what `outer` asks for, started by that one.
 TranslatedLine translate_inner(Translation outer);
 
-// A variable that the shell sets is none of the launcher's defaults any more: the ranks have `value` of it from the shell.
+// A variable that the shell sets is none of the launcher's defaults any more: the ranks have `value` of it from the
+// shell.
 void leave_to_shell(Translation& translation, const std::string& name, const std::string& value);
 // `interpreter` is the python that the torchrun of PATH is written for, where that is not the python3 of PATH.
 void use_interpreter(Translation& translation, const std::string& interpreter);

@@ -37,8 +37,8 @@ std::string help_without_supervisor(const JobView& view);
 // A note on stderr where the journal of an ended job lacks its end: what a command shows of it is not all.
 void say_missing_end(const JobView& view, const Context& context);
 
-// The state directory as a command that reads takes it; nothing if no job was ever started here. A complaint was said where the exit
-// code is not 0.
+// The state directory as a command that reads takes it; nothing if no job was ever started here. A complaint was said
+// where the exit code is not 0.
 struct StateArgument {
   std::optional<StateDir> state;
   int exit_code = 0;

@@ -21,7 +21,8 @@ namespace monarch {
 
 namespace {
 
-// The first that is written counts: a file that is there is not replaced. Making one first lets a folder on a network be looked at anew.
+// The first that is written counts: a file that is there is not replaced. Making one first lets a folder on a network
+// be looked at anew.
 std::optional<Verdict> link_verdict(const JobView& view, const Verdict& verdict, bool of_a_supervisor) {
   const SecureDirectory& job = view.directory().directory;
   const std::string made = text(kVerdictFile, ".", name_of_this_machine(), ".", ::getpid());
@@ -68,8 +69,8 @@ std::optional<SubmittedJob> submitted_of(const JobView& view) {
 
 namespace {
 
-// A job that goes on from another one has the same job of Slurm's, under the comment that this has until it is changed, or may not be; its
-// number was known while it ran.
+// A job that goes on from another one has the same job of Slurm's, under the comment that this has until it is changed,
+// or may not be; its number was known while it ran.
 bool is_its(const QueuedJob& found, const JobView& view) {
   if (is_submission(found, view.id())) return true;
   const auto from = continues_from(view.directory().directory);

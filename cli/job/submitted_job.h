@@ -1,7 +1,7 @@
 #pragma once
 
-// What its folder and Slurm say of a job that Slurm starts for us, and the verdict that is left in its folder when there is no supervisor
-// to write one.
+// What its folder and Slurm say of a job that Slurm starts for us, and the verdict that is left in its folder when
+// there is no supervisor to write one.
 //
 // Thread: the only one of its process (it forks).
 

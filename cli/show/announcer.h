@@ -1,7 +1,7 @@
 #pragma once
 
-// Announcer: what happens to a job, in words for people: on a pipe one line with a time stamp per change of state; on a terminal the
-// changes that matter as lines, and the rest as a line of progress that names who is waited for.
+// Announcer: what happens to a job, in words for people: on a pipe one line with a time stamp per change of state; on a
+// terminal the changes that matter as lines, and the rest as a line of progress that names who is waited for.
 //
 // Thread: a value; it writes nothing itself.
 
@@ -23,7 +23,8 @@ class Announcer {
  public:
   Announcer(const JobSpec& spec, const Terminal& terminal);
 
-  // The lines to show for an event; empty: it only changes the progress, or is a checkpoint of a gang that commits often.
+  // The lines to show for an event; empty: it only changes the progress, or is a checkpoint of a gang that commits
+  // often.
   std::string on_event(const JobEvent& event);
   // For one who joins late.
   void on_status(const JobStatus& status);

@@ -1,7 +1,8 @@
 #pragma once
 
-// The drawing of `plan`: each mesh as a grid, a row for each host with its ranks, coordinates and gang, and what else is on each
-// host. Long meshes are shortened in the middle, and say so; what is wider than the terminal is drawn narrower.
+// The drawing of `plan`: each mesh as a grid, a row for each host with its ranks, coordinates and gang, and what else
+// is on each host. Long meshes are shortened in the middle, and say so; what is wider than the terminal is drawn
+// narrower.
 //
 // Thread: a pure function.
 

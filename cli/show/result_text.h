@@ -1,7 +1,7 @@
 #pragma once
 
-// How a job ended, in words for people: the outcome, the root cause with the last lines that it wrote, where the log is, and what to
-// type next.
+// How a job ended, in words for people: the outcome, the root cause with the last lines that it wrote, where the log
+// is, and what to type next.
 //
 // Thread: a pure function.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Whether the allocation that a job is to begin in is there: the variables of one outlive it in a shell, and its number may be another
-// job's by now.
+// Whether the allocation that a job is to begin in is there: the variables of one outlive it in a shell, and its number
+// may be another job's by now.
 //
 // Thread: that of its process, and the only one (it forks).
 

@@ -50,8 +50,8 @@ bool went_on(const StateDir& state, const JobView& view) {
   return opened.ok() && !(opened->never_began() && !opened->queued());
 }
 
-// One that ran in Slurm's job, and did not end well. What it has is not to be lost because that cannot be read; where it ran, a spec of
-// another version of ours may not tell, and then no later run is to end for that.
+// One that ran in Slurm's job, and did not end well. What it has is not to be lost because that cannot be read; where
+// it ran, a spec of another version of ours may not tell, and then no later run is to end for that.
 Result<bool> ran_before(const StateDir& state, const JobView& view, std::uint32_t slurm_job, const Context& context) {
   const auto verdict = view.verdict();
   const bool well = verdict.ok() && *verdict && (*verdict)->exit_code == kExitOk;
@@ -76,7 +76,8 @@ Result<std::string> go_on_from(const StateDir& state, const JobView& view, const
   }
   MONARCH_ASSIGN(const JobDirectory next, make_continuation(state, view.directory()));
   MONARCH_TRY(submit_continuation(next, slurm_job));
-  // One that had the time has told its end. Where it cannot be written, the job looks abandoned, and says all the same where it goes on.
+  // One that had the time has told its end. Where it cannot be written, the job looks abandoned, and says all the same
+  // where it goes on.
   if (const auto verdict = view.verdict(); verdict.ok() && !*verdict) {
     Verdict lost = verdict_without_supervisor(
         Outcome::kFailed, kExitLost, CauseKind::kTimeLimit,

@@ -16,16 +16,16 @@
 
 namespace monarch {
 
-// In a script that Slurm runs again (SLURM_RESTART_COUNT), of a spec that says so (on_preempt: requeue): the job that goes on from the one of
-// the run before. Where nobody has made it, it is made here: Slurm has killed all of the run before. Nothing: there is none, or it ended
-// well, and a new job begins. An error where that cannot be read.
+// In a script that Slurm runs again (SLURM_RESTART_COUNT), of a spec that says so (on_preempt: requeue): the job that
+// goes on from the one of the run before. Where nobody has made it, it is made here: Slurm has killed all of the run
+// before. Nothing: there is none, or it ended well, and a new job begins. An error where that cannot be read.
 Result<std::optional<std::string>> requeued_job(const SpecInput& input, const Context& context);
 
 // The job of `--continue JOB`, which has ended. Nothing: stderr says why not.
 std::optional<std::string> continued_job(const std::string& written, const Context& context);
 
-// Of a job that has ended, and was followed: the one that goes on from it, which stderr names. Nothing: there is none, or this shell is in
-// the allocation that ends.
+// Of a job that has ended, and was followed: the one that goes on from it, which stderr names. Nothing: there is none,
+// or this shell is in the allocation that ends.
 std::unique_ptr<JobView> next_job(const JobView& view, const SessionEnd& end, const Context& context);
 
 }  // namespace monarch

@@ -38,7 +38,8 @@ LaunchedJob not_supervised(const Context& context, const StartFailure& failure, 
   return {.view = nullptr, .exit_code = failure.exit_code};
 }
 
-// A place that is wrong is the user's to mend; one that is full or cannot be written is a failure of the journal's ground.
+// A place that is wrong is the user's to mend; one that is full or cannot be written is a failure of the journal's
+// ground.
 int exit_code_for(const Error& error) { return error.code == ErrorCode::kInvalid ? kExitUsage : kExitJournal; }
 
 // Without one, the job would look as if its supervisor had crashed.

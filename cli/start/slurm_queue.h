@@ -1,6 +1,7 @@
 #pragma once
 
-// The time that a job of ours spends in Slurm's queue: what follows the job waits there with it, takes it out, and says how it is.
+// The time that a job of ours spends in Slurm's queue: what follows the job waits there with it, takes it out, and says
+// how it is.
 //
 // Thread: the only one of its process (it forks).
 
@@ -24,7 +25,8 @@ struct QueueWait {
   bool quiet = false;                        // says nothing while it waits
 };
 struct QueueOutcome {
-  // Nothing: the job has a supervisor, or never was in Slurm's queue. Else how it ended without one, or that nobody wants to wait any more.
+  // Nothing: the job has a supervisor, or never was in Slurm's queue. Else how it ended without one, or that nobody
+  // wants to wait any more.
   std::optional<SessionEnd> end;
   // Asked for as the job began: the supervisor is to be told.
   std::optional<StopRequest> stop;
@@ -44,7 +46,8 @@ Withdrawal withdraw_from_queue(const JobView& view, const Verdict& verdict, cons
 // Of somebody who stopped it: "monarch stop, pid 7".
 Verdict stopped_in_queue(const std::string& who);
 
-// What Slurm says of a job in its queue, in words; nothing: it is not in the queue. One that is over by now has ended for us too, after this.
+// What Slurm says of a job in its queue, in words; nothing: it is not in the queue. One that is over by now has ended
+// for us too, after this.
 std::optional<std::string> queue_words(const JobView& view);
 
 // Of a job that Slurm was given and that has no journal.

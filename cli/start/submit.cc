@@ -41,8 +41,8 @@ constexpr Duration kLooksForIt = Duration::seconds(60);  // after an answer of s
 static_assert(kSubmits + kLooksForIt == kMaySubmit);
 constexpr Duration kLookAgain = Duration::seconds(2);
 
-// Of an answer that was lost: whether Slurm has the job all the same. Nothing: it is not there after a while, in which a controller that is
-// busy may yet have come to it; an error: nobody knows.
+// Of an answer that was lost: whether Slurm has the job all the same. Nothing: it is not there after a while, in which
+// a controller that is busy may yet have come to it; an error: nobody knows.
 Result<std::optional<std::uint32_t>> look_for(const std::string& job_id, const Context& context) {
   QueuePatience patience(kLooksForIt);
   for (;;) {

@@ -1,9 +1,9 @@
 #pragma once
 
-// Jobs that Slurm starts, where a command is given a spec for Slurm outside of any allocation: the job's folder is made here, sbatch gets a
-// script (supervisor/launch/slurm/submission.h), and what follows the job waits with it (cli/start/slurm_queue.h). On
-// the first node of its allocation the script finds that folder, which machines of a cluster share, and goes on with
-// it.
+// Jobs that Slurm starts, where a command is given a spec for Slurm outside of any allocation: the job's folder is made
+// here, sbatch gets a script (supervisor/launch/slurm/submission.h), and what follows the job waits with it
+// (cli/start/slurm_queue.h). On the first node of its allocation the script finds that folder, which machines of a
+// cluster share, and goes on with it.
 //
 // Thread: the only one of its process (it forks).
 
@@ -23,7 +23,8 @@ int print_submission(const SpecInput& input, const Context& context);
 // The job's folder, and the job in Slurm's queue. `before`: that it goes on from.
 LaunchedJob submit_job(const SpecInput& input, const std::optional<std::string>& before, const Context& context);
 
-// The same job with the spec that it has by now: which nodes it runs on it knew only then. Nothing: stderr says why not.
+// The same job with the spec that it has by now: which nodes it runs on it knew only then. Nothing: stderr says why
+// not.
 std::optional<JobSpec> begun_spec(const JobView& view, const Context& context);
 
 }  // namespace monarch

@@ -1,7 +1,7 @@
 #pragma once
 
-// look_at_workspace(): whether the workspace of a spec is one on this machine, and how much it is. Of virtual hosts, which use it where it
-// lies, only that it is there.
+// look_at_workspace(): whether the workspace of a spec is one on this machine, and how much it is. Of virtual hosts,
+// which use it where it lies, only that it is there.
 //
 // Thread: the command's; it waits for the disk.
 

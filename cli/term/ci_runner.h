@@ -1,7 +1,7 @@
 #pragma once
 
-// CiRunner: what the runner of a CI job understands in its log: groups that fold, and a mark for what went wrong. It also keeps
-// ranks from saying such things: what they write is escaped where the runner would obey it.
+// CiRunner: what the runner of a CI job understands in its log: groups that fold, and a mark for what went wrong. It
+// also keeps ranks from saying such things: what they write is escaped where the runner would obey it.
 //
 // Thread: a value and pure functions.
 
@@ -29,7 +29,8 @@ class CiRunner {
   // Whole lines for the log; empty where there is no runner. One group at a time.
   std::string open_group(std::string_view name, std::string_view title, WallTime now) const;
   std::string close_group(std::string_view name, WallTime now) const;
-  // For a job that did not succeed: the first cause, where the runner shows it to people; empty where it knows no such thing.
+  // For a job that did not succeed: the first cause, where the runner shows it to people; empty where it knows no such
+  // thing.
   std::string annotation(const Verdict& verdict, std::string_view job) const;
 
   // A line, printable already, that the runner takes for text. `at_start`: nothing of ours is in front of it.

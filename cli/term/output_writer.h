@@ -1,8 +1,8 @@
 #pragma once
 
-// OutputWriter: bytes to a descriptor that may be slow (a pager, a terminal with Ctrl-S) without ever making the loop wait. A
-// buffer takes them; what the descriptor does not take now is written when it can be. The buffer has a limit: its owner looks at
-// full() and reads no more.
+// OutputWriter: bytes to a descriptor that may be slow (a pager, a terminal with Ctrl-S) without ever making the loop
+// wait. A buffer takes them; what the descriptor does not take now is written when it can be. The buffer has a limit:
+// its owner looks at full() and reads no more.
 //
 // The descriptor itself is never made non-blocking: that would change it for every process that shares it.
 //

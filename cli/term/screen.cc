@@ -53,8 +53,8 @@ void Screen::command(std::string_view lines) {
   err_->write(lines);
 }
 
-// A terminal that became narrower has broken the line into several: they go from the first one on. (One that cuts it instead loses a
-// line above it from the screen.)
+// A terminal that became narrower has broken the line into several: they go from the first one on. (One that cuts it
+// instead loses a line above it from the screen.)
 void Screen::resized() {
   if (shown_.empty()) return;
   const std::size_t rows = (display_width(shown_) - 1) / terminal_.columns();

@@ -1,7 +1,7 @@
 #pragma once
 
-// Screen: stdout and stderr of a viewer that follows a job, and the one line of progress at the bottom of a terminal, which makes room
-// for everything else.
+// Screen: stdout and stderr of a viewer that follows a job, and the one line of progress at the bottom of a terminal,
+// which makes room for everything else.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's.
 

@@ -24,8 +24,8 @@ class Table {
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
 
-  // Two blanks between columns, none at the end of a line; an empty cell is shown as -. What does not fit into `columns` (0: all does)
-  // goes on in indented lines below.
+  // Two blanks between columns, none at the end of a line; an empty cell is shown as -. What does not fit into
+  // `columns` (0: all does) goes on in indented lines below.
   std::string render(bool colour, std::size_t columns = 0) const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
-// What our two output streams lead to, and whether to colour them: each is judged separately. Meaning is never in the colour
-// alone.
+// What our two output streams lead to, and whether to colour them: each is judged separately. Meaning is never in the
+// colour alone.
 //
 // Thread: a value.
 
@@ -18,7 +18,8 @@ namespace monarch {
 enum class ColourWhen : std::uint8_t { kAuto, kAlways, kNever };
 Result<ColourWhen> parse_colour_when(std::string_view written);
 
-// `auto`: a terminal that is not dumb, and no NO_COLOR; FORCE_COLOR and CLICOLOR_FORCE make it colour without a terminal.
+// `auto`: a terminal that is not dumb, and no NO_COLOR; FORCE_COLOR and CLICOLOR_FORCE make it colour without a
+// terminal.
 bool use_colour(ColourWhen when, bool is_terminal, const Environment& env);
 
 enum class Colour : std::uint8_t { kNone, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan, kBold, kDim };

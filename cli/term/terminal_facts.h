@@ -1,7 +1,8 @@
 #pragma once
 
-// What the streams of a viewer lead to in the end, where that is another machine: `monarch over-ssh` starts the viewer with pipes, and
-// tells it in MONARCH_TERMINAL what they are at the other end, so that colours, widths and progress are as they would be there.
+// What the streams of a viewer lead to in the end, where that is another machine: `monarch over-ssh` starts the viewer
+// with pipes, and tells it in MONARCH_TERMINAL what they are at the other end, so that colours, widths and progress are
+// as they would be there.
 //
 //   MONARCH_TERMINAL="terminal:120 other 3"   stdout, stderr, and a descriptor that holds the widths as they are now
 //

@@ -1,8 +1,9 @@
 #pragma once
 
-// TerminalFilter: of what another machine shows on a terminal of this one, all that the other half of a viewer writes passes: text, lines,
-// colours, the erasing of a line and the way up over a line of progress. Any other control character or sequence, which could set a
-// title, move the cursor elsewhere, or have the terminal answer, is shown as text instead of obeyed (X22, C22).
+// TerminalFilter: of what another machine shows on a terminal of this one, all that the other half of a viewer writes
+// passes: text, lines, colours, the erasing of a line and the way up over a line of progress. Any other control
+// character or sequence, which could set a title, move the cursor elsewhere, or have the terminal answer, is shown as
+// text instead of obeyed (X22, C22).
 //
 // Thread: a value; one for each stream, as a sequence may come in pieces.
 

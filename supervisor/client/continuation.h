@@ -4,8 +4,8 @@
 //
 //   continues.json of the new one, continued.json of the one before:   {"v":1,"job":"train-7c3e"}
 //
-// and the new one's supervisor reads what it has of that one out of its journal, once, as it begins. The second is of a job that goes on by
-// itself: who follows the one before follows on.
+// and the new one's supervisor reads what it has of that one out of its journal, once, as it begins. The second is of a
+// job that goes on by itself: who follows the one before follows on.
 //
 // Thread: functions that touch the file system.
 
@@ -35,7 +35,8 @@ std::vector<std::string> all_before(const StateDir& state, const JobDirectory& j
 // Of all that go on from it, the first that has not ended: it needs what this one left.
 std::optional<std::string> needed_by(const StateDir& state, const JobDirectory& job);
 
-// A job of the same name, files and script, which goes on from `job`, and is not started: in Slurm's queue once submit_continuation() has said so.
+// A job of the same name, files and script, which goes on from `job`, and is not started: in Slurm's queue once
+// submit_continuation() has said so.
 Result<JobDirectory> make_continuation(const StateDir& state, const JobDirectory& job);
 // `slurm_job`: Slurm's number of it, 0 while that is being found out.
 Status submit_continuation(const JobDirectory& next, std::uint32_t slurm_job);

@@ -1,8 +1,8 @@
 #pragma once
 
-// elsewhere.json of a job's directory: the job lives on another machine, where its supervisor is (`supervisor: {on: first}`), and this
-// directory only says which. It is written before anything is started there, and again once it is known where things lie there. How
-// that machine is reached says the spec beside it; the job has the same id there.
+// elsewhere.json of a job's directory: the job lives on another machine, where its supervisor is (`supervisor: {on:
+// first}`), and this directory only says which. It is written before anything is started there, and again once it is
+// known where things lie there. How that machine is reached says the spec beside it; the job has the same id there.
 //
 //   {"v":1,"host":"node01","bundle":"<sha256>","monarch":"/home/u/.cache/monarch/bundle/<sha256>/bin/monarch",
 //    "directory":"/home/u/.local/state/monarch/jobs/hello-3fa2","monarch_bytes":5000000,"worker_bytes":3600000}

@@ -1,7 +1,8 @@
 #pragma once
 
-// JobGlance: what is known, in a line, of a job that lives on another machine, as of when somebody here last spoke with it. It is kept beside
-// elsewhere.json, in elsewhere.seen.json, for commands that must not wait for a network; it proves nothing.
+// JobGlance: what is known, in a line, of a job that lives on another machine, as of when somebody here last spoke with
+// it. It is kept beside elsewhere.json, in elsewhere.seen.json, for commands that must not wait for a network; it
+// proves nothing.
 //
 //   {"v":1,"life":"live","phase":"running","exit_code":null,"running":8}
 //

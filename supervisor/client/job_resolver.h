@@ -1,7 +1,7 @@
 #pragma once
 
-// Which job a person means by JOB: an id, a unique beginning of one, the name if one such job is live, `last`, or nothing if only one is
-// live.
+// Which job a person means by JOB: an id, a unique beginning of one, the name if one such job is live, `last`, or
+// nothing if only one is live.
 //
 // Thread: a pure function; list_jobs touches the file system.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// The files of a job's directory that open something: the server's secret key, its ports, the endpoint. Nothing of a job that has
-// ended opens anything (C40), and neither does what a supervisor left that was killed before anybody knew it.
+// The files of a job's directory that open something: the server's secret key, its ports, the endpoint. Nothing of a
+// job that has ended opens anything (C40), and neither does what a supervisor left that was killed before anybody knew
+// it.
 //
 // Thread: any; touches the file system.
 

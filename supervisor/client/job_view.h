@@ -1,6 +1,7 @@
 #pragma once
 
-// JobView: what a job's directory tells a viewer, whether its supervisor lives, has ended or has crashed, without changing anything.
+// JobView: what a job's directory tells a viewer, whether its supervisor lives, has ended or has crashed, without
+// changing anything.
 //
 // Thread: the viewer's; it touches the file system. Lifetime: it reads the files anew at each call.
 
@@ -34,14 +35,15 @@ class JobView {
   bool live() const;
   // Its supervisor has ended, and this guard starts the next.
   std::optional<LockHolder> awaited_from() const;
-  // It was given to Slurm from outside of an allocation, and no supervisor of it ever began: what it is, its verdict says, or Slurm.
+  // It was given to Slurm from outside of an allocation, and no supervisor of it ever began: what it is, its verdict
+  // says, or Slurm.
   bool never_began() const;
   bool submitted() const;  // it was given to Slurm, or is being given
   bool queued() const;     // never_began(), and there is no verdict
   // Where its supervisor listens; kNotFound if none ever said so.
   Result<Endpoint> endpoint() const;
-  // From verdict.json; without, and once nobody supervises the job, from the journal, which a supervisor fills before it writes
-  // the file. Nothing if it has not ended.
+  // From verdict.json; without, and once nobody supervises the job, from the journal, which a supervisor fills before
+  // it writes the file. Nothing if it has not ended.
   Result<std::optional<Verdict>> verdict() const;
 
   Result<std::string> spec_text() const;
@@ -58,8 +60,9 @@ class JobView {
     std::string cut;
   };
   Result<Events> events() const;
-  // Of a job with a verdict that nobody supervises any more: where its journal ends, if that is before its end was recorded or in the
-  // middle of a record. What came after is not shown by status() and events(). Empty where nothing is missing.
+  // Of a job with a verdict that nobody supervises any more: where its journal ends, if that is before its end was
+  // recorded or in the middle of a record. What came after is not shown by status() and events(). Empty where nothing
+  // is missing.
   Result<std::string> missing_end() const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
-// make_job(): a folder for a job that is about to start, with its spec in it. Everything that can be wrong with the places where jobs
-// are kept is said here, before anything is started.
+// make_job(): a folder for a job that is about to start, with its spec in it. Everything that can be wrong with the
+// places where jobs are kept is said here, before anything is started.
 //
 // Thread: the command's; touches the file system.
 

@@ -34,7 +34,8 @@ constexpr Duration kLeaves = Duration::seconds(5);   // a supervisor that has ju
 constexpr Duration kKilled = Duration::seconds(10);  // what got KILL
 constexpr Duration kLook = Duration::milliseconds(20);
 
-// Why it counts as alive; nothing: it does not. A job that has ended is waited for: its supervisor leaves a moment later.
+// Why it counts as alive; nothing: it does not. A job that has ended is waited for: its supervisor leaves a moment
+// later.
 std::optional<std::string> alive_because(const SecureDirectory& job, bool ended) {
   const Instant deadline = boot_now() + (ended ? kLeaves : Duration::zero());
   for (;;) {
@@ -181,8 +182,8 @@ Status end_processes(const std::string& id, const std::string& uuid, JobRemains&
                     "; their state in /proc says what they wait for")};
 }
 
-// Who is on its way out, and waits for a disk there, has no environment any more that could tell whose he is; but he is still in the
-// job's cgroup, which nobody would ever find again without the job's folder.
+// Who is on its way out, and waits for a disk there, has no environment any more that could tell whose he is; but he is
+// still in the job's cgroup, which nobody would ever find again without the job's folder.
 Status expect_no_groups(const std::string& id, const std::string& uuid) {
   if (count_job_groups(uuid) == 0) return {};
   return Error{ErrorCode::kInternal, text("something in the cgroup of ", id, " did not end within ", to_text(kKilled),

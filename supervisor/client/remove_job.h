@@ -1,10 +1,11 @@
 #pragma once
 
-// remove_job(): takes away all that this machine keeps of a job that is over: first what still runs of it, by proof, then its cgroups, its
-// sockets, its workers' state and its folder. A job that lives, or may live on another machine, is refused.
+// remove_job(): takes away all that this machine keeps of a job that is over: first what still runs of it, by proof,
+// then its cgroups, its sockets, its workers' state and its folder. A job that lives, or may live on another machine,
+// is refused.
 //
-// It holds the job's lock meanwhile, so that no supervisor can come back. A folder is first renamed, so that one that could be removed
-// in part only is no job any more; finish_removals() takes such rests away.
+// It holds the job's lock meanwhile, so that no supervisor can come back. A folder is first renamed, so that one that
+// could be removed in part only is no job any more; finish_removals() takes such rests away.
 //
 // Thread: the command's; it waits for the disk and for the ends of processes.
 
@@ -30,7 +31,8 @@ struct JobRemains {
 // What there is of it; changes nothing. kBusy: it lives.
 Result<JobRemains> remains_of(const StateDir& state, const std::string& id);
 
-// What it removed. kBusy: it lives; kUnsupported: that it does not cannot be proven here; others: what stood in the way.
+// What it removed. kBusy: it lives; kUnsupported: that it does not cannot be proven here; others: what stood in the
+// way.
 Result<JobRemains> remove_job(const StateDir& state, const std::string& id);
 
 // The uuid by which its processes are marked, from its journal; nothing if that says none.

@@ -1,8 +1,9 @@
 #pragma once
 
-// What a job takes of the shell that starts it: the variables that $(env.NAME) names and env_pass lets through. They reach a supervisor by
-// its environment and are in no file. A supervisor on this machine has the shell's own; one elsewhere has an environment of that
-// machine's, and in it these, each behind a prefix, so that a HOME of the shell is not taken for that machine's.
+// What a job takes of the shell that starts it: the variables that $(env.NAME) names and env_pass lets through. They
+// reach a supervisor by its environment and are in no file. A supervisor on this machine has the shell's own; one
+// elsewhere has an environment of that machine's, and in it these, each behind a prefix, so that a HOME of the shell is
+// not taken for that machine's.
 //
 // Thread: pure functions.
 

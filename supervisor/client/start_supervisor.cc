@@ -69,7 +69,8 @@ struct Child {
   child_failed(child, argv[0]);
 }
 
-// The child replaces descriptors 0 to 2, and the guard uses 3 itself: what is needed there must lie above, even if ours were closed.
+// The child replaces descriptors 0 to 2, and the guard uses 3 itself: what is needed there must lie above, even if ours
+// were closed.
 constexpr int kFirstFree = 4;
 
 Result<UniqueFd> above_taken(UniqueFd fd) {
@@ -250,7 +251,8 @@ StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries&
     if (said.ok()) return *said;
     return {.exit_code = kExitInternal, .message = said.error().message, .log_tail = log_tail(job)};
   }
-  // A job that goes on is not ended because its supervisor is slow: a word to end would be taken for one to stop the job.
+  // A job that goes on is not ended because its supervisor is slow: a word to end would be taken for one to stop the
+  // job.
   if (ready.timed_out && options.resume) {
     return {.exit_code = kExitInternal,
             .message = text(what, " of ", job.id, " has not said within ", to_text(options.deadline),

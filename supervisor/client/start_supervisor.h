@@ -1,10 +1,10 @@
 #pragma once
 
-// start_supervisor(): puts a supervisor, under its guard, into a session of its own, and waits until it says that it is ready or why it
-// is not. What passes between the two:
+// start_supervisor(): puts a supervisor, under its guard, into a session of its own, and waits until it says that it is
+// ready or why it is not. What passes between the two:
 //
-//   argv     monarch-worker keep --ready-fd N --lock-fd M [--once --force-takeover] -- monarch supervise --job-dir DIR --ready-fd N [--accept-new]
-//   files    DIR/spec.yaml   the spec as it was given, byte for byte (0600)
+//   argv     monarch-worker keep --ready-fd N --lock-fd M [--once --force-takeover] -- monarch supervise --job-dir DIR
+//   --ready-fd N [--accept-new] files    DIR/spec.yaml   the spec as it was given, byte for byte (0600)
 //            DIR/spec.dir    the absolute folder of the spec's file; relative paths in the spec start there
 //            DIR/spec.from   which files and flags made the spec (cli/job/spec_origin); may be missing
 //            DIR/supervisor.log   standard output and error of both (0600)
@@ -12,8 +12,8 @@
 //   lock     descriptor M holds the guard's lock of the job (journal/job_lock.h) for as long as the guard lives
 //   ready    one line on descriptor N, then it is closed:  {"ready":true}  or  {"error":"…","exit_code":N}
 //
-// Of a job whose supervisor is elsewhere it starts who launches the hosts, `monarch launch-for`, without a guard, by the same rules:
-// that has said ready when the supervisor there has.
+// Of a job whose supervisor is elsewhere it starts who launches the hosts, `monarch launch-for`, without a guard, by
+// the same rules: that has said ready when the supervisor there has.
 //
 // Thread: the only one of its process (it forks).
 
@@ -40,8 +40,8 @@ struct SupervisorBinaries {
   std::string worker;   // monarch-worker
 };
 
-// `monarch-worker` beside the resolved path of `monarch`: in the same folder, in ../libexec/monarch, or in ../worker of a build tree.
-// `override_worker` (MONARCH_WORKER) wins. kNotFound names all places that were tried.
+// `monarch-worker` beside the resolved path of `monarch`: in the same folder, in ../libexec/monarch, or in ../worker of
+// a build tree. `override_worker` (MONARCH_WORKER) wins. kNotFound names all places that were tried.
 Result<SupervisorBinaries> find_binaries(const std::string& monarch, const std::string& override_worker);
 
 // Why it did not start, and the exit code that says so.

@@ -1,7 +1,7 @@
 #pragma once
 
-// CheckTalk: `monarch-worker check` on a host, over one session: a request, its answer, and so on. The worker is copied there first where
-// the host does not have it, as a launch does.
+// CheckTalk: `monarch-worker check` on a host, over one session: a request, its answer, and so on. The worker is copied
+// there first where the host does not have it, as a launch does.
 //
 // Thread: the session's, which waits here.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// GPUs as the nvidia driver shows them in /proc, without CUDA, and RDMA ports as the kernel shows them in /sys, without libibverbs.
+// GPUs as the nvidia driver shows them in /proc, without CUDA, and RDMA ports as the kernel shows them in /sys, without
+// libibverbs.
 //
 // Thread: any.
 

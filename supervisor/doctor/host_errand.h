@@ -1,7 +1,7 @@
 #pragma once
 
-// run_errand(): what one session's thread does for a doctor: asks the host as it is ordered, reports each answer, and leaves when it is
-// told to, or when nobody wants to know any more.
+// run_errand(): what one session's thread does for a doctor: asks the host as it is ordered, reports each answer, and
+// leaves when it is told to, or when nobody wants to know any more.
 //
 // Thread: the session's; orders and reports pass through inboxes.
 

@@ -13,8 +13,8 @@ namespace monarch::doctor {
 
 namespace {
 
-// Files of one job on several hosts (logs, checkpoints, what `make` compares), and certificates, are in a wrong order beyond this; NTP
-// keeps hosts a thousand times closer. Leases and deadlines do not depend on it.
+// Files of one job on several hosts (logs, checkpoints, what `make` compares), and certificates, are in a wrong order
+// beyond this; NTP keeps hosts a thousand times closer. Leases and deadlines do not depend on it.
 constexpr Duration kClockLimit = Duration::seconds(2);
 constexpr std::uint64_t kFewSoftFiles = 1024;
 constexpr std::uint64_t kFewProcesses = 4096;

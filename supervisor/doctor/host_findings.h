@@ -1,6 +1,7 @@
 #pragma once
 
-// host_findings(): what is wrong with the hosts of a pool, by what was seen of them. Of a host that is well it says nothing.
+// host_findings(): what is wrong with the hosts of a pool, by what was seen of them. Of a host that is well it says
+// nothing.
 //
 // Thread: pure functions.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// HostSeen: all that was learnt of one host of a pool, by itself, by its neighbours and by the way there; and HostFinding, what is said
-// of it. No judgement is made here.
+// HostSeen: all that was learnt of one host of a pool, by itself, by its neighbours and by the way there; and
+// HostFinding, what is said of it. No judgement is made here.
 //
 // Thread: values.
 

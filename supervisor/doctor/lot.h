@@ -1,6 +1,7 @@
 #pragma once
 
-// A lot: hosts that are asked in rounds which they finish together, and how long one of them may keep the others waiting.
+// A lot: hosts that are asked in rounds which they finish together, and how long one of them may keep the others
+// waiting.
 //
 // Thread: values of whoever asks.
 
@@ -13,8 +14,9 @@
 
 namespace monarch::doctor {
 
-// Who keeps the others of its lot waiting for longer goes on by itself, and meets a later lot. The first round is measured by who
-// answered first, since all may have to take the same file over the same wire; in the others every host has been reached.
+// Who keeps the others of its lot waiting for longer goes on by itself, and meets a later lot. The first round is
+// measured by who answered first, since all may have to take the same file over the same wire; in the others every host
+// has been reached.
 inline constexpr Duration kLookPatience = Duration::seconds(5);
 inline constexpr int kLookShare = 3;
 inline constexpr Duration kLatePatience = Duration::seconds(30);  // of those that are asked again

@@ -112,7 +112,8 @@ Findings check_ports(const JobSpec& spec, const std::string& locks) {
   return findings;
 }
 
-// Files are called <thing>.<job>.<pid>.lock, and locked as long as their holder lives; neither a thing nor a job has a dot.
+// Files are called <thing>.<job>.<pid>.lock, and locked as long as their holder lives; neither a thing nor a job has a
+// dot.
 std::optional<std::string> holder_of(const std::string& thing, const std::string& locks) {
   std::error_code error;  // no folder: nobody ever held anything
   for (const auto& entry : std::filesystem::directory_iterator(locks, error)) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the meshes of a spec need of this machine, and what of it is there: GPUs, cores, and the ports that the spec fixes. For
-// virtual hosts, which share one machine.
+// What the meshes of a spec need of this machine, and what of it is there: GPUs, cores, and the ports that the spec
+// fixes. For virtual hosts, which share one machine.
 //
 // Thread: any; they wait for the driver and the disk.
 
@@ -14,11 +14,12 @@
 
 namespace monarch::doctor {
 
-// As a worker of this machine would tell it; `visible_devices` is CUDA_VISIBLE_DEVICES of the shell, nothing where it is not set.
+// As a worker of this machine would tell it; `visible_devices` is CUDA_VISIBLE_DEVICES of the shell, nothing where it
+// is not set.
 HostInventory inventory_of_this_machine(const std::optional<std::string>& visible_devices);
 
-// One finding for each mesh that has `resources` or lacks some; also GPUs that another job holds. `locks` is the folder with
-// the locks of this user's jobs.
+// One finding for each mesh that has `resources` or lacks some; also GPUs that another job holds. `locks` is the folder
+// with the locks of this user's jobs.
 Findings check_resources(const JobSpec& spec, const HostInventory& inventory, const std::string& locks);
 
 // Each port that the spec fixes: free, or who has it.

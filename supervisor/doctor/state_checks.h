@@ -1,6 +1,7 @@
 #pragma once
 
-// The places where jobs are kept, and what earlier jobs left in them and on this machine. Changes nothing but a probe that it removes.
+// The places where jobs are kept, and what earlier jobs left in them and on this machine. Changes nothing but a probe
+// that it removes.
 //
 // Thread: any; they wait for the disk.
 

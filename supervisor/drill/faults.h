@@ -1,7 +1,7 @@
 #pragma once
 
-// The faults that can be injected on a host, by name, and the strike that each asks `monarch-worker check` for there. Ids
-// are those of the table in tests/FAULTS.md.
+// The faults that can be injected on a host, by name, and the strike that each asks `monarch-worker check` for there.
+// Ids are those of the table in tests/FAULTS.md.
 //
 // Thread: values.
 

@@ -1,11 +1,12 @@
 #pragma once
 
-// Injector: has faults injected on hosts that SSH reaches, each in a session of its own, which stays as long as the fault lasts: when it
-// ends, however it does, the host takes the fault back.
+// Injector: has faults injected on hosts that SSH reaches, each in a session of its own, which stays as long as the
+// fault lasts: when it ends, however it does, the host takes the fault back.
 //
 // What took no effect is told as an error, never as a fault that was survived.
 //
-// Thread: the loop's. Lifetime: shorter than the loop's. Its end takes everything back, and waits for the sessions' end alone.
+// Thread: the loop's. Lifetime: shorter than the loop's. Its end takes everything back, and waits for the sessions' end
+// alone.
 
 #include <cstdint>
 #include <functional>
@@ -39,7 +40,8 @@ struct Injected {
 class Injector {
  public:
   using Ticket = std::uint64_t;
-  // By the loop, once; then, where there was no error, once what came of taking it back: empty, or why it may be in effect still.
+  // By the loop, once; then, where there was no error, once what came of taking it back: empty, or why it may be in
+  // effect still.
   using OnInjected = std::function<void(const Injected&)>;
   using OnUndone = std::function<void(const std::string& error)>;
 

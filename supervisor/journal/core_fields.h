@@ -1,7 +1,8 @@
 #pragma once
 
-// How the core's events and its state are written into a journal: as msgpack arrays of their fields, in this order. With any change here,
-// or to a type that one of these holds, raise kRecordVersion and kLayoutVersion; tests/supervisor/journal/format_test.cc insists.
+// How the core's events and its state are written into a journal: as msgpack arrays of their fields, in this order.
+// With any change here, or to a type that one of these holds, raise kRecordVersion and kLayoutVersion;
+// tests/supervisor/journal/format_test.cc insists.
 //
 // Thread: values.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a job's core was told and has said, as the payloads of journal records: kInput carries a CoreEvent, kEvent a JobEvent, a
-// snapshot the JobState. A core that is fed the same records is in the same state (I6).
+// What a job's core was told and has said, as the payloads of journal records: kInput carries a CoreEvent, kEvent a
+// JobEvent, a snapshot the JobState. A core that is fed the same records is in the same state (I6).
 //
 // Thread: pure functions.
 
@@ -25,8 +25,8 @@ Result<JobEvent> decode_job_event(std::string_view payload);
 std::string encode_job_state(const JobState& state);
 Result<JobState> decode_job_state(std::string_view bytes);
 
-// Feeds a new core with what the journal holds. kInvalid: a record that this build cannot read, by LSN; or a snapshot of another
-// spec. Actions are dropped: what they asked for was done, or the beats will show that it was not.
+// Feeds a new core with what the journal holds. kInvalid: a record that this build cannot read, by LSN; or a snapshot
+// of another spec. Actions are dropped: what they asked for was done, or the beats will show that it was not.
 Status replay(const JournalContents& contents, JobCore& core);
 
 }  // namespace monarch

@@ -1,9 +1,10 @@
 #pragma once
 
-// JobHome: where a job's supervisors live: one machine, one directory. The lock of a job proves that no other supervisor holds this
-// directory; it says nothing of a copy of it, or of the same directory seen from a machine whose locks are others. So the first
-// supervisor writes down where it is, and a later one that finds itself elsewhere refuses: two supervisors with one journal would
-// both give out the same terms. Whoever knows that the other is gone says so by force.
+// JobHome: where a job's supervisors live: one machine, one directory. The lock of a job proves that no other
+// supervisor holds this directory; it says nothing of a copy of it, or of the same directory seen from a machine whose
+// locks are others. So the first supervisor writes down where it is, and a later one that finds itself elsewhere
+// refuses: two supervisors with one journal would both give out the same terms. Whoever knows that the other is gone
+// says so by force.
 //
 // Thread: any; touches the file system.
 

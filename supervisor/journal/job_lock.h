@@ -4,8 +4,8 @@
 // job's `lock` (F_OFD_SETLK): the kernel drops it when the last descriptor is gone, so holding it proves the previous
 // holder dead. The file says who holds it, for messages only.
 //
-// A job's guard has one of its own, `guard.lock`: between two supervisors the job's is free, and who took it then would have the guard's next
-// supervisor end the job as one that another holds.
+// A job's guard has one of its own, `guard.lock`: between two supervisors the job's is free, and who took it then would
+// have the guard's next supervisor end the job as one that another holds.
 //
 // Thread: any. Lifetime: the lock is held as long as the object lives. WARNING: a child that forks without exec shares
 // the lock (fcntl(2)); the descriptor is close-on-exec.
@@ -47,8 +47,8 @@ class JobLock {
   UniqueFd fd_;
 };
 
-// For a guard about to be started, which is given the descriptor: held until the last copy of it is closed. kBusy: this job has one, which
-// the message names, or else its supervisor; kUnsupported as above.
+// For a guard about to be started, which is given the descriptor: held until the last copy of it is closed. kBusy: this
+// job has one, which the message names, or else its supervisor; kUnsupported as above.
 Result<UniqueFd> take_guard_lock(const SecureDirectory& job);
 // Writes down who it is, for messages.
 Status name_guard(const UniqueFd& lock, const SecureDirectory& job, const LockHolder& guard);

@@ -47,8 +47,9 @@ class JournalFiles {
 
 std::unique_ptr<JournalFiles> posix_journal_files(UniqueFd directory);
 
-// Whether a loss of power may take back what was written. Each wait for the disk costs milliseconds, so that files which are needed
-// together become durable together (SecureDirectory::sync_files), and one that can be made again does not wait at all.
+// Whether a loss of power may take back what was written. Each wait for the disk costs milliseconds, so that files
+// which are needed together become durable together (SecureDirectory::sync_files), and one that can be made again does
+// not wait at all.
 enum class Durability : std::uint8_t { kNow, kLater };
 
 // Replaces `name` as a whole or not at all: a temporary file, sync, rename, sync of the directory. One component only.

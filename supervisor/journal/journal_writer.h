@@ -1,9 +1,9 @@
 #pragma once
 
 // JournalWriter: appends records to the newest segment and makes them durable in batches: append(), append(), flush().
-// A failed write or sync poisons the file (J4): nothing is ever written to it again; what was not yet durable is written
-// anew to a fresh segment, and if that fails as well the writer is stuck (no space, read-only: flush() again later) or
-// has failed (the supervisor steps down with exit 74). It decides no policy and knows no record's meaning.
+// A failed write or sync poisons the file (J4): nothing is ever written to it again; what was not yet durable is
+// written anew to a fresh segment, and if that fails as well the writer is stuck (no space, read-only: flush() again
+// later) or has failed (the supervisor steps down with exit 74). It decides no policy and knows no record's meaning.
 //
 // Thread: one, the journal thread's. Lifetime: shorter than its JournalFiles'.
 

@@ -2,8 +2,8 @@
 
 // The record of a journal, and its bytes. A record is
 //
-//   magic u32 | payload length u32 | type u16 | version u16 | term u64 | lsn u64 | synced lsn u64 | wall ns i64 | now ns i64
-//   | payload | crc u32
+//   magic u32 | payload length u32 | type u16 | version u16 | term u64 | lsn u64 | synced lsn u64 | wall ns i64 | now
+//   ns i64 | payload | crc u32
 //
 // in little endian; the crc covers the crc of the record before it and everything of this one but itself, so that
 // records can be neither dropped, reordered nor exchanged unseen. `synced_lsn` is the last record that was known to be

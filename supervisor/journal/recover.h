@@ -14,8 +14,8 @@
 
 namespace monarch {
 
-// Of who takes a job over by force: the one before, which may have another copy of this journal and may start again many times, does not
-// reach the terms of this one. Whoever promised one of these refuses it.
+// Of who takes a job over by force: the one before, which may have another copy of this journal and may start again
+// many times, does not reach the terms of this one. Whoever promised one of these refuses it.
 inline constexpr std::uint64_t kForcedTermStep = 1'000'000;
 
 struct RecoverOptions {

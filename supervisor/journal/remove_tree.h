@@ -1,7 +1,7 @@
 #pragma once
 
-// remove_tree(): takes away a folder with all that is in it, by descriptors: no link is followed, nothing outside is touched, and
-// another file system that is mounted in it is refused. What stands in the way is named.
+// remove_tree(): takes away a folder with all that is in it, by descriptors: no link is followed, nothing outside is
+// touched, and another file system that is mounted in it is refused. What stands in the way is named.
 //
 // Thread: any; it waits for the disk.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The runtime_directory() of transport/wire as a supervisor has it, for the sockets of this user's jobs. A socket's address
-// has 107 bytes, which is why they are not in the state directory.
+// The runtime_directory() of transport/wire as a supervisor has it, for the sockets of this user's jobs. A socket's
+// address has 107 bytes, which is why they are not in the state directory.
 //
 // Thread: any; touches the file system.
 

@@ -156,7 +156,8 @@ Status SecureDirectory::write_file(const std::string& name, std::string_view byt
   return {};
 }
 
-// One commit of a file system's own journal takes the others' names along: the first sync waits for it, the rest find little to do.
+// One commit of a file system's own journal takes the others' names along: the first sync waits for it, the rest find
+// little to do.
 Status SecureDirectory::sync_files(const std::vector<std::string>& names) const {
   for (const std::string& name : names) {
     MONARCH_ASSIGN(const UniqueFd fd, open_file(name, O_RDONLY));

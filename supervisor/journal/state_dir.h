@@ -1,8 +1,8 @@
 #pragma once
 
 // StateDir: where jobs keep what outlives their supervisor: <root>/jobs/<id>/. The root is $MONARCH_STATE_DIR, or
-// $XDG_STATE_HOME/monarch, or ~/.local/state/monarch. It does not know what the files of a job mean, and does not resolve
-// what a user typed to an id.
+// $XDG_STATE_HOME/monarch, or ~/.local/state/monarch. It does not know what the files of a job mean, and does not
+// resolve what a user typed to an id.
 //
 // Thread: any; touches the file system.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Guard: the supervisor's end of the channel to its keeper (`monarch-worker keep`), which starts it again after a crash and forks for
-// it: the supervisor has threads, and only a process without them may fork. Processes that the guard started live on when the
-// supervisor does not, and their ends are told to the next one.
+// Guard: the supervisor's end of the channel to its keeper (`monarch-worker keep`), which starts it again after a crash
+// and forks for it: the supervisor has threads, and only a process without them may fork. Processes that the guard
+// started live on when the supervisor does not, and their ends are told to the next one.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Launcher: puts a worker on a host, reports its end exactly once, destroys it for certain. One implementation for each way to
-// reach hosts (launchers.h lists them); what follows from an outcome is the core's to decide.
+// Launcher: puts a worker on a host, reports its end exactly once, destroys it for certain. One implementation for each
+// way to reach hosts (launchers.h lists them); what follows from an outcome is the core's to decide.
 //
 // Thread: the supervisor's loop; an implementation may have threads of its own, whose words arrive by the loop.
 
@@ -49,7 +49,8 @@ struct LauncherHandlers {
   std::function<void(std::string)> on_sending = {};
   // What doubt() found.
   std::function<void(HostId, const SecondPath&)> on_seen = {};
-  // Of a host on request: which machine it is, where a worker is launched next, and how it came. The name that it has from now on.
+  // Of a host on request: which machine it is, where a worker is launched next, and how it came. The name that it has
+  // from now on.
   std::function<std::string(HostId, const std::string& machine, std::string how)> on_named = {};
   // Each time, of all that are not well, and those that were not.
   std::function<void(HostId, const SeenNode&)> on_node_seen = {};

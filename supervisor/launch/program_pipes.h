@@ -24,7 +24,8 @@ struct ProgramPipe {
 // `ours`: which end we keep.
 Result<ProgramPipe> make_program_pipe(PipeEnd ours);
 
-// Appends what can be read now, a mebibyte of it at most, until `into` has `limit` bytes; what is beyond is read and dropped. True: nothing more will come.
+// Appends what can be read now, a mebibyte of it at most, until `into` has `limit` bytes; what is beyond is read and
+// dropped. True: nothing more will come.
 bool read_available(int fd, std::string& into, std::size_t limit);
 
 // A file that grows, mode 0600. A fifo that was planted in its place holds nobody.

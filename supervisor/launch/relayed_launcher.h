@@ -1,9 +1,10 @@
 #pragma once
 
-// RelayedLauncher: the launcher of a supervisor that lives on a host of its job (`supervisor: {on: first}`). Who has the keys is the machine
-// that started the job: it connects, is told whom to launch and to end, by SSH, and tells what came of it. It is there for the start and
-// not after: what is asked of it once it has gone fails for good, and a worker that cannot be ended by it ends by itself, after its
-// lease and orphan_ttl. It comes within a time, or never; and once.
+// RelayedLauncher: the launcher of a supervisor that lives on a host of its job (`supervisor: {on: first}`). Who has
+// the keys is the machine that started the job: it connects, is told whom to launch and to end, by SSH, and tells what
+// came of it. It is there for the start and not after: what is asked of it once it has gone fails for good, and a
+// worker that cannot be ended by it ends by itself, after its lease and orphan_ttl. It comes within a time, or never;
+// and once.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 
@@ -42,7 +43,8 @@ class RelayedLauncher final : public Launcher {
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
 
-  // It has come, over a connection whose peer was checked. kBusy: it is there, kGone: it was, or is not awaited any more.
+  // It has come, over a connection whose peer was checked. kBusy: it is there, kGone: it was, or is not awaited any
+  // more.
   Status take(UniqueFd socket) override;
   void on_goodbye(HostId host, bool orderly) override;
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// DescriptorWatch: keeps the supervisor's last descriptors for what it has to do (the journal, viewers, launches, copies of output). When
-// few are free it closes its ports to new connections, and opens them when there are more: who is connected stays, and no listener of
-// libzmq spins for want of a descriptor. Some it holds itself, and gives them up for a viewer that comes when there is none: what takes them
-// faster than it looks keeps no operator out.
+// DescriptorWatch: keeps the supervisor's last descriptors for what it has to do (the journal, viewers, launches,
+// copies of output). When few are free it closes its ports to new connections, and opens them when there are more: who
+// is connected stays, and no listener of libzmq spins for want of a descriptor. Some it holds itself, and gives them up
+// for a viewer that comes when there is none: what takes them faster than it looks keeps no operator out.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 
@@ -26,7 +26,8 @@ struct DescriptorUse {
   std::size_t reserve() const;
 };
 
-// Whether descriptors are scarce, given whether they were: there have to be half as many again before they no longer are.
+// Whether descriptors are scarce, given whether they were: there have to be half as many again before they no longer
+// are.
 bool are_scarce(const DescriptorUse& use, bool were);
 
 // Of this process now. Nothing: it could not be found out, mostly for want of a descriptor.

@@ -198,8 +198,8 @@ void Hosts::on_pressure(HostId host, const HostPressure& pressure) {
   }
 }
 
-// Nothing new starts on one that is drained; what runs on one that is down for who gave it ends as soon as it is back there, and goes
-// elsewhere before, if there is a host for it.
+// Nothing new starts on one that is drained; what runs on one that is down for who gave it ends as soon as it is back
+// there, and goes elsewhere before, if there is a host for it.
 void Hosts::on_node_seen(HostId host, const SeenNode& seen) {
   const HostState& state = shared_.core.state().hosts[host.value()];
   const std::string& name = shared_.name_of(host);
@@ -294,7 +294,8 @@ void Hosts::ask_continuation(std::function<void()> then) {
   continuation_->ask();
 }
 
-// What Slurm refuses, nobody is to wait for. Of what it has not answered to, its queue tells: who waits there looks for it.
+// What Slurm refuses, nobody is to wait for. Of what it has not answered to, its queue tells: who waits there looks for
+// it.
 void Hosts::on_continuation(const Result<std::uint32_t>& batch_job) {
   Status written;
   if (batch_job.ok()) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Hosts: the supervisor's side of its hosts: the guard that forks for it, the launcher that puts workers there, doubts about one that is
-// late, what who gave them says of them, and the job that goes on when they are taken.
+// Hosts: the supervisor's side of its hosts: the guard that forks for it, the launcher that puts workers there, doubts
+// about one that is late, what who gave them says of them, and the job that goes on when they are taken.
 //
 // Thread: the process's main thread. Lifetime: within that of what it shares.
 
@@ -38,8 +38,9 @@ class Hosts {
   void on_health(HostId host, HostHealth health, Duration silence);
   void on_pressure(HostId host, const HostPressure& pressure);
 
-  // A job whose hosts are taken, and that goes on as another one: its folder is there, and this one's names it, before anybody hears the
-  // verdict. A supervisor that comes back to a job that has ended asks again for what nobody has begun.
+  // A job whose hosts are taken, and that goes on as another one: its folder is there, and this one's names it, before
+  // anybody hears the verdict. A supervisor that comes back to a job that has ended asks again for what nobody has
+  // begun.
   void prepare_continuation(Verdict& verdict);
   bool goes_on() const { return continuation_ != nullptr; }
   // Once all is written: for by that we may be ended.

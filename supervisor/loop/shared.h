@@ -1,6 +1,7 @@
 #pragma once
 
-// Shared: what the owners of a running supervisor's parts (Hosts, Workers, Viewers) have in common. The Supervisor has it, and outlives them.
+// Shared: what the owners of a running supervisor's parts (Hosts, Workers, Viewers) have in common. The Supervisor has
+// it, and outlives them.
 //
 // Thread: the process's main thread.
 

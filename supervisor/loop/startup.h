@@ -1,7 +1,7 @@
 #pragma once
 
-// What a supervisor needs before it decides anything: the job's lock, spec and journal, its keys and the ports it had. Each step that
-// fails says why and with which exit code.
+// What a supervisor needs before it decides anything: the job's lock, spec and journal, its keys and the ports it had.
+// Each step that fails says why and with which exit code.
 //
 // Thread: the supervisor's main thread, before any other starts.
 
@@ -49,12 +49,12 @@ Result<LoadedSpec> load_job_spec(const SecureDirectory& directory);
 
 Started<JobFiles> open_job_files(const std::string& job_directory, bool force_takeover = false);
 
-// What a job that begins has of the one that it goes on from; of no job: it is the first. An error where that cannot be read: to begin anew
-// would lose what was computed.
+// What a job that begins has of the one that it goes on from; of no job: it is the first. An error where that cannot be
+// read: to begin anew would lose what was computed.
 Result<Inheritance> inheritance_of(const JobFiles& files);
 
-// The job's server pair: made by its first supervisor, found by later ones. Mode 0600, removed when the job has ended. keep_ports()
-// makes it durable, too: no worker knows either of them before.
+// The job's server pair: made by its first supervisor, found by later ones. Mode 0600, removed when the job has ended.
+// keep_ports() makes it durable, too: no worker knows either of them before.
 Result<CurveKeyPair> job_keys(const SecureDirectory& directory);
 
 // A supervisor that comes back binds the ports that its workers know.
@@ -65,7 +65,8 @@ struct KnownPorts {
 KnownPorts known_ports(const SecureDirectory& directory);
 Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports);
 
-// Whether a supervisor of a later term has left its address in the job's folder: it holds the job, whoever holds the lock.
+// Whether a supervisor of a later term has left its address in the job's folder: it holds the job, whoever holds the
+// lock.
 bool has_successor(const SecureDirectory& directory, Term term);
 
 JobUuid make_job_uuid();

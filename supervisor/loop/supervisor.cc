@@ -40,8 +40,9 @@ constexpr std::size_t kJournalReports = 65'536;
 // How long viewers and the guard may take to read the last words.
 constexpr Duration kFarewellDeadline = Duration::seconds(1);
 
-// It owns everything of a running supervisor and decides nothing: what comes in becomes events of the core, and what the core decides is
-// journalled and done, by those who have the workers, the hosts and the viewers. Its members are destroyed in the reverse order.
+// It owns everything of a running supervisor and decides nothing: what comes in becomes events of the core, and what
+// the core decides is journalled and done, by those who have the workers, the hosts and the viewers. Its members are
+// destroyed in the reverse order.
 class Supervisor {
  public:
   Supervisor(JobFiles& files, const SuperviseOptions& options)
@@ -345,7 +346,8 @@ int supervise(const SuperviseOptions& options) {
   log_start({.name = "supervisor", .fd = STDERR_FILENO, .level = LogLevel::kInfo});
   refuse_core_dumps();  // it holds the job's secret key
   hide_memory();
-  // A link per host and libzmq's own: at the limit its listener spins. Ranks are forked by keepers and keep what the user has.
+  // A link per host and libzmq's own: at the limit its listener spins. Ranks are forked by keepers and keep what the
+  // user has.
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;

@@ -1,7 +1,8 @@
 #pragma once
 
-// supervise(): the process that decides about one job. It takes the job's lock, recovers its journal under the next term, opens its
-// ports, and then turns: what comes in becomes events of the core, what the core decides is journalled and done.
+// supervise(): the process that decides about one job. It takes the job's lock, recovers its journal under the next
+// term, opens its ports, and then turns: what comes in becomes events of the core, what the core decides is journalled
+// and done.
 //
 // Thread: the process's main thread. It starts the journal's thread, the ZAP handler, the output relay and libzmq's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Viewers: the supervisor's side of who looks on and asks: the socket and the port for viewers, what they ask of ranks and hosts, idleness,
-// and the descriptors that all who come take.
+// Viewers: the supervisor's side of who looks on and asks: the socket and the port for viewers, what they ask of ranks
+// and hosts, idleness, and the descriptors that all who come take.
 //
 // Thread: the process's main thread. Lifetime: within that of what it shares.
 

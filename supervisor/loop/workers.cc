@@ -25,8 +25,8 @@ namespace monarch {
 
 namespace {
 
-// Of one worker on the control port. More are dropped and counted: the next beat says again what it must. Beats keep 1 ms
-// between them, and what queues up while nobody reads is well below the burst.
+// Of one worker on the control port. More are dropped and counted: the next beat says again what it must. Beats keep 1
+// ms between them, and what queues up while nobody reads is well below the burst.
 constexpr std::uint32_t kMessagesPerSecond = 2'000;
 constexpr std::uint32_t kMessageBurst = 4'000;
 
@@ -49,8 +49,8 @@ const char* every_address() {
   return both ? kEverywhereOfBoth : kEverywhere;
 }
 
-// Answers that wait: of each host as many as it looks at at once, and never fewer than this. One more counts as never said, and who asked has
-// its deadline.
+// Answers that wait: of each host as many as it looks at at once, and never fewer than this. One more counts as never
+// said, and who asked has its deadline.
 constexpr std::size_t kFewestWaiting = 256;
 
 // For an event, which is journalled: the beginning of a stack says where a rank stands.
@@ -129,7 +129,8 @@ WorkerLinksHandlers Workers::links_handlers() {
               }};
 }
 
-// Of the supervisor before this one, where the guard has kept it: nobody else can have listened there meanwhile. -1: there is none.
+// Of the supervisor before this one, where the guard has kept it: nobody else can have listened there meanwhile. -1:
+// there is none.
 int Workers::kept_listener(std::size_t which, std::uint16_t port) const {
   if (which >= shared_.options.kept_fds.size() || port == 0) return -1;
   UniqueFd kept(shared_.options.kept_fds[which]);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Workers: the supervisor's side of its workers: the ports at which they call, their links, what they report of ranks, output, checkpoints
-// and stacks.
+// Workers: the supervisor's side of its workers: the ports at which they call, their links, what they report of ranks,
+// output, checkpoints and stacks.
 //
 // Thread: the process's main thread. Lifetime: within that of what it shares.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// start_failure_of(): why a supervisor could not be started on the host that it should have been on, for whoever waits for the start.
+// start_failure_of(): why a supervisor could not be started on the host that it should have been on, for whoever waits
+// for the start.
 //
 // Thread: pure functions.
 

@@ -1,9 +1,10 @@
 #pragma once
 
-// launch_for(): the process that launches the hosts of a job whose supervisor is on the first of them (`supervisor: {on: first}`). It stays
-// on the machine that started the job, which has the keys and the files that the spec names for SSH, in a session of its own. It reaches
-// the first host, has the supervisor started there, says so on the ready pipe, and then does what that supervisor wants of a launcher,
-// until it is told to leave or the connection ends. Nobody starts it again: the supervisor takes what it has not done for failed.
+// launch_for(): the process that launches the hosts of a job whose supervisor is on the first of them (`supervisor:
+// {on: first}`). It stays on the machine that started the job, which has the keys and the files that the spec names for
+// SSH, in a session of its own. It reaches the first host, has the supervisor started there, says so on the ready pipe,
+// and then does what that supervisor wants of a launcher, until it is told to leave or the connection ends. Nobody
+// starts it again: the supervisor takes what it has not done for failed.
 //
 // The local folder of the job is its own meanwhile: it holds the lock, and says in elsewhere.json where the job lives.
 //

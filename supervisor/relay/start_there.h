@@ -1,8 +1,9 @@
 #pragma once
 
-// start_there(): the process of ours on the first host of a job with `supervisor: {on: first}`, over an SSH channel. It is told the job by
-// the machine that launches the hosts, makes its folder here under the same id, starts the supervisor as `up` would, and is from
-// then on the pipe between that machine and the supervisor. Either's end is its own; the supervisor goes on.
+// start_there(): the process of ours on the first host of a job with `supervisor: {on: first}`, over an SSH channel. It
+// is told the job by the machine that launches the hosts, makes its folder here under the same id, starts the
+// supervisor as `up` would, and is from then on the pipe between that machine and the supervisor. Either's end is its
+// own; the supervisor goes on.
 //
 // Values of the submitting shell are in its memory and in the environment of what it starts, and nowhere else.
 //

@@ -1,7 +1,7 @@
 #pragma once
 
-// A dimension that is `auto` has as many ranks as a host has GPUs. Those of virtual hosts are this machine's, which are counted when the
-// spec is loaded; the job's own copy of its spec holds the number, so that it stays what it was.
+// A dimension that is `auto` has as many ranks as a host has GPUs. Those of virtual hosts are this machine's, which are
+// counted when the spec is loaded; the job's own copy of its spec holds the number, so that it stays what it was.
 //
 // Thread: pure functions, but for the counter that they are given.
 

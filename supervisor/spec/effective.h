@@ -1,6 +1,7 @@
 #pragma once
 
-// The value of a key in a spec, with where it comes from: a line of the file, `supervision` at the top level, or the default.
+// The value of a key in a spec, with where it comes from: a line of the file, `supervision` at the top level, or the
+// default.
 //
 // Thread: pure functions.
 
@@ -29,8 +30,8 @@ struct EffectiveValue {
   Place place{};  // kWritten and kTopLevel: of the key
 };
 
-// One for each key with a value at or below `key`; `*` stands for every name that the spec has there. Empty: the spec has nothing of
-// that name. `root` and `job` are of one LoadedSpec.
+// One for each key with a value at or below `key`; `*` stands for every name that the spec has there. Empty: the spec
+// has nothing of that name. `root` and `job` are of one LoadedSpec.
 std::vector<EffectiveValue> effective_values(const YamlNode& root, const JobSpec& job, const NamedKey& key);
 
 }  // namespace monarch

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a command line adds to a spec, as trees whose places point at the flags: one key of `--set`, the launcher of `--launch`,
-// and what follows `--`.
+// What a command line adds to a spec, as trees whose places point at the flags: one key of `--set`, the launcher of
+// `--launch`, and what follows `--`.
 //
 // Thread: pure functions.
 
@@ -35,8 +35,8 @@ struct Setting {
 
 // `number` is what places call the text. Nothing: reported.
 std::optional<Setting> read_setting(const FlagText& flag, Report& report, std::uint32_t number);
-// False: it goes through a mesh or to a dimension that `root` does not have, which is a slip and reported. Whoever means to add
-// one lays a file over the spec, or sets the map around it.
+// False: it goes through a mesh or to a dimension that `root` does not have, which is a slip and reported. Whoever
+// means to add one lays a file over the spec, or sets the map around it.
 bool reaches(const YamlNode& root, const Setting& setting, Report& report);
 YamlNode tree_of(Setting setting);
 

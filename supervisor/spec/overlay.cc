@@ -12,8 +12,8 @@ namespace monarch {
 
 namespace {
 
-// Keys of which a map has one at most. Without this a later file could never change the launcher of an earlier one: it can
-// write keys, but take none away.
+// Keys of which a map has one at most. Without this a later file could never change the launcher of an earlier one: it
+// can write keys, but take none away.
 struct Choice {
   std::string_view path;
   std::string_view keys;

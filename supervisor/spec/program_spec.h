@@ -22,7 +22,8 @@ struct ProgramLine {
   std::string directory;           // absolute; the working directory
 };
 
-// Its one mesh is `main`; its ranks are spread evenly over the hosts, without -H over those of --launch. Or what is wrong with the flags.
+// Its one mesh is `main`; its ranks are spread evenly over the hosts, without -H over those of --launch. Or what is
+// wrong with the flags.
 std::variant<SpecSource, SpecOutcome> spec_of_program(const ProgramLine& line);
 
 // "train" of [/usr/bin/python3, train.py].

@@ -1,6 +1,7 @@
 #pragma once
 
-// A spec that is to stand in another folder: what is relative to its own is written out, so that it means the same there.
+// A spec that is to stand in another folder: what is relative to its own is written out, so that it means the same
+// there.
 //
 // Thread: pure functions.
 

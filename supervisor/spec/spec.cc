@@ -38,7 +38,8 @@ std::vector<SpecText> texts_of(const SpecParts& parts) {
   return out;
 }
 
-// Reads the parts in their order and lays each over what is there. Nothing: a part could not be read, and that is reported.
+// Reads the parts in their order and lays each over what is there. Nothing: a part could not be read, and that is
+// reported.
 class Merger {
  public:
   Merger(const SpecParts& parts, const std::vector<SpecText>& texts, Report& report)
@@ -102,8 +103,8 @@ bool is_one_file(const SpecParts& parts) {
   return parts.files.size() == 1 && parts.settings.empty() && !parts.launch && !parts.arguments;
 }
 
-// Puts the hosts of `launch.ssh.hosts_file` into the place of its name: they are a part of the job, and whoever reads its spec later
-// reads no file but that.
+// Puts the hosts of `launch.ssh.hosts_file` into the place of its name: they are a part of the job, and whoever reads
+// its spec later reads no file but that.
 class HostsFile {
  public:
   HostsFile(const SpecParts& parts, const SpecSurroundings& around, std::vector<SpecText>& sources, Report& report)

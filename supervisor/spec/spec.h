@@ -1,9 +1,10 @@
 #pragma once
 
-// A spec, from its files and flags to the JobSpec that the cores work with. All faults are found in one go; a spec with a fault
-// yields no job. It knows nothing about running one.
+// A spec, from its files and flags to the JobSpec that the cores work with. All faults are found in one go; a spec with
+// a fault yields no job. It knows nothing about running one.
 //
-// Thread: pure functions but read_spec_file, read_spec_stdin, read_hosts_text and users_surroundings, which ask the system and may block.
+// Thread: pure functions but read_spec_file, read_spec_stdin, read_hosts_text and users_surroundings, which ask the
+// system and may block.
 
 #include <functional>
 #include <optional>
@@ -46,7 +47,8 @@ struct SpecSurroundings {
   // The allocation of Slurm that this process is in, for `launch.slurm`; nothing: it is in none.
   std::function<Result<std::optional<Allocation>>()> find_allocation{};
   bool says_no_kill = false;  // SLURM_NO_KILL, as of srun(1): whoever asked for it says that it was with --no-kill
-  // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it has none.
+  // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it
+  // has none.
   std::function<std::uint32_t()> count_gpus{};
   UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
 };
@@ -74,8 +76,8 @@ struct SpecOutcome {
 // for load_spec to refuse it.
 Result<SpecSource> read_spec_file(const std::string& path, Duration patience = kPipePatience);
 
-// All that `fd`, standard input, has up to its end, with the same limit: it may be a pipe, and is waited for, but no terminal.
-// Relative paths in it start from the working directory.
+// All that `fd`, standard input, has up to its end, with the same limit: it may be a pipe, and is waited for, but no
+// terminal. Relative paths in it start from the working directory.
 Result<SpecSource> read_spec_stdin(int fd);
 inline constexpr std::string_view kStdinName = "<stdin>";  // what messages call it
 

@@ -17,7 +17,8 @@ struct SpecChange {
   bool operator==(const SpecChange&) const = default;
 };
 
-// In the order of `before`, then what `after` adds. Maps are compared key by key, lists as a whole; a text that is no YAML says nothing.
+// In the order of `before`, then what `after` adds. Maps are compared key by key, lists as a whole; a text that is no
+// YAML says nothing.
 std::vector<SpecChange> spec_changes(std::string_view before, std::string_view after);
 
 // "supervision.lease: 6s, now 8s; meshes.trainer.env.A: new, x; and 3 more"

@@ -20,11 +20,11 @@ namespace {
 
 // Viewers that attach get at most so many of the latest events; `monarch events` reads all of them from the journal.
 constexpr std::size_t kRememberedEvents = 10'000;
-// Of them so many wait in a viewer's queue; the next come when it has read these. An event fits a record of the journal, so that they
-// are well within the queue's bytes.
+// Of them so many wait in a viewer's queue; the next come when it has read these. An event fits a record of the
+// journal, so that they are well within the queue's bytes.
 constexpr std::size_t kEventsInQueue = 32;
-// As long as so many frames wait, answers about stacks stay where they are: one may have hundreds of kilobytes, and those of a whole job
-// come at once. A viewer that lets more than this wait does not read.
+// As long as so many frames wait, answers about stacks stay where they are: one may have hundreds of kilobytes, and
+// those of a whole job come at once. A viewer that lets more than this wait does not read.
 constexpr std::size_t kAnswersInQueue = 8;
 constexpr std::size_t kAnswersBytes = 256U << 20U;
 constexpr std::size_t kControlViewers = 256;

@@ -1,8 +1,9 @@
 #pragma once
 
-// ControlServer: the door for viewers on this machine. Each connection says first what it wants: events and requests, which stay here,
-// or output, whose socket is handed on; or that it is who launches the hosts, which is handed on as well. Events go to a viewer as fast as it reads them, the verdict last. One that falls behind all
-// that is remembered, or that asks and does not read the answers, is dropped; the job goes on.
+// ControlServer: the door for viewers on this machine. Each connection says first what it wants: events and requests,
+// which stay here, or output, whose socket is handed on; or that it is who launches the hosts, which is handed on as
+// well. Events go to a viewer as fast as it reads them, the verdict last. One that falls behind all that is remembered,
+// or that asks and does not read the answers, is dropped; the job goes on.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 
@@ -36,7 +37,8 @@ struct ControlHandlers {
   std::function<Status(const StacksRequest&, std::function<void(const RankStacks&)> answer)> stacks = {};
   std::function<void(const OperatorRequest&, const Answer&)> operate = {};
   std::function<void(UniqueFd)> output_viewer;
-  // Who launches the hosts of a supervisor that is on one of them; why it is not taken is told to it. Empty: none is wanted.
+  // Who launches the hosts of a supervisor that is on one of them; why it is not taken is told to it. Empty: none is
+  // wanted.
   std::function<Status(UniqueFd)> launcher = {};
   // Somebody looks on, no longer does, or asked for something: how many look on now.
   std::function<void(std::size_t attached)> on_use = {};

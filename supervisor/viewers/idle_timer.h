@@ -1,7 +1,7 @@
 #pragma once
 
-// IdleTimer: lifetime.idle on a loop. It is told of every use of the job and says when nobody has used it for so long; it decides and
-// stops nothing.
+// IdleTimer: lifetime.idle on a loop. It is told of every use of the job and says when nobody has used it for so long;
+// it decides and stops nothing.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// ViewerPort: the door for viewers on other machines that share the job's directory, such as the login node of a cluster. What comes over
-// a link goes over a connection of its own to the supervisor's socket and back (FarPipe), so a far viewer is, to everything behind that,
-// one of this machine. Only who has the key that endpoint.json holds gets in; it has a context and keys of its own, so a worker's key
-// opens nothing here, and a viewer's key nothing there.
+// ViewerPort: the door for viewers on other machines that share the job's directory, such as the login node of a
+// cluster. What comes over a link goes over a connection of its own to the supervisor's socket and back (FarPipe), so a
+// far viewer is, to everything behind that, one of this machine. Only who has the key that endpoint.json holds gets in;
+// it has a context and keys of its own, so a worker's key opens nothing here, and a viewer's key nothing there.
 //
 // Thread: start() and the destructor are the owner's; the rest is its own thread's.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// CommitDesk: takes the checkpoints that beats say ranks have written to the core, and sees that each question is answered:
-// that a commit counts, once its record is durable (J1), and that one does not count, at once. A beat that says a question again
-// has it answered again, so no answer is lost for good.
+// CommitDesk: takes the checkpoints that beats say ranks have written to the core, and sees that each question is
+// answered: that a commit counts, once its record is durable (J1), and that one does not count, at once. A beat that
+// says a question again has it answered again, so no answer is lost for good.
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 

@@ -102,8 +102,8 @@ void HangWatch::tell_unwatched(const RankReport& report, Instant now) {
   tell(std::move(event));
 }
 
-// The dump comes first: what is restarted has no stacks any more. It takes its time, and whoever moved on meanwhile, or is somebody's
-// business now, is no hang.
+// The dump comes first: what is restarted has no stacks any more. It takes its time, and whoever moved on meanwhile, or
+// is somebody's business now, is no hang.
 void HangWatch::on_verdict(RankHung hung) {
   if (!handlers_.dump) return handlers_.decide(hung);
   const RankId rank = hung.process.rank;

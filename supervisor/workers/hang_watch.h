@@ -1,8 +1,9 @@
 #pragma once
 
-// HangWatch: what is done about ranks that stand still or make no progress. It feeds ProgressWatch with what beats say, tells people
-// when a rank begins and ceases to stand still, takes a dump of the stacks before the core hears of a hang, and leaves alone what
-// somebody stops on purpose, which the core keeps: that is no hang, not after the supervisor's return either.
+// HangWatch: what is done about ranks that stand still or make no progress. It feeds ProgressWatch with what beats say,
+// tells people when a rank begins and ceases to stand still, takes a dump of the stacks before the core hears of a
+// hang, and leaves alone what somebody stops on purpose, which the core keeps: that is no hang, not after the
+// supervisor's return either.
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 

@@ -32,7 +32,8 @@ std::string OutputCopy::stem(RankId id, Generation generation) const {
   return text(id.rank.value(), '.', generation.counter);
 }
 
-// Made at its first piece or word: a supervisor that came back goes on where the files end. Nothing for a mesh that is none.
+// Made at its first piece or word: a supervisor that came back goes on where the files end. Nothing for a mesh that is
+// none.
 OutputCopy::RankCopy* OutputCopy::rank_of(const Incarnation& process) {
   const RankId id = process.rank;
   if (id.mesh.value() >= options_.mesh_names.size()) return nullptr;

@@ -1,9 +1,9 @@
 #pragma once
 
-// OutputCopy: the supervisor's copy of what ranks write on hosts that share no disk with it, in the same files and with the same offsets
-// as on those hosts. A piece that does not follow on what is there is asked for again from where the copy ends, and so is what a beat
-// says is written and has not come for a while; what a host has rotated away before it was copied is named in the log, and the copy
-// goes on behind it.
+// OutputCopy: the supervisor's copy of what ranks write on hosts that share no disk with it, in the same files and with
+// the same offsets as on those hosts. A piece that does not follow on what is there is asked for again from where the
+// copy ends, and so is what a beat says is written and has not come for a while; what a host has rotated away before it
+// was copied is named in the log, and the copy goes on behind it.
 //
 // Thread: the output relay's, which waits for the disk; nothing that decides does. Lifetime: the relay's.
 

@@ -1,17 +1,18 @@
 #pragma once
 
-// OutputRelay: the bulk port. It passes pieces of the ranks' output from workers to the viewers that asked for it. Best effort: what a
-// viewer does not take in time is dropped and counted; each piece names its offset, and the viewer reads what it missed from the
-// rank's file. A host speaks for the ranks and generations that were started on it, as it was told or the journal has it: what it says of
-// another is dropped and counted, and told once.
+// OutputRelay: the bulk port. It passes pieces of the ranks' output from workers to the viewers that asked for it. Best
+// effort: what a viewer does not take in time is dropped and counted; each piece names its offset, and the viewer reads
+// what it missed from the rank's file. A host speaks for the ranks and generations that were started on it, as it was
+// told or the journal has it: what it says of another is dropped and counted, and told once.
 //
-// Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that. What no file took goes to viewers, too,
-// and of stderr the end of it is kept here, for the cause of a failure.
+// Where hosts share no disk with the supervisor it feeds an OutputCopy as well, and viewers read that. What no file
+// took goes to viewers, too, and of stderr the end of it is kept here, for the cause of a failure.
 //
 // The stacks that workers were asked for come here too; they go to the supervisor's loop.
 //
-// Thread: start(), add_viewer(), written() and counters() from the supervisor's loop; it runs a thread of its own, so that a flood of
-// output, or a slow disk under a copy, never delays a beat. Lifetime: within the context's and the inbox's.
+// Thread: start(), add_viewer(), written() and counters() from the supervisor's loop; it runs a thread of its own, so
+// that a flood of output, or a slow disk under a copy, never delays a beat. Lifetime: within the context's and the
+// inbox's.
 
 #include <atomic>
 #include <cstdint>
@@ -61,8 +62,8 @@ struct OutputRelayOptions {
   Inbox<Incarnation>* copied = nullptr;        // of a copy; what does not fit is told again when it is asked for again
 };
 
-// Of a gang, or a standby, that was started before: who speaks for each of its ranks (in order, as many on each host) up to its newest
-// generation.
+// Of a gang, or a standby, that was started before: who speaks for each of its ranks (in order, as many on each host)
+// up to its newest generation.
 std::vector<RanksStarted> started_before(const std::vector<PastPlace>& places, Generation newest,
                                          const std::vector<RankId>& ranks);
 // All that was started: of gangs, standbys, and what warms spares.

@@ -1,8 +1,9 @@
 #pragma once
 
-// StackDumps: asks the workers for the stacks of ranks, and brings the answers to who asked. It is for viewers (`monarch stacks`) and for
-// whoever is about to kill a rank that hangs. Each question is answered exactly once: with what the host says, or with why it said nothing.
-// Questions are not journalled: one that a supervisor had open when it ended is asked again, or not, by whoever wants to know.
+// StackDumps: asks the workers for the stacks of ranks, and brings the answers to who asked. It is for viewers
+// (`monarch stacks`) and for whoever is about to kill a rank that hangs. Each question is answered exactly once: with
+// what the host says, or with why it said nothing. Questions are not journalled: one that a supervisor had open when it
+// ended is asked again, or not, by whoever wants to know.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's; what is open when it is destroyed is not answered.
 
@@ -38,7 +39,8 @@ class StackDumps {
   StackDumps(const StackDumps&) = delete;
   StackDumps& operator=(const StackDumps&) = delete;
 
-  // The rank is one of the job's. The answer comes from the loop, never from within, within `patience` and a moment for the network.
+  // The rank is one of the job's. The answer comes from the loop, never from within, within `patience` and a moment for
+  // the network.
   void ask(const StackQuestion& question, Answer answer);
   // All that a viewer asks for; kInvalid for ranks that the job does not have, or a limit that is out of bounds.
   Status ask_all(const StacksRequest& request, const Answer& answer);

@@ -76,7 +76,8 @@ void VaultDesk::note_absence(HostId host, Instant now) {
   stale_ = true;
 }
 
-// For the first port of a host at once, which is as often as hosts are launched: others can send it nothing until they know it.
+// For the first port of a host at once, which is as often as hosts are launched: others can send it nothing until they
+// know it.
 void VaultDesk::look_again(Instant now) {
   take_over();
   const bool due = first_port_ || looks_ == 0 || now - looked_at_ >= kFloor;
@@ -124,7 +125,8 @@ bool VaultDesk::may_speak(Instant now) {
   return whole_;
 }
 
-// The version is of what all are told and of what this host alone is told: the same state gives the same one, also after our return.
+// The version is of what all are told and of what this host alone is told: the same state gives the same one, also
+// after our return.
 VaultDesk::Vault& VaultDesk::look_at(HostId host) {
   Vault& vault = vaults_[host.value()];
   if (vault.look == look_.number) return vault;

@@ -1,14 +1,14 @@
 #pragma once
 
-// VaultDesk: sees that each host's vault goes by what the core knows now. It hears from beats where vaults listen and which table
-// each goes by, and answers who goes by another one than it should with that; so no table is lost for good.
+// VaultDesk: sees that each host's vault goes by what the core knows now. It hears from beats where vaults listen and
+// which table each goes by, and answers who goes by another one than it should with that; so no table is lost for good.
 //
-// It tells only what is durable (J1): a vault keeps one step below the newest, and a supervisor that comes back may know less than the
-// one before it had decided.
+// It tells only what is durable (J1): a vault keeps one step below the newest, and a supervisor that comes back may
+// know less than the one before it had decided.
 //
-// A supervisor that has just come back knows no ports yet. It says nothing until it knows those of all connected hosts, or has waited
-// long enough: for the vault of a host that has called, and, longer, for a host that has not. By half a list vaults would look for copies
-// in too few places.
+// A supervisor that has just come back knows no ports yet. It says nothing until it knows those of all connected hosts,
+// or has waited long enough: for the vault of a host that has called, and, longer, for a host that has not. By half a
+// list vaults would look for copies in too few places.
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a verdict needs from the files of a job: the last lines that the first cause wrote to its stderr, and what a Python program
-// that uses torch's error handler left in its error file.
+// What a verdict needs from the files of a job: the last lines that the first cause wrote to its stderr, and what a
+// Python program that uses torch's error handler left in its error file.
 //
 // Thread: the supervisor's loop, once, when the job has ended.
 
@@ -18,8 +18,8 @@ struct UnkeptTail {
   std::string bytes;
 };
 
-// `log_directory` holds <mesh>/<rank>.<generation>.{err,error.json}. What is not there is left out. `unkept` is put in its place in a stderr
-// of `written` bytes in all; 0: not known, it is the last.
+// `log_directory` holds <mesh>/<rank>.<generation>.{err,error.json}. What is not there is left out. `unkept` is put in
+// its place in a stderr of `written` bytes in all; 0: not known, it is the last.
 void add_last_words(const std::string& log_directory, const UnkeptTail& unkept, std::uint64_t written,
                     FirstCause& cause);
 

@@ -22,7 +22,8 @@ constexpr std::size_t kExplanationBytes =
 
 constexpr std::uint32_t kStartsTold = 100;  // of a host's daemon, in the log
 
-// A supervisor that has come back may have to wait that long for who is gone, and until then counts it among the others.
+// A supervisor that has come back may have to wait that long for who is gone, and until then counts it among the
+// others.
 Duration patience_with_claims(const Supervision& supervision) { return supervision.lease * 2 + supervision.lost_after; }
 
 std::string cut(std::string words) {
@@ -107,7 +108,8 @@ void WorkerLinks::on_message(InboundMessage&& message) {
     ++drops_.malformed;
     return;
   }
-  // The one place where frames of another job are dropped. Lower terms are the worker's to fence: what it says here is its promise.
+  // The one place where frames of another job are dropped. Lower terms are the worker's to fence: what it says here is
+  // its promise.
   if (header->job != core_.state().job) {
     ++drops_.foreign_job;
     return;
@@ -201,8 +203,8 @@ void WorkerLinks::on_keeper_gone(HostId host, const KeeperGone& gone) {
   if (state.phase == HostPhase::kJoined && !state.failing) (void)handlers_.decide(WorkerFailing{.host = host});
 }
 
-// Who answers with another number of ports than was asked for is refused by the core, which needs no more than one too many for
-// that: all of them may be more than a record of the journal holds (I23).
+// Who answers with another number of ports than was asked for is refused by the core, which needs no more than one too
+// many for that: all of them may be more than a record of the journal holds (I23).
 void WorkerLinks::cut_ports(HostId host, Reserved& reserved) const {
   if (reserved.mesh.value() >= core_.spec().meshes.size())
     return reserved.ports.clear();  // a standby gang's: it has none

@@ -1,7 +1,8 @@
 #pragma once
 
-// WorkerLinks: the control port. It binds each link to the host whose key opened it, turns what a beat says into the differences that
-// the core is told, answers beats with leases, and sends commands, again where a beat shows that one was lost.
+// WorkerLinks: the control port. It binds each link to the host whose key opened it, turns what a beat says into the
+// differences that the core is told, answers beats with leases, and sends commands, again where a beat shows that one
+// was lost.
 //
 // Thread: the supervisor's loop. Lifetime: within the server link's and the core's.
 
@@ -42,7 +43,8 @@ struct WorkerLinksHandlers {
   // Who gave this host has foretold the end of what runs there; before what the same beat says of ranks.
   std::function<void(HostId)> on_warned = {};
   std::function<void()> on_output = {};  // a rank has written something
-  // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is copied.
+  // How much a rank has written; empty where no copy is kept. A rank's output is complete for the core once it is
+  // copied.
   std::function<void(const RankReport&)> on_written = {};
   // Ranks are about to be started there. False: not now, the next beat shows that they are missing.
   std::function<bool(HostId, const Start&)> on_start = {};
@@ -98,7 +100,8 @@ class WorkerLinks {
 
   // A host is expected to beat from now on, or no longer.
   void expect(HostId host);
-  // By a supervisor that has just come back: until it has had the time to dial again and be let in, its silence means nothing.
+  // By a supervisor that has just come back: until it has had the time to dial again and be let in, its silence means
+  // nothing.
   void expect_again(HostId host);
   void stop_expecting(HostId host);
 

@@ -34,7 +34,8 @@ IgnoreRules::Pattern IgnoreRules::parse(std::string_view line) {
   }
   pattern.of_names = line.find('/') == std::string_view::npos;
   if (line.starts_with('/')) line.remove_prefix(1);
-  // As git does it: what stands for itself is compared first, and a ** right behind it counts as if it stood at the begin.
+  // As git does it: what stands for itself is compared first, and a ** right behind it counts as if it stood at the
+  // begin.
   pattern.plain = line.substr(0, line.find_first_of("*?[\\"));
   line.remove_prefix(pattern.plain.size());
   if (!line.empty()) pattern.rest.emplace(line, pattern.of_names ? WildScope::kName : WildScope::kPath);

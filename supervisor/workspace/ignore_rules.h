@@ -1,9 +1,9 @@
 #pragma once
 
-// IgnoreRules: what is left out of a workspace. .gitignore files are read as git reads them (gitignore(5)): of a folder and of those above
-// it, up to the tree's; the nearest file counts first, and its last pattern that fits. .monarchignore files say the same afterwards, and
-// may take in again what git leaves out; the spec's `exclude` counts before both. What lies in a folder that is left out is not asked for.
-// A name .git is always left out.
+// IgnoreRules: what is left out of a workspace. .gitignore files are read as git reads them (gitignore(5)): of a folder
+// and of those above it, up to the tree's; the nearest file counts first, and its last pattern that fits.
+// .monarchignore files say the same afterwards, and may take in again what git leaves out; the spec's `exclude` counts
+// before both. What lies in a folder that is left out is not asked for. A name .git is always left out.
 //
 // Thread: values.
 

@@ -1,8 +1,9 @@
 #pragma once
 
-// WorkspacePack: a workspace as it was when its job started, kept in the job's folder: the manifest of its tree, and its blobs one after
-// the other in one file. Every host of the job gets this one, also one that takes another's place a day later, and also after another
-// supervisor came; what is edited meanwhile is the next job's. It goes when the job has ended.
+// WorkspacePack: a workspace as it was when its job started, kept in the job's folder: the manifest of its tree, and
+// its blobs one after the other in one file. Every host of the job gets this one, also one that takes another's place a
+// day later, and also after another supervisor came; what is edited meanwhile is the next job's. It goes when the job
+// has ended.
 //
 // Thread: any; it does not change after it was made.
 
@@ -23,11 +24,13 @@ inline constexpr char kPackBlobsFile[] = "workspace.blobs";
 
 class WorkspacePack {
  public:
-  // Reads all of the workspace, and waits for the disk meanwhile. `job_folder` is where the pack is kept. A file that changes while it is
-  // read is read again, and is an error if it goes on changing. It ends with kGone soon after `cancel` has become readable; -1: never.
+  // Reads all of the workspace, and waits for the disk meanwhile. `job_folder` is where the pack is kept. A file that
+  // changes while it is read is read again, and is an error if it goes on changing. It ends with kGone soon after
+  // `cancel` has become readable; -1: never.
   static Result<std::shared_ptr<const WorkspacePack>> make(int job_folder, const WorkspaceSpec& workspace,
                                                            int cancel = -1);
-  // kNotFound: none was made yet, or not to its end. Any other error: there was one, which hosts may have, and it is no more.
+  // kNotFound: none was made yet, or not to its end. Any other error: there was one, which hosts may have, and it is no
+  // more.
   static Result<std::shared_ptr<const WorkspacePack>> open(int job_folder);
   static void remove(int job_folder);
   WorkspacePack(const WorkspacePack&) = delete;

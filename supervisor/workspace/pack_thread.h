@@ -2,7 +2,8 @@
 
 // PackThread: makes a WorkspacePack while the loop turns, and tells the loop once.
 //
-// Thread: the loop's; the pack is made in a thread of its own. Lifetime: shorter than the loop's; its end does not wait for the pack.
+// Thread: the loop's; the pack is made in a thread of its own. Lifetime: shorter than the loop's; its end does not wait
+// for the pack.
 
 #include <functional>
 #include <memory>
@@ -19,8 +20,8 @@ using MadePack = Result<std::shared_ptr<const WorkspacePack>>;
 
 class PackThread {
  public:
-  // One that lies in the job's folder is told as it is, and one that is damaged as an error: hosts have what it was, and another made now
-  // might differ.
+  // One that lies in the job's folder is told as it is, and one that is damaged as an error: hosts have what it was,
+  // and another made now might differ.
   static Result<std::unique_ptr<PackThread>> start(EventLoop& loop, UniqueFd job_folder, WorkspaceSpec workspace,
                                                    std::function<void(MadePack)> on_made);
   PackThread(const PackThread&) = delete;

@@ -1,7 +1,7 @@
 #pragma once
 
-// scan_workspace(): which files of a folder are its workspace: all but what its rules leave out. What cannot be sent (a socket, a link
-// that leads out) is left out by name. Nothing is read but the files of rules.
+// scan_workspace(): which files of a folder are its workspace: all but what its rules leave out. What cannot be sent (a
+// socket, a link that leads out) is left out by name. Nothing is read but the files of rules.
 //
 // Thread: any that may wait for the disk.
 
@@ -28,7 +28,8 @@ struct ScannedWorkspace {
   std::vector<std::string> left_out;  // "run.sock: is a socket"; not what the rules leave out
 };
 
-// kNotFound: there is no such folder. kBusy: it is too large, and what is largest is named. kInvalid: it cannot be read.
+// kNotFound: there is no such folder. kBusy: it is too large, and what is largest is named. kInvalid: it cannot be
+// read.
 Result<ScannedWorkspace> scan_workspace(const WorkspaceSpec& workspace);
 
 // The same of a folder that is open. Errors of both name `workspace.path`.

@@ -34,8 +34,8 @@ bool is_in_class(std::string_view name, unsigned char c, bool& known) {
   return false;
 }
 
-// "[…]": `at` stands behind the bracket, and in the end behind the one that closes it. Nothing: none closes it, or it has an unknown
-// class; such a pattern matches nothing.
+// "[…]": `at` stands behind the bracket, and in the end behind the one that closes it. Nothing: none closes it, or it
+// has an unknown class; such a pattern matches nothing.
 class Bracket {
  public:
   Bracket(std::string_view pattern, std::size_t at, unsigned char subject)
@@ -97,7 +97,8 @@ class Bracket {
   bool found_ = false;
 };
 
-// Where a run of stars that ends at `end` is a ** of its own: slashes, or an end of the pattern, are on both sides of it.
+// Where a run of stars that ends at `end` is a ** of its own: slashes, or an end of the pattern, are on both sides of
+// it.
 bool stands_alone(std::string_view pattern, std::size_t begin, std::size_t end) {
   const std::string_view rest = pattern.substr(end);
   return end - begin > 1 && (begin == 0 || pattern[begin - 1] == '/') &&

@@ -1,7 +1,8 @@
 #pragma once
 
-// WildPattern: a pattern of .gitignore files against names or paths, as git reads it (gitignore(5)). It is matched by all its places at
-// once, never by trying again: in time of the product of both lengths at most, whoever wrote the pattern.
+// WildPattern: a pattern of .gitignore files against names or paths, as git reads it (gitignore(5)). It is matched by
+// all its places at once, never by trying again: in time of the product of both lengths at most, whoever wrote the
+// pattern.
 //
 // Thread: values.
 

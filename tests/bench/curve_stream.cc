@@ -1,5 +1,5 @@
-// What the output of ranks is compared with: messages of one size over a CURVE link on loopback, from one thread to another, with
-// nothing of ours on the way but the links. Prints `bytes seconds`.
+// What the output of ranks is compared with: messages of one size over a CURVE link on loopback, from one thread to
+// another, with nothing of ours on the way but the links. Prints `bytes seconds`.
 //
 // usage: curve-stream MEBIBYTES MESSAGE_KIBIBYTES
 

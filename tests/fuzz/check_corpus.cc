@@ -1,4 +1,5 @@
-// Writes the corpus of check_fuzz into the folder given. Run it again when a message is changed: check-corpus tests/fuzz/corpus/check
+// Writes the corpus of check_fuzz into the folder given. Run it again when a message is changed: check-corpus
+// tests/fuzz/corpus/check
 //
 // Thread: main, alone.
 

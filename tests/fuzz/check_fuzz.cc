@@ -1,5 +1,5 @@
-// What a doctor reads of a host, and a check of a doctor: pieces of a stream, however they come, and the messages in them. What decodes
-// must be the same after another round.
+// What a doctor reads of a host, and a check of a doctor: pieces of a stream, however they come, and the messages in
+// them. What decodes must be the same after another round.
 //
 // Thread: main, alone.
 

@@ -1,5 +1,5 @@
-// Lists of hosts: whatever the bytes are, each name that comes out is one that another program can be given, no two are alike,
-// and folding is the inverse of expanding. The same bytes as a file of hosts, and as a host to go through.
+// Lists of hosts: whatever the bytes are, each name that comes out is one that another program can be given, no two are
+// alike, and folding is the inverse of expanding. The same bytes as a file of hosts, and as a host to go through.
 
 #include <cstddef>
 #include <cstdint>

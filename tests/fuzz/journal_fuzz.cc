@@ -1,5 +1,5 @@
-// The journal's reader on any bytes. What it accepts has records without a hole, and a supervisor can go on from it: the
-// journal that it leaves reads cleanly, with what was there and the new term's record behind it.
+// The journal's reader on any bytes. What it accepts has records without a hole, and a supervisor can go on from it:
+// the journal that it leaves reads cleanly, with what was there and the new term's record behind it.
 //
 // Thread: main, alone.
 

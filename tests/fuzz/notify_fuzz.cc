@@ -1,4 +1,5 @@
-// What ranks say and ask: whatever the bytes are, what is kept of them is within its limits, and what is said back is one line.
+// What ranks say and ask: whatever the bytes are, what is kept of them is within its limits, and what is said back is
+// one line.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What lies over a spec: the first line of the bytes is taken for a `--set`, the second for a `--launch`, the third for an argument,
-// and the rest for a second file. Either a job comes out whose merged text says the same (load_spec() asserts that), or faults.
+// What lies over a spec: the first line of the bytes is taken for a `--set`, the second for a `--launch`, the third for
+// an argument, and the rest for a second file. Either a job comes out whose merged text says the same (load_spec()
+// asserts that), or faults.
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The patterns of --grep and formats of --prefix: whatever they are, they are refused with a printable reason or match any line in
-// time that is linear in it. The input is a pattern, a newline, and the line.
+// The patterns of --grep and formats of --prefix: whatever they are, they are refused with a printable reason or match
+// any line in time that is linear in it. The input is a pattern, a newline, and the line.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What a host says to a launch over SSH, to its end: the first byte picks what it is asked (0 to 4) and whether a worker's whole answer
-// follows (bit 7). However its words are cut, the answer is the same, nothing is sent that it may not ask for, and its words stay short.
+// What a host says to a launch over SSH, to its end: the first byte picks what it is asked (0 to 4) and whether a
+// worker's whole answer follows (bit 7). However its words are cut, the answer is the same, nothing is sent that it may
+// not ask for, and its words stay short.
 
 #include <algorithm>
 #include <cstddef>

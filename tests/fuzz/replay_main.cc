@@ -1,6 +1,6 @@
-// Feeds every file of the folders and files given as arguments to a fuzz target, so that each input that once mattered is
-// tried in the default run, without libFuzzer. It fails when there was nothing to feed: a corpus that moved must not pass.
-// Thread: main, alone.
+// Feeds every file of the folders and files given as arguments to a fuzz target, so that each input that once mattered
+// is tried in the default run, without libFuzzer. It fails when there was nothing to feed: a corpus that moved must not
+// pass. Thread: main, alone.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the nodes of one step of Slurm say, to its end. However their words are cut the same becomes of each, each has one last word, and
-// nothing is told to a node that did not ask for it.
+// What the nodes of one step of Slurm say, to its end. However their words are cut the same becomes of each, each has
+// one last word, and nothing is told to a node that did not ask for it.
 
 #include <algorithm>
 #include <array>

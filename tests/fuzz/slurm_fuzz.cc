@@ -1,4 +1,5 @@
-// What Slurm's commands answer: whatever the bytes are, reading them ends, and what comes out of them can be given to Slurm again.
+// What Slurm's commands answer: whatever the bytes are, reading them ends, and what comes out of them can be given to
+// Slurm again.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The spec: whatever the bytes are, load_spec() ends in a job or in errors with places, and what is shown of them is safe
-// for a terminal.
+// The spec: whatever the bytes are, load_spec() ends in a job or in errors with places, and what is shown of them is
+// safe for a terminal.
 
 #include <cstddef>
 #include <cstdint>

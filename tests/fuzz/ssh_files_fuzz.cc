@@ -1,5 +1,5 @@
-// Files of a user's that decide about SSH: the bytes as a configuration, which may say nothing but the names, files and jump hosts that
-// stand in it, and as known_hosts, where a key is only ever one that can be written and read again.
+// Files of a user's that decide about SSH: the bytes as a configuration, which may say nothing but the names, files and
+// jump hosts that stand in it, and as known_hosts, where a key is only ever one that can be written and read again.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a debugger of a host writes: whatever it is, reading and folding it ends, and what is made of it for an event is printable and no
-// longer than asked for. The first byte says which debugger, the rest is its output.
+// What a debugger of a host writes: whatever it is, reading and folding it ends, and what is made of it for an event is
+// printable and no longer than asked for. The first byte says which debugger, the rest is its output.
 
 #include <algorithm>
 #include <cstddef>

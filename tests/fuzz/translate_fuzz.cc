@@ -1,5 +1,5 @@
-// `monarch init --from`: whatever the line is, it is refused with a known id, or becomes a spec that reads back as one value per
-// word, and is taken or refused by load_spec() as any other.
+// `monarch init --from`: whatever the line is, it is refused with a known id, or becomes a spec that reads back as one
+// value per word, and is taken or refused by load_spec() as any other.
 
 #include <cstddef>
 #include <cstdint>

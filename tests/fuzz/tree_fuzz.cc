@@ -1,4 +1,5 @@
-// A tree's manifest of a stranger's: what is parsed is written again as the same bytes, and names nothing outside of its tree.
+// A tree's manifest of a stranger's: what is parsed is written again as the same bytes, and names nothing outside of
+// its tree.
 
 #include <cstddef>
 #include <cstdint>

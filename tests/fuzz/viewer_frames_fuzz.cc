@@ -1,5 +1,6 @@
-// The frames between a viewer and its other half on another machine: any bytes, in pieces, are refused or become frames that are written
-// back as the same bytes; and the payloads of those that have an inside are refused or read back as what they were read as.
+// The frames between a viewer and its other half on another machine: any bytes, in pieces, are refused or become frames
+// that are written back as the same bytes; and the payloads of those that have an inside are refused or read back as
+// what they were read as.
 
 #include <cstddef>
 #include <cstdint>

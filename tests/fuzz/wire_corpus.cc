@@ -1,6 +1,6 @@
-// Writes the corpus of wire_fuzz into the folder given: for each message a frame with random values (fixed seeds), one cut
-// short, one with a field of the future, and frames whose first length says 0, 1 and the most; and SEQPACKET messages.
-// Run it again when a message is added: wire-corpus tests/fuzz/corpus/wire
+// Writes the corpus of wire_fuzz into the folder given: for each message a frame with random values (fixed seeds), one
+// cut short, one with a field of the future, and frames whose first length says 0, 1 and the most; and SEQPACKET
+// messages. Run it again when a message is added: wire-corpus tests/fuzz/corpus/wire
 //
 // Thread: main, alone.
 

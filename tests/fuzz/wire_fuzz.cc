@@ -1,6 +1,6 @@
-// Everything that reads bytes of a peer: the frame's header, the payload of every message, and a SEQPACKET message with its
-// envelope. Each input is tried as a frame and as such a message. What decodes must be the same after another round, and
-// the type of a frame picks the message.
+// Everything that reads bytes of a peer: the frame's header, the payload of every message, and a SEQPACKET message with
+// its envelope. Each input is tried as a frame and as such a message. What decodes must be the same after another
+// round, and the type of a frame picks the message.
 //
 // Thread: main, alone.
 

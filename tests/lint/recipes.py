@@ -1,5 +1,6 @@
 """The pages that explain the tree name what is there: each path in backticks exists, from the root or from the page's
-folder, and each link leads to a file. ARCHITECTURE.md and README.md stay short, and text keeps to 120 columns.
+folder, and each link leads to a file. ARCHITECTURE.md and README.md stay short, and text
+keeps to 120 columns, that of comments too.
 
 A word in backticks is a path if it begins with a folder of the top level, or ends as a source does. A word with a `<`,
 `*`, `{` or `…` in it stands for several, and is not looked for. NOT_BUILT are folders that the arrows name before they
@@ -38,6 +39,7 @@ PLANTS = [
     ("ARCHITECTURE.md", "word\n" * 4_001, "20005 bytes, more than 20000"),
     ("README.md", "word\n" * 2_401, "12005 bytes, more than 12000"),
     ("cli/README.md", "word " * 24 + "w\n", "121 columns"),
+    ("cli/late.cc", "int a;  // " + "word " * 22 + "\n", "121 columns"),
 ]
 
 
@@ -56,6 +58,13 @@ def text_of(page):
             fenced = not fenced
         elif not fenced:
             yield number, line
+
+
+def check_comments(tree, path):
+    """clang-format leaves comments as they are (.clang-format)."""
+    for number, line in enumerate(tree.read(path).splitlines(), start=1):
+        if len(line) > COLUMNS and re.search(r"(?:^|\s)//(?:\s|$)", line):
+            yield f"{path}:{number}: {len(line)} columns, more than {COLUMNS}"
 
 
 def check_page(tree, path):
@@ -84,4 +93,6 @@ def check(tree, _build):
     for path in tree.files(".md"):
         if PAGES.fullmatch(path):
             found += check_page(tree, path)
+    for path in tree.cxx():
+        found += check_comments(tree, path)
     return found

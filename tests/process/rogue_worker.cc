@@ -1,9 +1,9 @@
 // A worker that means harm, for the tests of whole jobs: its key is of the job, and it does what the test orders.
 //
-// As MONARCH_WORKER it is started wherever a worker is. On the host ROGUE_HOST it is the rogue; everywhere else, and as guard
-// or daemon, it becomes the real worker ROGUE_REAL_WORKER. The rogue takes orders, a word and a number each, from the FIFO
-// ROGUE_FOLDER/orders, and answers each with a line in ROGUE_FOLDER/answers. It beats as an honest host does; of ranks that it is to start it
-// says that they run. It leaves when it is told to.
+// As MONARCH_WORKER it is started wherever a worker is. On the host ROGUE_HOST it is the rogue; everywhere else, and as
+// guard or daemon, it becomes the real worker ROGUE_REAL_WORKER. The rogue takes orders, a word and a number each, from
+// the FIFO ROGUE_FOLDER/orders, and answers each with a line in ROGUE_FOLDER/answers. It beats as an honest host does;
+// of ranks that it is to start it says that they run. It leaves when it is told to.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -347,8 +347,8 @@ class Rogue {
     return sent;
   }
 
-  // All that a worker says but that it leaves, of its ranks and of itself: each number, word and time the largest or the smallest that there is.
-  // Answers how many there were.
+  // All that a worker says but that it leaves, of its ranks and of itself: each number, word and time the largest or
+  // the smallest that there is. Answers how many there were.
   std::uint64_t exaggerate() {
     std::uint64_t sent = 0;
     const auto say_all = [&](ReconnectingClient& client, auto make) {
@@ -415,7 +415,8 @@ class Rogue {
     return sent;
   }
 
-  // Leaves its own secret key for the next job's rogue, or tries the one that a rogue of an earlier job left: 1 let in, 2 refused.
+  // Leaves its own secret key for the next job's rogue, or tries the one that a rogue of an earlier job left: 1 let in,
+  // 2 refused.
   std::uint64_t knock(int with_old_key) {
     const std::string file = folder_ + "/secret";
     if (with_old_key == 0) {

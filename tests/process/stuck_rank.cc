@@ -1,5 +1,5 @@
-// A rank that makes a file `there.RANK` and then waits for ever: the rank that its argument names for a lock that it holds already, the
-// others in a pause. Its functions stay what they are called here.
+// A rank that makes a file `there.RANK` and then waits for ever: the rank that its argument names for a lock that it
+// holds already, the others in a pause. Its functions stay what they are called here.
 
 #include <pthread.h>
 #include <unistd.h>

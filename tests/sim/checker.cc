@@ -236,8 +236,8 @@ void Checker::watch_contact(HostId host) {
   orphan_due(host);
 }
 
-// I16: everything of a host ends within lease, orphan_ttl and a margin of its last contact, not counting the time in which it stood
-// still; the worker itself when the ends of its ranks had their time to be heard.
+// I16: everything of a host ends within lease, orphan_ttl and a margin of its last contact, not counting the time in
+// which it stood still; the worker itself when the ends of its ranks had their time to be heard.
 void Checker::orphan_due(HostId id) {
   const Supervision& policy = world_.scenario.spec.supervision;
   const Duration lease = std::max(policy.lease, policy.orphan_ttl);
@@ -289,8 +289,8 @@ void Checker::launches(HostId host) {
   mine.beats.clear();
   mine.last_good_beat.reset();
   const std::optional<Instant> back_at = std::exchange(mine.back_at, std::nullopt);
-  // A machine that nobody reaches is tried in vain; what was cut off or stood still until a moment ago finds its leases at their ends. Of a virtual host
-  // the end is proven, always.
+  // A machine that nobody reaches is tried in vain; what was cut off or stood still until a moment ago finds its leases
+  // at their ends. Of a virtual host the end is proven, always.
   Host& where = world_.host(host);
   const bool unheard = now() - mine.last_good_at >= world_.scenario.spec.supervision.lease;
   // A supervisor that was away or stood still meanwhile has had no time to end it.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Checker: watches a simulated run and throws Violation at the first thing that must not be. It keeps its own account of what was
-// journalled, leased, promised and forked; the labels are those of the invariants (I1 … I24, J1).
+// Checker: watches a simulated run and throws Violation at the first thing that must not be. It keeps its own account
+// of what was journalled, leased, promised and forked; the labels are those of the invariants (I1 … I24, J1).
 //
 // Thread: one simulation's. Lifetime: the world's.
 

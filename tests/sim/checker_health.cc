@@ -41,7 +41,8 @@ void Checker::counts(HostId host, const Beat& beat) {
   mine.last_good_at = now();
 }
 
-// I12: who says nothing is declared, however slow the supervisor thinks that it is itself, and after a few silences of many at once.
+// I12: who says nothing is declared, however slow the supervisor thinks that it is itself, and after a few silences of
+// many at once.
 void Checker::watch_detection() {
   world_.scheduler.after(Duration::seconds(1), [this] { watch_detection(); });
   const Supervisor* supervisor = world_.guard->supervisor();
@@ -56,7 +57,8 @@ void Checker::watch_detection() {
   }
 }
 
-// I23: of a rank that lives only its own host tells. Of one that waits, whoever has its place by now may, and nothing follows.
+// I23: of a rank that lives only its own host tells. Of one that waits, whoever has its place by now may, and nothing
+// follows.
 void Checker::believes(HostId teller, const RankReport& report) {
   const JobState& state = world_.guard->supervisor()->core().state();
   const bool lives_on =
@@ -95,8 +97,8 @@ void Checker::judges(const HostVerdict& verdict) {
       text("host ", verdict.host.value(), " is called silent ", to_text(now - *mine.last_good_beat), " after a beat"));
 }
 
-// I14: of hosts that fell silent within two heartbeats of each other none is declared before two leases, where they are 40 % of all,
-// and two at least.
+// I14: of hosts that fell silent within two heartbeats of each other none is declared before two leases, where they are
+// 40 % of all, and two at least.
 void Checker::judges_together(const std::vector<HostVerdict>& verdicts, const Liveness& liveness) const {
   const Supervision& policy = world_.scenario.spec.supervision;
   for (const HostVerdict& verdict : verdicts) {

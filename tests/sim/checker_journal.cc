@@ -113,7 +113,8 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   }
 }
 
-// Where all that happens is that everything stands still together, nobody is blamed, and whatever ran goes on in its generation.
+// Where all that happens is that everything stands still together, nobody is blamed, and whatever ran goes on in its
+// generation.
 void Checker::check_pause(const Action& action) const {
   if (world_.scenario.theme != Theme::kPauses || stop_requested_) return;
   const auto* told = std::get_if<EmitEvent>(&action);

@@ -1,5 +1,5 @@
-// The checker's account of restarts: each has a cause (I11) and stays within its budget (I10), nothing of the generation before it can
-// act any more (I3, I21), and what ranks share refuses those that come too late (I2).
+// The checker's account of restarts: each has a cause (I11) and stays within its budget (I10), nothing of the
+// generation before it can act any more (I3, I21), and what ranks share refuses those that come too late (I2).
 
 #include <algorithm>
 #include <utility>
@@ -153,7 +153,8 @@ void Checker::check_predecessors(const RankProcess& process) {
     const std::string which = text("rank ", process.key.rank.mesh.value(), "/", process.key.rank.rank.value(),
                                    " generation ", process.key.generation.counter);
     if (other->key.generation > process.key.generation) continue;  // it is this one that comes too late
-    // Of a machine whose end nobody could prove: what the kernel has still to end, under a worker that is gone, can do nothing.
+    // Of a machine whose end nobody could prove: what the kernel has still to end, under a worker that is gone, can do
+    // nothing.
     const auto& kept = world_.host(process.host).worker()->ranks().processes();
     const auto known = kept.find(other->key);
     const bool of_another_worker = known == kept.end() || &known->second != other;

@@ -113,8 +113,8 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
   }
 }
 
-// A slot leaves its host only where that is out, wedged or was left since the slot's last start, or where all of its gangs had ended,
-// and a host has one slot (I18).
+// A slot leaves its host only where that is out, wedged or was left since the slot's last start, or where all of its
+// gangs had ended, and a host has one slot (I18).
 void Checker::check_slot(const SendStart& start, const JobCore& core) {
   const auto stays = [&](HostId host) {
     const HostState& state = core.state().hosts[host.value()];
@@ -142,8 +142,8 @@ void Checker::check_slot(const SendStart& start, const JobCore& core) {
   check(users == 1, "I18", text("host ", start.host.value(), " has ", users, " slots"));
 }
 
-// A start fails for want of hosts when nobody can change that any more: of all that were launched it is known what became of them.
-// What a host lacks counts as such, but where ranks are bound to it by others that have started.
+// A start fails for want of hosts when nobody can change that any more: of all that were launched it is known what
+// became of them. What a host lacks counts as such, but where ranks are bound to it by others that have started.
 void Checker::check_hosts_are_known(const Verdict& verdict) const {
   const std::string& rule = verdict.cause.rule;
   check(!rule.starts_with("what a mesh needs") || !started_.empty(), "slots",

@@ -1,5 +1,5 @@
-// The checker's account of what runs beside the job's ranks: processes that warm spares, and standby gangs. None of them counts for the job
-// before it has a place, and where ranks run they have the host for themselves (I18).
+// The checker's account of what runs beside the job's ranks: processes that warm spares, and standby gangs. None of
+// them counts for the job before it has a place, and where ranks run they have the host for themselves (I18).
 
 #include "tests/sim/checker.h"
 #include "tests/sim/world.h"

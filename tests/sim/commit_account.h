@@ -1,7 +1,7 @@
 #pragma once
 
-// CommitAccount: the checker's own account of checkpoints: which were really written, which were journalled and are durable, and what ranks
-// and generations were told of them (I20). It throws at the first that must not be.
+// CommitAccount: the checker's own account of checkpoints: which were really written, which were journalled and are
+// durable, and what ranks and generations were told of them (I20). It throws at the first that must not be.
 //
 // Thread: one simulation's. Lifetime: its checker's.
 

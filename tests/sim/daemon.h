@@ -1,8 +1,8 @@
 #pragma once
 
-// Daemon: one start of a worker's daemon, driven as worker/daemon/*.cc drive it: the main loop, which may hang; the beat thread, which
-// goes on beating then; the log thread, which completes the output of ended ranks and keeps the promise. The cores are the
-// real ones.
+// Daemon: one start of a worker's daemon, driven as worker/daemon/*.cc drive it: the main loop, which may hang; the
+// beat thread, which goes on beating then; the log thread, which completes the output of ended ranks and keeps the
+// promise. The cores are the real ones.
 //
 // Thread: one simulation's. Lifetime: its worker's; it stays, as a memory, after its death.
 

@@ -90,7 +90,8 @@ void Daemon::lie(Beat& beat) const {
   beat.content.ranks.push_back(std::move(report));
 }
 
-// Of a rank, its own or another: that it is here, in a generation that nobody has decided, and has written a checkpoint.
+// Of a rank, its own or another: that it is here, in a generation that nobody has decided, and has written a
+// checkpoint.
 void Daemon::make_up(Beat& beat) const {
   const Supervisor* supervisor = world_.guard->supervisor();
   if (supervisor == nullptr || !supervisor->open()) return;

@@ -1,7 +1,7 @@
 #pragma once
 
-// DurableAccount: which decisions of which term are on the disk. What a supervisor was told is; what it was not told may be all the same,
-// if it died between the sync and the news: that is known once the next one has read the journal.
+// DurableAccount: which decisions of which term are on the disk. What a supervisor was told is; what it was not told
+// may be all the same, if it died between the sync and the news: that is known once the next one has read the journal.
 //
 // Thread: a value.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Guard: the keeper of the supervisor, driven as worker/keeper/keeper.cc drives it, with the real core: it starts a crashed supervisor
-// again, and spawns the workers for the local launcher. With `remote` hosts it stands for a launcher whose arm reaches
-// only as far as the network does.
+// Guard: the keeper of the supervisor, driven as worker/keeper/keeper.cc drives it, with the real core: it starts a
+// crashed supervisor again, and spawns the workers for the local launcher. With `remote` hosts it stands for a launcher
+// whose arm reaches only as far as the network does.
 //
 // Thread: one simulation's. Lifetime: the world's.
 

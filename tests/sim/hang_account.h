@@ -1,8 +1,8 @@
 #pragma once
 
-// HangAccount: the checker's own account of ranks that do not get on: whom an operator holds or has stopped, whom a debugger holds and who
-// could know it, and whose stacks were taken. No detector ends a gang of which somebody holds a rank, none before it has looked
-// at the stacks, and none sleeps.
+// HangAccount: the checker's own account of ranks that do not get on: whom an operator holds or has stopped, whom a
+// debugger holds and who could know it, and whose stacks were taken. No detector ends a gang of which somebody holds a
+// rank, none before it has looked at the stacks, and none sleeps.
 //
 // Thread: one simulation's. Lifetime: its checker's.
 

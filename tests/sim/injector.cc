@@ -148,8 +148,8 @@ void Injector::supervisor_freeze() {
                          [this] { world_.thaw_supervisor(); });
 }
 
-// As the lid of a laptop does it, or a container that is paused: each wakes in its own moment, the supervisor last, since a host that
-// stands still is not there for who launches it.
+// As the lid of a laptop does it, or a container that is paused: each wakes in its own moment, the supervisor last,
+// since a host that stands still is not there for who launches it.
 void Injector::pause() {
   const auto stands = [](const auto& host) { return host->frozen(); };
   if (world_.frozen_supervisor() || std::any_of(world_.hosts.begin(), world_.hosts.end(), stands)) return;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Injector: brings the faults of a scenario about, each kind on its own clock, until everything heals; and plays the operator.
+// Injector: brings the faults of a scenario about, each kind on its own clock, until everything heals; and plays the
+// operator.
 //
 // Thread: one simulation's. Lifetime: the world's.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Disk and Journal: the supervisor's state directory in memory, with the real journal on it, and the journal's thread in virtual
-// time: what is submitted becomes durable in batches after a sync that may be slow, may find no space, and may be cut off by
-// a crash in the middle.
+// Disk and Journal: the supervisor's state directory in memory, with the real journal on it, and the journal's thread
+// in virtual time: what is submitted becomes durable in batches after a sync that may be slow, may find no space, and
+// may be cut off by a crash in the middle.
 //
 // Thread: one simulation's. Lifetime: Disk the world's, a Journal one supervisor's.
 
@@ -38,7 +38,8 @@ class Disk {
   // The writer's process is gone; `flush` may have been under way.
   void crash(const std::function<void()>& flush);
 
-  // For the checker: the core's state after the input of each LSN, as its live core had it; of what is durable only the last.
+  // For the checker: the core's state after the input of each LSN, as its live core had it; of what is durable only the
+  // last.
   std::map<std::uint64_t, StatePtr> state_after;
   void durable(std::uint64_t lsn);
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The simulated machine room's time: Scheduler runs tasks in virtual time, Clock is one host's view of that time, Life is a
-// process that can be frozen and killed, Alarm its one timer. What reaches a frozen process waits for its thaw, in order,
-// messages before timers, as an event loop finds them; what reaches a dead one is lost.
+// The simulated machine room's time: Scheduler runs tasks in virtual time, Clock is one host's view of that time, Life
+// is a process that can be frozen and killed, Alarm its one timer. What reaches a frozen process waits for its thaw, in
+// order, messages before timers, as an event loop finds them; what reaches a dead one is lost.
 //
 // Thread: one simulation, one thread. Lifetime: a Scheduler outlives all that is scheduled on it.
 
@@ -90,8 +90,8 @@ class Clock {
   std::int64_t ppm_ = 0;
 };
 
-// WARNING: what waits for one that is frozen holds it. Whoever has made a life ends it with itself, or a world that is thrown away in the
-// midst of things would leave both.
+// WARNING: what waits for one that is frozen holds it. Whoever has made a life ends it with itself, or a world that is
+// thrown away in the midst of things would leave both.
 class Life {
  public:
   bool alive() const { return alive_; }
@@ -151,8 +151,8 @@ void send_after(Scheduler& scheduler, Duration wait, const LifePtr& to, Act act)
   scheduler.after(wait, [to, act = std::move(act)]() mutable { to->message(std::move(act)); });
 }
 
-// Fires once, when its process runs and the host's clock has reached what was set last. One that is put off again and again costs one task:
-// that looks, when it comes, for how long it has to wait.
+// Fires once, when its process runs and the host's clock has reached what was set last. One that is put off again and
+// again costs one task: that looks, when it comes, for how long it has to wait.
 class Alarm {
  public:
   Alarm(Scheduler& scheduler, const Clock& clock, LifePtr life, Task task)

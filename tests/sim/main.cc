@@ -1,7 +1,8 @@
 // monarch-sim: runs seeds through the simulated world, in as many threads as there are cores.
 //
 //   monarch-sim --seed N [--hosts N] [--mutant NAME] [--trace]   one seed, with what broke and the last events
-//   monarch-sim --seeds A..B [--twice | --digest]                every seed of a range; --twice: each must give one hash;
+//   monarch-sim --seeds A..B [--twice | --digest]                every seed of a range; --twice: each must give one
+//   hash;
 //                                                                --digest: the hashes of all are one line of stdout
 //   monarch-sim --mutants [--seeds A..B]                         each planted bug must be caught within the range
 //

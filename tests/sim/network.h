@@ -1,8 +1,8 @@
 #pragma once
 
-// Network: the links between the workers and the supervisor. Within one connection messages keep their order unless the seed
-// duplicates or drops; connections end, silently or not, and what was on its way may still arrive after them. A cut loses
-// messages in one direction or both; what TCP would notice after a while is noticed after a while.
+// Network: the links between the workers and the supervisor. Within one connection messages keep their order unless the
+// seed duplicates or drops; connections end, silently or not, and what was on its way may still arrive after them. A
+// cut loses messages in one direction or both; what TCP would notice after a while is noticed after a while.
 //
 // Thread: one simulation's. Lifetime: the world's.
 

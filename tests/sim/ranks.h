@@ -1,8 +1,8 @@
 #pragma once
 
-// Ranks: the processes of one keeper, as the kernel would run them: they fork or do not, pass their gate, are executed late or
-// never, run for a while, end, ignore TERM, leave children behind, and sometimes do not die when they are killed. It plays the
-// part of worker/keeper/rank_processes.h, and knows what really happened, for the checker.
+// Ranks: the processes of one keeper, as the kernel would run them: they fork or do not, pass their gate, are executed
+// late or never, run for a while, end, ignore TERM, leave children behind, and sometimes do not die when they are
+// killed. It plays the part of worker/keeper/rank_processes.h, and knows what really happened, for the checker.
 //
 // Thread: one simulation's. Lifetime: its worker's.
 

@@ -1,4 +1,5 @@
-// Checkpoints that ranks write: each goes on from what its environment says, writes a step after the other, and asks whether it counts.
+// Checkpoints that ranks write: each goes on from what its environment says, writes a step after the other, and asks
+// whether it counts.
 
 #include <charconv>
 

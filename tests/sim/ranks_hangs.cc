@@ -1,5 +1,5 @@
-// What ranks say of themselves while they get on, and how they cease to: stopped by a signal, held by a debugger, frozen with their
-// cgroup, in an uninterruptible wait, or stuck in a call that never returns.
+// What ranks say of themselves while they get on, and how they cease to: stopped by a signal, held by a debugger,
+// frozen with their cgroup, in an uninterruptible wait, or stuck in a call that never returns.
 
 #include <csignal>
 #include <utility>

@@ -1,5 +1,5 @@
-// Processes beside those of the job's meshes: what warms a spare, and the ranks of standby gangs, which wait at a gate of their own for the
-// place of another.
+// Processes beside those of the job's meshes: what warms a spare, and the ranks of standby gangs, which wait at a gate
+// of their own for the place of another.
 
 #include "tests/sim/checker.h"
 #include "tests/sim/ranks.h"

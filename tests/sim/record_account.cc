@@ -8,7 +8,8 @@ namespace monarch::sim {
 
 namespace {
 
-// Five phases, a process, a place, readiness, an end, the end of its output; and each of them once more by a supervisor that comes back.
+// Five phases, a process, a place, readiness, an end, the end of its output; and each of them once more by a supervisor
+// that comes back.
 constexpr std::uint32_t kMostChanges = 12;
 constexpr std::uint32_t kMostTold = 40;    // stopped and let go: twenty each ten minutes
 constexpr std::uint32_t kMostAnswers = 6;  // about ports: a slot may leave its host and come back within a generation

@@ -1,7 +1,7 @@
 #pragma once
 
-// RecordAccount: what the messages of one peer make the supervisor write (I22). Of a rank's incarnation, a gang's reservation and a
-// worker's launch only so many records are ever due, however much is said of them.
+// RecordAccount: what the messages of one peer make the supervisor write (I22). Of a rank's incarnation, a gang's
+// reservation and a worker's launch only so many records are ever due, however much is said of them.
 //
 // Thread: one simulation's. Lifetime: its checker's.
 

@@ -168,7 +168,8 @@ Faults make_faults(Random& random) {
   return faults;
 }
 
-// A machine behind a network, of which a launcher may never learn whether its worker ended; others are virtual hosts of this one.
+// A machine behind a network, of which a launcher may never learn whether its worker ended; others are virtual hosts of
+// this one.
 void put_on_machines(JobSpec& spec) {
   LaunchSsh launch;
   launch.spares = spec.spares();
@@ -198,7 +199,8 @@ JobSpec core_spec(const Scenario& scenario) {
 
 namespace {
 
-// Each seventh job goes on from another one, whose gangs had come that far. Nothing is drawn: other seeds stay as they are.
+// Each seventh job goes on from another one, whose gangs had come that far. Nothing is drawn: other seeds stay as they
+// are.
 Inheritance continued_by(const Scenario& scenario) {
   Inheritance all;
   if (scenario.seed % 7 != 3) return all;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Scenario: what a seed stands for: the job, its policy, the workload and the mix of faults. Each kind of fault is on or off
-// and then more or less frequent, per seed: runs with few kinds go deeper than runs with all of them.
+// Scenario: what a seed stands for: the job, its policy, the workload and the mix of faults. Each kind of fault is on
+// or off and then more or less frequent, per seed: runs with few kinds go deeper than runs with all of them.
 //
 // Thread: a value.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Theme: what the run of a seed is about, beside the mix of everything: one chain of faults that the mix rarely brings together, often
-// enough to matter. A theme is drawn from the seed alone, and changes a scenario that is drawn already.
+// Theme: what the run of a seed is about, beside the mix of everything: one chain of faults that the mix rarely brings
+// together, often enough to matter. A theme is drawn from the seed alone, and changes a scenario that is drawn already.
 //
 // Thread: constants and values.
 

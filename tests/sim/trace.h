@@ -1,7 +1,7 @@
 #pragma once
 
-// Trace: what happened, as lines of a name and numbers. All of it goes into a hash, the digest of the run (I24); the last
-// lines are kept for the report of a failure, and every line is printed if that is asked for.
+// Trace: what happened, as lines of a name and numbers. All of it goes into a hash, the digest of the run (I24); the
+// last lines are kept for the report of a failure, and every line is printed if that is asked for.
 //
 // Thread: one simulation's.
 

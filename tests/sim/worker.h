@@ -1,7 +1,7 @@
 #pragma once
 
-// Worker: a keeper on a simulated host, driven as worker/keeper/keeper.cc drives it, with its ranks and its daemons, one after the
-// other. The core is the real one.
+// Worker: a keeper on a simulated host, driven as worker/keeper/keeper.cc drives it, with its ranks and its daemons,
+// one after the other. The core is the real one.
 //
 // Thread: one simulation's. Lifetime: its host's; it stays, as a memory, after its processes are gone.
 

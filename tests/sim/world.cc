@@ -18,9 +18,11 @@ constexpr std::int64_t kMostDrift = 200;  // parts per million
 constexpr Duration kStopWindow = Duration::seconds(20);
 // After all is well: the rest of the start, of the run, the stop with its deadlines, a guard's last back-off.
 constexpr Duration kEndMargin = Duration::seconds(150);
-// From the verdict, or from the calm if that comes later, to the end: the longest grace, what is wedged, each deadline once.
+// From the verdict, or from the calm if that comes later, to the end: the longest grace, what is wedged, each deadline
+// once.
 constexpr Duration kStopBound = Duration::seconds(90);
-// A machine that lost its power for good is tried again, later each time, until its job has spent what it may on replacements.
+// A machine that lost its power for good is tried again, later each time, until its job has spent what it may on
+// replacements.
 constexpr Duration kTriedInVain = Duration::seconds(1'800);
 constexpr Duration kStopLook = Duration::seconds(1);
 

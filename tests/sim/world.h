@@ -1,7 +1,7 @@
 #pragma once
 
-// World: everything of one simulated run: the machines, the network, the supervisor's guard and disk, the operator, and who watches.
-// Its parts find each other through it.
+// World: everything of one simulated run: the machines, the network, the supervisor's guard and disk, the operator, and
+// who watches. Its parts find each other through it.
 //
 // Thread: one simulation's. Lifetime: the run's.
 

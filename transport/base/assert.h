@@ -1,7 +1,8 @@
 #pragma once
 
 // MONARCH_ASSERT: an invariant of ours, checked in every build. A broken one prints where and why and aborts: going on
-// wrong is worse than stopping, since a guard starts the process again. It is not for input from outside: that is Result.
+// wrong is worse than stopping, since a guard starts the process again. It is not for input from outside: that is
+// Result.
 
 namespace monarch {
 

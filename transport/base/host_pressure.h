@@ -1,7 +1,7 @@
 #pragma once
 
-// What the processes of a host wait for, as its kernel counts it (PSI, Documentation/accounting/psi.rst): the share of the last ten
-// seconds in which one of them at least stood still for want of it.
+// What the processes of a host wait for, as its kernel counts it (PSI, Documentation/accounting/psi.rst): the share of
+// the last ten seconds in which one of them at least stood still for want of it.
 //
 // Thread: values.
 
@@ -22,7 +22,8 @@ struct HostPressure {
 };
 MONARCH_FIELDS(HostPressure, cpu, memory, io)
 
-// Of what /proc/pressure/cpu, memory or io reads as: "some avg10=12.34 avg60=… total=…" is 12. Nothing: it is none of them.
+// Of what /proc/pressure/cpu, memory or io reads as: "some avg10=12.34 avg60=… total=…" is 12. Nothing: it is none of
+// them.
 std::optional<std::uint8_t> some_pressure(std::string_view file);
 
 }  // namespace monarch

@@ -1,7 +1,7 @@
 #pragma once
 
-// Names of environment variables that a rank does not get from whoever started the job, or gets from its worker alone: what the
-// worker does, and `plan` tells beforehand.
+// Names of environment variables that a rank does not get from whoever started the job, or gets from its worker alone:
+// what the worker does, and `plan` tells beforehand.
 //
 // Thread: pure functions and constants.
 
@@ -16,7 +16,8 @@ bool is_foreign_launcher_variable(std::string_view name);
 // What systemd tells a service, and we a rank, about sockets to talk to. Left in, a rank would talk to somebody else's.
 bool is_talking_variable(std::string_view name);
 
-// What we tell a rank of its gang's checkpoints. Left in, a rank of a job within a rank would go on from the outer one's.
+// What we tell a rank of its gang's checkpoints. Left in, a rank of a job within a rank would go on from the outer
+// one's.
 bool is_committed_variable(std::string_view name);
 
 // The marks by which a rank's processes are found again; MONARCH_HOST is one too, and no secret before the start.

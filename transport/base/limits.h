@@ -1,6 +1,7 @@
 #pragma once
 
-// Every limit that crosses a module, by name, with the answer when it is reached. A limit of one file stays in that file.
+// Every limit that crosses a module, by name, with the answer when it is reached. A limit of one file stays in that
+// file.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where a machine reaches itself, and nobody else reaches it; and whether it does: a sandbox or a network namespace of its own may have a
-// loopback interface that is down.
+// Where a machine reaches itself, and nobody else reaches it; and whether it does: a sandbox or a network namespace of
+// its own may have a loopback interface that is down.
 //
 // Thread: any.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// The first line that a monarch which was started over SSH writes: what comes before it is a shell's, what follows it its own talk.
+// The first line that a monarch which was started over SSH writes: what comes before it is a shell's, what follows it
+// its own talk.
 //
 // Thread: a constant.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// How long what a worker says may be. It holds each before it says it, by cutting or refusing; and a supervisor, which may be told anything
-// by a host that is somebody else's, reads no message in which one is longer (wire/from_host.h).
+// How long what a worker says may be. It holds each before it says it, by cutting or refusing; and a supervisor, which
+// may be told anything by a host that is somebody else's, reads no message in which one is longer (wire/from_host.h).
 
 #include <cstddef>
 #include <cstdint>

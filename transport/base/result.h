@@ -35,7 +35,8 @@ struct Error {
   int errno_value = 0;  // where the message ends with the system's word for it
 };
 
-// strerror(errno_value), and for EMFILE the limit that this process has met: "Too many open files (256 at most: ulimit -n)".
+// strerror(errno_value), and for EMFILE the limit that this process has met: "Too many open files (256 at most: ulimit
+// -n)".
 std::string system_word(int errno_value);
 // "256 at most: ulimit -n"; empty where there is none.
 std::string open_files_limit();

@@ -1,7 +1,7 @@
 #pragma once
 
-// Sha256: the hash by which a shipped file is named and known to be whole. After FIPS 180-4; no library, since it runs in the static
-// worker as in `monarch`.
+// Sha256: the hash by which a shipped file is named and known to be whole. After FIPS 180-4; no library, since it runs
+// in the static worker as in `monarch`.
 //
 // Thread: a value.
 

@@ -1,10 +1,12 @@
 #pragma once
 
-// Lines of a step of Slurm that has a process on each of several nodes: all of them read one input, and what they write becomes one output.
-// Each line that is of one node begins with its name, "@h1 there"; bytes are carried as hexadecimal digits, "@h1 +6f6b" and more to come,
+// Lines of a step of Slurm that has a process on each of several nodes: all of them read one input, and what they write
+// becomes one output. Each line that is of one node begins with its name, "@h1 there"; bytes are carried as hexadecimal
+// digits, "@h1 +6f6b" and more to come,
 // "@h1 =6f6b" and no more.
 //
-// WARNING: srun hands on whole lines only up to 1024 bytes, and only without --unbuffered (MAX_MSG_LEN of Slurm 22.05): ours are shorter.
+// WARNING: srun hands on whole lines only up to 1024 bytes, and only without --unbuffered (MAX_MSG_LEN of Slurm 22.05):
+// ours are shorter.
 //
 // Thread: pure functions; StepBytes is a value.
 
@@ -34,7 +36,8 @@ class StepBytes {
 
   explicit StepBytes(std::size_t limit) : limit_(limit) {}
 
-  // Of a line behind the node's name. kOther: it is no such line. kBroken: not what step_lines() makes, or too much of it.
+  // Of a line behind the node's name. kOther: it is no such line. kBroken: not what step_lines() makes, or too much of
+  // it.
   Sight add(std::string_view rest);
   const std::string& bytes() const { return bytes_; }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-// EventLoop: one epoll over the plain descriptors of a thread, a timer queue, and a clock read once a turn. The earliest
-// timer is also armed in a timerfd on CLOCK_BOOTTIME in the same epoll: a wait in epoll_wait or zmq_poll does not count
-// the time that the machine was suspended, and a lease must not outlive that.
-// It knows no ZeroMQ: where sockets have to be polled too, zmq_poll waits on them and on this loop's descriptor
-// (transport/zmq/zmq_loop.h), and the turn is run from there.
+// EventLoop: one epoll over the plain descriptors of a thread, a timer queue, and a clock read once a turn. The
+// earliest timer is also armed in a timerfd on CLOCK_BOOTTIME in the same epoll: a wait in epoll_wait or zmq_poll does
+// not count the time that the machine was suspended, and a lease must not outlive that. It knows no ZeroMQ: where
+// sockets have to be polled too, zmq_poll waits on them and on this loop's descriptor (transport/zmq/zmq_loop.h), and
+// the turn is run from there.
 //
 // A turn: collect what is ready, read the clock, run the handlers of ready descriptors in the order the kernel gave,
 // then the timers that are due, then the deferred calls.
@@ -51,8 +51,8 @@ class EventLoop {
   void change(WatchId id, Interest interest);
   void forget(WatchId id);
 
-  // Runs once, at the first turn at or after `when`, in the order of `when`; one set for now by a timer's handler runs in
-  // the next turn. Cancelling a timer that ran is allowed.
+  // Runs once, at the first turn at or after `when`, in the order of `when`; one set for now by a timer's handler runs
+  // in the next turn. Cancelling a timer that ran is allowed.
   TimerId at(Instant when, std::function<void()> handler);
   void cancel(TimerId id);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a worker is started with, and what it answers: the one frame on its standard input, the one on its standard output; and what its
-// keeper keeps of it for the next daemon.
+// What a worker is started with, and what it answers: the one frame on its standard input, the one on its standard
+// output; and what its keeper keeps of it for the next daemon.
 //
 // Thread: values.
 
@@ -23,14 +23,15 @@ struct Bootstrap {
   std::string server_public_key;  // z85
   std::string control_endpoint;   // "tcp://127.0.0.1:20000"
   std::string bulk_endpoint;
-  // Three folders of this worker. Without a state_directory, those left empty are the host's own (worker/core/host_places.h).
+  // Three folders of this worker. Without a state_directory, those left empty are the host's own
+  // (worker/core/host_places.h).
   std::string state_directory;  // its promise
   std::string log_directory;    // <mesh>/<rank>.<generation>.{out,err} go here; if it is the host's own, worker.log too
   Duration heartbeat = Duration::seconds(1);
   Duration suspect_after = Duration::seconds(3);
   Duration orphan_ttl = Duration::seconds(60);  // without a supervisor and without ranks the worker ends after this
-  // Numeric, of this host; empty: that from which it reaches the control endpoint. If that is its own loopback, a tunnel's, the address
-  // at which its user logged in counts before.
+  // Numeric, of this host; empty: that from which it reaches the control endpoint. If that is its own loopback, a
+  // tunnel's, the address at which its user logged in counts before.
   std::string host_address;
   std::string interface;           // of this host, whose address counts before those; empty: none is asked for
   std::string socket_directory;    // 0700: the doors of its ranks; short (107 bytes a path)
@@ -85,8 +86,8 @@ struct BootstrapReply {
 MONARCH_FIELDS(BootstrapReply, public_key, keeper_pid, boot_id, version, error, inventory, host_address, log_directory,
                architecture, refusal)
 
-// What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper makes the first
-// one, of the bootstrap alone, and never looks into a later one.
+// What a worker's daemon needs to go on where the one before it stopped, as the bytes of a KeeperStash. The keeper
+// makes the first one, of the bootstrap alone, and never looks into a later one.
 struct DaemonStash {
   JobUuid job;  // of the bootstrap frame's header
   Bootstrap bootstrap;

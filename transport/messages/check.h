@@ -1,9 +1,9 @@
 #pragma once
 
-// What `monarch doctor`, and a supervisor that doubts a host, ask of it, and what `monarch-worker check` there answers: facts, never
-// judgements, so that an older worker need not know what a newer doctor thinks of them. A talk is one request and one answer at a time,
-// as often as the doctor likes. What a talk has done there, for the doctor or for a drill, is taken back by its end. How the messages
-// follow each other is wire/check_stream.h's.
+// What `monarch doctor`, and a supervisor that doubts a host, ask of it, and what `monarch-worker check` there answers:
+// facts, never judgements, so that an older worker need not know what a newer doctor thinks of them. A talk is one
+// request and one answer at a time, as often as the doctor likes. What a talk has done there, for the doctor or for a
+// drill, is taken back by its end. How the messages follow each other is wire/check_stream.h's.
 //
 // Thread: values.
 
@@ -19,8 +19,8 @@
 
 namespace monarch {
 
-// Whoever says `word` at a door is answered `answer`: both are drawn for one run of the doctor, so that nobody else's door is taken
-// for it. A knock waits for what begins with `answer`; an empty one: that the connection opens is enough.
+// Whoever says `word` at a door is answered `answer`: both are drawn for one run of the doctor, so that nobody else's
+// door is taken for it. A knock waits for what begins with `answer`; an empty one: that the connection opens is enough.
 struct DoorWords {
   std::string word;
   std::string answer;
@@ -202,7 +202,8 @@ struct CheckAnswer {
 MONARCH_FIELDS(CheckAnswer, received, answered, error, facts, door, calls, folders, programs, written, read, worker,
                struck)
 
-// How the names of token files begin; a time and the run's word follow, so that a later doctor knows those of a killed one.
+// How the names of token files begin; a time and the run's word follow, so that a later doctor knows those of a killed
+// one.
 inline constexpr char kTokenPrefix[] = ".monarch-doctor-";
 
 }  // namespace monarch

@@ -1,10 +1,10 @@
 #pragma once
 
-// What can happen to a job, as `monarch events` shows it: each kind with its name, how grave it mostly is (an event may be graver or less
-// so), and what it means. monarch-events(7) is written from this list.
+// What can happen to a job, as `monarch events` shows it: each kind with its name, how grave it mostly is (an event may
+// be graver or less so), and what it means. monarch-events(7) is written from this list.
 //
-// Those of journal, guard, descriptors, output.lost, output.kept, output.refused, library, job.limit, host.queued, host.out_of_reach and
-// workspace are seen by the supervisor's driver: they have no number and are in no journal.
+// Those of journal, guard, descriptors, output.lost, output.kept, output.refused, library, job.limit, host.queued,
+// host.out_of_reach and workspace are seen by the supervisor's driver: they have no number and are in no journal.
 //
 // Thread: constants.
 

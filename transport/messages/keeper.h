@@ -1,7 +1,7 @@
 #pragma once
 
-// What a keeper and the process that it guards (a worker's daemon, a supervisor) say to each other, over a socketpair; orders about ranks
-// (rank.h) and stacks (stacks.h) travel there as well.
+// What a keeper and the process that it guards (a worker's daemon, a supervisor) say to each other, over a socketpair;
+// orders about ranks (rank.h) and stacks (stacks.h) travel there as well.
 //
 // Thread: values.
 
@@ -20,7 +20,8 @@ namespace monarch {
 
 // ---- keeper → guarded process ----
 
-// The keeper's first frame to every guarded process that it starts. With a stash, its memfd comes along as the descriptor.
+// The keeper's first frame to every guarded process that it starts. With a stash, its memfd comes along as the
+// descriptor.
 struct KeeperHello {
   std::uint64_t incarnation = 0;  // of the keeper
   std::int32_t keeper_pid = 0;
@@ -57,7 +58,8 @@ struct KeeperEnded {
 };
 MONARCH_MESSAGE(KeeperEnded, 52, left)
 
-// The keeper was sent TERM, which is the word of who gave this host that what runs there is about to be ended (see Bootstrap).
+// The keeper was sent TERM, which is the word of who gave this host that what runs there is about to be ended (see
+// Bootstrap).
 struct KeeperWarned {
   std::uint32_t warnings = 0;  // so often until now
 };
@@ -87,8 +89,8 @@ struct KeeperForget {
 };
 MONARCH_MESSAGE(KeeperForget, 67, processes)
 
-// A process without gate, lease or pipes of the keeper's: a worker of the local launcher. Three descriptors: its stdin, stdout
-// and stderr. Its end is reported by KeeperChanged. Header: rank (the launcher's key) and generation.
+// A process without gate, lease or pipes of the keeper's: a worker of the local launcher. Three descriptors: its stdin,
+// stdout and stderr. Its end is reported by KeeperChanged. Header: rank (the launcher's key) and generation.
 struct KeeperSpawn {
   std::vector<std::string> program;
   std::map<std::string, std::string> env;  // added to the keeper's
@@ -99,19 +101,22 @@ struct KeeperSpawn {
 };
 MONARCH_MESSAGE(KeeperSpawn, 68, program, env, workdir, executable, memory_patience)
 
-// A process of KeeperSpawn that lives on where the keeper ends before the job does: what it carries is worth more than this keeper.
+// A process of KeeperSpawn that lives on where the keeper ends before the job does: what it carries is worth more than
+// this keeper.
 struct KeeperLetLive {
   Incarnation process;
 };
 MONARCH_MESSAGE(KeeperLetLive, 71, process)
 
-// The pipes of a rank that was a standby are read as the rank's: nothing that it writes from now on is taken for the standby's.
+// The pipes of a rank that was a standby are read as the rank's: nothing that it writes from now on is taken for the
+// standby's.
 struct KeeperPipesTaken {
   Incarnation process;
 };
 MONARCH_MESSAGE(KeeperPipesTaken, 72, process)
 
-// These descriptors, which come with it, are the guard's from now on: each process that it guards after this one has them, too.
+// These descriptors, which come with it, are the guard's from now on: each process that it guards after this one has
+// them, too.
 struct KeeperKeepOpen {
   std::uint32_t count = 0;
 };

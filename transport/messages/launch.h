@@ -1,9 +1,10 @@
 #pragma once
 
-// What came of a launch: a worker that runs, or why there is none, in the classes that an operator tells apart; and the messages of a
-// supervisor that lives on a host of its job (`supervisor: {on: first}`) with the machine that launches the hosts for it. That machine
-// speaks frames over an SSH channel to a process of ours beside the supervisor (StartThere, StartedThere), which then passes all others
-// on to the supervisor's socket for viewers and back. What they mean: supervisor/launch/relayed_launcher.h.
+// What came of a launch: a worker that runs, or why there is none, in the classes that an operator tells apart; and the
+// messages of a supervisor that lives on a host of its job (`supervisor: {on: first}`) with the machine that launches
+// the hosts for it. That machine speaks frames over an SSH channel to a process of ours beside the supervisor
+// (StartThere, StartedThere), which then passes all others on to the supervisor's socket for viewers and back. What
+// they mean: supervisor/launch/relayed_launcher.h.
 //
 // Thread: values.
 
@@ -18,7 +19,8 @@
 
 namespace monarch {
 
-// Where the time went until a worker had told its key, as its launcher measured it. All zero where the launcher has nothing to tell apart.
+// Where the time went until a worker had told its key, as its launcher measured it. All zero where the launcher has
+// nothing to tell apart.
 struct LaunchTimes {
   Duration waited;  // for its turn, and for attempts that were worth another
   Duration log_in;  // dialling, the host's key, authentication

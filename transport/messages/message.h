@@ -1,8 +1,9 @@
 #pragma once
 
-// MONARCH_MESSAGE(T, number, a, b): says once what a message is: the number that a frame's header has as its type, and which fields of it
-// travel, in which order (the rules of MONARCH_FIELDS hold). It stands in namespace monarch, after T. A number is given once and never
-// again to another message; tests/transport/wire/messages_test.cc holds that no two have the same.
+// MONARCH_MESSAGE(T, number, a, b): says once what a message is: the number that a frame's header has as its type, and
+// which fields of it travel, in which order (the rules of MONARCH_FIELDS hold). It stands in namespace monarch, after
+// T. A number is given once and never again to another message; tests/transport/wire/messages_test.cc holds that no two
+// have the same.
 //
 // Thread: constants.
 

@@ -20,8 +20,8 @@ constexpr OutputStream monarch_enum_max(OutputStream) { return OutputStream::kEr
 
 // ---- daemon → supervisor ----
 
-// A piece of a rank's output (rank and generation are the frame header's). Best effort: what is missing between two offsets
-// is read again from the file.
+// A piece of a rank's output (rank and generation are the frame header's). Best effort: what is missing between two
+// offsets is read again from the file.
 struct Output {
   OutputStream stream = OutputStream::kStdout;
   std::uint64_t offset = 0;

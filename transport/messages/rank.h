@@ -1,10 +1,12 @@
 #pragma once
 
-// What a supervisor orders about ranks, which the daemon passes on to its keeper (all but Start unopened), and what of them is told: the values that
-// worker.h's beats and keeper.h's reports are made of. They travel in frames (wire/frame.h): the header carries job, term, rank,
-// generation and seq, and whoever receives a message checks those first.
+// What a supervisor orders about ranks, which the daemon passes on to its keeper (all but Start unopened), and what of
+// them is told: the values that worker.h's beats and keeper.h's reports are made of. They travel in frames
+// (wire/frame.h): the header carries job, term, rank, generation and seq, and whoever receives a message checks those
+// first.
 //
-// Every message of the control plane is idempotent: a lost or repeated one changes nothing that the next beat does not mend.
+// Every message of the control plane is idempotent: a lost or repeated one changes nothing that the next beat does not
+// mend.
 //
 // Thread: values.
 
@@ -37,7 +39,8 @@ enum class EndKind : std::uint8_t {
   kExited,       // value: the exit code
   kSignaled,     // value: the signal
   kNotExecuted,  // value: the errno of the step that failed; detail says which step on what
-  kSetupFailed,  // value: the exit code of the mesh's `setup` on this host, 128+n for a signal; the program was not executed
+  kSetupFailed,  // value: the exit code of the mesh's `setup` on this host, 128+n for a signal; the program was not
+                 // executed
 };
 constexpr EndKind monarch_enum_max(EndKind) { return EndKind::kSetupFailed; }
 
@@ -113,7 +116,8 @@ struct RankReport {
   RankProgress progress;
   TalkDrops talk_drops;
   std::uint32_t error_bytes = 0;  // of its error file, once the output is complete; Bootstrap::copied hosts alone
-  // When it wrote why it fails, on the host's boot clock: its error file, or a traceback that little followed; never(): nothing of the kind.
+  // When it wrote why it fails, on the host's boot clock: its error file, or a traceback that little followed; never():
+  // nothing of the kind.
   Instant evidence_at = Instant::never();
   Standstill standstill = Standstill::kNone;
   std::optional<CommitRequest> commit;  // that is not answered
@@ -124,8 +128,9 @@ MONARCH_FIELDS(RankReport, process, phase, pid, held, started_at, ended_at, end,
 
 // ---- supervisor → daemon → keeper ----
 
-// Reserve ports and GPUs on this host for a gang's generation. The keeper holds the ports, bound and not listening, until the ranks
-// of that generation have ended, or release them at their start; the GPUs are locked against other jobs of this user.
+// Reserve ports and GPUs on this host for a gang's generation. The keeper holds the ports, bound and not listening,
+// until the ranks of that generation have ended, or release them at their start; the GPUs are locked against other jobs
+// of this user.
 struct Reserve {
   MeshId mesh;
   GangId gang;
@@ -158,7 +163,8 @@ constexpr ReadyKind monarch_enum_max(ReadyKind) { return ReadyKind::kTcp; }
 enum class BindKind : std::uint8_t { kNone, kCore, kNuma };
 constexpr BindKind monarch_enum_max(BindKind) { return BindKind::kNuma; }
 
-// The cores of a rank. They are numbered from 0 among those that the keeper may use, neighbours of one NUMA node together.
+// The cores of a rank. They are numbered from 0 among those that the keeper may use, neighbours of one NUMA node
+// together.
 struct RankBinding {
   BindKind kind = BindKind::kNone;
   std::uint32_t first_cpu = 0;
@@ -189,8 +195,8 @@ enum class SignalTo : std::uint8_t {
 };
 constexpr SignalTo monarch_enum_max(SignalTo) { return SignalTo::kGroup; }
 
-// Start these ranks of one gang. They are forked at once and wait at their gates: START grants nothing, the first matching ACK
-// does.
+// Start these ranks of one gang. They are forked at once and wait at their gates: START grants nothing, the first
+// matching ACK does.
 struct Start {
   MeshId mesh;
   std::string mesh_name;
@@ -208,15 +214,15 @@ struct Start {
   SignalTo signal_to = SignalTo::kAuto;
   std::uint64_t log_max_bytes = 0;  // per rank and stream
   ReadyKind ready = ReadyKind::kExec;
-  std::string
-      setup;  // bash; its environment is the base of the ranks'. Run once per host and mesh, by the first rank past its gate
+  std::string setup;  // bash; its environment is the base of the ranks'. Run once per host and mesh, by the first rank
+                      // past its gate
   bool standby = false;  // who asks for its place waits for it, instead of being told what it was started as
 };
 MONARCH_MESSAGE(Start, 18, mesh, mesh_name, gang, generation, program, env, defaults, workdir, ranks, orphan,
                 orphan_ttl, stop_signal, stop_grace, signal_to, log_max_bytes, ready, setup, standby)
 
-// Stop these ranks if they run at `generation` or below, and never start that generation of them again. CONT, `signal`, the
-// whole grace for each, then KILL of everything in the rank's containment, then the check that it is empty.
+// Stop these ranks if they run at `generation` or below, and never start that generation of them again. CONT, `signal`,
+// the whole grace for each, then KILL of everything in the rank's containment, then the check that it is empty.
 struct Stop {
   std::vector<RankId> ranks;
   Generation generation;

@@ -1,9 +1,9 @@
 #pragma once
 
-// The messages by which the stacks of ranks are asked for and told: viewer → supervisor → daemon → keeper, which lets a debugger of its
-// host look, and the same way back (from the host over the bulk port, so that no beat waits behind it). Best effort: an answer that gets
-// lost is one that did not come in time. What the debugger wrote travels as it wrote it; it is read by
-// supervisor/client/stacks/stack_frames.h.
+// The messages by which the stacks of ranks are asked for and told: viewer → supervisor → daemon → keeper, which lets a
+// debugger of its host look, and the same way back (from the host over the bulk port, so that no beat waits behind it).
+// Best effort: an answer that gets lost is one that did not come in time. What the debugger wrote travels as it wrote
+// it; it is read by supervisor/client/stacks/stack_frames.h.
 //
 // Thread: values.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a drill, or a test, has done to a host of a job, and what came of it. It is asked for in the talk of check.h, whose
-// `monarch-worker check` does it there, looks whether it took effect, and takes it back: when it is told to, when its talk or its time is
-// over, and also when it is killed.
+// What a drill, or a test, has done to a host of a job, and what came of it. It is asked for in the talk of check.h,
+// whose `monarch-worker check` does it there, looks whether it took effect, and takes it back: when it is told to, when
+// its talk or its time is over, and also when it is killed.
 //
 // Thread: values.
 

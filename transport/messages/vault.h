@@ -1,8 +1,8 @@
 #pragma once
 
-// The messages about checkpoints that are kept in the memory of hosts: what the supervisor tells each host's vault, what a daemon starts
-// its vault with and hears of it, and what vaults say to each other. A vault is a process beside the daemon; how it decides is
-// worker/core/vault/vault_core.h's.
+// The messages about checkpoints that are kept in the memory of hosts: what the supervisor tells each host's vault,
+// what a daemon starts its vault with and hears of it, and what vaults say to each other. A vault is a process beside
+// the daemon; how it decides is worker/core/vault/vault_core.h's.
 //
 // Of a generation its counter counts here: it never resets, and it is what a rank knows of itself.
 //
@@ -21,7 +21,8 @@ namespace monarch {
 
 inline constexpr std::uint32_t kVaultPieceBytes = 1U << 20U;  // of a checkpoint, in one message
 
-// The kernel gives a vault's memory back page by page when it ends: so long it may take beyond what another process does.
+// The kernel gives a vault's memory back page by page when it ends: so long it may take beyond what another process
+// does.
 inline Duration vault_memory_patience(std::uint64_t memory) {
   constexpr std::uint64_t kMillisecondsPerGib = 500;
   return Duration::milliseconds(static_cast<std::int64_t>((memory >> 20U) * kMillisecondsPerGib >> 10U));
@@ -96,8 +97,8 @@ struct VaultReport {
 };
 MONARCH_MESSAGE(VaultReport, 129, port, table, used)
 
-// What a daemon starts a vault with, as sealed memory in its standard input; and the first word of each daemon that connects to it later,
-// which proves by the secret that it is one.
+// What a daemon starts a vault with, as sealed memory in its standard input; and the first word of each daemon that
+// connects to it later, which proves by the secret that it is one.
 struct VaultSetup {
   JobUuid job;
   std::string host_name;

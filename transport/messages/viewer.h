@@ -1,8 +1,8 @@
 #pragma once
 
-// The messages between a viewer (run, attach, logs, status, stop …) and the supervisor, over a SEQPACKET socket whose peer's uid was
-// checked. A viewer opens one connection for events and requests, and a second one for output if it wants output, so that a
-// flood of the one never delays the other.
+// The messages between a viewer (run, attach, logs, status, stop …) and the supervisor, over a SEQPACKET socket whose
+// peer's uid was checked. A viewer opens one connection for events and requests, and a second one for output if it
+// wants output, so that a flood of the one never delays the other.
 //
 // Thread: values.
 
@@ -259,8 +259,8 @@ MONARCH_MESSAGE(HoldRequest, 92, ranks, release, who)
 
 // ---- supervisor → viewer (and JobEvent, Verdict and JobStatus) ----
 
-// A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from the file
-// `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory.
+// A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from
+// the file `logs/<mesh>/<rank>.<generation>.{out,err}` of the job's directory.
 struct ViewerOutput : Output {};
 MONARCH_MESSAGE(ViewerOutput, 97, stream, offset, bytes)
 

@@ -57,16 +57,16 @@ struct Beat {
 };
 MONARCH_MESSAGE(Beat, 2, seq, sent_at, loop_age, acked_seq, round_trip, content)
 
-// The daemon's last word: of this worker nothing is left on its host but the daemon and its keeper, which are about to leave. Said
-// once and not repeated: who does not hear it has to look.
+// The daemon's last word: of this worker nothing is left on its host but the daemon and its keeper, which are about to
+// leave. Said once and not repeated: who does not hear it has to look.
 struct Goodbye {
   std::uint64_t incarnation = 0;  // of the worker, as in Hello
   bool orderly = true;            // false: its keeper was killed, and the daemon killed what that kept
 };
 MONARCH_MESSAGE(Goodbye, 4, incarnation, orderly)
 
-// A daemon's, at once: its keeper ended unexpectedly, and it is about to kill what that kept. Said once: who does not hear it hears the
-// end.
+// A daemon's, at once: its keeper ended unexpectedly, and it is about to kill what that kept. Said once: who does not
+// hear it hears the end.
 struct KeeperGone {
   std::uint64_t incarnation = 0;  // of the worker, as in Hello
 };

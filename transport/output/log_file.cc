@@ -253,7 +253,8 @@ std::size_t LogFile::put(std::string_view bytes) {
   return taken;
 }
 
-// NAME.1 goes first: between the two files a reader sees no gap. A crash on the way leaves a rotation that open() completes.
+// NAME.1 goes first: between the two files a reader sees no gap. A crash on the way leaves a rotation that open()
+// completes.
 Status LogFile::begin_at(std::uint64_t offset) {
   if (!file_.valid()) MONARCH_TRY(open());
   const auto remove = [this](const std::string& name) -> Status {

@@ -1,12 +1,13 @@
 #pragma once
 
 // LogFile: one stream of one incarnation of a rank, from its pipe into a file. It never blocks but on the disk
-// and never fails: what the disk does not take is handed to the caller, counted, and named by a line in the file once it takes bytes
-// again. A file server that knows the file no more is asked for it again by name. Bytes go from pipe to file inside the kernel (splice(2)), so that a daemon killed at any instant loses and
-// repeats none: its successor goes on at the file's end.
+// and never fails: what the disk does not take is handed to the caller, counted, and named by a line in the file once
+// it takes bytes again. A file server that knows the file no more is asked for it again by name. Bytes go from pipe to
+// file inside the kernel (splice(2)), so that a daemon killed at any instant loses and repeats none: its successor goes
+// on at the file's end.
 //
-// Offsets count the bytes of the stream that the disk took, from its first one, over all rotations. With a limit, a full
-// `NAME` becomes `NAME.1` (one is kept) and a new `NAME` is begun; `NAME.start` then says where `NAME` begins:
+// Offsets count the bytes of the stream that the disk took, from its first one, over all rotations. With a limit, a
+// full `NAME` becomes `NAME.1` (one is kept) and a new `NAME` is begun; `NAME.start` then says where `NAME` begins:
 //
 //   no such file     NAME begins at offset 0
 //   "1000"           NAME begins at 1000, and NAME.1 ends there
@@ -15,7 +16,8 @@
 //
 // A reader maps an offset with that; what begins before NAME.1 is lost by rotation.
 //
-// The supervisor's copy of a host's file is written by put(), of bytes that came over the network, with the host's offsets.
+// The supervisor's copy of a host's file is written by put(), of bytes that came over the network, with the host's
+// offsets.
 //
 // WARNING: not O_APPEND, which splice(2) refuses with EINVAL: the position is ours. There is one writer, since a keeper
 // starts a daemon only when the one before is dead.

@@ -4,9 +4,10 @@
 //
 //   OFFSET FIRST LAST
 //
-// What was written from OFFSET on, up to the next line's, was written between these two times (milliseconds since the epoch, LAST not
-// included). There is a line for each second in which something was written; a file that has grown too large is written anew with
-// every two lines made one. A reader of `logs --since` needs it; that it cannot be written costs no output.
+// What was written from OFFSET on, up to the next line's, was written between these two times (milliseconds since the
+// epoch, LAST not included). There is a line for each second in which something was written; a file that has grown too
+// large is written anew with every two lines made one. A reader of `logs --since` needs it; that it cannot be written
+// costs no output.
 //
 // Thread: the log thread's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// CgroupFolder: a folder of cgroup v2 that is ours to fill: processes join it, are frozen and killed with it, and it can
-// say whether any is left. It is found through mountinfo, since it is not always at /sys/fs/cgroup.
+// CgroupFolder: a folder of cgroup v2 that is ours to fill: processes join it, are frozen and killed with it, and it
+// can say whether any is left. It is found through mountinfo, since it is not always at /sys/fs/cgroup.
 //
 // Thread: one. Lifetime: the folder itself outlives this object until remove().
 
@@ -37,8 +37,9 @@ class CgroupFolder {
     pid_t pid = -1;       // as fork(2) answers it; -1: errno says why
     bool inside = false;  // the child is in this folder already, and need not join()
   };
-  // As fork(2), with the child in this folder from its first moment where the kernel can do that (CLONE_INTO_CGROUP, clone(2), Linux 5.7;
-  // some sandboxes forbid it). It costs a twentieth of join(), which waits for a grace period of RCU, some 7 ms.
+  // As fork(2), with the child in this folder from its first moment where the kernel can do that (CLONE_INTO_CGROUP,
+  // clone(2), Linux 5.7; some sandboxes forbid it). It costs a twentieth of join(), which waits for a grace period of
+  // RCU, some 7 ms.
   //
   // WARNING: past glibc's fork(): this process has one thread, and its child starts none.
   Forked fork() const;
@@ -66,7 +67,8 @@ class CgroupFolder {
   std::string path_;  // for messages
 };
 
-// How many processes the kernel's OOM killer has taken in this process's own memory cgroup, v2 or v1; nothing if unknown.
+// How many processes the kernel's OOM killer has taken in this process's own memory cgroup, v2 or v1; nothing if
+// unknown.
 std::optional<long long> own_oom_kills();
 
 // A group that has as many processes as it may have.

@@ -90,7 +90,8 @@ void detach_from_parent(const PreparedChild& prepared, bool inside) {
   if (options.on_parent_death == OnParentDeath::kDie) (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have died before the line above. Not compared with 1: a container's parent may be that.
   if (::getppid() != prepared.parent) ::_exit(kUnexecutedStatus);
-  // Stays over the execution, and is not passed on to its children. EINVAL where there is no Yama, which forbids nothing then.
+  // Stays over the execution, and is not passed on to its children. EINVAL where there is no Yama, which forbids
+  // nothing then.
   if (options.traceable) (void)::prctl(PR_SET_PTRACER, static_cast<unsigned long>(prepared.parent));
   reset_signals_in_child();
   (void)::umask(options.umask);

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a child does between fork and its program, and how it tells its parent of it. The word goes through a socket that
-// the execution closes: a byte once it stands at its gate, then nothing, or the step that failed. The parent's one word, by the same socket,
-// opens the gate.
+// What a child does between fork and its program, and how it tells its parent of it. The word goes through a socket
+// that the execution closes: a byte once it stands at its gate, then nothing, or the step that failed. The parent's one
+// word, by the same socket, opens the gate.
 //
 // Thread: a copy of a process with one thread, so that allocating is allowed past the gate. Before it only
 // async-signal-safe calls are made. Lifetime: what is prepared lives in the parent until it has forked.

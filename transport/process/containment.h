@@ -84,23 +84,23 @@ class Containment {
   long long oom_kills_told_ = 0;
 };
 
-// Everything of one job on one host but the caller itself, killed until nothing is left or the time is up: what a daemon
-// does when its keeper is gone. Blocks. Answers how many processes are left.
+// Everything of one job on one host but the caller itself, killed until nothing is left or the time is up: what a
+// daemon does when its keeper is gone. Blocks. Answers how many processes are left.
 std::size_t kill_everything(const ContainmentOptions& options, CgroupUse use, Duration patience);
 
-// Kills and removes the groups that a keeper of this machine left which was killed together with its daemon; only the names
-// of the job and of the host count. True once none is there; until then, to be asked again. Does not block.
+// Kills and removes the groups that a keeper of this machine left which was killed together with its daemon; only the
+// names of the job and of the host count. True once none is there; until then, to be asked again. Does not block.
 bool sweep_groups(const ContainmentOptions& options);
 
-// The folders of one job, or of one of its hosts, wherever on this machine their keepers ran: they lie in those of the keepers, and
-// outlive a keeper that was killed.
+// The folders of one job, or of one of its hosts, wherever on this machine their keepers ran: they lie in those of the
+// keepers, and outlive a keeper that was killed.
 std::size_t count_job_groups(const std::string& job, const std::string& host = {});
-// Kills what is in them and removes them, one per host of the job; what is not empty after `patience` stays. Blocks. How many it
-// removed.
+// Kills what is in them and removes them, one per host of the job; what is not empty after `patience` stays. Blocks.
+// How many it removed.
 std::size_t remove_job_groups(const std::string& job, Duration patience, const std::string& host = {});
 
-// Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed, but for the children in
-// `spared` with all below them. Blocks for up to both; answers how many processes are left.
+// Everything below this process, which must be a subreaper: what has not ended by itself after `grace` is killed, but
+// for the children in `spared` with all below them. Blocks for up to both; answers how many processes are left.
 std::size_t kill_descendants(Duration grace, Duration patience, const std::vector<pid_t>& spared = {});
 // The same at once, sparing one child with all below it. It reaps nothing.
 std::size_t kill_descendants_but(pid_t spared, Duration patience);

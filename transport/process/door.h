@@ -1,7 +1,7 @@
 #pragma once
 
-// Door: a TCP port that answers one word with another, in a process of its own, to prove that a machine can be reached there, and that
-// it is the right one. Nothing else is ever said or read there.
+// Door: a TCP port that answers one word with another, in a process of its own, to prove that a machine can be reached
+// there, and that it is the right one. Nothing else is ever said or read there.
 //
 // Thread: the only one of its process (it forks). Lifetime: the port is open as long as the object lives.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Work in a copy of this process, for what may hang where no deadline reaches (a dead file system, a device that does not answer) or
-// goes on beside its caller. Whoever dies, the copy does not outlive the thread that made it.
+// Work in a copy of this process, for what may hang where no deadline reaches (a dead file system, a device that does
+// not answer) or goes on beside its caller. Whoever dies, the copy does not outlive the thread that made it.
 //
 // Thread: the only one of its process, since it forks without executing.
 
@@ -17,7 +17,8 @@
 
 namespace monarch {
 
-// A copy that runs until it is destroyed: it is killed then. It has this process's standard error and `kept`, and nothing else open.
+// A copy that runs until it is destroyed: it is killed then. It has this process's standard error and `kept`, and
+// nothing else open.
 class ForkedWork {
  public:
   static Result<ForkedWork> start(int kept, const std::function<void()>& work);

@@ -11,8 +11,8 @@ namespace monarch {
 
 void hide_memory() { (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }  // fails for no process (prctl(2))
 
-// libzmq copies the secret key, so no page of ours goes into a core file. WARNING: a core_pattern that is a pipe ignores
-// RLIMIT_CORE (core(5)); the filter holds there too.
+// libzmq copies the secret key, so no page of ours goes into a core file. WARNING: a core_pattern that is a pipe
+// ignores RLIMIT_CORE (core(5)); the filter holds there too.
 void refuse_core_dumps() {
   const rlimit none{0, 0};
   (void)::setrlimit(RLIMIT_CORE, &none);  // lowering a limit does not fail

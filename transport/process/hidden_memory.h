@@ -1,7 +1,8 @@
 #pragma once
 
-// Keeps what this process knows from others of its user: the job's keys, and values that a spec takes from the submitting
-// shell. What a program executes is free of it again (execve(2)), so ranks stay as open as their user made them.
+// Keeps what this process knows from others of its user: the job's keys, and values that a spec takes from the
+// submitting shell. What a program executes is free of it again (execve(2)), so ranks stay as open as their user made
+// them.
 //
 // Thread: any, before the process knows a secret.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// Finds and ends what a job left on this machine when nobody who owned it is left: processes of our uid that carry its mark (see
-// marks.h and launcher_variables.h), and what descends from them. Names and numbers prove nothing; a uuid that was drawn for one job does.
+// Finds and ends what a job left on this machine when nobody who owned it is left: processes of our uid that carry its
+// mark (see marks.h and launcher_variables.h), and what descends from them. Names and numbers prove nothing; a uuid
+// that was drawn for one job does.
 //
 // WARNING: a process that executed with an empty environment and lost its parents carries no mark; see containment.h.
 //
@@ -23,7 +24,8 @@ namespace monarch {
 // 32 digits of a hexadecimal number in small letters.
 bool is_job_uuid(std::string_view word);
 
-// A worker's keeper, daemon or vault hides its environment, and what makes its workspace has none of ours; the command line is their mark.
+// A worker's keeper, daemon or vault hides its environment, and what makes its workspace has none of ours; the command
+// line is their mark.
 struct WorkerMark {
   std::string uuid;
   std::string host;
@@ -52,7 +54,8 @@ struct EndedProcesses {
   std::size_t ended = 0;
   std::vector<pid_t> left;  // that KILL did not end in time
 };
-// Keepers are stopped first and killed last: what loses its parents meanwhile comes to them, and is found however it is disguised.
+// Keepers are stopped first and killed last: what loses its parents meanwhile comes to them, and is found however it is
+// disguised.
 EndedProcesses end_marked(const MarkedBy& marks, Duration patience);
 
 }  // namespace monarch

@@ -1,6 +1,7 @@
 #pragma once
 
-// run_program(): a program that says something and ends, such as a command of Slurm's, waited for no longer than it may take.
+// run_program(): a program that says something and ends, such as a command of Slurm's, waited for no longer than it may
+// take.
 //
 // Thread: the main thread of its process, and the only one (it forks).
 
@@ -20,8 +21,8 @@ struct RunProgramOptions {
   std::vector<std::string> without = {};
 };
 
-// What it wrote to its standard output, where it ended with 0. kUnsupported with what it said otherwise, kNotFound: there is no such
-// program, kTimeout: it was killed, kGone: `interrupt` was readable first, and it was killed.
+// What it wrote to its standard output, where it ended with 0. kUnsupported with what it said otherwise, kNotFound:
+// there is no such program, kTimeout: it was killed, kGone: `interrupt` was readable first, and it was killed.
 Result<std::string> run_program(const std::vector<std::string>& words, const RunProgramOptions& options = {});
 
 }  // namespace monarch

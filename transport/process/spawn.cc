@@ -148,8 +148,8 @@ bool send_signal(int pidfd, int signal) { return ::syscall(SYS_pidfd_send_signal
 
 bool send_group_signal(int pidfd, pid_t unreaped_pid, int signal) {
   if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, kSignalProcessGroup) == 0) return true;
-  // WARNING: before Linux 6.9 a group has no handle. Its number is safe here and only here: a child that was not reaped,
-  // dead or alive, keeps it from being used again.
+  // WARNING: before Linux 6.9 a group has no handle. Its number is safe here and only here: a child that was not
+  // reaped, dead or alive, keeps it from being used again.
   if (errno == EINVAL && ::kill(-unreaped_pid, signal) == 0) return true;
   // A child that was just forked has not come to its setsid() (child_steps.cc).
   return errno == ESRCH && send_signal(pidfd, signal);

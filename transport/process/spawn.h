@@ -1,11 +1,11 @@
 #pragma once
 
-// Child: a process that was forked but stands at its gate until it is told to execute its program. Every child has its own
-// session and group, inherits no signal disposition and only the descriptors that were named, and dies with the thread
-// that forked it (PDEATHSIG) unless it is told to live.
+// Child: a process that was forked but stands at its gate until it is told to execute its program. Every child has its
+// own session and group, inherits no signal disposition and only the descriptors that were named, and dies with the
+// thread that forked it (PDEATHSIG) unless it is told to live.
 //
-// fork and never vfork or posix_spawn: those suspend the parent until the child executes, and a child may hang on a dead
-// file system for ever.
+// fork and never vfork or posix_spawn: those suspend the parent until the child executes, and a child may hang on a
+// dead file system for ever.
 //
 // Thread: one, which must be the process's main thread and its only one. WARNING: PDEATHSIG fires when the forking
 // *thread* ends (prctl(2)). Lifetime: destroying a Child does not end the process; at a closed gate it ends by itself.

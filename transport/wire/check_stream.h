@@ -1,7 +1,7 @@
 #pragma once
 
-// How the messages of a check (transport/messages/check.h) follow each other in a stream: a line with the number of bytes, then the bytes.
-// Who reads them bounds both.
+// How the messages of a check (transport/messages/check.h) follow each other in a stream: a line with the number of
+// bytes, then the bytes. Who reads them bounds both.
 //
 // Thread: values.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Frame: a message on the wire between any two of our processes: a header of fixed size that says what it is and whom it
-// concerns, and a payload. The header is little-endian and starts with a magic number; who receives it compares job, term
-// and generation in one place and drops what is stale. What a payload means says its message (transport/messages).
+// Frame: a message on the wire between any two of our processes: a header of fixed size that says what it is and whom
+// it concerns, and a payload. The header is little-endian and starts with a magic number; who receives it compares job,
+// term and generation in one place and drops what is stale. What a payload means says its message (transport/messages).
 //
 // Thread: values.
 

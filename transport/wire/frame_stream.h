@@ -1,8 +1,9 @@
 #pragma once
 
-// FrameStream: our frames over descriptors that carry bytes (pipes, a stream socket), each behind its length in four bytes, little-endian.
-// Sending never blocks: what is not taken waits in a bounded queue. Bytes that are no frame end the stream with a reason; what the peer
-// sent before it closed is still delivered. It checks no type, job or term: who gets the frame does.
+// FrameStream: our frames over descriptors that carry bytes (pipes, a stream socket), each behind its length in four
+// bytes, little-endian. Sending never blocks: what is not taken waits in a bounded queue. Bytes that are no frame end
+// the stream with a reason; what the peer sent before it closed is still delivered. It checks no type, job or term: who
+// gets the frame does.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; any handler may destroy it.
 
@@ -22,7 +23,8 @@ namespace monarch {
 // All run from the loop, never from within send().
 struct FrameStreamHandlers {
   std::function<void(Frame)> on_frame;
-  // Once, and nothing after it: kGone at the end of what comes, kInvalid for what is no frame, else what the system said.
+  // Once, and nothing after it: kGone at the end of what comes, kInvalid for what is no frame, else what the system
+  // said.
   std::function<void(Error)> on_closed;
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// decode_from_host(): a message of a worker, as whoever decides takes it: with no text and no list longer than an honest worker sends
-// (base/report_limits.h), and no time with which nobody could reckon. So what is kept of it is bounded, whatever a host says.
+// decode_from_host(): a message of a worker, as whoever decides takes it: with no text and no list longer than an
+// honest worker sends (base/report_limits.h), and no time with which nobody could reckon. So what is kept of it is
+// bounded, whatever a host says.
 //
 // Thread: pure functions.
 

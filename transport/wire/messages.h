@@ -1,7 +1,7 @@
 #pragma once
 
-// How messages travel in frames: frame_of() writes one, route() gives one that has come to whoever is for it. Which number and which
-// fields a message has stands beside it (transport/messages).
+// How messages travel in frames: frame_of() writes one, route() gives one that has come to whoever is for it. Which
+// number and which fields a message has stands beside it (transport/messages).
 //
 //   const Status taken = route(frame.header, frame.payload,
 //                              when<KeeperPing>([&](const KeeperPing& ping) { … }),
@@ -37,7 +37,8 @@ bool is_a(const FrameHeader& header) {
   return header.type == number_of<T>();
 }
 
-// For one of route(): whoever takes a T, decoded by `Decode`. It may say, by a Status, that it is none that can be meant.
+// For one of route(): whoever takes a T, decoded by `Decode`. It may say, by a Status, that it is none that can be
+// meant.
 template <class T, auto Decode, class Take>
 class OpenedRoute {
  public:

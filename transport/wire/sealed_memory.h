@@ -1,7 +1,7 @@
 #pragma once
 
-// Sealed memory: bytes in a memfd that nobody can change, shrink or grow any more, its maker included. So a receiver can
-// read them without fear of a writer.
+// Sealed memory: bytes in a memfd that nobody can change, shrink or grow any more, its maker included. So a receiver
+// can read them without fear of a writer.
 //
 // Thread: any.
 

@@ -1,7 +1,8 @@
 #pragma once
 
 // SeqpacketListener: a unix socket at a path, mode 0600, on which processes of our own uid are accepted. Others are
-// dropped and counted. It removes the path when it goes, if it is still its own, and makes it anew where somebody else did.
+// dropped and counted. It removes the path when it goes, if it is still its own, and makes it anew where somebody else
+// did.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; its handler may not destroy it.
 

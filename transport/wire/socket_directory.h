@@ -1,7 +1,7 @@
 #pragma once
 
-// A folder of sockets of our own, such as a worker's doors for its ranks: made with mode 0700, and removed whoever made it, since
-// what a killed process left there is its successor's to clear.
+// A folder of sockets of our own, such as a worker's doors for its ranks: made with mode 0700, and removed whoever made
+// it, since what a killed process left there is its successor's to clear.
 //
 // Thread: any; touches the file system.
 
@@ -11,17 +11,20 @@
 
 namespace monarch {
 
-// How the names of the folders of a job's workers begin, in the runtime directory: "w-", eight digits of its uuid, and "-".
+// How the names of the folders of a job's workers begin, in the runtime directory: "w-", eight digits of its uuid, and
+// "-".
 std::string socket_directory_prefix(const std::string& job_uuid);
 
-// That of a worker on a machine of its own, found again by the names of its job and host alone. Short, however long those are.
+// That of a worker on a machine of its own, found again by the names of its job and host alone. Short, however long
+// those are.
 std::string host_socket_directory(const std::string& runtime_directory, const std::string& job_uuid,
                                   const std::string& host_name);
 
 // Its parent must be there. One that is there already must be ours and closed to others: kInvalid if it is not.
 Status make_socket_directory(const std::string& path);
 
-// Removes the sockets in it, and it. What is not ours, or holds anything else, stays. True if nothing is there afterwards.
+// Removes the sockets in it, and it. What is not ours, or holds anything else, stays. True if nothing is there
+// afterwards.
 bool remove_socket_directory(const std::string& path);
 
 }  // namespace monarch

@@ -1,8 +1,8 @@
 #pragma once
 
-// SocketFile: the file of a unix socket of ours: mode 0600, in a folder of ours, and gone with the object if it is still this one. Folders of
-// sockets are emptied by others, by a log-out or a cleaner of /tmp: whoever listens looks again every kLookPeriod, and makes what is missing
-// anew.
+// SocketFile: the file of a unix socket of ours: mode 0600, in a folder of ours, and gone with the object if it is
+// still this one. Folders of sockets are emptied by others, by a log-out or a cleaner of /tmp: whoever listens looks
+// again every kLookPeriod, and makes what is missing anew.
 //
 // Thread: any, one at a time; touches the file system.
 

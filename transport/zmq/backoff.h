@@ -1,7 +1,7 @@
 #pragma once
 
-// Backoff: how long to wait before the next try: 100 ms, doubling to 2 s, each made up to a quarter shorter or longer so
-// that many peers do not come back at once. Pure: the same seed gives the same waits.
+// Backoff: how long to wait before the next try: 100 ms, doubling to 2 s, each made up to a quarter shorter or longer
+// so that many peers do not come back at once. Pure: the same seed gives the same waits.
 //
 // Thread: a value.
 

@@ -16,9 +16,9 @@ constexpr int kNeverMilliseconds = 24 * 3600 * 1000;  // up to twice that; finis
 Status prepare_client(ZmqSocket& socket, const ClientOptions& options, const CurveKeyPair& keys) {
   MONARCH_TRY(apply_link_options(socket, options.link, keys));
   MONARCH_TRY(socket.set_bytes(ZMQ_CURVE_SERVERKEY, options.server_key.bytes()));
-  // WARNING: libzmq 4.3.4 must not reconnect, and not by ZMQ_RECONNECT_IVL -1 nor with ZMQ_IMMEDIATE. In both cases it takes
-  // the pipe away at the disconnection, with what is unread in it, and that in any zmq_msg_recv: between two parts of a
-  // message it then aborts (`!_more`, fq.cpp).
+  // WARNING: libzmq 4.3.4 must not reconnect, and not by ZMQ_RECONNECT_IVL -1 nor with ZMQ_IMMEDIATE. In both cases it
+  // takes the pipe away at the disconnection, with what is unread in it, and that in any zmq_msg_recv: between two
+  // parts of a message it then aborts (`!_more`, fq.cpp).
   MONARCH_TRY(socket.set(ZMQ_RECONNECT_IVL, kNeverMilliseconds));
   MONARCH_TRY(socket.set(ZMQ_CONNECT_TIMEOUT, kConnectMilliseconds));
   return socket.set(ZMQ_IPV6, is_ipv6(options.address) ? 1 : 0);

@@ -1,8 +1,8 @@
 #pragma once
 
-// CURVE keys. The public half is text that may be shown and stored; the secret half lives in a page of its own that core
-// dumps leave out, is wiped when it is dropped, and has no way to be printed. libzmq keeps its own copy of a secret as
-// long as a socket lives: a process that holds keys has to refuse core dumps altogether.
+// CURVE keys. The public half is text that may be shown and stored; the secret half lives in a page of its own that
+// core dumps leave out, is wiped when it is dropped, and has no way to be printed. libzmq keeps its own copy of a
+// secret as long as a socket lives: a process that holds keys has to refuse core dumps altogether.
 //
 // Thread: values; a secret is moved, never shared.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// How our frames travel over a ZeroMQ link: one part for the header, one for the payload, so that a payload is handed on without a copy.
+// How our frames travel over a ZeroMQ link: one part for the header, one for the payload, so that a payload is handed
+// on without a copy.
 //
 // Thread: pure functions.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// LinkTable: which link answers to a User-Id go to. Pure. A peer that reconnects comes by a new link while the ROUTER may
-// still hold the old one: each hello and heartbeat binds its link, and the newest link wins. A peer that claims to be
-// somebody else is refused, whatever its message says.
+// LinkTable: which link answers to a User-Id go to. Pure. A peer that reconnects comes by a new link while the ROUTER
+// may still hold the old one: each hello and heartbeat binds its link, and the newest link wins. A peer that claims to
+// be somebody else is refused, whatever its message says.
 //
 // Thread: a value of the loop's.
 

@@ -24,8 +24,8 @@ constexpr std::size_t kMostAtOnce = 4'096;  // of those that wait: well above an
 // Of a kernel without close_range(2) (before 5.9), so many are enough.
 constexpr int kClosedOneByOne = 64;
 
-// In a thread that shares no descriptors: all but one of its copies are closed, which costs the others nothing. By number and not by
-// libc's names: a sanitizer takes descriptors for the whole process's.
+// In a thread that shares no descriptors: all but one of its copies are closed, which costs the others nothing. By
+// number and not by libc's names: a sanitizer takes descriptors for the whole process's.
 std::size_t turn_away_all(int listener) {
   if (::unshare(CLONE_FILES) != 0) return 0;
   const auto close_from_to = [](unsigned first, unsigned last) {
@@ -52,7 +52,8 @@ std::size_t turn_away_all(int listener) {
 Result<ListenerDoor> ListenerDoor::of(int listener) {
   UniqueFd duplicate(::fcntl(listener, F_DUPFD_CLOEXEC, 0));
   if (!duplicate.valid()) return errno_error("duplicating a listening socket", errno);
-  // libzmq 4.3.4 leaves it blocking: who is turned away here is not there any more when its own thread accepts, and it knows EAGAIN.
+  // libzmq 4.3.4 leaves it blocking: who is turned away here is not there any more when its own thread accepts, and it
+  // knows EAGAIN.
   const int flags = ::fcntl(listener, F_GETFL);
   if (flags < 0 || ::fcntl(listener, F_SETFL, flags | O_NONBLOCK) != 0) {
     return errno_error("making a listening socket one that does not wait", errno);

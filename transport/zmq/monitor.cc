@@ -20,8 +20,8 @@ namespace monarch {
 
 namespace {
 
-// WARNING: not ZMQ_EVENT_ACCEPT_FAILED. Where no descriptor is left, libzmq 4.3.4 fails to accept in a circle; with an event each time its
-// I/O thread waits for whoever reads them, and beats wait behind it.
+// WARNING: not ZMQ_EVENT_ACCEPT_FAILED. Where no descriptor is left, libzmq 4.3.4 fails to accept in a circle; with an
+// event each time its I/O thread waits for whoever reads them, and beats wait behind it.
 constexpr int kEvents = ZMQ_EVENT_LISTENING | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
@@ -31,10 +31,11 @@ constexpr int kEvents = ZMQ_EVENT_LISTENING | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_AC
 constexpr int kWaitingEvents = 65'536;
 constexpr std::size_t kEventFrames = 2;
 
-// A link has a beat or two under way at a time. What is lost of those TCP asks for again after one round trip or so, then after twice as
-// long each time: of three losses in a row a host is silent for more than lost_after. Of so thin a stream it asks each time after the same
-// time, if it is told to (Linux, Documentation/networking/tcp-thin.rst).
-// WARNING: the descriptor is libzmq's, which may have closed it by now, and it may be another one's: this option harms none.
+// A link has a beat or two under way at a time. What is lost of those TCP asks for again after one round trip or so,
+// then after twice as long each time: of three losses in a row a host is silent for more than lost_after. Of so thin a
+// stream it asks each time after the same time, if it is told to (Linux, Documentation/networking/tcp-thin.rst).
+// WARNING: the descriptor is libzmq's, which may have closed it by now, and it may be another one's: this option harms
+// none.
 void tell_thin(int connection) {
   const int on = 1;
   (void)::setsockopt(connection, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);

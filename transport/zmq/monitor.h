@@ -1,7 +1,8 @@
 #pragma once
 
 // ZmqMonitor: what libzmq says about the connections of one socket, as values. It names no peers: libzmq 4.3.4 does not
-// say which connection a handshake belonged to. It tells TCP what kind of connections these are, for who watches learns of them.
+// say which connection a handshake belonged to. It tells TCP what kind of connections these are, for who watches learns
+// of them.
 //
 // Thread: that of the watched socket. Lifetime: ends before the watched socket does.
 

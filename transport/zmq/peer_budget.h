@@ -1,7 +1,7 @@
 #pragma once
 
-// PeerBudget: how many messages each peer of a port may send. Pure. A peer that sends more is heard up to its budget, so
-// that a flood of one costs the others nothing but the reading of it; what is dropped is counted by whoever asks.
+// PeerBudget: how many messages each peer of a port may send. Pure. A peer that sends more is heard up to its budget,
+// so that a flood of one costs the others nothing but the reading of it; what is dropped is counted by whoever asks.
 //
 // Thread: a value of the loop's.
 

@@ -2,8 +2,8 @@
 
 // ReconnectingClient: a ClientLink that comes back. When its connection ended, nobody listened, our key was refused (it
 // was not in the server's table yet) or the handshake failed (the server has been replaced, or is stuck), it waits by
-// Backoff and opens a new one. It delivers what came before a connection ended, nothing twice, and promises no delivery: a
-// message on the way may be lost at each on_disconnected, and what to send again is the caller's to know.
+// Backoff and opens a new one. It delivers what came before a connection ended, nothing twice, and promises no
+// delivery: a message on the way may be lost at each on_disconnected, and what to send again is the caller's to know.
 //
 // Thread: the loop's. Lifetime: within the loop's and the context's. A handler must not destroy it.
 

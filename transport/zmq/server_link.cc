@@ -17,7 +17,8 @@ namespace {
 // every key in where no ZAP handler answers. It enforces nothing while the domain is empty (curve_server.cpp).
 constexpr int kZapEnforceDomain = 93;
 
-// All workers of a job may dial at once. libzmq's own 100 makes the kernel drop the rest, which dial again a second later.
+// All workers of a job may dial at once. libzmq's own 100 makes the kernel drop the rest, which dial again a second
+// later.
 constexpr int kBacklog = 1'024;
 
 constexpr std::size_t kRoutingIdBytes = 5;  // a zero byte and 32 bits, big-endian: router.cpp names links so

@@ -1,7 +1,7 @@
 #pragma once
 
-// ZmqSocket: one libzmq socket, never waiting. It turns libzmq's answers into ours; which options a socket gets and what
-// its messages mean is for server_link, client_link, monitor and zap.
+// ZmqSocket: one libzmq socket, never waiting. It turns libzmq's answers into ours; which options a socket gets and
+// what its messages mean is for server_link, client_link, monitor and zap.
 //
 // Thread: one at a time; it may be handed to another thread before that thread starts. Lifetime: within its context's.
 

@@ -32,8 +32,8 @@ class ZapHandler {
   ZapHandler(const ZapHandler&) = delete;
   ZapHandler& operator=(const ZapHandler&) = delete;
 
-  // The whole table; it replaces the one before. Connections that stand are not touched: drop their messages by User-Id.
-  // kBusy: the thread has not taken the last kTablesWaiting tables.
+  // The whole table; it replaces the one before. Connections that stand are not touched: drop their messages by
+  // User-Id. kBusy: the thread has not taken the last kTablesWaiting tables.
   Status replace(AllowTable table);
 
  private:

@@ -1,9 +1,9 @@
 #pragma once
 
-// ZmqLoop: a thread's loop over a few zmq sockets and, behind one descriptor, everything its EventLoop watches. zmq_poll
-// waits for both. In a turn sockets come first, in the order in which they were added, each within a budget, so that
-// control goes before bulk and neither starves the other; then the EventLoop takes its turn with timers. So every
-// message that has arrived is seen before a timer declares its sender silent.
+// ZmqLoop: a thread's loop over a few zmq sockets and, behind one descriptor, everything its EventLoop watches.
+// zmq_poll waits for both. In a turn sockets come first, in the order in which they were added, each within a budget,
+// so that control goes before bulk and neither starves the other; then the EventLoop takes its turn with timers. So
+// every message that has arrived is seen before a timer declares its sender silent.
 //
 // Thread: the EventLoop's. Lifetime: within the EventLoop's, and longer than every watch's owner.
 

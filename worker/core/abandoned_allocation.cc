@@ -157,7 +157,8 @@ AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view)
   AllocationFate fate = AllocationFate::kRelease;
   for (const AllocationStep& step : view.steps) {
     if (!step.name.starts_with(text(view.job_id, '.'))) return AllocationFate::kLeave;
-    // A step is listed until its node has said that it ended, which one that is lost never does; one of many nodes until all have.
+    // A step is listed until its node has said that it ended, which one that is lost never does; one of many nodes
+    // until all have.
     const bool lost = step.nodes.find_first_of("[,") == std::string::npos && !view.nodes.contains(step.nodes);
     if (step.number == view.step || lost) continue;
     if (step.number < view.step) return AllocationFate::kLeave;

@@ -1,8 +1,8 @@
 #pragma once
 
-// What becomes of an allocation of Slurm's whose first node is lost: the supervisor and the batch script were there, and Slurm goes on giving
-// the other nodes to nobody (with --no-kill, Slurm 22.05). The last worker that has ended because nobody was heard of gives all of it
-// back when that is what has happened, and nothing but ours was in it.
+// What becomes of an allocation of Slurm's whose first node is lost: the supervisor and the batch script were there,
+// and Slurm goes on giving the other nodes to nobody (with --no-kill, Slurm 22.05). The last worker that has ended
+// because nobody was heard of gives all of it back when that is what has happened, and nothing but ours was in it.
 //
 // Thread: pure functions.
 
@@ -28,7 +28,8 @@ struct AllocationFacts {
 std::vector<std::string> allocation_query(std::uint32_t job);
 AllocationFacts read_allocation(std::string_view answer, std::uint32_t job);
 
-// Of `scontrol show hostnames`, of the job's nodes: Slurm takes a node that it has given up out of its jobs, which has then lost what ran there.
+// Of `scontrol show hostnames`, of the job's nodes: Slurm takes a node that it has given up out of its jobs, which has
+// then lost what ran there.
 std::vector<std::string> nodes_query(const AllocationFacts& facts);
 std::set<std::string> read_nodes(std::string_view answer);
 
@@ -43,8 +44,8 @@ std::vector<AllocationStep> read_allocation_steps(std::string_view answer);
 
 std::vector<std::string> release_command(std::uint32_t job);
 
-// A look at nodes of a step that has many, which Slurm lists as long as it runs on one of them: who has a worker of the job says so, and the
-// others say nothing.
+// A look at nodes of a step that has many, which Slurm lists as long as it runs on one of them: who has a worker of the
+// job says so, and the others say nothing.
 struct OthersLook {
   std::uint32_t job = 0;
   std::string job_id;
@@ -73,11 +74,12 @@ struct AllocationView {
   std::set<std::string> step_nodes;  // of its own step
   bool none_before = false;          // none of before_of() has a worker
 };
-// Of the workers that are left the one with the first step, and within a step the one on its first node, waits for the others: who has a
-// supervisor stays, and then nothing is released. Whether a node of a step that many share still has a worker Slurm does not say: the next
-// few look whether there is one before them, and the others leave it to these.
+// Of the workers that are left the one with the first step, and within a step the one on its first node, waits for the
+// others: who has a supervisor stays, and then nothing is released. Whether a node of a step that many share still has
+// a worker Slurm does not say: the next few look whether there is one before them, and the others leave it to these.
 AllocationFate fate_of(const AllocationFacts& facts, const AllocationView& view);
-// The others of its own step that the job still has, and those of them that come before it, without the job's first one.
+// The others of its own step that the job still has, and those of them that come before it, without the job's first
+// one.
 std::set<std::string> others_of(const AllocationView& view);
 std::set<std::string> before_of(const AllocationFacts& facts, const AllocationView& view);
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// What a rank says of a checkpoint that it has written, and what it is answered: lines of KEY=VALUE as its other questions, and
-// one object of JSON. Parsing is total: any bytes give a request or a sentence that says what is wrong with them.
+// What a rank says of a checkpoint that it has written, and what it is answered: lines of KEY=VALUE as its other
+// questions, and one object of JSON. Parsing is total: any bytes give a request or a sentence that says what is wrong
+// with them.
 //
 // Thread: pure functions.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Which processors a RankBinding means on a host of a given shape. Processors are numbered from 0 among those that may be
-// used, in the order of NUMA node, package, core and thread: neighbours share as much as can be, and a rank with an even
-// number of them where cores have two threads has whole cores.
+// Which processors a RankBinding means on a host of a given shape. Processors are numbered from 0 among those that may
+// be used, in the order of NUMA node, package, core and thread: neighbours share as much as can be, and a rank with an
+// even number of them where cores have two threads has whole cores.
 //
 // Memory needs no policy of its own: what a bound rank touches first is given to it on the node that it runs on.
 //

@@ -27,7 +27,8 @@ std::vector<Action> DaemonCore::step(const Event& event, Instant now) {
 
 void DaemonCore::on(const Started& event, Instant now, Actions& actions) {
   last_heard_ = now;
-  // Whoever started the worker is its first supervisor: what came before it is stale, also where the disk knows no promise.
+  // Whoever started the worker is its first supervisor: what came before it is stale, also where the disk knows no
+  // promise.
   floor_ = event.term;
   if (event.term > promised_) promise(event.term, actions);
 }

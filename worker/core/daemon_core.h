@@ -1,14 +1,15 @@
 #pragma once
 
 // DaemonCore: what a worker's daemon decides. It holds the promise to the highest term heard, fences every frame of the
-// supervisor by job and term (here, and nowhere else in the daemon), turns answered beats into leases, knows what the next
-// beat says of the ranks, lets ended ranks be forgotten once their output is safe, and ends a worker that nobody needs.
+// supervisor by job and term (here, and nowhere else in the daemon), turns answered beats into leases, knows what the
+// next beat says of the ranks, lets ended ranks be forgotten once their output is safe, and ends a worker that nobody
+// needs.
 //
 // The promise: a frame of a term higher than promised is held until the driver has made the new promise durable
 // (PersistPromise → PromisePersisted), and only then obeyed; a frame of a lower term is dropped for good.
 //
-// A lease counts from the instant the answered beat was sent, so a slow network shortens it and never lengthens it. When
-// beats are due, and which was sent when, is daemon_core_beats.h's: it lives on the thread that sends them.
+// A lease counts from the instant the answered beat was sent, so a slow network shortens it and never lengthens it.
+// When beats are due, and which was sent when, is daemon_core_beats.h's: it lives on the thread that sends them.
 //
 // Thread: its driver's loop; deterministic: equal events give equal actions. Lifetime: a value of its driver's.
 
@@ -81,8 +82,8 @@ struct OutputTold {
   Instant evidence_at = Instant::never();
 };
 
-// Whoever runs this worker said that what runs here ends soon. What that means is the supervisor's to decide; where none is heard of any
-// more after this, nobody is waited for longer than a lease.
+// Whoever runs this worker said that what runs here ends soon. What that means is the supervisor's to decide; where
+// none is heard of any more after this, nobody is waited for longer than a lease.
 struct EndForetold {};
 
 // This process did not run for so long, nor, it may be, did whoever would have spoken: that is not waited.
@@ -127,8 +128,9 @@ struct CoreOptions {
   JobUuid job;
   Term promised;  // as found on disk and in the stash; 0 is none
   Duration orphan_ttl;
-  // How long it stays after the last end of a rank without a supervisor, for one that comes back to hear of it. It is no longer than
-  // orphan_ttl, and a spec's suspect_after is shorter than its lease: so nothing is left after lease and orphan_ttl.
+  // How long it stays after the last end of a rank without a supervisor, for one that comes back to hear of it. It is
+  // no longer than orphan_ttl, and a spec's suspect_after is shorter than its lease: so nothing is left after lease and
+  // orphan_ttl.
   Duration hearing;
 };
 

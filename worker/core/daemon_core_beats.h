@@ -1,11 +1,11 @@
 #pragma once
 
-// BeatSchedule: when the next beat is due, which number it gets, and when each of the last beats was sent, so that an answer
-// can be turned into a lease that counts from the send. It is the pure part of the thread that sends the beats; what a beat
-// says, and what an answer grants, is daemon_core.h's on another thread, so that a busy daemon still beats.
+// BeatSchedule: when the next beat is due, which number it gets, and when each of the last beats was sent, so that an
+// answer can be turned into a lease that counts from the send. It is the pure part of the thread that sends the beats;
+// what a beat says, and what an answer grants, is daemon_core.h's on another thread, so that a busy daemon still beats.
 //
-// Numbers rise over all daemons of one worker: the keeper's count of starts is their upper part. An answer to a beat of a
-// crashed daemon can therefore never be taken for one to a beat of its successor.
+// Numbers rise over all daemons of one worker: the keeper's count of starts is their upper part. An answer to a beat of
+// a crashed daemon can therefore never be taken for one to a beat of its successor.
 //
 // Thread: the beat thread's loop; deterministic, randomness is passed in. Lifetime: a value of the beat thread's.
 
@@ -22,7 +22,8 @@ class BeatSchedule {
  public:
   // How many sends are remembered. An answer to an older beat grants nothing.
   static constexpr std::size_t kWindow = 1024;
-  // Beats told to go at once keep this distance, so that a storm of changes cannot empty the window in less than a second.
+  // Beats told to go at once keep this distance, so that a storm of changes cannot empty the window in less than a
+  // second.
   static constexpr Duration kFloor = Duration::milliseconds(1);
 
   BeatSchedule(Duration heartbeat, std::uint32_t daemon_starts);

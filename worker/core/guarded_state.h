@@ -1,8 +1,8 @@
 #pragma once
 
-// GuardedState: the process that a keeper guards (a daemon, a supervisor): pinged, killed when it is deaf, started again
-// when it ends without having said that it would. Before it has spoken for the first time nothing is started again: what
-// is wrong then is wrong for good, and its exit code says so.
+// GuardedState: the process that a keeper guards (a daemon, a supervisor): pinged, killed when it is deaf, started
+// again when it ends without having said that it would. Before it has spoken for the first time nothing is started
+// again: what is wrong then is wrong for good, and its exit code says so.
 //
 // Thread: a value.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where a worker on a machine of its own keeps its things: what a Bootstrap that leaves its folders empty means, and what whoever
-// looks for what a worker left finds again from the job's and the host's name alone.
+// Where a worker on a machine of its own keeps its things: what a Bootstrap that leaves its folders empty means, and
+// what whoever looks for what a worker left finds again from the job's and the host's name alone.
 //
 // Thread: pure functions.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a keeper's core is told and what it orders: closed sets of values. An action names the rank and generation that it
-// is for, may be performed twice, and its outcome comes back as an event.
+// What a keeper's core is told and what it orders: closed sets of values. An action names the rank and generation that
+// it is for, may be performed twice, and its outcome comes back as an event.
 //
 // Thread: values.
 
@@ -22,8 +22,9 @@ namespace keeper_event {
 
 struct Tick {};  // time has passed: next_due() is here
 
-// Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, Tell, CommitAnswer, KeeperLease, KeeperForget,
-// KeeperReady, KeeperLetLive, KeeperShutdown; and this one, whose key travels in the frame's header.
+// Orders from the guarded process are the wire's own values: Reserve, Start, Stop, Signal, Tell, CommitAnswer,
+// KeeperLease, KeeperForget, KeeperReady, KeeperLetLive, KeeperShutdown; and this one, whose key travels in the frame's
+// header.
 struct Spawn {
   Incarnation key;
   KeeperSpawn spawn;
@@ -119,8 +120,8 @@ struct ForkRank {  // into its containment, up to its gate; answered by Forked o
   Start gang;     // what its ranks have in common; without them
   RankStart own;  // its program and workdir are there; ready_port where the pipes' reader has to watch it
 };
-struct
-    TakeOver {  // the process of a standby is this rank from now on: its doors, pipes and containment are; OpenGate tells it so
+struct TakeOver {  // the process of a standby is this rank from now on: its doors, pipes and containment are; OpenGate
+                   // tells it so
   Incarnation from;
   ForkRank as;  // what it would be forked with
 };
@@ -131,8 +132,8 @@ struct ForkSpawned {  // without a gate; answered as ForkRank
 struct OpenGate {  // answered by Executed or ExecFailed, if the child lives that long
   Incarnation key;
 };
-struct
-    SignalRank {  // nothing once the leader was reaped; answered by GroupTold where kAuto found that it meant the group
+struct SignalRank {  // nothing once the leader was reaped; answered by GroupTold where kAuto found that it meant the
+                     // group
   Incarnation key;
   std::int32_t number = 0;
   SignalTo to = SignalTo::kGroup;

@@ -237,7 +237,8 @@ void KeeperCore::on(const event::ExecFailed& event, Instant /*now*/, KeeperActio
 }
 
 void KeeperCore::on(const event::Exited& event, Instant now, KeeperActions& actions) {
-  // The kernel tells of exits in their order, but a late turn finds several at one `now`: which came first must not be lost.
+  // The kernel tells of exits in their order, but a late turn finds several at one `now`: which came first must not be
+  // lost.
   last_exit_ = std::max(now, last_exit_ + Duration::nanoseconds(1));
   if (SlotState* slot = find(event.key)) slot->exited(event.end, last_exit_, actions);
 }

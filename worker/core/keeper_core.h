@@ -1,8 +1,8 @@
 #pragma once
 
-// KeeperCore: decides what a keeper does: which processes it forks, when their gates open, when they are frozen, thawed,
-// stopped and killed, and when the guarded process is started again. The worker's keeper and the supervisor's guard are
-// the same machine; they differ in what a TERM to the keeper itself means.
+// KeeperCore: decides what a keeper does: which processes it forks, when their gates open, when they are frozen,
+// thawed, stopped and killed, and when the guarded process is started again. The worker's keeper and the supervisor's
+// guard are the same machine; they differ in what a TERM to the keeper itself means.
 //
 // Each step first enforces the leases and only then looks at the event: a keeper that was frozen must not act under a
 // lease that ended meanwhile (I1).
@@ -26,8 +26,8 @@ enum class KeeperKind : std::uint8_t {
 struct KeeperOptions {
   KeeperKind kind = KeeperKind::kWorker;
   GuardedOptions guarded;
-  // Of a worker: TERM is the word of who owns this host's processes that their end is near, and goes to each of them. It is told, and
-  // what follows is for others to decide.
+  // Of a worker: TERM is the word of who owns this host's processes that their end is near, and goes to each of them.
+  // It is told, and what follows is for others to decide.
   bool term_foretells = false;
 };
 
@@ -104,7 +104,8 @@ class KeeperCore {
   // A daemon waits for it before it says goodbye; a guard has nothing to tell.
   void tell_ended(KeeperActions& actions);
   void stop_servants(Instant now, KeeperActions& actions);
-  // What is frozen can do nothing with the word that its end is near, and whoever kills it leaves its cgroup and this keeper's sockets.
+  // What is frozen can do nothing with the word that its end is near, and whoever kills it leaves its cgroup and this
+  // keeper's sockets.
   void end_held(Instant now, KeeperActions& actions);
   Instant held_until(const SlotState& slot) const;
   void finish(Instant now, KeeperActions& actions);

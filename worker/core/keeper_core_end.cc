@@ -53,7 +53,8 @@ void KeeperCore::on(const KeeperLetLive& order, Instant /*now*/, KeeperActions& 
 void KeeperCore::on(const KeeperShutdown& order, Instant now, KeeperActions& actions) {
   // The job is over: nothing of it is worth more than this keeper.
   for (auto& [key, slot] : slots_) slot.let_live(false);
-  // A guard that was told to end between two supervisors ends as the job did, not by its signal: whoever waits asks for that.
+  // A guard that was told to end between two supervisors ends as the job did, not by its signal: whoever waits asks for
+  // that.
   if (!exit_code_ || options_.kind == KeeperKind::kGuard) exit_code_ = order.exit_code;
   for (auto& [key, slot] : slots_) {
     if (slot.options().gated) {

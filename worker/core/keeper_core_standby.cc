@@ -8,8 +8,8 @@ void KeeperCore::on(const keeper_event::AtGate& event, Instant /*now*/, KeeperAc
   if (SlotState* slot = find(event.key)) slot->at_gate(actions);
 }
 
-// The process keeps its number and changes its name: as the standby it is gone without an end, for it has none. It is told of its place by
-// the gate of the rank that it has become, so not before the first lease of that (I1).
+// The process keeps its number and changes its name: as the standby it is gone without an end, for it has none. It is
+// told of its place by the gate of the rank that it has become, so not before the first lease of that (I1).
 bool KeeperCore::take_over(const Incarnation& standby, const keeper_action::ForkRank& as, Instant now,
                            KeeperActions& actions) {
   const auto waiting = slots_.find(standby);

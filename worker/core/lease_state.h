@@ -1,11 +1,11 @@
 #pragma once
 
-// LeaseState: until when an incarnation may run, and when it is killed if nobody renews that. A lease only ever grows: who
-// granted a longer one waits for it before it puts something in the rank's place.
+// LeaseState: until when an incarnation may run, and when it is killed if nobody renews that. A lease only ever grows:
+// who granted a longer one waits for it before it puts something in the rank's place.
 //
-// The end of an orphan: what was already waited counts, so an incarnation is killed `orphan_ttl` after it last heard of a
-// supervisor, but never while a lease lasts. One that never had a lease counts from its fork. Time in which the keeper did not run is not
-// waited: who could have renewed the lease may have stood still with it.
+// The end of an orphan: what was already waited counts, so an incarnation is killed `orphan_ttl` after it last heard of
+// a supervisor, but never while a lease lasts. One that never had a lease counts from its fork. Time in which the
+// keeper did not run is not waited: who could have renewed the lease may have stood still with it.
 //
 // Thread: a value.
 
@@ -38,7 +38,8 @@ class LeaseState {
   bool valid(Instant now) const { return granted_ && now < until_; }
   // When hold or stop strikes; never for `run` and before the first grant.
   Instant ends_at() const { return granted_ && orphan_ != OrphanPolicy::kRun ? until_ : Instant::never(); }
-  // When what is held, or waits at its gate without ever a lease, is killed. With `stop` nothing is held but for a stall.
+  // When what is held, or waits at its gate without ever a lease, is killed. With `stop` nothing is held but for a
+  // stall.
   Instant killed_at() const {
     const Instant waited = last_contact_ + orphan_ttl_;
     if (!granted_) return waited + stalled_;

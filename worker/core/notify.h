@@ -1,10 +1,11 @@
 #pragma once
 
-// What ranks say to their keeper, as text: datagrams of the sd_notify protocol (sd_notify(3)), and questions of the same form;
-// and what is said to them. Parsing is total: any bytes give an answer. Whoever reads them decides nothing here.
+// What ranks say to their keeper, as text: datagrams of the sd_notify protocol (sd_notify(3)), and questions of the
+// same form; and what is said to them. Parsing is total: any bytes give an answer. Whoever reads them decides nothing
+// here.
 //
-// Keys that are not ours belong to somebody else and are passed over. A bad value of ours is counted, and the rest of its
-// message still holds.
+// Keys that are not ours belong to somebody else and are passed over. A bad value of ours is counted, and the rest of
+// its message still holds.
 //
 // Thread: pure functions.
 
@@ -45,7 +46,8 @@ Notice parse_notice(std::string_view datagram);
 
 enum class RankQuestion : std::uint8_t { kNone, kWho, kEvents, kCommitted, kCommit, kGate, kUnknown };
 
-// `ASK=who`, `ASK=events`, `ASK=committed`, `ASK=gate` or `COMMIT=step`, which commit_question.h reads; kNone where nothing is asked.
+// `ASK=who`, `ASK=events`, `ASK=committed`, `ASK=gate` or `COMMIT=step`, which commit_question.h reads; kNone where
+// nothing is asked.
 RankQuestion parse_question(std::string_view message);
 
 // Whom a rank is, for ASK=who.

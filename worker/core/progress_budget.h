@@ -1,6 +1,7 @@
 #pragma once
 
-// What ranks say of themselves must not make a beat too long to be sent, which would be the end of a host with many ranks.
+// What ranks say of themselves must not make a beat too long to be sent, which would be the end of a host with many
+// ranks.
 //
 // Thread: a value.
 
@@ -19,8 +20,8 @@ std::size_t wire_size(const RankProgress& progress);
 
 class ProgressBudget {
  public:
-  // Empties the progress of ranks that do not fit; the next beat begins with those. An empty one says nothing, and whoever
-  // hears it keeps what it knew.
+  // Empties the progress of ranks that do not fit; the next beat begins with those. An empty one says nothing, and
+  // whoever hears it keeps what it knew.
   void fit(std::vector<RankReport>& reports);
 
  private:

@@ -419,7 +419,8 @@ void SlotState::tree_empty(KeeperActions& actions) {
 
 void SlotState::tree_busy(bool own, Instant now, KeeperActions& actions) {
   if (!leader_exited()) return;
-  // A large one takes its time to die, and what it leaves has its moment from then; one that is stuck is not waited for.
+  // A large one takes its time to die, and what it leaves has its moment from then; one that is stuck is not waited
+  // for.
   if (own && lingers()) rest_killed_at_ = std::min(now + kLinger, deadline_ - options_.kill_deadline + kDiesWithin);
   const bool first = check_period_ == kFirstCheckPeriod;
   switch (phase_) {

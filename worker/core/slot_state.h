@@ -3,11 +3,13 @@
 // SlotState: one incarnation of a rank on its host, from the fork to the verified empty tree; also a process of
 // KeeperSpawn, which has neither gate nor lease. It decides; the keeper's driver performs.
 //
-// WARNING: a leader's exit is not the end: what it left behind is killed, and only an empty tree lets another incarnation
-// start (I21). Until then the leader stays a zombie, so that its number, which names its group and session, is nobody's.
+// WARNING: a leader's exit is not the end: what it left behind is killed, and only an empty tree lets another
+// incarnation start (I21). Until then the leader stays a zombie, so that its number, which names its group and session,
+// is nobody's.
 //
-// What is left of a tree has kLinger before it is killed: a helper that outlives its rank puts away what that had, as Python's resource
-// tracker unlinks its shared memory. Not where the lease has ended, for then nothing of it may run (I1).
+// What is left of a tree has kLinger before it is killed: a helper that outlives its rank puts away what that had, as
+// Python's resource tracker unlinks its shared memory. Not where the lease has ended, for then nothing of it may run
+// (I1).
 //
 // Thread: a value.
 
@@ -80,8 +82,8 @@ class SlotState {
   void enforce_lease(Instant now, KeeperActions& actions);
   void tick(Instant now, KeeperActions& actions);
   Instant next_due() const;
-  // The keeper itself did not run for this long: what others were given to act in grows by it, and so does the time until an orphan is
-  // killed. Leases do not: what has none is held.
+  // The keeper itself did not run for this long: what others were given to act in grows by it, and so does the time
+  // until an orphan is killed. Leases do not: what has none is held.
   void extend_deadlines(Duration gap);
 
   void lease(Instant until, Instant now, KeeperActions& actions);

@@ -1,7 +1,8 @@
 #pragma once
 
-// StackTool as a command: which debuggers are tried for a process and in which order, the words each is called with, and what its end
-// means. The words are ours alone: nothing of a spec, a rank or a question is among them but the process's number and what is asked for.
+// StackTool as a command: which debuggers are tried for a process and in which order, the words each is called with,
+// and what its end means. The words are ours alone: nothing of a spec, a rank or a question is among them but the
+// process's number and what is asked for.
 //
 // Thread: pure functions.
 
@@ -31,12 +32,14 @@ struct StackWish {
 
 bool is_python(std::string_view executable);
 
-// In the order of trying; one that is not there, or that fails with a program it does not understand, is followed by the next.
+// In the order of trying; one that is not there, or that fails with a program it does not understand, is followed by
+// the next.
 std::vector<StackTool> stack_tools_for(const StackTarget& target);
 std::vector<std::string> stack_command(StackTool tool, const StackTarget& target, const StackWish& wish);
 std::string_view stack_program(StackTool tool);
 
-// Of the keeper's own: where programs are, as far as that does not depend on a working directory, and where its user is at home.
+// Of the keeper's own: where programs are, as far as that does not depend on a working directory, and where its user is
+// at home.
 Environment stack_environment(const Environment& base);
 
 struct StackToolEnd {

@@ -1,7 +1,7 @@
 #pragma once
 
-// plan_strike(): whom of a job's processes on a host a strike hits, with which signal, in which order. Keepers come first, then daemons: they
-// must not see what happens to the others.
+// plan_strike(): whom of a job's processes on a host a strike hits, with which signal, in which order. Keepers come
+// first, then daemons: they must not see what happens to the others.
 //
 // Thread: values.
 

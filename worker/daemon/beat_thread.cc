@@ -32,7 +32,8 @@ constexpr int kNiceWithoutRealTime = -10;
 constexpr Duration kLastLinger = Duration::milliseconds(200);  // on its way out of this process
 constexpr Duration kHelloPause = Duration::milliseconds(100);
 
-// Without the privilege for either, beats compete like everybody else: nothing to say, the supervisor's margins allow it.
+// Without the privilege for either, beats compete like everybody else: nothing to say, the supervisor's margins allow
+// it.
 void raise_priority() {
   const sched_param lowest{.sched_priority = 1};
   if (::pthread_setschedparam(::pthread_self(), SCHED_RR, &lowest) == 0) return;

@@ -1,14 +1,14 @@
 #pragma once
 
 // BeatThread: sends the beats, and everything else that goes over the control port. It has a loop, a context and a
-// priority of its own, and sends what it was last given also while the main loop is busy or hung: the beat then tells how
-// long. It touches no file, not even the log, so that a stuck disk cannot silence a healthy host; what there is to say
-// goes to the main loop, which logs.
+// priority of its own, and sends what it was last given also while the main loop is busy or hung: the beat then tells
+// how long. It touches no file, not even the log, so that a stuck disk cannot silence a healthy host; what there is to
+// say goes to the main loop, which logs.
 //
 // It decides nothing: frames are decoded, an answer is given the send time of its beat, and the core fences the rest.
 //
-// Thread: start, put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys',
-// the inbox's and the time stamp's.
+// Thread: start, put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the
+// keys', the inbox's and the time stamp's.
 
 #include <atomic>
 #include <cstdint>

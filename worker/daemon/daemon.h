@@ -1,13 +1,13 @@
 #pragma once
 
-// Daemon: the main loop of a worker's daemon. It turns what the keeper, the beat thread and the log thread say into events
-// of DaemonCore, and the core's actions into what is said to them. It waits for nothing: files are the log thread's, the
-// network is the beat thread's; a ping of the keeper's is answered in the turn in which it comes.
+// Daemon: the main loop of a worker's daemon. It turns what the keeper, the beat thread and the log thread say into
+// events of DaemonCore, and the core's actions into what is said to them. It waits for nothing: files are the log
+// thread's, the network is the beat thread's; a ping of the keeper's is answered in the turn in which it comes.
 //
-// It leaves when the keeper tells it to (TERM, once every rank has ended), or after it told the keeper to shut down: the
-// output of ended ranks is completed, the supervisor hears of the ends, the keeper says that nothing is left, the state is removed, each
-// within a deadline; then it says goodbye. When
-// the keeper is gone without a word, everything of this worker is killed first.
+// It leaves when the keeper tells it to (TERM, once every rank has ended), or after it told the keeper to shut down:
+// the output of ended ranks is completed, the supervisor hears of the ends, the keeper says that nothing is left, the
+// state is removed, each within a deadline; then it says goodbye. When the keeper is gone without a word, everything of
+// this worker is killed first.
 //
 // Thread: the main one; it starts the two others and joins them. Lifetime: the process's.
 

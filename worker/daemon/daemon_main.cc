@@ -37,8 +37,8 @@ namespace {
 
 constexpr int kKeeperFd = 3;
 constexpr Duration kHelloDeadline = Duration::seconds(10);
-// One arena: threads that mostly sleep need no heap each. WARNING: once it is set, the threshold no longer grows by itself
-// (mallopt(3)): pieces of output come from the heap, since a mapping for each costs more than its encryption.
+// One arena: threads that mostly sleep need no heap each. WARNING: once it is set, the threshold no longer grows by
+// itself (mallopt(3)): pieces of output come from the heap, since a mapping for each costs more than its encryption.
 constexpr int kArenas = 1;
 constexpr int kMapFromBytes = 1 << 20;
 

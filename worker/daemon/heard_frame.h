@@ -16,8 +16,9 @@
 
 namespace monarch::daemon {
 
-// kInvalid unless it is a header and a payload that can be read, kUnsupported for what no supervisor says on the control port. Orders that
-// the keeper is to read are taken as they are. `sent_at` tells when the beat of a number was sent.
+// kInvalid unless it is a header and a payload that can be read, kUnsupported for what no supervisor says on the
+// control port. Orders that the keeper is to read are taken as they are. `sent_at` tells when the beat of a number was
+// sent.
 Result<FrameHeard> heard_from_link(const std::vector<ZmqFrame>& frames,
                                    const std::function<std::optional<Instant>(std::uint64_t seq)>& sent_at);
 

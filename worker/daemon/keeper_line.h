@@ -1,8 +1,8 @@
 #pragma once
 
 // KeeperLine: what a daemon says to its keeper. Each message travels in a frame of its type that names the job and the
-// highest term promised. It never waits and never fails: a keeper that is gone is told of by on_closed, and one that does
-// not read is asked again by the supervisor.
+// highest term promised. It never waits and never fails: a keeper that is gone is told of by on_closed, and one that
+// does not read is asked again by the supervisor.
 //
 // Thread: the loop's.
 

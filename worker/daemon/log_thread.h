@@ -1,7 +1,8 @@
 #pragma once
 
-// LogThread: everything of the daemon that waits for a disk, and the bulk port. It runs the LogWriter, streams output to
-// the supervisor as far as the link takes it, passes stacks on, and makes promises durable for the main loop, which never waits for a file.
+// LogThread: everything of the daemon that waits for a disk, and the bulk port. It runs the LogWriter, streams output
+// to the supervisor as far as the link takes it, passes stacks on, and makes promises durable for the main loop, which
+// never waits for a file.
 //
 // Thread: start, put() and the destructor are the main loop's; the rest is its own thread's. Lifetime: within the keys'
 // and the inbox's.

@@ -118,7 +118,8 @@ void LogWriter::on_ready(Source& source, Stream& stream) {
   switch (taken.outcome) {
     case LogFile::Outcome::kWritten:
     case LogFile::Outcome::kLost:
-      // What is not taken now stays for sink_ready(). Twice: a file that is full has taken some, and the rest is behind it.
+      // What is not taken now stays for sink_ready(). Twice: a file that is full has taken some, and the rest is behind
+      // it.
       if (stream_piece(source, stream)) (void)stream_piece(source, stream);
       return changed(source);
     case LogFile::Outcome::kEmpty: return;
@@ -278,8 +279,8 @@ void LogWriter::drain(Stream& stream) {
   }
 }
 
-// The process goes on as another rank, which has the same pipes. What is in them already is the standby's, and stays on offer until that is
-// forgotten.
+// The process goes on as another rank, which has the same pipes. What is in them already is the standby's, and stays on
+// offer until that is forgotten.
 void LogWriter::hand_over(const Incarnation& standby) {
   const auto found = sources_.find(standby);
   if (found == sources_.end()) return;

@@ -1,15 +1,17 @@
 #pragma once
 
-// LogWriter: takes what the ranks of this host write from their pipes into files, and offers it to the supervisor. A rank
-// waits for its host's disk alone: a full disk, an absent or slow supervisor and the other ranks cost bytes that are
-// counted, never time. What a full disk does not take is offered all the same, of each stream the newest kOutputChunkBytes. Each ready pipe gets one piece a turn, so no rank starves another.
+// LogWriter: takes what the ranks of this host write from their pipes into files, and offers it to the supervisor. A
+// rank waits for its host's disk alone: a full disk, an absent or slow supervisor and the other ranks cost bytes that
+// are counted, never time. What a full disk does not take is offered all the same, of each stream the newest
+// kOutputChunkBytes. Each ready pipe gets one piece a turn, so no rank starves another.
 //
-// What the supervisor does not take at once is offered again from the file, up to kBacklogBytes for each stream; what is
-// older is skipped and counted, and the reader finds it in the file. Where the supervisor keeps a copy, nothing is skipped but
-// what the file has rotated away, a stream is said again from where it asks, and a rank's error file is said as well.
+// What the supervisor does not take at once is offered again from the file, up to kBacklogBytes for each stream; what
+// is older is skipped and counted, and the reader finds it in the file. Where the supervisor keeps a copy, nothing is
+// skipped but what the file has rotated away, a stream is said again from where it asks, and a rank's error file is
+// said as well.
 //
-// It does not decide when a rank has ended: its owner says so, from the keeper's word. When a rank wrote why it fails it does tell: its error
-// file's time, or that of a traceback on stderr behind which it wrote little more.
+// It does not decide when a rank has ended: its owner says so, from the keeper's word. When a rank wrote why it fails
+// it does tell: its error file's time, or that of a traceback on stderr behind which it wrote little more.
 //
 // Thread: the log thread's. Lifetime: within the loop's and the sink's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// PressureFiles: what this host's processes wait for, read from the kernel. They stay open: whoever is short of memory or descriptors has
-// to say so.
+// PressureFiles: what this host's processes wait for, read from the kernel. They stay open: whoever is short of memory
+// or descriptors has to say so.
 //
 // Thread: any, one at a time.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The file `promise` in a worker's state directory: the highest term that this worker has promised, as decimal text. It is
-// durable before write_promise() returns, so that no supervisor of a lower term is obeyed after a crash of the host.
+// The file `promise` in a worker's state directory: the highest term that this worker has promised, as decimal text. It
+// is durable before write_promise() returns, so that no supervisor of a lower term is obeyed after a crash of the host.
 //
 // Thread: any; it waits for the disk, so not one that has to answer in time.
 

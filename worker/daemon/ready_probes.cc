@@ -40,8 +40,8 @@ Address address_of(const std::string& numeric, std::uint16_t port) {
   return address;
 }
 
-// WARNING: a connection from a machine to a port of its own that nobody listens at may be given that port as its own too, and is then
-// connected to itself (TCP's simultaneous open; RFC 9293, 3.5).
+// WARNING: a connection from a machine to a port of its own that nobody listens at may be given that port as its own
+// too, and is then connected to itself (TCP's simultaneous open; RFC 9293, 3.5).
 bool connected_to_itself(int fd) {
   sockaddr_storage here{};
   sockaddr_storage there{};

@@ -1,7 +1,8 @@
 #pragma once
 
-// ReadyProbes: ranks of a mesh with `ready: {tcp: PORT}` are ready once something accepts connections at their port. Each is tried
-// with a connection that is closed again at once, at the host's own address and at loopback's, ever more seldom.
+// ReadyProbes: ranks of a mesh with `ready: {tcp: PORT}` are ready once something accepts connections at their port.
+// Each is tried with a connection that is closed again at once, at the host's own address and at loopback's, ever more
+// seldom.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; its handler may not destroy it.
 

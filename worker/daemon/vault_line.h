@@ -1,7 +1,8 @@
 #pragma once
 
-// VaultLine: a daemon's end of its host's vault. It has the keeper start one, again whenever it has ended, tells it the supervisor's table,
-// and knows what the next beat says of it. A vault that an earlier daemon had started is taken over as it is: what it holds is not lost.
+// VaultLine: a daemon's end of its host's vault. It has the keeper start one, again whenever it has ended, tells it the
+// supervisor's table, and knows what the next beat says of it. A vault that an earlier daemon had started is taken over
+// as it is: what it holds is not lost.
 //
 // Thread: the loop's. Lifetime: within the loop's.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// Strike: one injected fault on this host, in effect from begin() until undo(). What it stops goes on, what it starts ends and what it cuts
-// passes again, also where this process is killed: a child of it waits for that and does the same.
+// Strike: one injected fault on this host, in effect from begin() until undo(). What it stops goes on, what it starts
+// ends and what it cuts passes again, also where this process is killed: a child of it waits for that and does the
+// same.
 //
 // It decides nothing: worker/core/strike_plan does.
 //

@@ -122,7 +122,8 @@ void BlobCache::forget(const TreeBlob& blob) const {
   (void)::unlinkat(folder_.get(), blob.sha256.c_str(), 0);  // what comes in its place replaces it as well
 }
 
-// Locked by whoever brings something: what nobody holds is nobody's. Between the making of a folder and its lock somebody may sweep.
+// Locked by whoever brings something: what nobody holds is nobody's. Between the making of a folder and its lock
+// somebody may sweep.
 Status BlobCache::make_incoming() {
   const std::string name = text(own_prefix(), ::getpid());
   (void)remove_tree(folder_.get(), name);  // of an earlier process of this number

@@ -1,8 +1,9 @@
 #pragma once
 
-// BlobCache: files that were shipped to this host, by the hash of their content: $XDG_CACHE_HOME/monarch/blobs/<sha256>. What comes is
-// written into a folder of its own, and moved into place once it is whole, has the hash it was announced with, and is on the disk; two
-// hosts that share a home may do that at the same time. What was not asked for longest goes when there is too much.
+// BlobCache: files that were shipped to this host, by the hash of their content:
+// $XDG_CACHE_HOME/monarch/blobs/<sha256>. What comes is written into a folder of its own, and moved into place once it
+// is whole, has the hash it was announced with, and is on the disk; two hosts that share a home may do that at the same
+// time. What was not asked for longest goes when there is too much.
 //
 // Thread: one; it waits for the disk. Lifetime: its incoming folder goes with it.
 
@@ -20,7 +21,8 @@
 
 namespace monarch {
 
-// How the disk refused something: kBusy where it is full, kUnsupported where it may not be written to. Others as errno_error has them.
+// How the disk refused something: kBusy where it is full, kUnsupported where it may not be written to. Others as
+// errno_error has them.
 Error disk_error(const std::string& what, int error);
 
 class BlobCache {
@@ -48,10 +50,12 @@ class BlobCache {
   // All that were finished are there from now on.
   Status keep();
 
-  // Removes what processes of this host brought and never finished because they were killed: nobody holds it any more. Makes nothing.
+  // Removes what processes of this host brought and never finished because they were killed: nobody holds it any more.
+  // Makes nothing.
   static void sweep(const Environment& environment);
 
-  // Removes what was not used longest, until `bytes` are left; nothing that was used in the last hour. Answers how many went.
+  // Removes what was not used longest, until `bytes` are left; nothing that was used in the last hour. Answers how many
+  // went.
   std::size_t trim(std::uint64_t bytes, std::int64_t now) const;
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
 
-// check_main(): `monarch-worker check`: answers what a doctor asks on standard input (wire/check_stream.h) until that ends, or until
-// the time that the doctor gave it is up; then takes away what it wrote, and leaves. It is no part of a job, and starts nothing that
-// outlives it.
+// check_main(): `monarch-worker check`: answers what a doctor asks on standard input (wire/check_stream.h) until that
+// ends, or until the time that the doctor gave it is up; then takes away what it wrote, and leaves. It is no part of a
+// job, and starts nothing that outlives it.
 //
 // Thread: main, which stays the only one.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// digest_main(): `monarch-worker digest FILE`: prints the file's SHA-256, for a host that has no sha256sum to look at what was copied
-// to it.
+// digest_main(): `monarch-worker digest FILE`: prints the file's SHA-256, for a host that has no sha256sum to look at
+// what was copied to it.
 //
 // Thread: main.
 

@@ -44,8 +44,8 @@ std::string write_file(int folder, const std::string& name, const std::string& c
   return errno_error("writing to a file", error).message;
 }
 
-// As a token's: if this is killed before it has removed it, a later doctor does. Hosts that share the folder have the same numbers of
-// processes.
+// As a token's: if this is killed before it has removed it, a later doctor does. Hosts that share the folder have the
+// same numbers of processes.
 std::string probe_name() {
   unsigned char bytes[8] = {};
   (void)!::getrandom(bytes, sizeof bytes, 0);  // so few are never cut short (getrandom(2))

@@ -1,8 +1,8 @@
 #pragma once
 
-// What folders of this host are like: whether they are there and can be written to, by trying, and how much room they have; and the
-// token files by which a doctor sees that several hosts have one and the same folder. Each folder is looked at within a time: one
-// on a dead file system is told as such, and keeps nobody waiting.
+// What folders of this host are like: whether they are there and can be written to, by trying, and how much room they
+// have; and the token files by which a doctor sees that several hosts have one and the same folder. Each folder is
+// looked at within a time: one on a dead file system is told as such, and keeps nobody waiting.
 //
 // Thread: the only one of its process (it forks). It leaves nothing behind but tokens, until they are removed.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// host_facts(): what a doctor wants to know of this host and this login, as it is, without an opinion. Nothing is changed but a group
-// and a few probes, which are removed at once.
+// host_facts(): what a doctor wants to know of this host and this login, as it is, without an opinion. Nothing is
+// changed but a group and a few probes, which are removed at once.
 //
 // Thread: the only one of its process (it forks).
 

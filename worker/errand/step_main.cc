@@ -26,7 +26,8 @@ namespace monarch {
 
 namespace {
 
-// Who is ready is answered at once; where nobody does, the supervisor is gone, and who looks for workers here is not to wait for this one.
+// Who is ready is answered at once; where nobody does, the supervisor is gone, and who looks for workers here is not to
+// wait for this one.
 constexpr Duration kOrderWithin = Duration::seconds(60);
 constexpr std::size_t kFrameBytes = kFrameHeaderBytes + limits::kControlPayloadBytes;
 constexpr std::size_t kAnswerBytes = 64U << 10U;  // as the launcher takes

@@ -1,9 +1,10 @@
 #pragma once
 
-// build_tree(): the workspace of a job on this host, made of blobs that are in the cache, each checked by its hash as it lies in the tree:
-// a disk, or whoever else writes there, may have changed what was whole when it came. It is a copy, or shares its bytes with the cache
-// where the file system can (reflink); never hard links: a rank that writes into its tree would change what other jobs start with. It
-// appears all at once; if it is there already, from an earlier start of the same job, it stays as its ranks left it.
+// build_tree(): the workspace of a job on this host, made of blobs that are in the cache, each checked by its hash as
+// it lies in the tree: a disk, or whoever else writes there, may have changed what was whole when it came. It is a
+// copy, or shares its bytes with the cache where the file system can (reflink); never hard links: a rank that writes
+// into its tree would change what other jobs start with. It appears all at once; if it is there already, from an
+// earlier start of the same job, it stays as its ranks left it.
 //
 // Thread: one; it waits for the disk.
 

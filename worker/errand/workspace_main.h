@@ -1,8 +1,8 @@
 #pragma once
 
-// `monarch-worker workspace`: makes a job's workspace on this host. On its standard input it gets the manifest of a tree; it answers which
-// contents it lacks, gets those, and makes the tree in the worker's state directory. Every word that comes is a stranger's, and what came is
-// only ever put where its hash says.
+// `monarch-worker workspace`: makes a job's workspace on this host. On its standard input it gets the manifest of a
+// tree; it answers which contents it lacks, gets those, and makes the tree in the worker's state directory. Every word
+// that comes is a stranger's, and what came is only ever put where its hash says.
 //
 //   in:  "tree <bytes>\n", and so many bytes of a manifest
 //   out: "need <number>\n" for each blob that is lacking, counted from 0 in the manifest's order, then "end\n"

@@ -1,9 +1,9 @@
 #pragma once
 
-// EventDoor: the two SEQPACKET sockets of one rank. At the first (MONARCH_SOCKET) it asks and is answered, at once but for a
-// checkpoint that it commits, of which there is one at a time; who connects to the
-// second (MONARCH_EVENTS) is told events, first those of late that it missed. What a reader leaves unread waits in the
-// kernel's queue; when that is full the reader is dropped, for nothing here waits.
+// EventDoor: the two SEQPACKET sockets of one rank. At the first (MONARCH_SOCKET) it asks and is answered, at once but
+// for a checkpoint that it commits, of which there is one at a time; who connects to the second (MONARCH_EVENTS) is
+// told events, first those of late that it missed. What a reader leaves unread waits in the kernel's queue; when that
+// is full the reader is dropped, for nothing here waits.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's.
 

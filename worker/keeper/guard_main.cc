@@ -93,7 +93,8 @@ int guard_main(const std::vector<std::string>& arguments) {
   setup.guarded.program = std::move(parsed.value().command);
   setup.guarded.first_words = std::move(parsed.value().once);
   Environment supervisor = spawned_environment(setup.environment, {});
-  // It finds its libraries as the command did that started it, and knows the job's key: nobody's code comes in with them.
+  // It finds its libraries as the command did that started it, and knows the job's key: nobody's code comes in with
+  // them.
   for (const char* name : {"LD_PRELOAD", "LD_AUDIT"}) supervisor.erase(name);
   setup.guarded.environment = environment_lines(supervisor);
   setup.guarded.umask = setup.umask;

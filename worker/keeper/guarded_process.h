@@ -1,7 +1,7 @@
 #pragma once
 
-// GuardedProcess: the process that a keeper guards, and the channel to it, which is descriptor 3 there. Its exit is told
-// only after the last frame that it had sent.
+// GuardedProcess: the process that a keeper guards, and the channel to it, which is descriptor 3 there. Its exit is
+// told only after the last frame that it had sent.
 //
 // Thread: the keeper's. Lifetime: shorter than those of the loop and the watch.
 
@@ -47,7 +47,8 @@ class GuardedProcess {
 
   // The one before it must have been told of as exited. Answers the pid, or why there is none.
   std::variant<pid_t, StepFailure> start();
-  // Whoever is started from now on has them, too, from kGuardedChannelDescriptor + 1 on, and is told by kKeptFdsVariable.
+  // Whoever is started from now on has them, too, from kGuardedChannelDescriptor + 1 on, and is told by
+  // kKeptFdsVariable.
   void keep_open(std::vector<UniqueFd> descriptors) { kept_ = std::move(descriptors); }
   void signal(int number);
   // Nothing where nobody is there to hear it: who comes next asks anew.

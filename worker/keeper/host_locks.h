@@ -1,8 +1,8 @@
 #pragma once
 
 // HostLocks: what one job at a time may have on this machine (a GPU, a port number that its spec fixes), against other
-// jobs of this user. Each holder has a locked file of its own, named after the thing, the job and itself, so that whoever
-// is refused can say by whom; a file that nobody locks any more is a leftover, and is removed.
+// jobs of this user. Each holder has a locked file of its own, named after the thing, the job and itself, so that
+// whoever is refused can say by whom; a file that nobody locks any more is a leftover, and is removed.
 //
 // Two that come at once may both be refused, never both be granted: each shows its own file before it looks for others.
 //
@@ -34,8 +34,9 @@ struct LockHolder {
 
 class HostLocks {
  public:
-  // The first directory has its own files. It may be missing: it is made, 0700, when something is to be held. Others, where keepers
-  // that were started in another way have theirs, are only looked at. Without any, a guard's, nothing can be held.
+  // The first directory has its own files. It may be missing: it is made, 0700, when something is to be held. Others,
+  // where keepers that were started in another way have theirs, are only looked at. Without any, a guard's, nothing can
+  // be held.
   HostLocks(std::vector<std::string> directories, std::string job)
       : directory_(directories.empty() ? std::string() : directories.front()),
         looked_at_(std::move(directories)),

@@ -68,8 +68,8 @@ ContainmentOptions containment_of(const KeeperSetup& setup) {
           .host = setup.host_name};
 }
 
-// A process that is kept costs its keeper some six descriptors: the usual 1,024 would end at 170 ranks. Children get what the
-// user has, since one that uses select(2) relies on it.
+// A process that is kept costs its keeper some six descriptors: the usual 1,024 would end at 170 ranks. Children get
+// what the user has, since one that uses select(2) relies on it.
 std::optional<rlimit> raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::nullopt;

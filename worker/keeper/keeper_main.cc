@@ -110,8 +110,8 @@ std::string runtime_directory_of(const Environment& environment) {
   return runtime_directory({.xdg_runtime_dir = named == environment.end() ? "" : named->second, .uid = ::geteuid()});
 }
 
-// A worker with a place of its own has its sockets and locks where no logout removes them. What is locked by the others, those of this
-// machine's own jobs, is looked at as well, and they look here.
+// A worker with a place of its own has its sockets and locks where no logout removes them. What is locked by the
+// others, those of this machine's own jobs, is looked at as well, and they look here.
 std::vector<std::string> lock_directories(bool own_place, const Environment& environment) {
   std::vector<std::string> directories = lasting_directories({.uid = ::geteuid()});
   directories.insert(own_place ? directories.end() : directories.begin(), runtime_directory_of(environment));
@@ -157,8 +157,8 @@ Status prepare_sockets(const std::string& directory) {
   return make_socket_directory(directory);
 }
 
-// A worker with a place of its own keeps its log there: nobody reads what it would say to the launcher's connection, and that would
-// not end before the worker does.
+// A worker with a place of its own keeps its log there: nobody reads what it would say to the launcher's connection,
+// and that would not end before the worker does.
 Status take_own_place(Order& order) {
   if (!order.bootstrap.state_directory.empty()) return {};
   order.own_place = true;

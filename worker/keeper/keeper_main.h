@@ -9,8 +9,8 @@
 
 namespace monarch {
 
-// `monarch-worker`: reads a frame with a Bootstrap on standard input, and keeps a daemon and the ranks of one host. Where
-// it cannot even start, the frame on standard output says why; otherwise the daemon writes that frame.
+// `monarch-worker`: reads a frame with a Bootstrap on standard input, and keeps a daemon and the ranks of one host.
+// Where it cannot even start, the frame on standard output says why; otherwise the daemon writes that frame.
 int keeper_main();
 
 // `monarch-worker keep [--ready-fd N] [--restarts N] [--window SECONDS] -- COMMAND…`: keeps COMMAND alive.

@@ -1,4 +1,5 @@
-// What a keeper is sent as signals: the ends of its children, and words that it is to end, or that its host is about to be taken.
+// What a keeper is sent as signals: the ends of its children, and words that it is to end, or that its host is about to
+// be taken.
 
 #include <csignal>
 #include <utility>

@@ -22,8 +22,8 @@ constexpr Duration kRest = Duration::milliseconds(1);
 constexpr int kDrainedAtMost = 4'096;  // more than a queue of any usual net.unix.max_dgram_qlen
 constexpr std::size_t kDescriptorsTaken = 8;
 
-// What came along with a datagram. WARNING: descriptors beyond the buffer are closed by the kernel (unix(7)); those in it are
-// ours to close.
+// What came along with a datagram. WARNING: descriptors beyond the buffer are closed by the kernel (unix(7)); those in
+// it are ours to close.
 struct Ancillary {
   std::optional<ucred> sender;
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// NotifySocket: the datagram socket at which the processes of one rank speak (NOTIFY_SOCKET). It reads a bounded number of
-// datagrams a turn, and rests after a full measure: a rank that floods it is slowed down by its own full queue, and delays
-// nobody else. Of what it is handed it closes every descriptor: sd_notify_barrier(3) waits for that. Where somebody removes its file it is made
-// anew.
+// NotifySocket: the datagram socket at which the processes of one rank speak (NOTIFY_SOCKET). It reads a bounded number
+// of datagrams a turn, and rests after a full measure: a rank that floods it is slowed down by its own full queue, and
+// delays nobody else. Of what it is handed it closes every descriptor: sd_notify_barrier(3) waits for that. Where
+// somebody removes its file it is made anew.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; its handler may not destroy it.
 

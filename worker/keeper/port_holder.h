@@ -1,10 +1,10 @@
 #pragma once
 
-// Who has a TCP port on this machine, as far as /proc tells: sockets that are bound without listening or being connected
-// are not listed there, and other users' descriptors only to root.
+// Who has a TCP port on this machine, as far as /proc tells: sockets that are bound without listening or being
+// connected are not listed there, and other users' descriptors only to root.
 //
-// Thread: the keeper's. Looks at every descriptor of every process that may be looked at: for an error message, not for a
-// decision.
+// Thread: the keeper's. Looks at every descriptor of every process that may be looked at: for an error message, not for
+// a decision.
 
 #include <sys/types.h>
 

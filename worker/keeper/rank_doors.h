@@ -1,8 +1,8 @@
 #pragma once
 
-// RankDoors: where the ranks of a host talk back. Each has a NotifySocket and an EventDoor from its fork until its tree is
-// empty; they are the keeper's, so that a daemon's death closes none. What a rank says becomes events of the keeper's core,
-// as seldom as RankVoice allows.
+// RankDoors: where the ranks of a host talk back. Each has a NotifySocket and an EventDoor from its fork until its tree
+// is empty; they are the keeper's, so that a daemon's death closes none. What a rank says becomes events of the
+// keeper's core, as seldom as RankVoice allows.
 //
 // Thread: the keeper's. Lifetime: shorter than the loop's.
 

@@ -18,8 +18,8 @@ namespace {
 
 namespace event = keeper_event;
 
-// Whoever takes output may be gone, or wait for a disk: after this a rank that was a standby has its place all the same, and what it
-// writes first may lie in the standby's files.
+// Whoever takes output may be gone, or wait for a disk: after this a rank that was a standby has its place all the
+// same, and what it writes first may lie in the standby's files.
 constexpr Duration kPipesPatience = Duration::seconds(1);
 
 }  // namespace
@@ -194,7 +194,8 @@ void RankProcesses::kill(const Incarnation& key) {
 
 void RankProcesses::check(const Incarnation& key) {
   const Process* process = find(key);
-  // Of a spawned process only itself counts: what it leaves behind cleans up after it, and ends with the keeper at last.
+  // Of a spawned process only itself counts: what it leaves behind cleans up after it, and ends with the keeper at
+  // last.
   const bool empty = process == nullptr || !process->contained || containment_.empty(process->name);
   if (empty) {
     tell_(event::TreeEmpty{key});

@@ -27,7 +27,8 @@ std::string workdir_in(const std::string& tree, const std::string& workdir) {
 
 Result<Pipe> make_output_pipe() {
   MONARCH_ASSIGN(Pipe pipe, make_pipe(PipeReader::kDoesNotWait));
-  // An unprivileged user's pipes are limited together (pipe(7)): a smaller one does as well, only blocks its rank sooner.
+  // An unprivileged user's pipes are limited together (pipe(7)): a smaller one does as well, only blocks its rank
+  // sooner.
   (void)::fcntl(pipe.writer.get(), F_SETPIPE_SZ, limits::kOutputPipeBytes);
   return pipe;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// release_allocation(): the last act of a worker in a step of Slurm's that has ended because no supervisor was heard of; see
-// abandoned_allocation.h. It asks Slurm now and then, for half an hour at most, and the step lives as long.
+// release_allocation(): the last act of a worker in a step of Slurm's that has ended because no supervisor was heard
+// of; see abandoned_allocation.h. It asks Slurm now and then, for half an hour at most, and the step lives as long.
 //
 // Thread: the keeper's, once it has run.
 

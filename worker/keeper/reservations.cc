@@ -50,8 +50,8 @@ Status Reservations::take(const Reserve& order, Held& held) {
   return {};
 }
 
-// Of a range each port has its turn, so that one is not given again as long as there are others: somebody may still speak to whoever had
-// it.
+// Of a range each port has its turn, so that one is not given again as long as there are others: somebody may still
+// speak to whoever had it.
 Status Reservations::take_any(const Reserve& order, Held& held) {
   if (order.first_port == 0) {
     MONARCH_ASSIGN(BoundPort port, bind_port(0));

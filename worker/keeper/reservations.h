@@ -1,7 +1,7 @@
 #pragma once
 
-// Reservations: the ports and GPUs of gangs, each for one generation. Ports are bound by this process, those of a spec's
-// choice and GPUs are also locked against other jobs. Whoever cannot have something is told who has it.
+// Reservations: the ports and GPUs of gangs, each for one generation. Ports are bound by this process, those of a
+// spec's choice and GPUs are also locked against other jobs. Whoever cannot have something is told who has it.
 //
 // Thread: the keeper's. Lifetime: what is held is let go with it.
 

@@ -25,9 +25,9 @@ namespace {
 constexpr int kCaptureDescriptor = 199;
 constexpr std::size_t kEnvironmentBytes = 4U << 20U;  // more than execve(2) takes
 
-// Told at its end, or where it exits. No EXIT trap is set for that: with one, bash puts off its own end by a signal, and
-// may miss it while it starts a command. All names begin alike, so that they can be left out again should the setup export
-// them (set -a). On the setup's first line, so that its lines keep their numbers.
+// Told at its end, or where it exits. No EXIT trap is set for that: with one, bash puts off its own end by a signal,
+// and may miss it while it starts a command. All names begin alike, so that they can be left out again should the setup
+// export them (set -a). On the setup's first line, so that its lines keep their numbers.
 constexpr std::string_view kBefore =
     "__monarch_tell() { command -p env -0 >&199; }; "
     "exit() { __monarch_code=${1-$?}; if [[ $BASHPID == \"$$\" ]]; then __monarch_tell; fi; "

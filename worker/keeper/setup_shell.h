@@ -1,8 +1,8 @@
 #pragma once
 
-// Runs a `setup` in bash, and answers what it exported. Only the environment counts: where it changes directory, what it
-// limits and what it defines without exporting ends with it. What it leaves running belongs to the rank whose process
-// ran it, and ends with that.
+// Runs a `setup` in bash, and answers what it exported. Only the environment counts: where it changes directory, what
+// it limits and what it defines without exporting ends with it. What it leaves running belongs to the rank whose
+// process ran it, and ends with that.
 //
 // Thread: the only one of a rank's process before its program, whose group and containment bash is in. Blocks for as
 // long as bash takes.

@@ -53,7 +53,8 @@ bool is_still_there(const ProcessEntry& process) {
   return now && now->start == process.start && !now->dead();
 }
 
-// A debugger stops what it looks at by SIGSTOP. Killed before it has seen that stop, it leaves the signal to take effect (ptrace(2)).
+// A debugger stops what it looks at by SIGSTOP. Killed before it has seen that stop, it leaves the signal to take
+// effect (ptrace(2)).
 void wake(const ProcessEntry& process) {
   const UniqueFd pidfd = open_process(process);
   if (pidfd.valid()) (void)send_signal(pidfd.get(), SIGCONT);  // false: it has ended
@@ -167,7 +168,8 @@ void StackTaker::try_next_tool(Look& look) {
   look.run = std::move(*run);
 }
 
-// What came of a run that ended by itself waits until nothing of it is left; who asked does not wait for one that is being killed.
+// What came of a run that ended by itself waits until nothing of it is left; who asked does not wait for one that is
+// being killed.
 void StackTaker::on_end(Look& look, ToolEnd end) {
   look.heard = std::move(end);
   if (look.heard.how != ToolEnd::How::kTimedOut) return;

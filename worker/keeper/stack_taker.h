@@ -1,8 +1,9 @@
 #pragma once
 
-// StackTaker: lets a debugger of this host look at the stacks of a rank's processes. It runs as a child of the keeper, which is whom
-// ranks allow that (PR_SET_PTRACER, prctl(2)): py-spy for a Python program, eu-stack, or gdb, whichever is there first. A rank stands
-// still while it is looked at. One that is already being looked at waits its turn; a debugger that is killed leaves nothing stopped.
+// StackTaker: lets a debugger of this host look at the stacks of a rank's processes. It runs as a child of the keeper,
+// which is whom ranks allow that (PR_SET_PTRACER, prctl(2)): py-spy for a Python program, eu-stack, or gdb, whichever
+// is there first. A rank stands still while it is looked at. One that is already being looked at waits its turn; a
+// debugger that is killed leaves nothing stopped.
 //
 // Thread: the keeper's. Lifetime: shorter than those of the loop and the watch.
 
@@ -43,7 +44,8 @@ class StackTaker {
   void take(const TakeStacks& order);
   // This rank is about to be killed, and what traces it would hold up the news of its end: it is let go of at once.
   void abandon(const Incarnation& key);
-  // This rank was stopped by a signal, or told to go on, whatever it did when somebody began to look at it: so it stays.
+  // This rank was stopped by a signal, or told to go on, whatever it did when somebody began to look at it: so it
+  // stays.
   void leave(const Incarnation& key, bool stopped);
   // Whether this is a debugger that looks at a rank for us.
   bool is_ours(pid_t tracer) const;

@@ -1,8 +1,9 @@
 #pragma once
 
-// StandstillWatch: whether a rank's process stands still though nobody here wanted it: stopped by a signal, held by a debugger, frozen
-// with its cgroup, or in one uninterruptible wait for long. The kernel announces stops; the rest is looked for once a second. It looks
-// at the process that was executed and at none below it, and it never waits: /proc is no disk.
+// StandstillWatch: whether a rank's process stands still though nobody here wanted it: stopped by a signal, held by a
+// debugger, frozen with its cgroup, or in one uninterruptible wait for long. The kernel announces stops; the rest is
+// looked for once a second. It looks at the process that was executed and at none below it, and it never waits: /proc
+// is no disk.
 //
 // Thread: the keeper's. Lifetime: a value; the processes are the caller's and not reaped before they are forgotten.
 

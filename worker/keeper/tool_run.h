@@ -1,8 +1,8 @@
 #pragma once
 
-// ToolRun: a program that a keeper starts, hears to its end within a deadline, and kills if it takes longer. What it writes is read as it
-// comes: so much of it is kept, the rest dropped, so that it never waits for its reader. A file system that does not answer stops the
-// child that searches it, and never this loop.
+// ToolRun: a program that a keeper starts, hears to its end within a deadline, and kills if it takes longer. What it
+// writes is read as it comes: so much of it is kept, the rest dropped, so that it never waits for its reader. A file
+// system that does not answer stops the child that searches it, and never this loop.
 //
 // Thread: the keeper's. Lifetime: shorter than those of the loop and the watch. Destroying one that runs kills it.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// RankDoor: the SEQPACKET socket at which ranks ask the vault (MONARCH_VAULT). A message is one question, with one descriptor where it
-// saves; an answer is one object of JSON, with one descriptor where a checkpoint was found. Who it is that asks is its own word: all are
-// processes of one user, and what counts is decided at the commit.
+// RankDoor: the SEQPACKET socket at which ranks ask the vault (MONARCH_VAULT). A message is one question, with one
+// descriptor where it saves; an answer is one object of JSON, with one descriptor where a checkpoint was found. Who it
+// is that asks is its own word: all are processes of one user, and what counts is decided at the commit.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; a handler must not destroy it.
 

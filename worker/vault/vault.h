@@ -1,8 +1,9 @@
 #pragma once
 
-// Vault: the process beside a daemon that keeps checkpoints in memory, as a loop around VaultCore. Ranks come by RankDoor, other vaults by
-// VaultLinks, the daemon by a socket of its own, over which the supervisor's table comes and what a beat says of the vault goes. It outlives
-// a daemon: the next one connects again. It ends by TERM, or with its keeper.
+// Vault: the process beside a daemon that keeps checkpoints in memory, as a loop around VaultCore. Ranks come by
+// RankDoor, other vaults by VaultLinks, the daemon by a socket of its own, over which the supervisor's table comes and
+// what a beat says of the vault goes. It outlives a daemon: the next one connects again. It ends by TERM, or with its
+// keeper.
 //
 // Thread: the main one. Lifetime: the process's.
 

@@ -53,8 +53,9 @@ Result<vault_event::Message> read_message(const FrameHeader& header, std::string
   return read;
 }
 
-// WARNING: a port that a keeper reserves for a rank is bound and not listened at, and ZeroMQ, which sets SO_REUSEADDR, would be given it
-// as well (socket(7)). Without that option a bind fails there; also where connections of an earlier listener have just ended.
+// WARNING: a port that a keeper reserves for a rank is bound and not listened at, and ZeroMQ, which sets SO_REUSEADDR,
+// would be given it as well (socket(7)). Without that option a bind fails there; also where connections of an earlier
+// listener have just ended.
 bool nobody_has(std::uint16_t port) {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in everywhere{};
@@ -64,7 +65,8 @@ bool nobody_has(std::uint16_t port) {
   return socket.valid() && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&everywhere), sizeof everywhere) == 0;
 }
 
-// Of a range the highest that is free: ports that a spec names are mostly its first. What an earlier vault has just left comes last.
+// Of a range the highest that is free: ports that a spec names are mostly its first. What an earlier vault has just
+// left comes last.
 Result<std::unique_ptr<ServerLink>> bind(ZmqContext& context, const VaultLinks::Options& options,
                                          const CurveKeyPair& keys) {
   ServerOptions server;

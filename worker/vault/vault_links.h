@@ -1,8 +1,8 @@
 #pragma once
 
-// VaultLinks: a vault's connections to others, encrypted and known by their keys: a port at which those that the table names are let in,
-// and connections of its own to those that it has something for. It knows hosts and messages, not what they are about; nothing it is given
-// is sure to arrive.
+// VaultLinks: a vault's connections to others, encrypted and known by their keys: a port at which those that the table
+// names are let in, and connections of its own to those that it has something for. It knows hosts and messages, not
+// what they are about; nothing it is given is sure to arrive.
 //
 // Thread: the loop's. Lifetime: within the loop's and the context's; a handler must not destroy it.
 

@@ -35,8 +35,8 @@ Result<VaultSetup> read_setup() {
   return decode_payload<VaultSetup>(bytes);
 }
 
-// WARNING: the parent of prctl(2) is the thread that forked, and a keeper has one alone. One that ended before this is seen by the new
-// parent.
+// WARNING: the parent of prctl(2) is the thread that forked, and a keeper has one alone. One that ended before this is
+// seen by the new parent.
 Status die_with(pid_t keeper) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno_error("PR_SET_PDEATHSIG", errno);
   if (::getppid() != keeper) return Error{ErrorCode::kGone, text("its keeper, process ", keeper, ", is gone")};

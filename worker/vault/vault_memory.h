@@ -1,10 +1,12 @@
 #pragma once
 
-// VaultMemory: the bytes of checkpoints, each a memfd. What a rank hands over is kept as it is, sealed by the rank; what comes from another
-// vault is written here piece by piece, and sealed when it is whole. A sealed one may be given to ranks: nobody can change it any more.
+// VaultMemory: the bytes of checkpoints, each a memfd. What a rank hands over is kept as it is, sealed by the rank;
+// what comes from another vault is written here piece by piece, and sealed when it is whole. A sealed one may be given
+// to ranks: nobody can change it any more.
 //
-// WARNING: the kernel charges memory to the cgroup of who touched it first, so what a rank saves stays in that rank's account until it has
-// ended, then goes to its parent's (Linux, Documentation/admin-guide/cgroup-v2.rst, "Memory Ownership").
+// WARNING: the kernel charges memory to the cgroup of who touched it first, so what a rank saves stays in that rank's
+// account until it has ended, then goes to its parent's (Linux, Documentation/admin-guide/cgroup-v2.rst, "Memory
+// Ownership").
 //
 // Thread: the loop's.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// endpoint.json of a job's directory: where its supervisor listens for viewers on this machine, and, where others may come that share
-// the directory, for those. The supervisor writes it before it says ready; a viewer that finds nobody there treats the supervisor as gone.
-// It holds the secret key of viewers, and is its owner's alone to read (0600).
+// endpoint.json of a job's directory: where its supervisor listens for viewers on this machine, and, where others may
+// come that share the directory, for those. The supervisor writes it before it says ready; a viewer that finds nobody
+// there treats the supervisor as gone. It holds the secret key of viewers, and is its owner's alone to read (0600).
 //
 //   {"v":1,"host":"login1","pid":4711,"term":1,"socket":"/run/user/1000/monarch/hello-3fa2.sock",
 //    "viewers":{"addresses":["10.0.0.7"],"port":40123,"server":"<z85>","public":"<z85>","secret":"<z85>"}}

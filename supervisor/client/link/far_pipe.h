@@ -1,8 +1,9 @@
 #pragma once
 
-// FarPipe: the part of a far viewer's connection that both its ends have in common. What comes from a SEQPACKET socket of this machine
-// goes out over a ZeroMQ link, a frame a message of two parts (header, payload), and what comes over the link goes into the socket. Where
-// the link is full the socket is not read, so whoever writes into it waits or drops as it would for a viewer of its own machine.
+// FarPipe: the part of a far viewer's connection that both its ends have in common. What comes from a SEQPACKET socket
+// of this machine goes out over a ZeroMQ link, a frame a message of two parts (header, payload), and what comes over
+// the link goes into the socket. Where the link is full the socket is not read, so whoever writes into it waits or
+// drops as it would for a viewer of its own machine.
 //
 // A message of one part is the two ends' own: FarWord.
 //
@@ -52,8 +53,8 @@ class FarPipe {
   struct Handlers {
     // Over the link. kBusy: it is full, and the frames are still ours.
     std::function<Status(std::vector<ZmqFrame>&)> send;
-    // Once, and nothing after it; it may destroy the pipe. The socket's other end has closed it, or finish() did, and the other end of the
-    // link was told; or the link is gone.
+    // Once, and nothing after it; it may destroy the pipe. The socket's other end has closed it, or finish() did, and
+    // the other end of the link was told; or the link is gone.
     std::function<void(const Error&)> on_end;
     // Nothing waits any more for the socket's other end to read.
     std::function<void()> on_drained = {};

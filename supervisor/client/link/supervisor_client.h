@@ -1,8 +1,8 @@
 #pragma once
 
-// SupervisorClient: one connection to a job's supervisor for events, requests and their answers, and OutputConnection: a second one
-// that carries nothing but output, whose owner may pause it when its own reader is slow (the supervisor then drops pieces, and
-// OutputFollower reads them from the files).
+// SupervisorClient: one connection to a job's supervisor for events, requests and their answers, and OutputConnection:
+// a second one that carries nothing but output, whose owner may pause it when its own reader is slow (the supervisor
+// then drops pieces, and OutputFollower reads them from the files).
 //
 // Thread: the loop's. Lifetime: shorter than the loop's; handlers may destroy them.
 

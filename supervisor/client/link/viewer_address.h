@@ -1,8 +1,8 @@
 #pragma once
 
-// connect_viewer(): a connection to a job's supervisor, as a SEQPACKET socket: to its own socket on this machine, or, over TCP with CURVE,
-// to its ViewerPort on another. A far one has a thread that carries it, which ends when the socket is closed or the link is lost; both are
-// told alike, for the socket's other end is closed then.
+// connect_viewer(): a connection to a job's supervisor, as a SEQPACKET socket: to its own socket on this machine, or,
+// over TCP with CURVE, to its ViewerPort on another. A far one has a thread that carries it, which ends when the socket
+// is closed or the link is lost; both are told alike, for the socket's other end is closed then.
 //
 // Thread: the caller's; a far one waits until it stands. Lifetime: the socket first, then what carries it.
 
@@ -36,7 +36,8 @@ ViewerAddress viewer_address(const Endpoint& endpoint);
 
 class FarLink {
  public:
-  // `deadline`: for all addresses together. kGone: nobody answers there, who does has other keys by now, or lets us in no more.
+  // `deadline`: for all addresses together. kGone: nobody answers there, who does has other keys by now, or lets us in
+  // no more.
   static Result<std::unique_ptr<FarLink>> connect(const ViewerAddress& address, Duration deadline);
   FarLink(const FarLink&) = delete;
   FarLink& operator=(const FarLink&) = delete;

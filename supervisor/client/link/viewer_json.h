@@ -1,7 +1,7 @@
 #pragma once
 
-// What viewers show, as JSON: the lines of --json and the content of verdict.json. Every object carries "v":1; keys are added, never
-// changed.
+// What viewers show, as JSON: the lines of --json and the content of verdict.json. Every object carries "v":1; keys are
+// added, never changed.
 //
 // Thread: pure functions.
 

@@ -1,11 +1,12 @@
 #pragma once
 
-// LogFileReader: a rank's output by its offset in the stream, from the file that the host's log writer fills. Where the file was
-// rotated, `NAME.1` holds what came before, and `NAME.start` says where `NAME` begins:
+// LogFileReader: a rank's output by its offset in the stream, from the file that the host's log writer fills. Where the
+// file was rotated, `NAME.1` holds what came before, and `NAME.start` says where `NAME` begins:
 //
 //   no such file     at offset 0
 //   "1000"           at 1000, and NAME.1 ends there
-//   "0 1000"         a rotation is under way: NAME, if it is there and not empty, still begins at 0 and NAME.1 ends there; else
+//   "0 1000"         a rotation is under way: NAME, if it is there and not empty, still begins at 0 and NAME.1 ends
+//   there; else
 //                    NAME.1 ends at 1000
 //
 // The writer may be at work meanwhile: what is read is what it had written.

@@ -1,8 +1,8 @@
 #pragma once
 
-// LogTimesReader: when the bytes of a stream were written, from `NAME.times`, which the host's log writer keeps beside `NAME`: lines
-// of OFFSET FIRST LAST (milliseconds since the epoch). What was written from OFFSET on, up to the next line's, was written from FIRST
-// on and before LAST.
+// LogTimesReader: when the bytes of a stream were written, from `NAME.times`, which the host's log writer keeps beside
+// `NAME`: lines of OFFSET FIRST LAST (milliseconds since the epoch). What was written from OFFSET on, up to the next
+// line's, was written from FIRST on and before LAST.
 //
 // Thread: a value; read() waits for the disk.
 

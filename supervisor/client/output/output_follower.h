@@ -1,8 +1,9 @@
 #pragma once
 
-// OutputFollower: the output of a job's ranks, whole, from two sources: pieces that the supervisor streams (some may be missing, when
-// somebody was too slow) and the files that hold all of it. A piece that follows on what is known is passed on at once; anything
-// else is read from the file. What a file does not hold (it was rotated away) is counted, never passed over in silence.
+// OutputFollower: the output of a job's ranks, whole, from two sources: pieces that the supervisor streams (some may be
+// missing, when somebody was too slow) and the files that hold all of it. A piece that follows on what is known is
+// passed on at once; anything else is read from the file. What a file does not hold (it was rotated away) is counted,
+// never passed over in silence.
 //
 // It reads files in steps of a bounded size, so its owner can stop when its own reader is slow.
 //
@@ -51,7 +52,8 @@ class OutputFollower {
  public:
   OutputFollower(OutputFollowerOptions options, OutputSink& sink);
 
-  // What is in the files now counts as seen, back to the start of an unfinished last line: for a viewer that joins late.
+  // What is in the files now counts as seen, back to the start of an unfinished last line: for a viewer that joins
+  // late.
   void skip_what_is_there();
   // What is in the files now and is not meant counts as seen.
   void start_at(const OutputStart& start);
@@ -67,8 +69,8 @@ class OutputFollower {
 
   // Reads one step of what is missing. False: nothing is missing that a file could give now.
   bool read_on();
-  // Streams that wait for bytes that are not in their file yet. Reading is tried again when the owner calls read_on() later;
-  // give_up() counts those bytes as lost.
+  // Streams that wait for bytes that are not in their file yet. Reading is tried again when the owner calls read_on()
+  // later; give_up() counts those bytes as lost.
   bool waits() const;
   void give_up();
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// OutputStart: from where on the output in the files is meant: since a time, the last lines, or both. Files are read from their end
-// as far as it takes.
+// OutputStart: from where on the output in the files is meant: since a time, the last lines, or both. Files are read
+// from their end as far as it takes.
 //
 // Thread: values and functions that read files.
 
@@ -19,8 +19,8 @@ struct OutputStart {
   std::optional<std::uint64_t> lines = {};  // of each rank's stream, over its generations
 };
 
-// The beginning of the line that holds the byte before `at`, if that is no end of a line; looked for within 64 KiB, and `at` if it is
-// further.
+// The beginning of the line that holds the byte before `at`, if that is no end of a line; looked for within 64 KiB, and
+// `at` if it is further.
 std::uint64_t start_of_line(const LogFileReader& file, std::uint64_t at);
 
 struct TailStart {

@@ -1,7 +1,8 @@
 #pragma once
 
-// Which ranks share their stacks, and which differ: ranks are alike where their processes stand in the same functions of the same files,
-// whatever the lines, the numbers of threads and the addresses are. Also the words for stacks that were not taken.
+// Which ranks share their stacks, and which differ: ranks are alike where their processes stand in the same functions
+// of the same files, whatever the lines, the numbers of threads and the addresses are. Also the words for stacks that
+// were not taken.
 //
 // Thread: pure functions.
 

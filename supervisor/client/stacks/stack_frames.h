@@ -1,8 +1,8 @@
 #pragma once
 
-// What gdb, eu-stack and py-spy write of the stacks of a process, read into values: names and places stay, addresses, arguments and
-// versions of symbols go, so that stacks of different processes can be compared. Bytes of any kind are read: lines that are none of theirs
-// are passed over.
+// What gdb, eu-stack and py-spy write of the stacks of a process, read into values: names and places stay, addresses,
+// arguments and versions of symbols go, so that stacks of different processes can be compared. Bytes of any kind are
+// read: lines that are none of theirs are passed over.
 //
 // Thread: pure functions.
 

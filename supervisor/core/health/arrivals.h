@@ -1,8 +1,8 @@
 #pragma once
 
-// Arrivals: how regularly one host's beats come, from the last hundred pauses between them; and from when on a pause is so long that
-// this host would make it once in a hundred million (φ = 8, the accrual detector of Hayashibara et al., 2004). Only suspicion may
-// come of it, and only sooner: nothing that ends a process depends on statistics.
+// Arrivals: how regularly one host's beats come, from the last hundred pauses between them; and from when on a pause is
+// so long that this host would make it once in a hundred million (φ = 8, the accrual detector of Hayashibara et al.,
+// 2004). Only suspicion may come of it, and only sooner: nothing that ends a process depends on statistics.
 //
 // Thread: a value.
 

@@ -1,12 +1,12 @@
 #pragma once
 
-// Liveness: which hosts are silent, and how far their clocks are from ours. It judges from beats alone and is not journalled:
-// after a restart every host counts as heard at that moment. Silence proves nothing but silence; what follows from it is the
-// core's to decide.
+// Liveness: which hosts are silent, and how far their clocks are from ours. It judges from beats alone and is not
+// journalled: after a restart every host counts as heard at that moment. Silence proves nothing but silence; what
+// follows from it is the core's to decide.
 //
-// A stall of our own is added to every deadline: what we did not read, nobody failed to send. While we are not well ourselves, verdicts
-// take longer; when many hosts go silent together, they are held. Statistics of a host's beats may make it suspect sooner, and
-// nothing more: no host is ever declared before it was silent for lost_after.
+// A stall of our own is added to every deadline: what we did not read, nobody failed to send. While we are not well
+// ourselves, verdicts take longer; when many hosts go silent together, they are held. Statistics of a host's beats may
+// make it suspect sooner, and nothing more: no host is ever declared before it was silent for lost_after.
 //
 // Thread: one.
 
@@ -51,7 +51,8 @@ class Liveness {
   // Verdicts are held: many are silent together.
   const std::optional<MassSilence::Hold>& hold() const { return brake_.hold(); }
 
-  // An instant of the host's clock on ours, with the uncertainty to either side. The estimate is the least delayed beat's.
+  // An instant of the host's clock on ours, with the uncertainty to either side. The estimate is the least delayed
+  // beat's.
   Instant to_ours(HostId host, Instant theirs) const;
   Duration uncertainty(HostId host) const;
   // The host is this machine: its clock is ours.

@@ -1,8 +1,8 @@
 #pragma once
 
-// LocalHealth: how far this supervisor may trust its own judgement of others. Who is late itself, waits for its own disk, was stopped,
-// or doubts many at once, gives all others more time (Lifeguard, Dadgar et al., 2018). Leases stay as they are, so what is put off
-// is recovery, never safety.
+// LocalHealth: how far this supervisor may trust its own judgement of others. Who is late itself, waits for its own
+// disk, was stopped, or doubts many at once, gives all others more time (Lifeguard, Dadgar et al., 2018). Leases stay
+// as they are, so what is put off is recovery, never safety.
 //
 // Thread: a value.
 

@@ -1,12 +1,13 @@
 #pragma once
 
-// MassSilence: the brake on verdicts when many hosts go silent together. Then a switch, or this machine, is the likelier cause than
-// that many hosts: for two leases nobody is declared, and after that who is still silent.
+// MassSilence: the brake on verdicts when many hosts go silent together. Then a switch, or this machine, is the
+// likelier cause than that many hosts: for two leases nobody is declared, and after that who is still silent.
 //
-// Who falls silent during a hold belongs to it if that, too, was within two heartbeats; many others together begin the two leases anew.
+// Who falls silent during a hold belongs to it if that, too, was within two heartbeats; many others together begin the
+// two leases anew.
 //
-// Many are two hosts, or 40 % of all where that is more: of one host it is none, so a job of one host loses it as ever; of two or
-// three hosts it is two. Together means that their silences began within two heartbeats.
+// Many are two hosts, or 40 % of all where that is more: of one host it is none, so a job of one host loses it as ever;
+// of two or three hosts it is two. Together means that their silences began within two heartbeats.
 //
 // Thread: a value.
 
@@ -34,8 +35,8 @@ class MassSilence {
 
   MassSilence(Duration heartbeat, Duration lease) : together_(heartbeat * 2), length_(lease * 2) {}
 
-  // Every turn. `silent` are the hosts that are overdue and not yet declared, `of` all that are expected to speak. True where a
-  // hold began with this turn.
+  // Every turn. `silent` are the hosts that are overdue and not yet declared, `of` all that are expected to speak. True
+  // where a hold began with this turn.
   bool turn(std::vector<Silent> silent, std::size_t of, Instant now);
   const std::optional<Hold>& hold() const { return hold_; }
   // Is there a hold because of this silence, or one that it belongs to?

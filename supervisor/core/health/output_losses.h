@@ -1,7 +1,7 @@
 #pragma once
 
-// OutputLosses: what no file of a host took of its ranks' output, from what its beats say: a word when it begins and when it is over, and an
-// account for the verdict.
+// OutputLosses: what no file of a host took of its ranks' output, from what its beats say: a word when it begins and
+// when it is over, and an account for the verdict.
 //
 // Thread: its owner's.
 
@@ -22,8 +22,8 @@ struct OutputLossNote {
 
 class OutputLosses {
  public:
-  // `lost_bytes`: of its daemon, in all, which begins at 0 when it is started again. `failure`: why bytes are lost now, with the file; empty:
-  // they are not.
+  // `lost_bytes`: of its daemon, in all, which begins at 0 when it is started again. `failure`: why bytes are lost now,
+  // with the file; empty: they are not.
   std::optional<OutputLossNote> note(HostId host, const std::string& name, std::uint64_t lost_bytes,
                                      const std::string& failure);
   // Of one host, while it loses; empty: it does not.

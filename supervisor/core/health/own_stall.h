@@ -1,7 +1,7 @@
 #pragma once
 
-// OwnStall: whether this process ran. It is asked often; when it was not asked for long, it stood still: a laptop slept, a container was
-// paused, Slurm suspended the job.
+// OwnStall: whether this process ran. It is asked often; when it was not asked for long, it stood still: a laptop
+// slept, a container was paused, Slurm suspended the job.
 //
 // Thread: a value of the supervisor's loop.
 

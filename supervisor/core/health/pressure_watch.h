@@ -1,7 +1,8 @@
 #pragma once
 
-// PressureWatch: who is told that a host is short of something, from what its beats say. Nothing is stopped or moved for it: a host that is
-// slow is not one that fails. It is said once of each thing, and again only after that was over for a while.
+// PressureWatch: who is told that a host is short of something, from what its beats say. Nothing is stopped or moved
+// for it: a host that is slow is not one that fails. It is said once of each thing, and again only after that was over
+// for a while.
 //
 // Thread: its owner's.
 
@@ -17,7 +18,8 @@
 
 namespace monarch {
 
-// "short of memory (63 % of the time)", and of processors and of what its disks can do; empty: of nothing that is worth a word.
+// "short of memory (63 % of the time)", and of processors and of what its disks can do; empty: of nothing that is worth
+// a word.
 std::string shortage_of(const HostPressure& pressure);
 
 class PressureWatch {

@@ -23,7 +23,8 @@ constexpr Duration kFrozenGrace = Duration::seconds(5);
 // One lost or late beat is a pause; a longer one says that the host did not run, or was not heard.
 constexpr std::int64_t kBeatsCounted = 3;
 
-// Ranks choose the names of their phases, and may never say one twice: beyond so many of a gang the rest counts as one (I22).
+// Ranks choose the names of their phases, and may never say one twice: beyond so many of a gang the rest counts as one
+// (I22).
 constexpr std::size_t kMostPhases = 64;
 constexpr std::string_view kOtherPhases;
 

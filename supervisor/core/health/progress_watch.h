@@ -1,12 +1,15 @@
 #pragma once
 
-// ProgressWatch: which ranks make no progress, from what beats say of them. A rank is watched from the first word that it says of
-// itself; one that never says any is not. Time is the host's own, from beat to beat: what is not heard of a host ages nobody, and
-// neither does the time in which a rank was held, traced, or stopped because somebody asked for it.
+// ProgressWatch: which ranks make no progress, from what beats say of them. A rank is watched from the first word that
+// it says of itself; one that never says any is not. Time is the host's own, from beat to beat: what is not heard of a
+// host ages nobody, and neither does the time in which a rank was held, traced, or stopped because somebody asked for
+// it.
 //
-// Of a gang whose ranks wait for each other all fall silent: one verdict is given for it, about the rank that is behind.
+// Of a gang whose ranks wait for each other all fall silent: one verdict is given for it, about the rank that is
+// behind.
 //
-// Thread: a value of the supervisor's loop. It is not journalled: after a restart every rank counts as having just spoken.
+// Thread: a value of the supervisor's loop. It is not journalled: after a restart every rank counts as having just
+// spoken.
 
 #include <cstdint>
 #include <map>
@@ -28,8 +31,8 @@ class ProgressWatch {
  public:
   explicit ProgressWatch(const JobSpec& spec);
 
-  // What a beat that was sent at `sent_at` says of a rank that runs where it should. At most one verdict a gang until one of
-  // its ranks moves on, and one about a rank until it does itself.
+  // What a beat that was sent at `sent_at` says of a rank that runs where it should. At most one verdict a gang until
+  // one of its ranks moves on, and one about a rank until it does itself.
   std::optional<RankHung> heard(HostId host, const RankReport& report, Instant sent_at);
   // Is this still true of its rank? It is not when the rank has said something since, or goes on where it stood
   // still.
@@ -39,8 +42,8 @@ class ProgressWatch {
   // The verdict about this rank was told to nobody: it is given again as soon as it is due.
   void retract(RankId rank);
 
-  // Somebody stops these ranks on purpose (`monarch signal STOP`, `monarch hold`): their gangs are not watched until each of
-  // them is let go.
+  // Somebody stops these ranks on purpose (`monarch signal STOP`, `monarch hold`): their gangs are not watched until
+  // each of them is let go.
   void hold(RankId rank) { held_.insert(rank); }
   void release(RankId rank) { held_.erase(rank); }
   // Is its gang left alone now, because of any of its ranks?

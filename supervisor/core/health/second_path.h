@@ -1,8 +1,9 @@
 #pragma once
 
-// What other ways than its heartbeats tell of a host that is suspected: a session of its own, in which it is asked for the worker, and
-// hosts that are heard, which are asked whether its sshd speaks to them. For people, who want to know whether it is the host, its link,
-// or a way between; and one thing follows from it: a worker that is gone is proven to be gone before anybody waits for its lease.
+// What other ways than its heartbeats tell of a host that is suspected: a session of its own, in which it is asked for
+// the worker, and hosts that are heard, which are asked whether its sshd speaks to them. For people, who want to know
+// whether it is the host, its link, or a way between; and one thing follows from it: a worker that is gone is proven to
+// be gone before anybody waits for its lease.
 //
 // Thread: values.
 
@@ -36,7 +37,8 @@ struct SecondPath {
   std::vector<SeenFrom> from;
 };
 
-// Nothing acts for the job there, and nothing starts by itself: what it left can be ended, and its ranks start elsewhere.
+// Nothing acts for the job there, and nothing starts by itself: what it left can be ended, and its ranks start
+// elsewhere.
 bool worker_is_gone(const SecondPath& seen);
 
 // host.reached, or host.unreachable.

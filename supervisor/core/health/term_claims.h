@@ -1,8 +1,8 @@
 #pragma once
 
-// TermClaims: hosts that speak for a later term than this supervisor's. Each host promises terms, and only ever higher ones, so where somebody
-// else has taken the job by force, out of our sight, all of its hosts say so: more than half of them are believed. A host that stays
-// alone with it lies, or is not what it was: it is to be cut off.
+// TermClaims: hosts that speak for a later term than this supervisor's. Each host promises terms, and only ever higher
+// ones, so where somebody else has taken the job by force, out of our sight, all of its hosts say so: more than half of
+// them are believed. A host that stays alone with it lies, or is not what it was: it is to be cut off.
 //
 // Thread: one.
 
@@ -17,8 +17,8 @@
 
 namespace monarch {
 
-// Whose claims count: hosts that are connected or on their way, so that the first to come is not most of them; of a job that is being shut
-// down all that were ever of it, so that the last to leave is not.
+// Whose claims count: hosts that are connected or on their way, so that the first to come is not most of them; of a job
+// that is being shut down all that were ever of it, so that the last to leave is not.
 std::vector<HostId> jury(const JobState& state);
 
 class TermClaims {

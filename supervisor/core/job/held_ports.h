@@ -1,7 +1,8 @@
 #pragma once
 
-// Held ports: what each host of a gang is asked to hold for it, and which of them is whose. On the gang's first host the first one
-// is MASTER_PORT; then each rank there has one for every port of its mesh that is `auto`, in order of writing.
+// Held ports: what each host of a gang is asked to hold for it, and which of them is whose. On the gang's first host
+// the first one is MASTER_PORT; then each rank there has one for every port of its mesh that is `auto`, in order of
+// writing.
 //
 // Thread: pure functions.
 

@@ -289,7 +289,8 @@ bool JobCore::grants(const Incarnation& process) const {
   if (id.rank.value() >= mesh.ranks.size()) return false;
   const RankState& rank = mesh.ranks[id.rank.value()];
   const GangId gang = mesh_spec(id.mesh).gang_of(id.rank);
-  // A host that is being destroyed gets no more time, even if it is heard of once more; nor does one that kills what runs there.
+  // A host that is being destroyed gets no more time, even if it is heard of once more; nor does one that kills what
+  // runs there.
   const HostState& where = state_.hosts[placement_.host_of(id).value()];
   if (where.phase != HostPhase::kJoined || where.failing) return false;
   return mesh.gangs[gang.value()].generation == generation && lives(rank.stage) && !rank.reaped;
@@ -315,7 +316,8 @@ bool JobCore::is_of_now(HostId where, const RankReport& report) const {
   if (id.rank.value() >= mesh.ranks.size() || place_of(id) != where) return false;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const GangState& state = mesh.gangs[g.value()];
-  // Who has the slot by now did not have it when this generation began: its next one waits until this one can act no longer (I3).
+  // Who has the slot by now did not have it when this generation began: its next one waits until this one can act no
+  // longer (I3).
   return state.generation == report.process.generation &&
          ran_on(state.places, report.process.generation, index_in_gang(placement_, g, id), where);
 }

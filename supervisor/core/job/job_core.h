@@ -1,10 +1,10 @@
 #pragma once
 
-// JobCore: decides what becomes of a job. step(event, now) changes the state and returns what is to be done. It reads no clock,
-// touches nothing outside itself, and the same events give the same state and actions (I6, I24).
+// JobCore: decides what becomes of a job. step(event, now) changes the state and returns what is to be done. It reads
+// no clock, touches nothing outside itself, and the same events give the same state and actions (I6, I24).
 //
-// A gang that fails is started again as its next generation, on the same hosts or on others, within budgets (recovery.h); where
-// these are spent, or nothing can be mended, it fails the job. Other gangs go on.
+// A gang that fails is started again as its next generation, on the same hosts or on others, within budgets
+// (recovery.h); where these are spent, or nothing can be mended, it fails the job. Other gangs go on.
 //
 // Thread: one; no locks. Lifetime: the job's.
 
@@ -31,8 +31,8 @@ inline constexpr Duration kStopMargin = Duration::seconds(5);  // beyond grace a
 struct JobCoreOptions {
   std::string job_id;
   std::map<std::string, std::string> shell = {};  // of the submitting shell, what $(env.NAME) names; in no journal
-  std::string
-      log_directory;  // of hosts that tell none: error files go to <log_directory>/<mesh>/<rank>.<generation>.error.json
+  std::string log_directory;                      // of hosts that tell none: error files go to
+                                                  // <log_directory>/<mesh>/<rank>.<generation>.error.json
 };
 
 class JobCore {
@@ -73,8 +73,8 @@ class JobCore {
   std::optional<std::uint64_t> committed_step(RankId rank) const;
   // Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
   CommitDecision rule_on(HostId host, const Incarnation& process, const CommitRequest& asked) const;
-  // How long a lease is: where no host could replace a rank without proof of its death, an outage of the supervisor up to
-  // orphan_ttl freezes nothing.
+  // How long a lease is: where no host could replace a rank without proof of its death, an outage of the supervisor up
+  // to orphan_ttl freezes nothing.
   Duration lease_length() const;
   // The commands that this host should have obeyed by now, for a driver that sees in a beat that one was lost.
   std::vector<Action> outstanding(HostId host, const std::vector<RankReport>& reported) const;

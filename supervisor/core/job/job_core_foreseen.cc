@@ -1,5 +1,6 @@
-// An end that is foreseen: who gave the hosts takes them back at a time. Ranks are told at once, and may save what they have; nothing
-// is started again, no host takes another's place and no budget is spent; the job is stopped early enough to have ended by then.
+// An end that is foreseen: who gave the hosts takes them back at a time. Ranks are told at once, and may save what they
+// have; nothing is started again, no host takes another's place and no budget is spent; the job is stopped early enough
+// to have ended by then.
 
 #include <algorithm>
 #include <string>
@@ -94,7 +95,8 @@ void JobCore::stop_as_foreseen() {
   fail_job(std::move(verdict));
 }
 
-// Where nothing runs any more nothing is waited for, once it is known how it ends: a job of which all is done has ended well.
+// Where nothing runs any more nothing is waited for, once it is known how it ends: a job of which all is done has ended
+// well.
 void JobCore::check_foreseen() {
   if (state_.phase != JobPhase::kStarting && state_.phase != JobPhase::kRunning) return;
   if (!state_.foreseen || state_.foreseen->by == Instant::never()) return;

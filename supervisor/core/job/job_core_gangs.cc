@@ -70,7 +70,8 @@ void JobCore::on(const RankChanged& event) {
     case RankPhase::kWedged:
       note_wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
       fence_by(state, event.host);
-      // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for done.
+      // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for
+      // done.
       if (event.report.end.kind == EndKind::kNone &&
           (state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning)) {
         state.host_lost = true;
@@ -250,8 +251,9 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
 }
 
-// Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came after a
-// signal that we never ordered, a worker ended its ranks by itself: it had lost us for a lease, or was told to end.
+// Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came
+// after a signal that we never ordered, a worker ended its ranks by itself: it had lost us for a lease, or was told to
+// end.
 Verdict JobCore::blame_host(const GangState& state) const {
   Verdict verdict;
   FirstCause& cause = verdict.cause;

@@ -120,7 +120,8 @@ void JobCore::on(const WorkerEnded& event) {
   if (std::exchange(state.wanted, false)) become_cold(event.host);  // whatever the budgets say
 }
 
-// Before its ranks' peers miss them: they are not the cause. What is done about it is decided with the worker's end, at once or soon.
+// Before its ranks' peers miss them: they are not the cause. What is done about it is decided with the worker's end, at
+// once or soon.
 void JobCore::on(const WorkerFailing& event) {
   HostState& state = host(event.host);
   if (state.phase != HostPhase::kJoined || state.shutdown_told || state.failing) return;
@@ -306,7 +307,8 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
   const HostState& state = state_.hosts[id.value()];
   const bool given_up = state.phase == HostPhase::kCold && state.unproven;
   if (state.phase == HostPhase::kDestroying || state.phase == HostPhase::kLost || given_up) {
-    // The launcher's order has not reached it, and it is heard again: it is told itself, or our answers would keep it for ever.
+    // The launcher's order has not reached it, and it is heard again: it is told itself, or our answers would keep it
+    // for ever.
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
     return missing;
   }

@@ -5,7 +5,8 @@
 
 namespace monarch {
 
-// What of it fits was chosen before (inheritance.h). Said again by a supervisor that comes back before the job has begun, it begins anew.
+// What of it fits was chosen before (inheritance.h). Said again by a supervisor that comes back before the job has
+// begun, it begins anew.
 void JobCore::on(const GangsInherited& event) {
   if (state_.phase != JobPhase::kNew) return;
   for (const InheritedGang& from : event.gangs) {

@@ -101,7 +101,8 @@ bool JobCore::is_held(RankId id) const {
   return std::binary_search(held.begin(), held.end(), id.rank);
 }
 
-// What is stopped by a signal is so until its end: the next generation is another process. A hold is of the rank's place.
+// What is stopped by a signal is so until its end: the next generation is another process. A hold is of the rank's
+// place.
 void JobCore::on(const HoldAsked& event) {
   if (state_.phase == JobPhase::kEnded) return;
   for (const RankId& id : event.ranks) {

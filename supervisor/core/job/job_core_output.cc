@@ -1,4 +1,5 @@
-// What ranks wrote last: it may still be on its way from their hosts when they have ended, and a host that is told to end would cut it off.
+// What ranks wrote last: it may still be on its way from their hosts when they have ended, and a host that is told to
+// end would cut it off.
 
 #include <algorithm>
 #include <string>
@@ -75,7 +76,8 @@ void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
 void JobCore::note_owed(RankId id) {
   const HostId at = place_of(id);  // its slot may have gone elsewhere since
   HostState& where = host(at);
-  // Of what does not end after SIGKILL no end of its output is expected either. Of a host that is lost it is told, once that is sure.
+  // Of what does not end after SIGKILL no end of its output is expected either. Of a host that is lost it is told, once
+  // that is sure.
   const bool nobody =
       where.phase == HostPhase::kCold || where.phase == HostPhase::kLaunching || where.phase == HostPhase::kLaunched;
   if (!is_on_its_way(id, at) || where.wedged || nobody) return;
@@ -86,8 +88,8 @@ void JobCore::note_owed(RankId id) {
   where.owed.push_back({id, gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank)).generation});
 }
 
-// Its end is wanted. What is still to come of all that ran there, also of gangs that have ended for good or whose slots have left, has its
-// time from now on; nothing: there is none, or its time is over.
+// Its end is wanted. What is still to come of all that ran there, also of gangs that have ended for good or whose slots
+// have left, has its time from now on; nothing: there is none, or its time is over.
 bool JobCore::awaits_last_words(HostId id, Duration patience) {
   HostState& state = host(id);
   if (state.phase != HostPhase::kJoined) return false;

@@ -1,7 +1,7 @@
-// Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their program's
-// doing. It is left for good where another host can take its place; else its gangs go on there, and it is said. One whose word
-// cannot be trusted is left whatever follows. And a lemon: a host that is lost again and again. It stays out while the job has
-// enough others, and is used again rather than nothing.
+// Quarantine: a host on which two different ranks died, as the first causes of their gangs, of what is not their
+// program's doing. It is left for good where another host can take its place; else its gangs go on there, and it is
+// said. One whose word cannot be trusted is left whatever follows. And a lemon: a host that is lost again and again. It
+// stays out while the job has enough others, and is used again rather than nothing.
 
 #include <algorithm>
 
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kLemonLosses = 3;  // within the window of `reallocate`
 
-// A program's own doing: it said so by its exit code, could not be executed, took too much memory, or dies where it died before.
+// A program's own doing: it said so by its exit code, could not be executed, took too much memory, or dies where it
+// died before.
 bool tells_of_host(const RankEnd& end, const std::optional<Crash>& crash) {
   if (is_lack_of_host(end)) return !end.after_our_signal;
   return end.kind == EndKind::kSignaled && !end.after_our_signal && !end.out_of_memory && (!crash || crash->count == 1);

@@ -37,7 +37,8 @@ Recovery JobCore::recovery_of(MeshId mesh, GangId g, const Verdict& verdict, std
     }
   } else if (state.host_lost) {
     facts = facts_of_lost_host(mesh, placement_.hosts_of(mesh, g));
-    // Whether a host that fell silent comes back is not known, even if its worker is proven to have ended before this is decided.
+    // Whether a host that fell silent comes back is not known, even if its worker is proven to have ended before this
+    // is decided.
     const bool silent =
         std::find(state.fenced_by.begin(), state.fenced_by.end(), state.lost_host) != state.fenced_by.end();
     const bool is_due = host(state.lost_host).cold_at != Instant::never();
@@ -155,8 +156,8 @@ void JobCore::begin_generation(GangState& state) {
   state.progress_deadline = recovers(state) ? now_ + spec_.start_timeout : Instant::never();
 }
 
-// Of a gang that was ready for long enough, where its program names no steps; or of one that was started again and has to be ready
-// by now, as the job had to be at its start.
+// Of a gang that was ready for long enough, where its program names no steps; or of one that was started again and has
+// to be ready by now, as the job had to be at its start.
 void JobCore::progress_is_due(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   state.progress_deadline = Instant::never();

@@ -1,4 +1,5 @@
-// Hosts that are lost while the job runs: who takes their slots, when they may be used again, and how many spares are kept.
+// Hosts that are lost while the job runs: who takes their slots, when they may be used again, and how many spares are
+// kept.
 
 #include <algorithm>
 
@@ -45,7 +46,8 @@ bool lacks_something(const HostState& host) {
   return host.failure && host.failure->kind == LaunchFailureKind::kResources;
 }
 
-// Its worker did not start while the job ran, and what may be left of it is being ended: then let_return() has it tried again.
+// Its worker did not start while the job ran, and what may be left of it is being ended: then let_return() has it tried
+// again.
 bool is_tried_again(const HostState& host) {
   return host.phase == HostPhase::kDestroying && host.failure && !lacks_something(host) && !host.wedged &&
          host.standing == HostStanding::kGood;
@@ -90,8 +92,8 @@ bool JobCore::serves_gangs(HostId id) const {
   return false;
 }
 
-// So, or what it wrote last is still to be read there. Where all has ended for good the slot may go to any host, and this one to another
-// slot.
+// So, or what it wrote last is still to be read there. Where all has ended for good the slot may go to any host, and
+// this one to another slot.
 bool JobCore::is_taken(HostId id) const {
   if (!placement_.holds_ranks(id)) return false;
   if (serves_gangs(id)) return true;
@@ -256,14 +258,14 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
 }
 
-// A virtual host whose last worker is not proven to have ended: the guard, which is on its machine, proves that sooner or later, and
-// whoever is launched before meets that worker in its place. Of a machine the proof may never come.
+// A virtual host whose last worker is not proven to have ended: the guard, which is on its machine, proves that sooner
+// or later, and whoever is launched before meets that worker in its place. Of a machine the proof may never come.
 bool JobCore::is_occupied(const HostState& state) const {
   return state.phase == HostPhase::kLost && spec_.launch.facts().proves_ends;
 }
 
-// A host that was lost and is proven to be free, or cannot act any longer, may serve again: at once where its worker ended by itself for
-// the first time, else later, and later each time.
+// A host that was lost and is proven to be free, or cannot act any longer, may serve again: at once where its worker
+// ended by itself for the first time, else later, and later each time.
 void JobCore::let_return(HostId id, bool at_once) {
   HostState& state = host(id);
   if (state_.phase < JobPhase::kStarting || state_.phase > JobPhase::kRunning) return;

@@ -1,5 +1,5 @@
-// Hosts on request: machines that somebody is asked for when they are needed, as Slurm for one more node. Each has a name of ours until one
-// is granted, and the machine's from then to its end.
+// Hosts on request: machines that somebody is asked for when they are needed, as Slurm for one more node. Each has a
+// name of ours until one is granted, and the machine's from then to its end.
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
-// A supervisor that comes back: it takes its hosts and ranks over as they are. Nothing that lives is stopped or started by this; what
-// was said and lost is said again by outstanding(), at the same generation, once a host's beat shows that it is missing.
+// A supervisor that comes back: it takes its hosts and ranks over as they are. Nothing that lives is stopped or started
+// by this; what was said and lost is said again by outstanding(), at the same generation, once a host's beat shows that
+// it is missing.
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +14,8 @@ namespace monarch {
 
 namespace {
 
-// For the ends that a failed gang's hosts could not tell meanwhile: a worker dials again within this, and its first beat tells all.
+// For the ends that a failed gang's hosts could not tell meanwhile: a worker dials again within this, and its first
+// beat tells all.
 constexpr Duration kEndsArriveWithin = Duration::seconds(1);
 
 // Beyond grace and KILL, and for what is still to start: time for hosts to dial again, and for the words to travel.
@@ -78,7 +80,8 @@ void JobCore::on(const StoodStill& event) {
                      ": it was stopped, or its machine slept; nobody is blamed for that time")));
 }
 
-// What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as they were.
+// What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as
+// they were.
 void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
   not_before(state_.drain_deadline, now_ + drain_patience());
@@ -97,8 +100,8 @@ void JobCore::extend_deadlines() {
   });
 }
 
-// The machine was started again, and its boot clock with it: times are moved to the new one, with the wall clock between them. A fence
-// trusts no wall clock: all that was left of it is waited for (I3).
+// The machine was started again, and its boot clock with it: times are moved to the new one, with the wall clock
+// between them. A fence trusts no wall clock: all that was left of it is waited for (I3).
 void JobCore::change_clock(const SupervisorReturned& event) {
   state_.boot_id = event.boot_id;
   const Duration by = now_ - (event.last_seen + event.away);
@@ -154,7 +157,8 @@ void JobCore::return_to_hosts() {
       case HostPhase::kLost: break;
       case HostPhase::kLaunched: host.deadline = now_ + call_back_deadline(); break;
       case HostPhase::kLaunching: {
-        // Its key was on the way to the supervisor that is gone, and can never be let in: it is ended, and launched once more.
+        // Its key was on the way to the supervisor that is gone, and can never be let in: it is ended, and launched
+        // once more.
         const bool wanted = !starts_nothing();
         destroy(HostId(i));
         host.launch_again = wanted;
@@ -197,7 +201,8 @@ void JobCore::check_adopted() {
                      ranks == 1 ? " rank goes" : " ranks go", " on")));
 }
 
-// How long ends of a failed gang are collected: those that could not be told while we were away come with the first beats.
+// How long ends of a failed gang are collected: those that could not be told while we were away come with the first
+// beats.
 Duration JobCore::cause_window() const {
   constexpr Duration kCauseWindow = Duration::milliseconds(200);
   const Instant arrived = state_.returned_at + kEndsArriveWithin;

@@ -1,5 +1,5 @@
-// Shrink: a gang without a host is parked where the spec allows it, and the job goes on with the others; it returns when each of its slots
-// has a connected host again. Sizes and numbers never change.
+// Shrink: a gang without a host is parked where the spec allows it, and the job goes on with the others; it returns
+// when each of its slots has a connected host again. Sizes and numbers never change.
 
 #include <algorithm>
 
@@ -12,7 +12,8 @@ namespace monarch {
 
 namespace {
 
-// A host that serves nobody, once what ran there last has been read, or so much later: before the next request, which it would wait for.
+// A host that serves nobody, once what ran there last has been read, or so much later: before the next request, which
+// it would wait for.
 constexpr Duration kGivenBackWithin = Duration::seconds(30);
 
 }  // namespace
@@ -76,8 +77,8 @@ void JobCore::regrow() {
   });
 }
 
-// Who was asked for one more host has just refused it: those on request that serve nothing but gangs which wait for that one are given back, and
-// asked for again with it.
+// Who was asked for one more host has just refused it: those on request that serve nothing but gangs which wait for
+// that one are given back, and asked for again with it.
 void JobCore::give_back_idle() {
   if (state_.phase != JobPhase::kRunning || may_request()) return;
   if (spec_.checkpoints.peer > 0) return;  // the only copies of what was committed last may be there

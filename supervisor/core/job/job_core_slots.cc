@@ -1,5 +1,6 @@
-// Slots: which host each is on. Until a gang of it has started, a slot whose host is out goes to a spare, or to a cold host of the
-// pool, and no budget is spent; with none left the job fails, as soon as it is known of every other host whether it starts, so that all are named.
+// Slots: which host each is on. Until a gang of it has started, a slot whose host is out goes to a spare, or to a cold
+// host of the pool, and no budget is spent; with none left the job fails, as soon as it is known of every other host
+// whether it starts, so that all are named.
 
 #include <algorithm>
 
@@ -72,9 +73,10 @@ void JobCore::on(const WorkerLaunchFailed& event) {
   destroy(event.host);  // something of it may run all the same
 }
 
-// Hosts on which it takes so long that only another one can be in time: no more of them are given up than there are others,
-// and connected ones are taken first. Where there is no such haste, since the job runs or the late one is a spare, a host that
-// is not connected counts only once the late one has had all of start_timeout; and no connected one is spent on a spare.
+// Hosts on which it takes so long that only another one can be in time: no more of them are given up than there are
+// others, and connected ones are taken first. Where there is no such haste, since the job runs or the late one is a
+// spare, a host that is not connected counts only once the late one has had all of start_timeout; and no connected one
+// is spent on a spare.
 void JobCore::not_launched(std::vector<HostId> late) {
   std::size_t connected = 0;
   std::size_t more = 0;
@@ -147,7 +149,8 @@ void JobCore::host_failed(HostId id, LaunchFailure failure) {
   waits_due_ = true;
 }
 
-// Has a gang with ranks in it started, in any generation? Then its ranks stay where they are, whatever becomes of the host.
+// Has a gang with ranks in it started, in any generation? Then its ranks stay where they are, whatever becomes of the
+// host.
 bool JobCore::has_started(std::uint32_t slot) const {
   const HostId where = state_.slots[slot];
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
@@ -161,9 +164,9 @@ bool JobCore::has_started(std::uint32_t slot) const {
   return false;
 }
 
-// A connected spare before one that is on its way, and that before a cold host; of connected ones, those that are prepared first,
-// and those where a standby gang waits last. Of two alike, a spare before a host on which all has ended. One that is suspected comes after
-// all: whoever would get it waits, for it is heard again or lost soon.
+// A connected spare before one that is on its way, and that before a cold host; of connected ones, those that are
+// prepared first, and those where a standby gang waits last. Of two alike, a spare before a host on which all has
+// ended. One that is suspected comes after all: whoever would get it waits, for it is heard again or lost soon.
 std::optional<HostId> JobCore::replacement() const {
   std::optional<HostId> best;
   const auto place = [this](HostId id) {
@@ -213,7 +216,8 @@ void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) 
   waits_due_ = true;
 }
 
-// Of gangs that waited for this slot nothing runs: what is held for them elsewhere is held for a generation that never starts.
+// Of gangs that waited for this slot nothing runs: what is held for them elsewhere is held for a generation that never
+// starts.
 void JobCore::give_up_reservations(std::uint32_t slot) {
   each_gang([&](MeshId m, GangId g) {
     if (placement_.range_of(m, g, state_.slots[slot]).count > 0) give_up_reservation(m, g);
@@ -227,8 +231,8 @@ void JobCore::give_up_reservation(MeshId mesh, GangId g) {
   state.ports.clear();
 }
 
-// A connected host that has fewer GPUs or cores than its ranks need is out, before anybody waits for it. What each has is known by
-// then, so that all that lack something are named, whatever the others of their gang do.
+// A connected host that has fewer GPUs or cores than its ranks need is out, before anybody waits for it. What each has
+// is known by then, so that all that lack something are named, whatever the others of their gang do.
 void JobCore::check_inventory(std::uint32_t slot) {
   const HostId id = state_.slots[slot];
   if (host(id).phase != HostPhase::kJoined || !may_serve(id)) return;
@@ -290,7 +294,8 @@ void JobCore::fill_slots() {
   if (state_.phase == JobPhase::kStarting || may_reallocate()) keep_spares();
 }
 
-// Slots that no host is left for. Once there is one there will be for long: only an operator brings hosts back that are out.
+// Slots that no host is left for. Once there is one there will be for long: only an operator brings hosts back that are
+// out.
 std::vector<std::uint32_t> JobCore::empty_slots() const {
   std::vector<std::uint32_t> empty;
   for (std::uint32_t slot = 0; slot < state_.slots.size(); ++slot) {

@@ -1,5 +1,5 @@
-// Spares are warmed: `spares.prepare` runs once on each, as soon as it is connected, and decides nothing of the job. A host that a gang
-// needs meanwhile is given to it once the program has ended there.
+// Spares are warmed: `spares.prepare` runs once on each, as soon as it is connected, and decides nothing of the job. A
+// host that a gang needs meanwhile is given to it once the program has ended there.
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,8 @@ std::string folder_of_preparation(const std::vector<MeshTexts>& texts, const Ref
 
 }  // namespace
 
-// Who has just become a spare is warmed; what runs on a host that is none any longer is ended, and its gang waits until it has.
+// Who has just become a spare is warmed; what runs on a host that is none any longer is ended, and its gang waits until
+// it has.
 void JobCore::tend_spares() {
   if (spec_.prepare().program.empty()) return;
   if (state_.phase == JobPhase::kNew || starts_nothing()) return;

@@ -1,6 +1,6 @@
-// Standby gangs: gangs of a mesh that are started on spares and wait at their gates without a place. Where a gang is to be started again, one
-// that waits takes its slots, and the START of the next generation names its processes: nothing of them acts as the gang before that START
-// is obeyed and leased (I1, I3). A standby decides nothing of the job.
+// Standby gangs: gangs of a mesh that are started on spares and wait at their gates without a place. Where a gang is to
+// be started again, one that waits takes its slots, and the START of the next generation names its processes: nothing
+// of them acts as the gang before that START is obeyed and leased (I1, I3). A standby decides nothing of the job.
 
 #include <algorithm>
 #include <utility>
@@ -263,7 +263,8 @@ void JobCore::standby_deadlines() {
   });
 }
 
-// The gang has failed, nothing of it lives, and it is to be started again: on the hosts of one that waits. Its hosts become spares.
+// The gang has failed, nothing of it lives, and it is to be started again: on the hosts of one that waits. Its hosts
+// become spares.
 void JobCore::standby_takes(MeshId m, GangId g) {
   std::vector<StandbyState>& all = state_.meshes[m.value()].standby;
   const auto serves = [this](HostId id) {
@@ -309,8 +310,8 @@ std::optional<Incarnation> JobCore::standby_for(RankId id) const {
   return Incarnation{standby_rank(spec_, {id.mesh, *s, index}), standby.generation};
 }
 
-// Every rank of the gang has passed its gate, or has ended: its processes are that gang's, but for those that were stopped before they
-// became anything: these wait on, and have to end before anything starts there (I18).
+// Every rank of the gang has passed its gate, or has ended: its processes are that gang's, but for those that were
+// stopped before they became anything: these wait on, and have to end before anything starts there (I18).
 void JobCore::standby_is_placed(MeshId m, GangId g) {
   const std::optional<std::uint32_t> s = standby_of(m, g);
   if (!s || gang(m, g).phase == GangPhase::kWaiting || gang(m, g).phase == GangPhase::kReserving) return;

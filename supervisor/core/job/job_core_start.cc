@@ -102,7 +102,8 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
   }
 }
 
-// What a host has not is its failure, as if it had not started. Where a gang has started, its ranks stay, and the job fails.
+// What a host has not is its failure, as if it had not started. Where a gang has started, its ranks stay, and the job
+// fails.
 void JobCore::lacks(MeshId mesh, HostId where, const std::string& what) {
   const std::optional<std::uint32_t> slot = placement_.slot_on(where);
   const bool free = slot && (state_.phase == JobPhase::kStarting ? !has_started(*slot) : may_leave(*slot, mesh));

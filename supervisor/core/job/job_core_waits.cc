@@ -1,5 +1,5 @@
-// Waits: while the job runs, for whom a gang waits is said again every 30 s, with what is known of its end and what an operator can do; and
-// so is who is left alone on purpose. Nothing is decided here.
+// Waits: while the job runs, for whom a gang waits is said again every 30 s, with what is known of its end and what an
+// operator can do; and so is who is left alone on purpose. Nothing is decided here.
 
 #include <algorithm>
 
@@ -21,7 +21,8 @@ Duration milliseconds(Duration exact) { return Duration::milliseconds(exact.coun
 
 }  // namespace
 
-// What has its turn before it has a deadline of its own: a job that starts, a gang that is being stopped or is to be ready.
+// What has its turn before it has a deadline of its own: a job that starts, a gang that is being stopped or is to be
+// ready.
 bool JobCore::waits_at_length(MeshId mesh, GangId g) const {
   if (state_.phase != JobPhase::kRunning) return false;
   const auto& shrink = mesh_spec(mesh).supervision.shrink;

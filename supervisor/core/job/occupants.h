@@ -1,6 +1,7 @@
 #pragma once
 
-// Who lives on a host: ranks that are wanted alive there, of whichever gang. A host that holds any is not taken away from them.
+// Who lives on a host: ranks that are wanted alive there, of whichever gang. A host that holds any is not taken away
+// from them.
 //
 // Thread: pure functions.
 

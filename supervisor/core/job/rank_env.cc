@@ -163,8 +163,8 @@ void set_spec_variables(Environment& env, const RankEnvInput& input, RankId rank
   }
 }
 
-// Virtual hosts share this machine: their addresses are loopback's, and so is the interface that reaches them. On others the
-// libraries look for one themselves unless the spec names it.
+// Virtual hosts share this machine: their addresses are loopback's, and so is the interface that reaches them. On
+// others the libraries look for one themselves unless the spec names it.
 void set_interface(Environment& env, const JobSpec& spec) {
   const std::string interface = spec.launch.facts().one_machine ? "lo" : spec.network.interface;
   if (interface.empty()) return;

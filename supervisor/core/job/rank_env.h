@@ -1,8 +1,8 @@
 #pragma once
 
-// The environment that monarch gives a rank, over the host's own: torchrun's names relative to the gang (a process group cannot
-// outlive it), ours relative to the mesh, then what the spec's `env` says, which wins, CUDA_VISIBLE_DEVICES too. Every variable
-// knows where it comes from.
+// The environment that monarch gives a rank, over the host's own: torchrun's names relative to the gang (a process
+// group cannot outlive it), ours relative to the mesh, then what the spec's `env` says, which wins,
+// CUDA_VISIBLE_DEVICES too. Every variable knows where it comes from.
 //
 // Thread: values.
 
@@ -67,8 +67,8 @@ std::vector<EnvVariable> rank_environment(const RankEnvInput& input, RankId rank
 std::vector<EnvVariable> default_variables(const MeshSpec& mesh);
 std::map<std::string, std::string> defaults_of(const MeshSpec& mesh);
 
-// What a rank of a standby gang may know before it has a place: nothing that depends on that. `like`: the rank of the mesh's first gang
-// with its number in the gang; `host` is where it waits.
+// What a rank of a standby gang may know before it has a place: nothing that depends on that. `like`: the rank of the
+// mesh's first gang with its number in the gang; `host` is where it waits.
 std::vector<EnvVariable> standby_environment(const RankEnvInput& input, RankId like, HostId host,
                                              std::uint32_t standby);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// JobStatus from a job's core: what `status` and `ps` show, from a live supervisor or from a journal alone. What only a live
-// supervisor knows (pids, silences, counters of the control plane) is left for it to fill in.
+// JobStatus from a job's core: what `status` and `ps` show, from a live supervisor or from a journal alone. What only a
+// live supervisor knows (pids, silences, counters of the control plane) is left for it to fill in.
 //
 // Thread: values.
 

@@ -112,8 +112,8 @@ std::vector<std::uint32_t> vault_places(const VaultView& view) {
   return places;
 }
 
-// The others in a ring, from the gang's first host on. Each of its hosts begins one further than the one before, or all of them would
-// fill the first.
+// The others in a ring, from the gang's first host on. Each of its hosts begins one further than the one before, or all
+// of them would fill the first.
 std::vector<HostId> vault_targets(const VaultView& view, MeshId mesh, GangId gang, HostId host) {
   const std::optional<std::uint32_t> index = view.placement.index_in_gang(mesh, gang, host);
   if (!index) return {};

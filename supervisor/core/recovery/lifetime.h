@@ -1,8 +1,8 @@
 #pragma once
 
-// Lifetime: when a job that was left up is stopped: `lifetime.max` after all of it was ready, or after `lifetime.idle` in which nobody
-// used it: no viewer attached, no request, no output of a rank. Each is announced before. IdleWatch judges for the driver and is
-// not journalled; what follows from it is a StopOrdered like any other.
+// Lifetime: when a job that was left up is stopped: `lifetime.max` after all of it was ready, or after `lifetime.idle`
+// in which nobody used it: no viewer attached, no request, no output of a rank. Each is announced before. IdleWatch
+// judges for the driver and is not journalled; what follows from it is a StopOrdered like any other.
 //
 // Thread: one; no locks.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// RestartBudget: which failures of a gang still count, and how long the next restart waits. A failure counts while it is younger than the
-// window; who keeps the list empties it when progress was made.
+// RestartBudget: which failures of a gang still count, and how long the next restart waits. A failure counts while it
+// is younger than the window; who keeps the list empties it when progress was made.
 //
 // Thread: pure functions.
 
@@ -20,8 +20,8 @@ namespace monarch {
 void forget_older(std::vector<Instant>& spent, Duration window, Instant now);
 std::uint32_t still_count(const std::vector<Instant>& spent, Duration window, Instant now);
 
-// Before the restart that follows `failures` earlier ones: the first is immediate, the second waits for the back-off, which doubles from
-// there. The jitter comes from the seed alone, so that a replay waits as long.
+// Before the restart that follows `failures` earlier ones: the first is immediate, the second waits for the back-off,
+// which doubles from there. The jitter comes from the seed alone, so that a replay waits as long.
 Duration backoff_of(const RestartPolicy& policy, std::uint32_t failures, std::uint64_t seed);
 
 // Of a gang's restart: gangs that failed together do not start together.

@@ -1,9 +1,9 @@
 #pragma once
 
 // Expansion: $(self.rank), $(self.local_rank), $(self.node_rank), $(self.host), $(self.host_name), $(self.port.NAME),
-// $(mesh.MESH.host), $(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) in a text of a spec. A text is parsed once and expanded for
-// each rank. Only these prefixes are meant: a shell's `$(hostname)`, and `$(` alone, stay as they are. There is no way to escape
-// one, because nothing else starts so.
+// $(mesh.MESH.host), $(mesh.MESH.host_name), $(mesh.MESH.port.NAME) and $(env.NAME) in a text of a spec. A text is
+// parsed once and expanded for each rank. Only these prefixes are meant: a shell's `$(hostname)`, and `$(` alone, stay
+// as they are. There is no way to escape one, because nothing else starts so.
 //
 // The validator has held every reference against the spec: what is compiled here has no faults.
 //

@@ -1,7 +1,7 @@
 #pragma once
 
-// JobSpec: a job as the cores see it, after the spec has been read, checked and completed with defaults. What a spec may
-// say is decided in supervisor/spec; no value here needs checking again.
+// JobSpec: a job as the cores see it, after the spec has been read, checked and completed with defaults. What a spec
+// may say is decided in supervisor/spec; no value here needs checking again.
 //
 // Thread: a value that does not change after it was made.
 
@@ -224,12 +224,12 @@ struct JobSpec {
   bool operator==(const JobSpec&) const = default;
 };
 
-// Where ranks start that name no other folder: the workspace, or the folder of the spec. "." is the tree that each host has of the
-// workspace, in a place that only the host knows; virtual hosts have the workspace itself.
+// Where ranks start that name no other folder: the workspace, or the folder of the spec. "." is the tree that each host
+// has of the workspace, in a place that only the host knows; virtual hosts have the workspace itself.
 std::string base_directory(const JobSpec& spec);
 
-// What warms a spare is the one rank of a gang of its own, in a mesh behind those of the spec: of each host, the one with its number.
-// Nothing else of the job counts it.
+// What warms a spare is the one rank of a gang of its own, in a mesh behind those of the spec: of each host, the one
+// with its number. Nothing else of the job counts it.
 inline constexpr std::string_view kPrepareMesh = "spares-prepare";  // no mesh of a spec has a `-` in its name
 RankId prepare_rank(const JobSpec& spec, HostId host);
 // Of such a rank; nothing for all others.

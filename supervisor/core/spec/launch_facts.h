@@ -1,7 +1,7 @@
 #pragma once
 
-// LaunchFacts: what the cores, and everybody who does not launch, know of a job's launcher. Each launcher states them of its own part of
-// the spec; nobody asks which one it is.
+// LaunchFacts: what the cores, and everybody who does not launch, know of a job's launcher. Each launcher states them
+// of its own part of the spec; nobody asks which one it is.
 //
 // Thread: values.
 

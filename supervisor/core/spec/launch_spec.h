@@ -1,7 +1,7 @@
 #pragma once
 
-// Launch: which machines a job has, how workers get onto them, and by which addresses all parts reach each other. What a spec may say
-// is decided in supervisor/spec; no value here needs checking again.
+// Launch: which machines a job has, how workers get onto them, and by which addresses all parts reach each other. What
+// a spec may say is decided in supervisor/spec; no value here needs checking again.
 //
 // Thread: values.
 
@@ -66,7 +66,8 @@ struct PortSpan {
 
 enum class ControlVia : std::uint8_t { kDirect, kSsh };
 
-// Where the supervisor lives: on the machine that starts the job, or on the first host of the pool, which that machine launches.
+// Where the supervisor lives: on the machine that starts the job, or on the first host of the pool, which that machine
+// launches.
 enum class SupervisorPlace : std::uint8_t { kHere, kFirst };
 
 // How workers reach the supervisor.

@@ -17,7 +17,8 @@ std::vector<PoolHost> virtual_hosts(std::uint32_t count) {
   return hosts;
 }
 
-// What a launcher reaches a host by need not be what ranks reach each other by: a network for management may lie between.
+// What a launcher reaches a host by need not be what ranks reach each other by: a network for management may lie
+// between.
 std::vector<PoolHost> pool_of(const JobSpec& spec) {
   const LaunchFacts& launch = spec.launch.facts();
   const std::uint32_t count = spec.pool_size();

@@ -1,8 +1,9 @@
 #pragma once
 
-// Placement: which host of the pool each rank runs on. The meshes take slots in order of writing, exclusively, or the first slots of
-// the mesh that they are like; ranks fill a slot with the innermost dimensions that share a host. Slot k is on the pool's host k
-// until that host is replaced: then the slot is on another one, and nothing is renumbered. A host has one slot or none.
+// Placement: which host of the pool each rank runs on. The meshes take slots in order of writing, exclusively, or the
+// first slots of the mesh that they are like; ranks fill a slot with the innermost dimensions that share a host. Slot k
+// is on the pool's host k until that host is replaced: then the slot is on another one, and nothing is renumbered. A
+// host has one slot or none.
 //
 // Thread: a value.
 
@@ -21,8 +22,8 @@ struct PoolHost {
   std::string address;  // numeric; MASTER_ADDR of gangs whose first host this is; empty: its worker tells when it is up
 };
 
-// All hosts of the job, in the order in which meshes take them. Nodes of Slurm that are not known yet are slurm1, slurm2, …, and those
-// that are asked for while the job runs new1, new2, ….
+// All hosts of the job, in the order in which meshes take them. Nodes of Slurm that are not known yet are slurm1,
+// slurm2, …, and those that are asked for while the job runs new1, new2, ….
 std::vector<PoolHost> pool_of(const JobSpec& spec);
 
 // The pool of the local launcher: v1…vN at 127.0.1.1….

@@ -19,7 +19,8 @@ std::string lack(const std::string& what, Share here, std::uint64_t have) {
 
 }  // namespace
 
-// In the order of slots, and in a slot in the order of meshes: what one machine has is given out once. Virtual hosts are one machine.
+// In the order of slots, and in a slot in the order of meshes: what one machine has is given out once. Virtual hosts
+// are one machine.
 Resources::Resources(const JobSpec& spec, const Placement& placement) {
   std::uint32_t slots = 0;
   for (std::uint32_t m = 0; m < spec.meshes.size(); ++m) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Resources: which GPUs and which cores of its host each rank gets, by the spec and its slot alone, as positions in what the slot's
-// host turns out to have. Meshes that share a host get disjoint ones; so do virtual hosts, which share their machine: they divide its
-// GPUs and cores in order.
+// Resources: which GPUs and which cores of its host each rank gets, by the spec and its slot alone, as positions in
+// what the slot's host turns out to have. Meshes that share a host get disjoint ones; so do virtual hosts, which share
+// their machine: they divide its GPUs and cores in order.
 //
 // Thread: a value.
 
@@ -29,7 +29,8 @@ class Resources {
 
   Share gpus_of(RankId rank) const;
   Share cpus_of(RankId rank) const;
-  // Empty: the host with this inventory has what the mesh needs in the slot of this rank; else "needs 4 GPUs … and has 2".
+  // Empty: the host with this inventory has what the mesh needs in the slot of this rank; else "needs 4 GPUs … and has
+  // 2".
   std::string lacking(RankId any_of_slot, const HostInventory& inventory) const;
   // The GPUs of neighbouring ranks that share a host, as the host counts them, in the order of the ranks.
   Share gpus_of(MeshId mesh, RankRange here) const;
@@ -52,7 +53,8 @@ class Resources {
   std::vector<std::uint32_t> ranks_of_machine_;  // by slot: on its machine, which virtual hosts share
 };
 
-// That a host needs to serve any slot: the most that the meshes of one slot need together; of virtual hosts, all that they need.
+// That a host needs to serve any slot: the most that the meshes of one slot need together; of virtual hosts, all that
+// they need.
 std::uint32_t gpus_per_node(const JobSpec& spec);
 // Likewise, of cores; 0: no mesh says how many.
 std::uint32_t cpus_per_node(const JobSpec& spec);

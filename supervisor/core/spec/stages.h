@@ -1,8 +1,8 @@
 #pragma once
 
-// Stages: which meshes wait for which, and so in which order a job comes up and goes down. A mesh waits for those of its
-// `depends_on`; one that is no sidecar waits for every sidecar besides. Its stage is one above the highest of those: stages come
-// up in order and go down in the reverse order, the members of a stage together.
+// Stages: which meshes wait for which, and so in which order a job comes up and goes down. A mesh waits for those of
+// its `depends_on`; one that is no sidecar waits for every sidecar besides. Its stage is one above the highest of
+// those: stages come up in order and go down in the reverse order, the members of a stage together.
 //
 // Thread: a value.
 
@@ -15,7 +15,8 @@
 
 namespace monarch {
 
-// Meshes of which each waits for the next and the last for the first, by `depends_on`; nothing if there is no such ring.
+// Meshes of which each waits for the next and the last for the first, by `depends_on`; nothing if there is no such
+// ring.
 std::optional<std::vector<MeshId>> ring_of_dependencies(const JobSpec& spec);
 
 class Stages {

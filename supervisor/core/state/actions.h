@@ -1,7 +1,7 @@
 #pragma once
 
-// What the job's core wants done. Each may be done twice without harm: messages carry rank and generation, and the beats say
-// what was lost. Their outcome comes back as an event.
+// What the job's core wants done. Each may be done twice without harm: messages carry rank and generation, and the
+// beats say what was lost. Their outcome comes back as an event.
 //
 // Thread: values.
 

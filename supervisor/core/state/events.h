@@ -1,7 +1,8 @@
 #pragma once
 
-// What the job's core is told. Each is journalled with its `now` before it is acted on, so that a replay of them is the job's
-// state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the difference comes here.
+// What the job's core is told. Each is journalled with its `now` before it is acted on, so that a replay of them is the
+// job's state. Beats and ticks are not among them: what a beat says is compared with what is known, and only the
+// difference comes here.
 //
 // Thread: values.
 
@@ -42,7 +43,8 @@ struct GangsInherited {
 struct SupervisorReturned {
   Term term;
   std::string boot_id = {};  // of its machine
-  // Where that is another than before: what the clock of the boot before showed last, and how long ago, by the wall clock, that was.
+  // Where that is another than before: what the clock of the boot before showed last, and how long ago, by the wall
+  // clock, that was.
   Instant last_seen = {};
   Duration away = {};
 };
@@ -93,7 +95,8 @@ struct HostDistrusted {
   Instant grants_until = {};  // as in HostSilent
 };
 
-// Its keeper ended unexpectedly, and its daemon kills what runs there: the worker is about to end. WorkerEnded or HostSilent follows.
+// Its keeper ended unexpectedly, and its daemon kills what runs there: the worker is about to end. WorkerEnded or
+// HostSilent follows.
 struct WorkerFailing {
   HostId host;
 };
@@ -145,7 +148,8 @@ struct RankHung {
   std::string stacks = {};  // of it, taken before anything was done; may be empty
 };
 
-// For people alone: so many hosts fell silent together that none of them is given up before `until`. Nothing follows from it.
+// For people alone: so many hosts fell silent together that none of them is given up before `until`. Nothing follows
+// from it.
 struct HostsHeld {
   std::uint32_t silent = 0;
   std::uint32_t of = 0;
@@ -163,8 +167,8 @@ struct OperatorAsked {
 enum class HoldWish : std::uint8_t { kHold, kRelease, kStop, kContinue };
 constexpr HoldWish monarch_enum_max(HoldWish) { return HoldWish::kContinue; }
 
-// `monarch hold` and its --release, and a `monarch signal` that stops processes or lets them go on: whose gangs are watched for
-// hangs, and whose are not. The ranks are there.
+// `monarch hold` and its --release, and a `monarch signal` that stops processes or lets them go on: whose gangs are
+// watched for hangs, and whose are not. The ranks are there.
 struct HoldAsked {
   HoldWish wish = HoldWish::kHold;
   std::vector<RankId> ranks;
@@ -187,16 +191,16 @@ struct StopOrdered {
   StopRequest request;
 };
 
-// Who gave the hosts takes them back: what is there at `by` is killed. Nothing is started from then on. Where it is not known by when, that
-// is told in another one, which follows soon.
+// Who gave the hosts takes them back: what is there at `by` is killed. Nothing is started from then on. Where it is not
+// known by when, that is told in another one, which follows soon.
 struct EndForeseen {
   ForeseenKind kind = ForeseenKind::kPreempted;
   std::string why;                // one line for people: "Slurm preempts job 7"
   Instant by = Instant::never();  // never(): not known yet
 };
 
-// The supervisor did not run for so long, nor, it may be, did anybody else: what others were given to act in grows by it. Times of the
-// job's own, and fences, do not.
+// The supervisor did not run for so long, nor, it may be, did anybody else: what others were given to act in grows by
+// it. Times of the job's own, and fences, do not.
 struct StoodStill {
   Duration gap;
 };

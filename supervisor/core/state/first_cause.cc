@@ -75,7 +75,8 @@ std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends) {
   });
   // On one host the order is exact: its keeper's clock is one, and it numbers what it sees in one turn by nanoseconds.
   std::erase_if(candidates, [&](std::size_t i) { return ends[i].host == ends[earliest].host && i != earliest; });
-  // Comparing each with the earliest, and not pair by pair, keeps the order total: "may be the same moment" is not transitive.
+  // Comparing each with the earliest, and not pair by pair, keeps the order total: "may be the same moment" is not
+  // transitive.
   std::erase_if(candidates, [&](std::size_t i) {
     return ends[i].ended_at - ends[earliest].ended_at > ends[i].uncertainty + ends[earliest].uncertainty;
   });

@@ -1,10 +1,11 @@
 #pragma once
 
-// First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the earliest end on the
-// supervisor's clock; where the clocks of two hosts cannot tell, a signal before a hang before an exit code; then the lowest rank, so that the
-// answer does not depend on the order of arrival. An end after a signal of ours is never the first to exit. Evidence goes
-// before the order of exits: a rank that wrote its error before the first to exit had written one, or exited, is the cause,
-// also where it was killed before it could exit, since tearing down may take it longer than its peers need to miss it.
+// First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the earliest end
+// on the supervisor's clock; where the clocks of two hosts cannot tell, a signal before a hang before an exit code;
+// then the lowest rank, so that the answer does not depend on the order of arrival. An end after a signal of ours is
+// never the first to exit. Evidence goes before the order of exits: a rank that wrote its error before the first to
+// exit had written one, or exited, is the cause, also where it was killed before it could exit, since tearing down may
+// take it longer than its peers need to miss it.
 //
 // (A rank that exits 7 makes its peer abort on the lost connection a moment later: 7 is the cause.)
 //
@@ -33,8 +34,8 @@ struct EndedRank {
 // Exit code 0 is no failure; everything else is.
 bool is_failure(const RankEnd& end);
 
-// Not executed for what its host has run out of (memory, disk, the descriptors of all), or because its disk fails: none of the program's
-// doing, and another host may have it. A limit of the user's own (EMFILE, EAGAIN) is met again.
+// Not executed for what its host has run out of (memory, disk, the descriptors of all), or because its disk fails: none
+// of the program's doing, and another host may have it. A limit of the user's own (EMFILE, EAGAIN) is met again.
 bool is_lack_of_host(const RankEnd& end);
 
 // Index of the first cause among `ends`; nothing if none of them can be one.
@@ -45,7 +46,8 @@ std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends);
 // "exit code 7", "killed by SIGSEGV (core dumped)", "could not execute: exec /bin/nonesuch: No such file or directory"
 std::string describe_end(const RankEnd& end);
 
-// The exit code that a shell would give: the code, 128 + signal, 127 for a missing program, 126 for one that cannot be executed.
+// The exit code that a shell would give: the code, 128 + signal, 127 for a missing program, 126 for one that cannot be
+// executed.
 int exit_code_of(const RankEnd& end);
 
 }  // namespace monarch

@@ -23,8 +23,8 @@ bool has(const std::vector<RankCommit>& commits, std::uint64_t step) {
   return std::any_of(commits.begin(), commits.end(), [step](const RankCommit& one) { return one.step == step; });
 }
 
-// Snapshots of the journal hold what all ranks have said: of the newest checkpoint, of the one that is resumed, and of steps ahead. The
-// share of a rank is a third for each of these; so the next step always has room.
+// Snapshots of the journal hold what all ranks have said: of the newest checkpoint, of the one that is resumed, and of
+// steps ahead. The share of a rank is a third for each of these; so the next step always has room.
 std::size_t longest_name(const Committer& who) { return std::min(kCommitWhatBytes, who.names / 3); }
 
 // Of the rank, or of the one of its gang that has said most.
@@ -56,7 +56,8 @@ CommitDecision refused_commit(std::string why) { return {.ruling = CommitRuling:
 
 CommitDecision rule_commit(const GangCommits& known, const Committer& who, const CommitRequest& asked) {
   MONARCH_ASSERT(who.rank < who.ranks);
-  // Keepers let nothing else pass; a host that lies must not write into other ranks' environments, or fill the journal (I22).
+  // Keepers let nothing else pass; a host that lies must not write into other ranks' environments, or fill the journal
+  // (I22).
   if (asked.what.size() > longest_name(who) || !is_printable_ascii(asked.what)) {
     return refused_commit(text("what a checkpoint is called has at most ", longest_name(who),
                                " printable characters of ASCII",

@@ -1,9 +1,9 @@
 #pragma once
 
-// GangCommits: which checkpoints the ranks of a gang have written, and the newest that all of them have: what its next generation
-// goes on from (I20). What only some ranks committed counts until the generation ends: the next one may write the same step
-// with other bytes, and a checkpoint of two generations is none.
-// A step below what each of the ranks has committed last is passed: steps of a rank only rise, so the gang will never have it.
+// GangCommits: which checkpoints the ranks of a gang have written, and the newest that all of them have: what its next
+// generation goes on from (I20). What only some ranks committed counts until the generation ends: the next one may
+// write the same step with other bytes, and a checkpoint of two generations is none. A step below what each of the
+// ranks has committed last is passed: steps of a rank only rise, so the gang will never have it.
 //
 // Thread: values.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// JobState: all that the job's core knows. A value: it follows from the spec and the events alone, and two that came from the
-// same events are equal (I6).
+// JobState: all that the job's core knows. A value: it follows from the spec and the events alone, and two that came
+// from the same events are equal (I6).
 //
 // Thread: a value.
 

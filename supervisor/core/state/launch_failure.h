@@ -1,7 +1,7 @@
 #pragma once
 
-// What is said of a LaunchFailure. It is journalled, so that a verdict can name all hosts that did not start, each with what it answered
-// and a command that shows it again.
+// What is said of a LaunchFailure. It is journalled, so that a verdict can name all hosts that did not start, each with
+// what it answered and a command that shows it again.
 //
 // Thread: pure functions.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What is said of LaunchTimes, for people who want their job to start sooner and for scripts/bench. Nothing is decided by them.
+// What is said of LaunchTimes, for people who want their job to start sooner and for scripts/bench. Nothing is decided
+// by them.
 //
 // Thread: pure functions.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// PastPlaces: on which hosts the generations of a gang ran, for what a host says of one that is over: no host speaks for a generation
-// that it never had (I23). The oldest moves are forgotten, and then nobody speaks for those generations.
+// PastPlaces: on which hosts the generations of a gang ran, for what a host says of one that is over: no host speaks
+// for a generation that it never had (I23). The oldest moves are forgotten, and then nobody speaks for those
+// generations.
 //
 // Thread: values.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// CommandLauncher: workers on hosts on which a command opens a shell (launch.command): the script of remote_script.h is written to that
-// shell, so that a host gets monarch-worker as over SSH, and its end is proven as there. The supervisor's guard forks the command.
+// CommandLauncher: workers on hosts on which a command opens a shell (launch.command): the script of remote_script.h is
+// written to that shell, so that a host gets monarch-worker as over SSH, and its end is proven as there. The
+// supervisor's guard forks the command.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's and the guard's.
 

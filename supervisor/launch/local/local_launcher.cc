@@ -34,8 +34,9 @@ constexpr Duration kBootstrapDeadline = Duration::seconds(30);
 
 constexpr Duration kSweepPeriod = Duration::milliseconds(20);
 constexpr Duration kLateSweepPeriod = Duration::seconds(1);
-// In which a daemon without its keeper ends what that had kept; it takes milliseconds. Less than lost_after is by default: a daemon that
-// stands still would otherwise make its host one that was lost by silence, which is not launched again at once.
+// In which a daemon without its keeper ends what that had kept; it takes milliseconds. Less than lost_after is by
+// default: a daemon that stands still would otherwise make its host one that was lost by silence, which is not launched
+// again at once.
 constexpr Duration kDaemonsOwnTime = Duration::seconds(3);
 
 RankId key_of(HostId host) { return {kWorkersMesh, Rank(host.value())}; }
@@ -165,7 +166,8 @@ void LocalLauncher::fail(HostId host, std::string error) {
                                           .again = {}});
 }
 
-// The guard ended with the order unread, or its worker did before anybody was told its pid: nothing holds its output any more.
+// The guard ended with the order unread, or its worker did before anybody was told its pid: nothing holds its output
+// any more.
 void LocalLauncher::never_started(HostId host) {
   const auto found = started_.find(host);
   if (found != started_.end() && found->second.pidfd.valid()) return;  // its pidfd tells
@@ -182,7 +184,8 @@ void LocalLauncher::destroy(HostId host) {
     return;
   }
   if (found == started_.end()) {
-    // It was never started, or its end was told; that may have been to a supervisor that died before it had removed what was left.
+    // It was never started, or its end was told; that may have been to a supervisor that died before it had removed
+    // what was left.
     begin_telling(host, {.how = "was not running", .orderly = true});
     return;
   }
@@ -277,9 +280,10 @@ void LocalLauncher::begin_telling(HostId host, WorkerEnd end) {
   loop_.defer([this, host, end] { tell_ended(host, end); });
 }
 
-// A worker has ended when nothing of it lives: a keeper and a daemon that were killed together leave their ranks' groups, and a
-// daemon whose keeper was killed ends what that had kept, and then removes what the next worker would find in its place. What is told is
-// taken as proof, so an end that cannot be seen is never told: who waits for it has a deadline and a fence.
+// A worker has ended when nothing of it lives: a keeper and a daemon that were killed together leave their ranks'
+// groups, and a daemon whose keeper was killed ends what that had kept, and then removes what the next worker would
+// find in its place. What is told is taken as proof, so an end that cannot be seen is never told: who waits for it has
+// a deadline and a fence.
 void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
   const bool swept = sweep_groups({.job = options_.job.to_text(), .host = options_.host_names[host.value()]});
   if (!still_lives(host, loop_.now() >= end.kill_at) && swept) return report_end(host, end);
@@ -319,8 +323,8 @@ void LocalLauncher::report_end(HostId host, const WorkerEnd& end) {
   handlers_.on_ended(host, end.how, end.orderly);
 }
 
-// WARNING: a number may have got a new owner since the guard told it. A process that is the guard's child, as we are, is
-// the worker: the guard gives no number free before it has told its end, and nobody else's child is its child.
+// WARNING: a number may have got a new owner since the guard told it. A process that is the guard's child, as we are,
+// is the worker: the guard gives no number free before it has told its end, and nobody else's child is its child.
 void LocalLauncher::learn_pid(Worker& worker, std::int32_t pid) {
   if (worker.pidfd.valid() || pid <= 0) return;
   const auto process = read_process(pid);

@@ -1,7 +1,7 @@
 #pragma once
 
-// LocalLauncher: virtual hosts v1…vN, each a worker of its own on this machine, with an address of its own in 127.0.0.0/8. They speak
-// the same protocol over the same kind of connection as workers on real hosts.
+// LocalLauncher: virtual hosts v1…vN, each a worker of its own on this machine, with an address of its own in
+// 127.0.0.0/8. They speak the same protocol over the same kind of connection as workers on real hosts.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the guard's.
 
@@ -17,8 +17,8 @@
 
 namespace monarch {
 
-// Where a worker on this machine has the doors of its ranks: short, for a socket's path has 107 bytes. The job and the host
-// tell it, so that a supervisor that came back knows what to remove.
+// Where a worker on this machine has the doors of its ranks: short, for a socket's path has 107 bytes. The job and the
+// host tell it, so that a supervisor that came back knows what to remove.
 std::string local_socket_directory(const std::string& runtime_directory, const JobUuid& job, HostId host);
 
 struct LocalLauncherOptions {

@@ -109,7 +109,8 @@ void EndWatch::judge(const Result<std::string>& answer) {
   const JobEnd seen = read_job_end(*answer, options_.job);
   const bool over = seen.state != SlurmJobState::kRunning;
   if (seen.preempted) {
-    // WARNING: of a job without a time limit scontrol 22.05 shows an EndTime of Unknown, also while its GraceTime runs out.
+    // WARNING: of a job without a time limit scontrol 22.05 shows an EndTime of Unknown, also while its GraceTime runs
+    // out.
     const Instant by = !over && seen.end ? std::max(by_of(*seen.end), kill) : kill;
     return foresee(ForeseenKind::kPreempted, text("Slurm preempts its job ", options_.job), by);
   }

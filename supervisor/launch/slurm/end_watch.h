@@ -1,7 +1,8 @@
 #pragma once
 
-// EndWatch: foresees when Slurm takes back a job's nodes: by its time limit, which it asks for at the beginning, now and then, and once more
-// before it speaks; or by the signal that Slurm sends to all that runs there, of which workers tell.
+// EndWatch: foresees when Slurm takes back a job's nodes: by its time limit, which it asks for at the beginning, now
+// and then, and once more before it speaks; or by the signal that Slurm sends to all that runs there, of which workers
+// tell.
 //
 // Thread: the supervisor's loop. Lifetime: within that of its calls and the loop.
 

@@ -34,7 +34,8 @@ JobEnd read_job_end(std::string_view answer, std::uint32_t job);
 Words kill_wait_query(const Words& environment);
 std::optional<Duration> read_kill_wait(std::string_view answer);
 
-// How long before the end of a job that may run for `limit` its ranks are told: `warn`, or of a short one a tenth of its time.
+// How long before the end of a job that may run for `limit` its ranks are told: `warn`, or of a short one a tenth of
+// its time.
 Duration warning_of(Duration warn, std::optional<Duration> limit);
 
 }  // namespace monarch

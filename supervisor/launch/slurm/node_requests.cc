@@ -114,7 +114,8 @@ void NodeRequests::on_submitted(HostId host, std::uint32_t number, const Result<
 }
 
 // Nobody knows what Slurm has done: that is looked at before it is asked again.
-// WARNING: commands of Slurm whose munged has gone are silent for minutes (Slurm 22.05); munge(1) itself says so at once.
+// WARNING: commands of Slurm whose munged has gone are silent for minutes (Slurm 22.05); munge(1) itself says so at
+// once.
 void NodeRequests::unsure(HostId host, const Error& why) {
   if (why.code != ErrorCode::kTimeout) return try_later(host, why.message);
   const std::uint32_t number = requests_[host].token.number;

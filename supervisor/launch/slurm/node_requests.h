@@ -1,10 +1,11 @@
 #pragma once
 
-// NodeRequests: asks Slurm for single nodes, each by a job of its own that only holds it, and gives them back. An answer that was lost is
-// looked for by the request's token before anything is asked again; what is not granted within a time is refused here. It remembers no
-// job of an earlier supervisor, and finds each by its token.
+// NodeRequests: asks Slurm for single nodes, each by a job of its own that only holds it, and gives them back. An
+// answer that was lost is looked for by the request's token before anything is asked again; what is not granted within
+// a time is refused here. It remembers no job of an earlier supervisor, and finds each by its token.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than that of its calls and the loop; what is asked then stays with Slurm.
+// Thread: the supervisor's loop. Lifetime: shorter than that of its calls and the loop; what is asked then stays with
+// Slurm.
 
 #include <cstdint>
 #include <functional>
@@ -54,7 +55,8 @@ class NodeRequests {
 
   // A node, none of these. Nothing is asked for this host now.
   void ask(HostId host, std::vector<std::string> exclude);
-  // Whatever was asked for this host, by an earlier supervisor too, ends; then `then` is told, as soon as Slurm has said so.
+  // Whatever was asked for this host, by an earlier supervisor too, ends; then `then` is told, as soon as Slurm has
+  // said so.
   void give_back(HostId host, std::function<void()> then);
   // The node that was granted for this host, also to an earlier supervisor; nothing: none is.
   void find(HostId host, std::function<void(std::optional<GrantedNode>)> then);

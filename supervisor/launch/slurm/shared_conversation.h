@@ -1,14 +1,17 @@
 #pragma once
 
-// SharedConversation: the talks with the workers of several nodes over the one input and output of their step: its lines are told apart by
-// node (step_lines.h) and given to the RemoteConversation of each; what all are asked is said once. Nobody is told to start before all have
-// shown themselves, for srun ends all of a step that it could not begin on one of its nodes. Then each is a node of its own:
+// SharedConversation: the talks with the workers of several nodes over the one input and output of their step: its
+// lines are told apart by node (step_lines.h) and given to the RemoteConversation of each; what all are asked is said
+// once. Nobody is told to start before all have shown themselves, for srun ends all of a step that it could not begin
+// on one of its nodes. Then each is a node of its own:
 //
-//   all show themselves → all are asked whether they have the worker's file → it is sent for one that lacks it, which may be for all of
-//   them, and then for all that still do → each executes it, says so, and is given its Bootstrap → each answers
+//   all show themselves → all are asked whether they have the worker's file → it is sent for one that lacks it, which
+//   may be for all of them, and then for all that still do → each executes it, says so, and is given its Bootstrap →
+//   each answers
 //
 // What comes is of nodes that may be broken: it is bounded, and what is of no use keeps nobody waiting.
-// WARNING: one that is hostile can speak for another node of the step, and so begin a worker in its name; a step of its own cannot.
+// WARNING: one that is hostile can speak for another node of the step, and so begin a worker in its name; a step of its
+// own cannot.
 //
 // Thread: values; no I/O, no clock.
 
@@ -65,7 +68,8 @@ class SharedConversation {
   void give_bootstrap(std::size_t node, std::string frame);
   // Nothing is started there any more, and nothing is told of it.
   void withdraw(std::size_t node);
-  // Nobody has said anything for too long. Who was waited for has no part in it any more; before all have shown themselves nobody has.
+  // Nobody has said anything for too long. Who was waited for has no part in it any more; before all have shown
+  // themselves nobody has.
   void on_silence();
   // It has ended, with what srun said last.
   void on_end(std::string_view words);

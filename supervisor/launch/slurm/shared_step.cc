@@ -106,7 +106,8 @@ void SharedStep::write() {
 
 void SharedStep::expect_more() {
   loop_.cancel(deadline_);
-  // A worker that starts may take as long as in a step of its own; that a node is asked and says nothing is seen sooner.
+  // A worker that starts may take as long as in a step of its own; that a node is asked and says nothing is seen
+  // sooner.
   const bool asks = conversation_.any_shown() && !conversation_.starts();
   const Duration silence = asks ? options_.silence / kShareOfSilence : options_.silence;
   deadline_ = loop_.at(loop_.now() + silence, [this] { on_silence(); });

@@ -1,10 +1,11 @@
 #pragma once
 
-// SharedStep: one SharedConversation over the standard input and output of an srun that begins a process on each of several nodes. What srun
-// itself says goes to a file. The srun lives on once a worker of it has answered; then nothing ends it but the end of its processes.
+// SharedStep: one SharedConversation over the standard input and output of an srun that begins a process on each of
+// several nodes. What srun itself says goes to a file. The srun lives on once a worker of it has answered; then nothing
+// ends it but the end of its processes.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends an srun of which no worker has
-// answered, and leaves any other one alone.
+// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends an srun of
+// which no worker has answered, and leaves any other one alone.
 
 #include <cstdint>
 #include <functional>
@@ -21,7 +22,8 @@ namespace monarch {
 // None is told within a call of its owner's.
 struct SharedStepHandlers {
   std::function<void(const SharedNews&)> on_news;
-  // Once, and last: all have had their last word, and the srun has ended, or is killed because nothing came of it. May destroy the step.
+  // Once, and last: all have had their last word, and the srun has ended, or is killed because nothing came of it. May
+  // destroy the step.
   std::function<void()> on_end;
 };
 

@@ -1,9 +1,10 @@
 #pragma once
 
-// SlurmCalls: asks Slurm's commands, each within a time, and never waits for one: a controller that has gone or stands still answers after
-// seconds, or not at all.
+// SlurmCalls: asks Slurm's commands, each within a time, and never waits for one: a controller that has gone or stands
+// still answers after seconds, or not at all.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop; what is asked then is not answered.
+// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop; what is asked then is not
+// answered.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,8 @@ class SlurmCalls {
   SlurmCalls& operator=(const SlurmCalls&) = delete;
   ~SlurmCalls();
 
-  // What it wrote to its standard output, if it ended with 0. Else kTimeout, or kUnsupported with what it said; kGone: it could not be run.
+  // What it wrote to its standard output, if it ended with 0. Else kTimeout, or kUnsupported with what it said; kGone:
+  // it could not be run.
   void call(std::vector<std::string> command, std::function<void(Result<std::string>)> then);
 
   std::size_t running() const { return calls_.size(); }

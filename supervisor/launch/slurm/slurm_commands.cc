@@ -73,8 +73,9 @@ Words slurm_environment(const std::function<const char*(const char*)>& lookup) {
 }
 
 // --overlap: beside the batch script's own step and each other; --mem=0: all that the job has on the node; --no-kill,
-// --kill-on-bad-exit=0, --wait=0: nothing ends it because of another. Core dumps, bindings and MPI are for who starts ranks.
-// WARNING: of several processes srun mixes parts of lines where it is unbuffered, and whole ones where it is not (Slurm 22.05).
+// --kill-on-bad-exit=0, --wait=0: nothing ends it because of another. Core dumps, bindings and MPI are for who starts
+// ranks. WARNING: of several processes srun mixes parts of lines where it is unbuffered, and whole ones where it is not
+// (Slurm 22.05).
 Words step_command(const SlurmStepOrder& order) {
   std::string list;
   for (const std::string& node : order.nodes) list += text(list.empty() ? "" : ",", node);
@@ -141,7 +142,8 @@ Words node_state_query(const std::string& node, const Words& environment) {
   return in_environment(environment, {"sinfo", "--noheader", text("--nodes=", node), "--format=%T"});
 }
 
-// WARNING: squeue --jobs=7 shows the other tasks of an array of that number as well, each under an id of its own (squeue(1)).
+// WARNING: squeue --jobs=7 shows the other tasks of an array of that number as well, each under an id of its own
+// (squeue(1)).
 SlurmJobWord read_job_state(std::string_view answer, std::uint32_t job) {
   const std::string prefix = text(job, "|");
   while (!answer.empty()) {

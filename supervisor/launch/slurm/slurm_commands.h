@@ -1,7 +1,7 @@
 #pragma once
 
-// What is asked of Slurm: the words of each command, and what its answer says. Slurm's own commands are run, in the form that has been
-// stable over its versions: no JSON, formats that are given, one item a line.
+// What is asked of Slurm: the words of each command, and what its answer says. Slurm's own commands are run, in the
+// form that has been stable over its versions: no JSON, formats that are given, one item a line.
 //
 // Thread: pure functions.
 
@@ -19,8 +19,9 @@ namespace monarch {
 
 using Words = std::vector<std::string>;
 
-// NAME=value of what srun, and each process of a step, are given of an environment: who its user is, where programs are, where Slurm
-// is. Nothing else: an SLURM_… or SRUN_… of an allocation is an option to srun, and what a shell has may be secret.
+// NAME=value of what srun, and each process of a step, are given of an environment: who its user is, where programs
+// are, where Slurm is. Nothing else: an SLURM_… or SRUN_… of an allocation is an option to srun, and what a shell has
+// may be secret.
 Words slurm_environment(const std::function<const char*(const char*)>& lookup);
 
 // What stands before the next bar of a line, which is taken as well.
@@ -70,8 +71,8 @@ struct SlurmJobWord {
   std::string nodes;      // that it has, as Slurm writes them
 };
 SlurmJobWord read_job_state(std::string_view answer, std::uint32_t job);
-// Of a job that is over, or waits for nodes again: did Slurm take its nodes, so that it may be submitted again, rather than somebody
-// cancel it? Empty: Slurm does not know the job.
+// Of a job that is over, or waits for nodes again: did Slurm take its nodes, so that it may be submitted again, rather
+// than somebody cancel it? Empty: Slurm does not know the job.
 bool was_taken(std::string_view word);
 // Slurm's word for a job that it does not know, or not any more.
 bool says_no_such_job(std::string_view words);

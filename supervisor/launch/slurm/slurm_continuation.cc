@@ -42,7 +42,8 @@ void SlurmContinuation::on_marked(const Result<std::string>& answer) {
   call(in_environment(options_.environment, requeue_command(options_.slurm_job)), &SlurmContinuation::on_requeued);
 }
 
-// Slurm kills us with the answer, or soon after. What it refuses may be what it has done already, at our own word or by itself.
+// Slurm kills us with the answer, or soon after. What it refuses may be what it has done already, at our own word or by
+// itself.
 void SlurmContinuation::on_requeued(const Result<std::string>& answer) {
   if (answer.ok()) return then_(options_.slurm_job);
   if (answer.error().code != ErrorCode::kUnsupported || !says_refused(answer.error().message)) {

@@ -1,7 +1,8 @@
 #pragma once
 
-// SlurmContinuation: asks Slurm that a job which it takes the nodes of goes on: by its own job, which is requeued and runs its script again,
-// or by another one. What an answer that was lost has done is looked for before it is asked again.
+// SlurmContinuation: asks Slurm that a job which it takes the nodes of goes on: by its own job, which is requeued and
+// runs its script again, or by another one. What an answer that was lost has done is looked for before it is asked
+// again.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than that of the loop and of the calls.
 

@@ -151,13 +151,16 @@ Result<JobGres> read_job_gres(std::string_view answer, std::uint32_t job) {
   return found;
 }
 
-// WARNING: where the job asked for GPUs by --gpus a step without any such option is refused, and one of --gpus-per-task gets those of one task.
-// --gres=gpu:N is a number for each node of the job and refused where they have different ones, a type where the job asked for none; --gpus=N
-// is of the step and holds for all of them. Other GRES are named beside it, lest a step that names some is given no others (Slurm 22.05).
+// WARNING: where the job asked for GPUs by --gpus a step without any such option is refused, and one of --gpus-per-task
+// gets those of one task.
+// --gres=gpu:N is a number for each node of the job and refused where they have different ones, a type where the job
+// asked for none; --gpus=N is of the step and holds for all of them. Other GRES are named beside it, lest a step that
+// names some is given no others (Slurm 22.05).
 Words gres_options(const JobGres& job, const std::string& node) { return options_of(job, node, "--gpus="); }
 
-// WARNING: of a step with many nodes --gpus=N leaves some of them one GPU, --gpus-per-task is refused where the job asked for fewer of a task,
-// and without an option a step has what one task of the job has; --gpus-per-node gives them all in each of these (Slurm 22.05).
+// WARNING: of a step with many nodes --gpus=N leaves some of them one GPU, --gpus-per-task is refused where the job
+// asked for fewer of a task, and without an option a step has what one task of the job has; --gpus-per-node gives them
+// all in each of these (Slurm 22.05).
 std::optional<Words> shared_gres_options(const JobGres& job, const Words& nodes) {
   std::optional<Words> options;
   for (const std::string& node : nodes) {

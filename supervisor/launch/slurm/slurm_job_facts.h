@@ -1,7 +1,7 @@
 #pragma once
 
-// What Slurm says of a job of ours, in the words of `scontrol show job -d`: which nodes it is given, and how much of each, so that another
-// one can be asked for that is like them.
+// What Slurm says of a job of ours, in the words of `scontrol show job -d`: which nodes it is given, and how much of
+// each, so that another one can be asked for that is like them.
 //
 // Thread: pure functions.
 

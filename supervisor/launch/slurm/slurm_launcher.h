@@ -1,16 +1,16 @@
 #pragma once
 
-// SlurmLauncher: workers on the nodes of an allocation, each in a step of its own: one process on one node, which Slurm ends alone. The step
-// is started by an srun that carries the script of remote_script.h, so that a node gets monarch-worker as a host of SSH does; the
-// supervisor's guard forks the srun, and a step outlives the supervisor.
+// SlurmLauncher: workers on the nodes of an allocation, each in a step of its own: one process on one node, which Slurm
+// ends alone. The step is started by an srun that carries the script of remote_script.h, so that a node gets
+// monarch-worker as a host of SSH does; the supervisor's guard forks the srun, and a step outlives the supervisor.
 //
-// Where many of the first job's nodes are launched at once, one step serves them all. Whoever has no part in it, whatever the reason, gets a
-// step of its own next, and what that says of it counts; only where srun could not begin on some of them those that it did reach are tried
-// together once more.
+// Where many of the first job's nodes are launched at once, one step serves them all. Whoever has no part in it,
+// whatever the reason, gets a step of its own next, and what that says of it counts; only where srun could not begin on
+// some of them those that it did reach are tried together once more.
 //
-// A worker's end is proven by itself, when it says goodbye, or by another step (`monarch-worker end`), as often as it takes until the node
-// has answered; the end of its srun is a reason to look. Slurm's own word, that a step has ended, is none: it says so of a node
-// that does not answer, where all still runs.
+// A worker's end is proven by itself, when it says goodbye, or by another step (`monarch-worker end`), as often as it
+// takes until the node has answered; the end of its srun is a reason to look. Slurm's own word, that a step has ended,
+// is none: it says so of a node that does not answer, where all still runs.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's and the guard's.
 
@@ -51,8 +51,8 @@ struct SlurmLauncherOptions {
   std::uint32_t parallel = 64;               // launches in steps of their own at a time
   std::uint32_t ends = 256;                  // workers that are looked for at a time, to end them
   std::uint32_t own_steps = 100;             // where more hosts are launched at once, one step serves them
-  // Slurm's job is over, or about to be, and nothing can be launched any more; once. In Slurm's word for how, "CANCELLED"; empty: it knows
-  // no such job any more. Not within a call of the owner's.
+  // Slurm's job is over, or about to be, and nothing can be launched any more; once. In Slurm's word for how,
+  // "CANCELLED"; empty: it knows no such job any more. Not within a call of the owner's.
   std::function<void(const std::string& state)> on_over = {};
 };
 

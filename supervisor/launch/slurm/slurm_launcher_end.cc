@@ -68,8 +68,8 @@ void SlurmLauncher::look_again(HostId host) {
   });
 }
 
-// First by Slurm, which ends a step whatever its processes do, then by a look on the node itself. A step that serves others as well is
-// left alone.
+// First by Slurm, which ends a step whatever its processes do, then by a look on the node itself. A step that serves
+// others as well is left alone.
 void SlurmLauncher::begin_end(HostId host) {
   ++at(host).tries;
   ask_steps(host, [this, host](const Result<std::vector<SlurmStep>>& steps) {
@@ -161,8 +161,8 @@ void SlurmLauncher::check_over() {
               });
 }
 
-// Whether the job has ended. That it is about to, or waits for nodes again, is told as well: those that it had are gone. How it ended is
-// known a moment after that it ends.
+// Whether the job has ended. That it is about to, or waits for nodes again, is told as well: those that it had are
+// gone. How it ended is known a moment after that it ends.
 bool SlurmLauncher::note_state(const Result<std::string>& answer) {
   SlurmJobWord now = job_word(answer, options_.slurm_job);
   if (submitted_.empty()) submitted_ = now.submitted;

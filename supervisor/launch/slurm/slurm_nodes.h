@@ -1,7 +1,8 @@
 #pragma once
 
-// SlurmNodes: the launcher of a job on Slurm. It has the nodes of the job's allocation from the start, and asks for one more for each host
-// on request that is to be launched; a worker's step is SlurmLauncher's. A node that was asked for is given back with its worker's end.
+// SlurmNodes: the launcher of a job on Slurm. It has the nodes of the job's allocation from the start, and asks for one
+// more for each host on request that is to be launched; a worker's step is SlurmLauncher's. A node that was asked for
+// is given back with its worker's end.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's and the guard's.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// One more node of Slurm: a job of its own, with one node that nothing runs on but what holds it. The words that ask for it, what Slurm says
-// of such jobs, and the token by which they are found again: an answer may be lost, and a number may be another's tomorrow.
+// One more node of Slurm: a job of its own, with one node that nothing runs on but what holds it. The words that ask
+// for it, what Slurm says of such jobs, and the token by which they are found again: an answer may be lost, and a
+// number may be another's tomorrow.
 //
 // Thread: pure functions.
 
@@ -20,7 +21,8 @@
 
 namespace monarch {
 
-// The comment of Slurm's job: whose it is, for which host, and which request of that host's it is. "monarch UUID 4 2.1".
+// The comment of Slurm's job: whose it is, for which host, and which request of that host's it is. "monarch UUID
+// 4 2.1".
 struct RequestToken {
   std::string uuid;
   HostId host;
@@ -40,7 +42,8 @@ struct NodeOrder {
   Words environment;
 };
 Words node_request_command(const NodeOrder& order);
-// What the job's own script runs: it ends once no worker of this job is there any more, or none has come within some minutes.
+// What the job's own script runs: it ends once no worker of this job is there any more, or none has come within some
+// minutes.
 std::string holding_script(const std::string& uuid);
 // sbatch's answer: the number of the job.
 Result<std::uint32_t> read_submitted(std::string_view answer);

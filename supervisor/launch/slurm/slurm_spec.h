@@ -14,7 +14,8 @@
 
 namespace monarch {
 
-// What nodes that Slurm is asked for are like, in sbatch's words. Empty: as sbatch has it, or as the nodes that the job has already.
+// What nodes that Slurm is asked for are like, in sbatch's words. Empty: as sbatch has it, or as the nodes that the job
+// has already.
 struct SlurmRequest {
   std::string partition;
   std::string account;
@@ -40,7 +41,8 @@ struct LaunchSlurm {
   bool operator==(const LaunchSlurm&) const = default;
 };
 
-// Which nodes they are Slurm decides; until then they are slurm1, slurm2, …, and those that are asked for while the job runs new1, new2, ….
+// Which nodes they are Slurm decides; until then they are slurm1, slurm2, …, and those that are asked for while the job
+// runs new1, new2, ….
 inline LaunchFacts facts_of(const LaunchSlurm& slurm) {
   LaunchFacts facts;
   facts.name = "slurm";

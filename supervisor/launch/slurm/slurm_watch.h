@@ -1,8 +1,8 @@
 #pragma once
 
-// SlurmWatch: looks now and then at what Slurm makes of our job and its nodes, which nobody is told otherwise: that the job is over or
-// another one has its number, that a node is drained, or down, or the job's no longer. A node that is down for Slurm may be well; what is
-// on it ends when its slurmd comes back.
+// SlurmWatch: looks now and then at what Slurm makes of our job and its nodes, which nobody is told otherwise: that the
+// job is over or another one has its number, that a node is drained, or down, or the job's no longer. A node that is
+// down for Slurm may be well; what is on it ends when its slurmd comes back.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than that of its calls and the loop.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// StepsGres: knows which GPUs the steps of a job ask for, once it has asked Slurm what the job has; it asks once, when that is first wanted.
-// Where the answer does not come, or cannot be read, steps ask for none, and the log says so.
+// StepsGres: knows which GPUs the steps of a job ask for, once it has asked Slurm what the job has; it asks once, when
+// that is first wanted. Where the answer does not come, or cannot be read, steps ask for none, and the log says so.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than that of its calls.
 
@@ -23,7 +23,8 @@ class StepsGres {
 
   // Whether it is known. If not, `then` is called when it is: of those who asked before, only by the first.
   bool known(std::function<void()> then);
-  // Options of srun for a step on this node, or on all of these: nothing where there are none, or what they have is not known.
+  // Options of srun for a step on this node, or on all of these: nothing where there are none, or what they have is not
+  // known.
   Words options(const std::string& node) const { return gres_options(gres_, node); }
   std::optional<Words> shared_options(const Words& nodes) const {
     return gres_.empty() ? std::nullopt : shared_gres_options(gres_, nodes);

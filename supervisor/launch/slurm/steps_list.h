@@ -2,7 +2,8 @@
 
 // StepsList: asks Slurm which steps a job has, once for all who want to know within a turn of the loop.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than that of its calls and the loop; what is asked then is not answered.
+// Thread: the supervisor's loop. Lifetime: shorter than that of its calls and the loop; what is asked then is not
+// answered.
 
 #include <cstdint>
 #include <functional>

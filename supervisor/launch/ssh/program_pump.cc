@@ -73,7 +73,8 @@ void ProgramPump::keep_words(const std::string& more) {
 }
 
 void ProgramPump::watch(std::vector<pollfd>& watched) const {
-  // What has come and is not taken here would end every wait at once, and so would the end of a connection that nobody reads.
+  // What has come and is not taken here would end every wait at once, and so would the end of a connection that nobody
+  // reads.
   if (inward_.empty() || session_.writes_wait()) session_.watch(watched, inward_.empty());
   const bool reads = outward_.empty() && !input_ended_;
   const bool writes = !inward_.empty() && !unread_;

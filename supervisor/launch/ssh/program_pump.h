@@ -1,7 +1,7 @@
 #pragma once
 
-// ProgramPump: carries bytes between a socket of this machine and a program that runs on a host, until the program or the connection has
-// ended. Both ways are bounded: what one side does not take is not read from the other.
+// ProgramPump: carries bytes between a socket of this machine and a program that runs on a host, until the program or
+// the connection has ended. Both ways are bounded: what one side does not take is not read from the other.
 //
 // Thread: the session's, which stays in carry(). Lifetime: shorter than the session's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// RemoteTalk: one RemoteConversation over one session: the remote command is executed, its bytes are carried, and a standstill ends it.
-// remote_talk(): one to its answer.
+// RemoteTalk: one RemoteConversation over one session: the remote command is executed, its bytes are carried, and a
+// standstill ends it. remote_talk(): one to its answer.
 //
 // Thread: the session's, which waits here.
 
@@ -23,8 +23,8 @@ namespace monarch {
 
 struct RemoteTalkOptions {
   int cancel = -1;
-  // So long without getting on: no line of the protocol was understood, and of bytes that may be many went less than kStretchBytes.
-  // Whatever else a host says keeps nobody waiting.
+  // So long without getting on: no line of the protocol was understood, and of bytes that may be many went less than
+  // kStretchBytes. Whatever else a host says keeps nobody waiting.
   Duration silence = Duration::seconds(30);
   const WorkspacePack* workspace = nullptr;  // of an order for one
   // Of what the host lacks of it: how much has come there, as it says. Often.
@@ -48,7 +48,8 @@ class RemoteTalk {
   RemoteTalk(SshSession& session, RemoteOrder order, const WorkerImage* image, const RemoteTalkOptions& options);
 
   RemoteConversation& conversation() { return conversation_; }
-  // What can be said and heard now; where that is nothing, until there is something. The answer: there is one now, whichever it is.
+  // What can be said and heard now; where that is nothing, until there is something. The answer: there is one now,
+  // whichever it is.
   std::optional<RemoteAnswer> step();
   // The far side reads the end of its input.
   void finish();

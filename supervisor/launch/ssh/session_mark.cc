@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view kSaid = "\nmonarch-session 1 ";
 constexpr std::size_t kMostOutput = 64U << 10U;
 
-// look PID: its name in $n, its parent in $p, when it started in $b. The name stands in brackets and may hold anything; what follows the
-// last of them is fields, of which $1 is the third (proc(5)). Our parents end at whoever has sshd's name: login shells that do not
-// execute their last command lie between.
+// look PID: its name in $n, its parent in $p, when it started in $b. The name stands in brackets and may hold anything;
+// what follows the last of them is fields, of which $1 is the third (proc(5)). Our parents end at whoever has sshd's
+// name: login shells that do not execute their last command lie between.
 constexpr std::string_view kCommand =
     "exec /bin/sh -c '"
     "look() { { IFS= read -r l <\"/proc/$1/stat\"; } 2>/dev/null || return 1; "

@@ -1,8 +1,9 @@
 #pragma once
 
-// SessionMark: which process of a host's sshd holds a session of ours. A connection that nobody ends (a machine between that forgot it)
-// leaves that process there, and with it the ports that it listens on: the session that takes the place of such a one ends it first. It
-// runs as the user who logged in, so nothing more is needed for that. An sshd by another name is left alone, and its ports with it.
+// SessionMark: which process of a host's sshd holds a session of ours. A connection that nobody ends (a machine between
+// that forgot it) leaves that process there, and with it the ports that it listens on: the session that takes the place
+// of such a one ends it first. It runs as the user who logged in, so nothing more is needed for that. An sshd by
+// another name is left alone, and its ports with it.
 //
 // Thread: values; mark_session() waits in the session's.
 
@@ -21,13 +22,15 @@ struct SessionMark {
   bool operator==(const SessionMark&) const = default;
 };
 
-// One constant, as remote_command() is: it ends who holds `before` on its standard input, and says who holds the session it runs in.
+// One constant, as remote_command() is: it ends who holds `before` on its standard input, and says who holds the
+// session it runs in.
 std::string_view mark_command();
-// Of what it says, somewhere behind what the shell's start-up files print. Not known: it says nothing of the kind, or not yet.
+// Of what it says, somewhere behind what the shell's start-up files print. Not known: it says nothing of the kind, or
+// not yet.
 SessionMark read_mark(std::string_view output);
 
-// Ends the session of `before`, if it is known and still there, and marks this one. Where that cannot be done in time, or the host
-// has no such process, the mark is not known: there is nothing to be done about it.
+// Ends the session of `before`, if it is known and still there, and marks this one. Where that cannot be done in time,
+// or the host has no such process, the mark is not known: there is nothing to be done about it.
 SessionMark mark_session(SshSession& session, const SessionMark& before, const Patience& patience);
 
 }  // namespace monarch

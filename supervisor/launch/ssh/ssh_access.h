@@ -33,7 +33,8 @@ struct SshAccess {
   RemoteOrder order(RemotePurpose purpose) const { return order_with(purpose, image.get(), installed); }
 };
 
-// Of a job whose hosts SSH reaches. Errors name the host, the line of a file that the spec names, or `worker`, which is copied.
+// Of a job whose hosts SSH reaches. Errors name the host, the line of a file that the spec names, or `worker`, which is
+// copied.
 Result<SshAccess> ssh_access(const JobSpec& spec, const SshUser& user, const std::string& worker);
 
 }  // namespace monarch

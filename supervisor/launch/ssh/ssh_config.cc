@@ -31,7 +31,8 @@ std::string small_letters(std::string_view word) {
   return out;
 }
 
-// Words between blanks, or in double quotes; a `=` may stand between the first and the second. Nothing: a quote is open.
+// Words between blanks, or in double quotes; a `=` may stand between the first and the second. Nothing: a quote is
+// open.
 std::optional<std::vector<std::string>> split(std::string_view line) {
   std::vector<std::string> words;
   std::size_t i = 0;

@@ -1,7 +1,8 @@
 #pragma once
 
-// What a configuration file of OpenSSH says of a host, for specs that name one: HostName, User, Port, IdentityFile, CertificateFile,
-// IdentitiesOnly, UserKnownHostsFile and ProxyJump. libssh's own reader runs commands (Match exec, ProxyCommand), so it is not used.
+// What a configuration file of OpenSSH says of a host, for specs that name one: HostName, User, Port, IdentityFile,
+// CertificateFile, IdentitiesOnly, UserKnownHostsFile and ProxyJump. libssh's own reader runs commands (Match exec,
+// ProxyCommand), so it is not used.
 //
 // Thread: pure functions; load_ssh_config reads files.
 
@@ -42,7 +43,8 @@ Result<SshConfig> load_ssh_config(const std::string& path, const std::string& ho
 // The same of a text, whose Include is refused.
 Result<SshConfig> parse_ssh_config(std::string_view all, const std::string& place);
 
-// The first value of each keyword counts, as in OpenSSH. Refused: a ProxyCommand that applies to the host, and values that cannot be.
+// The first value of each keyword counts, as in OpenSSH. Refused: a ProxyCommand that applies to the host, and values
+// that cannot be.
 Result<SshConfigAnswer> look_up(const SshConfig& config, const std::string& host, const std::string& home);
 
 }  // namespace monarch

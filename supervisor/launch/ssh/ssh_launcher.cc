@@ -25,12 +25,14 @@ constexpr std::size_t kSentReports = 4'096;
 
 // Between two attempts to end a worker whose host does not answer.
 
-// Between two attempts to open a tunnel again. The first are quick: within its lease, a host that is back has lost nothing.
+// Between two attempts to open a tunnel again. The first are quick: within its lease, a host that is back has lost
+// nothing.
 constexpr Duration kFirstTunnelRetry = Duration::milliseconds(100);
 constexpr Duration kLongestTunnelRetry = Duration::seconds(3);
 // How long sshd may take to say on which ports it listens.
 constexpr Duration kTunnelPatience = Duration::seconds(10);
-// How long a shell there may take to say which process holds the session. Without that a silent end of it is mended late.
+// How long a shell there may take to say which process holds the session. Without that a silent end of it is mended
+// late.
 constexpr Duration kMarkPatience = Duration::seconds(3);
 
 // In the session's thread. What may lie there already if it fails, is ended with the rest.
@@ -293,8 +295,8 @@ void SshLauncher::tell_ended(HostId host, std::string how, bool orderly) {
   handlers_.on_ended(host, std::move(how), orderly);
 }
 
-// What runs in the session's thread. The tunnel ends with the visit, before its session. Which process holds it there is asked once a
-// worker runs, not before.
+// What runs in the session's thread. The tunnel ends with the visit, before its session. Which process holds it there
+// is asked once a worker runs, not before.
 std::function<std::function<void()>(int)> SshLauncher::stay_in(HostId host, SshSession& session,
                                                                std::shared_ptr<SshTunnel> tunnel,
                                                                std::optional<SessionMark> mark) {
@@ -338,7 +340,8 @@ void SshLauncher::on_tunnel_open(HostId host) {
   hosts_[host.value()].tries = 0;
 }
 
-// While it does not work its host is silent, and what follows from that is the core's to decide: it may order the host's end.
+// While it does not work its host is silent, and what follows from that is the core's to decide: it may order the
+// host's end.
 void SshLauncher::on_tunnel_ended(HostId host, const std::string& why, const SessionMark& of) {
   Host& state = hosts_[host.value()];
   state.ticket = 0;

@@ -1,12 +1,13 @@
 #pragma once
 
-// SshLauncher: workers on machines that SSH reaches. A launch is one session: the worker is started, and copied first where the host
-// does not have it; it detaches, tells its key, and the session ends. Nobody here sees a worker's end: it says goodbye over the control
-// port, or it is looked for, and ended, by another session (`monarch-worker end`), as often as it takes until the host has answered.
+// SshLauncher: workers on machines that SSH reaches. A launch is one session: the worker is started, and copied first
+// where the host does not have it; it detaches, tells its key, and the session ends. Nobody here sees a worker's end:
+// it says goodbye over the control port, or it is looked for, and ended, by another session (`monarch-worker end`), as
+// often as it takes until the host has answered.
 //
-// Where workers come back through a tunnel, the session stays as long as its host is in the job. One that ends before is opened again, with
-// the same ports there, until that works or the host is given up: what becomes of a host that is not heard meanwhile is decided as ever,
-// by its lease there and by its silence here.
+// Where workers come back through a tunnel, the session stays as long as its host is in the job. One that ends before
+// is opened again, with the same ports there, until that works or the host is given up: what becomes of a host that is
+// not heard meanwhile is decided as ever, by its lease there and by its silence here.
 //
 // Thread: the supervisor's loop; sessions have threads of their own (SshPool). Lifetime: shorter than the loop's.
 

@@ -41,9 +41,9 @@ SshListener::~SshListener() {
       session_.handle(), [](ssh_session, ssh_message, void*) { return kRefuse; }, nullptr);
 }
 
-// WARNING: which port it became libssh reads from the last packet that came, and that need not be the answer (libssh 0.10.6,
-// channels.c): another packet has most likely been read to its end, and then there is no number. Such a port is left alone, and what
-// connects to it is refused.
+// WARNING: which port it became libssh reads from the last packet that came, and that need not be the answer (libssh
+// 0.10.6, channels.c): another packet has most likely been read to its end, and then there is no number. Such a port is
+// left alone, and what connects to it is refused.
 Result<std::uint16_t> SshListener::listen(std::uint16_t wanted, const Patience& patience) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     int bound = wanted;

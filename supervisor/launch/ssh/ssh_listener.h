@@ -1,7 +1,8 @@
 #pragma once
 
-// SshListener: ports of the host's own loopback that sshd there listens on for us (tcpip-forward); what connects to one comes as a channel.
-// Who connects is any process of the host: nothing that it sends is trusted here, and how many there may be at a time is bounded.
+// SshListener: ports of the host's own loopback that sshd there listens on for us (tcpip-forward); what connects to one
+// comes as a channel. Who connects is any process of the host: nothing that it sends is trusted here, and how many
+// there may be at a time is bounded.
 //
 // Thread: the session's. Lifetime: shorter than the session's; channels that were taken may outlive it.
 
@@ -23,11 +24,12 @@ class RawSession;
 
 class SshListener {
  public:
-  // Connections that nobody has taken yet, of all ports; one more is refused. They begin before anybody is told of the ports.
+  // Connections that nobody has taken yet, of all ports; one more is refused. They begin before anybody is told of the
+  // ports.
   static constexpr std::size_t kWaiting = 32;
 
-  // One port for each that is wanted; 0: any that is free there. kUnsupported: the host's sshd does not listen, by its rules or because
-  // somebody has the port: it does not say which.
+  // One port for each that is wanted; 0: any that is free there. kUnsupported: the host's sshd does not listen, by its
+  // rules or because somebody has the port: it does not say which.
   static Result<std::unique_ptr<SshListener>> open(RawSession& session, const std::vector<std::uint16_t>& wanted,
                                                    const Patience& patience);
   SshListener(const SshListener&) = delete;

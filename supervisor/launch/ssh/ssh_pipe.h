@@ -1,8 +1,9 @@
 #pragma once
 
-// SshPipe: a connection that came from a host as a channel, and its continuation to a port of this machine: bytes both ways, the end of
-// each way passed on by itself, nothing lost before it. What is under way is bounded: a channel is read again only when all that came
-// before has been taken here, and SSH's window (1.3 MB of libssh's) ends what the host may send until then.
+// SshPipe: a connection that came from a host as a channel, and its continuation to a port of this machine: bytes both
+// ways, the end of each way passed on by itself, nothing lost before it. What is under way is bounded: a channel is
+// read again only when all that came before has been taken here, and SSH's window (1.3 MB of libssh's) ends what the
+// host may send until then.
 //
 // Thread: the session's. Lifetime: shorter than the session's.
 

@@ -1,12 +1,14 @@
 #pragma once
 
-// SshPool: sessions in threads, a bounded number at a time. Each task opens one session, talks over it, and what came of it is told by the
-// loop. A session that may only have met a busy door (MaxStartups) is tried again, after a wait that grows and is different for each, so
-// that a thousand hosts behind one door do not come back together; nothing else is. A session may stay after its talk, as a tunnel does:
-// then it is beyond that number, and no more than one for each task.
+// SshPool: sessions in threads, a bounded number at a time. Each task opens one session, talks over it, and what came
+// of it is told by the loop. A session that may only have met a busy door (MaxStartups) is tried again, after a wait
+// that grows and is different for each, so that a thousand hosts behind one door do not come back together; nothing
+// else is. A session may stay after its talk, as a tunnel does: then it is beyond that number, and no more than one for
+// each task.
 //
-// Thread: the loop's; a task's session and talk have a thread of their own, which is started for it and joined when it has reported last.
-// Lifetime: shorter than the loop's. Its end cancels what runs and waits for that: at once but for the resolver, which has its own time.
+// Thread: the loop's; a task's session and talk have a thread of their own, which is started for it and joined when it
+// has reported last. Lifetime: shorter than the loop's. Its end cancels what runs and waits for that: at once but for
+// the resolver, which has its own time.
 
 #include <concepts>
 #include <cstdint>
@@ -36,14 +38,15 @@ struct SshVisit {
   SshVisit() = default;
 
   std::function<void()> told;  // by the loop, once; may be empty
-  // Instead of the session's end: in its thread, until `cancel` is readable or it has ended by itself; what it returns is called by the
-  // loop, once.
+  // Instead of the session's end: in its thread, until `cancel` is readable or it has ended by itself; what it returns
+  // is called by the loop, once.
   std::function<std::function<void()>(int cancel)> stay;
 };
 
 struct SshTask {
   SshRoute route;
-  // In the session's thread, which it may keep until `cancel` is readable. What it makes of the session ends with the visit.
+  // In the session's thread, which it may keep until `cancel` is readable. What it makes of the session ends with the
+  // visit.
   std::function<SshVisit(SshSession& session, int cancel)> talk;
   // By the loop, instead: there is no session.
   std::function<void(LaunchFailure)> on_failed;

@@ -1,14 +1,14 @@
 #pragma once
 
-// SshProgram: a monarch that runs on a host, shipped there if it is not, and a stream to its standard input and from its standard
-// output. The stream is one end of a pair of sockets, so that whoever speaks over it need not know of SSH; a thread of the session carries
-// what lies between. Nothing is lost before an end: what the program wrote is read first, and what was written here is sent first.
-// Back-pressure goes through: who does not read makes the program wait.
+// SshProgram: a monarch that runs on a host, shipped there if it is not, and a stream to its standard input and from
+// its standard output. The stream is one end of a pair of sockets, so that whoever speaks over it need not know of SSH;
+// a thread of the session carries what lies between. Nothing is lost before an end: what the program wrote is read
+// first, and what was written here is sent first. Back-pressure goes through: who does not read makes the program wait.
 //
 // A connection that is silent for too long is asked for a sign of life, and given up without one.
 //
-// Thread: the loop's; the session has a thread of its own (SshPool). Lifetime: shorter than the loop's. Its end ends the session, and
-// with it the program's input; what was not sent until then is lost.
+// Thread: the loop's; the session has a thread of its own (SshPool). Lifetime: shorter than the loop's. Its end ends
+// the session, and with it the program's input; what was not sent until then is lost.
 
 #include <functional>
 #include <memory>
@@ -47,7 +47,8 @@ struct SshProgramEnd {
   std::string words;               // the last that it wrote to its standard error, raw
 };
 
-// By the loop. on_failed, or on_ready and then on_ended; each once. None may destroy the SshProgram: what follows from them is deferred.
+// By the loop. on_failed, or on_ready and then on_ended; each once. None may destroy the SshProgram: what follows from
+// them is deferred.
 struct SshProgramHandlers {
   std::function<void(SshProgramReady)> on_ready;
   std::function<void(SshProgramEnd)> on_ended;

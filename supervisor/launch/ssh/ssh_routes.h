@@ -1,6 +1,7 @@
 #pragma once
 
-// ssh_routes(): from what a spec says of its hosts, and a configuration file of OpenSSH's where it names one, to what is dialled.
+// ssh_routes(): from what a spec says of its hosts, and a configuration file of OpenSSH's where it names one, to what
+// is dialled.
 //
 // Thread: any; it reads the configuration file, and looks which keys are there.
 
@@ -30,7 +31,8 @@ std::vector<std::string> identities_of(const LaunchSsh& launch);
 
 // By HostId. kInvalid also where SSH reaches none of them.
 Result<std::vector<SshLauncherHost>> ssh_routes(const JobSpec& spec, const SshUser& user);
-// By HostId. What the spec says of a host counts before what the file says. Errors name the host, or the line of the file.
+// By HostId. What the spec says of a host counts before what the file says. Errors name the host, or the line of the
+// file.
 Result<std::vector<SshLauncherHost>> ssh_routes(const LaunchSsh& launch, const SshUser& user);
 
 }  // namespace monarch

@@ -23,7 +23,8 @@ Result<std::unique_ptr<SshTunnel>> SshTunnel::open(SshSession& session, SshTunne
                                                    const Patience& patience) {
   MONARCH_ASSERT(options.wanted.size() == options.ports.size());
   MONARCH_ASSIGN(auto listener, SshListener::open(session.raw(), options.wanted, patience));
-  // Or a beat's answer waits behind megabytes in the kernel. Through a jump host it is a socket of another kind, and does.
+  // Or a beat's answer waits behind megabytes in the kernel. Through a jump host it is a socket of another kind, and
+  // does.
   (void)::setsockopt(session.raw().socket(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsent, sizeof kUnsent);
   return std::unique_ptr<SshTunnel>(new SshTunnel(session.raw(), std::move(options), std::move(listener)));
 }

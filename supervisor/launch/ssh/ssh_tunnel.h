@@ -1,10 +1,11 @@
 #pragma once
 
-// SshTunnel: what connects to ports of a host's loopback is carried to ports of this machine's, through a session that stays open for it.
-// Each listening port there belongs to one port here: nothing that a host says names another place.
+// SshTunnel: what connects to ports of a host's loopback is carried to ports of this machine's, through a session that
+// stays open for it. Each listening port there belongs to one port here: nothing that a host says names another place.
 //
-// Several connections share one session. Those of the first port (beats and commands) go first: others write only when nothing waits to
-// be sent, so that no more than a piece of theirs is ever ahead; towards here each connection has SSH's window of its own.
+// Several connections share one session. Those of the first port (beats and commands) go first: others write only when
+// nothing waits to be sent, so that no more than a piece of theirs is ever ahead; towards here each connection has
+// SSH's window of its own.
 //
 // Thread: the session's. Lifetime: shorter than the session's.
 
@@ -34,8 +35,8 @@ struct SshTunnelOptions {
 
 class SshTunnel {
  public:
-  // Connections of each port. A worker has one; another process of the host that takes the rest keeps it waiting no longer than the
-  // supervisor lets strangers stay.
+  // Connections of each port. A worker has one; another process of the host that takes the rest keeps it waiting no
+  // longer than the supervisor lets strangers stay.
   static constexpr std::size_t kConnections = 16;
 
   // Errors as SshListener's.
@@ -47,7 +48,8 @@ class SshTunnel {
   // There, in the order of the options.
   const std::vector<std::uint16_t>& there() const { return listener_->ports(); }
 
-  // Carries until `cancel` is readable (kBusy), the connection ends (kGone), or the host is silent for too long (kTimeout).
+  // Carries until `cancel` is readable (kBusy), the connection ends (kGone), or the host is silent for too long
+  // (kTimeout).
   Error carry(int cancel);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
-// The way from a host back to this machine, as its worker is told: an address of ours that it dials, or ports of its own loopback that a
-// tunnel of this session leads here.
+// The way from a host back to this machine, as its worker is told: an address of ours that it dials, or ports of its
+// own loopback that a tunnel of this session leads here.
 //
 // Thread: the session's; SshWayBack is a value.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// WorkspaceProgress: how far each host is with the workspace that is being sent to it, in words for people now and then: not before
-// it has taken a while, and then no more often than that, however many hosts there are.
+// WorkspaceProgress: how far each host is with the workspace that is being sent to it, in words for people now and
+// then: not before it has taken a while, and then no more often than that, however many hosts there are.
 //
 // Thread: values; no clock.
 

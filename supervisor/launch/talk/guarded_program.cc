@@ -13,7 +13,8 @@ namespace monarch {
 
 namespace {
 
-// At a time, and no less than a call of read_available() reads: what it is given no room for is lost. Who understands them has limits of his own.
+// At a time, and no less than a call of read_available() reads: what it is given no room for is lost. Who understands
+// them has limits of his own.
 constexpr std::size_t kReadBytes = 1U << 20U;
 constexpr int kLastReads = 16;  // of what a program that has ended left in its pipe
 

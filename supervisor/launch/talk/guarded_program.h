@@ -1,9 +1,10 @@
 #pragma once
 
-// GuardedProgram: a program, here an srun, with a pipe to its standard input, one from its standard output, and a file for what it says itself.
+// GuardedProgram: a program, here an srun, with a pipe to its standard input, one from its standard output, and a file
+// for what it says itself.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends the program, but for one that
-// was left alone.
+// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends the program,
+// but for one that was left alone.
 
 #include <deque>
 #include <functional>

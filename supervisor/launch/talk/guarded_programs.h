@@ -1,7 +1,7 @@
 #pragma once
 
-// GuardedPrograms: programs that run on this machine for the supervisor and are no ranks: the guard forks them, since only a process
-// without threads may, and tells their ends. Each has three streams, given by who starts it.
+// GuardedPrograms: programs that run on this machine for the supervisor and are no ranks: the guard forks them, since
+// only a process without threads may, and tells their ends. Each has three streams, given by who starts it.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the guard's.
 
@@ -19,7 +19,8 @@
 
 namespace monarch {
 
-// Programs of the guard are keyed like ranks of a mesh that no spec can have; workers on virtual hosts are those of another one.
+// Programs of the guard are keyed like ranks of a mesh that no spec can have; workers on virtual hosts are those of
+// another one.
 inline constexpr MeshId kProgramsMesh(0xFFFF'FFFEU);
 
 struct ProgramStreams {

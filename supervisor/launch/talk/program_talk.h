@@ -1,10 +1,11 @@
 #pragma once
 
-// ProgramTalk: one RemoteConversation over the standard input and output of a program, which carries them to a process on a host: an srun,
-// or a command of the user's. What the program itself says goes to a file. It may live on after the answer; then nothing more is written.
+// ProgramTalk: one RemoteConversation over the standard input and output of a program, which carries them to a process
+// on a host: an srun, or a command of the user's. What the program itself says goes to a file. It may live on after the
+// answer; then nothing more is written.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends a program that has not answered, and
-// leaves one alone that has.
+// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends a program that
+// has not answered, and leaves one alone that has.
 
 #include <functional>
 #include <memory>
@@ -39,8 +40,8 @@ struct ProgramTalkOptions {
 
 // None is told within a call of its owner's; the last two may destroy the talk.
 struct ProgramTalkHandlers {
-  // From where the host was reached, as it sees that (empty: it does not say): now the order's bootstrap can be given. What it
-  // returns is the answer, and the talk is over; this one may not destroy it. May be empty.
+  // From where the host was reached, as it sees that (empty: it does not say): now the order's bootstrap can be given.
+  // What it returns is the answer, and the talk is over; this one may not destroy it. May be empty.
   std::function<std::optional<LaunchFailure>(const std::string& address)> on_place;
   std::function<void(const RemoteAnswer&)> on_answer;  // once; the answer goes with the talk
   std::function<void()> on_end;                        // once, after the answer: the program has ended

@@ -216,7 +216,8 @@ void RemoteConversation::on_need(std::string_view line) {
   fail(LaunchFailureKind::kShellNoise, text("not an answer of monarch-worker: `", printable(line), "`"));
 }
 
-// "at <bytes>", which says that it lives, or "built <bytes>". What it kept may turn out to be damaged: then it asks once more.
+// "at <bytes>", which says that it lives, or "built <bytes>". What it kept may turn out to be damaged: then it asks
+// once more.
 void RemoteConversation::on_built(std::string_view line) {
   if (const auto came = number_after("at", line)) {
     came_ = *came;

@@ -1,8 +1,9 @@
 #pragma once
 
-// RemoteConversation: the talk with the script of remote_script.h that puts a worker on a host, or ends it there, or lets it look at
-// the host, or starts a monarch there: bytes come in, what is to be written comes out, and in the end one answer. Whoever owns the connection carries the bytes, keeps the deadline, and fills
-// in what only he knows of a failure (how long it took, how to see it again).
+// RemoteConversation: the talk with the script of remote_script.h that puts a worker on a host, or ends it there, or
+// lets it look at the host, or starts a monarch there: bytes come in, what is to be written comes out, and in the end
+// one answer. Whoever owns the connection carries the bytes, keeps the deadline, and fills in what only he knows of a
+// failure (how long it took, how to see it again).
 //
 // Everything that comes is of a host that may be broken or hostile: it is bounded, and decoded as a stranger's.
 //
@@ -55,7 +56,8 @@ struct RemoteWorkspace {
   std::uint64_t bytes = 0;  // that it had to be sent
 };
 
-// It runs and has greeted: what comes from now on is its own, and so are the bytes that have come already (take_heard()).
+// It runs and has greeted: what comes from now on is its own, and so are the bytes that have come already
+// (take_heard()).
 struct RemoteProgram {
   std::string path;  // of monarch on the host
 };
@@ -90,7 +92,8 @@ class RemoteConversation {
   // Both have ended. The exit status (128+n for a signal), if the connection lived long enough to tell it.
   void on_end(std::optional<int> exit_status);
 
-  // kCheck: what is said and heard now is the check's own. kProgram: what was heard behind the greeting is the program's.
+  // kCheck: what is said and heard now is the check's own. kProgram: what was heard behind the greeting is the
+  // program's.
   bool talking() const { return state_ == State::kTalk; }
   void say(std::string_view bytes) { turn_.bytes += bytes; }
   std::string take_heard() { return std::exchange(bytes_, {}); }
@@ -100,7 +103,8 @@ class RemoteConversation {
 
   // What a deadline that has passed now is to be answered with: whom was waited for.
   LaunchFailure timed_out() const;
-  // From where the host was reached, where that is known only there, as a stranger says it; empty: it does not say. Nothing: not yet.
+  // From where the host was reached, where that is known only there, as a stranger says it; empty: it does not say.
+  // Nothing: not yet.
   const std::optional<std::string>& place() const { return place_; }
   // kStart, where the frame says from where: before the worker has been executed.
   void give_bootstrap(std::string frame) { order_.bootstrap = std::move(frame); }

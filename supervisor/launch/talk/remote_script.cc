@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::size_t kWordBytes = 255;
 
-// The mode of a folder or file that only its owner may write to, as ls(1) shows it, is matched rather than computed: a shell has no
-// other way to learn it. A failure is told in one line; what is still sent is read, so that whoever sends it comes to read that line.
+// The mode of a folder or file that only its owner may write to, as ls(1) shows it, is matched rather than computed: a
+// shell has no other way to learn it. A failure is told in one line; what is still sent is read, so that whoever sends
+// it comes to read that line.
 constexpr std::string_view kCommand =
     "exec /bin/sh -c '"
     // A start-up file may have left no way to ls(1) and the like; what is executed at last has the PATH of the login.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Holds a tree of YAML against the schema: unknown and missing keys, kinds, types, ranges, words, names, and values that
-// this build cannot honour yet. What concerns more than one value is checked by build.h.
+// Holds a tree of YAML against the schema: unknown and missing keys, kinds, types, ranges, words, names, and values
+// that this build cannot honour yet. What concerns more than one value is checked by build.h.
 //
 // Thread: pure functions.
 

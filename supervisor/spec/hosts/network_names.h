@@ -1,7 +1,7 @@
 #pragma once
 
-// The grammar of what reaches other machines: addresses, user names, host keys, interfaces. All of it may become an argument of another
-// program or a part of a path, so it is strict.
+// The grammar of what reaches other machines: addresses, user names, host keys, interfaces. All of it may become an
+// argument of another program or a part of a path, so it is strict.
 //
 // Thread: pure functions.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// checkpoints: how many copies of what ranks save are kept in the memory of other hosts, and whether the job has those hosts.
+// checkpoints: how many copies of what ranks save are kept in the memory of other hosts, and whether the job has those
+// hosts.
 //
 // Thread: pure functions.
 

@@ -53,8 +53,8 @@ void check_supervisor_on(const JobSpec& job, const YamlNode& root, Report& repor
                 .help = "leave `control.via` out, or write `supervisor: {on: here}`"});
 }
 
-// The most ports that are taken on one machine: those of its ranks by `ports`, one for each gang that begins there, and one where
-// checkpoints are kept.
+// The most ports that are taken on one machine: those of its ranks by `ports`, one for each gang that begins there, and
+// one where checkpoints are kept.
 std::uint64_t ports_needed(const JobSpec& job) {
   const Placement placement(job);
   std::vector<std::uint64_t> wanted(job.hosts_needed());

@@ -1,6 +1,7 @@
 #pragma once
 
-// By which addresses and ports the parts of a job reach each other: `control`, `network` and `supervisor` of a JobSpec. Like build.h.
+// By which addresses and ports the parts of a job reach each other: `control`, `network` and `supervisor` of a JobSpec.
+// Like build.h.
 //
 // Thread: pure functions.
 

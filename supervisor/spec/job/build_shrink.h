@@ -10,8 +10,8 @@
 
 namespace monarch {
 
-// Fills in the `shrink` of the meshes that were built. What is written at the top level is meant for the meshes whose gangs
-// are those of its dimension, and there must be one.
+// Fills in the `shrink` of the meshes that were built. What is written at the top level is meant for the meshes whose
+// gangs are those of its dimension, and there must be one.
 void build_shrink(JobSpec& job, const YamlNode& root, Report& report);
 
 }  // namespace monarch

@@ -1,6 +1,7 @@
 #pragma once
 
-// The supervision of a job or of one of its meshes: defaults filled in, and its times and budgets held against each other.
+// The supervision of a job or of one of its meshes: defaults filled in, and its times and budgets held against each
+// other.
 //
 // Thread: pure functions.
 
@@ -15,8 +16,8 @@ namespace monarch {
 // `node` may be nullptr: nothing is written. `base` gives what is left out.
 Supervision build_supervision(const YamlNode* node, const Supervision& base);
 
-// `path` is "supervision" or "meshes.trainer.supervision". Only contradictions that involve a value written in `node` are
-// reported: what a mesh takes over from the job is reported there.
+// `path` is "supervision" or "meshes.trainer.supervision". Only contradictions that involve a value written in `node`
+// are reported: what a mesh takes over from the job is reported there.
 void check_supervision(const Supervision& supervision, const YamlNode* node, const std::string& path, Report& report);
 
 }  // namespace monarch

@@ -1,6 +1,7 @@
 #pragma once
 
-// $(self.…), $(mesh.…) and $(env.…) in the texts of a spec: every one must name something, and that must be known when it is needed.
+// $(self.…), $(mesh.…) and $(env.…) in the texts of a spec: every one must name something, and that must be known when
+// it is needed.
 //
 // Thread: pure functions.
 

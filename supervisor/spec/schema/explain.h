@@ -1,7 +1,8 @@
 #pragma once
 
-// What the documentation says of a key, made from its row of the schema: what it takes, its default, whether this build does it,
-// an example in its place. `monarch explain`, the schema for editors, the manual page and `init` all have their words from here.
+// What the documentation says of a key, made from its row of the schema: what it takes, its default, whether this build
+// does it, an example in its place. `monarch explain`, the schema for editors, the manual page and `init` all have
+// their words from here.
 //
 // Thread: pure functions.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// The schema of a spec as JSON Schema (draft-07), for editors: completion, documentation and marks under what is wrong while it is
-// typed. It says what one key may hold; what several say together (times, hosts, names of others) is for `monarch validate`.
+// The schema of a spec as JSON Schema (draft-07), for editors: completion, documentation and marks under what is wrong
+// while it is typed. It says what one key may hold; what several say together (times, hosts, names of others) is for
+// `monarch validate`.
 //
 // Thread: pure functions.
 

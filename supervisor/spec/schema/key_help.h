@@ -1,7 +1,8 @@
 #pragma once
 
-// What the documentation of a key says beyond its row of the schema: an example, and where one line does not do, a paragraph.
-// `explain`, the schema for editors, the manual page and `init` show both. Every key with a name has an example.
+// What the documentation of a key says beyond its row of the schema: an example, and where one line does not do, a
+// paragraph. `explain`, the schema for editors, the manual page and `init` show both. Every key with a name has an
+// example.
 //
 // Thread: constant data.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// LauncherSpec: a launcher's own part of the spec: its keys, what is built of them, and what it cannot do. Each stands in the launcher's
-// folder (supervisor/launch/NAME/NAME_spec.cc).
+// LauncherSpec: a launcher's own part of the spec: its keys, what is built of them, and what it cannot do. Each stands
+// in the launcher's folder (supervisor/launch/NAME/NAME_spec.cc).
 //
 // Thread: constant data; pure functions.
 

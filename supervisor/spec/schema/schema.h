@@ -14,7 +14,8 @@
 
 namespace monarch {
 
-// What to do with keys whose values are read and checked already, and which no launcher honours yet. Tests alone take them.
+// What to do with keys whose values are read and checked already, and which no launcher honours yet. Tests alone take
+// them.
 enum class UnbuiltKeys : std::uint8_t { kRefuse, kTake };
 
 enum class ValueType : std::uint8_t {

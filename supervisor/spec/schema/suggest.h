@@ -1,7 +1,7 @@
 #pragma once
 
-// Guesses what a key or a word that does not exist was meant to be: a known synonym, a small slip of the fingers, or a key
-// that belongs elsewhere. It never decides anything; its answers go into help lines.
+// Guesses what a key or a word that does not exist was meant to be: a known synonym, a small slip of the fingers, or a
+// key that belongs elsewhere. It never decides anything; its answers go into help lines.
 //
 // Thread: pure functions.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// What is wrong with the texts that a person wrote, with its place, in the form in which it is shown. It knows no YAML and no
-// schema; whoever finds a fault adds it to a Report, and all faults are shown together, in the order of the texts.
+// What is wrong with the texts that a person wrote, with its place, in the form in which it is shown. It knows no YAML
+// and no schema; whoever finds a fault adds it to a Report, and all faults are shown together, in the order of the
+// texts.
 //
 // Thread: values; a Report belongs to the thread that reads the text.
 
@@ -14,7 +15,8 @@
 
 namespace monarch {
 
-// A span of one line of one text. Line and column count from 1; column and length are bytes. Line 0: the text as a whole.
+// A span of one line of one text. Line and column count from 1; column and length are bytes. Line 0: the text as a
+// whole.
 struct Place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;

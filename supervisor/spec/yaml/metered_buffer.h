@@ -1,7 +1,7 @@
 #pragma once
 
-// A text as a stream, in small pieces and without a copy, which ends early if too much of it is read without an event():
-// so a parser that hoards what it reads cannot hoard more than that.
+// A text as a stream, in small pieces and without a copy, which ends early if too much of it is read without an
+// event(): so a parser that hoards what it reads cannot hoard more than that.
 //
 // Thread: the one that reads the stream. The text must outlive it.
 

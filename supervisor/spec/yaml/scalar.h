@@ -1,7 +1,8 @@
 #pragma once
 
-// What a scalar means, exactly: one way to write each value, and for every near miss the form that would be right. Unlike
-// YAML's own rules nothing here depends on the reader: octal, `yes`, `1e3` and bare numbers for durations are refused.
+// What a scalar means, exactly: one way to write each value, and for every near miss the form that would be right.
+// Unlike YAML's own rules nothing here depends on the reader: octal, `yes`, `1e3` and bare numbers for durations are
+// refused.
 //
 // Thread: pure functions.
 

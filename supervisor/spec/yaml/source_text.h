@@ -1,7 +1,8 @@
 #pragma once
 
-// What must hold of the bytes of a file before a YAML parser sees them: size, UTF-8, no control characters, no directives,
-// no tabs in the indentation. Each of these a parser would take in silence, or refuse in words that help nobody.
+// What must hold of the bytes of a file before a YAML parser sees them: size, UTF-8, no control characters, no
+// directives, no tabs in the indentation. Each of these a parser would take in silence, or refuse in words that help
+// nobody.
 //
 // Thread: pure functions.
 

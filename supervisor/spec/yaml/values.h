@@ -1,7 +1,7 @@
 #pragma once
 
-// Reads single values out of a tree that was held against the schema. What is not written, or was refused there, yields the
-// fallback: it has been reported, and the checks that follow go on with a sound value.
+// Reads single values out of a tree that was held against the schema. What is not written, or was refused there, yields
+// the fallback: it has been reported, and the checks that follow go on with a sound value.
 //
 // Thread: pure functions.
 

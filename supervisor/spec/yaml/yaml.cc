@@ -27,8 +27,8 @@ constexpr std::size_t kMostNodes = 20'000;  // more values are refused: yaml-cpp
 // Ends the parse from within an event; the reason has been reported.
 struct ParseStopped {};
 
-// WARNING: yaml-cpp 0.7 keeps every token of a bracket until it is closed, since it might be a key: some 250 bytes for each
-// byte of text, and no event before. So the text ends early if too much of it is read without an event.
+// WARNING: yaml-cpp 0.7 keeps every token of a bracket until it is closed, since it might be a key: some 250 bytes for
+// each byte of text, and no event before. So the text ends early if too much of it is read without an event.
 constexpr std::size_t kMostBetweenEvents = 128U << 10U;
 
 class TreeBuilder final : public YAML::EventHandler {
@@ -159,9 +159,9 @@ class TreeBuilder final : public YAML::EventHandler {
                    .help = "write the character itself, or \"\\u0085\" and \"\\u00a0\""});
   }
 
-  // WARNING: yaml-cpp 0.7 gives a quoted scalar the tag "!", as it does for one that is written so, and drops a verbatim
-  // tag `!<?>`; what stands in the text at the mark tells them apart.
-  // False: with a tag, the value means something that nobody here knows.
+  // WARNING: yaml-cpp 0.7 gives a quoted scalar the tag "!", as it does for one that is written so, and drops a
+  // verbatim tag `!<?>`; what stands in the text at the mark tells them apart. False: with a tag, the value means
+  // something that nobody here knows.
   bool check_properties(const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
     const std::string_view here = rest(mark);
     const char first = here.empty() ? ' ' : here[0];

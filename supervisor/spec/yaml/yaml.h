@@ -1,8 +1,10 @@
 #pragma once
 
-// Reads the restricted YAML of our files into a tree of values with places: no aliases, anchors, merge keys, no tags but
-// `!!binary` (bytes in base64, as YAML 1.1 has it), no duplicate keys, directives or second documents, and limits on size, depth and number. Scalars stay text as it was
-// written; what they mean is decided by scalar.h, exactly, and not by YAML's rules. yaml-cpp is used in yaml.cc alone.
+// Reads the restricted YAML of our files into a tree of values with places: no aliases, anchors, merge keys, no tags
+// but
+// `!!binary` (bytes in base64, as YAML 1.1 has it), no duplicate keys, directives or second documents, and limits on
+// size, depth and number. Scalars stay text as it was written; what they mean is decided by scalar.h, exactly, and not
+// by YAML's rules. yaml-cpp is used in yaml.cc alone.
 //
 // Thread: values; any one thread at a time.
 

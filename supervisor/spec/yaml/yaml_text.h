@@ -1,7 +1,7 @@
 #pragma once
 
-// Values as a spec writes them: the other direction of yaml.h. What is written here reads back as the same text, here and in any
-// other reader of YAML.
+// Values as a spec writes them: the other direction of yaml.h. What is written here reads back as the same text, here
+// and in any other reader of YAML.
 //
 // Thread: pure functions.
 

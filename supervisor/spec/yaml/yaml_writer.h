@@ -1,7 +1,7 @@
 #pragma once
 
-// Writes a tree as YAML that read_yaml() reads back as the same tree, places apart. It is meant to be read by people, too:
-// short lists and maps stand on one line, texts of several lines as `|`.
+// Writes a tree as YAML that read_yaml() reads back as the same tree, places apart. It is meant to be read by people,
+// too: short lists and maps stand on one line, texts of several lines as `|`.
 //
 // Thread: pure functions.
 

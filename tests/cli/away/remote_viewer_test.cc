@@ -15,7 +15,8 @@ namespace monarch {
 
 namespace {
 
-// The machine at the other end, as a test writes it: each connection gets the next of these, which answers frame by frame.
+// The machine at the other end, as a test writes it: each connection gets the next of these, which answers frame by
+// frame.
 struct OtherHalf {
   std::unique_ptr<ViewerLink> link;
   ViewerOutbox outbox;

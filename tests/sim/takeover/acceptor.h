@@ -1,7 +1,7 @@
 #pragma once
 
-// Acceptor: an agent's side of a takeover. It promises the highest epoch it has heard of, obeys no lower one, holds the leases of
-// its ranks, and ends what has none any more. Pure: the time of its host comes with each call.
+// Acceptor: an agent's side of a takeover. It promises the highest epoch it has heard of, obeys no lower one, holds the
+// leases of its ranks, and ends what has none any more. Pure: the time of its host comes with each call.
 //
 // Thread: one simulation's. Lifetime: one boot of its host.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Quorum: a supervisor's side of a takeover, from its PREPARE to its end. It leads once a majority has promised its epoch (that is T_p),
-// grants and decides only while a majority's word is fresh, and puts nothing in the place of a rank before no other supervisor's
-// lease for it can stand. Pure: the time of its machine comes with each call.
+// Quorum: a supervisor's side of a takeover, from its PREPARE to its end. It leads once a majority has promised its
+// epoch (that is T_p), grants and decides only while a majority's word is fresh, and puts nothing in the place of a
+// rank before no other supervisor's lease for it can stand. Pure: the time of its machine comes with each call.
 //
 // Thread: one simulation's. Lifetime: one epoch.
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// Room: one simulated run of two or three supervisors and their agents: their machines, what lies between them, the faults of the
-// seed, and the check that no rank ever has two incarnations with a lease (I1), nor two supervisors the right to grant one (I8).
+// Room: one simulated run of two or three supervisors and their agents: their machines, what lies between them, the
+// faults of the seed, and the check that no rank ever has two incarnations with a lease (I1), nor two supervisors the
+// right to grant one (I8).
 //
 // Thread: one simulation's. Lifetime: the run's.
 

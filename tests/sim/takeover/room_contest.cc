@@ -1,5 +1,5 @@
-// Takeovers in the worst company: another supervisor takes over while the old one lives, reaches hosts that the new one does not, is
-// replacing a rank just then, and hears late or not at all that it is over.
+// Takeovers in the worst company: another supervisor takes over while the old one lives, reaches hosts that the new one
+// does not, is replacing a rank just then, and hears late or not at all that it is over.
 
 #include <algorithm>
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// The rules by which two supervisors of one job may take over from each other, with the agents of the hosts as acceptors: what they
-// say to each other, their constants, and the wrong variants that the simulation has to notice. Users are not offered this.
+// The rules by which two supervisors of one job may take over from each other, with the agents of the hosts as
+// acceptors: what they say to each other, their constants, and the wrong variants that the simulation has to notice.
+// Users are not offered this.
 //
 // An epoch is the number of a supervisor's incarnation; no two supervisors ever use the same one.
 //

@@ -1,6 +1,6 @@
-// What a journal holds, byte by byte, as format.txt next to this file has it: a journal that was written before a change is read wrongly,
-// or replayed into another history, unless the change raises the version. MONARCH_TEST_REGENERATE=1 writes the file anew, once that is
-// done; then read the difference.
+// What a journal holds, byte by byte, as format.txt next to this file has it: a journal that was written before a
+// change is read wrongly, or replayed into another history, unless the change raises the version.
+// MONARCH_TEST_REGENERATE=1 writes the file anew, once that is done; then read the difference.
 
 #include <gtest/gtest.h>
 

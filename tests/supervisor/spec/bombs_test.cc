@@ -1,5 +1,5 @@
-// Files made to cost time or memory are refused while they are small. The bound is on memory, in a process of its own: its
-// peak is what counts.
+// Files made to cost time or memory are refused while they are small. The bound is on memory, in a process of its own:
+// its peak is what counts.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
-// Every broken/NAME.yaml is refused with exactly the words of broken/NAME.txt; broken/ssh_NAME.yaml as by a build that has SSH, which may
-// read a file of hosts beside it. To write the .txt files anew after a change
-// of words: MONARCH_TEST_REGENERATE=1; then read the difference.
+// Every broken/NAME.yaml is refused with exactly the words of broken/NAME.txt; broken/ssh_NAME.yaml as by a build that
+// has SSH, which may read a file of hosts beside it. To write the .txt files anew after a change of words:
+// MONARCH_TEST_REGENERATE=1; then read the difference.
 
 #include <gtest/gtest.h>
 
@@ -67,8 +67,9 @@ TEST(BrokenSpecs, CoverEveryErrorOfASpec) {
   for (const auto& path : broken_specs()) {
     for (const Diagnostic& d : load(source_of(path)).diagnostics) seen.insert(d.id);
   }
-  // E0002, E0012 and E0014 take large files, which bombs_test.cc makes; E0013, E0216, E0224 and E0317 are no faults of a text; E0015, E0016
-  // and E0308 are those of flags. The golden command lines show these, and all of E09xx; the lint error_ids holds that.
+  // E0002, E0012 and E0014 take large files, which bombs_test.cc makes; E0013, E0216, E0224 and E0317 are no faults of
+  // a text; E0015, E0016 and E0308 are those of flags. The golden command lines show these, and all of E09xx; the lint
+  // error_ids holds that.
   const std::set<std::string> elsewhere = {"E0002", "E0012", "E0013", "E0014", "E0015",
                                            "E0016", "E0216", "E0224", "E0308", "E0317"};
   for (const ErrorDoc& doc : all_errors()) {
@@ -90,8 +91,8 @@ std::string suggested(const std::string& help) {
   return "";
 }
 
-// The spec with `instead` where the diagnostic points; nothing where it points at the bracket of a whole list, or a line of text that
-// is not all ASCII.
+// The spec with `instead` where the diagnostic points; nothing where it points at the bracket of a whole list, or a
+// line of text that is not all ASCII.
 std::optional<std::string> written_instead(const std::string& yaml, const Diagnostic& d, const std::string& instead) {
   std::size_t line = 0;
   for (std::uint32_t i = 1; i < d.line; ++i) line = yaml.find('\n', line) + 1;

@@ -1,4 +1,5 @@
-// A written value beyond what this build does is refused with E0401; the default, and what is built beside it, is taken.
+// A written value beyond what this build does is refused with E0401; the default, and what is built beside it, is
+// taken.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// configs/reference.yaml shows every key with its default, and what may stand there instead in comments: each of these is put in its
-// place in turn, and is then taken, or refused as not built where its comment says so.
+// configs/reference.yaml shows every key with its default, and what may stand there instead in comments: each of these
+// is put in its place in turn, and is then taken, or refused as not built where its comment says so.
 
 #include <gtest/gtest.h>
 

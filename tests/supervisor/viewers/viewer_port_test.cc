@@ -1,4 +1,5 @@
-// Viewers of another machine, here over loopback: what a viewer of this machine may, one that comes through the port may.
+// Viewers of another machine, here over loopback: what a viewer of this machine may, one that comes through the port
+// may.
 
 #include "supervisor/viewers/viewer_port.h"
 

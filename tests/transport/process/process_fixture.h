@@ -1,6 +1,7 @@
 #pragma once
 
-// What tests of real processes share: a loop with a child watch, children made of shell lines, waiting under a deadline.
+// What tests of real processes share: a loop with a child watch, children made of shell lines, waiting under a
+// deadline.
 //
 // Thread: the test's.
 

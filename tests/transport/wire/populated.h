@@ -1,8 +1,9 @@
 #pragma once
 
-// Populated: a value of each field that shows in its bytes what the field is. Every optional and list holds something, an enum is its
-// last enumerator, an integer is near the largest of its width, and no two values of a struct are the same: they are counted in the order
-// of declaration, so that a codec that takes fields in another order writes other bytes.
+// Populated: a value of each field that shows in its bytes what the field is. Every optional and list holds something,
+// an enum is its last enumerator, an integer is near the largest of its width, and no two values of a struct are the
+// same: they are counted in the order of declaration, so that a codec that takes fields in another order writes other
+// bytes.
 //
 // Thread: a value.
 

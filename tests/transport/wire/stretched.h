@@ -1,8 +1,8 @@
 #pragma once
 
-// Stretcher: finds each text and each list of a message, wherever it is nested, and makes one of them longer than anything may be. What is
-// optional is there, and each list has an entry, so that nothing is passed over. Exaggerator: does so with each number, word of an
-// enumeration and time, which it makes the largest or the smallest that there is.
+// Stretcher: finds each text and each list of a message, wherever it is nested, and makes one of them longer than
+// anything may be. What is optional is there, and each list has an entry, so that nothing is passed over. Exaggerator:
+// does so with each number, word of an enumeration and time, which it makes the largest or the smallest that there is.
 //
 // Thread: a value.
 

@@ -1,4 +1,5 @@
-// A client that comes back: after a refusal, after another server's key, after its server left, and when its queue was full.
+// A client that comes back: after a refusal, after another server's key, after its server left, and when its queue was
+// full.
 
 #include "transport/zmq/reconnecting_client.h"
 

@@ -1,4 +1,5 @@
-// A standby waits at its gate for the place of a rank, and becomes it: the same process, which acts under that name once it is leased.
+// A standby waits at its gate for the place of a rank, and becomes it: the same process, which acts under that name
+// once it is leased.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// DaemonWorld: everything around a daemon, in one loop of the test: a keeper's end of its channel, and a supervisor with
-// real ports, keys and a ZAP handler. The daemon is a process of its own.
+// DaemonWorld: everything around a daemon, in one loop of the test: a keeper's end of its channel, and a supervisor
+// with real ports, keys and a ZAP handler. The daemon is a process of its own.
 //
 // Thread: the test's. Lifetime: a test's; it kills the daemon that is left.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// A real keeper in a process of its own, and the test in the place of the process that it guards: that process hands its
-// end of the channel over to the test, and waits to be told how to exit.
+// A real keeper in a process of its own, and the test in the place of the process that it guards: that process hands
+// its end of the channel over to the test, and waits to be told how to exit.
 //
 // Thread: the test's.
 

@@ -1,5 +1,5 @@
-// A worker on a machine of its own: it is given a bootstrap on its standard input, as over SSH, and finds everything else there; and
-// how all of a job is ended there by whoever comes later.
+// A worker on a machine of its own: it is given a bootstrap on its standard input, as over SSH, and finds everything
+// else there; and how all of a job is ended there by whoever comes later.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -63,7 +63,8 @@ class OwnPlace : public KeeperTest {
     return bootstrap;
   }
 
-  // What it said on its standard output up to the end of that, which comes while it lives; standard error must end, too.
+  // What it said on its standard output up to the end of that, which comes while it lives; standard error must end,
+  // too.
   Result<BootstrapReply> launch(const std::string& host, Child** keeper) {
     Frame order;
     order.header.job = job_of(kWorkerMark, ::getpid());

@@ -1,4 +1,5 @@
-// Two vaults of one job, each on a thread of its own, with real sockets between them; who plays daemon and rank is the test.
+// Two vaults of one job, each on a thread of its own, with real sockets between them; who plays daemon and rank is the
+// test.
 
 #include "worker/vault/vault.h"
 

@@ -1,10 +1,12 @@
 #pragma once
 
-// TreeManifest: what a tree of files consists of, without their bytes: what is sent to a host before it is asked which of them it lacks.
-// Its text is canonical: the same tree has the same bytes wherever it was looked at, and their hash names the tree.
+// TreeManifest: what a tree of files consists of, without their bytes: what is sent to a host before it is asked which
+// of them it lacks. Its text is canonical: the same tree has the same bytes wherever it was looked at, and their hash
+// names the tree.
 //
-// Whoever parses one has it from a stranger. A parsed manifest names nothing outside of its tree: its paths are relative and have no dots
-// as parts, what lies in a folder has that folder before it, and a link leads to a place within.
+// Whoever parses one has it from a stranger. A parsed manifest names nothing outside of its tree: its paths are
+// relative and have no dots as parts, what lies in a folder has that folder before it, and a link leads to a place
+// within.
 //
 // Thread: values and pure functions.
 
@@ -59,8 +61,8 @@ Result<TreeManifest> parse_manifest(std::string_view bytes);
 
 // Why a path cannot be in a tree: "has a control character"; empty: it can.
 std::string objection_to_path(std::string_view path);
-// The same of a link at `path` that leads to `target`. Dots lead upwards only at the beginning of a target, where they are counted from
-// a folder that is no link itself: no chain of links leads out.
+// The same of a link at `path` that leads to `target`. Dots lead upwards only at the beginning of a target, where they
+// are counted from a folder that is no link itself: no chain of links leads out.
 std::string objection_to_link(std::string_view path, std::string_view target);
 
 }  // namespace monarch

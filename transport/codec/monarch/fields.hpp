@@ -1,8 +1,8 @@
 #pragma once
 
-// MONARCH_FIELDS(T, a, b): says once which fields of a struct travel, and in which order, up to 40. It stands in T's own
-// namespace after T; MONARCH_FIELDS_INSIDE(a, b) stands in the public part of a class instead. A field may be appended
-// at the end later; none may be removed, moved or given another type.
+// MONARCH_FIELDS(T, a, b): says once which fields of a struct travel, and in which order, up to 40. It stands in T's
+// own namespace after T; MONARCH_FIELDS_INSIDE(a, b) stands in the public part of a class instead. A field may be
+// appended at the end later; none may be removed, moved or given another type.
 
 #include <type_traits>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Writer and Reader: MessagePack, one item at a time. The Reader is total: it answers false on anything that is not what
-// was asked for, reads nothing beyond its input, and bounds depth and number of items; it never allocates for a length
-// that the input does not hold. Types are codec.hpp's business.
+// Writer and Reader: MessagePack, one item at a time. The Reader is total: it answers false on anything that is not
+// what was asked for, reads nothing beyond its input, and bounds depth and number of items; it never allocates for a
+// length that the input does not hold. Types are codec.hpp's business.
 //
 // Thread: values, used by one thread at a time. Lifetime: a Reader and the views it hands out live in its input.
 

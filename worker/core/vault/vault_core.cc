@@ -46,7 +46,8 @@ void VaultCore::on(const vault_event::Asked& event) {
   waiting_.push_back(asked);
 }
 
-// Nobody commits what was not answered, so it is given up. A search goes on: another start of the rank will want what it finds.
+// Nobody commits what was not answered, so it is given up. A search goes on: another start of the rank will want what
+// it finds.
 void VaultCore::on(const vault_event::ClientLeft& event) {
   std::erase_if(waiting_, [&](const Waiting& one) { return one.client == event.client; });
   const auto copying = std::find_if(copying_.begin(), copying_.end(),
@@ -80,7 +81,8 @@ void VaultCore::on(const vault_event::TableCame& event) {
   take_waiting();
 }
 
-// Who sends for a generation is not always told of to all at once: whoever was named once stays one of them until the next one.
+// Who sends for a generation is not always told of to all at once: whoever was named once stays one of them until the
+// next one.
 void VaultCore::know_gangs() {
   VaultGangs gangs;
   for (const VaultGang& gang : table_.gangs) {

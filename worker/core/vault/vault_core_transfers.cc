@@ -98,7 +98,8 @@ void VaultCore::found(const VaultItem& item) {
   searches_.erase(search);
 }
 
-// Before a table has spoken of it, it is not known what it is of, whether its generation is the present one, and whether it is for us.
+// Before a table has spoken of it, it is not known what it is of, whether its generation is the present one, and
+// whether it is for us.
 void VaultCore::on_message(HostId from, VaultVia via, const VaultOffer& message) {
   const VaultItem item{message.key, message.digest};
   auto& early = early_[from];
@@ -158,8 +159,9 @@ bool VaultCore::has_enough_of(HostId from, const RankId& rank) const {
   return static_cast<std::size_t>(sent) >= kOfOneRank;
 }
 
-// An equal part is one of as many as have something here, or want to. From senders that have more, what is on its way goes first, then what
-// is newest and not committed, by a table that has had its time to come; at last what they would go on from.
+// An equal part is one of as many as have something here, or want to. From senders that have more, what is on its way
+// goes first, then what is newest and not committed, by a table that has had its time to come; at last what they would
+// go on from.
 bool VaultCore::give_way(std::optional<HostId> to, std::uint64_t bytes) {
   std::map<std::optional<HostId>, std::uint64_t> taken{{to, 0}};
   for (const auto& [item, blob] : blobs_) taken[blob.sender] += blob.bytes;

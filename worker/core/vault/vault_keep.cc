@@ -9,8 +9,8 @@ namespace {
 
 using Held = std::vector<HeldCheckpoint>::const_iterator;
 
-// The highest step below the newest committed one that this rank has whole here. Where the newest is not, this host is no holder any more,
-// or not yet: what it has of before is nobody's to go on from.
+// The highest step below the newest committed one that this rank has whole here. Where the newest is not, this host is
+// no holder any more, or not yet: what it has of before is nobody's to go on from.
 std::optional<std::uint64_t> one_before(Held first, Held last, std::uint64_t committed) {
   std::optional<std::uint64_t> found;
   bool newest = false;

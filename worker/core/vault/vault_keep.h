@@ -2,10 +2,10 @@
 
 // Which checkpoints a vault gives up: a function of what it holds and of what the supervisor said of their gangs.
 //
-// Of a gang are kept: the newest step that all its ranks have committed and, beside that and while there is room, the one before; the step
-// that its present generation began with, until a later one is committed; and what the present generation has saved beyond and not passed.
-// What an earlier generation saved beyond can never be committed (I20).
-// Of a gang that is done, or was never heard of, nothing is kept.
+// Of a gang are kept: the newest step that all its ranks have committed and, beside that and while there is room, the
+// one before; the step that its present generation began with, until a later one is committed; and what the present
+// generation has saved beyond and not passed. What an earlier generation saved beyond can never be committed (I20). Of
+// a gang that is done, or was never heard of, nothing is kept.
 //
 // Thread: a pure function.
 

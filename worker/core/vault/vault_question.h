@@ -1,7 +1,7 @@
 #pragma once
 
-// What a rank asks a vault, and the forms of its answers: lines of KEY=VALUE, and one object of JSON. Parsing is total: any bytes give a
-// question or a sentence that says what is wrong with them.
+// What a rank asks a vault, and the forms of its answers: lines of KEY=VALUE, and one object of JSON. Parsing is total:
+// any bytes give a question or a sentence that says what is wrong with them.
 //
 // Thread: pure functions.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// SecondLook: asks by other ways than its heartbeats what is the matter with a host over SSH that is suspected: it opens a session of its
-// own to the host, and one to each of some hosts that are heard, and has `monarch-worker check` look there. Nothing is changed by it.
-// What came within its time is told, once; what follows is others' to decide.
+// SecondLook: asks by other ways than its heartbeats what is the matter with a host over SSH that is suspected: it
+// opens a session of its own to the host, and one to each of some hosts that are heard, and has `monarch-worker check`
+// look there. Nothing is changed by it. What came within its time is told, once; what follows is others' to decide.
 //
 // A host is not looked at again for a while: in bad weather a host may be suspected every other second.
 //

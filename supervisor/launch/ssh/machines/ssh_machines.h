@@ -1,7 +1,7 @@
 #pragma once
 
-// SshMachines: the launcher of a job whose hosts SSH reaches: SshLauncher, the workspace that each host gets, and the second look at hosts
-// whose beats are late.
+// SshMachines: the launcher of a job whose hosts SSH reaches: SshLauncher, the workspace that each host gets, and the
+// second look at hosts whose beats are late.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the loop's.
 

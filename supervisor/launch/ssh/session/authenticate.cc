@@ -68,7 +68,8 @@ Tried attempt(RawSession& session, const Patience& patience, std::string what, C
   return {Login::kStuck, text(what, ": ", session.error())};
 }
 
-// An agent, sorted by whether a key is of one of the target's files. libssh is shown those first, and the others when it asks again.
+// An agent, sorted by whether a key is of one of the target's files. libssh is shown those first, and the others when
+// it asks again.
 class Agent {
  public:
   // Nothing of it is shown where it cannot be asked; `why` tells.

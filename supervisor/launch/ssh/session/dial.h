@@ -1,6 +1,7 @@
 #pragma once
 
-// dial(): a TCP connection to a host by a deadline, or why there is none, in the words and classes of the system. It knows no SSH.
+// dial(): a TCP connection to a host by a deadline, or why there is none, in the words and classes of the system. It
+// knows no SSH.
 //
 // Thread: any, and it waits there, until the deadline or the cancellation.
 

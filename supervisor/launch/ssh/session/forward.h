@@ -1,7 +1,8 @@
 #pragma once
 
-// Forward: a connection through a jump host: a channel of the session there, to the next host, whose bytes are carried to and from one end
-// of a socket pair; the other end is the next session's socket. It is carried by whoever waits on that session, in the same thread.
+// Forward: a connection through a jump host: a channel of the session there, to the next host, whose bytes are carried
+// to and from one end of a socket pair; the other end is the next session's socket. It is carried by whoever waits on
+// that session, in the same thread.
 //
 // Thread: the session's. Lifetime: it owns the jump host's session, and outlives the session above it.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// The policy of host keys: which key that a server presented is trusted, and what is said of one that is not. Values in, verdict out.
+// The policy of host keys: which key that a server presented is trusted, and what is said of one that is not. Values
+// in, verdict out.
 //
 // Thread: pure functions.
 
@@ -27,8 +28,8 @@ struct HostKeyRefusal {
 std::variant<HostKeyTrust, HostKeyRefusal> judge_host_key(const SshTarget& target, const HostKey& presented,
                                                           const std::vector<KnownKey>& known);
 
-// For the negotiation, comma between them: those of the known keys first, so that a server with keys of several types presents one that
-// can be compared.
+// For the negotiation, comma between them: those of the known keys first, so that a server with keys of several types
+// presents one that can be compared.
 std::string host_key_algorithms(const std::vector<KnownKey>& known);
 
 }  // namespace monarch

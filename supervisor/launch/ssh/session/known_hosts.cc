@@ -109,7 +109,8 @@ Status remember_key(const std::string& file, const std::string& host, const Host
   }
   const UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!fd.valid()) return errno_error(text("writing ", file), errno);
-  // Whoever edited it last may have left its last line open. One write, so that sessions that learn at once mix no lines.
+  // Whoever edited it last may have left its last line open. One write, so that sessions that learn at once mix no
+  // lines.
   char last = '\n';
   const off_t size = ::lseek(fd.get(), 0, SEEK_END);
   if (size > 0 && ::pread(fd.get(), &last, 1, size - 1) != 1) return errno_error(text("reading ", file), errno);

@@ -1,7 +1,8 @@
 #pragma once
 
-// What known_hosts files say of a host: each line's host pattern, plain or hashed, is matched by libssh, the rest is read here, since
-// libssh 0.10 overlooks @revoked, gives up at a line that it cannot read, and does not say which line it went by.
+// What known_hosts files say of a host: each line's host pattern, plain or hashed, is matched by libssh, the rest is
+// read here, since libssh 0.10 overlooks @revoked, gives up at a line that it cannot read, and does not say which line
+// it went by.
 //
 // Thread: any; reads and writes files.
 
@@ -40,7 +41,8 @@ std::string known_hosts_name(const SshTarget& target);
 // Of one file's text.
 std::vector<KnownKey> parse_known_hosts(std::string_view all, const std::string& file, const std::string& host);
 
-// Of all files, in order. A file that is not there has none; one that cannot be read is an error. Lines that cannot be read are passed over.
+// Of all files, in order. A file that is not there has none; one that cannot be read is an error. Lines that cannot be
+// read are passed over.
 Result<std::vector<KnownKey>> known_keys(const std::vector<std::string>& files, const std::string& host);
 
 // Appends a line, and makes the file, and its folder, where they are missing, for their owner alone.

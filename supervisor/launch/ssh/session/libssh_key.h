@@ -22,8 +22,8 @@ std::optional<HostKey> describe_key(ssh_key_struct* key);
 SshKey read_certificate(const std::string& file);
 bool is_certificate_of(const SshKey& certificate, const SshKey& key);
 
-// The public half of a key file in base64: of FILE.pub, else of the file itself, which tells it without its passphrase in OpenSSH's format.
-// Empty: neither does.
+// The public half of a key file in base64: of FILE.pub, else of the file itself, which tells it without its passphrase
+// in OpenSSH's format. Empty: neither does.
 std::string public_key_of(const std::string& file);
 
 }  // namespace monarch

@@ -14,8 +14,8 @@ namespace monarch {
 
 namespace {
 
-// Neither SHA-1 nor CBC; no ChaCha20 either, which an attacker in between can cut messages from where the server does not know the
-// strict key exchange (CVE-2023-48795).
+// Neither SHA-1 nor CBC; no ChaCha20 either, which an attacker in between can cut messages from where the server does
+// not know the strict key exchange (CVE-2023-48795).
 constexpr char kKeyExchanges[] =
     "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"
     "diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,diffie-hellman-group14-sha256";
@@ -95,8 +95,9 @@ RawSession::RawSession(ssh_session_struct* handle, int socket, std::unique_ptr<F
   ssh_set_counters(handle_, &counters_->socket, nullptr);
 }
 
-// WARNING: ssh_disconnect() forgets a socket that was given by SSH_OPTIONS_FD and does not close it, so that the connection and the
-// server's session outlive this one (libssh 0.10.6, client.c). ssh_free() closes it, and the server takes that for what it is.
+// WARNING: ssh_disconnect() forgets a socket that was given by SSH_OPTIONS_FD and does not close it, so that the
+// connection and the server's session outlive this one (libssh 0.10.6, client.c). ssh_free() closes it, and the server
+// takes that for what it is.
 RawSession::~RawSession() { ssh_free(handle_); }
 
 std::string RawSession::error() const { return printable(ssh_get_error(handle_)); }
@@ -107,8 +108,8 @@ std::uint64_t RawSession::bytes_read() const { return counters_->socket.in_bytes
 
 bool RawSession::writes_wait() const { return (ssh_get_poll_flags(handle_) & SSH_WRITE_PENDING) != 0; }
 
-// The first call takes the answer to an earlier question, if it has come; then the second one asks. The host's answer is a no
-// (libssh calls that a failure), which is an answer.
+// The first call takes the answer to an earlier question, if it has come; then the second one asks. The host's answer
+// is a no (libssh calls that a failure), which is an answer.
 void RawSession::ask_for_life() {
   (void)ssh_send_keepalive(handle_);
   (void)ssh_send_keepalive(handle_);
@@ -149,8 +150,8 @@ std::variant<std::unique_ptr<RawSession>, SshFailure> RawSession::exchange_keys(
   std::unique_ptr<RawSession> session(new RawSession(handle, socket.release(), std::move(below)));
   const auto answer = session->until_done(SSH_AGAIN, patience, [&] {
     const int result = ssh_connect(handle);
-    // WARNING: libssh 0.10 makes the socket blocking once it is connected (socket.c), and a send to a host that stopped reading would
-    // then hang this thread. It sends only after POLLOUT, and does with what was taken.
+    // WARNING: libssh 0.10 makes the socket blocking once it is connected (socket.c), and a send to a host that stopped
+    // reading would then hang this thread. It sends only after POLLOUT, and does with what was taken.
     if (result != SSH_ERROR) (void)::fcntl(session->socket_, F_SETFL, O_RDWR | O_NONBLOCK);
     return result;
   });

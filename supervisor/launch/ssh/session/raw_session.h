@@ -1,9 +1,9 @@
 #pragma once
 
-// RawSession: a libssh session over a socket of ours, with its keys exchanged and nothing verified yet. Its socket is waited on here, by a
-// deadline and a cancellation; libssh itself never waits.
-// VerifiedSession: the same after the server's key was found trustworthy. Only verify_host_key makes one, and only from one can somebody
-// log in, so no path to a login skips the check. (libssh alone lets a caller do that.)
+// RawSession: a libssh session over a socket of ours, with its keys exchanged and nothing verified yet. Its socket is
+// waited on here, by a deadline and a cancellation; libssh itself never waits. VerifiedSession: the same after the
+// server's key was found trustworthy. Only verify_host_key makes one, and only from one can somebody log in, so no path
+// to a login skips the check. (libssh alone lets a caller do that.)
 //
 // Thread: one, from birth to death (libssh).
 
@@ -44,8 +44,8 @@ class RawSession {
   std::string error() const;  // libssh's last words
   bool connected() const;
 
-  // How much was read from the socket so far. Any call of libssh's may read, and what it read may be for another: who would wait because
-  // nothing moved looks again first if this has changed since it began to look.
+  // How much was read from the socket so far. Any call of libssh's may read, and what it read may be for another: who
+  // would wait because nothing moved looks again first if this has changed since it began to look.
   std::uint64_t bytes_read() const;
 
   // Whether some of what was written waits for the socket to take it.

@@ -1,8 +1,9 @@
 #pragma once
 
-// resolve(): the addresses of a host, by a deadline. getaddrinfo knows none: with a resolver that hangs (a dead name server with a long
-// time-out, a directory service on a mount that is gone) it comes back late or never. So it is called in a thread of its own, which is
-// left to itself when time is up or the launch is cancelled; how many of those there may be has a limit.
+// resolve(): the addresses of a host, by a deadline. getaddrinfo knows none: with a resolver that hangs (a dead name
+// server with a long time-out, a directory service on a mount that is gone) it comes back late or never. So it is
+// called in a thread of its own, which is left to itself when time is up or the launch is cancelled; how many of those
+// there may be has a limit.
 //
 // Thread: any, and it waits there. The thread that was left ends when the resolver answers, or with the process.
 

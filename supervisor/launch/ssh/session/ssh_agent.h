@@ -1,8 +1,9 @@
 #pragma once
 
-// ssh-agent, asked for its keys by us and for signatures by libssh. libssh talks to it without a deadline and offers whatever it has, which
-// uses up a server's MaxAuthTries. So libssh talks to an AgentProxy: it shows the keys that are to be tried, in turns, passes everything
-// else on, and ends the conversation when time is up or the launch is cancelled.
+// ssh-agent, asked for its keys by us and for signatures by libssh. libssh talks to it without a deadline and offers
+// whatever it has, which uses up a server's MaxAuthTries. So libssh talks to an AgentProxy: it shows the keys that are
+// to be tried, in turns, passes everything else on, and ends the conversation when time is up or the launch is
+// cancelled.
 //
 // Thread: one, beside which AgentProxy has one of its own: nothing else could end a read inside libssh.
 

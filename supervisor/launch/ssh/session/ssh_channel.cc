@@ -99,7 +99,8 @@ Result<bool> SshChannel::read_stream(std::string& into, int is_stderr) {
 
 Result<SshOutput> SshChannel::read_some() {
   SshOutput output;
-  // Of the first stream, bytes may have come with the end while the second was asked: both are asked until nothing is new.
+  // Of the first stream, bytes may have come with the end while the second was asked: both are asked until nothing is
+  // new.
   MONARCH_ASSIGN(bool out_ended, read_stream(output.out, 0));
   MONARCH_ASSIGN(const bool err_ended, read_stream(output.err, 1));
   if (!out_ended && err_ended) {
@@ -109,8 +110,8 @@ Result<SshOutput> SshChannel::read_some() {
   return output;
 }
 
-// WARNING: each call of libssh's handles whatever packets have come: reading standard output may take in a window that grew, or bytes of
-// standard error, and no further event on the socket tells of them.
+// WARNING: each call of libssh's handles whatever packets have come: reading standard output may take in a window that
+// grew, or bytes of standard error, and no further event on the socket tells of them.
 Status SshChannel::wait(const Patience& patience) {
   const bool read_since = session_.bytes_read() != looked_at_;
   looked_at_ = session_.bytes_read();

@@ -1,7 +1,7 @@
 #pragma once
 
-// SshChannel: a command that runs on the host, its standard input and both outputs. Nothing here waits but wait() and the calls that
-// take a Patience; how much comes in is bounded by SSH's window until it is read.
+// SshChannel: a command that runs on the host, its standard input and both outputs. Nothing here waits but wait() and
+// the calls that take a Patience; how much comes in is bounded by SSH's window until it is read.
 //
 // Thread: the session's. Lifetime: ends before the session that made it.
 

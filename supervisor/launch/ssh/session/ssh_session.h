@@ -1,7 +1,8 @@
 #pragma once
 
-// SshSession: somebody is logged in on a host whose key was checked first. The one way to get one is open(), which dials, exchanges keys,
-// verifies the host's and logs in, each within its time, and does the same at each jump host before it.
+// SshSession: somebody is logged in on a host whose key was checked first. The one way to get one is open(), which
+// dials, exchanges keys, verifies the host's and logs in, each within its time, and does the same at each jump host
+// before it.
 //
 // Thread: one, from birth to death (libssh).
 
@@ -27,7 +28,8 @@ class SshSession {
   // A command for the login shell of the user there. It ends before this does.
   Result<std::unique_ptr<SshChannel>> exec(std::string_view command, const Patience& patience);
 
-  // The numeric address by which this machine reached the host: the host may reach it there. kUnsupported behind a jump host.
+  // The numeric address by which this machine reached the host: the host may reach it there. kUnsupported behind a jump
+  // host.
   Result<std::string> local_address() const;
   // That of the host, as it is seen from here. kUnsupported behind a jump host.
   Result<std::string> remote_address() const;

@@ -1,7 +1,7 @@
 #pragma once
 
-// SshTarget: one machine to open a session on, with all that decides how. Nothing else does: no configuration file is read unless the
-// spec names one, and the environment is not looked at.
+// SshTarget: one machine to open a session on, with all that decides how. Nothing else does: no configuration file is
+// read unless the spec names one, and the environment is not looked at.
 //
 // Thread: values.
 
@@ -22,7 +22,8 @@ struct SshTarget {
   std::uint16_t port = 22;
   std::string user;
   std::string agent_socket;  // of ssh-agent; empty: none is asked
-  // Files of private keys. The agent's keys that belong to them are tried first, then they in this order, then the agent's other keys.
+  // Files of private keys. The agent's keys that belong to them are tried first, then they in this order, then the
+  // agent's other keys.
   std::vector<std::string> identities;
   // Files of certificates, besides FILE-cert.pub of each of those; each is shown with the key that it is of.
   std::vector<std::string> certificates;
@@ -36,8 +37,8 @@ struct SshTarget {
 // The host is the last; each before it forwards the connection to the next.
 using SshRoute = std::vector<SshTarget>;
 
-// Why no session can be opened on it, before anything is dialled: names and addresses have a grammar, since they go into messages, files
-// and commands to copy.
+// Why no session can be opened on it, before anything is dialled: names and addresses have a grammar, since they go
+// into messages, files and commands to copy.
 std::optional<std::string> objection_to(const SshTarget& target);
 bool is_ssh_user(std::string_view user);
 bool is_ssh_address(std::string_view address);
@@ -53,7 +54,8 @@ std::string shown_by(LaunchFailureKind kind, const std::string& installed);
 // A failure and what follows from it.
 struct SshFailure {
   LaunchFailure failure;
-  // The far side may just have too many strangers at its door (MaxStartups): it closed, or was silent, before its first word.
+  // The far side may just have too many strangers at its door (MaxStartups): it closed, or was silent, before its first
+  // word.
   bool worth_retrying = false;
 };
 SshFailure ssh_failure(LaunchFailureKind kind, const char* phase, std::string message);

@@ -20,8 +20,8 @@ std::string in_big_endian(std::size_t number);
 // The first of the strings that follow each other, which is taken from them.
 std::optional<std::string_view> next_string(std::string_view& bytes);
 
-// The public key that a certificate is of: PROTOCOL.certkeys of OpenSSH puts a nonce before its numbers, and more behind them. Any other
-// key is itself.
+// The public key that a certificate is of: PROTOCOL.certkeys of OpenSSH puts a nonce before its numbers, and more
+// behind them. Any other key is itself.
 std::string plain_key(std::string_view key);
 
 }  // namespace monarch::ssh_wire

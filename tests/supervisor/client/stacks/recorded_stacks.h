@@ -1,7 +1,8 @@
 #pragma once
 
-// What debuggers wrote of two small programs on Debian 12: of a C++ one whose main thread waits for a mutex that it holds while another
-// pauses (gdb 13.1, eu-stack 0.188), and of a Python one whose main thread waits for a lock (py-spy 0.4.3; native too).
+// What debuggers wrote of two small programs on Debian 12: of a C++ one whose main thread waits for a mutex that it
+// holds while another pauses (gdb 13.1, eu-stack 0.188), and of a Python one whose main thread waits for a lock (py-spy
+// 0.4.3; native too).
 //
 // Thread: constants.
 

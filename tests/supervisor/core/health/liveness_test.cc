@@ -247,7 +247,8 @@ TEST(MassFailure, IsNoExcuseForAHostThatFallsSilentAlone) {
   EXPECT_TRUE(world.declared(4).has_value());
 }
 
-// Hosts come and go at random, the supervisor stalls and is late; what must hold whatever happens is checked in every turn.
+// Hosts come and go at random, the supervisor stalls and is late; what must hold whatever happens is checked in every
+// turn.
 TEST(LivenessSeeds, NeverDeclaresTooSoonAndAlwaysInTheEnd) {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -1,4 +1,5 @@
-// Hosts on which all has ended while the job goes on: they take the place of others, and what ran on them is still theirs.
+// Hosts on which all has ended while the job goes on: they take the place of others, and what ran on them is still
+// theirs.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// A host that is suspected takes nobody's place: what would go there waits until it is heard again or lost, where no other is left.
+// A host that is suspected takes nobody's place: what would go there waits until it is heard again or lost, where no
+// other is left.
 
 #include <gtest/gtest.h>
 

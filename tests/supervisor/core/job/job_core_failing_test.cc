@@ -1,4 +1,5 @@
-// Hosts whose keeper is gone: told before their ranks' peers miss them, decided upon with the proof that their worker has ended.
+// Hosts whose keeper is gone: told before their ranks' peers miss them, decided upon with the proof that their worker
+// has ended.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Hosts that have not what the ranks of their slot need: another takes the slot, and a job that nobody can serve names them all.
+// Hosts that have not what the ranks of their slot need: another takes the slot, and a job that nobody can serve names
+// them all.
 
 #include <gtest/gtest.h>
 

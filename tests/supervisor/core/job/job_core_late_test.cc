@@ -1,4 +1,5 @@
-// A gang that was started again and is not ready in time: it fails as one that makes no progress, and who is missing is named.
+// A gang that was started again and is not ready in time: it fails as one that makes no progress, and who is missing is
+// named.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +19,8 @@ using fixtures::killed_by_us;
 constexpr RankId kFirst{MeshId(0), Rank(0)};
 constexpr RankId kSecond{MeshId(0), Rank(1)};
 
-// A gang of two ranks on each of two hosts; the first one fails once it has run, and is reserving for its second generation.
+// A gang of two ranks on each of two hosts; the first one fails once it has run, and is reserving for its second
+// generation.
 struct Restarted : Driver {
   explicit Restarted(std::uint32_t restarts = 2, std::optional<ReadyKind> ready = {})
       : Driver(spec_of(restarts, ready)) {

@@ -11,7 +11,8 @@ namespace {
 using fixtures::Driver;
 using fixtures::job_that_recovers;
 
-// Two gangs, each on a host of its own, with a spare; the first host was given up, and nobody knows what became of its worker.
+// Two gangs, each on a host of its own, with a spare; the first host was given up, and nobody knows what became of its
+// worker.
 struct GivenUp : Driver {
   explicit GivenUp(std::uint32_t reallocations = 4) : Driver(spec(reallocations)) {
     begin();

@@ -1,4 +1,5 @@
-// A rank of a generation that is over, and what it wrote last, which is still on its way: its host is not ended before that is here.
+// A rank of a generation that is over, and what it wrote last, which is still on its way: its host is not ended before
+// that is here.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,8 @@ using fixtures::Driver;
 
 constexpr RankId kRank{MeshId(0), Rank(0)};
 
-// One rank on each of two machines, each a gang; a third machine is a spare. The first is drained, and its rank has ended.
+// One rank on each of two machines, each a gang; a third machine is a spare. The first is drained, and its rank has
+// ended.
 struct Moved : Driver {
   static JobSpec spec() {
     JobSpec spec = fixtures::job_that_recovers(2, 1, 4, 4);
@@ -286,7 +288,8 @@ TEST(JobCoreOutput, OfAHostThatIsLostItIsNamedOnceWhereTheJobEndsMeanwhile) {
   EXPECT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
 }
 
-// Of a gang on two machines: its first rank fails, and its machine falls silent before its words are here and its second rank has ended.
+// Of a gang on two machines: its first rank fails, and its machine falls silent before its words are here and its
+// second rank has ended.
 TEST(JobCoreOutput, OfAHostThatIsLostItIsNamedAlsoWhereItsGangGoesOn) {
   JobSpec spec = Moved::spec();
   spec.meshes[0].gang = {.scope = GangScope::kAll};
@@ -305,8 +308,8 @@ TEST(JobCoreOutput, OfAHostThatIsLostItIsNamedAlsoWhereItsGangGoesOn) {
   EXPECT_NE(job.told(EventKind::kOutputIncomplete)[0].find("trainer/0 (a)"), std::string::npos);
 }
 
-// A gang on two machines, and another mesh on the first of them. The first machine is drained; the other mesh's rank ends, and the first of
-// the gang's; its second one takes its time.
+// A gang on two machines, and another mesh on the first of them. The first machine is drained; the other mesh's rank
+// ends, and the first of the gang's; its second one takes its time.
 TEST(JobCoreOutput, ItIsWaitedForWhereItRanWhenTheSlotLeavesBeforeItsGangHasEnded) {
   JobSpec spec = fixtures::job_of(2, 1);
   spec.meshes.push_back(fixtures::mesh_of("eval", {{"host", 1}}, 0));

@@ -33,7 +33,8 @@ JobSpec job_with_a_neighbour() {
   return spec;
 }
 
-// The evaluator waits for ports, and the host is left for what befalls a trainer; the other trainer is still being stopped.
+// The evaluator waits for ports, and the host is left for what befalls a trainer; the other trainer is still being
+// stopped.
 struct Doubtful : Driver {
   // Its host was lost so often before.
   explicit Doubtful(std::size_t losses = 0) : Driver(job_with_a_neighbour()) {
@@ -174,7 +175,8 @@ TEST(Lemon, IsUsedAgainOnlyOnceWhatMayLiveThereHasEnded) {
   EXPECT_GE(driver.host(1).cold_at - driver.now, driver.core.spec().supervision.orphan_ttl);
 }
 
-// It had been lost often enough, too, while no other could take its place; it runs, and what it was left for is for good.
+// It had been lost often enough, too, while no other could take its place; it runs, and what it was left for is for
+// good.
 TEST(Lemon, IsNoHostThatWasLeftForTheDeathsOfRanks) {
   Doubtful driver(3);
   ASSERT_EQ(driver.core.state().hosts[0].standing, HostStanding::kQuarantined);

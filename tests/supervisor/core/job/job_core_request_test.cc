@@ -1,4 +1,5 @@
-// Hosts on request: a machine that somebody has to grant takes the place of one that is lost, or does not come, and the next stage follows.
+// Hosts on request: a machine that somebody has to grant takes the place of one that is lost, or does not come, and the
+// next stage follows.
 
 #include <gtest/gtest.h>
 

@@ -234,7 +234,8 @@ TEST(JobCoreReturn, NamesAHostWhoseWorkerHadEndedThoughItIsLaunchedAgain) {
             "1 host has answered within 2ms, lost before they did: v1; 1 rank goes on");
 }
 
-// Its boot clock shows a minute; the one before showed 1000 s and more when the journal ended, an hour ago by the wall clock.
+// Its boot clock shows a minute; the one before showed 1000 s and more when the journal ended, an hour ago by the wall
+// clock.
 TEST(JobCoreReturn, CountsItsTimesOnTheClockOfAMachineThatWasStartedAgain) {
   JobSpec spec = fixtures::job_that_recovers(2, 1, 4, 4);
   spec.time_limit = Duration::seconds(2 * 3'600);

@@ -223,7 +223,8 @@ TEST(Slots, AHostInWhosePlaceNoneCanComeHasAllOfTheStartTimeout) {
   EXPECT_FALSE(job.core.state().verdict.has_value());
 }
 
-// While the job runs there is time: it has all of start_timeout, and is given up for one that has to be launched itself only then.
+// While the job runs there is time: it has all of start_timeout, and is given up for one that has to be launched itself
+// only then.
 TEST(Slots, ALateSpareIsGivenUpOnceItHasHadItsTimeAndThereIsAnother) {
   for (const std::uint32_t pool : {2U, 3U}) {
     Driver job(job_with(1, 1, pool));

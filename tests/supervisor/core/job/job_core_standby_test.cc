@@ -1,4 +1,5 @@
-// Standby gangs wait on spares without a place; one takes the place of a gang that is started again, and none of them decides anything.
+// Standby gangs wait on spares without a place; one takes the place of a gang that is started again, and none of them
+// decides anything.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Every wait says, every 30 s, for whom it waits, since when, and what an operator can do; nothing of it decides anything.
+// Every wait says, every 30 s, for whom it waits, since when, and what an operator can do; nothing of it decides
+// anything.
 
 #include <gtest/gtest.h>
 

@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A scontrol of this test's own is in PATH: it writes what stands in a file of the folder, and fails where there is none.
+// A scontrol of this test's own is in PATH: it writes what stands in a file of the folder, and fails where there is
+// none.
 class EndOfAJob : public GuardedCallsTest {
  protected:
   void SetUp() override {

@@ -1,7 +1,7 @@
 #pragma once
 
-// A guard that the test plays: it starts what it is told to, with the descriptors that came, and tells each end. What is to run in the
-// place of srun, squeue and scancel are scripts in a folder that the launcher is given as its PATH.
+// A guard that the test plays: it starts what it is told to, with the descriptors that came, and tells each end. What
+// is to run in the place of srun, squeue and scancel are scripts in a folder that the launcher is given as its PATH.
 //
 // Thread: the test's.
 

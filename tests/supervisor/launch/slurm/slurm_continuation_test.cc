@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// In the place of Slurm's commands are scripts of this test's: each notes how it was called, and does what the test gave it to do.
+// In the place of Slurm's commands are scripts of this test's: each notes how it was called, and does what the test
+// gave it to do.
 class GoingOn : public GuardedCallsTest {
  protected:
   void SetUp() override {

@@ -37,8 +37,8 @@ echo "$name" >>"$HOME/sruns"
 while [ "${1#-}" != "$1" ]; do shift; done
 SLURM_LAUNCH_NODE_IPADDR=10.9.8.7; export SLURM_LAUNCH_NODE_IPADDR
 exec "$@")";
-// As srun does where there are several nodes: a process for each, all of which read the same, and whose lines stay whole. One of a node of
-// which there is a file dead.<node> never says anything.
+// As srun does where there are several nodes: a process for each, all of which read the same, and whose lines stay
+// whole. One of a node of which there is a file dead.<node> never says anything.
 inline constexpr char kSharedSrun[] = R"(
 for word; do case "$word" in --job-name=*) name=${word#*=};; --nodelist=*) nodes=$(echo "${word#*=}" | tr , " ");; esac; done
 echo "$name" >>"$HOME/sruns"

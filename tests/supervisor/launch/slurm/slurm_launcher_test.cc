@@ -1,4 +1,5 @@
-// The launcher with a guard that the test plays, and scripts in the place of Slurm's commands. The real ones are in tests/cluster.
+// The launcher with a guard that the test plays, and scripts in the place of Slurm's commands. The real ones are in
+// tests/cluster.
 
 #include "supervisor/launch/slurm/slurm_launcher.h"
 

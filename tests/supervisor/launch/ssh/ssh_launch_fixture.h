@@ -23,8 +23,8 @@
 
 namespace monarch {
 
-// Started, it keeps the bootstrap of so many bytes, says that two processes run, and answers; `end` ends them. Of a workspace it
-// lacks the first and the third content, of four bytes each.
+// Started, it keeps the bootstrap of so many bytes, says that two processes run, and answers; `end` ends them. Of a
+// workspace it lacks the first and the third content, of four bytes each.
 inline constexpr char kFakeWorker[] = R"sh(#!/bin/sh
 cd "$(dirname "$0")/../../../.." || exit 1
 if [ "$1" = end ]; then

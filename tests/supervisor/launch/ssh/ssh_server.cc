@@ -79,8 +79,8 @@ bool listens(const std::string& path) {
   return answers(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 
-// As root, sshd wants a folder for the half of it that has no rights. A machine that runs one has it; elsewhere each of ours sees one that
-// nobody else does, and that goes with it.
+// As root, sshd wants a folder for the half of it that has no rights. A machine that runs one has it; elsewhere each of
+// ours sees one that nobody else does, and that goes with it.
 std::vector<std::string> in_own_run(std::vector<std::string> command) {
   std::vector<std::string> whole = {
       "unshare", "--mount", "--", "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec \"$@\"", "sh"};

@@ -1,7 +1,7 @@
 #pragma once
 
-// A real sshd on 127.0.0.1 with its own configuration, keys and log in a folder of the test, for the user who runs the test; and the
-// keys and ssh-agent of that user's, which are not the real ones either.
+// A real sshd on 127.0.0.1 with its own configuration, keys and log in a folder of the test, for the user who runs the
+// test; and the keys and ssh-agent of that user's, which are not the real ones either.
 //
 // Thread: the test's. Lifetime: its processes end with it.
 

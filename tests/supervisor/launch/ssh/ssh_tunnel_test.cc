@@ -329,8 +329,9 @@ TEST_F(SshTunnelTest, OutlivesNewKeysInTheMiddle) {
   for (std::thread* each : {&writer, &answerer, &reader}) each->join();
 }
 
-// Words that wait for each other, over the connection that is looked at first, and many that say nothing and are looked at after it: a
-// look at one of those may read what is meant for the first. Nothing else happens in the session that would wake it again.
+// Words that wait for each other, over the connection that is looked at first, and many that say nothing and are looked
+// at after it: a look at one of those may read what is meant for the first. Nothing else happens in the session that
+// would wake it again.
 TEST_F(SshTunnelTest, LosesNoWakeUpOfOneConnectionToAnother) {
   serve();
   constexpr int kWords = 3'000;

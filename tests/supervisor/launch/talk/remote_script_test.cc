@@ -1,5 +1,5 @@
-// The script, run by real shells on this machine. What it executes is a stand-in for monarch-worker, of the size of one that pipes
-// cannot hold.
+// The script, run by real shells on this machine. What it executes is a stand-in for monarch-worker, of the size of one
+// that pipes cannot hold.
 
 #include "supervisor/launch/talk/remote_script.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// RemoteShell: a host played by this machine. It runs the remote command as sshd would, in a home of its own and with an environment of
-// its own, and carries the bytes of a conversation to it and back.
+// RemoteShell: a host played by this machine. It runs the remote command as sshd would, in a home of its own and with
+// an environment of its own, and carries the bytes of a conversation to it and back.
 //
 // Thread: the caller's; it waits for the shell.
 

@@ -1,4 +1,5 @@
-// The times and budgets of supervision: a contradiction is found wherever it is written, and what the error prints works.
+// The times and budgets of supervision: a contradiction is found wherever it is written, and what the error prints
+// works.
 
 #include <gtest/gtest.h>
 

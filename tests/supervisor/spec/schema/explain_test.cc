@@ -94,7 +94,8 @@ TEST(KeyHelp, HasExamplesThatASpecTakes) {
     if (help.path.find("[]") != std::string_view::npos || help.path == "meshes") continue;
     const std::string yaml = spec_with(std::string(help.path));
     for (const Diagnostic& d : load_spec({.name = "s", .text = yaml, .directory = "/"}, around).diagnostics) {
-      // What the example needs beside it and this little spec does not have, a mesh, spares, another key, is no fault of it.
+      // What the example needs beside it and this little spec does not have, a mesh, spares, another key, is no fault
+      // of it.
       const std::set<std::string> others = {"E0213", "E0309", "E0310", "E0327", "E0331", "E0332"};
       EXPECT_TRUE(d.id == "E0401" || others.contains(d.id)) << help.path << "\n" << yaml << d.id << " " << d.message;
     }

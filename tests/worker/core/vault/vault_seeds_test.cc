@@ -1,6 +1,6 @@
-// Five vaults under random faults: messages lost and hosts killed while two gangs save, commit and move, at times for many steps one rank
-// without the other. Whatever happens, a step that was committed is found again as long as one of those that had it lives on, and old ones
-// are given up everywhere.
+// Five vaults under random faults: messages lost and hosts killed while two gangs save, commit and move, at times for
+// many steps one rank without the other. Whatever happens, a step that was committed is found again as long as one of
+// those that had it lives on, and old ones are given up everywhere.
 
 #include <gtest/gtest.h>
 
@@ -252,7 +252,8 @@ class Story {
 
   void check_bounded() {
     for (std::uint32_t i = 0; i < kHosts; ++i) {
-      // Of each rank the last two, the one it began with, and the one under way; and of one those that the other has not passed.
+      // Of each rank the last two, the one it began with, and the one under way; and of one those that the other has
+      // not passed.
       EXPECT_LE(world_.at(i).blobs.size(), 8U * kGangs * kGangSize) << "host " << i;
     }
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// VaultWorld: some VaultCores with a network between them that tests hold in their hands: what is sent waits until it is delivered, lost or
-// said twice, and what a driver would do with memory is done with strings.
+// VaultWorld: some VaultCores with a network between them that tests hold in their hands: what is sent waits until it
+// is delivered, lost or said twice, and what a driver would do with memory is done with strings.
 //
 // Thread: a test's.
 
