@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "cli/args/say.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/commands.h"
 #include "cli/follow/session_flags.h"
 #include "cli/job/job_argument.h"

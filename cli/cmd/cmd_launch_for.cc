@@ -4,9 +4,9 @@
 #include "cli/args/descriptor_flag.h"
 #include "cli/args/say.h"
 #include "cli/commands.h"
+#include "supervisor/away/launch_for.h"
+#include "supervisor/away/start_there.h"
 #include "supervisor/client/start_supervisor.h"
-#include "supervisor/relay/launch_for.h"
-#include "supervisor/relay/start_there.h"
 #include "transport/base/exit_code.h"
 #include "transport/loop/signals.h"
 

@@ -1,5 +1,5 @@
 #include "cli/args/say.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/commands.h"
 #include "cli/follow/session_flags.h"
 #include "cli/start/continued_job.h"

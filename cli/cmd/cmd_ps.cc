@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cli/args/say.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/commands.h"
 #include "cli/job/job_argument.h"
 #include "cli/job/spec_input.h"
@@ -29,7 +29,7 @@ struct Row {
   std::optional<WallTime> seen = {};  // then: when a command last spoke with it
 };
 
-void fill_in_status(Row& row, const JobView& view, bool elsewhere) {
+void fill_in_status(Row& row, const JobView& view, bool away) {
   const auto spec_text = view.spec_text();
   const auto directory = view.spec_directory();
   if (!spec_text.ok() || !directory.ok()) return;
@@ -37,7 +37,7 @@ void fill_in_status(Row& row, const JobView& view, bool elsewhere) {
   if (!spec.ok()) return;
   row.hosts = spec->pool_size() - spec->hosts_on_request();
   for (const MeshSpec& mesh : spec->meshes) row.ranks += mesh.size();
-  if (row.job.life == JobLife::kEnded || elsewhere) return;
+  if (row.job.life == JobLife::kEnded || away) return;
   if (view.queued()) {
     row.phase = "queued";
     return;
@@ -65,7 +65,7 @@ Row row_of(const StateDir& state, const KnownJob& job) {
   Row row{.job = job, .phase = std::string(life_name(job.life))};
   const auto view = JobView::open(state, job.id);
   if (!view.ok()) return row;
-  const auto where = elsewhere_of(*view);
+  const auto where = away_of(*view);
   fill_in_status(row, *view, where.has_value());
   if (where) {
     row.where = where->host;
@@ -103,9 +103,9 @@ std::string json_line(const Row& row) {
 }
 
 std::string table_of(const std::vector<Row>& rows, const Terminal& terminal) {
-  const bool elsewhere = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.where.empty(); });
+  const bool away = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.where.empty(); });
   std::vector<std::string> titles = {"JOB", "PHASE", "CREATED", "HOSTS", "RANKS", "RUNNING", "EXIT"};
-  if (elsewhere) titles.emplace_back("WHERE");
+  if (away) titles.emplace_back("WHERE");
   Table table(std::move(titles));
   for (const Row& row : rows) {
     std::vector<Table::Cell> cells = {plain_cell(row.job.id),
@@ -115,7 +115,7 @@ std::string table_of(const std::vector<Row>& rows, const Terminal& terminal) {
                                       plain_cell(text(row.ranks)),
                                       plain_cell(row.job.life == JobLife::kLive ? text(row.running) : std::string()),
                                       plain_cell(row.exit_code ? text(*row.exit_code) : std::string())};
-    if (elsewhere) cells.push_back(plain_cell(row.where.empty() ? "here" : row.where));
+    if (away) cells.push_back(plain_cell(row.where.empty() ? "here" : row.where));
     table.add(std::move(cells));
   }
   return table.render(terminal.out_colour, terminal.out_columns);

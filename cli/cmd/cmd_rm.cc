@@ -4,7 +4,7 @@
 
 #include "cli/args/say.h"
 #include "cli/args/values.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/commands.h"
 #include "cli/job/job_argument.h"
 #include "cli/job/spec_input.h"
@@ -85,7 +85,7 @@ int refuse_job(const Context& context, const std::string& id, const Error& error
 }
 
 // Hosts that had a worker of the job and are other machines: nothing is looked for there.
-std::vector<std::string> hosts_elsewhere(const StateDir& state, const std::string& id) {
+std::vector<std::string> hosts_with_logs(const StateDir& state, const std::string& id) {
   const auto view = JobView::open(state, id);
   if (!view.ok()) return {};
   const auto spec_text = view->spec_text();
@@ -123,7 +123,7 @@ Pointers jobs_elsewhere(const StateDir& state, const std::vector<std::string>& i
   Pointers found;
   for (const std::string& id : ids) {
     auto view = JobView::open(state, id);
-    if (view.ok() && elsewhere_of(*view)) found.emplace(id, std::move(*view));
+    if (view.ok() && away_of(*view)) found.emplace(id, std::move(*view));
   }
   return found;
 }
@@ -131,7 +131,7 @@ Pointers jobs_elsewhere(const StateDir& state, const std::vector<std::string>& i
 // What points there from here goes last: without it nobody could ask again.
 int remove_there(const StateDir& state, const JobView& view, const Arguments& arguments, const Context& context) {
   const std::string& id = view.id();
-  const auto where = elsewhere_of(view);
+  const auto where = away_of(view);
   if (!arguments.has("here")) {
     std::vector<std::string> words = {"rm", id};
     if (arguments.has("dry-run")) words.emplace_back("--dry-run");
@@ -168,11 +168,11 @@ int remove_jobs(const StateDir& state, const std::vector<std::string>& ids, cons
       exit_code = std::max(exit_code, remove_there(state, pointer->second, arguments, context));
       continue;
     }
-    const std::vector<std::string> elsewhere = hosts_elsewhere(state, id);
+    const std::vector<std::string> machines = hosts_with_logs(state, id);
     const auto removed = dry ? Result<JobRemains>(found.at(id)) : remove_job(state, id);
     if (removed.ok()) {
       write_out(context.terminal, line_of(id, *removed, dry));
-      say_what_stays(context, id, elsewhere);
+      say_what_stays(context, id, machines);
     } else {
       exit_code = std::max(exit_code, refuse_job(context, id, removed.error()));
     }

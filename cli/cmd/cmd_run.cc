@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cli/args/spec_flags.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/commands.h"
 #include "cli/follow/run_reports.h"
 #include "cli/follow/session_flags.h"
@@ -41,7 +41,7 @@ int run_run(const Arguments& arguments, Context& context) {
     } else {
       const auto spec = begun_spec(*view, context);
       if (!spec) return kExitInternal;
-      if (elsewhere_of(*view)) {
+      if (away_of(*view)) {
         return follow_there(*view, arguments, context, *job.signals, {.spec_name = input->name, .reports = *reports});
       }
       SessionOptions options;

@@ -3,7 +3,7 @@
 
 #include "cli/args/mesh_names.h"
 #include "cli/args/say.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/cmd/meant_ranks.h"
 #include "cli/commands.h"
 #include "cli/follow/session_flags.h"

@@ -1,4 +1,4 @@
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/cmd/operator_call.h"
 #include "cli/commands.h"
 #include "transport/base/exit_code.h"

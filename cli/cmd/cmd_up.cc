@@ -1,6 +1,6 @@
 #include "cli/args/say.h"
 #include "cli/args/spec_flags.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/cmd/resume.h"
 #include "cli/commands.h"
 #include "cli/follow/session_flags.h"
@@ -74,7 +74,7 @@ std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, 
     const auto queued = queue_words(*live);
     if (!queued && live->verdict().ok() && *live->verdict()) continue;
     if (queued) say_note(context.terminal, *queued);
-    if (!elsewhere_of(*live) || live->id() == asked) {
+    if (!away_of(*live) || live->id() == asked) {
       say_note(context.terminal, text(live->id(), " is live, and its spec is unchanged"));
       write_out(context.terminal, live->id() + "\n");
       return kExitOk;
@@ -141,7 +141,7 @@ int run_up(const Arguments& arguments, Context& context) {
   if (queue.end) return queue.end->exit_code;
   const auto spec = begun_spec(*job.view, context);
   if (!spec) return kExitInternal;
-  if (elsewhere_of(*job.view)) {
+  if (away_of(*job.view)) {
     return follow_there(*job.view, arguments, context, *job.signals, {.until_running = true, .spec_name = input->name});
   }
   SessionOptions options;

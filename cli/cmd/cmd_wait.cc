@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cli/args/say.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/commands.h"
 #include "cli/follow/run_reports.h"
 #include "cli/follow/session_flags.h"

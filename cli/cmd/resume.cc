@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "cli/args/say.h"
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 #include "cli/follow/session_flags.h"
 #include "cli/follow/signal_policy.h"
 #include "cli/job/job_argument.h"
@@ -106,7 +106,7 @@ int resume_job(const Arguments& arguments, Context& context) {
   if (argument.job == nullptr) return argument.exit_code;
   const OpenedJob& job = *argument.job;
   if (const auto refused = refuse_what_makes_a_spec(arguments, job, context)) return *refused;
-  if (const auto there = elsewhere_of(job.view)) {
+  if (const auto there = away_of(job.view)) {
     return refuse_resume(context, text("the supervisor of ", job.view.id(), " lives on ", there->host),
                          text("there: monarch up --resume ", job.view.id()));
   }

@@ -147,7 +147,7 @@ bool goes_with_its_flags(const SpecInput& input, const Arguments& arguments, con
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
   if (!has_its_workspace(look, input.sources, context.terminal)) return false;
   for (const std::string& note : input.notes) say_note(context.terminal, note);
-  if (!arguments.has("continue") || !input.spec.supervised_elsewhere()) return true;
+  if (!arguments.has("continue") || !input.spec.supervised_away()) return true;
   say_error(context.terminal,
             {.id = "E0401",
              .message = "this build cannot do that yet: `--continue` where the supervisor is on another machine",
@@ -223,9 +223,9 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   const Status linked = links ? write_continues(job.directory, *before) : Status();
   if (!linked.ok()) return failed(context, exit_code_for(linked.error()), linked.error().message);
   StartOptions start{.accept_new_host_keys = arguments.has("accept-new")};
-  if (input.spec.supervised_elsewhere()) {
+  if (input.spec.supervised_away()) {
     // Another machine is reached first, and may have to be sent what runs there.
-    start.elsewhere = true;
+    start.away = true;
     start.deadline = std::max(input.spec.start_timeout, start.deadline);
     start.interrupt = (*signals)->descriptor();
   }

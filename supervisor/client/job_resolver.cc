@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "supervisor/client/elsewhere.h"
+#include "supervisor/client/away.h"
 #include "supervisor/client/job_glance.h"
 #include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
@@ -73,7 +73,7 @@ KnownJob look_at(const StateDir& state, const JobDirectory& job) {
   struct stat what {};
   const bool verdict = ::fstatat(job.directory.fd(), kVerdictFile, &what, AT_SYMLINK_NOFOLLOW) == 0;
   if (verdict) return known;
-  if (::fstatat(job.directory.fd(), kElsewhereFile, &what, AT_SYMLINK_NOFOLLOW) == 0) {
+  if (::fstatat(job.directory.fd(), kAwayFile, &what, AT_SYMLINK_NOFOLLOW) == 0) {
     known.life = life_elsewhere(job);
     return known;
   }

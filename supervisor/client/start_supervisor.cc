@@ -148,16 +148,16 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
 
   // Taken here, so that of two who start one at the same time only one does.
   UniqueFd lock;
-  if (!options.elsewhere) {
+  if (!options.away) {
     MONARCH_ASSIGN(lock, take_guard_lock(job.directory));
     MONARCH_ASSIGN(lock, above_taken(std::move(lock)));
   }
 
   const std::string number = text(ready.writer.get());
-  std::vector<std::string> argv = {binaries.monarch, options.elsewhere ? "launch-for" : "supervise",
+  std::vector<std::string> argv = {binaries.monarch, options.away ? "launch-for" : "supervise",
                                    "--job-dir",      job.directory.path(),
                                    "--ready-fd",     number};
-  if (!options.elsewhere) {
+  if (!options.away) {
     std::vector<std::string> guard = {binaries.worker, "keep", "--ready-fd", number, "--lock-fd", text(lock.get())};
     // Of the first supervisor alone: of those after it nobody has said that no other holds the job by then.
     if (options.force_takeover) guard.insert(guard.end(), {"--once", "--force-takeover"});
@@ -237,7 +237,7 @@ void write_ready(int fd, const StartFailure& said) {
 StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries,
                               const StartOptions& options) {
   const Instant until = boot_now() + options.deadline;
-  const std::string_view what = options.elsewhere ? "who starts the supervisor elsewhere" : "the supervisor";
+  const std::string_view what = options.away ? "who starts the supervisor elsewhere" : "the supervisor";
   const auto guard = spawn_guard(job, binaries, options);
   if (!guard.ok() && guard.error().code == ErrorCode::kBusy)
     return {.exit_code = kExitBusy, .message = guard.error().message};

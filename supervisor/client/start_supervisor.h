@@ -57,7 +57,7 @@ struct StartOptions {
   bool accept_new_host_keys = false;  // of hosts that known_hosts does not have
   bool resume = false;          // the job has begun, and its supervisor and guard are gone: what they left is kept
   bool force_takeover = false;  // by who knows that no other supervisor of it lives, whatever its directory says
-  bool elsewhere = false;       // the supervisor is on another machine, which is reached first
+  bool away = false;            // the supervisor is on another machine, which is reached first
   int interrupt = -1;           // readable: nobody wants it any more; it is told to end, and the exit code is 130
 };
 StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries,

@@ -83,7 +83,7 @@ class HostChecks {
 
   // As a supervisor listens: two ports of control.ports, else any.
   void open_doors() {
-    if (spec_.control.via == ControlVia::kSsh || spec_.supervised_elsewhere()) return;  // loopback alone; not here
+    if (spec_.control.via == ControlVia::kSsh || spec_.supervised_away()) return;  // loopback alone; not here
     const std::optional<PortSpan>& span = spec_.control.ports;
     const std::size_t wanted = span ? 2 : 1;
     std::uint16_t first = span ? span->first : std::uint16_t{0};
@@ -137,7 +137,7 @@ class HostChecks {
                   .look = look_request(spec_, host),
                   .address = spec_.control.address,
                   .tunnel = spec_.control.via == ControlVia::kSsh,
-                  .calls_here = !spec_.supervised_elsewhere(),
+                  .calls_here = !spec_.supervised_away(),
                   .route = hosts_[host].route,
                   .no_doors_because = no_doors_because_,
                   .reports = &reports_->inbox(),

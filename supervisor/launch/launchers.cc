@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "supervisor/launch/away_launcher.h"
 #include "supervisor/launch/launcher_checks.h"
 #include "supervisor/launch/open_launcher.h"
-#include "supervisor/launch/relayed_launcher.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr Duration kLauncherAwaited = Duration::seconds(30);
 
 // The keys, and the files that the spec names, are on the machine that started the job.
-std::unique_ptr<Launcher> open_relayed(const LaunchSurroundings& around, LauncherHandlers handlers) {
+std::unique_ptr<Launcher> open_away(const LaunchSurroundings& around, LauncherHandlers handlers) {
   const auto on_out_of_reach = [&hosts = around.hosts, &spec = around.spec, say = handlers.say](HostId host) {
     say(EventKind::kHostOutOfReach, Severity::kWarning,
         text(hosts[host.value()].name,
@@ -24,13 +24,13 @@ std::unique_ptr<Launcher> open_relayed(const LaunchSurroundings& around, Launche
              "ends by itself within ",
              to_text(spec.supervision.lease + spec.supervision.orphan_ttl)));
   };
-  return std::make_unique<RelayedLauncher>(
+  return std::make_unique<AwayLauncher>(
       around.loop,
-      RelayedLauncherOptions{.job = around.job,
-                             .term = around.term,
-                             .hosts = around.hosts.size(),
-                             .awaited = around.returned ? Duration::zero() : kLauncherAwaited,
-                             .on_out_of_reach = on_out_of_reach},
+      AwayLauncherOptions{.job = around.job,
+                          .term = around.term,
+                          .hosts = around.hosts.size(),
+                          .awaited = around.returned ? Duration::zero() : kLauncherAwaited,
+                          .on_out_of_reach = on_out_of_reach},
       std::move(handlers));
 }
 
@@ -54,7 +54,7 @@ const Kind& kind_of(const JobSpec& spec) {
 }  // namespace
 
 Result<std::unique_ptr<Launcher>> open_launcher(const LaunchSurroundings& around, LauncherHandlers handlers) {
-  if (around.spec.supervised_elsewhere()) return open_relayed(around, std::move(handlers));
+  if (around.spec.supervised_away()) return open_away(around, std::move(handlers));
   return kind_of(around.spec).open(around, std::move(handlers));
 }
 

@@ -87,8 +87,8 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
   }
   auto spec = load_job_spec(*directory);
   if (!spec.ok()) return failed(kExitUsage, text(job_directory, "/", kSpecFile, ": ", spec.error().message));
-  const bool elsewhere = spec->spec.supervised_elsewhere();
-  auto shell = shell_values(spec->spec, environ, elsewhere ? kShellPrefix : "");
+  const bool away = spec->spec.supervised_away();
+  auto shell = shell_values(spec->spec, environ, away ? kShellPrefix : "");
   if (!shell.ok()) return failed(kExitUsage, shell.error().message);
   auto logs = directory->child_or_create(kLogDirectory);
   if (!logs.ok()) return failed(kExitInternal, logs.error().message);

@@ -17,7 +17,7 @@ TICKS = "i=0; while :; do i=$((i+1)); echo tick $i; nap 0.02; done\n"
 BUNDLES = HOME + "/.cache/monarch/bundle"
 
 
-class Elsewhere(cluster.ClusterTest):
+class Away(cluster.ClusterTest):
     def start_world(self, **options):
         w = self.world(1, **options)
         self.pointer("probe-0000", "probe")  # nobody knows such a job: what is shipped for asking is what starts ours

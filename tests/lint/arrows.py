@@ -13,7 +13,7 @@ ARROWS = {
              "supervisor/launch/slurm/submission.h", "supervisor/workspace/scan.h", *TRANSPORT],
     "cli/cmd/cmd_supervise.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd/cmd_doctor.cc": ["cli/", "supervisor/", *TRANSPORT],
-    "cli/away/elsewhere.cc": ["cli/", "supervisor/", *TRANSPORT],
+    "cli/away/away.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd/cmd_launch_for.cc": ["cli/", "supervisor/", *TRANSPORT],
     "supervisor/": ["supervisor/", *TRANSPORT],
     "supervisor/core/": ["supervisor/core/", "transport/base/", "transport/messages/"],
@@ -42,7 +42,7 @@ ARROWS = {
 # circle. The folder's own files are on the floor of "".
 FLOORS = {
     "cli/": [["term"], ["args", "show"], ["", "import", "job"], ["follow"], ["away", "start"], ["cmd"]],
-    "supervisor/": [["core"], ["journal", "workspace"], ["viewers", "workers"], ["loop"], ["relay"]],
+    "supervisor/": [["core"], ["journal", "workspace"], ["viewers", "workers"], ["loop"], ["away"]],
     "supervisor/client/": [["link", "output"], ["", "stacks"]],
     "supervisor/core/": [["spec"], ["state"], ["health", "recovery"], ["job"]],
     "supervisor/spec/": [["yaml"], ["schema"], ["hosts"], ["check", "job"], [""]],

@@ -4,7 +4,7 @@
 // messages of a supervisor that lives on a host of its job (`supervisor: {on: first}`) with the machine that launches
 // the hosts for it. That machine speaks frames over an SSH channel to a process of ours beside the supervisor
 // (StartThere, StartedThere), which then passes all others on to the supervisor's socket for viewers and back. What
-// they mean: supervisor/launch/relayed_launcher.h.
+// they mean: supervisor/launch/away_launcher.h.
 //
 // Thread: values.
 

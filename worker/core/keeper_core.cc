@@ -28,10 +28,10 @@ KeeperActions KeeperCore::step(const KeeperEvent& event, Instant now) {
   KeeperActions actions;
   if (exited_) return actions;
   absorb_stall(now);
-  for (auto& [key, slot] : slots_) slot.enforce_lease(now, actions);
+  for (auto& [key, incarnation] : incarnations_) incarnation.enforce_lease(now, actions);
   std::visit([&](const auto& value) { on(value, now, actions); }, event);
   end_held(now, actions);
-  for (auto& [key, slot] : slots_) slot.tick(now, actions);
+  for (auto& [key, incarnation] : incarnations_) incarnation.tick(now, actions);
   guarded_.tick(now, actions);
   release_ports(actions);
   finish(now, actions);
@@ -41,20 +41,21 @@ KeeperActions KeeperCore::step(const KeeperEvent& event, Instant now) {
 
 Instant KeeperCore::next_due() const {
   Instant due = guarded_.next_due();
-  for (const auto& [key, slot] : slots_) due = std::min({due, slot.next_due(), held_until(slot)});
+  for (const auto& [key, incarnation] : incarnations_)
+    due = std::min({due, incarnation.next_due(), held_until(incarnation)});
   return due;
 }
 
 void KeeperCore::absorb_stall(Instant now) {
   if (!expected_ || now <= *expected_ + kStall) return;
   const Duration gap = now - *expected_;
-  for (auto& [key, slot] : slots_) slot.extend_deadlines(gap);
+  for (auto& [key, incarnation] : incarnations_) incarnation.extend_deadlines(gap);
   guarded_.extend_deadlines(gap);
 }
 
-SlotState* KeeperCore::find(const Incarnation& key) {
-  const auto found = slots_.find(key);
-  return found == slots_.end() ? nullptr : &found->second;
+IncarnationState* KeeperCore::find(const Incarnation& key) {
+  const auto found = incarnations_.find(key);
+  return found == incarnations_.end() ? nullptr : &found->second;
 }
 
 bool KeeperCore::admit(const Incarnation& key, KeeperActions& actions) {
@@ -66,18 +67,19 @@ bool KeeperCore::admit(const Incarnation& key, KeeperActions& actions) {
     return false;
   }
   std::size_t kept = 0;
-  const auto first = slots_.lower_bound(Incarnation{key.rank, Generation{}});
-  for (auto slot = first; slot != slots_.end() && slot->first.rank == key.rank; ++slot, ++kept) {
-    if (slot->second.ended()) continue;
+  const auto first = incarnations_.lower_bound(Incarnation{key.rank, Generation{}});
+  for (auto incarnation = first; incarnation != incarnations_.end() && incarnation->first.rank == key.rank;
+       ++incarnation, ++kept) {
+    if (incarnation->second.ended()) continue;
     actions.emplace_back(action::Refused{key, "an earlier generation is not known to be gone"});  // I21
     return false;
   }
   if (kept >= kEndedKeptPerRank) {
     actions.emplace_back(action::Drop{first->first});
-    slots_.erase(first);
+    incarnations_.erase(first);
   }
   floors_[key.rank] = key.generation;
-  MONARCH_ASSERT_BECAUSE(!slots_.contains(key), "I4: one process per rank and generation");
+  MONARCH_ASSERT_BECAUSE(!incarnations_.contains(key), "I4: one process per rank and generation");
   return true;
 }
 
@@ -109,17 +111,17 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
   for (const RankStart& rank : order.ranks) {
     const Incarnation key{rank.rank, order.generation};
     if (!admit(key, actions)) continue;
-    slots_.emplace(key, SlotState(RankStateOptions{.key = key,
-                                                   .gated = true,
-                                                   .mesh = order.mesh,
-                                                   .gang = order.gang,
-                                                   .orphan = order.orphan,
-                                                   .orphan_ttl = order.orphan_ttl,
-                                                   .stop_signal = order.stop_signal,
-                                                   .stop_grace = order.stop_grace,
-                                                   .signal_to = order.signal_to,
-                                                   .ready = order.ready},
-                                  now));
+    incarnations_.emplace(key, IncarnationState(RankStateOptions{.key = key,
+                                                                 .gated = true,
+                                                                 .mesh = order.mesh,
+                                                                 .gang = order.gang,
+                                                                 .orphan = order.orphan,
+                                                                 .orphan_ttl = order.orphan_ttl,
+                                                                 .stop_signal = order.stop_signal,
+                                                                 .stop_grace = order.stop_grace,
+                                                                 .signal_to = order.signal_to,
+                                                                 .ready = order.ready},
+                                                now));
     action::ForkRank fork{.key = key, .gang = gang, .own = rank};
     if (rank.program.empty()) fork.own.program = order.program;
     if (rank.workdir.empty()) fork.own.workdir = order.workdir;
@@ -135,17 +137,17 @@ void KeeperCore::on(const Start& order, Instant now, KeeperActions& actions) {
 
 void KeeperCore::on(const event::Spawn& order, Instant now, KeeperActions& actions) {
   if (!admit(order.key, actions)) return;
-  slots_.emplace(order.key,
-                 SlotState(RankStateOptions{.key = order.key,
-                                            .gated = false,
-                                            .mesh = order.key.rank.mesh,
-                                            .gang = {},
-                                            .orphan = OrphanPolicy::kRun,
-                                            .orphan_ttl = Duration::forever(),
-                                            .stop_signal = SIGTERM,
-                                            .stop_grace = limits::kKillDeadline,
-                                            .kill_deadline = limits::kKillDeadline + order.spawn.memory_patience},
-                           now));
+  incarnations_.emplace(order.key, IncarnationState(RankStateOptions{.key = order.key,
+                                                                     .gated = false,
+                                                                     .mesh = order.key.rank.mesh,
+                                                                     .gang = {},
+                                                                     .orphan = OrphanPolicy::kRun,
+                                                                     .orphan_ttl = Duration::forever(),
+                                                                     .stop_signal = SIGTERM,
+                                                                     .stop_grace = limits::kKillDeadline,
+                                                                     .kill_deadline = limits::kKillDeadline +
+                                                                                      order.spawn.memory_patience},
+                                                    now));
   actions.emplace_back(action::ForkSpawned{order.key, order.spawn});
 }
 
@@ -154,9 +156,10 @@ void KeeperCore::on(const Stop& order, Instant now, KeeperActions& actions) {
     Generation& floor = floors_[rank];
     const bool unheard_of = floor < order.generation;
     floor = std::max(floor, order.generation);
-    for (auto slot = slots_.lower_bound(Incarnation{rank, Generation{}});
-         slot != slots_.end() && slot->first <= Incarnation{rank, order.generation}; ++slot) {
-      slot->second.stop({order.signal, order.grace}, now, actions);
+    for (auto incarnation = incarnations_.lower_bound(Incarnation{rank, Generation{}});
+         incarnation != incarnations_.end() && incarnation->first <= Incarnation{rank, order.generation};
+         ++incarnation) {
+      incarnation->second.stop({order.signal, order.grace}, now, actions);
     }
     if (unheard_of) stopped_before_start({rank, order.generation}, now, actions);
   }
@@ -164,95 +167,97 @@ void KeeperCore::on(const Stop& order, Instant now, KeeperActions& actions) {
 
 void KeeperCore::stopped_before_start(const Incarnation& key, Instant now, KeeperActions& actions) {
   if (options_.kind != KeeperKind::kWorker || key.generation.term == Term{} || key.generation.counter == 0) return;
-  const auto first = slots_.lower_bound(Incarnation{key.rank, Generation{}});
-  for (auto slot = first; slot != slots_.end() && slot->first.rank == key.rank; ++slot) {
-    if (!slot->second.ended()) return;  // I21: only its end says that nothing of this rank runs here
+  const auto first = incarnations_.lower_bound(Incarnation{key.rank, Generation{}});
+  for (auto incarnation = first; incarnation != incarnations_.end() && incarnation->first.rank == key.rank;
+       ++incarnation) {
+    if (!incarnation->second.ended()) return;  // I21: only its end says that nothing of this rank runs here
   }
   // One per rank: whoever stops a later generation has heard of the earlier one's end, or no longer asks.
-  for (auto slot = first; slot != slots_.end() && slot->first.rank == key.rank;) {
-    slot = slot->second.never_started() ? slots_.erase(slot) : std::next(slot);
+  for (auto incarnation = first; incarnation != incarnations_.end() && incarnation->first.rank == key.rank;) {
+    incarnation = incarnation->second.never_started() ? incarnations_.erase(incarnation) : std::next(incarnation);
   }
-  SlotState slot(RankStateOptions{.key = key, .mesh = key.rank.mesh, .gang = {}, .orphan_ttl = {}, .stop_grace = {}},
-                 now);
-  slot.never_start(now, actions);
-  slots_.emplace(key, std::move(slot));
+  IncarnationState incarnation(
+      RankStateOptions{.key = key, .mesh = key.rank.mesh, .gang = {}, .orphan_ttl = {}, .stop_grace = {}}, now);
+  incarnation.never_start(now, actions);
+  incarnations_.emplace(key, std::move(incarnation));
 }
 
 void KeeperCore::on(const Signal& order, Instant /*now*/, KeeperActions& actions) {
   for (const RankId rank : order.ranks) {
-    if (const SlotState* slot = find({rank, order.generation})) slot->signal(order.number, order.to, actions);
+    if (const IncarnationState* incarnation = find({rank, order.generation}))
+      incarnation->signal(order.number, order.to, actions);
   }
 }
 
 void KeeperCore::on(const Tell& order, Instant /*now*/, KeeperActions& actions) {
   for (const RankId rank : order.ranks) {
-    if (SlotState* slot = find({rank, order.generation})) slot->tell(order.json, actions);
+    if (IncarnationState* incarnation = find({rank, order.generation})) incarnation->tell(order.json, actions);
   }
 }
 
 void KeeperCore::on(const KeeperReady& event, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find(event.process)) slot->accepts_connections(actions);
+  if (IncarnationState* incarnation = find(event.process)) incarnation->accepts_connections(actions);
 }
 
 void KeeperCore::on(const event::Spoke& event, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->spoke(event, actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->spoke(event, actions);
 }
 
 void KeeperCore::on(const event::Stood& event, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->stood(event.standstill, actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->stood(event.standstill, actions);
 }
 
 void KeeperCore::on(const KeeperLease& lease, Instant now, KeeperActions& actions) {
   for (const Incarnation& key : lease.processes) {
-    if (SlotState* slot = find(key)) slot->lease(lease.until, now, actions);
+    if (IncarnationState* incarnation = find(key)) incarnation->lease(lease.until, now, actions);
   }
 }
 
 void KeeperCore::on(const KeeperForget& order, Instant /*now*/, KeeperActions& actions) {
   for (const Incarnation& key : order.processes) {
-    const SlotState* slot = find(key);
-    if (slot == nullptr || !slot->ended()) continue;
+    const IncarnationState* incarnation = find(key);
+    if (incarnation == nullptr || !incarnation->ended()) continue;
     actions.emplace_back(action::Drop{key});
-    slots_.erase(key);
+    incarnations_.erase(key);
   }
 }
 
 void KeeperCore::on(const event::Forked& event, Instant now, KeeperActions& actions) {
-  SlotState* slot = find(event.key);
-  if (slot == nullptr) return;
-  if (slot->options().gated) actions.emplace_back(action::Pipes{event.key});
-  slot->forked(event.pid, now, actions);
+  IncarnationState* incarnation = find(event.key);
+  if (incarnation == nullptr) return;
+  if (incarnation->options().gated) actions.emplace_back(action::Pipes{event.key});
+  incarnation->forked(event.pid, now, actions);
 }
 
 void KeeperCore::on(const event::ForkFailed& event, Instant now, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->fork_failed(event, now, actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->fork_failed(event, now, actions);
 }
 
 void KeeperCore::on(const event::Executed& event, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->executed(actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->executed(actions);
 }
 
 void KeeperCore::on(const event::ExecFailed& event, Instant /*now*/, KeeperActions& /*actions*/) {
-  if (SlotState* slot = find(event.key)) slot->exec_failed(event);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->exec_failed(event);
 }
 
 void KeeperCore::on(const event::Exited& event, Instant now, KeeperActions& actions) {
   // The kernel tells of exits in their order, but a late turn finds several at one `now`: which came first must not be
   // lost.
   last_exit_ = std::max(now, last_exit_ + Duration::nanoseconds(1));
-  if (SlotState* slot = find(event.key)) slot->exited(event.end, last_exit_, actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->exited(event.end, last_exit_, actions);
 }
 
 void KeeperCore::on(const event::GroupTold& event, Instant /*now*/, KeeperActions& /*actions*/) {
-  if (SlotState* slot = find(event.key)) slot->group_told();
+  if (IncarnationState* incarnation = find(event.key)) incarnation->group_told();
 }
 
 void KeeperCore::on(const event::TreeEmpty& event, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->tree_empty(actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->tree_empty(actions);
 }
 
 void KeeperCore::on(const event::TreeBusy& event, Instant now, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->tree_busy(event.own, now, actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->tree_busy(event.own, now, actions);
 }
 
 void KeeperCore::on(const event::GuardedForked& /*event*/, Instant now, KeeperActions& actions) {
@@ -287,19 +292,19 @@ void KeeperCore::say_hello(KeeperActions& actions) const {
   action::SayHello hello;
   hello.hello.starts = guarded_.starts();
   hello.hello.warnings = warnings_;
-  for (const auto& [key, slot] : slots_) {
-    if (slot.options().gated) {
-      hello.hello.ranks.push_back(slot.report());
-    } else if (!slot.ended()) {
+  for (const auto& [key, incarnation] : incarnations_) {
+    if (incarnation.options().gated) {
+      hello.hello.ranks.push_back(incarnation.report());
+    } else if (!incarnation.ended()) {
       hello.hello.spawned.push_back(key.rank);
     }
   }
   actions.emplace_back(std::move(hello));
-  for (const auto& [key, slot] : slots_) {
-    if (slot.options().gated) {
+  for (const auto& [key, incarnation] : incarnations_) {
+    if (incarnation.options().gated) {
       actions.emplace_back(action::Pipes{key});
     } else {
-      actions.emplace_back(action::Report{slot.report()});
+      actions.emplace_back(action::Report{incarnation.report()});
     }
   }
 }
@@ -309,8 +314,8 @@ void KeeperCore::release_ports(KeeperActions& actions) {
   for (auto& [gang, ports] : ports_) {
     for (auto held = ports.held.begin(); held != ports.held.end();) {
       const auto& [generation, started] = *held;
-      const bool live =
-          std::any_of(slots_.begin(), slots_.end(), [&gang = gang, generation = generation](const auto& s) {
+      const bool live = std::any_of(
+          incarnations_.begin(), incarnations_.end(), [&gang = gang, generation = generation](const auto& s) {
             return s.first.generation == generation && s.second.options().gated && !s.second.ended() &&
                    s.second.options().mesh == gang.mesh && s.second.options().gang == gang.gang;
           });

@@ -13,8 +13,8 @@
 #include <optional>
 
 #include "worker/core/guarded_state.h"
+#include "worker/core/incarnation_state.h"
 #include "worker/core/keeper_actions.h"
-#include "worker/core/slot_state.h"
 
 namespace monarch {
 
@@ -40,7 +40,7 @@ class KeeperCore {
   // When it wants a Tick.
   Instant next_due() const;
 
-  const std::map<Incarnation, SlotState>& slots() const { return slots_; }
+  const std::map<Incarnation, IncarnationState>& incarnations() const { return incarnations_; }
   const GuardedState& guarded() const { return guarded_; }
   bool ending() const { return exit_code_.has_value(); }
   bool exited() const { return exited_; }
@@ -90,7 +90,7 @@ class KeeperCore {
   void on(const keeper_event::GuardedHungUp& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Terminated& event, Instant now, KeeperActions& actions);
 
-  SlotState* find(const Incarnation& key);
+  IncarnationState* find(const Incarnation& key);
   // Whether an incarnation may begin here; raises the floor if so.
   bool admit(const Incarnation& key, KeeperActions& actions);
   // False where nobody waits there, so that a process is to be forked.
@@ -107,12 +107,12 @@ class KeeperCore {
   // What is frozen can do nothing with the word that its end is near, and whoever kills it leaves its cgroup and this
   // keeper's sockets.
   void end_held(Instant now, KeeperActions& actions);
-  Instant held_until(const SlotState& slot) const;
+  Instant held_until(const IncarnationState& incarnation) const;
   void finish(Instant now, KeeperActions& actions);
 
   KeeperOptions options_;
   GuardedState guarded_;
-  std::map<Incarnation, SlotState> slots_;
+  std::map<Incarnation, IncarnationState> incarnations_;
   std::map<RankId, Generation> floors_;  // the highest generation started or stopped
   std::map<Gang, Reservations> ports_;
   Instant last_exit_;                      // of a rank, as reported; strictly increasing

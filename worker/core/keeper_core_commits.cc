@@ -5,11 +5,11 @@
 namespace monarch {
 
 void KeeperCore::on(const keeper_event::Committing& event, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find(event.key)) slot->commits(event, actions);
+  if (IncarnationState* incarnation = find(event.key)) incarnation->commits(event, actions);
 }
 
 void KeeperCore::on(const CommitAnswer& answer, Instant /*now*/, KeeperActions& actions) {
-  if (SlotState* slot = find(answer.process)) slot->commit_answered(answer, actions);
+  if (IncarnationState* incarnation = find(answer.process)) incarnation->commit_answered(answer, actions);
 }
 
 }  // namespace monarch

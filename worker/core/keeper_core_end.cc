@@ -46,21 +46,21 @@ void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& a
 }
 
 void KeeperCore::on(const KeeperLetLive& order, Instant /*now*/, KeeperActions& /*actions*/) {
-  SlotState* slot = find(order.process);
-  if (slot != nullptr && !slot->options().gated) slot->let_live(true);
+  IncarnationState* incarnation = find(order.process);
+  if (incarnation != nullptr && !incarnation->options().gated) incarnation->let_live(true);
 }
 
 void KeeperCore::on(const KeeperShutdown& order, Instant now, KeeperActions& actions) {
   // The job is over: nothing of it is worth more than this keeper.
-  for (auto& [key, slot] : slots_) slot.let_live(false);
+  for (auto& [key, incarnation] : incarnations_) incarnation.let_live(false);
   // A guard that was told to end between two supervisors ends as the job did, not by its signal: whoever waits asks for
   // that.
   if (!exit_code_ || options_.kind == KeeperKind::kGuard) exit_code_ = order.exit_code;
-  for (auto& [key, slot] : slots_) {
-    if (slot.options().gated) {
-      slot.stop({SIGKILL, Duration::zero()}, now, actions);
+  for (auto& [key, incarnation] : incarnations_) {
+    if (incarnation.options().gated) {
+      incarnation.stop({SIGKILL, Duration::zero()}, now, actions);
     } else if (options_.kind == KeeperKind::kGuard) {
-      slot.await_end(limits::kKillDeadline, now, actions);
+      incarnation.await_end(limits::kKillDeadline, now, actions);
     }
   }
   guarded_.let_go(limits::kKillDeadline, now);
@@ -78,56 +78,59 @@ void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& 
   }
   if (exit_code_) return kill_all(now, actions);  // asked twice
   exit_code_ = kExitSignalBase + event.signal;
-  for (auto& [key, slot] : slots_) {
-    if (slot.lives_on()) continue;
-    if (slot.options().gated || options_.kind == KeeperKind::kGuard) slot.stop_as_configured(now, actions);
+  for (auto& [key, incarnation] : incarnations_) {
+    if (incarnation.lives_on()) continue;
+    if (incarnation.options().gated || options_.kind == KeeperKind::kGuard)
+      incarnation.stop_as_configured(now, actions);
   }
 }
 
 // What serves a worker's ranks is there until the last of them has ended, which may take their grace.
 void KeeperCore::stop_servants(Instant now, KeeperActions& actions) {
   if (options_.kind != KeeperKind::kWorker) return;
-  const bool served = std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) {
-    return slot.second.options().gated && !slot.second.settled();
+  const bool served = std::any_of(incarnations_.begin(), incarnations_.end(), [](const auto& incarnation) {
+    return incarnation.second.options().gated && !incarnation.second.settled();
   });
   if (served) return;
-  for (auto& [key, slot] : slots_) {
-    if (!slot.options().gated && slot.report().phase < RankPhase::kStopping) {
-      slot.stop({SIGKILL, Duration::zero()}, now, actions);
+  for (auto& [key, incarnation] : incarnations_) {
+    if (!incarnation.options().gated && incarnation.report().phase < RankPhase::kStopping) {
+      incarnation.stop({SIGKILL, Duration::zero()}, now, actions);
     }
   }
 }
 
 void KeeperCore::kill_all(Instant now, KeeperActions& actions) {
-  for (auto& [key, slot] : slots_) {
-    if (!slot.lives_on()) slot.stop({SIGKILL, Duration::zero()}, now, actions);
+  for (auto& [key, incarnation] : incarnations_) {
+    if (!incarnation.lives_on()) incarnation.stop({SIGKILL, Duration::zero()}, now, actions);
   }
 }
 
 void KeeperCore::end_held(Instant now, KeeperActions& actions) {
-  for (auto& [key, slot] : slots_) {
-    if (held_until(slot) <= now) slot.stop({SIGKILL, Duration::zero()}, now, actions);
+  for (auto& [key, incarnation] : incarnations_) {
+    if (held_until(incarnation) <= now) incarnation.stop({SIGKILL, Duration::zero()}, now, actions);
   }
 }
 
 // As long as no end was foretold, its lease says when.
-Instant KeeperCore::held_until(const SlotState& slot) const {
-  const Instant until = slot.held_since() + kHeldBeforeItsEnd;
+Instant KeeperCore::held_until(const IncarnationState& incarnation) const {
+  const Instant until = incarnation.held_since() + kHeldBeforeItsEnd;
   return until < foretold_until_ ? until : Instant::never();
 }
 
 void KeeperCore::tell_ended(KeeperActions& actions) {
   if (options_.kind != KeeperKind::kWorker || !guarded_.has_process() || std::exchange(end_told_, true)) return;
   action::TellEnded ended;
-  for (const auto& [key, slot] : slots_) ended.wedged += slot.ended() ? 0U : 1U;
+  for (const auto& [key, incarnation] : incarnations_) ended.wedged += incarnation.ended() ? 0U : 1U;
   actions.emplace_back(ended);
 }
 
 void KeeperCore::finish(Instant now, KeeperActions& actions) {
   if (!exit_code_) return;
   stop_servants(now, actions);
-  const auto done_with = [](const auto& slot) { return slot.second.settled() || slot.second.lives_on(); };
-  if (!std::all_of(slots_.begin(), slots_.end(), done_with)) return;
+  const auto done_with = [](const auto& incarnation) {
+    return incarnation.second.settled() || incarnation.second.lives_on();
+  };
+  if (!std::all_of(incarnations_.begin(), incarnations_.end(), done_with)) return;
   if (!guarded_.gone()) {
     tell_ended(actions);
     if (guarded_.phase() == GuardedPhase::kLeaving) return;
@@ -138,8 +141,8 @@ void KeeperCore::finish(Instant now, KeeperActions& actions) {
   }
   exited_ = true;
   action::KillDescendants rest{options_.kind == KeeperKind::kGuard ? limits::kKillDeadline : Duration::zero(), {}};
-  for (const auto& [key, slot] : slots_) {
-    if (slot.lives_on()) rest.spared.push_back(slot.pid());
+  for (const auto& [key, incarnation] : incarnations_) {
+    if (incarnation.lives_on()) rest.spared.push_back(incarnation.pid());
   }
   actions.emplace_back(std::move(rest));
   actions.emplace_back(action::Exit{*exit_code_});

@@ -77,13 +77,13 @@ Status Daemon::open(UniqueFd keeper) {
     on_keeper_frame(frame, std::move(descriptors));
   };
   handlers.on_closed = [this](const Error& why) { on_keeper_gone(why); };
-  MONARCH_ASSIGN(keeper_, KeeperLine::create(*loop_, std::move(keeper), setup_.stash.job, std::move(handlers)));
+  MONARCH_ASSIGN(keeper_, KeeperChannel::create(*loop_, std::move(keeper), setup_.stash.job, std::move(handlers)));
   std::vector<std::string> addresses{"127.0.0.1", "::1"};
   if (const std::string& own = setup_.stash.bootstrap.host_address; !own.empty())
     addresses.insert(addresses.begin(), own);
   probes_ = std::make_unique<ReadyProbes>(*loop_, std::move(addresses),
                                           [this](const Incarnation& ready) { tell_keeper(KeeperReady{ready}); });
-  if (setup_.stash.bootstrap.checkpoint_memory > 0) make_vault_line();
+  if (setup_.stash.bootstrap.checkpoint_memory > 0) make_vault_channel();
   std::random_device random;
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
   const BeatOptions beat{.control = setup_.control,

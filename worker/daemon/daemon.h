@@ -31,11 +31,11 @@
 #include "worker/core/progress_budget.h"
 #include "worker/daemon/beat_thread.h"
 #include "worker/daemon/daemon_setup.h"
-#include "worker/daemon/keeper_line.h"
+#include "worker/daemon/keeper_channel.h"
 #include "worker/daemon/log_thread.h"
 #include "worker/daemon/pressure.h"
 #include "worker/daemon/ready_probes.h"
-#include "worker/daemon/vault_line.h"
+#include "worker/daemon/vault_channel.h"
 
 namespace monarch::daemon {
 
@@ -63,7 +63,7 @@ class Daemon {
   Daemon(Setup& setup, const KeeperHello& hello, SignalFd& signals);
   Status open(UniqueFd keeper);
   Status watch_inboxes();
-  void make_vault_line();
+  void make_vault_channel();
   void begin(const KeeperHello& hello);
 
   void on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
@@ -117,15 +117,15 @@ class Daemon {
   Instant keeper_heard_;
   TurnStamp turn_stamp_{0};
   std::unique_ptr<EventLoop> loop_;
-  std::unique_ptr<KeeperLine> keeper_;
+  std::unique_ptr<KeeperChannel> keeper_;
   std::unique_ptr<WatchedInbox<FromBeat>> from_beat_;
   std::unique_ptr<WatchedInbox<FromLog>> from_log_;
   std::unique_ptr<BeatThread> beat_;
   std::unique_ptr<LogThread> log_;
   std::map<Incarnation, std::uint16_t> piped_;  // whose pipes were handed out; the port by which it becomes ready, or 0
   std::unique_ptr<ReadyProbes> probes_;
-  std::uint16_t vault_port_ = 0;      // as the last beat said
-  std::unique_ptr<VaultLine> vault_;  // nothing: this host keeps no checkpoints
+  std::uint16_t vault_port_ = 0;         // as the last beat said
+  std::unique_ptr<VaultChannel> vault_;  // nothing: this host keeps no checkpoints
   ProgressBudget budget_;
   std::vector<RankReport> adopted_;  // of KeeperHello, until it is known whose pipes follow
   OutputTotals totals_;

@@ -7,7 +7,7 @@
 
 namespace monarch::daemon {
 
-void Daemon::make_vault_line() {
+void Daemon::make_vault_channel() {
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
   VaultSetup vault{.job = setup_.stash.job,
                    .host_name = bootstrap.host_name,
@@ -20,7 +20,7 @@ void Daemon::make_vault_line() {
                    .keeper_pid = hello_.keeper_pid,
                    .first_port = bootstrap.first_port,
                    .last_port = bootstrap.last_port};
-  VaultLine::Handlers handlers{
+  VaultChannel::Handlers handlers{
       .spawn = [this](const Incarnation& key, const KeeperSpawn& order,
                       std::vector<UniqueFd> fds) { keeper_->spawn(core_.promised(), key, order, std::move(fds)); },
       .forget = [this](const Incarnation& key) { keeper_->tell(core_.promised(), KeeperForget{{key}}); },
@@ -31,7 +31,7 @@ void Daemon::make_vault_line() {
             vault_port_ = vault_->report() ? vault_->report()->port : 0;
             beat_later();
           }};
-  vault_ = std::make_unique<VaultLine>(*loop_, std::move(vault), std::move(handlers));
+  vault_ = std::make_unique<VaultChannel>(*loop_, std::move(vault), std::move(handlers));
 }
 
 void Daemon::perform(TellVault&& action) {

@@ -119,7 +119,7 @@ void JobCore::not_called_back(HostId id) {
   const LaunchFacts& launch = spec_.launch.facts();
   const bool tunnelled = launch.tunnels && spec_.control.via == ControlVia::kSsh;
   const std::string_view hint =
-      spec_.supervised_elsewhere()
+      spec_.supervised_away()
           ? "; the supervisor is on the first host: may it be called there (control.address, control.ports)?"
       : tunnelled ? std::string_view()
                   : launch.no_call_back;

@@ -113,9 +113,7 @@ std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank) {
   return StandbyPlace{mesh, rank.rank.value() / of.gang_size(), rank.rank.value() % of.gang_size()};
 }
 
-bool JobSpec::supervised_elsewhere() const {
-  return supervisor_on == SupervisorPlace::kFirst && launch.facts().outlasts;
-}
+bool JobSpec::supervised_away() const { return supervisor_on == SupervisorPlace::kFirst && launch.facts().outlasts; }
 
 std::uint32_t JobSpec::hosts_on_request() const {
   const bool replaces = std::any_of(meshes.begin(), meshes.end(),

@@ -219,7 +219,7 @@ struct JobSpec {
   // The last so many of these are nobody yet: one is asked for each time that one of them is to be launched.
   std::uint32_t hosts_on_request() const;
   bool is_on_request(HostId host) const { return host.value() + hosts_on_request() >= pool_size(); }
-  bool supervised_elsewhere() const;  // the supervisor is on the first host, and that is another machine
+  bool supervised_away() const;  // the supervisor is on the first host, and that is another machine
 
   bool operator==(const JobSpec&) const = default;
 };

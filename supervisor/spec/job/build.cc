@@ -97,7 +97,7 @@ JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) 
 
 std::vector<std::string> notes_about(const JobSpec& job) {
   std::vector<std::string> notes = find_launcher_spec(job.launch.facts().name)->notes(job);
-  if (job.supervised_elsewhere() && job.pool_size() > job.hosts_needed() + job.spares()) {
+  if (job.supervised_away() && job.pool_size() > job.hosts_needed() + job.spares()) {
     notes.push_back(text("supervisor.on: first: of the ", job.pool_size(),
                          " hosts of the pool those beyond what is needed and spares take another's place while the job "
                          "starts, and not after it: nobody is there to launch them"));

@@ -41,12 +41,12 @@ void check_reachable(const JobSpec& job, const YamlNode& root, Report& report) {
                {.message = text("`control.address` is ", job.control.address, ", which on each of the ",
                                 job.pool_size(), " hosts means the host itself"),
                 .label = "is a loopback address",
-                .help = text("write an address of ", job.supervised_elsewhere() ? "the first host" : "this machine",
+                .help = text("write an address of ", job.supervised_away() ? "the first host" : "this machine",
                              " that the hosts reach, or `auto`")});
 }
 
 void check_supervisor_on(const JobSpec& job, const YamlNode& root, Report& report) {
-  if (!job.supervised_elsewhere() || job.control.via != ControlVia::kSsh) return;
+  if (!job.supervised_away() || job.control.via != ControlVia::kSsh) return;
   report.error("E0320", value_of(value_of(&root, "control"), "via")->place,
                {.message = "`control.via: ssh` and `supervisor.on: first` exclude each other",
                 .label = "nothing is called back here",

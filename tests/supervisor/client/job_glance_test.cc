@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "supervisor/client/elsewhere.h"
+#include "supervisor/client/away.h"
 #include "supervisor/client/job_resolver.h"
 #include "tests/supervisor/client/scratch.h"
 
@@ -33,7 +33,7 @@ TEST(JobGlance, DecidesWhetherAJobElsewhereCountsAsLive) {
   const Scratch scratch;
   const auto state = *StateDir::open_for_writing(scratch.path() + "/state");
   const auto job = *state.create_job("hello");
-  ASSERT_TRUE(job.directory.write_file(kElsewhereFile, write_elsewhere({.host = "h1"})).ok());
+  ASSERT_TRUE(job.directory.write_file(kAwayFile, write_away({.host = "h1"})).ok());
   EXPECT_EQ(list_jobs(state)->front().life, JobLife::kLive) << "nobody has asked it since it was started";
   ASSERT_TRUE(write_glance(job.directory, {.life = "ended"}).ok());
   EXPECT_EQ(list_jobs(state)->front().life, JobLife::kEnded);

@@ -57,7 +57,7 @@ TEST(Standby, BecomesTheRankWhoseStartNamesIt) {
   EXPECT_EQ(told[0].report.process.rank, rank_id(0));
   EXPECT_EQ(told[0].report.pid, 100);
   EXPECT_EQ(told[0].report.phase, RankPhase::kGated);
-  EXPECT_FALSE(keeper.core().slots().contains(kStandby));
+  EXPECT_FALSE(keeper.core().incarnations().contains(kStandby));
 }
 
 // I1: the lease of the standby is none of the rank's.
@@ -70,7 +70,7 @@ TEST(Standby, IsToldOfItsPlaceAtTheFirstLeaseOfThat) {
   ASSERT_EQ(opened.size(), 1U);
   EXPECT_EQ(opened[0].key, key(0, 7));
   keeper.send(event::Executed{key(0, 7)});
-  EXPECT_EQ(keeper.core().slots().at(key(0, 7)).phase(), SlotPhase::kRunning);
+  EXPECT_EQ(keeper.core().incarnations().at(key(0, 7)).phase(), IncarnationPhase::kRunning);
 }
 
 TEST(Standby, IsTakenOnceHoweverOftenItIsSaid) {
@@ -86,7 +86,7 @@ TEST(Standby, ThatIsNotAtItsGateIsLeftAndTheRankIsForked) {
   EXPECT_TRUE(all_of<action::TakeOver>(actions).empty());
   ASSERT_EQ(all_of<action::ForkRank>(actions).size(), 1U);
   EXPECT_EQ(all_of<action::ForkRank>(actions)[0].key, key(0, 7));
-  EXPECT_TRUE(keeper.core().slots().contains(kStandby));
+  EXPECT_TRUE(keeper.core().incarnations().contains(kStandby));
 }
 
 TEST(Standby, ThatIsBeingStoppedIsNotTaken) {

@@ -62,7 +62,7 @@ TEST(KeeperCore, KeepsTheEndOfWhatWasStoppedBeforeItCameUntilItIsForgotten) {
   ASSERT_EQ(hello[0].hello.ranks.size(), 1U);
   EXPECT_EQ(hello[0].hello.ranks[0].end.value, ECANCELED);
   keeper.send(KeeperForget{{{rank_id(0), generation(4)}}});
-  EXPECT_TRUE(keeper.core().slots().empty());
+  EXPECT_TRUE(keeper.core().incarnations().empty());
   EXPECT_TRUE(keeper.send(stop_of(0, generation(4))).empty());
   EXPECT_EQ(all_of<action::ForkRank>(keeper.start(1, 5)).size(), 1U);
 }
@@ -70,8 +70,8 @@ TEST(KeeperCore, KeepsTheEndOfWhatWasStoppedBeforeItCameUntilItIsForgotten) {
 TEST(KeeperCore, KeepsOneSuchEndPerRank) {
   Keeper keeper;
   for (std::uint64_t counter = 1; counter <= 100; ++counter) keeper.send(stop_of(0, generation(counter)));
-  ASSERT_EQ(keeper.core().slots().size(), 1U);
-  EXPECT_TRUE(keeper.core().slots().contains(key(0, 100)));
+  ASSERT_EQ(keeper.core().incarnations().size(), 1U);
+  EXPECT_TRUE(keeper.core().incarnations().contains(key(0, 100)));
   EXPECT_TRUE(keeper.start(1, 99).empty());
 }
 
@@ -89,7 +89,7 @@ TEST(KeeperCore, TellsNoEndOfAGenerationThatIsNone) {
   Keeper keeper;
   EXPECT_TRUE(keeper.send(stop_of(0, Generation{Term(1), 0})).empty());
   EXPECT_TRUE(keeper.send(stop_of(0, Generation{Term(0), 7})).empty());
-  EXPECT_TRUE(keeper.core().slots().empty());
+  EXPECT_TRUE(keeper.core().incarnations().empty());
 }
 
 TEST(KeeperCore, TellsNoEndOfALaunchThatAGuardNeverHeardOf) {
@@ -219,7 +219,7 @@ TEST(KeeperCore, ForgetsOnlyWhatHasEnded) {
   EXPECT_TRUE(all_of<action::Drop>(keeper.send(order)).empty());
   keeper.end(0, 1);
   EXPECT_EQ(all_of<action::Drop>(keeper.send(order)).size(), 1U);
-  EXPECT_TRUE(keeper.core().slots().empty());
+  EXPECT_TRUE(keeper.core().incarnations().empty());
 }
 
 TEST(KeeperCore, KeepsAFewEndedGenerationsThatNobodyForgets) {
@@ -228,8 +228,8 @@ TEST(KeeperCore, KeepsAFewEndedGenerationsThatNobodyForgets) {
     keeper.start(1, counter);
     keeper.end(0, counter);
   }
-  EXPECT_EQ(keeper.core().slots().size(), 4U);
-  EXPECT_EQ(keeper.core().slots().begin()->first, key(0, 7));
+  EXPECT_EQ(keeper.core().incarnations().size(), 4U);
+  EXPECT_EQ(keeper.core().incarnations().begin()->first, key(0, 7));
 }
 
 TEST(KeeperCore, HoldsPortsUntilTheRanksOfTheirGenerationHaveEnded) {
@@ -268,8 +268,8 @@ TEST(KeeperCore, KeepsTheOrderOfExitsThatOneTurnFinds) {
   keeper.run_rank(1, 1, 5'000);
   keeper.end(1, 1);
   keeper.end(0, 1);
-  const auto& slots = keeper.core().slots();
-  EXPECT_LT(slots.at(key(1, 1)).report().ended_at, slots.at(key(0, 1)).report().ended_at);
+  const auto& incarnations = keeper.core().incarnations();
+  EXPECT_LT(incarnations.at(key(1, 1)).report().ended_at, incarnations.at(key(0, 1)).report().ended_at);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class RankStartOf : public testing::Test {
     at(0, event::Forked{kKey, 42});
     ASSERT_EQ(all_of<action::OpenGate>(lease(0, 6'000)).size(), 1U);
   }
-  RankReport report() { return core_.slots().at(kKey).report(); }
+  RankReport report() { return core_.incarnations().at(kKey).report(); }
 
   KeeperCore core_{KeeperOptions{}};
 };

@@ -52,15 +52,15 @@ TEST(Control, GoesThroughTheSessionBehindAJumpHostUnlessSomethingElseIsWritten) 
 
 TEST(SupervisorOn, IsHereUnlessTheFirstHostIsWritten) {
   const std::string ssh = "launch: {ssh: {hosts: 'n[1-2]'}}\n";
-  EXPECT_FALSE(job(ssh).supervised_elsewhere());
-  EXPECT_FALSE(job(ssh + "supervisor: {on: here}\n").supervised_elsewhere());
-  EXPECT_TRUE(job(ssh + "supervisor: {on: first}\n").supervised_elsewhere());
+  EXPECT_FALSE(job(ssh).supervised_away());
+  EXPECT_FALSE(job(ssh + "supervisor: {on: here}\n").supervised_away());
+  EXPECT_TRUE(job(ssh + "supervisor: {on: first}\n").supervised_away());
 }
 
 TEST(SupervisorOn, OfVirtualHostsIsThisMachineAndSaysSo) {
   const SpecOutcome outcome = load("supervisor: {on: first}\n");
   ASSERT_TRUE(outcome.loaded);
-  EXPECT_FALSE(outcome.loaded->spec.supervised_elsewhere());
+  EXPECT_FALSE(outcome.loaded->spec.supervised_away());
   const auto& notes = outcome.loaded->notes;
   EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
     return note.starts_with("supervisor.on: first is not used");

@@ -1,6 +1,6 @@
 // The process on the first host, as a child of the test's: what it says to whom it does not understand.
 
-#include "supervisor/relay/start_there.h"
+#include "supervisor/away/start_there.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

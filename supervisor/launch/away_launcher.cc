@@ -1,4 +1,4 @@
-#include "supervisor/launch/relayed_launcher.h"
+#include "supervisor/launch/away_launcher.h"
 
 #include <utility>
 
@@ -17,7 +17,7 @@ constexpr char kPhase[] = "launch";
 
 }  // namespace
 
-RelayedLauncher::RelayedLauncher(EventLoop& loop, RelayedLauncherOptions options, LauncherHandlers handlers)
+AwayLauncher::AwayLauncher(EventLoop& loop, AwayLauncherOptions options, LauncherHandlers handlers)
     : loop_(loop), options_(std::move(options)), handlers_(std::move(handlers)), hosts_(options_.hosts) {
   // Nobody tells of the workers of an earlier supervisor: they say themselves that they live, over their links.
   if (options_.awaited == Duration::zero()) {
@@ -31,9 +31,9 @@ RelayedLauncher::RelayedLauncher(EventLoop& loop, RelayedLauncherOptions options
   });
 }
 
-RelayedLauncher::~RelayedLauncher() { loop_.cancel(patience_); }
+AwayLauncher::~AwayLauncher() { loop_.cancel(patience_); }
 
-Status RelayedLauncher::take(UniqueFd socket) {
+Status AwayLauncher::take(UniqueFd socket) {
   if (presence_ == Presence::kThere)
     return Error{ErrorCode::kBusy, "a machine that launches the hosts is there already"};
   if (presence_ != Presence::kAwaited) return Error{ErrorCode::kGone, why_gone_};
@@ -58,20 +58,20 @@ Status RelayedLauncher::take(UniqueFd socket) {
 }
 
 template <class Message>
-void RelayedLauncher::send(const Message& message) {
+void AwayLauncher::send(const Message& message) {
   const Status sent = channel_->send(frame_of(message, {.job = options_.job, .term = options_.term}));
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // its end is told by the loop
   log_error("telling the machine that launches the hosts: ", sent.error().message);
   channel_->close();
 }
 
-void RelayedLauncher::order(HostId host) {
+void AwayLauncher::order(HostId host) {
   Host& state = hosts_[host.value()];
   state.phase = Phase::kLaunching;
   send(LaunchHost{.host = host.value(), .bootstrap = std::exchange(state.waiting, Bootstrap{})});
 }
 
-void RelayedLauncher::launch(HostId host, const Bootstrap& bootstrap) {
+void AwayLauncher::launch(HostId host, const Bootstrap& bootstrap) {
   Host& state = hosts_.at(host.value());
   state.phase = Phase::kWaiting;
   state.waiting = bootstrap;
@@ -80,7 +80,7 @@ void RelayedLauncher::launch(HostId host, const Bootstrap& bootstrap) {
 }
 
 // Not within the core's own turn.
-void RelayedLauncher::fail_soon(HostId host) {
+void AwayLauncher::fail_soon(HostId host) {
   loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
     if (alive.expired()) return;
     Host& state = hosts_[host.value()];
@@ -91,20 +91,20 @@ void RelayedLauncher::fail_soon(HostId host) {
   });
 }
 
-void RelayedLauncher::end_soon(HostId host) {
+void AwayLauncher::end_soon(HostId host) {
   loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
     if (!alive.expired()) handlers_.on_ended(host, "was not running", true);
   });
 }
 
-void RelayedLauncher::out_of_reach(HostId host) {
+void AwayLauncher::out_of_reach(HostId host) {
   if (!options_.on_out_of_reach) return;
   loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
     if (!alive.expired()) options_.on_out_of_reach(host);
   });
 }
 
-void RelayedLauncher::destroy(HostId host) {
+void AwayLauncher::destroy(HostId host) {
   Host& state = hosts_.at(host.value());
   switch (state.phase) {
     case Phase::kEnding: return;  // it is told, or nobody can be
@@ -120,7 +120,7 @@ void RelayedLauncher::destroy(HostId host) {
   send(EndHost{.host = host.value()});
 }
 
-void RelayedLauncher::on_goodbye(HostId host, bool orderly) {
+void AwayLauncher::on_goodbye(HostId host, bool orderly) {
   Host& state = hosts_.at(host.value());
   if (state.phase == Phase::kEnded) return;
   state.phase = Phase::kEnded;
@@ -130,7 +130,7 @@ void RelayedLauncher::on_goodbye(HostId host, bool orderly) {
   handlers_.on_ended(host, orderly ? "it left" : "its keeper was killed, and its ranks with it", orderly);
 }
 
-bool RelayedLauncher::has_idle_helper() const {
+bool AwayLauncher::has_idle_helper() const {
   if (presence_ != Presence::kThere) return false;
   for (const Host& host : hosts_) {
     if (host.phase == Phase::kLaunching || host.phase == Phase::kEnding) return false;
@@ -138,7 +138,7 @@ bool RelayedLauncher::has_idle_helper() const {
   return true;
 }
 
-void RelayedLauncher::release_helper(const std::string& reason) {
+void AwayLauncher::release_helper(const std::string& reason) {
   if (presence_ != Presence::kThere) return;
   send(LeaveLauncher{.reason = reason});
   lose(Presence::kReleased, "the machine that launched the hosts was there for the start alone");
@@ -146,7 +146,7 @@ void RelayedLauncher::release_helper(const std::string& reason) {
   log_info("the machine that launches the hosts may go: ", reason);
 }
 
-void RelayedLauncher::lose(Presence next, const std::string& why) {
+void AwayLauncher::lose(Presence next, const std::string& why) {
   presence_ = next;
   why_gone_ = why;
   if (next == Presence::kGone) log_warn(why);
@@ -157,19 +157,19 @@ void RelayedLauncher::lose(Presence next, const std::string& why) {
   }
 }
 
-void RelayedLauncher::malformed(const char* what) {
+void AwayLauncher::malformed(const char* what) {
   log_warn("the machine that launches the hosts: not ", what, " that can be read");
   channel_->close();
 }
 
 // Nothing: it names a host that the job does not have.
-RelayedLauncher::Host* RelayedLauncher::known(std::uint32_t host, const char* what) {
+AwayLauncher::Host* AwayLauncher::known(std::uint32_t host, const char* what) {
   if (host < hosts_.size()) return &hosts_[host];
   malformed(what);
   return nullptr;
 }
 
-void RelayedLauncher::on_frame(const Frame& frame) {
+void AwayLauncher::on_frame(const Frame& frame) {
   const Status taken =
       route(frame.header, frame.payload, when<HostLaunched>([&](const HostLaunched& said) { on_launched(said); }),
             when<HostNotLaunched>([&](const HostNotLaunched& said) { on_not_launched(said); }),
@@ -179,7 +179,7 @@ void RelayedLauncher::on_frame(const Frame& frame) {
   channel_->close();
 }
 
-void RelayedLauncher::on_launched(const HostLaunched& launched) {
+void AwayLauncher::on_launched(const HostLaunched& launched) {
   Host* state = known(launched.host, "a launch");
   // Destroyed meanwhile: its end will be told.
   if (state == nullptr || state->phase != Phase::kLaunching) return;
@@ -187,14 +187,14 @@ void RelayedLauncher::on_launched(const HostLaunched& launched) {
   handlers_.on_launched(HostId(launched.host), launched.worker);
 }
 
-void RelayedLauncher::on_not_launched(const HostNotLaunched& failed) {
+void AwayLauncher::on_not_launched(const HostNotLaunched& failed) {
   Host* state = known(failed.host, "a failure");
   if (state == nullptr || state->phase != Phase::kLaunching) return;
   state->phase = Phase::kFailed;
   handlers_.on_failed(HostId(failed.host), failed.failure);
 }
 
-void RelayedLauncher::on_ended(const HostEnded& ended) {
+void AwayLauncher::on_ended(const HostEnded& ended) {
   Host* state = known(ended.host, "an end");
   if (state == nullptr || state->phase == Phase::kEnded) return;
   state->phase = Phase::kEnded;

@@ -1,4 +1,4 @@
-#include "worker/daemon/keeper_line.h"
+#include "worker/daemon/keeper_channel.h"
 
 #include <cstdint>
 #include <utility>
@@ -10,19 +10,19 @@
 
 namespace monarch::daemon {
 
-Result<std::unique_ptr<KeeperLine>> KeeperLine::create(EventLoop& loop, UniqueFd socket, const JobUuid& job,
-                                                       ChannelHandlers handlers) {
+Result<std::unique_ptr<KeeperChannel>> KeeperChannel::create(EventLoop& loop, UniqueFd socket, const JobUuid& job,
+                                                             ChannelHandlers handlers) {
   MONARCH_ASSIGN(auto channel, SeqpacketChannel::create(loop, std::move(socket), std::move(handlers)));
-  return std::unique_ptr<KeeperLine>(new KeeperLine(job, std::move(channel)));
+  return std::unique_ptr<KeeperChannel>(new KeeperChannel(job, std::move(channel)));
 }
 
-void KeeperLine::spawn(Term promised, const Incarnation& key, const KeeperSpawn& order,
-                       std::vector<UniqueFd> descriptors) {
+void KeeperChannel::spawn(Term promised, const Incarnation& key, const KeeperSpawn& order,
+                          std::vector<UniqueFd> descriptors) {
   send(promised, number_of<KeeperSpawn>(), encode_payload(order), key, std::move(descriptors));
 }
 
-void KeeperLine::send(Term promised, std::uint16_t type, std::string payload, const Incarnation& key,
-                      std::vector<UniqueFd> descriptors) {
+void KeeperChannel::send(Term promised, std::uint16_t type, std::string payload, const Incarnation& key,
+                         std::vector<UniqueFd> descriptors) {
   const Frame frame{{.type = type, .job = job_, .term = promised, .process = key}, std::move(payload)};
   const Status sent = channel_->send(frame, std::move(descriptors));
   if (!sent.ok() && sent.error().code != ErrorCode::kGone) {

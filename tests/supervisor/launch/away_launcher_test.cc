@@ -1,4 +1,4 @@
-#include "supervisor/launch/relayed_launcher.h"
+#include "supervisor/launch/away_launcher.h"
 
 #include <gtest/gtest.h>
 
@@ -29,13 +29,13 @@ class Relayed : public LoopTest {
   }
 
   void make(Duration awaited) {
-    launcher_ = std::make_unique<RelayedLauncher>(
+    launcher_ = std::make_unique<AwayLauncher>(
         loop(),
-        RelayedLauncherOptions{.job = job_,
-                               .term = Term(4),
-                               .hosts = 2,
-                               .awaited = awaited,
-                               .on_out_of_reach = [this](HostId host) { out_of_reach_.push_back(host.value()); }},
+        AwayLauncherOptions{.job = job_,
+                            .term = Term(4),
+                            .hosts = 2,
+                            .awaited = awaited,
+                            .on_out_of_reach = [this](HostId host) { out_of_reach_.push_back(host.value()); }},
         LauncherHandlers{
             .on_launched = [this](HostId host, const LaunchedWorker& worker) { launched_.emplace_back(host, worker); },
             .on_failed = [this](HostId host, const LaunchFailure& failure) { failed_.emplace_back(host, failure); },
@@ -70,7 +70,7 @@ class Relayed : public LoopTest {
   }
 
   JobUuid job_{{1, 2, 3}};
-  std::unique_ptr<RelayedLauncher> launcher_;
+  std::unique_ptr<AwayLauncher> launcher_;
   std::unique_ptr<SeqpacketChannel> peer_;
   bool peer_closed_ = false;
   std::vector<Frame> told_;

@@ -1,4 +1,4 @@
-#include "supervisor/relay/launch_for.h"
+#include "supervisor/away/launch_for.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "supervisor/client/elsewhere.h"
+#include "supervisor/away/host_failure.h"
+#include "supervisor/client/away.h"
 #include "supervisor/client/shell_values.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_lock.h"
@@ -17,7 +18,6 @@
 #include "supervisor/launch/ssh/ssh_program.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
 #include "supervisor/loop/startup.h"
-#include "supervisor/relay/host_failure.h"
 #include "supervisor/workspace/pack_thread.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
@@ -72,7 +72,7 @@ class LaunchFor {
   std::map<std::string, std::string> shell_;
   SshAccess access_;
   std::shared_ptr<const WorkerImage> bundle_;  // owners: this, the program's start
-  Elsewhere elsewhere_;
+  Away away_;
   std::string address_;  // of the first host, where workers call
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<SshProgram> program_;
@@ -114,7 +114,7 @@ Status LaunchFor::open_files() {
   const std::string path = directory_->path();
   job_id_ = path.substr(path.rfind('/') + 1);
   MONARCH_ASSIGN(spec_, load_job_spec(*directory_));
-  if (!spec_.spec.supervised_elsewhere()) {
+  if (!spec_.spec.supervised_away()) {
     return Error{ErrorCode::kInvalid, "the job is not one of `supervisor: {on: first}`"};
   }
   MONARCH_ASSIGN(shell_, shell_values(spec_.spec, environ));
@@ -122,13 +122,13 @@ Status LaunchFor::open_files() {
   user.accept_new_host_keys = options_.accept_new_host_keys;
   MONARCH_ASSIGN(access_, ssh_access(spec_.spec, user, options_.worker));
   MONARCH_ASSIGN(bundle_, read_bundle(shipped_monarch(options_.monarch), options_.worker));
-  elsewhere_ = {.host = access_.hosts.front().name,
-                .bundle = bundle_->file.sha256,
-                .monarch = "",
-                .directory = "",
-                .monarch_bytes = bundle_->file.head,
-                .worker_bytes = bundle_->file.size - bundle_->file.head};
-  return directory_->write_file(kElsewhereFile, write_elsewhere(elsewhere_));
+  away_ = {.host = access_.hosts.front().name,
+           .bundle = bundle_->file.sha256,
+           .monarch = "",
+           .directory = "",
+           .monarch_bytes = bundle_->file.head,
+           .worker_bytes = bundle_->file.size - bundle_->file.head};
+  return directory_->write_file(kAwayFile, write_away(away_));
 }
 
 Status LaunchFor::reach() {
@@ -146,9 +146,9 @@ Status LaunchFor::reach() {
 
 void LaunchFor::on_ready(SshProgramReady ready) {
   if (ready.copied > Duration::zero()) {
-    log_info(elsewhere_.host, ": monarch copied in ", to_text(ready.copied), ": ", ready.path);
+    log_info(away_.host, ": monarch copied in ", to_text(ready.copied), ": ", ready.path);
   }
-  elsewhere_.monarch = std::move(ready.path);
+  away_.monarch = std::move(ready.path);
   if (const Status asked = ask_for_start(std::move(ready.stream)); !asked.ok()) {
     refuse({.exit_code = kExitInternal, .message = asked.error().message});
   }
@@ -171,7 +171,7 @@ Status LaunchFor::ask_for_start(UniqueFd stream) {
   say(wanted);
   patience_ = loop_->at(loop_->now() + kStartDeadline, [this] {
     refuse({.exit_code = kExitInternal,
-            .message = text(elsewhere_.host, ": the supervisor there did not say that it is ready within ",
+            .message = text(away_.host, ": the supervisor there did not say that it is ready within ",
                             to_text(kStartDeadline))});
   });
   return {};
@@ -187,7 +187,7 @@ void LaunchFor::on_ended(const SshProgramEnd& end) {
                         .message = text(how, " before the supervisor there was ready"),
                         .words = end.words,
                         .again = reproducer(access_.hosts.front().route)};
-  refuse(start_failure_of(elsewhere_.host, bounded(std::move(failure))));
+  refuse(start_failure_of(away_.host, bounded(std::move(failure))));
 }
 
 template <class Message>
@@ -201,24 +201,24 @@ void LaunchFor::on_frame(const Frame& frame) {
   const Status taken =
       route(frame.header, frame.payload, when<StartedThere>([&](const StartedThere& started) { on_started(started); }));
   if (taken.ok()) return;
-  refuse({.exit_code = kExitInternal, .message = text(elsewhere_.host, ": not an answer of our process there")});
+  refuse({.exit_code = kExitInternal, .message = text(away_.host, ": not an answer of our process there")});
 }
 
 void LaunchFor::on_started(const StartedThere& started) {
   loop_->cancel(std::exchange(patience_, 0));
   if (started.exit_code != 0) {
     return refuse({.exit_code = started.exit_code,
-                   .message = text("on ", elsewhere_.host, ": ", printable(started.error)),
+                   .message = text("on ", away_.host, ": ", printable(started.error)),
                    .log_tail = started.log_tail});
   }
   const std::string& written = spec_.spec.control.address;
   address_ = written.empty() ? started.address : written;
   // There it was asked for where other hosts need it; the one host calls itself.
   if (address_.empty()) address_ = kLoopbackAddress;
-  elsewhere_.directory = started.directory;
-  const Status kept = directory_->write_file(kElsewhereFile, write_elsewhere(elsewhere_));
+  away_.directory = started.directory;
+  const Status kept = directory_->write_file(kAwayFile, write_away(away_));
   if (!kept.ok()) return refuse({.exit_code = kExitInternal, .message = kept.error().message});
-  log_info(elsewhere_.host, ": the supervisor there is ready, in ", printable(started.directory));
+  log_info(away_.host, ": the supervisor there is ready, in ", printable(started.directory));
   told_ = true;
   write_ready(options_.ready_fd, {});
 }
@@ -248,7 +248,7 @@ void LaunchFor::on_order(const Frame& frame) {
             when<LeaveLauncher>([&](const LeaveLauncher& order) { leave(0, printable(order.reason)); }),
             when<Refused>([&](const Refused& refused) { leave(kExitInternal, printable(refused.message)); }));
   if (taken.ok()) return;
-  leave(kExitInternal, text(elsewhere_.host, ": a message of type ", frame.header.type, " that cannot be meant"));
+  leave(kExitInternal, text(away_.host, ": a message of type ", frame.header.type, " that cannot be meant"));
 }
 
 Status LaunchFor::open_launcher(const FrameHeader& welcome) {

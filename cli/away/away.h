@@ -13,14 +13,14 @@
 #include "cli/args/command.h"
 #include "cli/follow/run_reports.h"
 #include "cli/follow/signal_policy.h"
-#include "supervisor/client/elsewhere.h"
+#include "supervisor/client/away.h"
 #include "supervisor/client/job_view.h"
 #include "transport/loop/signals.h"
 
 namespace monarch {
 
 // Where a job of this machine's folder lives; nothing: here, or it never came so far as to live anywhere.
-std::optional<Elsewhere> elsewhere_of(const JobView& view);
+std::optional<Away> away_of(const JobView& view);
 
 struct RemoteCommand {
   std::vector<std::string> words;       // as command_words() makes them

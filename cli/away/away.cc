@@ -1,4 +1,4 @@
-#include "cli/away/elsewhere.h"
+#include "cli/away/away.h"
 
 #include <algorithm>
 #include <utility>
@@ -146,7 +146,7 @@ Result<SshRoute> route_to(const JobView& view, const std::string& host) {
 
 // The very monarch that the job was started with: another one might read its journal otherwise. Where ours is another
 // by now, theirs lies there.
-Result<std::shared_ptr<const WorkerImage>> bundle_of(const Elsewhere& where, const SupervisorBinaries& binaries) {
+Result<std::shared_ptr<const WorkerImage>> bundle_of(const Away& where, const SupervisorBinaries& binaries) {
   MONARCH_ASSIGN(std::shared_ptr<const WorkerImage> ours,
                  read_bundle(shipped_monarch(binaries.monarch), binaries.worker));
   if (ours->file.sha256 == where.bundle || where.monarch_bytes == 0) return ours;
@@ -198,21 +198,21 @@ bool follows(const Command& command, const Arguments& arguments) {
 
 }  // namespace
 
-std::optional<Elsewhere> elsewhere_of(const JobView& view) {
-  const auto text = view.directory().directory.read_file(kElsewhereFile, kElsewhereBytes);
+std::optional<Away> away_of(const JobView& view) {
+  const auto text = view.directory().directory.read_file(kAwayFile, kAwayBytes);
   if (!text.ok()) return std::nullopt;
   // A start that failed has left its verdict here, and nothing there.
   const auto ended_here = view.directory().directory.read_file(kVerdictFile, 1U << 20U);
-  auto parsed = parse_elsewhere(*text);
+  auto parsed = parse_away(*text);
   if (ended_here.ok()) return std::nullopt;
   // Nor is it a job of this machine where that cannot be read: whoever wants more of it than its name says so.
-  return parsed.ok() ? std::move(*parsed) : Elsewhere{};
+  return parsed.ok() ? std::move(*parsed) : Away{};
 }
 
 int run_there(const JobView& view, const RemoteCommand& command, const Context& context, SignalFd* signals) {
-  const auto where = elsewhere_of(view);
+  const auto where = away_of(view);
   if (!where || where->host.empty()) {
-    return complain(context, text(view.path(), "/", kElsewhereFile, " does not say where ", view.id(), " lives"),
+    return complain(context, text(view.path(), "/", kAwayFile, " does not say where ", view.id(), " lives"),
                     text("monarch rm --here ", view.id()), kExitUnreachable);
   }
   if (where->monarch.empty()) {
@@ -277,7 +277,7 @@ Command where_the_job_lives(Command command) {
     std::vector<std::string> positionals = arguments.positionals();
     const bool named = positionals.size() >= known.positionals.size();
     const auto view = meant_job(named && !positionals.empty() ? positionals.front() : std::string());
-    if (!view || !elsewhere_of(*view)) return here(arguments, context);
+    if (!view || !away_of(*view)) return here(arguments, context);
     if (named && !positionals.empty()) positionals.erase(positionals.begin());
     positionals.insert(positionals.begin(), view->id());
     RemoteCommand there{.words = {}, .follows = follows(known, arguments)};

@@ -1,4 +1,4 @@
-#include "worker/daemon/vault_line.h"
+#include "worker/daemon/vault_channel.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -42,19 +42,19 @@ Result<std::vector<UniqueFd>> descriptors_for(const VaultSetup& setup) {
 
 }  // namespace
 
-VaultLine::~VaultLine() {
+VaultChannel::~VaultChannel() {
   loop_.cancel(spawn_timer_);
   loop_.cancel(connect_timer_);
 }
 
-void VaultLine::begin(bool runs) {
+void VaultChannel::begin(bool runs) {
   started_ = loop_.now();
   if (!runs) return spawn();
   runs_ = true;
   connect();
 }
 
-void VaultLine::spawn() {
+void VaultChannel::spawn() {
   if (leaving_ || runs_) return;
   auto descriptors = descriptors_for(setup_);
   if (!descriptors.ok()) {
@@ -76,14 +76,14 @@ void VaultLine::spawn() {
   connect_later();
 }
 
-void VaultLine::spawn_later() {
+void VaultChannel::spawn_later() {
   const bool good = loop_.now() >= started_ + kGoodRun;
   pause_ = good || pause_ == Duration::zero() ? kFirstPause : std::min(pause_ * 2, kLongestPause);
   loop_.cancel(spawn_timer_);
   spawn_timer_ = loop_.at(loop_.now() + pause_, [this] { spawn(); });
 }
 
-void VaultLine::on_process(const RankReport& report) {
+void VaultChannel::on_process(const RankReport& report) {
   if (report.phase != RankPhase::kEnded) {
     if (!generation_) generation_ = report.process.generation;  // that of an earlier daemon
     return;
@@ -98,18 +98,18 @@ void VaultLine::on_process(const RankReport& report) {
   spawn_later();
 }
 
-void VaultLine::set_table(VaultTable table) {
+void VaultChannel::set_table(VaultTable table) {
   table_ = std::move(table);
   if (channel_) send(*table_);
 }
 
-void VaultLine::leave() {
+void VaultChannel::leave() {
   leaving_ = true;
   loop_.cancel(spawn_timer_);
   loop_.cancel(connect_timer_);
 }
 
-void VaultLine::connect() {
+void VaultChannel::connect() {
   if (channel_ || leaving_ || !runs_) return;
   auto socket = connect_seqpacket(text(setup_.directory, '/', kVaultDaemonDoor));
   if (!socket.ok()) {
@@ -132,12 +132,12 @@ void VaultLine::connect() {
   if (table_) send(*table_);
 }
 
-void VaultLine::connect_later() {
+void VaultChannel::connect_later() {
   loop_.cancel(connect_timer_);
   connect_timer_ = loop_.at(loop_.now() + kConnectAgain, [this] { connect(); });
 }
 
-void VaultLine::on_frame(const Frame& frame) {
+void VaultChannel::on_frame(const Frame& frame) {
   const Status taken = route(frame.header, frame.payload, when<VaultReport>([&](const VaultReport& report) {
                                report_ = report;
                                handlers_.on_report();
@@ -145,7 +145,7 @@ void VaultLine::on_frame(const Frame& frame) {
   if (!taken.ok()) log_warn("the vault said something that means nothing here: ", taken.error().message);
 }
 
-void VaultLine::on_closed() {
+void VaultChannel::on_closed() {
   channel_.reset();
   if (!report_) return;
   report_.reset();
@@ -153,7 +153,7 @@ void VaultLine::on_closed() {
 }
 
 template <class Message>
-void VaultLine::send(const Message& message) {
+void VaultChannel::send(const Message& message) {
   const Status sent = channel_->send(frame_of(message, {.job = setup_.job}));
   if (!sent.ok()) log_warn("the vault does not take a message: ", sent.error().message);
 }

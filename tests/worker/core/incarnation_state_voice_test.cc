@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/core/slot_state.h"
+#include "worker/core/incarnation_state.h"
 
 namespace monarch {
 namespace {
@@ -86,17 +86,17 @@ class Rank3 {
   std::vector<std::string> tell(const std::string& json) {
     return orders([&](KeeperActions& out) { state_.tell(json, out); });
   }
-  SlotState& state() { return state_; }
+  IncarnationState& state() { return state_; }
   Instant now() const { return now_; }
 
  private:
-  SlotState state_;
+  IncarnationState state_;
   Instant now_ = at(0);
 };
 
 using Words = std::vector<std::string>;
 
-TEST(SlotReady, IsItsExecutionByDefault) {
+TEST(IncarnationReady, IsItsExecutionByDefault) {
   Rank3 rank(ReadyKind::kExec);
   KeeperActions ignored;
   rank.state().forked(42, at(0), ignored);
@@ -108,20 +108,20 @@ TEST(SlotReady, IsItsExecutionByDefault) {
   EXPECT_EQ(told->phase, RankPhase::kRunning);
 }
 
-TEST(SlotReady, IsKnownOfARankThatWasHeldWhileItWasExecuted) {
+TEST(IncarnationReady, IsKnownOfARankThatWasHeldWhileItWasExecuted) {
   Rank3 rank(ReadyKind::kExec);
   KeeperActions ignored;
   rank.state().forked(42, at(0), ignored);
   rank.state().lease(at(6'000), at(0), ignored);
   (void)rank.pass_to(6'000);
-  ASSERT_EQ(rank.state().phase(), SlotPhase::kHeld);
+  ASSERT_EQ(rank.state().phase(), IncarnationPhase::kHeld);
   EXPECT_FALSE(rank.report([&](KeeperActions& out) { rank.state().executed(out); }).has_value());
   const auto told = rank.report([&](KeeperActions& out) { rank.state().lease(at(12'000), rank.now(), out); });
   ASSERT_TRUE(told.has_value());
   EXPECT_TRUE(told->ready);
 }
 
-TEST(SlotReady, IsTheRanksOwnWordWhereTheMeshSaysSo) {
+TEST(IncarnationReady, IsTheRanksOwnWordWhereTheMeshSaysSo) {
   Rank3 rank(ReadyKind::kNotify);
   rank.to_running();
   EXPECT_FALSE(rank.state().report().ready);
@@ -132,7 +132,7 @@ TEST(SlotReady, IsTheRanksOwnWordWhereTheMeshSaysSo) {
   EXPECT_EQ(rank.state().report().progress.status, "busy");
 }
 
-TEST(SlotReady, IsAnOpenPortWhereTheMeshSaysSo) {
+TEST(IncarnationReady, IsAnOpenPortWhereTheMeshSaysSo) {
   Rank3 rank(ReadyKind::kTcp);
   EXPECT_FALSE(rank.accepts().has_value()) << "somebody else's port";
   rank.to_running();
@@ -141,7 +141,7 @@ TEST(SlotReady, IsAnOpenPortWhereTheMeshSaysSo) {
   EXPECT_FALSE(rank.accepts().has_value()) << "told once";
 }
 
-TEST(SlotReady, IsNoWordOfAnEndedRank) {
+TEST(IncarnationReady, IsNoWordOfAnEndedRank) {
   Rank3 rank(ReadyKind::kNotify);
   rank.to_running();
   KeeperActions ignored;
@@ -154,14 +154,14 @@ TEST(SlotReady, IsNoWordOfAnEndedRank) {
   EXPECT_EQ(rank.state().report().progress.status, "last words");
 }
 
-TEST(SlotEvents, TellOfAStopBeforeTheSignalAndOnce) {
+TEST(IncarnationEvents, TellOfAStopBeforeTheSignalAndOnce) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   EXPECT_EQ(rank.stop(Duration::seconds(30)), (Words{"stopping", "18", "15"}));
   EXPECT_EQ(rank.stop(Duration::seconds(30)), Words{});
 }
 
-TEST(SlotEvents, DoNotTellOfAStopThatWasTold) {
+TEST(IncarnationEvents, DoNotTellOfAStopThatWasTold) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   EXPECT_EQ(rank.tell(R"({"v":1,"event":"peer_lost"})"), Words{"peer_lost"});
@@ -169,14 +169,14 @@ TEST(SlotEvents, DoNotTellOfAStopThatWasTold) {
   EXPECT_EQ(rank.stop(Duration::seconds(30)), (Words{"18", "15"}));
 }
 
-TEST(SlotEvents, DoNotTellOfAKill) {
+TEST(IncarnationEvents, DoNotTellOfAKill) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   EXPECT_EQ(rank.stop(Duration::zero()), Words{});
   EXPECT_EQ(rank.tell(R"({"event":"peer_lost"})"), Words{}) << "nothing can come of it any more";
 }
 
-TEST(SlotEvents, TellOnceWhenTwoThirdsOfALeaseAreGone) {
+TEST(IncarnationEvents, TellOnceWhenTwoThirdsOfALeaseAreGone) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   EXPECT_EQ(rank.state().next_due(), at(4'000));
@@ -189,7 +189,7 @@ TEST(SlotEvents, TellOnceWhenTwoThirdsOfALeaseAreGone) {
   EXPECT_EQ(rank.pass_to(9'000), Words{"lease_low"});
 }
 
-TEST(SlotEvents, AreSilentWhileTheLeaseIsRenewed) {
+TEST(IncarnationEvents, AreSilentWhileTheLeaseIsRenewed) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   for (std::int64_t second = 1; second < 20; ++second) {
@@ -198,13 +198,13 @@ TEST(SlotEvents, AreSilentWhileTheLeaseIsRenewed) {
   }
 }
 
-TEST(SlotEvents, DoNotTellOfALeaseThatEndsNothing) {
+TEST(IncarnationEvents, DoNotTellOfALeaseThatEndsNothing) {
   Rank3 rank(ReadyKind::kExec, OrphanPolicy::kRun);
   rank.to_running();
   EXPECT_EQ(rank.pass_to(5'000), Words{});
 }
 
-TEST(SlotEvents, TellNothingOfALeaseToARankThatIsStopping) {
+TEST(IncarnationEvents, TellNothingOfALeaseToARankThatIsStopping) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   (void)rank.stop(Duration::seconds(30));
@@ -212,7 +212,7 @@ TEST(SlotEvents, TellNothingOfALeaseToARankThatIsStopping) {
 }
 
 // The number of the answer that was passed on; nothing where none was.
-std::optional<std::uint64_t> answered(SlotState& state, const CommitAnswer& answer) {
+std::optional<std::uint64_t> answered(IncarnationState& state, const CommitAnswer& answer) {
   KeeperActions actions;
   state.commit_answered(answer, actions);
   for (const KeeperAction& action : actions) {
@@ -221,7 +221,7 @@ std::optional<std::uint64_t> answered(SlotState& state, const CommitAnswer& answ
   return std::nullopt;
 }
 
-TEST(SlotCommits, AreReportedUntilTheyAreAnswered) {
+TEST(IncarnationCommits, AreReportedUntilTheyAreAnswered) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   const CommitRequest asked{.number = 2, .step = 10, .what = "sha256:ab"};
@@ -235,15 +235,15 @@ TEST(SlotCommits, AreReportedUntilTheyAreAnswered) {
   EXPECT_FALSE(answered(rank.state(), {.number = 2, .committed = true})) << "said again";
 }
 
-TEST(SlotCommits, OfARankThatIsHeldAreTheSupervisorsToRefuse) {
+TEST(IncarnationCommits, OfARankThatIsHeldAreTheSupervisorsToRefuse) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   rank.pass_to(6'000);
-  ASSERT_EQ(rank.state().phase(), SlotPhase::kHeld);
+  ASSERT_EQ(rank.state().phase(), IncarnationPhase::kHeld);
   EXPECT_TRUE(rank.report([&](KeeperActions& out) { rank.state().commits({kKey, {.number = 1}}, out); })->commit);
 }
 
-TEST(SlotCommits, EndWithTheirRank) {
+TEST(IncarnationCommits, EndWithTheirRank) {
   Rank3 rank(ReadyKind::kExec);
   rank.to_running();
   KeeperActions actions;

@@ -1,4 +1,4 @@
-#include "supervisor/relay/host_failure.h"
+#include "supervisor/away/host_failure.h"
 
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"

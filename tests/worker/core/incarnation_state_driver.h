@@ -1,6 +1,7 @@
 #pragma once
 
-// What the tests of SlotState share: one incarnation that is driven event by event, and what it orders in short words.
+// What the tests of IncarnationState share: one incarnation that is driven event by event, and what it orders in short
+// words.
 //
 // Thread: values.
 
@@ -14,9 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "worker/core/slot_state.h"
+#include "worker/core/incarnation_state.h"
 
-namespace monarch::slot_state_test {
+namespace monarch::incarnation_state_test {
 
 using keeper_action::CheckTree;
 using keeper_action::FreezeTree;
@@ -132,7 +133,7 @@ class Driver {
     lease_until(6'000);
     executed();
   }
-  SlotState& state() { return state_; }
+  IncarnationState& state() { return state_; }
 
  private:
   std::string run(const std::function<void(KeeperActions&)>& event) {
@@ -140,41 +141,41 @@ class Driver {
     event(actions);
     return told(actions);
   }
-  SlotState state_;
+  IncarnationState state_;
   Instant now_ = at(0);
 };
 
 inline constexpr Duration kGrace = Duration::seconds(10);
 
 // Brings a new incarnation into the phase.
-inline Driver in(SlotPhase phase) {
+inline Driver in(IncarnationPhase phase) {
   Driver driver;
   switch (phase) {
-    case SlotPhase::kForking: break;
-    case SlotPhase::kGated: driver.forked(); break;
-    case SlotPhase::kStarting:
+    case IncarnationPhase::kForking: break;
+    case IncarnationPhase::kGated: driver.forked(); break;
+    case IncarnationPhase::kStarting:
       driver.forked();
       driver.lease_until(6'000);
       break;
-    case SlotPhase::kRunning: driver.to_running(); break;
-    case SlotPhase::kHeld:
+    case IncarnationPhase::kRunning: driver.to_running(); break;
+    case IncarnationPhase::kHeld:
       driver.to_running();
       driver.advance_to(6'000);
       break;
-    case SlotPhase::kGrace:
+    case IncarnationPhase::kGrace:
       driver.to_running();
       driver.stop(kGrace);
       break;
-    case SlotPhase::kKilling:
+    case IncarnationPhase::kKilling:
       driver.to_running();
       driver.stop(Duration::zero());
       break;
-    case SlotPhase::kWedged:
+    case IncarnationPhase::kWedged:
       driver.to_running();
       driver.stop(Duration::zero());
       driver.advance_to(2'000);
       break;
-    case SlotPhase::kEnded:
+    case IncarnationPhase::kEnded:
       driver.to_running();
       driver.exited();
       driver.tree_empty();
@@ -184,4 +185,4 @@ inline Driver in(SlotPhase phase) {
   return driver;
 }
 
-}  // namespace monarch::slot_state_test
+}  // namespace monarch::incarnation_state_test

@@ -17,10 +17,10 @@
 
 namespace monarch {
 
-inline constexpr char kElsewhereFile[] = "elsewhere.json";
-inline constexpr std::size_t kElsewhereBytes = 64U << 10U;  // a larger file is not ours
+inline constexpr char kAwayFile[] = "elsewhere.json";
+inline constexpr std::size_t kAwayBytes = 64U << 10U;  // a larger file is not ours
 
-struct Elsewhere {
+struct Away {
   std::string host;       // as the spec names it
   std::string bundle;     // sha256 of what was shipped there
   std::string monarch;    // there, absolute; empty: the start did not come so far
@@ -28,11 +28,11 @@ struct Elsewhere {
   // Of monarch and of its worker in the bundle, by which it is found there again; 0: not known.
   std::uint64_t monarch_bytes = 0;
   std::uint64_t worker_bytes = 0;
-  bool operator==(const Elsewhere&) const = default;
+  bool operator==(const Away&) const = default;
 };
 
-std::string write_elsewhere(const Elsewhere& elsewhere);
+std::string write_away(const Away& elsewhere);
 // kInvalid: it names no host, or says something that nobody can mean.
-Result<Elsewhere> parse_elsewhere(const std::string& json);
+Result<Away> parse_away(const std::string& json);
 
 }  // namespace monarch

@@ -1,8 +1,8 @@
 #pragma once
 
-// VaultLine: a daemon's end of its host's vault. It has the keeper start one, again whenever it has ended, tells it the
-// supervisor's table, and knows what the next beat says of it. A vault that an earlier daemon had started is taken over
-// as it is: what it holds is not lost.
+// VaultChannel: a daemon's end of its host's vault. It has the keeper start one, again whenever it has ended, tells it
+// the supervisor's table, and knows what the next beat says of it. A vault that an earlier daemon had started is taken
+// over as it is: what it holds is not lost.
 //
 // Thread: the loop's. Lifetime: within the loop's.
 
@@ -26,7 +26,7 @@ namespace monarch::daemon {
 // The keeper's name for it. No mesh has this number.
 inline constexpr RankId kVaultProcess{MeshId(0xffff'fffe), Rank(0)};
 
-class VaultLine {
+class VaultChannel {
  public:
   struct Handlers {
     std::function<void(const Incarnation&, const KeeperSpawn&, std::vector<UniqueFd> descriptors)> spawn;
@@ -34,11 +34,11 @@ class VaultLine {
     std::function<void()> on_report;                 // report() has changed
   };
 
-  VaultLine(EventLoop& loop, VaultSetup setup, Handlers handlers)
+  VaultChannel(EventLoop& loop, VaultSetup setup, Handlers handlers)
       : loop_(loop), setup_(std::move(setup)), handlers_(std::move(handlers)) {}
-  VaultLine(const VaultLine&) = delete;
-  VaultLine& operator=(const VaultLine&) = delete;
-  ~VaultLine();
+  VaultChannel(const VaultChannel&) = delete;
+  VaultChannel& operator=(const VaultChannel&) = delete;
+  ~VaultChannel();
 
   // Once. `runs`: the keeper keeps one already, and tells of it next.
   void begin(bool runs);

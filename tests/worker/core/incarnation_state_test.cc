@@ -1,16 +1,16 @@
-#include "worker/core/slot_state.h"
+#include "worker/core/incarnation_state.h"
 
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <csignal>
 
-#include "tests/worker/core/slot_state_driver.h"
+#include "tests/worker/core/incarnation_state_driver.h"
 
-namespace monarch::slot_state_test {
+namespace monarch::incarnation_state_test {
 namespace {
 
-TEST(SlotState, OpensTheGateAtTheFirstLeaseAndNotBefore) {
+TEST(IncarnationState, OpensTheGateAtTheFirstLeaseAndNotBefore) {
   Driver driver;
   EXPECT_EQ(driver.forked(), "gated");
   driver.advance_to(1'000);
@@ -19,27 +19,27 @@ TEST(SlotState, OpensTheGateAtTheFirstLeaseAndNotBefore) {
   EXPECT_EQ(driver.executed(), "running");
 }
 
-TEST(SlotState, OpensTheGateAtOnceWhenTheLeaseCameBeforeTheFork) {
+TEST(IncarnationState, OpensTheGateAtOnceWhenTheLeaseCameBeforeTheFork) {
   Driver driver;
   driver.lease_until(6'000);
   EXPECT_EQ(driver.forked(), "gated open");
 }
 
-TEST(SlotState, IsKilledAtTheForkWhenItsStopCameBefore) {
+TEST(IncarnationState, IsKilledAtTheForkWhenItsStopCameBefore) {
   Driver driver;
   driver.stop(kGrace);
   EXPECT_EQ(driver.forked(), "kill stopping");
 }
 
-TEST(SlotState, EndsWhenItCannotBeForked) {
+TEST(IncarnationState, EndsWhenItCannotBeForked) {
   Driver driver;
   EXPECT_EQ(driver.fork_failed(), "reap ended");
   EXPECT_EQ(driver.state().report().end.kind, EndKind::kNotExecuted);
   EXPECT_EQ(driver.state().report().end.value, EAGAIN);
 }
 
-TEST(SlotState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
-  Driver driver = in(SlotPhase::kStarting);
+TEST(IncarnationState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
+  Driver driver = in(IncarnationPhase::kStarting);
   driver.exec_failed();
   driver.exited(EndKind::kExited, 127);
   EXPECT_EQ(driver.tree_empty(), "reap ended");
@@ -49,8 +49,8 @@ TEST(SlotState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
   EXPECT_EQ(end.detail, "exec /nonesuch");
 }
 
-TEST(SlotState, EndsOnlyWhenItsTreeIsEmpty) {
-  Driver driver = in(SlotPhase::kRunning);
+TEST(IncarnationState, EndsOnlyWhenItsTreeIsEmpty) {
+  Driver driver = in(IncarnationPhase::kRunning);
   EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGSEGV), "check");
   EXPECT_EQ(driver.tree_busy(), "stopping");
   EXPECT_EQ(driver.advance_to(250), "kill check");
@@ -63,8 +63,8 @@ TEST(SlotState, EndsOnlyWhenItsTreeIsEmpty) {
   EXPECT_EQ(report.ended_at, at(0));
 }
 
-TEST(SlotState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
-  Driver driver = in(SlotPhase::kRunning);
+TEST(IncarnationState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
+  Driver driver = in(IncarnationPhase::kRunning);
   driver.stop(Duration::zero());
   EXPECT_EQ(driver.advance_to(249), "");
   EXPECT_EQ(driver.advance_to(250), "kill") << "its own process does not die, and what else it has is not waited for";
@@ -75,41 +75,43 @@ TEST(SlotState, IsWedgedWhenTheKillDoesNotEmptyItAndEndsWhenItDoesAtLast) {
   EXPECT_TRUE(driver.state().report().end.after_our_signal);
 }
 
-TEST(SlotState, CallsNoEndOfItsOwnDoingOutOfMemory) {
-  for (const SlotPhase phase : {SlotPhase::kRunning, SlotPhase::kGrace, SlotPhase::kKilling}) {
+TEST(IncarnationState, CallsNoEndOfItsOwnDoingOutOfMemory) {
+  for (const IncarnationPhase phase :
+       {IncarnationPhase::kRunning, IncarnationPhase::kGrace, IncarnationPhase::kKilling}) {
     Driver driver = in(phase);
     driver.taken_by_oom_killer();
-    EXPECT_EQ(driver.state().report().end.out_of_memory, phase != SlotPhase::kKilling) << static_cast<int>(phase);
+    EXPECT_EQ(driver.state().report().end.out_of_memory, phase != IncarnationPhase::kKilling)
+        << static_cast<int>(phase);
   }
 }
 
 // The three children of a stop: each has its whole grace, whatever the others do.
-TEST(SlotState, StopsAQuickChildAtItsExit) {
-  Driver driver = in(SlotPhase::kGrace);
+TEST(IncarnationState, StopsAQuickChildAtItsExit) {
+  Driver driver = in(IncarnationPhase::kGrace);
   driver.advance_to(10);
   EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGTERM), "check");
   EXPECT_EQ(driver.tree_empty(), "reap ended");
   EXPECT_TRUE(driver.state().report().end.after_our_signal);
 }
 
-TEST(SlotState, GivesASlowChildItsWholeGrace) {
-  Driver driver = in(SlotPhase::kGrace);
+TEST(IncarnationState, GivesASlowChildItsWholeGrace) {
+  Driver driver = in(IncarnationPhase::kGrace);
   driver.lease_until(20'000);
   EXPECT_EQ(driver.advance_to(9'999), "");
   EXPECT_EQ(driver.exited(), "check");
   EXPECT_EQ(driver.tree_empty(), "reap ended");
 }
 
-TEST(SlotState, KillsADeafChildAtTheEndOfItsGrace) {
-  Driver driver = in(SlotPhase::kGrace);
+TEST(IncarnationState, KillsADeafChildAtTheEndOfItsGrace) {
+  Driver driver = in(IncarnationPhase::kGrace);
   driver.lease_until(20'000);
   EXPECT_EQ(driver.advance_to(9'999), "");
   EXPECT_EQ(driver.advance_to(10'000), "kill_rank stopping");
 }
 
 // As Python's resource tracker does, which unlinks the shared memory of a process that was killed.
-TEST(SlotState, LetsWhatOutlivesItsOwnProcessEndByItself) {
-  Driver killed = in(SlotPhase::kKilling);
+TEST(IncarnationState, LetsWhatOutlivesItsOwnProcessEndByItself) {
+  Driver killed = in(IncarnationPhase::kKilling);
   killed.advance_to(3);
   EXPECT_EQ(killed.exited(EndKind::kSignaled, SIGKILL), "check");
   EXPECT_EQ(killed.tree_busy(), "stopping");
@@ -120,7 +122,7 @@ TEST(SlotState, LetsWhatOutlivesItsOwnProcessEndByItself) {
   EXPECT_EQ(killed.tree_busy(), "");
   EXPECT_EQ(killed.advance_to(253), "kill check") << "250 ms after the death of its own process, not more";
 
-  Driver ended = in(SlotPhase::kRunning);
+  Driver ended = in(IncarnationPhase::kRunning);
   ended.exited();
   ended.tree_busy();
   EXPECT_EQ(ended.advance_to(5), "check");
@@ -137,7 +139,7 @@ Driver stopping_alone(SignalTo to) {
   return driver;
 }
 
-TEST(SlotState, EndsWhatOutlivesItsOwnProcessWhereThatAloneWasToldToStop) {
+TEST(IncarnationState, EndsWhatOutlivesItsOwnProcessWhereThatAloneWasToldToStop) {
   for (const SignalTo to : {SignalTo::kRank, SignalTo::kAuto}) {
     Driver driver = stopping_alone(to);
     driver.advance_to(1'000);
@@ -148,7 +150,7 @@ TEST(SlotState, EndsWhatOutlivesItsOwnProcessWhereThatAloneWasToldToStop) {
   }
 }
 
-TEST(SlotState, LeavesTheRestOfTheGraceToWhatItsShellWaitsFor) {
+TEST(IncarnationState, LeavesTheRestOfTheGraceToWhatItsShellWaitsFor) {
   Driver driver = stopping_alone(SignalTo::kAuto);
   driver.state().group_told();
   EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGTERM), "check");
@@ -157,7 +159,7 @@ TEST(SlotState, LeavesTheRestOfTheGraceToWhatItsShellWaitsFor) {
   EXPECT_EQ(driver.advance_to(10'000), "kill stopping check");
 }
 
-TEST(SlotState, TellsAllThatItsSetupRunsToStop) {
+TEST(IncarnationState, TellsAllThatItsSetupRunsToStop) {
   Driver driver({.signal_to = SignalTo::kRank});
   driver.forked();
   driver.lease_until(20'000);
@@ -169,8 +171,8 @@ TEST(SlotState, TellsAllThatItsSetupRunsToStop) {
   }
 }
 
-TEST(SlotState, CountsTheMomentFromTheDeathOfWhatItsShellWaitedFor) {
-  Driver driver = in(SlotPhase::kKilling);
+TEST(IncarnationState, CountsTheMomentFromTheDeathOfWhatItsShellWaitedFor) {
+  Driver driver = in(IncarnationPhase::kKilling);
   driver.exited(EndKind::kSignaled, SIGKILL);
   driver.advance_to(155);
   driver.tree_busy(true);
@@ -178,7 +180,7 @@ TEST(SlotState, CountsTheMomentFromTheDeathOfWhatItsShellWaitedFor) {
   driver.tree_busy();
   EXPECT_EQ(driver.advance_to(405), "kill check") << "250 ms after it was seen to die";
 
-  Driver stuck = in(SlotPhase::kKilling);
+  Driver stuck = in(IncarnationPhase::kKilling);
   stuck.exited(EndKind::kSignaled, SIGKILL);
   for (int now = 100; now < 1'000; now += 100) {
     stuck.advance_to(now);
@@ -187,20 +189,20 @@ TEST(SlotState, CountsTheMomentFromTheDeathOfWhatItsShellWaitedFor) {
   EXPECT_EQ(stuck.advance_to(1'000), "kill check") << "it is not waited for longer";
 }
 
-TEST(SlotState, LetsNothingOfItRunOnAfterItsLease) {
-  Driver driver = in(SlotPhase::kRunning);  // until 6 s
+TEST(IncarnationState, LetsNothingOfItRunOnAfterItsLease) {
+  Driver driver = in(IncarnationPhase::kRunning);  // until 6 s
   driver.advance_to(5'900);
   EXPECT_EQ(driver.stop(Duration::zero()), "kill_rank stopping");
   driver.exited(EndKind::kSignaled, SIGKILL);
   driver.tree_busy();
   EXPECT_EQ(driver.advance_to(5'999), "check");
   EXPECT_EQ(driver.advance_to(6'000), "kill check");
-  EXPECT_EQ(in(SlotPhase::kHeld).exited(EndKind::kSignaled, SIGKILL), "kill check")
+  EXPECT_EQ(in(IncarnationPhase::kHeld).exited(EndKind::kSignaled, SIGKILL), "kill check")
       << "what is frozen puts nothing away";
 }
 
-TEST(SlotState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
-  Driver driver = in(SlotPhase::kGrace);
+TEST(IncarnationState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
+  Driver driver = in(IncarnationPhase::kGrace);
   driver.lease_until(20'000);
   EXPECT_EQ(driver.exited(), "check");
   EXPECT_EQ(driver.tree_busy(), "stopping");
@@ -210,8 +212,8 @@ TEST(SlotState, LeavesTheChildrenOfAQuickLeaderTheRestOfTheGrace) {
   EXPECT_EQ(driver.advance_to(10'000), "kill stopping check");
 }
 
-TEST(SlotState, ARepeatedStopChangesNothingAndAnImpatientOneShortensTheGrace) {
-  Driver driver = in(SlotPhase::kGrace);
+TEST(IncarnationState, ARepeatedStopChangesNothingAndAnImpatientOneShortensTheGrace) {
+  Driver driver = in(IncarnationPhase::kGrace);
   driver.lease_until(20'000);
   driver.advance_to(5'000);
   driver.stop(kGrace);
@@ -220,8 +222,8 @@ TEST(SlotState, ARepeatedStopChangesNothingAndAnImpatientOneShortensTheGrace) {
   EXPECT_EQ(driver.state().next_due(), at(6'000));
 }
 
-TEST(SlotState, FreezesAtTheEndOfItsLeaseAndThawsWhenOneComesBack) {
-  Driver driver = in(SlotPhase::kRunning);
+TEST(IncarnationState, FreezesAtTheEndOfItsLeaseAndThawsWhenOneComesBack) {
+  Driver driver = in(IncarnationPhase::kRunning);
   EXPECT_EQ(driver.advance_to(5'999), "");
   EXPECT_EQ(driver.advance_to(6'000), "freeze running+held");
   driver.advance_to(20'000);
@@ -230,13 +232,13 @@ TEST(SlotState, FreezesAtTheEndOfItsLeaseAndThawsWhenOneComesBack) {
   EXPECT_EQ(driver.advance_to(26'000), "freeze running+held");
 }
 
-TEST(SlotState, KillsWhatIsHeldWhenItsOrphanTimeIsOver) {
-  Driver driver = in(SlotPhase::kHeld);  // last heard of a supervisor at 0
+TEST(IncarnationState, KillsWhatIsHeldWhenItsOrphanTimeIsOver) {
+  Driver driver = in(IncarnationPhase::kHeld);  // last heard of a supervisor at 0
   EXPECT_EQ(driver.advance_to(59'999), "");
   EXPECT_EQ(driver.advance_to(60'000), "kill stopping");
 }
 
-TEST(SlotState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
+TEST(IncarnationState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
   Driver driver;
   driver.forked();
   driver.lease_until(60'000);
@@ -245,20 +247,20 @@ TEST(SlotState, CountsWhatALongLeaseWaitedAgainstTheOrphanTime) {
   EXPECT_EQ(driver.advance_to(60'000), "kill stopping") << "a hold after it would wait twice";
 }
 
-TEST(SlotState, KillsAtTheEndOfItsLeaseWhereOrphansStop) {
+TEST(IncarnationState, KillsAtTheEndOfItsLeaseWhereOrphansStop) {
   Driver driver({.orphan = OrphanPolicy::kStop});
   driver.to_running();
   EXPECT_EQ(driver.advance_to(6'000), "kill stopping");
 }
 
-TEST(SlotState, RunsOnWhereOrphansRun) {
+TEST(IncarnationState, RunsOnWhereOrphansRun) {
   Driver driver({.orphan = OrphanPolicy::kRun});
   driver.to_running();
   EXPECT_EQ(driver.advance_to(1'000'000), "");
   EXPECT_EQ(driver.state().next_due(), Instant::never());
 }
 
-TEST(SlotState, IsKilledAtItsGateWhenNoLeaseEverComes) {
+TEST(IncarnationState, IsKilledAtItsGateWhenNoLeaseEverComes) {
   for (const OrphanPolicy orphan : {OrphanPolicy::kHold, OrphanPolicy::kStop, OrphanPolicy::kRun}) {
     Driver driver({.orphan = orphan});
     driver.forked();
@@ -267,16 +269,16 @@ TEST(SlotState, IsKilledAtItsGateWhenNoLeaseEverComes) {
   }
 }
 
-TEST(SlotState, LosesTheRestOfItsGraceWithItsLease) {
-  Driver driver = in(SlotPhase::kGrace);  // grace until 10 s, lease until 6 s
+TEST(IncarnationState, LosesTheRestOfItsGraceWithItsLease) {
+  Driver driver = in(IncarnationPhase::kGrace);  // grace until 10 s, lease until 6 s
   EXPECT_EQ(driver.advance_to(6'000), "kill stopping");
 }
 
-TEST(SlotState, AShorterLeaseTakesNothingBack) {
-  Driver driver = in(SlotPhase::kRunning);
+TEST(IncarnationState, AShorterLeaseTakesNothingBack) {
+  Driver driver = in(IncarnationPhase::kRunning);
   driver.lease_until(3'000);
   EXPECT_EQ(driver.advance_to(5'999), "");
 }
 
 }  // namespace
-}  // namespace monarch::slot_state_test
+}  // namespace monarch::incarnation_state_test

@@ -1,4 +1,4 @@
-#include "supervisor/relay/host_failure.h"
+#include "supervisor/away/host_failure.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/relay/start_there.h"
+#include "supervisor/away/start_there.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-// RelayedLauncher: the launcher of a supervisor that lives on a host of its job (`supervisor: {on: first}`). Who has
+// AwayLauncher: the launcher of a supervisor that lives on a host of its job (`supervisor: {on: first}`). Who has
 // the keys is the machine that started the job: it connects, is told whom to launch and to end, by SSH, and tells what
 // came of it. It is there for the start and not after: what is asked of it once it has gone fails for good, and a
 // worker that cannot be ended by it ends by itself, after its lease and orphan_ttl. It comes within a time, or never;
@@ -25,7 +25,7 @@
 
 namespace monarch {
 
-struct RelayedLauncherOptions {
+struct AwayLauncherOptions {
   JobUuid job;
   Term term;
   std::size_t hosts = 0;
@@ -35,10 +35,10 @@ struct RelayedLauncherOptions {
   std::function<void(HostId)> on_out_of_reach = {};
 };
 
-class RelayedLauncher final : public Launcher {
+class AwayLauncher final : public Launcher {
  public:
-  RelayedLauncher(EventLoop& loop, RelayedLauncherOptions options, LauncherHandlers handlers);
-  ~RelayedLauncher() override;
+  AwayLauncher(EventLoop& loop, AwayLauncherOptions options, LauncherHandlers handlers);
+  ~AwayLauncher() override;
 
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
@@ -83,7 +83,7 @@ class RelayedLauncher final : public Launcher {
   void send(const Message& message);
 
   EventLoop& loop_;
-  RelayedLauncherOptions options_;
+  AwayLauncherOptions options_;
   LauncherHandlers handlers_;
   std::vector<Host> hosts_;
   Presence presence_ = Presence::kAwaited;

@@ -1,8 +1,8 @@
 #pragma once
 
-// KeeperLine: what a daemon says to its keeper. Each message travels in a frame of its type that names the job and the
-// highest term promised. It never waits and never fails: a keeper that is gone is told of by on_closed, and one that
-// does not read is asked again by the supervisor.
+// KeeperChannel: what a daemon says to its keeper. Each message travels in a frame of its type that names the job and
+// the highest term promised. It never waits and never fails: a keeper that is gone is told of by on_closed, and one
+// that does not read is asked again by the supervisor.
 //
 // Thread: the loop's.
 
@@ -25,12 +25,12 @@
 
 namespace monarch::daemon {
 
-class KeeperLine {
+class KeeperChannel {
  public:
-  static Result<std::unique_ptr<KeeperLine>> create(EventLoop& loop, UniqueFd socket, const JobUuid& job,
-                                                    ChannelHandlers handlers);
-  KeeperLine(const KeeperLine&) = delete;
-  KeeperLine& operator=(const KeeperLine&) = delete;
+  static Result<std::unique_ptr<KeeperChannel>> create(EventLoop& loop, UniqueFd socket, const JobUuid& job,
+                                                       ChannelHandlers handlers);
+  KeeperChannel(const KeeperChannel&) = delete;
+  KeeperChannel& operator=(const KeeperChannel&) = delete;
 
   template <class Message>
   void tell(Term promised, const Message& message) {
@@ -41,7 +41,8 @@ class KeeperLine {
   void spawn(Term promised, const Incarnation& key, const KeeperSpawn& order, std::vector<UniqueFd> descriptors);
 
  private:
-  KeeperLine(const JobUuid& job, std::unique_ptr<SeqpacketChannel> channel) : job_(job), channel_(std::move(channel)) {}
+  KeeperChannel(const JobUuid& job, std::unique_ptr<SeqpacketChannel> channel)
+      : job_(job), channel_(std::move(channel)) {}
   void send(Term promised, std::uint16_t type, std::string payload, const Incarnation& key = {},
             std::vector<UniqueFd> descriptors = {});
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// SlotState: one incarnation of a rank on its host, from the fork to the verified empty tree; also a process of
+// IncarnationState: one incarnation of a rank on its host, from the fork to the verified empty tree; also a process of
 // KeeperSpawn, which has neither gate nor lease. It decides; the keeper's driver performs.
 //
 // WARNING: a leader's exit is not the end: what it left behind is killed, and only an empty tree lets another
@@ -23,7 +23,7 @@
 
 namespace monarch {
 
-enum class SlotPhase : std::uint8_t {
+enum class IncarnationPhase : std::uint8_t {
   kForking,   // ForkRank is ordered
   kGated,     // waits for its first lease
   kStarting,  // the gate is open, the program not yet executed: its mesh's setup may take its time
@@ -54,28 +54,28 @@ struct StopOrder {
   Duration grace;  // zero: KILL at once
 };
 
-class SlotState {
+class IncarnationState {
  public:
   // From the death of a rank's own process to the killing of what it left, if that has not ended before.
   static constexpr Duration kLinger = Duration::milliseconds(250);
 
-  SlotState(const RankStateOptions& options, Instant now)
+  IncarnationState(const RankStateOptions& options, Instant now)
       : options_(options), lease_(options.orphan, options.orphan_ttl, now) {}
 
   const Incarnation& key() const { return options_.key; }
   const RankStateOptions& options() const { return options_; }
-  SlotPhase phase() const { return phase_; }
-  bool ended() const { return phase_ == SlotPhase::kEnded; }
+  IncarnationPhase phase() const { return phase_; }
+  bool ended() const { return phase_ == IncarnationPhase::kEnded; }
   // Nothing more will come of it, for better or worse.
-  bool settled() const { return ended() || phase_ == SlotPhase::kWedged; }
+  bool settled() const { return ended() || phase_ == IncarnationPhase::kWedged; }
   // It ended without a process: the order to stop it came before the one to start it.
   bool never_started() const { return never_started_; }
   // A standby that is whole and waits for its place: it may become another rank.
-  bool waits_for_place() const { return phase_ == SlotPhase::kRunning && at_gate_ && !leader_exited(); }
+  bool waits_for_place() const { return phase_ == IncarnationPhase::kRunning && at_gate_ && !leader_exited(); }
   std::int32_t pid() const { return pid_; }
   Instant started_at() const { return started_at_; }
   // never(): it is not.
-  Instant held_since() const { return phase_ == SlotPhase::kHeld ? lease_.ends_at() : Instant::never(); }
+  Instant held_since() const { return phase_ == IncarnationPhase::kHeld ? lease_.ends_at() : Instant::never(); }
   RankReport report() const;
 
   // Before anything else is handled: has the lease ended (I1)?
@@ -104,7 +104,7 @@ class SlotState {
   void never_start(Instant now, KeeperActions& actions);
   void forked(std::int32_t pid, Instant now, KeeperActions& actions);
   // Instead of the fork: it is the process of a standby, which waits until its place is leased.
-  void take_over(const SlotState& standby, Instant now, KeeperActions& actions);
+  void take_over(const IncarnationState& standby, Instant now, KeeperActions& actions);
   void at_gate(KeeperActions& actions);
   void fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions);
   void executed(KeeperActions& actions);
@@ -122,7 +122,7 @@ class SlotState {
 
  private:
   bool leader_exited() const { return ended_at_.has_value(); }
-  void enter(SlotPhase phase, KeeperActions& actions);
+  void enter(IncarnationPhase phase, KeeperActions& actions);
   // All of the tree at once.
   void kill(Instant now, KeeperActions& actions);
   // The rank's own process, and what it leaves after kLinger.
@@ -135,7 +135,7 @@ class SlotState {
   void tell_lease_low(Instant now, KeeperActions& actions);
 
   RankStateOptions options_;
-  SlotPhase phase_ = SlotPhase::kForking;
+  IncarnationPhase phase_ = IncarnationPhase::kForking;
   LeaseState lease_;
   std::int32_t pid_ = 0;
   Instant started_at_;

@@ -1,4 +1,4 @@
-// SlotState's whole table: every phase against every event.
+// IncarnationState's whole table: every phase against every event.
 
 #include <gtest/gtest.h>
 
@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "tests/worker/core/slot_state_driver.h"
+#include "tests/worker/core/incarnation_state_driver.h"
 
-namespace monarch::slot_state_test {
+namespace monarch::incarnation_state_test {
 namespace {
 
 struct Row {
-  SlotPhase from;
+  IncarnationPhase from;
   const char* event;
   const char* ordered;
-  SlotPhase to;
+  IncarnationPhase to;
 };
 
 std::string apply(Driver& driver, const std::string& event) {
@@ -33,7 +33,7 @@ std::string apply(Driver& driver, const std::string& event) {
   return "";
 }
 
-using P = SlotPhase;
+using P = IncarnationPhase;
 
 // Every phase against every event but those of the fork, which have tests of their own.
 const std::vector<Row> kTable = {
@@ -128,7 +128,7 @@ const std::vector<Row> kTable = {
     {P::kEnded, "await", "", P::kEnded},
 };
 
-TEST(SlotState, AnswersEveryEventInEveryPhase) {
+TEST(IncarnationState, AnswersEveryEventInEveryPhase) {
   for (const Row& row : kTable) {
     Driver driver = in(row.from);
     EXPECT_EQ(apply(driver, row.event), row.ordered) << "phase " << int(row.from) << ", event " << row.event;
@@ -137,4 +137,4 @@ TEST(SlotState, AnswersEveryEventInEveryPhase) {
 }
 
 }  // namespace
-}  // namespace monarch::slot_state_test
+}  // namespace monarch::incarnation_state_test
