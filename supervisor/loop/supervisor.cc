@@ -50,6 +50,13 @@ class Supervisor {
               {.job_id = files.job_id, .shell = files.shell, .log_directory = files.log_directory()}),
         shared_{.files = files, .options = options, .core = core_} {}
 
+  // Who looks on hears of the end before launchers and disks are waited for.
+  ~Supervisor() {
+    if (viewers_) viewers_->close();
+  }
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
   Status open();
   // Why open() failed, to whoever waits for the start.
   int exit_code_for(const Error& why) const;
@@ -114,7 +121,6 @@ Status Supervisor::open() {
   shared_.started = records.empty() ? wall_now() : records.front().wall;
 
   MONARCH_TRY(open_journal());
-  MONARCH_ASSIGN(shared_.runtime, open_runtime_dir(StateEnvironment::of_this_process()));
   MONARCH_TRY(open_owners());
   const auto on_signal_ready =
       shared_.loop->watch(signals_->descriptor(), Interest::kRead, [this](Readiness) { on_signal(); });
@@ -158,6 +164,7 @@ Status Supervisor::open_owners() {
   viewers_ = std::make_unique<Viewers>(shared_, *workers_, *hosts_);
   MONARCH_TRY(workers_->open());
   workers_->attach(*zmq_loop_);
+  MONARCH_ASSIGN(shared_.runtime, open_runtime_dir(StateEnvironment::of_this_process()));
   MONARCH_TRY(hosts_->open());
   return viewers_->open();
 }

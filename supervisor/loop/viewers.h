@@ -3,7 +3,8 @@
 // Viewers: the supervisor's side of who looks on and asks: the socket and the port for viewers, what they ask of ranks
 // and hosts, idleness, and the descriptors that all who come take.
 //
-// Thread: the process's main thread. Lifetime: within that of what it shares.
+// Thread: the process's main thread. Lifetime: within that of what it shares; after close() workers and hosts may be
+// gone.
 
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,11 @@ class Viewers {
   Viewers(Shared& shared, Workers& workers, Hosts& hosts);
 
   Status open();
+  // Nobody is served any more; what viewers were sent is theirs to read.
+  void close() {
+    descriptors_.reset();
+    server_.reset();
+  }
   // After the guard has started another supervisor: from here on ports are closed where descriptors are scarce.
   void watch_descriptors();
   void remember_history();
