@@ -26,8 +26,8 @@ class AskedNodes : public GuardedCallsTest {
     open_calls();
     (void)scratch_.script("bin/scontrol", "echo 'JobId=7 JobState=RUNNING'");
     (void)scratch_.script("bin/squeue", "true");
-    (void)scratch_.script("bin/sbatch",
-                          R"(touch "$HOME/asked"; until cat "$HOME/answer" 2>/dev/null; do sleep 0.01; done)");
+    (void)scratch_.script(
+        "bin/sbatch", R"(touch "$HOME/asked"; until [ -s "$HOME/answer" ]; do sleep 0.01; done; cat "$HOME/answer")");
     (void)scratch_.script("bin/scancel", R"(echo "$@" >>"$HOME/cancelled")");
     NodeRequestsOptions options{
         .uuid = "u",
