@@ -49,6 +49,10 @@ class Ssh(CommandTest):
         absent = self.monarch("run", self.command_job("true", command={"exec": ["/usr/bin/nosuch", "$(host)"]}), timeout=60)
         self.assertEqual(absent.status, 69, absent)
         self.assertIn("/usr/bin/nosuch", absent.err)
+        hung = self.start("run", self.command_job(jobs.FOREVER, hosts=1, pool=["h1"], command={"exec": ["/bin/sleep", "600"]}))
+        harness.wait_for(lambda: self.find("sleep", "600"), "the command")
+        self.assertEqual(self.monarch("stop").status, 0)
+        self.assertLess(hung.finished(20).seconds, 8, "nobody needs a proof of what was never reached")
         self.assert_nothing_left()
 
 
@@ -67,7 +71,8 @@ class NoSsh(CommandTest):
         self.assertEqual(done.status, 0, f"{done}\n{self.supervisor_log()}")
         self.assertEqual(self.hosts_of_marks("up"), {0: "h1", 1: "h1", 2: "h2", 3: "h2"})
         self.assertEqual(re.findall(r"^\[m/3@h2\] (.*)$", done.out, re.M), ["h2"], done)
-        untold = self.monarch("run", self.command_job("true", pool=pool, command={"exec": NSENTER}), timeout=60)
+        came_by_ssh = {"SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22"}  # of who starts the job: it means nothing on the hosts
+        untold = self.monarch("run", self.command_job("true", pool=pool, command={"exec": NSENTER}), env=came_by_ssh, timeout=60)
         self.assertEqual(untold.status, 69, untold)
         self.assertIn("say it in control.address", untold.err)
         self.assert_nothing_left()

@@ -15,22 +15,19 @@ namespace {
 constexpr std::uint32_t kAttempts = 3;
 // What a launch that is broken off has still said to the host is done there by then.
 constexpr Duration kSettled = Duration::seconds(1);
+constexpr std::string_view kUntoldByShell = "the shell there does not know from which address it was reached";
 
 // What OpenSSH's ssh says as it fails. WARNING: its exit status says no more than that it has failed (ssh(1)).
 LaunchFailureKind kind_of(std::string_view words) {
   using enum LaunchFailureKind;
   constexpr std::pair<std::string_view, LaunchFailureKind> kSayings[] = {
-      {"IDENTIFICATION HAS CHANGED", kHostKeyChanged},
-      {"marked as revoked", kHostKeyRevoked},
-      {"Host key verification failed", kHostKeyUnknown},
-      {"Permission denied", kAuthentication},
-      {"Could not resolve hostname", kName},
-      {"Connection refused", kRefused},
-      {"No route to host", kUnreachable},
-      {"Network is unreachable", kUnreachable},
-      {"timed out", kTimeout},
-      {"Connection closed", kClosed},
-      {"Connection reset", kClosed}};
+      // clang-format off
+      {"IDENTIFICATION HAS CHANGED", kHostKeyChanged}, {"marked as revoked", kHostKeyRevoked},
+      {"Host key verification failed", kHostKeyUnknown}, {"Permission denied", kAuthentication},
+      {"Could not resolve hostname", kName}, {"Connection refused", kRefused},
+      {"No route to host", kUnreachable}, {"Network is unreachable", kUnreachable},
+      {"timed out", kTimeout}, {"Connection closed", kClosed}, {"Connection reset", kClosed}};
+  // clang-format on
   for (const auto& [saying, kind] : kSayings) {
     if (words.find(saying) != std::string_view::npos) return kind;
   }
@@ -88,6 +85,7 @@ void CommandLauncher::start(HostId host) {
   ++state.tries;
   RemoteOrder order = order_with(ends ? RemotePurpose::kEnd : RemotePurpose::kStart, options_.image.get(),
                                  options_.spec.worker.value_or(""));
+  order.worker_key = "launch.command.worker";
   order.mark = {.job_uuid = options_.job.to_text(), .host_name = spec_of(host).name, .job_id = options_.job_id};
   ProgramTalkHandlers told{.on_place = {},
                            .on_answer = [this, host](const RemoteAnswer& answer) { on_answer(host, answer); },
@@ -95,26 +93,27 @@ void CommandLauncher::start(HostId host) {
   if (!ends) {
     told.on_place = [this, host](const std::string& from) -> std::optional<LaunchFailure> {
       Bootstrap& there = at(host).bootstrap;
-      if (auto refused = call_back_at(there, options_.address.empty() ? from : options_.address)) return refused;
+      const std::string& address = options_.address.empty() ? from : options_.address;
+      if (auto refused = call_back_at(there, address, kUntoldByShell)) return refused;
       at(host).talk->give_bootstrap(bootstrap_frame(options_.job, options_.term, there));
       return std::nullopt;
     };
   }
-  auto talk = ProgramTalk::start(loop_, programs_, std::move(order), talk_options(host), std::move(told));
+  ProgramTalkOptions options{
+      .command = spec_of(host).command,
+      // Of this shell they would be said there as if the command had set them.
+      .environment = {{"SSH_CONNECTION", ""}, {"SLURM_LAUNCH_NODE_IPADDR", ""}, {"SLURM_STEP_NUM_TASKS", ""}},
+      .greeting = text(remote_command(), "\n"),
+      .image = options_.image,
+      .log = text(options_.log_directory, "/command.", spec_of(host).name, ".log"),
+      .program = spec_of(host).command.front(),
+      .place = "a shell on the host",
+      .none = "opened no shell on the host",
+      .begins_within = options_.spec.connect_timeout,
+      .kind_of = kind_of};
+  auto talk = ProgramTalk::start(loop_, programs_, std::move(order), std::move(options), std::move(told));
   if (!talk.ok()) return on_failure(host, {.phase = "start", .message = talk.error().message}, false, false);
   state.talk = std::move(*talk);
-}
-
-ProgramTalkOptions CommandLauncher::talk_options(HostId host) const {
-  return {.command = spec_of(host).command,
-          .greeting = text(remote_command(), "\n"),
-          .image = options_.image,
-          .log = text(options_.log_directory, "/command.", spec_of(host).name, ".log"),
-          .program = spec_of(host).command.front(),
-          .place = "a shell on the host",
-          .none = "opened no shell on the host",
-          .begins_within = options_.spec.connect_timeout,
-          .kind_of = kind_of};
 }
 
 void CommandLauncher::on_answer(HostId host, const RemoteAnswer& answer) {
@@ -154,12 +153,10 @@ void CommandLauncher::on_failure(HostId host, LaunchFailure failure, bool placed
     return enqueue(host, pause_before_retry(state.tries - 1));
   }
   if (state.tries > 1) failure.message += text(" (", state.tries, " attempts)");
-  for (const std::string& word : spec_of(host).command) {
-    failure.again += text(failure.again.empty() ? "" : " ", shell_word(word));
-  }
+  for (const std::string& word : spec_of(host).command) failure.again += shell_word(word) + " ";
+  failure.again.pop_back();
   failure.elapsed = loop_.now() - state.began;
   state.phase = may_run ? Phase::kUnknown : Phase::kUntouched;
-  // Not within the core's own turn, where the command could not even be started.
   loop_.defer([this, alive = std::weak_ptr<int>(alive_), host, failure = std::move(failure)] {
     if (!alive.expired()) handlers_.on_failed(host, failure);
   });
@@ -168,16 +165,18 @@ void CommandLauncher::on_failure(HostId host, LaunchFailure failure, bool placed
 void CommandLauncher::destroy(HostId host) {
   Host& state = at(host);
   if (state.phase == Phase::kEnding) return;  // it is at it
+  const bool launching = state.phase == Phase::kLaunching && state.talk != nullptr;
+  const bool reached = !launching || state.talk->placed();
+  const bool said = launching && state.talk->handed_over();
   const bool untouched =
-      state.phase == Phase::kWaiting || state.phase == Phase::kUntouched || state.phase == Phase::kEnded;
-  const bool said = state.talk != nullptr && state.talk->handed_over();
+      !reached || state.phase == Phase::kWaiting || state.phase == Phase::kUntouched || state.phase == Phase::kEnded;
   drop(state);
   state.phase = untouched ? Phase::kUntouched : Phase::kEnding;
   state.tries = 0;
   if (!untouched) return enqueue(host, said ? kSettled : Duration::zero());
-  // Not within the core's own turn.
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_), host] {
-    if (!alive.expired()) tell_ended(host, "was not running", true);
+  // Not within the core's own turn. Who was never reached there needs no proof that nothing runs.
+  loop_.defer([this, alive = std::weak_ptr<int>(alive_), host, reached] {
+    if (!alive.expired()) tell_ended(host, reached ? "was not running" : "was not reached", true);
   });
 }
 
@@ -194,8 +193,11 @@ void CommandLauncher::tell_ended(HostId host, std::string how, bool orderly) {
 }
 
 void CommandLauncher::drop(Host& host) {
-  host.talk.reset();
   loop_.cancel(std::exchange(host.retry, 0));
+  if (!std::exchange(host.talk, nullptr)) return;
+  loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
+    if (!alive.expired()) fill();  // others waited for its place
+  });
 }
 
 Result<std::unique_ptr<Launcher>> open_command(const LaunchSurroundings& around, LauncherHandlers handlers) {

@@ -65,7 +65,6 @@ class CommandLauncher final : public Launcher {
   void enqueue(HostId host, Duration wait);
   void fill();
   void start(HostId host);
-  ProgramTalkOptions talk_options(HostId host) const;
   void on_answer(HostId host, const RemoteAnswer& answer);
   void on_failure(HostId host, LaunchFailure failure, bool placed, bool may_run);
   void tell_ended(HostId host, std::string how, bool orderly);

@@ -2,8 +2,6 @@
 
 #include "supervisor/launch/command/command_spec.h"
 
-#include <utility>
-
 #include "supervisor/launch/launchers.h"
 #include "supervisor/spec/hosts/ssh_hosts.h"
 #include "supervisor/spec/schema/launcher_spec.h"
@@ -52,11 +50,10 @@ constexpr KeyHelp kCommandHelp[] = {
      "For hosts that only your own ssh reaches (certificates, Kerberos, hardware keys, ProxyCommand), and for those "
      "that no ssh does: kubectl exec -i, docker exec -i, nsenter. The command must not ask for a password."},
     {"launch.command.hosts", "\"node[01-20]\"",
-     "A compressed list needs quotes if it starts with a bracket. Of {name: pod2, address: train-2-xk3} the job calls "
-     "the host `name`, and `address` is what $(host) stands for."},
+     "Of {name: pod2, address: train-2-xk3} the job calls the host `name`, and $(host) stands for `address`."},
     {"launch.command.exec", "[kubectl, exec, -i, \"$(host)\", --, sh]",
-     "It runs on the supervisor's machine, in the environment that the job was started in. Where the shell does not "
-     "know from where it was reached, as ssh's does, `control.address` has to say where hosts call back."},
+     "It runs on the supervisor's machine, in the environment that the job was started in. Of ssh without a jump host "
+     "hosts know where to call back; for everything else `control.address` has to say it."},
     MONARCH_SPARES_HELP("launch.command", "2", "2m"),
     {"launch.command.connect_timeout", "30s"},
     {"launch.command.parallel", "16"},
@@ -70,12 +67,15 @@ std::string replaced(std::string word, const std::string& host) {
   return word;
 }
 
+// $(host) is all that is expanded; without it, all hosts would be one.
 void check_exec(const YamlNode* exec, const std::vector<std::string>& words, std::size_t hosts, Report& report) {
-  const bool named = join(words, " ").find(kHostWord) != std::string::npos;
-  if (exec == nullptr || words.empty() || hosts < 2 || named) return;
+  const std::string all = join(words, " ");
+  const bool other = replaced(all, "").find("$(") != std::string::npos;
+  if (exec == nullptr || words.empty() || (!other && (hosts < 2 || all.find(kHostWord) != std::string::npos))) return;
   report.error("E0215", exec->place,
-               {.message = text("`launch.command.exec` does not say $(host), and there are ", hosts, " hosts"),
-                .label = "is the same command for each",
+               {.message = other ? "`launch.command.exec` knows $(host) and no other reference"
+                                 : text("`launch.command.exec` does not say $(host), and there are ", hosts, " hosts"),
+                .label = other ? "the program would get it as it is written" : "is the same command for each",
                 .help = "`exec: [ssh, -oBatchMode=yes, \"$(host)\"]` reaches each by its name"});
 }
 

@@ -125,7 +125,7 @@ Status SlurmLauncher::start(HostId host) {
                          talk_options(host, at(host).step, gres_.options(node(host))),
                          {.on_place = [this, host](const std::string& address) -> std::optional<LaunchFailure> {
                             Bootstrap& there = at(host).bootstrap;
-                            if (auto refused = call_back_at(there, call_back_address(address))) return refused;
+                            if (auto refused = call_back_at(there, call_back_address(address), kUntold)) return refused;
                             at(host).talk->give_bootstrap(bootstrap_frame(options_.job, options_.term, there));
                             return std::nullopt;
                           },

@@ -56,6 +56,8 @@ struct SlurmLauncherOptions {
   std::function<void(const std::string& state)> on_over = {};
 };
 
+inline constexpr std::string_view kUntold = "Slurm does not tell the node the address of this host";
+
 // Where a host is.
 struct StepPlace {
   std::uint32_t job = 0;

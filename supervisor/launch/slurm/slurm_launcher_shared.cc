@@ -77,7 +77,7 @@ void SlurmLauncher::on_shared_news(std::uint32_t number, const SharedNews& news)
   if (at(host).shared != number || at(host).phase != Phase::kLaunching) return;  // it is not wanted any more
   if (const auto* placed = std::get_if<SharedPlaced>(&news.word)) {
     Bootstrap& there = at(host).bootstrap;
-    auto refused = call_back_at(there, call_back_address(placed->address));
+    auto refused = call_back_at(there, call_back_address(placed->address), kUntold);
     if (!refused) {
       return shared.step->give_bootstrap(news.node, bootstrap_frame(options_.job, options_.term, there));
     }

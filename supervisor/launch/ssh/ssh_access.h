@@ -30,7 +30,11 @@ struct SshAccess {
   std::string installed;                     // not empty: this worker on each host, and nothing is copied
   std::uint32_t parallel = 64;               // sessions at a time
 
-  RemoteOrder order(RemotePurpose purpose) const { return order_with(purpose, image.get(), installed); }
+  RemoteOrder order(RemotePurpose purpose) const {
+    RemoteOrder order = order_with(purpose, image.get(), installed);
+    order.worker_key = "launch.ssh.worker";
+    return order;
+  }
 };
 
 // Of a job whose hosts SSH reaches. Errors name the host, the line of a file that the spec names, or `worker`, which is

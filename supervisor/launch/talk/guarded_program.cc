@@ -22,13 +22,15 @@ constexpr int kLastReads = 16;  // of what a program that has ended left in its 
 
 Result<std::unique_ptr<GuardedProgram>> GuardedProgram::start(EventLoop& loop, GuardedPrograms& programs,
                                                               std::vector<std::string> command, const std::string& log,
-                                                              GuardedProgramHandlers handlers) {
+                                                              GuardedProgramHandlers handlers,
+                                                              std::map<std::string, std::string> environment) {
   std::unique_ptr<GuardedProgram> program(new GuardedProgram(loop, programs, std::move(handlers)));
-  MONARCH_TRY(program->open(std::move(command), log));
+  MONARCH_TRY(program->open(std::move(command), log, std::move(environment)));
   return program;
 }
 
-Status GuardedProgram::open(std::vector<std::string> command, const std::string& log) {
+Status GuardedProgram::open(std::vector<std::string> command, const std::string& log,
+                            std::map<std::string, std::string> environment) {
   MONARCH_ASSIGN(ProgramPipe in, make_program_pipe(PipeEnd::kWrite));
   MONARCH_ASSIGN(ProgramPipe out, make_program_pipe(PipeEnd::kRead));
   MONARCH_ASSIGN(log_, open_program_log(log));
@@ -36,10 +38,10 @@ Status GuardedProgram::open(std::vector<std::string> command, const std::string&
   if (::fstat(log_.get(), &status) == 0) said_before_ = static_cast<std::size_t>(status.st_size);
   UniqueFd words(::dup(log_.get()));
   if (!words.valid()) return errno_error("dup", errno);
-  MONARCH_ASSIGN(ticket_,
-                 programs_.start(std::move(command),
-                                 {.in = std::move(in.theirs), .out = std::move(out.theirs), .err = std::move(words)},
-                                 [this](const std::optional<RankEnd>& end) { on_end(end); }));
+  MONARCH_ASSIGN(ticket_, programs_.start(
+                              std::move(command),
+                              {.in = std::move(in.theirs), .out = std::move(out.theirs), .err = std::move(words)},
+                              [this](const std::optional<RankEnd>& end) { on_end(end); }, std::move(environment)));
   input_ = std::move(in.ours);
   output_ = std::move(out.ours);
   MONARCH_ASSIGN(output_watch_, loop_.watch(output_.get(), Interest::kRead, [this](Readiness) { on_output(); }));

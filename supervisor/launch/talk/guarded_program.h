@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +33,8 @@ class GuardedProgram {
  public:
   static Result<std::unique_ptr<GuardedProgram>> start(EventLoop& loop, GuardedPrograms& programs,
                                                        std::vector<std::string> command, const std::string& log,
-                                                       GuardedProgramHandlers handlers);
+                                                       GuardedProgramHandlers handlers,
+                                                       std::map<std::string, std::string> environment = {});
   GuardedProgram(const GuardedProgram&) = delete;
   GuardedProgram& operator=(const GuardedProgram&) = delete;
   ~GuardedProgram();
@@ -62,7 +64,7 @@ class GuardedProgram {
 
   GuardedProgram(EventLoop& loop, GuardedPrograms& programs, GuardedProgramHandlers handlers)
       : loop_(loop), programs_(programs), handlers_(std::move(handlers)) {}
-  Status open(std::vector<std::string> command, const std::string& log);
+  Status open(std::vector<std::string> command, const std::string& log, std::map<std::string, std::string> environment);
   void on_output();
   void on_end(const std::optional<RankEnd>& end);
   void go_on();

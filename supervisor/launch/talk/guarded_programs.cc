@@ -19,16 +19,17 @@ GuardedPrograms::GuardedPrograms(Guard& guard, Term term)
     : guard_(guard), term_(term), next_(static_cast<std::uint32_t>(term.value() % kTerms) * kPerTerm + 1) {}
 
 Result<GuardedPrograms::Ticket> GuardedPrograms::start(std::vector<std::string> program, ProgramStreams streams,
-                                                       OnEnd on_end) {
+                                                       OnEnd on_end, std::map<std::string, std::string> environment) {
   const std::string name = program.empty() ? "" : program.front();
   const Error gone{ErrorCode::kGone, text("starting ", name, ": the supervisor's guard has gone")};
   if (guard_lost_) return gone;
   const Ticket ticket = next_++;
-  const Status spawned = guard_.spawn({.key = key_of(ticket),
-                                       .process = {.program = std::move(program), .env = {}, .workdir = "/"},
-                                       .standard_input = std::move(streams.in),
-                                       .standard_output = std::move(streams.out),
-                                       .standard_error = std::move(streams.err)});
+  const Status spawned =
+      guard_.spawn({.key = key_of(ticket),
+                    .process = {.program = std::move(program), .env = std::move(environment), .workdir = "/"},
+                    .standard_input = std::move(streams.in),
+                    .standard_output = std::move(streams.out),
+                    .standard_error = std::move(streams.err)});
   if (!spawned.ok()) {
     return Error{spawned.error().code,
                  text("the supervisor's guard, which starts ", name, ", does not answer: ", spawned.error().message)};

@@ -38,7 +38,9 @@ class GuardedPrograms {
   GuardedPrograms(Guard& guard, Term term);
 
   // By the loop, and not within this call, `on_end` is told its end, once.
-  Result<Ticket> start(std::vector<std::string> program, ProgramStreams streams, OnEnd on_end);
+  // `environment` is added to that of the guard, which is the submitting shell's.
+  Result<Ticket> start(std::vector<std::string> program, ProgramStreams streams, OnEnd on_end,
+                       std::map<std::string, std::string> environment = {});
   // SIGKILL; its end is told.
   void kill(Ticket ticket);
   // It lives on where the guard ends before the job does.

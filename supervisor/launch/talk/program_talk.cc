@@ -35,7 +35,8 @@ Status ProgramTalk::open() {
                                        {.on_output = [this](const std::string& bytes) { on_output(bytes); },
                                         .on_written = [this] { expect_more(); },
                                         .on_end = [this](const std::optional<RankEnd>& end,
-                                                         const std::string& rest) { on_program_end(end, rest); }}));
+                                                         const std::string& rest) { on_program_end(end, rest); }},
+                                       std::move(options_.environment)));
   if (!options_.greeting.empty()) program_->write(options_.greeting);
   expect_more();
   return {};
@@ -77,8 +78,11 @@ void ProgramTalk::on_program_end(const std::optional<RankEnd>& end, const std::s
     return answer();
   }
   if (!conversation_.answer()) {
-    conversation_.on_words(program_->said(RemoteConversation::kWordsBytes));
-    conversation_.on_end(exit_status(end));
+    const std::string words = program_->said(RemoteConversation::kWordsBytes);
+    conversation_.on_words(words);
+    // What carries the script tells by its words, and not by its status, that the connection ended.
+    const bool broke = options_.kind_of(words) != LaunchFailureKind::kOther;
+    conversation_.on_end(broke ? std::nullopt : exit_status(end));
   }
   MONARCH_ASSERT(conversation_.answer().has_value());
   answer_ = *conversation_.answer();

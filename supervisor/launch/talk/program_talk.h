@@ -8,6 +8,7 @@
 // has not answered, and leaves one alone that has.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ namespace monarch {
 
 struct ProgramTalkOptions {
   std::vector<std::string> command;
+  std::map<std::string, std::string> environment{};  // added to the submitting shell's
   std::string greeting{};  // written before anything else: what makes of a shell the script of remote_script.h
   std::shared_ptr<const WorkerImage> image;        // owners: the launcher and its talks, which only read it
   std::string log;                                 // path of the file for what the program itself says

@@ -119,11 +119,11 @@ void RemoteConversation::on_marker(std::string_view line) {
                 text("the host runs ", printable(kernel), "; ", file_name(), " needs Linux"));
   }
   if (order_.installed.empty() && machine != order_.machine) {
-    return fail(LaunchFailureKind::kArchitecture, text("the host is of architecture ", printable(machine), ", this ",
-                                                       file_name(), " was built for ", order_.machine,
-                                                       order_.purpose == RemotePurpose::kProgram
-                                                           ? ": the supervisor cannot be there"
-                                                           : ": install one there and name it in launch.ssh.worker"));
+    return fail(LaunchFailureKind::kArchitecture,
+                text("the host is of architecture ", printable(machine), ", this ", file_name(), " was built for ",
+                     order_.machine,
+                     order_.purpose == RemotePurpose::kProgram ? ": the supervisor cannot be there"
+                                                               : advice(": install one there and name it in ", "")));
   }
   ask();
 }
@@ -324,6 +324,11 @@ void RemoteConversation::on_end(std::optional<int> exit_status) {
   ended_unheard(*exit_status);
 }
 
+// By the key that can name a worker; nothing where none can.
+std::string RemoteConversation::advice(std::string_view before, std::string_view behind) const {
+  return order_.worker_key.empty() ? std::string() : text(before, order_.worker_key, behind);
+}
+
 // What the script executed.
 void RemoteConversation::ended_unheard(int exit_status) {
   if (exit_status == kExitNotExecutable) {
@@ -337,7 +342,7 @@ void RemoteConversation::ended_unheard(int exit_status) {
                 text(printable(path_),
                      " could not be executed there: is its file system mounted noexec? XDG_CACHE_HOME names another "
                      "place for it",
-                     order_.purpose == RemotePurpose::kProgram ? "" : ", launch.ssh.worker a file that is installed"));
+                     order_.purpose == RemotePurpose::kProgram ? "" : advice(", ", " a file that is installed")));
   }
   if (exit_status == kExitNotFound) {
     return fail(LaunchFailureKind::kExec,

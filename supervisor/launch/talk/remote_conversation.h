@@ -31,14 +31,15 @@ enum class RemotePurpose : std::uint8_t { kStart, kEnd, kCheck, kWorkspace, kPro
 struct RemoteOrder {
   RemotePurpose purpose = RemotePurpose::kStart;
   RemoteMark mark;
-  RemoteFile file;                 // what is shipped; its bytes are the driver's
-  std::string machine;             // what it was built for, as `uname -m` says it
-  std::string installed;           // not empty: the worker on the host; nothing is shipped
-  std::string bootstrap;           // kStart: the frame
-  std::string_view manifest = {};  // kWorkspace: of the tree; the driver's, as its blobs are
-  std::size_t blobs = 0;           // kWorkspace: how many it has
-  std::string word = {};           // kProgram: the subcommand; `file` is a bundle
-  bool lies_there = false;         // kProgram: the host had it, and nobody here has its bytes
+  RemoteFile file;                   // what is shipped; its bytes are the driver's
+  std::string machine;               // what it was built for, as `uname -m` says it
+  std::string installed;             // not empty: the worker on the host; nothing is shipped
+  std::string_view worker_key = {};  // of the spec, that can name one; empty: none can
+  std::string bootstrap;             // kStart: the frame
+  std::string_view manifest = {};    // kWorkspace: of the tree; the driver's, as its blobs are
+  std::size_t blobs = 0;             // kWorkspace: how many it has
+  std::string word = {};             // kProgram: the subcommand; `file` is a bundle
+  bool lies_there = false;           // kProgram: the host had it, and nobody here has its bytes
 };
 
 // All of this job on this host has ended.
@@ -137,6 +138,7 @@ class RemoteConversation {
   std::string noise_failure() const;
   std::string_view file_name() const;
   void ended_unheard(int exit_status);
+  std::string advice(std::string_view before, std::string_view behind) const;
 
   RemoteOrder order_;
   State state_ = State::kMarker;

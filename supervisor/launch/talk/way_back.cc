@@ -34,13 +34,13 @@ std::uint16_t endpoint_port(const std::string& endpoint) {
   return error == std::errc() && stopped == end ? port : std::uint16_t{0};
 }
 
-std::optional<LaunchFailure> call_back_at(Bootstrap& there, const std::string& address) {
+std::optional<LaunchFailure> call_back_at(Bootstrap& there, const std::string& address, std::string_view untold) {
   in6_addr bytes{};
   if (::inet_pton(AF_INET, address.c_str(), &bytes) != 1 && ::inet_pton(AF_INET6, address.c_str(), &bytes) != 1) {
     return LaunchFailure{.kind = LaunchFailureKind::kCallBack,
                          .phase = "start",
-                         .message = text("the host is not told the address of this one (`", printable(address),
-                                         "`): say it in control.address")};
+                         .message = text(untold, address.empty() ? "" : text(" (`", printable(address), "`)"),
+                                         ": say it in control.address")};
   }
   there.control_endpoint = endpoint_at(there.control_endpoint, address);
   there.bulk_endpoint = endpoint_at(there.bulk_endpoint, address);

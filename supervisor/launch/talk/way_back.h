@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -20,8 +21,9 @@ std::string endpoint_at(const std::string& endpoint, const std::string& address)
 // Its port; 0: it has none.
 std::uint16_t endpoint_port(const std::string& endpoint);
 
-// Writes the address into `there`. A host may say anything: one that is not in numbers is a failure.
-std::optional<LaunchFailure> call_back_at(Bootstrap& there, const std::string& address);
+// Writes the address into `there`. A host may say anything: one that is not in numbers is a failure, by `untold`: who
+// did not tell whom.
+std::optional<LaunchFailure> call_back_at(Bootstrap& there, const std::string& address, std::string_view untold);
 
 // As a worker reads it.
 std::string bootstrap_frame(const JobUuid& job, Term term, const Bootstrap& there);

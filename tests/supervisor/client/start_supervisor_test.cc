@@ -135,7 +135,7 @@ TEST(StartSupervisor, GivesTheGuardALockThatIsHeldAsLongAsItLives) {
 // Its arguments: launch-for --job-dir DIR --ready-fd N.
 StartFailure start_elsewhere(const Fixture& f, std::string_view script, int interrupt = -1) {
   return start_supervisor(f.job, {.monarch = f.scratch.script("monarch", script), .worker = "/no/worker"},
-                          {.deadline = Duration::seconds(20), .elsewhere = true, .interrupt = interrupt});
+                          {.deadline = Duration::seconds(20), .away = true, .interrupt = interrupt});
 }
 
 TEST(StartSupervisor, OfAJobElsewhereStartsWhoLaunchesTheHostsWithoutAGuard) {
