@@ -4,7 +4,8 @@
 // ready or why it is not. What passes between the two:
 //
 //   argv     monarch-worker keep --ready-fd N --lock-fd M [--once --force-takeover] -- monarch supervise --job-dir DIR
-//   --ready-fd N [--accept-new] files    DIR/spec.yaml   the spec as it was given, byte for byte (0600)
+//            --ready-fd N [--accept-new]
+//   files    DIR/spec.yaml   the spec as it was given, byte for byte (0600)
 //            DIR/spec.dir    the absolute folder of the spec's file; relative paths in the spec start there
 //            DIR/spec.from   which files and flags made the spec (cli/job/spec_origin); may be missing
 //            DIR/supervisor.log   standard output and error of both (0600)

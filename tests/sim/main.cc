@@ -2,7 +2,7 @@
 //
 //   monarch-sim --seed N [--hosts N] [--mutant NAME] [--trace]   one seed, with what broke and the last events
 //   monarch-sim --seeds A..B [--twice | --digest]                every seed of a range; --twice: each must give one
-//   hash;
+//                                                                hash;
 //                                                                --digest: the hashes of all are one line of stdout
 //   monarch-sim --mutants [--seeds A..B]                         each planted bug must be caught within the range
 //

@@ -1,8 +1,8 @@
 #pragma once
 
-// LogFile: one stream of one incarnation of a rank, from its pipe into a file. It never blocks but on the disk
-// and never fails: what the disk does not take is handed to the caller, counted, and named by a line in the file once
-// it takes bytes again. A file server that knows the file no more is asked for it again by name. Bytes go from pipe to
+// LogFile: one stream of one incarnation of a rank, from its pipe into a file. It never blocks but on the disk and
+// never fails: what the disk does not take is handed to the caller, counted, and named by a line in the file once it
+// takes bytes again. A file server that knows the file no more is asked for it again by name. Bytes go from pipe to
 // file inside the kernel (splice(2)), so that a daemon killed at any instant loses and repeats none: its successor goes
 // on at the file's end.
 //

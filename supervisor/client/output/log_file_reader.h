@@ -6,8 +6,7 @@
 //   no such file     at offset 0
 //   "1000"           at 1000, and NAME.1 ends there
 //   "0 1000"         a rotation is under way: NAME, if it is there and not empty, still begins at 0 and NAME.1 ends
-//   there; else
-//                    NAME.1 ends at 1000
+//                    there; else NAME.1 ends at 1000
 //
 // The writer may be at work meanwhile: what is read is what it had written.
 //

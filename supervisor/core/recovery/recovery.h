@@ -4,10 +4,12 @@
 // in the words that people read: the rule that fired, how much of which budget is spent, and what comes next.
 //
 //   exec error, failed setup, fatal exit code    fail; an exec error for what its host has run out of is as anything
-//   else second death by lack of memory               fail, unless progress came between third crash in a row at the
-//   same step        fail host lost, wedged, quarantined or drained    its slots move to other hosts, within
-//   `reallocate`; else park by `shrink`; else wait
-//                                                for a host that is due to be launched again; else fail
+//                                                else
+//   second death by lack of memory               fail, unless progress came between
+//   third crash in a row at the same step        fail
+//   host lost, wedged, quarantined or drained    its slots move to other hosts, within `reallocate`; else park by
+//                                                `shrink`; else wait for a host that is due to be launched
+//                                                again; else fail
 //   anything else                                the next generation on the same hosts, within `restart`; else fail
 //
 // Thread: a pure function.

@@ -2,11 +2,10 @@
 //
 //   monarch-takeover-sim --seed N [--wrong NAME] [--trace]   one seed, with what broke and the last events
 //   monarch-takeover-sim --seeds A..B [--wrong NAME]         every seed of a range; with a planted bug: how many show
-//   it;
+//                                                            it;
 //                        [--twice]                           --twice: each must give one hash
 //   monarch-takeover-sim --mutants [--most N]                each planted bug must be caught within its number of
-//   seeds, where
-//                                                            that is not more than N
+//                                                            seeds, where that is not more than N
 //
 // MONARCH_SIM_SEEDS=N shortens a range to its first N seeds.
 

@@ -5,8 +5,8 @@
 // own. Decoding is total and strict: trailing bytes, a number out of range, a duplicate key are errors; a longer form
 // of a number or length than needed is not.
 //
-//   bool integers float double       as they are, range-checked      std::array pair tuple  array of exactly that
-//   length std::string                      str                              std::map              map, keys unique
+//   bool integers float double       as they are, range-checked      std::array pair tuple  array of that length
+//   std::string                      str                              std::map              map, keys unique
 //   Bytes, vector<uint8_t>           bin                              std::optional         nil or the value
 //   std::vector<T>                   array                            std::variant          [index, value]
 //   enum                             its number, up to monarch_enum_max(E) if that is found by lookup

@@ -4,20 +4,18 @@
 // of the memory and never holds a byte: its driver does, by BlobId.
 //
 // - A rank saves: the bytes become a blob, and each target of the gang is offered a copy, again until it answers. The
-// rank is answered
-//   once all of them have. Targets that leave, or have no room, make it fewer copies, and the rank is told.
+//   rank is answered once all of them have. Targets that leave, or have no room, make it fewer copies, and the rank is
+//   told.
 // - An offer counts from the host that has the rank, of a gang whose copies come here, by the table; before that says
-// so, it waits. Where
-//   memory stays short, who has sent more than an equal part of it loses what goes beyond, to whom has less: nobody
-//   keeps others out.
+//   so, it waits. Where memory stays short, who has sent more than an equal part of it loses what goes beyond, to whom
+//   has less: nobody keeps others out.
 // - A copy is fetched by who wants it, piece by piece, a few on the way at a time; a piece that is lost is asked for
-// again.
+//   again.
 // - A rank loads: from this vault, else from those that have it, one after the other, which fetches a copy.
 // - What is given up follows from the supervisor's table (vault_keep.h), whenever that changes or room is needed.
-// Before the first table
-//   nothing is answered.
+//   Before the first table nothing is answered.
 // - A rank of a generation that the table has passed saves nothing (I20 is the supervisor's to hold: it refuses the
-// commit).
+//   commit).
 //
 // Thread: a value of the loop's; pure.
 
