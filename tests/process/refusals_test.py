@@ -156,7 +156,7 @@ class Refusals(jobs.JobTest):
         command = f"ulimit -n 30; exec {shlex.quote(harness.MONARCH)} run {shlex.quote(HELLO)}"
         done = self.start_program("sh", "-c", command).finished()
         self.assertEqual(done.status, 70, done)
-        self.assertRegex(done.err, r"making a zmq socket: Too many open files \(30 at most: ulimit -n\)\n  = help: its log is .*/supervisor\.log")
+        self.assertRegex(done.err, r"(making a zmq|monitoring a) socket: Too many open files \(30 at most: ulimit -n\)\n  = help: its log is .*/supervisor\.log")
         self.assertEqual(self.verdict()["exit_code"], 70)
         self.assert_nothing_left()
 

@@ -23,7 +23,26 @@ namespace {
 // CVE-2020-15166: before 4.3.3 a raw TCP connection could stop a CURVE server.
 constexpr int kOldestVersion = ZMQ_MAKE_VERSION(4, 3, 3);
 
+ErrorCode code_of(int errno_value) {
+  switch (errno_value) {
+    case EAGAIN:
+    case EADDRINUSE:
+    case EMFILE: return ErrorCode::kBusy;
+    case EHOSTUNREACH: return ErrorCode::kGone;
+    case EINVAL:
+    case EADDRNOTAVAIL:
+    case ENODEV:
+    case EACCES: return ErrorCode::kInvalid;
+    default: return ErrorCode::kInternal;
+  }
+}
+
 }  // namespace
+
+Error zmq_error(std::string_view what, int errno_value) {
+  if (errno_value < ZMQ_HAUSNUMERO) return errno_error(code_of(errno_value), what, errno_value);
+  return Error{code_of(errno_value), text(what, ": ", zmq_strerror(errno_value))};
+}
 
 LibzmqFacts libzmq_facts() {
   LibzmqFacts facts;
@@ -49,7 +68,7 @@ std::string libzmq_version() {
 Result<std::unique_ptr<ZmqContext>> ZmqContext::create(const Options& options) {
   MONARCH_TRY(fit_for_use(libzmq_facts()));
   void* native = zmq_ctx_new();
-  if (native == nullptr) return Error{ErrorCode::kInternal, text("making a zmq context: ", zmq_strerror(errno))};
+  if (native == nullptr) return zmq_error("making a zmq context", errno);
   if (zmq_ctx_set(native, ZMQ_IO_THREADS, options.io_threads) != 0) {
     (void)zmq_ctx_term(native);  // nothing is open: it cannot wait
     return Error{ErrorCode::kInvalid, text(options.io_threads, " I/O threads: ", zmq_strerror(errno))};

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "transport/base/result.h"
 
@@ -26,6 +27,10 @@ LibzmqFacts libzmq_facts();
 Status fit_for_use(const LibzmqFacts& libzmq);
 // Of the library that is linked: "4.3.4".
 std::string libzmq_version();
+
+// What a call of libzmq left in errno, with the limit that it met where it met one: "making a zmq socket: Too many open
+// files (256 at most: ulimit -n)".
+Error zmq_error(std::string_view what, int errno_value);
 
 class ZmqContext {
  public:

@@ -84,7 +84,7 @@ Result<std::unique_ptr<ZmqMonitor>> ZmqMonitor::attach(ZmqContext& context, ZmqS
   MONARCH_ASSIGN(auto events, ZmqSocket::create(context, ZMQ_PAIR));
   MONARCH_TRY(events->set(ZMQ_RCVHWM, kWaitingEvents));
   if (zmq_socket_monitor(watched.native(), endpoint.c_str(), kEvents) != 0) {
-    return Error{ErrorCode::kInternal, text("monitoring a socket: ", zmq_strerror(errno))};
+    return zmq_error("monitoring a socket", errno);
   }
   std::unique_ptr<ZmqMonitor> monitor(new ZmqMonitor(watched, std::move(events)));
   MONARCH_TRY(monitor->events_->connect(endpoint));

@@ -9,29 +9,6 @@
 
 namespace monarch {
 
-namespace {
-
-ErrorCode code_of(int errno_value) {
-  switch (errno_value) {
-    case EAGAIN:
-    case EADDRINUSE:
-    case EMFILE: return ErrorCode::kBusy;
-    case EHOSTUNREACH: return ErrorCode::kGone;
-    case EINVAL:
-    case EADDRNOTAVAIL:
-    case ENODEV:
-    case EACCES: return ErrorCode::kInvalid;
-    default: return ErrorCode::kInternal;
-  }
-}
-
-Error zmq_error(std::string_view what, int errno_value) {
-  if (errno_value < ZMQ_HAUSNUMERO) return errno_error(code_of(errno_value), what, errno_value);
-  return Error{code_of(errno_value), text(what, ": ", zmq_strerror(errno_value))};
-}
-
-}  // namespace
-
 Result<std::unique_ptr<ZmqSocket>> ZmqSocket::create(ZmqContext& context, int kind) {
   void* native = zmq_socket(context.native(), kind);
   if (native == nullptr) return zmq_error("making a zmq socket", errno);

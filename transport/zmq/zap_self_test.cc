@@ -29,7 +29,7 @@ Result<std::optional<ClientEvent>> outcome(ClientLink& client, Instant deadline)
     if (now >= deadline) return std::optional<ClientEvent>{};
     zmq_pollitem_t item{client.monitor_socket().native(), 0, ZMQ_POLLIN, 0};
     if (zmq_poll(&item, 1, EventLoop::wait_milliseconds(now, deadline)) < 0 && errno != EINTR) {
-      return Error{ErrorCode::kInternal, text("waiting for a handshake: ", zmq_strerror(errno))};
+      return zmq_error("waiting for a handshake", errno);
     }
   }
 }

@@ -89,22 +89,22 @@ std::uint64_t fixed_within(const JobSpec& job, const PortSpan& span) {
 
 void check_ports_suffice(const JobSpec& job, const YamlNode& root, Report& report) {
   if (!job.network.ports) return;
-  constexpr std::uint16_t kPorts = 65'535;
+  constexpr std::uint16_t kLastPort = 65'535;
   const std::uint64_t have =
       job.network.ports->last - job.network.ports->first + 1U - fixed_within(job, *job.network.ports);
   const std::uint64_t chosen = ports_needed(job);
   if (have >= chosen) return;
   // With room for all that are fixed, wherever they lie.
-  const std::uint64_t need = chosen + fixed_within(job, {.first = 1, .last = kPorts});
+  const std::uint64_t need = chosen + fixed_within(job, {.first = 1, .last = kLastPort});
   const std::uint64_t first =
-      std::min<std::uint64_t>(job.network.ports->first, kPorts - std::min<std::uint64_t>(need, kPorts) + 1);
+      std::min<std::uint64_t>(job.network.ports->first, kLastPort - std::min<std::uint64_t>(need, kLastPort) + 1);
   report.error(
       "E0315", value_of(value_of(&root, "network"), "ports")->place,
       {.message = text("the ranks of one machine need ", counted(chosen, "port"), ", and `network.ports` has ", have),
        .label = job.checkpoints.peer > 0 ? "one for each `ports` of a rank, for each gang, and for `checkpoints`"
                                          : "one for each `ports` of a rank, and one for each gang",
-       .help = need > kPorts ? "fewer ranks on one machine, or fewer of their `ports`, would work"
-                             : text("`", first, "-", first + need - 1, "` would work")});
+       .help = need > kLastPort ? "fewer ranks on one machine, or fewer of their `ports`, would work"
+                                : text("`", first, "-", first + need - 1, "` would work")});
 }
 
 // Hosts behind others do not know whom to call, unless the supervisor is among them.
