@@ -48,7 +48,7 @@ FLOORS = {
     "supervisor/spec/": [["yaml"], ["schema"], ["hosts"], ["check", "job"], [""]],
     "supervisor/launch/ssh/": [["session"], [""]],
     "transport/base/": [[""], ["files"]],
-    "worker/core/": [[""], ["vault"]],
+    "worker/core/": [[""], ["post", "vault"]],
 }
 # Headers that are installed: users include them by angle brackets, and so may we.
 INSTALLED = re.compile(r"^monarch/")
