@@ -220,9 +220,13 @@ Result<std::unique_ptr<JournalThread>> JournalThread::start(JournalThreadOptions
   MONARCH_ASSERT(options.files != nullptr && options.writer != nullptr && options.reports != nullptr);
   std::unique_ptr<JournalThread> thread(new JournalThread());
   MONARCH_ASSIGN(thread->requests_, Inbox<JournalRequest>::create(options.capacity));
-  auto worker = std::make_unique<Worker>(std::move(options), *thread->requests_);
-  MONARCH_ASSIGN(thread->thread_, JoiningThread::start([worker = std::move(worker)](int stop) { worker->run(stop); }));
+  thread->worker_ = std::make_unique<Worker>(std::move(options), *thread->requests_);
+  Worker* const worker = thread->worker_.get();
+  MONARCH_ASSIGN(thread->thread_, JoiningThread::start([worker](int stop) { worker->run(stop); }));
   return thread;
 }
+
+JournalThread::JournalThread() = default;
+JournalThread::~JournalThread() = default;
 
 }  // namespace monarch

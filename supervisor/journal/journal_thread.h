@@ -88,6 +88,7 @@ class JournalThread {
   static Result<std::unique_ptr<JournalThread>> start(JournalThreadOptions options);
   JournalThread(const JournalThread&) = delete;
   JournalThread& operator=(const JournalThread&) = delete;
+  ~JournalThread();
 
   // False: full, the request was not taken. The caller defers what would need it.
   [[nodiscard]] bool submit(JournalRequest request) { return requests_->put(std::move(request)); }
@@ -96,9 +97,10 @@ class JournalThread {
 
  private:
   class Worker;
-  JournalThread() = default;
+  JournalThread();
 
   std::unique_ptr<Inbox<JournalRequest>> requests_;
+  std::unique_ptr<Worker> worker_;  // not the thread's: who reads its files after JournalStopped finds them
   std::unique_ptr<JoiningThread> thread_;
 };
 
