@@ -73,7 +73,7 @@ class OutLine {
   // The host is lost: all that wait, which have ended with that. The line goes on if it comes back.
   std::vector<AskNumber> lost();
 
-  bool open() const { return open_; }
+  bool resumed() const { return open_; }
   const std::optional<PostStart>& target() const { return target_; }
   AnswerNumber heard() const { return heard_; }
   std::size_t waiting() const { return waiting_.size(); }
@@ -85,7 +85,7 @@ class OutLine {
   std::set<AskNumber> waiting_;
   AnswerNumber heard_ = 0;
   std::uint64_t epoch_ = 0;
-  bool open_ = false;
+  bool open_ = false;  // resumed, and not broken since
 };
 
 struct InLineLimits {

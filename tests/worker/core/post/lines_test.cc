@@ -57,7 +57,7 @@ TEST(OutLine, HearsNoAnswerToAnEarlierHello) {
   const LineHello earlier = *line.resume().hello;
   (void)line.resume();
   EXPECT_TRUE(line.accepted(kFirst, 1, earlier.epoch).send.empty());
-  EXPECT_FALSE(line.open());
+  EXPECT_FALSE(line.resumed());
   EXPECT_TRUE(line.other(kSecond, earlier.epoch).gone.empty());
 }
 

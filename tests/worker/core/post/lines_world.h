@@ -321,7 +321,7 @@ class LinesWorld {
   }
   void hear(const Message& message, const Resync& /*resync*/) {
     Root* const line = root_of(message);
-    if (line == nullptr || !line->line.open() || mutant_ == LineMutant::kIgnoreResync) return;
+    if (line == nullptr || !line->line.resumed() || mutant_ == LineMutant::kIgnoreResync) return;
     apply(message.to, message.from, line->line.resume());
   }
   void hear(const Message& message, const Ask& ask) {
