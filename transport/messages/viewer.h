@@ -53,8 +53,8 @@ struct FirstCause {
   std::uint64_t generation = 0;
   std::int32_t pid = 0;
   RankEnd end;
-  std::string
-      summary;  // "exit code 7", "killed by SIGSEGV (core dumped)", "could not execute /bin/nonesuch: No such file …"
+  // "exit code 7", "killed by SIGSEGV (core dumped)", "could not execute /bin/nonesuch: No such file …".
+  std::string summary;
   std::string rule;             // the rule that fired and what it does: "restart.max 0: fail"
   std::string stderr_tail;      // last lines, raw bytes
   std::uint32_t secondary = 0;  // later ends in the same gang

@@ -46,16 +46,18 @@ struct LaunchFacts {
   std::optional<std::uint32_t> pool;  // hosts in it; nothing: need + spares
   std::uint32_t spares = 0;
   PrepareSpec prepare;
-  bool one_machine =
-      true;  // all hosts are this machine, and share what it has; else each has a disk and addresses of its own
-  bool proves_ends = true;  // of each worker it is known sooner or later that it has ended; else that may never be
-  bool tunnels = false;     // `control.via: ssh` can be had
-  bool outlasts = false;   // `supervisor.on: first` can be had: who launches may be another process than the supervisor
-  bool foretells = false;  // SIGTERM at a worker says that its machine is taken back
+  // All hosts are this machine, and share what it has; else each has a disk and addresses of its own.
+  bool one_machine = true;
+  // Of each worker it is known sooner or later that it has ended; else that may never be.
+  bool proves_ends = true;
+  bool tunnels = false;  // `control.via: ssh` can be had
+  // `supervisor.on: first` can be had: who launches may be another process than the supervisor.
+  bool outlasts = false;
+  bool foretells = false;      // SIGTERM at a worker says that its machine is taken back
   bool is_visited = false;     // people look at the job from other machines than the supervisor's
   bool has_host_keys = false;  // hosts prove by keys who they are
-  std::string
-      no_call_back;  // what to try where a host's worker does not call back, for people: "; may nodes …?"; may be empty
+  // What to try where a host's worker does not call back, for people: "; may nodes …?"; may be empty.
+  std::string no_call_back;
   std::string batch_system;              // that gave the hosts, for people: "Slurm"
   std::optional<Allocation> allocation;  // that the first hosts of the pool are from
   bool waits_in_queue = false;           // there is no allocation yet: the job is submitted first
