@@ -80,8 +80,8 @@ struct ViewerOrder {
   std::string terminal;                                        // as in MONARCH_TERMINAL
   bool junit = false;                                          // files that are to be sent at the end
   bool artifacts = false;
-  std::uint64_t lingers =
-      0;  // seconds for which the viewer waits for a new connection; it is cut to kViewerLingersMost
+  // Seconds for which the viewer waits for a new connection; it is cut to kViewerLingersMost.
+  std::uint64_t lingers = 0;
   // Instead of all that: the viewer of this token goes on here, after so many frames.
   std::string token;
   std::uint64_t taken = 0;

@@ -71,8 +71,8 @@ std::vector<RanksStarted> started_before(const JobCore& core);
 
 class OutputRelay {
  public:
-  static constexpr std::size_t kGenerationsKept =
-      8;  // of a rank, the newest entries: what is older than those has been copied long since
+  // Of a rank, the newest entries: what is older than those has been copied long since.
+  static constexpr std::size_t kGenerationsKept = 8;
 
   static constexpr std::size_t kTailsKept = 64;  // of ranks whose host's disk is full, those that wrote last
 

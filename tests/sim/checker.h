@@ -218,8 +218,8 @@ class Checker {
   std::map<Incarnation, Ticket> recorded_ends_;
   std::map<Incarnation, HostId> started_;  // where START said
   std::optional<Ticket> finished_;
-  std::string
-      decided_;  // the reason of the verdict that was judged last; another may follow where that was not durable
+  // The reason of the verdict that was judged last; another may follow where that was not durable.
+  std::string decided_;
   std::optional<Verdict> told_;
   std::optional<Instant> healed_at_;
   std::uint64_t deaths_ = 0;  // of supervisors

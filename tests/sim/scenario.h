@@ -43,8 +43,8 @@ struct Faults {
   Duration mass_cut = Duration::forever();  // a switch dies, with all that is behind it
   std::uint64_t floods = 0;  // of beats: followed by many that tell each time something else of their ranks
   std::uint64_t lies = 0;    // of beats: they tell of a rank that another host has
-  std::uint64_t claims =
-      0;  // of the insider's beats: they are of a later term, or tell of generations that nobody has decided
+  // Of the insider's beats: they are of a later term, or tell of generations that nobody has decided.
+  std::uint64_t claims = 0;
   // The supervisor and its machine.
   Duration supervisor_crash = Duration::forever();
   Duration supervisor_stall = Duration::forever();

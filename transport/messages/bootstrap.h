@@ -41,8 +41,8 @@ struct Bootstrap {
       0;                         // bytes for checkpoints of ranks, in a vault beside the daemon; 0: this host has none
   std::uint16_t first_port = 0;  // of those that ranks are given, and the vault: 0: any
   std::uint16_t last_port = 0;
-  bool term_foretells =
-      false;  // TERM is the word of who gave this host that what runs there is about to be ended: told, not obeyed
+  // TERM is the word of who gave this host that what runs there is about to be ended: told, not obeyed.
+  bool term_foretells = false;
 };
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
                state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, interface,

@@ -182,8 +182,8 @@ struct RankStart {
   std::vector<std::uint16_t> ports;        // reserved ones that are its own: released when it is executed
   std::uint16_t ready_port = 0;            // Start::ready kTcp: one of them
   RankBinding binding;
-  std::optional<Incarnation>
-      standby;  // whose process becomes this rank, if it waits at its gate here; else one is forked
+  // Whose process becomes this rank, if it waits at its gate here; else one is forked.
+  std::optional<Incarnation> standby;
 };
 MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding, standby)
 

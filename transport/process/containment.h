@@ -26,8 +26,8 @@
 namespace monarch {
 
 struct ContainmentOptions {
-  std::vector<std::string>
-      host_lines;             // NAME=value: what every process of this job on this host has in its environment
+  // NAME=value: what every process of this job on this host has in its environment.
+  std::vector<std::string> host_lines;
   std::string rank_variable;  // the name of the variable whose value is the key of a rank
   std::string job;            // names the job's folder
   std::string host;           // and the host's in it

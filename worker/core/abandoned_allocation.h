@@ -19,8 +19,8 @@ struct AllocationFacts {
   bool known = false;  // what was said is about that job
   bool running = false;
   bool has_script = false;  // else somebody holds it by salloc, and lets it go
-  bool is_ours =
-      false;  // its comment begins with our name: we gave it to Slurm, or its script says that it runs nothing else
+  // Its comment begins with our name: we gave it to Slurm, or its script says that it runs nothing else.
+  bool is_ours = false;
   bool is_array = false;   // then one number may mean more than one job
   std::string first_node;  // where the script runs, or ran
   std::string nodes;       // that it has by now, as Slurm writes them

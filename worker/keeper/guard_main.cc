@@ -28,8 +28,8 @@ constexpr std::string_view kUsage =
 
 struct GuardArguments {
   std::optional<int> ready_fd;
-  std::optional<int>
-      lock_fd;  // open for as long as the guard lives, and nobody else's: see supervisor/journal/job_lock.h
+  // Open for as long as the guard lives, and nobody else's: see supervisor/journal/job_lock.h.
+  std::optional<int> lock_fd;
   GuardedOptions guarded{.ping_deadline = limits::kSupervisorPingDeadline, .final_codes = {kExitJournal, kExitBusy}};
   std::vector<std::string> once;  // words behind the command, at its first start
   std::vector<std::string> command;

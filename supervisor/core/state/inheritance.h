@@ -25,8 +25,8 @@ struct InheritedGang {
   std::uint64_t generation = 0;           // the counter of its last
   std::optional<std::uint64_t> furthest;  // step that its ranks had named
   std::optional<GangCheckpoint> checkpoint;
-  std::uint32_t first =
-      0;  // whose of the gang's ranks the first of checkpoint->what is; above 0: more of what was told before
+  // Whose of the gang's ranks the first of checkpoint->what is; above 0: more of what was told before.
+  std::uint32_t first = 0;
 };
 
 struct Inheritance {
