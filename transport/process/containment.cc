@@ -79,7 +79,11 @@ Containment::~Containment() {
 Result<std::unique_ptr<CgroupFolder>> Containment::prepare(const std::string& key) {
   std::unique_ptr<CgroupFolder> group;
   if (host_folder_) {
-    MONARCH_ASSIGN(group, host_folder_->make(key));
+    auto made = host_folder_->make(key);
+    // An earlier keeper of this host has removed the folder that both had, as it ended.
+    if (!made && made.error().code == ErrorCode::kNotFound && make_folders()) made = host_folder_->make(key);
+    if (!made) return std::move(made).error();
+    group = std::move(made).value();
   }
   trees_.insert_or_assign(key, Tree{.grouped = group != nullptr});
   return group;

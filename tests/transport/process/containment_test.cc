@@ -168,6 +168,18 @@ TEST(Containment, LeavesNoFolderBehind) {
   EXPECT_FALSE(own.value()->open(text("monarch-gone", ::getpid())).ok());
 }
 
+// A supervisor that was killed as it started has left a keeper, and the next one starts another for the same host.
+TEST(Containment, GoesOnWhereAnEarlierOneOfItsHostRemovesTheFolderAsItEnds) {
+  const ContainmentOptions options{{"A=b"}, "K", text("again", ::getpid()), "v1"};
+  auto earlier = std::make_unique<Containment>(options, CgroupUse::kIfWritable);
+  if (!earlier->uses_cgroup()) GTEST_SKIP() << earlier->without_cgroup_because();
+  Containment later(options, CgroupUse::kIfWritable);
+  earlier.reset();
+  const auto group = later.prepare("0.0.1.1");
+  ASSERT_TRUE(group.ok()) << group.error().message;
+  EXPECT_TRUE((*group)->can_be_joined());
+}
+
 // With a folder in this process's own, which is empty.
 class CgroupFolderTest : public testing::Test {
  protected:
