@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "cli/args/synonyms.h"
-#include "supervisor/spec/schema/suggest.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

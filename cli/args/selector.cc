@@ -5,7 +5,7 @@
 #include "cli/args/mesh_names.h"
 #include "supervisor/core/spec/placement.h"
 #include "supervisor/spec/hosts/hostlist.h"
-#include "supervisor/spec/schema/suggest.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "supervisor/spec/program_spec.h"
-#include "supervisor/spec/schema/suggest.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

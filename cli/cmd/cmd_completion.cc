@@ -8,9 +8,9 @@
 #include "cli/job/spec_input.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/core/spec/placement.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/exit_code.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

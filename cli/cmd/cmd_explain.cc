@@ -9,9 +9,9 @@
 #include "supervisor/spec/schema/explain.h"
 #include "supervisor/spec/schema/json_schema.h"
 #include "supervisor/spec/schema/key_help.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/follow/session_flags.h"
 #include "supervisor/client/link/supervisor_client.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "transport/base/exit_code.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"
 

@@ -12,9 +12,9 @@
 #include "supervisor/client/link/supervisor_client.h"
 #include "supervisor/core/spec/placement.h"
 #include "supervisor/spec/hosts/hostlist.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

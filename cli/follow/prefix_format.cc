@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "supervisor/spec/schema/suggest.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

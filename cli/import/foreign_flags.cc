@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "supervisor/spec/schema/schema.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/scalar.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/spec/schema/suggest.h"
 #include "transport/base/limits.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

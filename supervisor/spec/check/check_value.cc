@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "supervisor/spec/schema/names.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/scalar.h"
 #include "supervisor/spec/yaml/source_text.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -8,9 +8,9 @@
 #include "supervisor/launch/ssh/ssh_spec.h"
 #include "supervisor/spec/hosts/hostlist.h"
 #include "supervisor/spec/hosts/network_names.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/values.h"
 #include "transport/base/limits.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -6,8 +6,8 @@
 
 #include "supervisor/core/spec/stages.h"
 #include "supervisor/spec/job/check_references.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/values.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

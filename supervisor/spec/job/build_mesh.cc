@@ -12,6 +12,7 @@
 #include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/values.h"
 #include "transport/base/limits.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "supervisor/spec/schema/names.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/values.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "supervisor/core/spec/expansion.h"
-#include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/values.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

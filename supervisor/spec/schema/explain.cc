@@ -6,6 +6,7 @@
 #include "supervisor/spec/schema/key_path.h"
 #include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/scalar.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -2,33 +2,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <optional>
+#include <vector>
 
 #include "supervisor/spec/schema/key_path.h"
 #include "supervisor/spec/schema/schema.h"
+#include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-constexpr std::size_t kLongestCompared = 64;  // longer words are no slips
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  const std::size_t width = b.size() + 1;
-  std::vector<std::size_t> cells((a.size() + 1) * width);
-  const auto cell = [&](std::size_t i, std::size_t j) -> std::size_t& { return cells[i * width + j]; };
-  for (std::size_t i = 0; i <= a.size(); ++i) cell(i, 0) = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) cell(0, j) = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = cell(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cell(i, j) = std::min({cell(i - 1, j) + 1, cell(i, j - 1) + 1, change});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) cell(i, j) = std::min(cell(i, j), cell(i - 2, j - 2) + 1);
-    }
-  }
-  return cell(a.size(), b.size());
-}
 
 // As people write keys elsewhere: maxRestarts, max-restarts, MAX_RESTARTS.
 std::string snake(std::string_view key) {
@@ -163,21 +148,6 @@ std::optional<std::string> misplaced(std::string_view path, std::string_view key
 }
 
 }  // namespace
-
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
-  if (word.empty() || word.size() > kLongestCompared) return std::nullopt;
-  const std::size_t allowed = word.size() <= 2 ? 0 : std::max<std::size_t>(1, word.size() / 3);
-  std::optional<std::string> best;
-  std::size_t best_distance = allowed + 1;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
 
 std::string suggest_key(std::string_view path, std::string_view key) {
   std::vector<std::string> known;

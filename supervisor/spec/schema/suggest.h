@@ -5,15 +5,10 @@
 //
 // Thread: pure functions.
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace monarch {
-
-// The nearest of `known` by edit distance (insertions, deletions, changes, swaps), if it is near enough to be a slip.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known);
 
 // The help line for an unknown `key` below the row `path`: "did you mean `heartbeat`?"
 std::string suggest_key(std::string_view path, std::string_view key);
