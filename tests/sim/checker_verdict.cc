@@ -9,6 +9,7 @@
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 #include "transport/base/text.h"
+#include "transport/messages/describe_end.h"
 
 namespace monarch::sim {
 

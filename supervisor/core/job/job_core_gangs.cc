@@ -10,6 +10,7 @@
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
+#include "transport/messages/describe_end.h"
 
 namespace monarch {
 

@@ -9,6 +9,7 @@
 #include "supervisor/core/state/first_cause.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
+#include "transport/messages/describe_end.h"
 
 namespace monarch {
 

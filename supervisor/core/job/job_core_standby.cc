@@ -12,6 +12,7 @@
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
+#include "transport/messages/describe_end.h"
 
 namespace monarch {
 

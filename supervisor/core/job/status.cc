@@ -5,6 +5,7 @@
 
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/state/first_cause.h"
+#include "transport/messages/describe_end.h"
 
 namespace monarch {
 

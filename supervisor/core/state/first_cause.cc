@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <system_error>
 
 #include "transport/base/exit_code.h"
-#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -18,11 +15,6 @@ int urgency(const RankEnd& end) {
 }
 
 int class_order(const RankEnd& end) { return end.kind == EndKind::kSignaled ? 0 : 1; }
-
-std::string signal_text(int number) {
-  const char* abbreviation = ::sigabbrev_np(number);
-  return abbreviation != nullptr ? text("SIG", abbreviation) : text("signal ", number);
-}
 
 }  // namespace
 
@@ -86,20 +78,6 @@ std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends) {
     };
     return key(a) < key(b);
   });
-}
-
-std::string describe_end(const RankEnd& end) {
-  switch (end.kind) {
-    case EndKind::kNone: return "has not ended";
-    case EndKind::kExited: return text("exit code ", end.value);
-    case EndKind::kSetupFailed: return text("setup failed with exit code ", end.value);
-    case EndKind::kSignaled:
-      return text("killed by ", signal_text(end.value), end.out_of_memory ? " (out of memory)" : "",
-                  end.core_dumped ? " (core dumped)" : "");
-    case EndKind::kNotExecuted:
-      return text("could not be executed: ", printable(end.detail), ": ", std::generic_category().message(end.value));
-  }
-  return "";
 }
 
 int exit_code_of(const RankEnd& end) {

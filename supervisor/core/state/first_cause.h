@@ -43,9 +43,6 @@ std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends);
 // The same by the order of exits alone.
 std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends);
 
-// "exit code 7", "killed by SIGSEGV (core dumped)", "could not execute: exec /bin/nonesuch: No such file or directory"
-std::string describe_end(const RankEnd& end);
-
 // The exit code that a shell would give: the code, 128 + signal, 127 for a missing program, 126 for one that cannot be
 // executed.
 int exit_code_of(const RankEnd& end);

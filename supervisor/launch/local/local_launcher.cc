@@ -14,6 +14,7 @@
 #include "transport/base/log.h"
 #include "transport/base/marks.h"
 #include "transport/base/text.h"
+#include "transport/messages/describe_end.h"
 #include "transport/process/containment.h"
 #include "transport/process/job_marks.h"
 #include "transport/process/process_scan.h"

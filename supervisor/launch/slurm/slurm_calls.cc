@@ -11,6 +11,7 @@
 #include "supervisor/launch/program_pipes.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/base/text.h"
+#include "transport/messages/describe_end.h"
 
 namespace monarch {
 

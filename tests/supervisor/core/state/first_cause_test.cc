@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/supervisor/core/fixtures.h"
+#include "transport/messages/describe_end.h"
 
 namespace monarch {
 namespace {
