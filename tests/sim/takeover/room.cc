@@ -40,8 +40,8 @@ Room::Room(const RoomOptions& options)
   }
 }
 
-RoomResult Room::run() {
-  RoomResult result;
+SeedResult Room::run() {
+  SeedResult result;
   try {
     take_over(0);
     again(fault_gap_, [this] { fault(); });
@@ -58,9 +58,8 @@ RoomResult Room::run() {
     result.last_lines = trace_.last_lines();
   }
   result.hash = trace_.hash();
-  result.takeovers = takeovers_;
+  result.counted = takeovers_;
   result.simulated = scheduler_.now().since_boot();
-  result.steps = scheduler_.steps();
   return result;
 }
 

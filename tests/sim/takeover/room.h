@@ -15,6 +15,7 @@
 
 #include "tests/sim/kernel.h"
 #include "tests/sim/random.h"
+#include "tests/sim/seed_program.h"
 #include "tests/sim/takeover/acceptor.h"
 #include "tests/sim/takeover/quorum.h"
 #include "tests/sim/trace.h"
@@ -28,21 +29,10 @@ struct RoomOptions {
   bool print = false;
 };
 
-struct RoomResult {
-  bool passed = true;
-  std::string label;
-  std::string message;
-  std::uint64_t hash = 0;
-  std::uint64_t takeovers = 0;
-  Duration simulated;
-  std::uint64_t steps = 0;
-  std::string last_lines;
-};
-
 class Room {
  public:
   explicit Room(const RoomOptions& options);
-  RoomResult run();
+  SeedResult run();
 
  private:
   using ToAgent = std::variant<Prepare, Ack, Start, Kill>;
