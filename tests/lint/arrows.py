@@ -22,7 +22,8 @@ ARROWS = {
     "worker/drill/": ["worker/drill/", "worker/core/", "transport/process/", *LOW],
     "worker/errand/": ["worker/errand/", "worker/core/", "worker/drill/", "transport/process/", *LOW],
     "worker/keeper/": ["worker/keeper/", "worker/core/", "worker/errand/", "transport/process/", *LOW],
-    "worker/vault/": ["worker/vault/", "worker/core/", *TRANSPORT],
+    "worker/servant/": ["worker/servant/", "transport/process/", *LOW],
+    "worker/vault/": ["worker/vault/", "worker/servant/", "worker/core/", *TRANSPORT],
     "worker/rank/": ["worker/rank/", "worker/sdk/", *TRANSPORT],
     "worker/core/": ["worker/core/", "transport/base/", "transport/messages/"],
     "worker/sdk/": ["worker/sdk/", "transport/codec/"],
@@ -34,7 +35,7 @@ ARROWS = {
     "transport/output/": ["transport/output/", "transport/base/"],
     "transport/wire/": ["transport/wire/", "transport/messages/", "transport/loop/", "transport/base/", "transport/codec/"],
     "transport/zmq/": ["transport/zmq/", *LOW],
-    "transport/cast/": ["transport/cast/", "transport/zmq/", *LOW],
+    "transport/peers/": ["transport/peers/", "transport/zmq/", *LOW],
     "transport/tensor/": ["transport/tensor/", "transport/zmq/", *LOW],
     "tests/": [""],
 }

@@ -380,7 +380,7 @@ class Rogue {
     const auto turn = [this] { loop_.turn(boot_now() + Duration::milliseconds(5)); };
     has_vault_ = true;
     while (vaults_.peers.empty() || vaults_.gangs.empty()) turn();
-    for (const VaultPeer& peer : vaults_.peers) {
+    for (const PeerAddress& peer : vaults_.peers) {
       const auto client = must(ReconnectingClient::start(
           *context_, loop_, dial(text(peer.address, ':', peer.port), peer.public_key, peer.address), keys_, 3,
           {.on_message = [](std::vector<ZmqFrame>&&) {},

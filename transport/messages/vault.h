@@ -16,6 +16,7 @@
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 #include "transport/messages/message.h"
+#include "transport/messages/peer.h"
 
 namespace monarch {
 
@@ -67,23 +68,12 @@ struct VaultGang {
 };
 MONARCH_FIELDS(VaultGang, mesh, gang, generation, committed, resumed, targets, passed, sources)
 
-// Another host's vault.
-struct VaultPeer {
-  HostId host;
-  std::string name;
-  std::string address;  // numeric
-  std::uint16_t port = 0;
-  std::string public_key;  // z85
-  bool operator==(const VaultPeer&) const = default;
-};
-MONARCH_FIELDS(VaultPeer, host, name, address, port, public_key)
-
 // supervisor → worker, and daemon → vault: all that a vault goes by. It replaces the one before.
 struct VaultTable {
   std::uint64_t version = 0;  // of what follows, by its bytes; 0: none
   std::vector<VaultMesh> meshes;
   std::vector<VaultGang> gangs;
-  std::vector<VaultPeer> peers;
+  std::vector<PeerAddress> peers;
   bool operator==(const VaultTable&) const = default;
 };
 MONARCH_MESSAGE(VaultTable, 29, version, meshes, gangs, peers)

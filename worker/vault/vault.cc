@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/messages/vault.h"
@@ -10,8 +11,22 @@
 #include "transport/wire/messages.h"
 #include "transport/wire/sealed_memory.h"
 #include "worker/core/host_places.h"
+#include "worker/vault/vault_frames.h"
 
 namespace monarch::vault {
+
+namespace {
+
+constexpr std::size_t kOverhead = 64U << 10U;  // of a message beside a piece's bytes
+
+LinkOptions bulk_options() {
+  LinkOptions link;
+  link.high_water_mark = limits::kBulkHighWaterMark;
+  link.message_bytes = kVaultPieceBytes + kOverhead;
+  return link;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Vault>> Vault::start(VaultSetup setup, SignalFd& signals) {
   MONARCH_ASSIGN(CurveSecretKey secret, CurveSecretKey::from_bytes(setup.secret_key));
@@ -34,18 +49,19 @@ Status Vault::open(SignalFd& signals) {
   MONARCH_ASSIGN([[maybe_unused]] const WatchId watched,
                  loop_->watch(signals.descriptor(), Interest::kRead, [this](Readiness) { loop_->stop(); }));
   std::random_device random;
-  VaultLinks::Handlers heard{
-      .on_message =
-          [this](HostId from, VaultVia via, vault_event::Message message, std::string_view bytes) {
-            feed(vault_event::PeerSpoke{from, via, std::move(message)}, bytes);
-          },
-      .on_up = [this](HostId host) { feed(vault_event::PeerUp{host}); }};
-  MONARCH_ASSIGN(links_, VaultLinks::open(*context_, *zmq_loop_, keys_,
-                                          {.job = setup_.job,
-                                           .address = setup_.address,
-                                           .ports = {setup_.first_port, setup_.last_port},
-                                           .seed = random()},
-                                          std::move(heard)));
+  PeerLinks::Handlers heard{
+      .on_message = [this](HostId from, PeerVia via, const FrameHeader& header,
+                           std::vector<ZmqFrame>&& frames) { return on_peer(from, via, header, frames); },
+      .on_up = [this](HostId host) { feed(vault_event::PeerUp{host}); },
+      .on_down = [](HostId) {}};  // what is missing is asked for again, by and by
+  MONARCH_ASSIGN(links_, PeerLinks::open(*context_, *zmq_loop_, keys_,
+                                         {.kind = "vault",
+                                          .job = setup_.job,
+                                          .address = setup_.address,
+                                          .ports = {setup_.first_port, setup_.last_port},
+                                          .link = bulk_options(),
+                                          .seed = random()},
+                                         std::move(heard)));
   RankDoor::Handlers asked{
       .on_question = [this](VaultClient client, std::string_view question,
                             UniqueFd descriptor) { on_question(client, question, std::move(descriptor)); },
@@ -55,10 +71,14 @@ Status Vault::open(SignalFd& signals) {
             feed(vault_event::ClientLeft{client});
           }};
   MONARCH_ASSIGN(door_, RankDoor::open(*loop_, text(setup_.directory, '/', kVaultDoor), std::move(asked)));
-  MONARCH_ASSIGN(daemon_door_, SeqpacketListener::create(*loop_, text(setup_.directory, '/', kVaultDaemonDoor),
-                                                         [this](UniqueFd socket, const PeerCredentials& /*peer*/) {
-                                                           on_daemon(std::move(socket));
-                                                         }));
+  DaemonDoor::Handlers daemon{.is_proof = [this](const Frame& frame) { return is_proof(frame); },
+                              .on_daemon =
+                                  [this] {
+                                    told_.reset();
+                                    report_later();
+                                  },
+                              .on_frame = [this](const Frame& frame) { return on_daemon(frame); }};
+  MONARCH_ASSIGN(daemon_, DaemonDoor::open(*loop_, text(setup_.directory, '/', kVaultDaemonDoor), std::move(daemon)));
   return {};
 }
 
@@ -76,25 +96,10 @@ void Vault::on_question(VaultClient client, std::string_view question, UniqueFd 
   feed(asked);
 }
 
-// One counts as the daemon once it has proven that it is; the one before it has ended then, or is about to.
-void Vault::on_daemon(UniqueFd socket) {
-  const auto proven = std::make_shared<bool>(false);  // owners: this connection's handler alone
-  ChannelHandlers handlers;
-  handlers.on_frame = [this, proven](const Frame& frame, const std::vector<UniqueFd>& /*descriptors*/) {
-    if (*proven) return on_daemon_frame(frame);
-    if (!is_proof(frame)) {
-      log_warn("somebody who is not this host's daemon spoke at its door, and is not heard");
-      return coming_->close();
-    }
-    *proven = true;
-    daemon_ = std::move(coming_);
-    told_.reset();
-    report_later();
-  };
-  handlers.on_closed = [](const Error&) {};  // its keeper starts another one, which connects
-  auto channel = SeqpacketChannel::create(*loop_, std::move(socket), std::move(handlers));
-  if (!channel.ok()) return log_warn("the daemon's connection: ", channel.error().message);
-  coming_ = std::move(*channel);
+Status Vault::on_peer(HostId from, PeerVia via, const FrameHeader& header, const std::vector<ZmqFrame>& frames) {
+  MONARCH_ASSIGN(VaultHeard heard, read_vault_message(header, frames));
+  feed(vault_event::PeerSpoke{from, via, std::move(heard.message)}, heard.bytes);
+  return {};
 }
 
 bool Vault::is_proof(const Frame& frame) const {
@@ -104,12 +109,10 @@ bool Vault::is_proof(const Frame& frame) const {
   return proven;
 }
 
-void Vault::on_daemon_frame(const Frame& frame) {
-  const Status taken =
-      route(frame.header, frame.payload,
-            when<VaultTable>([&](VaultTable&& table) { feed(vault_event::TableCame{std::move(table)}); },
-                             limits::kSeqpacketPayloadBytes));
-  if (!taken.ok()) log_warn("the daemon said something that means nothing here: ", taken.error().message);
+Status Vault::on_daemon(const Frame& frame) {
+  return route(frame.header, frame.payload,
+               when<VaultTable>([&](VaultTable&& table) { feed(vault_event::TableCame{std::move(table)}); },
+                                limits::kSeqpacketPayloadBytes));
 }
 
 void Vault::feed(const VaultEvent& event, std::string_view bytes) {
@@ -134,10 +137,9 @@ void Vault::report_later() {
   if (std::exchange(report_armed_, true)) return;
   loop_->defer([this] {
     report_armed_ = false;
-    if (!daemon_) return;
     const VaultReport now{.port = links_->port(), .table = core_.table_version(), .used = core_.used()};
     if (told_ == now) return;
-    if (daemon_->send(frame_of(now, {.job = setup_.job})).ok()) told_ = now;
+    if (daemon_->send(now, setup_.job)) told_ = now;
   });
 }
 
@@ -191,7 +193,8 @@ void Vault::perform(const vault_action::Send& action, std::string_view /*bytes*/
     if (!read.ok()) return log_warn(read.error().message);  // it is asked for again, and then given up
     bytes = std::move(*read);
   }
-  (void)links_->send(action.to, action.via, action.message, std::move(bytes));  // lost: it is said or asked again
+  VaultFrames written = write_vault_message(action.message, std::move(bytes));
+  (void)links_->send(action.to, action.via, written.header, std::move(written.frames));  // lost: said or asked again
 }
 
 void Vault::perform(const vault_action::PeersChanged& /*action*/, std::string_view /*bytes*/) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // Vault: the process beside a daemon that keeps checkpoints in memory, as a loop around VaultCore. Ranks come by
-// RankDoor, other vaults by VaultLinks, the daemon by a socket of its own, over which the supervisor's table comes and
+// RankDoor, other vaults by PeerLinks, the daemon by a socket of its own, over which the supervisor's table comes and
 // what a beat says of the vault goes. It outlives a daemon: the next one connects again. It ends by TERM, or with its
 // keeper.
 //
@@ -16,14 +16,15 @@
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
+#include "transport/messages/peer.h"
 #include "transport/messages/vault.h"
-#include "transport/wire/seqpacket_channel.h"
-#include "transport/wire/seqpacket_listener.h"
+#include "transport/peers/peer_links.h"
+#include "transport/wire/frame.h"
 #include "transport/zmq/context.h"
 #include "transport/zmq/zmq_loop.h"
 #include "worker/core/vault/vault_core.h"
+#include "worker/servant/daemon_door.h"
 #include "worker/vault/rank_door.h"
-#include "worker/vault/vault_links.h"
 #include "worker/vault/vault_memory.h"
 
 namespace monarch::vault {
@@ -43,9 +44,9 @@ class Vault {
   Status open(SignalFd& signals);
 
   void on_question(VaultClient client, std::string_view question, UniqueFd descriptor);
-  void on_daemon(UniqueFd socket);
+  Status on_peer(HostId from, PeerVia via, const FrameHeader& header, const std::vector<ZmqFrame>& frames);
   bool is_proof(const Frame& frame) const;
-  void on_daemon_frame(const Frame& frame);
+  Status on_daemon(const Frame& frame);
   void feed(const VaultEvent& event, std::string_view bytes = {});
   void arm_tick();
   void report_later();
@@ -69,11 +70,9 @@ class Vault {
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZmqLoop> zmq_loop_;
-  std::unique_ptr<VaultLinks> links_;
+  std::unique_ptr<PeerLinks> links_;
   std::unique_ptr<RankDoor> door_;
-  std::unique_ptr<SeqpacketListener> daemon_door_;
-  std::unique_ptr<SeqpacketChannel> coming_;  // who has not proven yet that it is the daemon
-  std::unique_ptr<SeqpacketChannel> daemon_;
+  std::unique_ptr<DaemonDoor> daemon_;
   std::optional<VaultReport> told_;
   bool report_armed_ = false;
   TimerId tick_timer_ = 0;

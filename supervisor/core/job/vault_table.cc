@@ -141,7 +141,7 @@ VaultTable vault_table_of(VaultTable common, const std::vector<VaultGang>& own, 
     gang->targets = told.targets;
     gang->sources = told.sources;
   }
-  std::erase_if(common.peers, [host](const VaultPeer& peer) { return peer.host == host; });
+  std::erase_if(common.peers, [host](const PeerAddress& peer) { return peer.host == host; });
   return common;
 }
 

@@ -225,7 +225,7 @@ bool VaultCore::load(const Waiting& asked, MeshId mesh) {
     }
   }
   std::size_t others = 0;
-  for (const VaultPeer& other : table_.peers) {
+  for (const PeerAddress& other : table_.peers) {
     if (search.named.contains(other.host) || bad(other.host)) continue;
     if (++others > kOthersAsked) break;
     search.left.push_back(other.host);
@@ -301,14 +301,14 @@ std::optional<GangId> VaultCore::gang_of(const RankId& rank) const {
   return GangId(rank.rank.value() / std::max<std::uint32_t>(1, table_.meshes[rank.mesh.value()].gang_size));
 }
 
-const VaultPeer* VaultCore::peer(HostId host) const {
-  const auto found =
-      std::find_if(table_.peers.begin(), table_.peers.end(), [host](const VaultPeer& one) { return one.host == host; });
+const PeerAddress* VaultCore::peer(HostId host) const {
+  const auto found = std::find_if(table_.peers.begin(), table_.peers.end(),
+                                  [host](const PeerAddress& one) { return one.host == host; });
   return found == table_.peers.end() ? nullptr : &*found;
 }
 
 std::string VaultCore::name_of(HostId host) const {
-  const VaultPeer* const known = peer(host);
+  const PeerAddress* const known = peer(host);
   return known != nullptr ? known->name : text("host ", host.value());
 }
 

@@ -41,9 +41,6 @@ namespace monarch {
 using VaultClient = StrongId<struct VaultClientTag, std::uint64_t>;  // one connection of a rank
 using BlobId = StrongId<struct BlobIdTag, std::uint64_t>;            // the bytes of one checkpoint, at the driver's
 
-// Who opened the connection that a message came by, or goes by: we, or the other vault.
-enum class VaultVia : std::uint8_t { kOurs, kTheirs };
-
 // Saved again with other bytes a step is another item: which of them counts is known once one is committed.
 struct VaultItem {
   VaultKey key;
@@ -75,7 +72,7 @@ struct TableCame {
 using Message = std::variant<VaultOffer, VaultKept, VaultAsk, VaultPiece>;
 struct PeerSpoke {
   HostId from;
-  VaultVia via = VaultVia::kOurs;
+  PeerVia via = PeerVia::kOurs;
   Message message;
 };
 // Our connection to it.
@@ -125,7 +122,7 @@ struct Dial {  // unless there is a connection of ours already; PeerUp follows, 
 };
 struct Send {
   HostId to;
-  VaultVia via = VaultVia::kOurs;
+  PeerVia via = PeerVia::kOurs;
   vault_event::Message message;
   std::optional<BlobId> blob = {};  // a VaultPiece's bytes are of this
 };
@@ -161,7 +158,7 @@ class VaultCore {
 
   std::uint64_t used() const { return used_; }
   std::uint64_t table_version() const { return table_.version; }
-  const std::vector<VaultPeer>& peers() const { return table_.peers; }
+  const std::vector<PeerAddress>& peers() const { return table_.peers; }
 
  private:
   struct Blob {
@@ -174,7 +171,7 @@ class VaultCore {
   // One that is on its way to us.
   struct Fetch {
     HostId from;
-    VaultVia via = VaultVia::kOurs;
+    PeerVia via = PeerVia::kOurs;
     std::uint64_t next = 0;                       // the offset to ask for next
     std::uint64_t received = 0;                   // bytes
     std::map<std::uint64_t, Instant> on_the_way;  // offset, and when it was asked for
@@ -207,7 +204,7 @@ class VaultCore {
   };
   // One that no table speaks of yet.
   struct EarlyOffer {
-    VaultVia via = VaultVia::kTheirs;
+    PeerVia via = PeerVia::kTheirs;
     VaultOffer offer;
     Instant since;
   };
@@ -245,16 +242,16 @@ class VaultCore {
   void search_without(const VaultItem& item, HostId host, const std::string& why);
   void search_next(const VaultItem& item);
   void found(const VaultItem& item);
-  void begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via,
+  void begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, PeerVia via,
                    std::optional<HostId> sender = {});
   void activate_fetches();
   void ask_pieces(const VaultItem& item, Fetch& fetch);
   void fetch_failed(const VaultItem& item, const std::string& why, bool full = false);
-  void on_message(HostId from, VaultVia via, const VaultOffer& message);
-  void on_message(HostId from, VaultVia via, const VaultKept& message);
-  void on_message(HostId from, VaultVia via, const VaultAsk& message);
-  void on_message(HostId from, VaultVia via, const VaultPiece& message);
-  void take_offer(HostId from, VaultVia via, const VaultOffer& offer);
+  void on_message(HostId from, PeerVia via, const VaultOffer& message);
+  void on_message(HostId from, PeerVia via, const VaultKept& message);
+  void on_message(HostId from, PeerVia via, const VaultAsk& message);
+  void on_message(HostId from, PeerVia via, const VaultPiece& message);
+  void take_offer(HostId from, PeerVia via, const VaultOffer& offer);
   void take_early_offers();
   void judge_early(HostId from, const VaultItem& item);
   bool sends(HostId from, const VaultKey& key) const;
@@ -273,7 +270,7 @@ class VaultCore {
   std::string no_room_for(const VaultKey& key, std::uint64_t bytes);
   std::optional<MeshId> mesh_named(const std::string& name) const;
   std::optional<GangId> gang_of(const RankId& rank) const;
-  const VaultPeer* peer(HostId host) const;
+  const PeerAddress* peer(HostId host) const;
   std::string name_of(HostId host) const;
   std::string rank_name(const RankId& rank) const;
 

@@ -25,14 +25,14 @@ void VaultCore::on(const vault_event::PeerUp& event) {
   }
   for (auto& [item, search] : searches_) {
     if (search.asked != event.host || fetches_.contains(item)) continue;
-    out_.emplace_back(vault_action::Send{event.host, VaultVia::kOurs, VaultAsk{item.key, item.digest, 0, 0}});
+    out_.emplace_back(vault_action::Send{event.host, PeerVia::kOurs, VaultAsk{item.key, item.digest, 0, 0}});
   }
 }
 
 void VaultCore::offer(const VaultItem& item, HostId target) {
   Copying& copying = copying_.at(item);
   copying.waiting.at(target).offered = now_;
-  out_.emplace_back(vault_action::Send{target, VaultVia::kOurs, VaultOffer{item.key, copying.bytes, item.digest}});
+  out_.emplace_back(vault_action::Send{target, PeerVia::kOurs, VaultOffer{item.key, copying.bytes, item.digest}});
 }
 
 // This target has no copy of it, and will have none.
@@ -100,7 +100,7 @@ void VaultCore::found(const VaultItem& item) {
 
 // Before a table has spoken of it, it is not known what it is of, whether its generation is the present one, and
 // whether it is for us.
-void VaultCore::on_message(HostId from, VaultVia via, const VaultOffer& message) {
+void VaultCore::on_message(HostId from, PeerVia via, const VaultOffer& message) {
   const VaultItem item{message.key, message.digest};
   auto& early = early_[from];
   const auto found = early.find(item);
@@ -201,7 +201,7 @@ bool VaultCore::is_short_for_long(const VaultItem& item) {
   return now_ >= short_since_.try_emplace(item, now_).first->second + kFullPatience;
 }
 
-void VaultCore::take_offer(HostId from, VaultVia via, const VaultOffer& message) {
+void VaultCore::take_offer(HostId from, PeerVia via, const VaultOffer& message) {
   const VaultItem item{message.key, message.digest};
   const auto say = [&](std::string refused, bool full = false) {
     out_.emplace_back(vault_action::Send{from, via, VaultKept{message.key, message.digest, std::move(refused), full}});
@@ -230,7 +230,7 @@ void VaultCore::take_offer(HostId from, VaultVia via, const VaultOffer& message)
   begin_fetch(item, message.bytes, from, via, from);
 }
 
-void VaultCore::on_message(HostId from, VaultVia /*via*/, const VaultKept& message) {
+void VaultCore::on_message(HostId from, PeerVia /*via*/, const VaultKept& message) {
   const VaultItem item{message.key, message.digest};
   const auto found = copying_.find(item);
   if (found == copying_.end()) return;
@@ -250,7 +250,7 @@ void VaultCore::on_message(HostId from, VaultVia /*via*/, const VaultKept& messa
   settle(item);
 }
 
-void VaultCore::on_message(HostId from, VaultVia via, const VaultAsk& message) {
+void VaultCore::on_message(HostId from, PeerVia via, const VaultAsk& message) {
   const VaultItem item{message.key, message.digest};
   if (const auto copying = copying_.find(item); copying != copying_.end()) {
     const auto target = copying->second.waiting.find(from);
@@ -273,7 +273,7 @@ void VaultCore::on_message(HostId from, VaultVia via, const VaultAsk& message) {
   out_.emplace_back(vault_action::Send{from, via, std::move(piece), bytes});
 }
 
-void VaultCore::on_message(HostId from, VaultVia via, const VaultPiece& message) {
+void VaultCore::on_message(HostId from, PeerVia via, const VaultPiece& message) {
   const VaultItem item{message.key, message.digest};
   const auto fetch = fetches_.find(item);
   if (fetch == fetches_.end()) {
@@ -308,7 +308,7 @@ void VaultCore::on_message(HostId from, VaultVia via, const VaultPiece& message)
   ask_pieces(item, under_way);
 }
 
-void VaultCore::begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, VaultVia via,
+void VaultCore::begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, PeerVia via,
                             std::optional<HostId> sender) {
   const Blob& blob = add_blob(item, bytes, sender);
   out_.emplace_back(vault_action::Create{blob.id, bytes});
@@ -349,7 +349,7 @@ void VaultCore::ask_pieces(const VaultItem& item, Fetch& fetch) {
   if (fetch.received < blob.bytes) return;
   blob.complete = true;
   out_.emplace_back(vault_action::Seal{blob.id});
-  if (fetch.via == VaultVia::kTheirs) {
+  if (fetch.via == PeerVia::kTheirs) {
     out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultKept{item.key, item.digest, {}, false}});
   }
   fetches_.erase(item);
@@ -361,7 +361,7 @@ void VaultCore::fetch_failed(const VaultItem& item, const std::string& why, bool
   if (fetch == fetches_.end()) return;
   const Fetch failed = fetch->second;
   drop_blob(item);
-  if (failed.via == VaultVia::kTheirs) {
+  if (failed.via == PeerVia::kTheirs) {
     out_.emplace_back(vault_action::Send{failed.from, failed.via, VaultKept{item.key, item.digest, why, full}});
   }
   const auto search = searches_.find(item);

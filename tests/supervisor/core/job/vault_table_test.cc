@@ -133,7 +133,7 @@ TEST(VaultTable, NamesMeshesGangsAndTheVaultsOfOthers) {
           .mesh = MeshId(0), .gang = GangId(1), .generation = 1, .committed = 10, .targets = {HostId(4), HostId(0)}}));
   ASSERT_EQ(table.peers.size(), 4U);
   EXPECT_EQ(table.peers[2],
-            (VaultPeer{.host = HostId(3), .name = "v4", .address = "127.0.1.4", .port = 7003, .public_key = "key"}));
+            (PeerAddress{.host = HostId(3), .name = "v4", .address = "127.0.1.4", .port = 7003, .public_key = "key"}));
   EXPECT_EQ(table.peers[3].host, HostId(4)) << "a spare";
   EXPECT_EQ(table, job.table(2)) << "nothing but the state goes in";
 }
@@ -187,7 +187,7 @@ TEST(VaultTable, FollowsAGangToASpare) {
   EXPECT_EQ(job.targets(0, 0), "");
   EXPECT_EQ(job.targets(0, 3), "1");
   EXPECT_EQ(job.targets(1, 1), "2");
-  for (const VaultPeer& peer : job.table(1).peers) EXPECT_NE(peer.host, HostId(0));
+  for (const PeerAddress& peer : job.table(1).peers) EXPECT_NE(peer.host, HostId(0));
 }
 
 TEST(VaultTable, PrefersHostsThatAreWell) {

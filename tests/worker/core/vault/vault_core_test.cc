@@ -35,7 +35,7 @@ VaultGang gang_of_third() {
 
 VaultEvent offered(HostId from, std::uint32_t rank, std::uint64_t generation, std::uint64_t step, std::uint64_t bytes,
                    std::string digest = "x") {
-  return vault_event::PeerSpoke{from, VaultVia::kTheirs,
+  return vault_event::PeerSpoke{from, PeerVia::kTheirs,
                                 VaultOffer{{{MeshId(0), Rank(rank)}, generation, step}, bytes, std::move(digest)}};
 }
 

@@ -24,7 +24,7 @@ class VaultWorld {
   struct Flight {
     HostId from;
     HostId to;
-    VaultVia via = VaultVia::kOurs;               // as who receives it sees it
+    PeerVia via = PeerVia::kOurs;                 // as who receives it sees it
     std::optional<vault_event::Message> message;  // nothing: the connection stands
     std::string bytes;
   };
@@ -173,12 +173,12 @@ class VaultWorld {
     MONARCH_ASSERT(at.blobs.erase(action.blob) == 1);
   }
   void perform(HostId host, Host&, const vault_action::Dial& action, const std::string&) {
-    flights.push_back({.from = action.host, .to = host, .via = VaultVia::kOurs, .message = std::nullopt, .bytes = {}});
+    flights.push_back({.from = action.host, .to = host, .via = PeerVia::kOurs, .message = std::nullopt, .bytes = {}});
   }
   void perform(HostId host, Host& at, const vault_action::Send& action, const std::string&) {
     Flight flight{.from = host,
                   .to = action.to,
-                  .via = action.via == VaultVia::kOurs ? VaultVia::kTheirs : VaultVia::kOurs,
+                  .via = action.via == PeerVia::kOurs ? PeerVia::kTheirs : PeerVia::kOurs,
                   .message = action.message,
                   .bytes = {}};
     if (action.blob) {

@@ -1,0 +1,179 @@
+// Two hosts' processes of one kind in one loop, with real sockets between them.
+
+#include "transport/peers/peer_links.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+namespace {
+
+constexpr Duration kPatience = Duration::seconds(20);
+
+class PeerLinksTest : public ::testing::Test {
+ protected:
+  struct Host {
+    CurveKeyPair keys = *make_curve_key_pair();
+    std::unique_ptr<ZmqContext> context = *ZmqContext::create({.io_threads = 1});
+    std::unique_ptr<PeerLinks> links;
+    std::vector<std::string> events;
+  };
+
+  PeerLinks::Handlers handlers_of(Host& host) {
+    return {.on_message = [&host](HostId from, PeerVia via, const FrameHeader& header,
+                                  std::vector<ZmqFrame>&& frames) -> Status {
+              if (header.type == 666) return Error{ErrorCode::kInvalid, "a number of nothing"};
+              std::string heard = text(from.value(), via == PeerVia::kOurs ? " ours " : " theirs ", header.type);
+              for (const ZmqFrame& frame : frames) heard.append(" ").append(frame.bytes());
+              host.events.push_back(heard);
+              return {};
+            },
+            .on_up = [&host](HostId other) { host.events.push_back(text("up ", other.value())); },
+            .on_down = [&host](HostId other) { host.events.push_back(text("down ", other.value())); }};
+  }
+
+  Result<std::unique_ptr<PeerLinks>> open(Host& host, PortRange ports = {}) {
+    return PeerLinks::open(*host.context, zmq_loop_, host.keys,
+                           {.kind = "vault",
+                            .job = {},
+                            .address = "127.0.0.1",
+                            .ports = ports,
+                            .link = {.handshake_interval = Duration::seconds(20)},
+                            .seed = 1},
+                           handlers_of(host));
+  }
+
+  void start(Host& host) {
+    auto links = open(host);
+    ASSERT_TRUE(links.ok()) << links.error().message;
+    host.links = std::move(*links);
+  }
+
+  PeerAddress address_of(std::uint32_t number, const Host& host) const {
+    return {.host = HostId(number),
+            .name = text("h", number),
+            .address = "127.0.0.1",
+            .port = host.links->port(),
+            .public_key = host.keys.public_key.to_text()};
+  }
+
+  static bool say(Host& host, HostId to, PeerVia via, std::uint16_t type, std::vector<std::string> parts) {
+    std::vector<ZmqFrame> frames;
+    for (std::string& part : parts) frames.push_back(ZmqFrame::take(std::move(part)));
+    FrameHeader header;
+    header.type = type;
+    return host.links->send(to, via, header, std::move(frames)).ok();
+  }
+
+  template <class Condition>
+  bool until(Condition&& holds) {
+    const Instant deadline = boot_now() + kPatience;
+    while (!holds()) {
+      if (boot_now() >= deadline) return false;
+      zmq_loop_.turn(deadline);
+    }
+    return true;
+  }
+  bool hears(const Host& host, const std::string& event) {
+    return until([&] { return !host.events.empty() && host.events.back() == event; });
+  }
+
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::create();
+  ZmqLoop zmq_loop_{*loop_};
+};
+
+TEST_F(PeerLinksTest, CarriesFramesByEitherOnesConnection) {
+  Host one;
+  Host two;
+  start(one);
+  start(two);
+  one.links->set_peers({address_of(2, two)});
+  two.links->set_peers({address_of(1, one)});
+  EXPECT_FALSE(say(one, HostId(2), PeerVia::kOurs, 7, {"early"}));
+  EXPECT_FALSE(say(two, HostId(1), PeerVia::kTheirs, 7, {"early"}));
+  one.links->dial(HostId(2));
+  ASSERT_TRUE(hears(one, "up 2"));
+  ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 7, {"hello", "bytes"}));
+  ASSERT_TRUE(hears(two, "1 theirs 7 hello bytes"));
+  ASSERT_TRUE(say(two, HostId(1), PeerVia::kTheirs, 8, {"answer"}));
+  ASSERT_TRUE(hears(one, "2 ours 8 answer"));
+  // Nobody has dialled this way.
+  EXPECT_FALSE(say(two, HostId(1), PeerVia::kOurs, 8, {"answer"}));
+  // What means nothing is passed over, and what follows it is heard.
+  ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 666, {"?"}));
+  ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 9, {}));
+  ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 9, {"after"}));
+  ASSERT_TRUE(hears(two, "1 theirs 9 after"));
+  // Dialled again it says so again.
+  one.links->dial(HostId(2));
+  ASSERT_TRUE(hears(one, "up 2"));
+  two.links.reset();
+  ASSERT_TRUE(hears(one, "down 2"));
+}
+
+TEST_F(PeerLinksTest, HearsNobodyWhomItsTableDoesNotName) {
+  Host one;
+  Host two;
+  Host three;
+  start(one);
+  start(two);
+  start(three);
+  one.links->set_peers({address_of(2, two)});
+  three.links->set_peers({address_of(2, two)});
+  two.links->set_peers({address_of(3, three)});
+  one.links->dial(HostId(2));
+  three.links->dial(HostId(2));
+  ASSERT_TRUE(hears(three, "up 2"));
+  EXPECT_TRUE(one.events.empty());
+  two.links->set_peers({});
+  ASSERT_TRUE(say(three, HostId(2), PeerVia::kOurs, 7, {"of none any more"}));
+  two.links->set_peers({address_of(1, one)});
+  ASSERT_TRUE(hears(one, "up 2"));
+  ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 7, {"hello"}));
+  ASSERT_TRUE(hears(two, "1 theirs 7 hello"));
+  EXPECT_EQ(two.events.size(), 1U);
+}
+
+TEST_F(PeerLinksTest, TakesTheHighestFreePortOfItsRange) {
+  Host first;
+  start(first);
+  const std::uint16_t taken = first.links->port();
+  {
+    Host another;
+    const auto links = open(another, {static_cast<std::uint16_t>(taken - 20), taken});
+    ASSERT_TRUE(links.ok()) << links.error().message;
+    EXPECT_LT((*links)->port(), taken);
+    EXPECT_GT((*links)->port(), taken - 20);
+  }
+  {
+    // As a keeper reserves one for a rank: bound, and not listened at.
+    const UniqueFd reserved(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    address.sin_family = AF_INET;
+    ASSERT_EQ(::setsockopt(reserved.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    ASSERT_EQ(::bind(reserved.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    ASSERT_EQ(::getsockname(reserved.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    const std::uint16_t port = ntohs(address.sin_port);
+    Host another;
+    const auto links = open(another, {static_cast<std::uint16_t>(port - 20), port});
+    ASSERT_TRUE(links.ok()) << links.error().message;
+    EXPECT_LT((*links)->port(), port);
+  }
+  Host last;
+  const auto none = open(last, {taken, taken});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::kBusy);
+}
+
+}  // namespace
+}  // namespace monarch
