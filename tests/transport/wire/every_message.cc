@@ -13,7 +13,9 @@
 #include "transport/messages/launch.h"
 #include "transport/messages/message.h"
 #include "transport/messages/output.h"
+#include "transport/messages/post.h"
 #include "transport/messages/rank.h"
+#include "transport/messages/roster.h"
 #include "transport/messages/stacks.h"
 #include "transport/messages/vault.h"
 #include "transport/messages/viewer.h"
@@ -32,6 +34,7 @@ class Arbitrary {
     value.resize(length(300));
     for (char& c : value) c = static_cast<char>(below(256));
   }
+  void fill(codec::Bytes& value) { fill(value.data); }
   void fill(JobUuid& value) {
     for (std::uint8_t& byte : value.bytes) byte = static_cast<std::uint8_t>(below(256));
   }
@@ -188,6 +191,29 @@ constexpr MessageKind kEveryMessage[] = {
     kind<OutputUnkept>("output-unkept"),
     kind<ViewerUnkept>("viewer-unkept"),
     kind<KeeperKeepOpen>("keeper-keep-open"),
+    kind<Roster>("roster"),
+    kind<PostSetup>("post-setup"),
+    kind<PostReport>("post-report"),
+    kind<PostRankEnded>("post-rank-ended"),
+    kind<PostHello>("post-hello"),
+    kind<PostWelcome>("post-welcome"),
+    kind<PostCall>("post-call"),
+    kind<PostCancel>("post-cancel"),
+    kind<PostAnswer>("post-answer"),
+    kind<PostOver>("post-over"),
+    kind<PostDeliver>("post-deliver"),
+    kind<PostTakeBack>("post-take-back"),
+    kind<PostReply>("post-reply"),
+    kind<PostFailure>("post-failure"),
+    kind<PostClosed>("post-closed"),
+    kind<LineHello>("line-hello"),
+    kind<LineAccepted>("line-accepted"),
+    kind<LineOther>("line-other"),
+    kind<LineResync>("line-resync"),
+    kind<LineAsks>("line-asks"),
+    kind<LineAnswer>("line-answer"),
+    kind<LineTakeBack>("line-take-back"),
+    kind<LineHeard>("line-heard"),
 };
 
 }  // namespace

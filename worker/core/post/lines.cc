@@ -17,8 +17,9 @@ AskNumber OutLine::enter(Turn& turn) {
 OutLine::Turn OutLine::resume() {
   open_ = false;
   const AskNumber low = waiting_.empty() ? next_ : *waiting_.begin();
-  return {
-      .gone = {}, .hello = LineHello{.target = target_, .epoch = ++epoch_, .low = low, .heard = heard_}, .send = {}};
+  Turn turn;
+  turn.hello = LineHello{.ends = {}, .target = target_, .epoch = ++epoch_, .low = low, .heard = heard_};
+  return turn;
 }
 
 OutLine::Turn OutLine::accepted(const PostStart& target, AskNumber next, std::uint64_t epoch) {

@@ -12,7 +12,6 @@
 //
 // Thread: values; pure.
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,27 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "transport/messages/post.h"
+
 namespace monarch {
-
-// One start of a host's post. Those of one host are ordered: a later one is greater.
-struct PostStart {
-  std::uint64_t worker = 0;  // which worker of the host it belongs to: they are counted
-  std::uint64_t number = 0;  // of its starts by that worker's keeper
-  auto operator<=>(const PostStart&) const = default;
-};
-
-using AskNumber = std::uint64_t;     // from 1
-using AnswerNumber = std::uint64_t;  // from 1; of a line, as long as its root and its target are the same starts
-
-// What the root says on a new connection, on a new way to the target, and when the target missed a number: before it is
-// answered no ask is sent.
-struct LineHello {
-  std::optional<PostStart> target;  // whom it means; nothing: whoever is there
-  std::uint64_t epoch = 0;          // how many hellos it has said on this line
-  AskNumber low = 1;                // all below have ended
-  AnswerNumber heard = 0;           // all answers up to it
-  bool operator==(const LineHello&) const = default;
-};
 
 // The root's end of a line.
 class OutLine {

@@ -1,0 +1,55 @@
+#pragma once
+
+// The bugs that are planted on purpose, each the breach of a rule by which posts, their drivers or ranks go: the
+// checks have to catch every one.
+//
+// Thread: constants.
+
+#include <array>
+#include <cstdint>
+
+namespace monarch::sim::calls {
+
+enum class Bug : std::uint8_t {
+  kNone,
+  kSilentConnection,      // a post is not told that a connection stands, so it says no hello
+  kLostResync,            // that numbers are missing is not heard, where one got lost
+  kAsksOfPredecessor,     // a post takes what was meant for an earlier start of it
+  kAnswersOfPredecessor,  // a post hears what was said to an earlier start of it
+  kAnyEpoch,              // a hello that comes late counts as new
+  kOtherIsTheSame,        // a root takes the next start of a post for the one before it
+  kNothingSaidAgain,      // answers that were lost with a connection stay lost
+  kRosterBackwards,       // an older roster counts as newer
+  kSuccessorRuns,         // what a process of a rank was given its successor runs
+  kGivenTwice,            // a rank is given what it has been given
+  kUnnamedCause,          // the cause of a rank's end is not told
+  kStaleCaller,           // a caller whose rank has a later process is heard
+  kDoorLeftUnseen,        // a rank's end is seen neither at its door nor told by its keeper
+  kHostNeverLost,         // a lost host stays in the roster
+  kNoTicks,               // time does not pass for a post
+};
+
+struct BugName {
+  Bug bug;
+  const char* name;
+};
+
+inline constexpr std::array kBugs = {
+    BugName{Bug::kSilentConnection, "silent-connection"},
+    BugName{Bug::kLostResync, "lost-resync"},
+    BugName{Bug::kAsksOfPredecessor, "asks-of-predecessor"},
+    BugName{Bug::kAnswersOfPredecessor, "answers-of-predecessor"},
+    BugName{Bug::kAnyEpoch, "any-epoch"},
+    BugName{Bug::kOtherIsTheSame, "other-is-the-same"},
+    BugName{Bug::kNothingSaidAgain, "nothing-said-again"},
+    BugName{Bug::kRosterBackwards, "roster-backwards"},
+    BugName{Bug::kSuccessorRuns, "successor-runs"},
+    BugName{Bug::kGivenTwice, "given-twice"},
+    BugName{Bug::kUnnamedCause, "unnamed-cause"},
+    BugName{Bug::kStaleCaller, "stale-caller"},
+    BugName{Bug::kDoorLeftUnseen, "door-left-unseen"},
+    BugName{Bug::kHostNeverLost, "host-never-lost"},
+    BugName{Bug::kNoTicks, "no-ticks"},
+};
+
+}  // namespace monarch::sim::calls

@@ -1,0 +1,393 @@
+#include "tests/sim/calls/room.h"
+
+#include <algorithm>
+
+#include "tests/sim/violation.h"
+#include "transport/base/text.h"
+
+namespace monarch::sim::calls {
+
+namespace {
+
+constexpr Duration kFaultsFor = Duration::seconds(20);
+constexpr Duration kQuietFor = Duration::seconds(60);  // then all has ended
+
+}  // namespace
+
+Room::Room(const RoomOptions& options) : options_(options), random_(options.seed), trace_(options.print) {}
+
+SeedResult Room::run() {
+  SeedResult result;
+  try {
+    build();
+    begin();
+    while (!scheduler_.idle() && now() < Instant() + kFaultsFor) scheduler_.run_next();
+    heal();
+    const Instant end = now() + kQuietFor;
+    while (!scheduler_.idle() && scheduler_.next() < end && ledger_.open() > 0) scheduler_.run_next();
+    ledger_.judge();
+    const Instant rest = now() + Duration::seconds(3);  // what is heard is said within a second
+    while (!scheduler_.idle() && scheduler_.next() < rest) scheduler_.run_next();
+    finish();
+  } catch (const Violation& violation) {
+    result.passed = false;
+    result.label = violation.label;
+    result.message = violation.message;
+    result.last_lines = trace_.last_lines();
+  }
+  for (const LifePtr& life : lives_) life->end();
+  for (Host& host : hosts_) {
+    if (host.post) host.post->life->end();
+  }
+  result.hash = trace_.hash();
+  result.simulated = now() - Instant();
+  result.counted = ledger_.calls();
+  return result;
+}
+
+// ---- What there is.
+
+void Room::build() {
+  hosts_.resize(2 + random_.below(3));
+  mesh_sizes_ = {static_cast<std::uint32_t>(2 + random_.below(5)), 1};
+  if (random_.one_in(4)) {
+    limits_.line = {.answers = 2 + random_.below(4), .bytes = 600, .unheard = 64U * 1'024U};
+    faults_.answers_evicted = true;
+  }
+  if (random_.one_in(4)) {
+    limits_.of_a_rank = 2 + random_.below(4);
+    limits_.calls = 2 + random_.below(4);
+    faults_.queues_are_short = true;
+  }
+  lossy_ = !random_.one_in(4);
+  if (hosts_.size() > 2 && random_.one_in(5)) hosts_.back().rogue = true;
+  const std::size_t honest = hosts_.back().rogue ? hosts_.size() - 1 : hosts_.size();
+  for (std::uint32_t mesh = 0; mesh < mesh_sizes_.size(); ++mesh) {
+    for (std::uint32_t rank = 0; rank < mesh_sizes_[mesh]; ++rank) {
+      slots_.push_back({.rank = {MeshId(mesh), Rank(rank)}, .host = random_.below(honest), .process = {}});
+    }
+  }
+  if (lossy_ && random_.one_in(3)) faults_.stale_callers = true;
+}
+
+std::size_t Room::rank_index(const RankId& rank) const {
+  return rank.rank.value() + (rank.mesh == MeshId(0) ? 0 : mesh_sizes_[0]);
+}
+
+void Room::begin() {
+  for (HostNumber host = 0; host < hosts_.size(); ++host) start_post(host);
+  for (Slot& slot : slots_) {
+    slot.generation = 1;
+    start_process(slot);
+  }
+  tell_roster();
+  beat();
+  // Not before everybody has heard that all ranks are up.
+  scheduler_.after(Duration::seconds(2), [this] {
+    calling_ = true;
+    for (Slot& slot : slots_) call_at_times(slot.process);
+    if (hosts_.back().rogue) babble(hosts_.size() - 1);
+    if (lossy_) fault();
+  });
+}
+
+void Room::call_at_times(const ProcessPtr& process) {
+  const Duration pause = random_.skewed(Duration::microseconds(50), Duration::milliseconds(1'500));
+  send_after(scheduler_, pause, process->life, [this, process] {
+    if (!calling_ || healthy_) return;
+    for (std::uint64_t burst = random_.one_in(8) ? 1 + random_.below(12) : 1; burst > 0; --burst) call(process);
+    call_at_times(process);
+  });
+}
+
+void Room::fault() {
+  if (healthy_) return;
+  switch (random_.below(9)) {
+    case 0:
+    case 1: {
+      if (connections_.empty()) break;
+      break_connection(*connections_[random_.below(connections_.size())]);
+      break;
+    }
+    case 2: {
+      const HostNumber host = some_host();
+      if (hosts_[host].rogue) break;
+      trace_.note(now(), "fault: a post dies", host);
+      kill_post(host, true);
+      // Some die again as soon as they have begun.
+      if (random_.one_in(2)) break;
+      scheduler_.after(random_.skewed(Duration::milliseconds(60), Duration::seconds(2)), [this, host] {
+        if (!healthy_) kill_post(host, true);
+      });
+      break;
+    }
+    case 3:
+    case 4: kill_rank(slots_[random_.below(slots_.size())]); break;
+    case 5: {
+      const HostNumber host = some_host();
+      if (hosts_[host].rogue || !hosts_[host].up || hosts_[host].lost) break;
+      lose_host(host);
+      break;
+    }
+    case 6: {  // a way between two hosts is cut, for less than a verdict
+      const auto cut = std::pair(some_host(), some_host());
+      if (cut.first == cut.second) break;
+      trace_.note(now(), "fault: a way is cut", cut.first, cut.second);
+      cut_.insert(cut);
+      for (const ConnectionPtr& one : std::vector<ConnectionPtr>(connections_)) {
+        if (std::pair(one->from, one->to) == cut) break_connection(*one);
+      }
+      scheduler_.after(random_.skewed(Duration::milliseconds(10), Duration::seconds(3)),
+                       [this, cut] { cut_.erase(cut); });
+      break;
+    }
+    case 7: {  // a post stands still
+      const HostNumber host = some_host();
+      const LifePtr life = hosts_[host].post ? hosts_[host].post->life : nullptr;
+      if (!life || !life->alive()) break;
+      trace_.note(now(), "fault: a post stands still", host);
+      faults_.posts_stand = true;
+      life->freeze();
+      lives_.push_back(life);
+      scheduler_.after(random_.skewed(Duration::milliseconds(1), Duration::milliseconds(800)),
+                       [life] { life->thaw(); });
+      break;
+    }
+    case 8: {  // a supervisor takes over
+      ++term_;
+      roster_number_ = 0;
+      tell_roster();
+      break;
+    }
+  }
+  scheduler_.after(random_.skewed(Duration::milliseconds(1), Duration::seconds(3)), [this] { fault(); });
+}
+
+void Room::heal() {
+  healthy_ = true;
+  cut_.clear();
+  trace_.note(now(), "all is well from here on");
+}
+
+void Room::finish() {
+  for (HostNumber host = 0; host < hosts_.size(); ++host) {
+    if (!hosts_[host].post || hosts_[host].rogue || !hosts_[host].post->life->alive()) continue;
+    const Post& post = *hosts_[host].post;
+    must(post.core->calls() == 0, "C6", text("the post of host ", host, " has calls left over"));
+    // What a rogue has asked may go on.
+    if (hosts_.back().rogue) continue;
+    must(post.core->deliveries() == 0, "C6", text("the post of host ", host, " has deliveries left over"));
+    const bool others_lost = std::any_of(hosts_.begin(), hosts_.end(), [](const Host& one) { return one.lost; });
+    must(post.core->bodies() == 0 || faults_.post_died || others_lost, "C6",
+         text("the post of host ", host, " has ", post.core->bodies(), " bodies left over"));
+    must(post.core->bodies() == post.bodies.size(), "C6", text("the driver of host ", host, " keeps other bodies"));
+  }
+}
+
+// ---- Posts and their driver.
+
+void Room::start_post(HostNumber number) {
+  Host& host = hosts_[number];
+  const auto post = std::make_shared<Post>();
+  post->start = {host.worker, ++host.posts};
+  post->core = std::make_unique<PostCore>(PostOptions{.host = HostId(static_cast<std::uint32_t>(number)),
+                                                      .host_name = text("h", number),
+                                                      .start = post->start,
+                                                      .limits = limits_});
+  post->alarm = std::make_unique<Alarm>(scheduler_, clock_, post->life, [this, number, post = post.get()] {
+    if (hosts_[number].post.get() == post) feed(number, hosts_[number].post, post_event::Tick{});
+  });
+  host.post = post;
+  trace_.note(now(), "a post starts", number, host.worker, host.posts);
+  // The supervisor learns by a beat where it is.
+  const auto port = static_cast<std::uint16_t>(1'000 * (number + 1) + host.posts);
+  scheduler_.after(random_.skewed(Duration::milliseconds(1), Duration::milliseconds(300)), [this, number, post, port] {
+    if (hosts_[number].post != post || !post->life->alive()) return;
+    hosts_[number].port = port;
+    tell_roster();
+  });
+}
+
+void Room::kill_post(HostNumber number, bool again) {
+  Host& host = hosts_[number];
+  if (!host.post || !host.post->life->alive()) return;
+  faults_.post_died = true;
+  const PostPtr post = host.post;
+  post->life->end();
+  break_connections(number);
+  for (auto& [id, door] : post->doors) {
+    const ProcessPtr process = door.process;
+    send_after(scheduler_, kSoon, process->life, [this, process, start = post->start] {
+      if (process->post == start) lose_post(process);
+    });
+  }
+  if (!again) return;
+  scheduler_.after(random_.skewed(Duration::milliseconds(50), Duration::seconds(1)), [this, number, post] {
+    if (hosts_[number].up && hosts_[number].post == post) start_post(number);
+  });
+}
+
+void Room::feed(HostNumber host, const PostPtr& post, const PostEvent& event) {
+  if (!post->life->alive()) return;
+  const Instant here = clock_.local(now());
+  const auto* const said = std::get_if<post_event::DoorSaid>(&event);
+  asked_now_ = std::holds_alternative<post_event::PeerSaid>(event) ||
+               (said != nullptr && std::holds_alternative<PostCall>(said->message));
+  const PostActions actions = post->core->step(event, here);
+  for (const PostAction& action : actions) std::visit([&](const auto& one) { perform(host, post, one); }, action);
+  if (!is(Bug::kNoTicks)) post->alarm->set(std::max(post->core->next_due(), here));
+  if (!hosts_[host].rogue) {
+    must(post->core->deliveries() <= slots_.size() * limits_.of_a_rank, "C6",
+         "more deliveries than its ranks may have");
+  }
+}
+
+Tag Room::body_of(const Post& post, const CallBody& body) const {
+  if (body.at == BodyId(0)) return 0;
+  const auto found = post.bodies.find(body.at);
+  must(found != post.bodies.end(), "C6", text("body ", body.at.value(), " is used after it was let go"));
+  return found->second;
+}
+
+CallBody Room::give_body(Post& post, Tag tag, std::uint64_t bytes) {
+  CallBody body;
+  if (tag == 0) return body;
+  body.bytes = bytes;
+  body.at = BodyId(post.next_body++);
+  post.bodies[body.at] = tag;
+  return body;
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::ToDoor& action) {
+  const auto at = post->doors.find(action.door);
+  if (at == post->doors.end()) return;
+  const ProcessPtr process = at->second.process;
+  Tag body = 0;
+  if (const auto* deliver = std::get_if<PostDeliver>(&action.message)) {
+    body = body_of(*post, deliver->body);
+    trace_.note(now(), "a post delivers", host, body, deliver->delivery, action.door.value());
+    if (asked_now_ && body != kNobodys) {
+      const CallerName& caller = callers_.at(ledger_.caller_of(body));
+      must(post->core->roster().passed(caller).empty(), "I2", "what a stale caller has called is delivered");
+    }
+  }
+  if (const auto* answer = std::get_if<PostAnswer>(&action.message)) body = body_of(*post, answer->outcome.body);
+  const int copies = is(Bug::kGivenTwice) && std::holds_alternative<PostDeliver>(action.message) ? 2 : 1;
+  for (int copy = 0; copy < copies; ++copy) {
+    send_after(scheduler_, kHop, process->life,
+               [this, process, start = post->start, door = action.door, message = action.message, body] {
+                 if (process->post != start) return;
+                 if (const auto* deliver = std::get_if<PostDeliver>(&message)) {
+                   process->queue.push_back({deliver->delivery, body, door});
+                   work(process);
+                 } else if (const auto* back = std::get_if<PostTakeBack>(&message)) {
+                   const auto found =
+                       std::find_if(process->queue.begin() + (process->busy ? 1 : 0), process->queue.end(),
+                                    [&](const Work& one) { return one.delivery == back->delivery; });
+                   if (process->queue.empty() || found == process->queue.end()) return;
+                   process->queue.erase(found);
+                   PostReply reply{.delivery = back->delivery, .outcome = {}};
+                   reply.outcome.kind = OutcomeKind::kCancelled;
+                   say(process, door, reply, 0);
+                 } else if (const auto* answer = std::get_if<PostAnswer>(&message)) {
+                   const auto open = process->open.find(answer->id);
+                   must(open != process->open.end(), "C1", "an answer to a call that is over");
+                   ledger_.answer(open->second, Rank(answer->rank), answer->outcome, body, faults_, now());
+                 } else if (const auto* over = std::get_if<PostOver>(&message)) {
+                   const auto open = process->open.find(over->id);
+                   must(open != process->open.end(), "C1", "a call that is over is over again");
+                   ledger_.over(open->second, over->refused, faults_);
+                   process->open.erase(open);
+                 }
+               });
+  }
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::CloseDoor& action) {
+  const auto at = post->doors.find(action.door);
+  if (at == post->doors.end()) return;
+  const ProcessPtr process = at->second.process;
+  trace_.note(now(), "a door is closed", host, action.door.value());
+  // Its process sees the end and comes anew, unless it has been passed.
+  send_after(scheduler_, kHop, process->life, [this, process, door = action.door, start = post->start] {
+    if (process->post != start) return;
+    if (process->calls == door) process->calls.reset();
+    if (process->serves == door) process->serves.reset();
+    for (const auto& [id, tag] : process->open) ledger_.abandon(tag);
+    process->open.clear();
+  });
+  leave(post, action.door, host);
+}
+
+void Room::perform(HostNumber /*host*/, const PostPtr& post, const post_action::HoldDoor& action) {
+  const auto at = post->doors.find(action.door);
+  if (at != post->doors.end()) at->second.held = true;
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::ReadDoor& action) {
+  const auto at = post->doors.find(action.door);
+  if (at == post->doors.end()) return;
+  at->second.held = false;
+  // After this turn: a core is not fed from within its own.
+  send_after(scheduler_, Duration::zero(), post->life, [this, host, post, id = action.door] {
+    for (;;) {
+      const auto door = post->doors.find(id);
+      if (door == post->doors.end() || door->second.held || door->second.unread.empty()) return;
+      const post_event::DoorMessage message = std::move(door->second.unread.front());
+      const Tag body = door->second.unread_bodies.front();
+      door->second.unread.pop_front();
+      door->second.unread_bodies.pop_front();
+      take(host, post, id, message, body);
+    }
+  });
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::ToPeer& action) {
+  const auto to = static_cast<HostNumber>(action.host.value());
+  Tag body = 0;
+  if (const auto* asks = std::get_if<LineAsks>(&action.message)) body = body_of(*post, asks->body);
+  if (const auto* answer = std::get_if<LineAnswer>(&action.message)) body = body_of(*post, answer->outcome.body);
+  const bool ours = action.via == PeerVia::kOurs;
+  const auto found = std::find_if(connections_.rbegin(), connections_.rend(), [&](const ConnectionPtr& one) {
+    return one->up && !one->broken && one->from == (ours ? host : to) && one->to == (ours ? to : host);
+  });
+  if (found == connections_.rend()) return;
+  carry(*found, !ours, action.message, body);
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::Dial& action) {
+  const auto to = static_cast<HostNumber>(action.host.value());
+  if (const Connection* const known = connection(host, to)) {
+    if (!known->up) return;
+    send_after(scheduler_, kSoon, post->life,
+               [this, host, post, peer = action.host] { feed(host, post, post_event::PeerUp{peer}); });
+    return;
+  }
+  dial(host, post, to);
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::PeersChanged& /*action*/) {
+  std::map<HostId, PeerAddress> peers;
+  for (const PeerAddress& peer : post->core->peers()) peers[peer.host] = peer;
+  for (const ConnectionPtr& one : connections_) {
+    if (one->from != host || one->broken) continue;
+    const HostId to(static_cast<std::uint32_t>(one->to));
+    const auto before = post->peers.find(to);
+    const auto after = peers.find(to);
+    if (after == peers.end() || before == post->peers.end() || before->second != after->second) {
+      one->broken = true;  // by us: nobody is told
+      one->arrive = one->sent;
+    }
+  }
+  post->peers = std::move(peers);
+}
+
+void Room::perform(HostNumber /*host*/, const PostPtr& post, const post_action::FreeBody& action) {
+  must(post->bodies.erase(action.body) == 1, "C6", "a body is let go twice");
+}
+
+void Room::perform(HostNumber host, const PostPtr& /*post*/, const post_action::Tell& /*action*/) {
+  trace_.note(now(), "a post tells", host);
+}
+
+}  // namespace monarch::sim::calls

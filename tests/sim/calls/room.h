@@ -1,0 +1,226 @@
+#pragma once
+
+// Room: one simulated run of the posts of a few hosts: their ranks, which call and are called, the connections between
+// the posts, a supervisor that restarts ranks and hands out rosters late, twice and out of order, and the faults of the
+// seed. The posts are the real PostCore; a rank and the driver around a core are models. What is checked is Ledger's,
+// and here:
+//
+//   C6  what is under way in a post stays within its limits, and ends with what it was for: no body is left over
+//   C7  a host that says what it likes changes nothing of what others have with each other
+//   I2  what a rank of an earlier generation calls is run by nobody who knows of a later one
+//
+// Thread: one simulation's. Lifetime: the run's.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/sim/calls/bugs.h"
+#include "tests/sim/calls/ledger.h"
+#include "tests/sim/kernel.h"
+#include "tests/sim/random.h"
+#include "tests/sim/seed_program.h"
+#include "tests/sim/trace.h"
+#include "worker/core/post/post_core.h"
+
+namespace monarch::sim::calls {
+
+struct RoomOptions {
+  std::uint64_t seed = 0;
+  Bug bug = Bug::kNone;
+  bool print = false;
+};
+
+class Room {
+ public:
+  explicit Room(const RoomOptions& options);
+  SeedResult run();
+
+ private:
+  using HostNumber = std::size_t;
+  struct Work {
+    std::uint64_t delivery = 0;
+    Tag call = 0;
+    DoorId door;
+  };
+  // One start of a rank.
+  struct Process {
+    ProcessNumber number = 0;
+    RankId rank;
+    std::uint64_t generation = 0;
+    HostNumber host = 0;
+    LifePtr life = std::make_shared<Life>();
+    std::optional<DoorId> serves;  // its connections at the post that there is now
+    std::optional<DoorId> calls;
+    PostStart post;  // whose these are
+    std::deque<Work> queue;
+    bool busy = false;
+    bool zombie = false;  // its rank has a later process, and it goes on calling
+    std::uint64_t last_call = 0;
+    std::map<std::uint64_t, Tag> open;  // by the number that its post knows
+  };
+  using ProcessPtr = std::shared_ptr<Process>;
+  struct Door {
+    ProcessPtr process;
+    bool held = false;
+    std::deque<post_event::DoorMessage> unread;
+    std::deque<Tag> unread_bodies;
+  };
+  struct Post {
+    PostStart start;
+    LifePtr life = std::make_shared<Life>();
+    std::unique_ptr<PostCore> core;
+    std::unique_ptr<Alarm> alarm;
+    std::map<DoorId, Door> doors;
+    std::map<BodyId, Tag> bodies;
+    std::uint64_t next_door = 1;
+    std::uint64_t next_body = 1;
+    std::map<HostId, PeerAddress> peers;  // as the core said them last
+  };
+  using PostPtr = std::shared_ptr<Post>;
+  struct Host {
+    bool up = true;
+    bool lost = false;  // by the supervisor's verdict
+    bool rogue = false;
+    std::uint64_t worker = 1;
+    std::uint64_t posts = 0;
+    std::uint16_t port = 0;  // that the supervisor knows; 0: it knows of none
+    PostPtr post;
+  };
+  // A connection that one host's post has to another's.
+  struct Connection {
+    HostNumber from = 0;
+    HostNumber to = 0;
+    PostStart dialler;
+    PostStart target;
+    bool up = false;
+    bool broken = false;
+    std::uint64_t number = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t arrive = 0;           // of a broken one: those up to it come all the same
+    std::array<Instant, 2> newest;      // when the newest message there, and back, arrives
+    std::array<std::size_t, 2> owes{};  // the kind of one that got lost, and shows by the next of it; 0: of none
+  };
+  using ConnectionPtr = std::shared_ptr<Connection>;
+  // What was on its way when its connection ended, and comes with the next one.
+  struct Late {
+    ConnectionPtr connection;
+    bool back = false;
+    post_event::PeerMessage message;
+    Tag body = 0;
+  };
+  struct Slot {  // of a rank, as the supervisor has it
+    RankId rank;
+    HostNumber host = 0;
+    std::uint64_t generation = 0;
+    RosterState state = RosterState::kStarting;
+    ProcessPtr process;
+    bool being_restarted = false;
+  };
+
+  void build();
+  void begin();
+  void call_at_times(const ProcessPtr& process);
+  void fault();
+  void heal();
+  void finish();
+
+  // Posts and their driver.
+  void start_post(HostNumber host);
+  void kill_post(HostNumber host, bool again);
+  void feed(HostNumber host, const PostPtr& post, const PostEvent& event);
+  void perform(HostNumber host, const PostPtr& post, const post_action::ToDoor& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::CloseDoor& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::HoldDoor& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::ReadDoor& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::ToPeer& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::Dial& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::PeersChanged& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::FreeBody& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::Tell& action);
+  Tag body_of(const Post& post, const CallBody& body) const;
+  CallBody give_body(Post& post, Tag tag, std::uint64_t bytes);
+
+  // Connections.
+  Connection* connection(HostNumber from, HostNumber to);
+  void dial(HostNumber from, const PostPtr& post, HostNumber to);
+  void break_connection(Connection& connection);
+  void break_connections(HostNumber host);
+  void carry(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, Tag body);
+  bool gets_lost(const ConnectionPtr& connection, bool back, const post_event::PeerMessage& message);
+  void bring_late(HostNumber from, HostNumber to);
+  void die_while_answered(const ConnectionPtr& connection);
+  void arrive(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, Tag body);
+  // False: the planted bug keeps it back.
+  bool with_bug(const Post& to, bool late, post_event::PeerMessage& message) const;
+  void babble(HostNumber rogue);
+
+  // Ranks.
+  void start_process(Slot& slot);
+  void connect(const ProcessPtr& process);
+  void knock(const ProcessPtr& process, bool serves);
+  void say(const ProcessPtr& process, DoorId door, post_event::DoorMessage message, Tag body);
+  void hear(HostNumber host, const PostPtr& post, DoorId door, post_event::DoorMessage message, Tag body);
+  void take(HostNumber host, const PostPtr& post, DoorId door, post_event::DoorMessage message, Tag body);
+  void lose_post(const ProcessPtr& process);
+  void work(const ProcessPtr& process);
+  void call(const ProcessPtr& process);
+  void leave(const PostPtr& post, DoorId door, HostNumber host);
+
+  // The supervisor.
+  Slot& slot(const RankId& rank) { return slots_[rank_index(rank)]; }
+  std::size_t rank_index(const RankId& rank) const;
+  void kill_rank(Slot& slot);
+  void end_process(const ProcessPtr& process, bool unseen);
+  void ended(Slot& slot, const std::string& cause);
+  void lose_host(HostNumber host);
+  void restart(Slot& slot);
+  void tell_roster();
+  void send_roster(HostNumber host, const Roster& roster);
+  void beat();
+  Roster roster();
+
+  bool is(Bug bug) const { return options_.bug == bug; }
+  HostNumber some_host() { return static_cast<HostNumber>(random_.below(hosts_.size())); }
+  Instant now() const { return scheduler_.now(); }
+
+  RoomOptions options_;
+  Random random_;
+  Trace trace_;
+  Scheduler scheduler_;
+  Clock clock_;
+  Ledger ledger_;
+  Ledger::Faults faults_;
+  std::vector<Host> hosts_;
+  std::vector<ConnectionPtr> connections_;
+  std::vector<Late> late_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> mesh_sizes_;
+  std::vector<RosterFailure> failures_;
+  std::vector<LifePtr> lives_;
+  std::vector<ProcessPtr> zombies_;
+  std::set<std::pair<HostNumber, HostNumber>> cut_;
+  std::map<ProcessNumber, CallerName> callers_;
+  bool asked_now_ = false;  // a core is fed what somebody asks just now
+  PostLimits limits_;
+  std::uint64_t roster_number_ = 0;
+  std::uint64_t term_ = 1;
+  Roster newest_;
+  std::uint64_t next_process_ = 1;
+  std::uint64_t next_connection_ = 1;
+  // By sender, receiver and starts of a line: the newest answer that was sent.
+  std::map<std::tuple<HostNumber, HostNumber, PostStart, PostStart>, AnswerNumber> said_;
+  bool calling_ = false;
+  bool healthy_ = false;
+  bool lossy_ = false;
+};
+
+}  // namespace monarch::sim::calls

@@ -1,0 +1,537 @@
+// A post's core, by itself and with another host's; what goes from one to the other is carried by hand.
+
+#include "worker/core/post/post_core.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace monarch {
+namespace {
+
+constexpr DoorId kCaller{1};
+constexpr DoorId kServer{2};
+constexpr RankId kFirst{MeshId(0), Rank(0)};
+
+// A mesh `work` of four ranks, the first two on host 0 and the others on host 1, and a mesh `control` on host 0.
+Roster some_roster(std::uint64_t number = 1) {
+  Roster roster;
+  roster.term = Term(1);
+  roster.number = number;
+  for (std::uint32_t host = 0; host < 2; ++host) {
+    roster.hosts.push_back({.peer = {.host = HostId(host),
+                                     .name = "h" + std::to_string(host),
+                                     .address = "10.0.0.1",
+                                     .port = static_cast<std::uint16_t>(1'000 + host),
+                                     .public_key = "key"},
+                            .without_post = {}});
+  }
+  roster.meshes = {{.name = "work", .dims = {{"host", 2}, {"gpu", 2}}}, {.name = "control", .dims = {{"one", 1}}}};
+  const Generation first{Term(1), 1};
+  roster.runs = {{MeshId(0), Rank(0), 2, HostId(0), first, RosterState::kUp},
+                 {MeshId(0), Rank(2), 2, HostId(1), first, RosterState::kUp},
+                 {MeshId(1), Rank(0), 1, HostId(0), first, RosterState::kUp}};
+  return roster;
+}
+
+PostHello hello_of(const std::string& mesh, std::uint32_t rank, bool serves, std::uint64_t generation = 1) {
+  PostHello hello;
+  hello.mesh = mesh;
+  hello.rank = rank;
+  hello.generation = generation;
+  hello.serves = serves;
+  if (serves) hello.actors = {{"greeter", "Greeter", {{"say_hello", "s->s"}, {"any", "*"}}}};
+  return hello;
+}
+
+PostCall call_of(std::uint64_t id, std::vector<std::uint32_t> ranks, const std::string& endpoint = "say_hello") {
+  PostCall call;
+  call.id = id;
+  call.mesh = "work";
+  for (const std::uint32_t rank : ranks) call.ranks.push_back({.first = rank, .count = 1, .step = 1});
+  call.target = {"greeter", endpoint, "s->s"};
+  call.body = {.bytes = 10, .way = BodyWay::kNone, .here = {}, .at = BodyId(100 + id)};
+  return call;
+}
+
+class PostCoreTest : public ::testing::Test {
+ protected:
+  struct Host {
+    explicit Host(std::uint32_t number, PostLimits limits = {})
+        : core({.host = HostId(number), .host_name = "h" + std::to_string(number), .start = {1, 1}, .limits = limits}) {
+    }
+    PostCore core;
+    std::vector<PostAction> done;  // all but what goes to peers
+    std::deque<post_action::ToPeer> to_peer;
+  };
+
+  explicit PostCoreTest(PostLimits limits = {}) { hosts_.emplace_back(0, limits), hosts_.emplace_back(1, limits); }
+
+  void feed(std::uint32_t host, const PostEvent& event) {
+    for (PostAction& action : hosts_[host].core.step(event, now_)) {
+      if (auto* message = std::get_if<post_action::ToPeer>(&action)) {
+        hosts_[host].to_peer.push_back(std::move(*message));
+      } else {
+        hosts_[host].done.push_back(std::move(action));
+      }
+    }
+  }
+  void say(std::uint32_t host, DoorId door, post_event::DoorMessage message) {
+    feed(host, post_event::DoorSaid{door, std::move(message)});
+  }
+  // Both hosts know the roster; a caller and the ranks of both are at their doors.
+  void begin() {
+    for (std::uint32_t host = 0; host < 2; ++host) feed(host, post_event::RosterCame{some_roster()});
+    say(0, kCaller, hello_of("control", 0, false));
+    say(0, kServer, hello_of("work", 0, true));
+    say(1, kServer, hello_of("work", 2, true));
+    for (Host& host : hosts_) host.done.clear();
+  }
+  // What is on its way between the hosts comes.
+  void carry() {
+    for (bool more = true; more;) {
+      more = false;
+      for (std::uint32_t host = 0; host < 2; ++host) {
+        while (!hosts_[host].to_peer.empty()) {
+          const post_action::ToPeer message = std::move(hosts_[host].to_peer.front());
+          hosts_[host].to_peer.pop_front();
+          feed(message.host.value(), post_event::PeerSaid{HostId(host), message.message});
+          more = true;
+        }
+      }
+    }
+  }
+  void connect() {
+    feed(0, post_event::PeerUp{HostId(1)});
+    carry();
+  }
+  template <class Message>
+  std::vector<Message> told(std::uint32_t host, DoorId door) {
+    std::vector<Message> all;
+    for (const PostAction& action : hosts_[host].done) {
+      const auto* to = std::get_if<post_action::ToDoor>(&action);
+      if (to == nullptr || to->door != door) continue;
+      if (const auto* message = std::get_if<Message>(&to->message)) all.push_back(*message);
+    }
+    return all;
+  }
+  template <class Action>
+  std::vector<Action> acts(std::uint32_t host) {
+    std::vector<Action> all;
+    for (const PostAction& action : hosts_[host].done) {
+      if (const auto* one = std::get_if<Action>(&action)) all.push_back(*one);
+    }
+    return all;
+  }
+  std::vector<std::string> closed(std::uint32_t host) {
+    std::vector<std::string> all;
+    for (const auto& one : acts<post_action::CloseDoor>(host)) all.push_back(one.why);
+    return all;
+  }
+  void answer(std::uint32_t host, std::uint64_t delivery, OutcomeKind kind = OutcomeKind::kValue) {
+    PostReply reply;
+    reply.delivery = delivery;
+    reply.outcome.kind = kind;
+    say(host, kServer, reply);
+  }
+  // Its kind and its text.
+  static std::pair<OutcomeKind, std::string> end_of(const PostAnswer& answer) {
+    return {answer.outcome.kind, answer.outcome.text};
+  }
+  using End = std::pair<OutcomeKind, std::string>;
+
+  Instant now_ = Instant::since_boot(Duration::seconds(100));
+  std::deque<Host> hosts_;
+};
+
+class SmallPost : public PostCoreTest {
+ protected:
+  static PostLimits small() {
+    PostLimits limits;
+    limits.calls = 2;
+    limits.of_a_rank = 1;
+    return limits;
+  }
+  SmallPost() : PostCoreTest(small()) {}
+};
+
+TEST_F(PostCoreTest, WelcomesNobodyBeforeItKnowsTheJob) {
+  say(0, kCaller, hello_of("", 0, false));
+  EXPECT_TRUE(hosts_[0].done.empty());
+  feed(0, post_event::RosterCame{some_roster()});
+  const auto welcome = told<PostWelcome>(0, kCaller);
+  ASSERT_EQ(welcome.size(), 1U);
+  EXPECT_EQ(welcome[0].host, "h0");
+  EXPECT_EQ(welcome[0].meshes, some_roster().meshes);
+  EXPECT_EQ(welcome[0].calls, 1'024U);
+}
+
+TEST_F(PostCoreTest, TurnsAwayWhoCannotBeMeant) {
+  feed(0, post_event::RosterCame{some_roster()});
+  const auto why = [&](const PostHello& hello) {
+    hosts_[0].done.clear();
+    const DoorId door(100 + hello.rank);
+    say(0, door, hello);
+    feed(0, post_event::DoorLeft{door});
+    const auto all = closed(0);
+    return all.empty() ? std::string() : all.front();
+  };
+  EXPECT_EQ(why(hello_of("wrok", 0, true)), "the job has no mesh wrok; did you mean work?");
+  EXPECT_EQ(why(hello_of("zzz", 0, true)), "the job has no mesh zzz; it has work, control");
+  EXPECT_EQ(why(hello_of("work", 4, true)), "there is no rank work/4");
+  EXPECT_EQ(why(hello_of("work", 1, true, 0)), "a later start of work/1 has its place");
+  EXPECT_EQ(why(hello_of("", 0, true)), "only a rank of the job serves");
+  PostHello future = hello_of("work", 0, true);
+  future.version = 2;
+  EXPECT_EQ(why(future), "it speaks version 2 of the door, and this post 1");
+  EXPECT_EQ(why(hello_of("work", 0, true)), "");
+}
+
+TEST_F(PostCoreTest, RunsACallOnThisHostAndOnAnother) {
+  begin();
+  PostCall call = call_of(1, {0, 2});
+  call.quiet = false;
+  say(0, kCaller, call);
+  EXPECT_EQ(acts<post_action::Dial>(0).size(), 1U);
+  connect();
+  const auto here = told<PostDeliver>(0, kServer);
+  const auto there = told<PostDeliver>(1, kServer);
+  ASSERT_EQ(here.size(), 1U);
+  ASSERT_EQ(there.size(), 1U);
+  EXPECT_EQ(here[0].target, call.target);
+  EXPECT_EQ(here[0].body.at, call.body.at);
+  EXPECT_EQ(there[0].caller, (CallerName{.mesh = "control", .rank = {MeshId(1), Rank(0)}, .generation = 1}));
+  answer(0, here[0].delivery);
+  EXPECT_TRUE(told<PostOver>(0, kCaller).empty());
+  answer(1, there[0].delivery, OutcomeKind::kRemoteError);
+  carry();
+  const auto answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].rank, 0U);
+  EXPECT_EQ(answers[0].outcome.kind, OutcomeKind::kValue);
+  EXPECT_EQ(answers[0].outcome.generation, 1U);
+  EXPECT_EQ(answers[1].rank, 2U);
+  EXPECT_EQ(answers[1].outcome.kind, OutcomeKind::kRemoteError);
+  EXPECT_EQ(told<PostOver>(0, kCaller), (std::vector<PostOver>{{.id = 1, .refused = {}}}));
+  EXPECT_EQ(hosts_[0].core.bodies() + hosts_[1].core.bodies(), 0U);
+  EXPECT_EQ(acts<post_action::FreeBody>(0).size(), 1U);
+}
+
+TEST_F(PostCoreTest, SaysNothingOfTheValuesOfAQuietCall) {
+  begin();
+  PostCall call = call_of(1, {0});
+  call.quiet = true;
+  say(0, kCaller, call);
+  answer(0, told<PostDeliver>(0, kServer)[0].delivery);
+  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty());
+  EXPECT_EQ(told<PostOver>(0, kCaller).size(), 1U);
+}
+
+TEST_F(PostCoreTest, RefusesWhatCannotBeCalledAndSaysWhatCan) {
+  begin();
+  const auto refused = [&](const PostCall& call) {
+    hosts_[0].done.clear();
+    say(0, kCaller, call);
+    const auto over = told<PostOver>(0, kCaller);
+    return over.empty() ? std::string("nothing") : over[0].refused;
+  };
+  PostCall elsewhere = call_of(1, {0});
+  elsewhere.mesh = "wrk";
+  EXPECT_EQ(refused(elsewhere), "the job has no mesh wrk; did you mean work?");
+  EXPECT_EQ(refused(call_of(2, {4})), "there is no rank work/4: the mesh has 4");
+  EXPECT_EQ(refused(call_of(3, {1, 0, 1})), "the call names work/1 twice");
+  PostCall huge = call_of(4, {0});
+  huge.body.bytes = (64U << 20U) + 1;
+  EXPECT_EQ(refused(huge), "its arguments are 64MiB, and one call carries 64MiB at most");
+  PostCall wide = call_of(5, {});
+  wide.ranks = {{.first = 0, .count = 3, .step = 2'000'000'000}};
+  EXPECT_EQ(refused(wide), "there is no rank work/4000000000: the mesh has 4");
+  EXPECT_EQ(refused(call_of(6, {})), "");
+
+  const auto outcome = [&](std::uint64_t id, CallTarget target) {
+    hosts_[0].done.clear();
+    PostCall call = call_of(id, {0});
+    call.target = std::move(target);
+    say(0, kCaller, call);
+    const auto answers = told<PostAnswer>(0, kCaller);
+    return answers.empty() ? End{} : end_of(answers[0]);
+  };
+  EXPECT_EQ(outcome(10, {"greter", "say_hello", "s->s"}),
+            (End{OutcomeKind::kRefused, "the rank has no actor greter; did you mean greeter?"}));
+  EXPECT_EQ(outcome(11, {"greeter", "say_helo", "s->s"}),
+            (End{OutcomeKind::kRefused, "actor greeter (Greeter) has no endpoint say_helo; did you mean say_hello?"}));
+  EXPECT_EQ(outcome(12, {"greeter", "say_hello", "i->s"}),
+            (End{OutcomeKind::kRefused, "greeter.say_hello is s->s and was called as i->s"}));
+  EXPECT_TRUE(outcome(13, {"greeter", "any", "i->s"}).second.empty());
+  EXPECT_TRUE(outcome(14, {"greeter", "say_hello", "*"}).second.empty());
+}
+
+TEST_F(PostCoreTest, EndsWhatARankHadWithTheCauseThatItsKeeperTells) {
+  begin();
+  say(0, kCaller, call_of(1, {0}));
+  feed(0, post_event::DoorLeft{kServer});
+  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty()) << "the cause is waited for";
+  feed(0, post_event::RankEnded{{kFirst, {Term(1), 1}}, "signal 9 (KILL)"});
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+  EXPECT_EQ(end_of(told<PostAnswer>(0, kCaller)[0]), (End{OutcomeKind::kRankLost, "signal 9 (KILL)"}));
+  // One that is called now ends at once, and its successor is given nothing of before.
+  say(0, kCaller, call_of(2, {0}));
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 2U);
+  EXPECT_EQ(end_of(told<PostAnswer>(0, kCaller)[1]),
+            (End{OutcomeKind::kRankLost, "it is being started again: signal 9 (KILL)"}));
+  hosts_[0].done.clear();
+  say(0, DoorId(9), hello_of("work", 0, true, 2));
+  EXPECT_TRUE(told<PostDeliver>(0, DoorId(9)).empty());
+  say(0, kCaller, call_of(3, {0}));
+  EXPECT_EQ(told<PostDeliver>(0, DoorId(9)).size(), 1U);
+}
+
+TEST_F(PostCoreTest, WaitsForTheCauseAQuarterOfASecondAtMost) {
+  begin();
+  say(0, kCaller, call_of(1, {0}));
+  feed(0, post_event::DoorLeft{kServer});
+  EXPECT_EQ(hosts_[0].core.next_due(), now_ + DeliveryTable::kCausePatience);
+  now_ = now_ + DeliveryTable::kCausePatience;
+  feed(0, post_event::Tick{});
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+  EXPECT_EQ(end_of(told<PostAnswer>(0, kCaller)[0]), (End{OutcomeKind::kRankLost, "it has closed its door"}));
+}
+
+TEST_F(PostCoreTest, ClosesADoorThatOutlivesItsProcess) {
+  begin();
+  say(0, kCaller, call_of(1, {0}));
+  feed(0, post_event::RankEnded{{kFirst, {Term(1), 1}}, "status 3"});
+  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty()) << "what it said last may be on its way";
+  now_ = now_ + DeliveryTable::kCausePatience;
+  feed(0, post_event::Tick{});
+  EXPECT_EQ(closed(0), std::vector<std::string>{"its process has ended"});
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+  EXPECT_EQ(end_of(told<PostAnswer>(0, kCaller)[0]), (End{OutcomeKind::kRankLost, "status 3"}));
+}
+
+TEST_F(PostCoreTest, WaitsFiveSecondsForARankThatRunsAndHasNotCome) {
+  begin();
+  say(0, kCaller, call_of(1, {1}));
+  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty());
+  say(0, DoorId(7), hello_of("work", 1, true));
+  EXPECT_EQ(told<PostDeliver>(0, DoorId(7)).size(), 1U);
+  feed(0, post_event::DoorLeft{DoorId(7)});
+  feed(0, post_event::RosterCame{some_roster(2)});
+  hosts_[0].done.clear();
+  now_ = now_ + DeliveryTable::kCausePatience;
+  feed(0, post_event::Tick{});
+  say(0, kCaller, call_of(2, {1}));
+  now_ = now_ + DeliveryTable::kHelloPatience;
+  feed(0, post_event::Tick{});
+  const auto answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(end_of(answers[1]), (End{OutcomeKind::kRankLost, "it does not come to the post of its host"}));
+}
+
+TEST_F(PostCoreTest, EndsCallsToARankThatTheRosterCallsDown) {
+  begin();
+  Roster roster = some_roster(2);
+  roster.runs = {{MeshId(0), Rank(0), 1, HostId(0), {Term(1), 1}, RosterState::kUp},
+                 {MeshId(0), Rank(1), 1, HostId(0), {Term(1), 1}, RosterState::kStarting},
+                 {MeshId(0), Rank(2), 1, HostId(1), {Term(1), 1}, RosterState::kDown},
+                 {MeshId(0), Rank(3), 1, HostId(1), {Term(1), 1}, RosterState::kGivenUp}};
+  roster.failures = {{1, MeshId(0), Rank(2), 2, 1, "signal 11 (SEGV)"}};
+  feed(0, post_event::RosterCame{roster});
+  say(0, kCaller, call_of(1, {1, 2, 3}));
+  std::vector<End> ends;
+  for (const PostAnswer& one : told<PostAnswer>(0, kCaller)) ends.push_back(end_of(one));
+  EXPECT_EQ(ends, (std::vector<End>{{OutcomeKind::kRankLost, "it is being started again: signal 11 (SEGV)"},
+                                    {OutcomeKind::kRankLost, "it is given up: signal 11 (SEGV)"},
+                                    {OutcomeKind::kRankLost, "it is being started"}}));
+}
+
+TEST_F(PostCoreTest, EndsWhatWaitsForAHostThatIsLostOrHasNoPost) {
+  begin();
+  connect();
+  say(0, kCaller, call_of(1, {2, 3}));
+  Roster without = some_roster(2);
+  without.hosts[1].without_post = "it ends with status 70";
+  feed(0, post_event::RosterCame{without});
+  auto answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(end_of(answers[0]), (End{OutcomeKind::kGone, "no post on h1: it ends with status 70"}));
+  hosts_[0].done.clear();
+  say(0, kCaller, call_of(2, {2}));
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+  feed(0, post_event::RosterCame{some_roster(3)});
+  say(0, kCaller, call_of(3, {2}));
+  Roster lost = some_roster(4);
+  lost.hosts.pop_back();
+  lost.failures = {{1, MeshId(0), Rank(2), 2, 1, "host h1 is lost"}};
+  lost.runs[1].state = RosterState::kDown;
+  hosts_[0].done.clear();
+  feed(0, post_event::RosterCame{lost});
+  answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(end_of(answers[0]), (End{OutcomeKind::kRankLost, "it is being started again: host h1 is lost"}));
+}
+
+TEST_F(PostCoreTest, TakesNoOlderRoster) {
+  feed(0, post_event::RosterCame{some_roster(5)});
+  Roster older = some_roster(4);
+  older.meshes.pop_back();
+  feed(0, post_event::RosterCame{older});
+  EXPECT_EQ(hosts_[0].core.roster().roster(), some_roster(5));
+  older.term = Term(2);
+  older.number = 1;
+  feed(0, post_event::RosterCame{older});
+  EXPECT_EQ(hosts_[0].core.roster().roster(), older);
+}
+
+TEST_F(PostCoreTest, EndsACallAtItsDeadlineAndTakesItBack) {
+  begin();
+  PostCall call = call_of(1, {0, 2, 1});
+  call.deadline = now_ + Duration::seconds(1);
+  say(0, kCaller, call);
+  connect();
+  const auto here = told<PostDeliver>(0, kServer);
+  const auto there = told<PostDeliver>(1, kServer);
+  EXPECT_EQ(hosts_[0].core.next_due(), now_ + Duration::seconds(1));
+  now_ = now_ + Duration::seconds(1);
+  feed(0, post_event::Tick{});
+  carry();
+  EXPECT_EQ(told<PostAnswer>(0, kCaller).size(), 3U);
+  EXPECT_EQ(end_of(told<PostAnswer>(0, kCaller)[0]),
+            (End{OutcomeKind::kDeadline, "its deadline has passed, after 1s"}));
+  EXPECT_EQ(told<PostTakeBack>(0, kServer), (std::vector<PostTakeBack>{{here[0].delivery}}));
+  EXPECT_EQ(told<PostTakeBack>(1, kServer), (std::vector<PostTakeBack>{{there[0].delivery}}));
+  // One of them had begun.
+  answer(0, here[0].delivery, OutcomeKind::kCancelled);
+  answer(1, there[0].delivery);
+  carry();
+  EXPECT_EQ(told<PostAnswer>(0, kCaller).size(), 3U);
+  EXPECT_EQ(told<PostOver>(0, kCaller).size(), 1U);
+  EXPECT_EQ(hosts_[0].core.deliveries() + hosts_[1].core.deliveries(), 0U);
+}
+
+TEST_F(PostCoreTest, CancelsACall) {
+  begin();
+  say(0, kCaller, call_of(1, {0}));
+  say(0, kCaller, PostCancel{1});
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+  EXPECT_EQ(end_of(told<PostAnswer>(0, kCaller)[0]), (End{OutcomeKind::kCancelled, "its caller has cancelled it"}));
+  EXPECT_EQ(told<PostTakeBack>(0, kServer).size(), 1U);
+  say(0, kCaller, PostCancel{1});
+  EXPECT_TRUE(closed(0).empty());
+}
+
+TEST_F(PostCoreTest, TakesBackWhatACallerThatHasLeftHadCalled) {
+  begin();
+  say(0, kCaller, call_of(1, {0, 1}));
+  feed(0, post_event::DoorLeft{kCaller});
+  EXPECT_EQ(told<PostTakeBack>(0, kServer).size(), 1U);
+  EXPECT_EQ(hosts_[0].core.calls(), 0U);
+  EXPECT_EQ(hosts_[0].core.deliveries(), 1U) << "the one that has not begun is gone";
+}
+
+TEST_F(PostCoreTest, RefusesACallerWhoseRankHasALaterStart) {
+  begin();
+  say(0, kCaller, call_of(1, {2}));
+  Roster later = some_roster(2);
+  later.runs[2].generation = {Term(1), 2};
+  feed(1, post_event::RosterCame{later});
+  connect();
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+  EXPECT_EQ(end_of(told<PostAnswer>(0, kCaller)[0]),
+            (End{OutcomeKind::kRefused, "a later start of control/0 has its place"}));
+  feed(0, post_event::RosterCame{later});
+  say(0, kCaller, call_of(2, {0}));
+  EXPECT_EQ(told<PostOver>(0, kCaller).back().refused, "a later start of control/0 has its place");
+}
+
+TEST_F(PostCoreTest, ClosesADoorThatSaysWhatNobodyMaySay) {
+  begin();
+  say(0, kServer, call_of(1, {0}));
+  say(0, kCaller, PostReply{});
+  say(0, kCaller, hello_of("control", 0, false));
+  say(0, DoorId(50), PostCancel{});
+  say(0, kCaller, call_of(2, {0}));
+  say(0, kCaller, call_of(2, {0}));
+  answer(0, told<PostDeliver>(0, kServer)[0].delivery, OutcomeKind::kBusy);
+  EXPECT_EQ(closed(0), (std::vector<std::string>{"it has not come as a caller", "it has not come to serve",
+                                                 "it says hello twice", "it has not come as a caller",
+                                                 "call 2 is under way already", "its answer to delivery 1 is none"}));
+}
+
+TEST_F(PostCoreTest, NamesACallThatWaitsForLong) {
+  begin();
+  say(0, kCaller, call_of(1, {0, 1}));
+  say(0, DoorId(7), hello_of("work", 1, true));
+  for (int times = 1; times <= 2; ++times) {
+    now_ = now_ + Duration::seconds(30);
+    feed(0, post_event::Tick{});
+    const auto tells = acts<post_action::Tell>(0);
+    ASSERT_EQ(tells.size(), static_cast<std::size_t>(times));
+    EXPECT_EQ(tells.back().event, "call.waiting");
+    EXPECT_EQ(tells.back().text,
+              times == 1 ? "control/0 waits for work/0, work/1 for 30s" : "control/0 waits for work/0, work/1 for 1m");
+  }
+}
+
+TEST_F(PostCoreTest, TellsOfAHostThatItDoesNotReach) {
+  begin();
+  say(0, kCaller, call_of(1, {2}));
+  now_ = now_ + PeerLines::kToldUnreached;
+  feed(0, post_event::Tick{});
+  ASSERT_EQ(acts<post_action::Tell>(0).size(), 1U);
+  EXPECT_EQ(acts<post_action::Tell>(0)[0].text, "h0 and h1 do not reach each other");
+  connect();
+  EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 1U);
+}
+
+TEST_F(PostCoreTest, TellsWhoWatchesOfEachFailureOnce) {
+  feed(0, post_event::RosterCame{some_roster()});
+  PostHello hello = hello_of("control", 0, false);
+  hello.watches = true;
+  say(0, kCaller, hello);
+  Roster roster = some_roster(2);
+  roster.failures = {{1, MeshId(0), Rank(2), 2, 1, "signal 9"}};
+  feed(0, post_event::RosterCame{roster});
+  roster.number = 3;
+  feed(0, post_event::RosterCame{roster});
+  EXPECT_EQ(told<PostFailure>(0, kCaller), (std::vector<PostFailure>{{roster.failures[0]}}));
+}
+
+TEST_F(PostCoreTest, SaysHelloAgainWhereItIsNotAnswered) {
+  begin();
+  say(0, kCaller, call_of(1, {2}));
+  feed(0, post_event::PeerUp{HostId(1)});
+  ASSERT_EQ(hosts_[0].to_peer.size(), 1U);
+  hosts_[0].to_peer.clear();
+  now_ = now_ + PeerLines::kHelloAgain;
+  feed(0, post_event::Tick{});
+  carry();
+  EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 1U);
+}
+
+TEST_F(SmallPost, HoldsACallerThatHasTooManyCallsUnderWay) {
+  begin();
+  say(0, kCaller, call_of(1, {0}));
+  EXPECT_TRUE(acts<post_action::HoldDoor>(0).empty());
+  say(0, kCaller, call_of(2, {1}));
+  EXPECT_EQ(acts<post_action::HoldDoor>(0).size(), 1U);
+  answer(0, told<PostDeliver>(0, kServer)[0].delivery);
+  EXPECT_EQ(acts<post_action::ReadDoor>(0).size(), 1U);
+}
+
+TEST_F(SmallPost, AnswersThatARanksQueueIsFull) {
+  begin();
+  say(0, kCaller, call_of(1, {0}));
+  say(0, DoorId(30), hello_of("", 0, false));
+  say(0, DoorId(30), call_of(1, {0}));
+  const auto answers = told<PostAnswer>(0, DoorId(30));
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(end_of(answers[0]), (End{OutcomeKind::kBusy, "its queue is full: 1 calls of 30B wait there"}));
+  EXPECT_EQ(told<PostDeliver>(0, kServer).size(), 1U);
+}
+
+}  // namespace
+}  // namespace monarch

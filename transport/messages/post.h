@@ -1,0 +1,355 @@
+#pragma once
+
+// The messages of calls: between a process and its host's post (the door), and between the posts of two hosts (lines).
+// A post is a process beside the daemon that carries calls; how it decides is worker/core/post's.
+//
+// Of a generation its counter counts here: it never resets, and it is what a rank knows of itself.
+//
+// Thread: values.
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <monarch/codec.hpp>
+
+#include "transport/base/ids.h"
+#include "transport/base/time.h"
+#include "transport/messages/message.h"
+#include "transport/messages/roster.h"
+
+namespace monarch {
+
+inline constexpr std::uint32_t kPostDoorVersion = 1;
+
+// ---- daemon ↔ post ----
+
+// One start of a host's post. Those of one host are ordered: a later one is greater.
+struct PostStart {
+  std::uint64_t worker = 0;  // which worker of the host it belongs to: they are counted
+  std::uint64_t number = 0;  // of its starts by that worker's keeper
+  auto operator<=>(const PostStart&) const = default;
+};
+MONARCH_FIELDS(PostStart, worker, number)
+
+// What a daemon starts a post with, as sealed memory in its standard input; and the first word of each daemon that
+// connects to it later, which proves by the secret that it is one.
+struct PostSetup {
+  JobUuid job;
+  std::string host_name;
+  HostId host;
+  PostStart start;      // a daemon's that connects later: it says nothing
+  std::string address;  // numeric: where it listens for others
+  std::string public_key;
+  std::string secret_key;
+  std::string directory;  // of its two doors, for callers and ranks and for the daemon
+  std::int32_t keeper_pid = 0;
+  std::uint16_t first_port = 0;  // it listens at the highest free one of these; 0: at any
+  std::uint16_t last_port = 0;
+};
+MONARCH_MESSAGE(PostSetup, 176, job, host_name, host, start, address, public_key, secret_key, directory, keeper_pid,
+                first_port, last_port)
+
+// What a beat says of the host's post.
+struct PostReport {
+  std::uint16_t port = 0;
+  Term roster_term;  // which roster it goes by
+  std::uint64_t roster_number = 0;
+  std::uint64_t calls = 0;   // under way, of callers here
+  std::uint64_t doors = 0;   // connections of ranks and callers
+  std::uint64_t bytes = 0;   // of bodies that it has
+  std::uint64_t called = 0;  // since it started
+  bool operator==(const PostReport&) const = default;
+};
+MONARCH_MESSAGE(PostReport, 177, port, roster_term, roster_number, calls, doors, bytes, called)
+
+// daemon → post: a process of a rank of this host has ended.
+struct PostRankEnded {
+  Incarnation process;
+  std::string cause;
+};
+MONARCH_MESSAGE(PostRankEnded, 178, process, cause)
+
+// ---- At the door ----
+
+// Bytes that a post carries and never looks into, as it has them.
+using BodyId = StrongId<struct BodyIdTag, std::uint64_t>;
+
+enum class BodyWay : std::uint8_t {
+  kNone,
+  kHere,    // in the message
+  kBeside,  // the next of what comes with the message: a sealed memfd at a door, a frame between posts
+};
+constexpr BodyWay monarch_enum_max(BodyWay) { return BodyWay::kBeside; }
+
+// Arguments, or a result.
+struct CallBody {
+  std::uint64_t bytes = 0;
+  BodyWay way = BodyWay::kNone;
+  codec::Bytes here;
+  BodyId at;  // where this process has it, while it has it; it does not travel. 0: nowhere
+  bool operator==(const CallBody&) const = default;
+};
+MONARCH_FIELDS(CallBody, bytes, way, here)
+
+enum class OutcomeKind : std::uint8_t {
+  kValue,
+  kRemoteError,  // the endpoint let an error out; the actor lives
+  kRankLost,     // it has ended, or is not up
+  kDeadline,
+  kBusy,  // too much waits there; it has not run
+  kGone,  // nobody knows whether it has run
+  kCancelled,
+  kRefused,  // nothing like it can be called; it has not run
+};
+constexpr OutcomeKind monarch_enum_max(OutcomeKind) { return OutcomeKind::kRefused; }
+
+// Of one rank of a call.
+struct CallOutcome {
+  OutcomeKind kind = OutcomeKind::kValue;
+  std::string type;  // of what a kRemoteError let out
+  std::string text;
+  std::string traceback;
+  std::uint64_t generation = 0;  // of the rank that says so; 0: it is not one that does
+  CallBody body;                 // of a kValue
+  bool operator==(const CallOutcome&) const = default;
+};
+MONARCH_FIELDS(CallOutcome, kind, type, text, traceback, generation, body)
+
+struct ActorEndpoint {
+  std::string name;
+  std::string signature;  // "*": any
+  bool operator==(const ActorEndpoint&) const = default;
+};
+MONARCH_FIELDS(ActorEndpoint, name, signature)
+
+struct RankActor {
+  std::string name;
+  std::string class_name;
+  std::vector<ActorEndpoint> endpoints;
+  bool operator==(const RankActor&) const = default;
+};
+MONARCH_FIELDS(RankActor, name, class_name, endpoints)
+
+// process → post, its first word at the door. A rank that both serves and calls comes twice: what it may not say while
+// too much of what it has called waits must not hold up what it answers.
+struct PostHello {
+  std::uint32_t version = kPostDoorVersion;
+  std::string mesh;              // its rank's; empty: it is no rank of the job
+  std::uint32_t rank = 0;        // within the mesh
+  std::uint64_t generation = 0;  // of the rank
+  bool serves = false;           // it takes what is called of these actors; else it calls
+  std::vector<RankActor> actors;
+  bool watches = false;  // it wants to hear of each failure
+};
+MONARCH_MESSAGE(PostHello, 144, version, mesh, rank, generation, serves, actors, watches)
+
+// post → process, the answer.
+struct PostWelcome {
+  std::uint32_t version = kPostDoorVersion;
+  std::string host;
+  std::vector<RosterMesh> meshes;
+  std::uint64_t calls = 0;       // that a caller may have under way; with more its door is not read
+  std::uint64_t call_bytes = 0;  // the same, of their bodies
+  std::uint64_t body_bytes = 0;  // of one call; more is refused
+  bool operator==(const PostWelcome&) const = default;
+};
+MONARCH_MESSAGE(PostWelcome, 145, version, host, meshes, calls, call_bytes, body_bytes)
+
+// first, first + step, … : `count` ranks.
+struct RankSteps {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint32_t step = 1;
+};
+MONARCH_FIELDS(RankSteps, first, count, step)
+
+// What is called, the same for all ranks.
+struct CallTarget {
+  std::string actor;
+  std::string endpoint;
+  std::string signature;
+  bool operator==(const CallTarget&) const = default;
+};
+MONARCH_FIELDS(CallTarget, actor, endpoint, signature)
+
+// process → post.
+struct PostCall {
+  std::uint64_t id = 0;  // the caller's, each once
+  std::string mesh;
+  std::vector<RankSteps> ranks;  // each once
+  CallTarget target;
+  bool quiet = false;               // of values nobody wants to hear
+  std::optional<Instant> deadline;  // by the boot clock of this host
+  CallBody body;
+};
+MONARCH_MESSAGE(PostCall, 146, id, mesh, ranks, target, quiet, deadline, body)
+
+struct PostCancel {
+  std::uint64_t id = 0;
+};
+MONARCH_MESSAGE(PostCancel, 147, id)
+
+// post → process: one rank's outcome of a call.
+struct PostAnswer {
+  std::uint64_t id = 0;
+  std::uint32_t rank = 0;
+  CallOutcome outcome;
+  bool operator==(const PostAnswer&) const = default;
+};
+MONARCH_MESSAGE(PostAnswer, 148, id, rank, outcome)
+
+// post → process: all have been said; nothing more of this call follows.
+struct PostOver {
+  std::uint64_t id = 0;
+  std::string refused;  // the call as it is: nothing was asked of any rank
+  bool operator==(const PostOver&) const = default;
+};
+MONARCH_MESSAGE(PostOver, 149, id, refused)
+
+// Who calls.
+struct CallerName {
+  std::string mesh;  // empty: no rank of the job
+  RankId rank;
+  std::uint64_t generation = 0;
+  bool operator==(const CallerName&) const = default;
+};
+MONARCH_FIELDS(CallerName, mesh, rank, generation)
+
+// post → rank: run this. Answered once.
+struct PostDeliver {
+  std::uint64_t delivery = 0;
+  CallTarget target;
+  CallerName caller;
+  CallBody body;
+  bool operator==(const PostDeliver&) const = default;
+};
+MONARCH_MESSAGE(PostDeliver, 150, delivery, target, caller, body)
+
+// post → rank: nobody waits for it any more. What has not begun is answered as kCancelled, and not run.
+struct PostTakeBack {
+  std::uint64_t delivery = 0;
+  bool operator==(const PostTakeBack&) const = default;
+};
+MONARCH_MESSAGE(PostTakeBack, 151, delivery)
+
+// rank → post: kValue, kRemoteError or kCancelled.
+struct PostReply {
+  std::uint64_t delivery = 0;
+  CallOutcome outcome;
+};
+MONARCH_MESSAGE(PostReply, 152, delivery, outcome)
+
+// post → whoever watches: a failure.
+struct PostFailure {
+  RosterFailure failure;
+  bool operator==(const PostFailure&) const = default;
+};
+MONARCH_MESSAGE(PostFailure, 153, failure)
+
+// post → process: its connection is closed, since it has said what nobody may say, or its place is another's.
+struct PostClosed {
+  std::string why;
+};
+MONARCH_MESSAGE(PostClosed, 154, why)
+
+// ---- post ↔ post ----
+
+using AskNumber = std::uint64_t;     // from 1
+using AnswerNumber = std::uint64_t;  // from 1; of a line, as long as its root and its target are the same starts
+
+// Which line a message is of: that of one root, who asks, to one target, who is asked.
+struct LineEnds {
+  HostId root;
+  PostStart root_start;
+  PostStart target_start;  // of LineHello and LineOther: see there
+  bool operator==(const LineEnds&) const = default;
+};
+MONARCH_FIELDS(LineEnds, root, root_start, target_start)
+
+// root → target, on a new connection, on a new way to the target, and when the target missed a number: before it is
+// answered no ask is sent. The target's start in its ends says nothing.
+struct LineHello {
+  LineEnds ends;
+  std::optional<PostStart> target;  // whom it means; nothing: whoever is there
+  std::uint64_t epoch = 0;          // how many hellos the root has said on this line
+  AskNumber low = 1;                // all below have ended
+  AnswerNumber heard = 0;           // all answers up to it
+  bool operator==(const LineHello&) const = default;
+};
+MONARCH_MESSAGE(LineHello, 160, ends, target, epoch, low, heard)
+
+// target → root, the answer: what it takes next. What it kept of its answers is said again behind it.
+struct LineAccepted {
+  LineEnds ends;
+  AskNumber next = 1;
+  std::uint64_t epoch = 0;
+  bool operator==(const LineAccepted&) const = default;
+};
+MONARCH_MESSAGE(LineAccepted, 161, ends, next, epoch)
+
+// target → root, the other answer: the target is another start than the one that was meant, the one in the ends.
+struct LineOther {
+  LineEnds ends;
+  std::uint64_t epoch = 0;
+  bool operator==(const LineOther&) const = default;
+};
+MONARCH_MESSAGE(LineOther, 162, ends, epoch)
+
+// target → root: numbers are missing before one that came.
+struct LineResync {
+  LineEnds ends;
+  bool operator==(const LineResync&) const = default;
+};
+MONARCH_MESSAGE(LineResync, 163, ends)
+
+struct AskedRank {
+  Rank rank;
+  bool nobody = false;  // nobody waits for it any more; it is a number and nothing else
+  bool operator==(const AskedRank&) const = default;
+};
+MONARCH_FIELDS(AskedRank, rank, nobody)
+
+// root → target: asks with the numbers from `first` on, one for each rank.
+struct LineAsks {
+  LineEnds ends;
+  AskNumber first = 1;
+  AnswerNumber heard = 0;
+  MeshId mesh;
+  std::vector<AskedRank> ranks;
+  CallTarget target;
+  CallerName caller;
+  CallBody body;
+  bool operator==(const LineAsks&) const = default;
+};
+MONARCH_MESSAGE(LineAsks, 164, ends, first, heard, mesh, ranks, target, caller, body)
+
+// target → root.
+struct LineAnswer {
+  LineEnds ends;
+  AnswerNumber said = 0;
+  AskNumber number = 0;
+  CallOutcome outcome;
+  bool operator==(const LineAnswer&) const = default;
+};
+MONARCH_MESSAGE(LineAnswer, 165, ends, said, number, outcome)
+
+// root → target: nobody waits for this one any more.
+struct LineTakeBack {
+  LineEnds ends;
+  AskNumber number = 0;
+  bool operator==(const LineTakeBack&) const = default;
+};
+MONARCH_MESSAGE(LineTakeBack, 166, ends, number)
+
+// root → target, where it has nothing to ask.
+struct LineHeard {
+  LineEnds ends;
+  AnswerNumber heard = 0;
+  bool operator==(const LineHeard&) const = default;
+};
+MONARCH_MESSAGE(LineHeard, 167, ends, heard)
+
+}  // namespace monarch

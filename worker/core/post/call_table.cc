@@ -1,0 +1,133 @@
+#include "worker/core/post/call_table.h"
+
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+void CallTable::enter(const CallKey& key, const Entered& entered, Instant now) {
+  Call call{.mesh = entered.mesh,
+            .waiting = {},
+            .quiet = entered.quiet,
+            .has_deadline = entered.deadline.has_value(),
+            .due = entered.deadline.value_or(now + kNamedEvery),
+            .since = now,
+            .bytes = entered.bytes};
+  for (const Rank rank : entered.ranks) call.waiting.emplace(rank, CallPlace{});
+  dues_.emplace(call.due, key);
+  const auto [at, fresh] = calls_.emplace(key, std::move(call));
+  MONARCH_ASSERT(fresh);
+  Caller& caller = callers_[key.door];
+  ++caller.calls;
+  caller.bytes += entered.bytes;
+  if (at->second.waiting.empty()) return over(at);
+  look_at_window(key.door);
+}
+
+void CallTable::asked(const CallKey& key, Rank rank, const CallPlace& place) {
+  const auto call = calls_.find(key);
+  if (call == calls_.end()) return;
+  const auto waiting = call->second.waiting.find(rank);
+  if (waiting != call->second.waiting.end()) waiting->second = place;
+}
+
+void CallTable::end(const CallKey& key, Rank rank, const CallOutcome& outcome) {
+  const auto call = calls_.find(key);
+  if (call == calls_.end() || call->second.waiting.erase(rank) == 0) return;
+  say(key, call->second, rank, outcome);
+  if (call->second.waiting.empty()) over(call);
+}
+
+void CallTable::say(const CallKey& key, const Call& call, Rank rank, const CallOutcome& outcome) {
+  if (call.quiet && outcome.kind == OutcomeKind::kValue) return;
+  out_.emplace_back(post_action::ToDoor{key.door, PostAnswer{.id = key.id, .rank = rank.value(), .outcome = outcome}});
+}
+
+void CallTable::over(Calls::iterator call) {
+  const CallKey key = call->first;
+  out_.emplace_back(post_action::ToDoor{key.door, PostOver{.id = key.id, .refused = {}}});
+  dues_.erase({call->second.due, key});
+  Caller& caller = callers_[key.door];
+  --caller.calls;
+  caller.bytes -= call->second.bytes;
+  calls_.erase(call);
+  look_at_window(key.door);
+}
+
+void CallTable::look_at_window(DoorId door) {
+  Caller& caller = callers_[door];
+  const bool full = caller.calls >= limits_.calls || caller.bytes >= limits_.call_bytes;
+  if (full == caller.held) return;
+  caller.held = full;
+  if (full) {
+    out_.emplace_back(post_action::HoldDoor{door});
+  } else {
+    out_.emplace_back(post_action::ReadDoor{door});
+  }
+}
+
+std::vector<CallPlace> CallTable::end_all(Calls::iterator call, OutcomeKind kind, const std::string& text) {
+  std::vector<CallPlace> places;
+  CallOutcome outcome;
+  outcome.kind = kind;
+  outcome.text = text;
+  for (const auto& [rank, place] : call->second.waiting) {
+    if (place.number != 0) places.push_back(place);
+    say(call->first, call->second, rank, outcome);
+  }
+  over(call);
+  return places;
+}
+
+std::vector<CallPlace> CallTable::cancel(const CallKey& key) {
+  const auto call = calls_.find(key);
+  if (call == calls_.end()) return {};
+  return end_all(call, OutcomeKind::kCancelled, "its caller has cancelled it");
+}
+
+std::vector<CallPlace> CallTable::expire(Instant now) {
+  std::vector<CallPlace> places;
+  for (auto due = dues_.begin(); due != dues_.end() && due->first <= now;) {
+    const auto call = calls_.find(due->second);
+    if (!call->second.has_deadline) {
+      ++due;
+      continue;
+    }
+    const Duration passed = now - call->second.since;
+    const auto ended = end_all(call, OutcomeKind::kDeadline, text("its deadline has passed, after ", to_text(passed)));
+    places.insert(places.end(), ended.begin(), ended.end());
+    due = dues_.begin();
+  }
+  return places;
+}
+
+std::vector<CallPlace> CallTable::left(DoorId door) {
+  std::vector<CallPlace> places;
+  for (auto call = calls_.lower_bound({door, 0}); call != calls_.end() && call->first.door == door;) {
+    for (const auto& [rank, place] : call->second.waiting) {
+      if (place.number != 0) places.push_back(place);
+    }
+    dues_.erase({call->second.due, call->first});
+    call = calls_.erase(call);
+  }
+  callers_.erase(door);
+  return places;
+}
+
+std::vector<CallTable::Waiting> CallTable::take_long_waits(Instant now) {
+  std::vector<Waiting> waits;
+  while (!dues_.empty() && dues_.begin()->first <= now) {
+    const CallKey key = dues_.begin()->second;
+    Call& call = calls_.find(key)->second;
+    MONARCH_ASSERT(!call.has_deadline);  // those have expired
+    Waiting wait{.call = key, .mesh = call.mesh, .ranks = {}, .since = now - call.since};
+    for (const auto& [rank, place] : call.waiting) wait.ranks.push_back(rank);
+    waits.push_back(std::move(wait));
+    dues_.erase(dues_.begin());
+    call.due = now + kNamedEvery;
+    dues_.emplace(call.due, key);
+  }
+  return waits;
+}
+
+}  // namespace monarch

@@ -1,0 +1,257 @@
+#include "worker/core/post/delivery_table.h"
+
+#include <algorithm>
+
+#include "transport/base/assert.h"
+#include "transport/base/nearest.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+CallOutcome outcome_of(OutcomeKind kind, std::string text) {
+  CallOutcome outcome;
+  outcome.kind = kind;
+  outcome.text = std::move(text);
+  return outcome;
+}
+
+std::string meant(const std::string& word, const std::vector<std::string>& known) {
+  if (known.empty()) return "; it has none";
+  if (const auto near = nearest(word, known)) return text("; did you mean ", *near, "?");
+  return text("; it has ", join(known, ", "));
+}
+
+bool fits(const std::string& asked, const std::string& has) { return asked == has || asked == "*" || has == "*"; }
+
+}  // namespace
+
+std::string refusal(const std::vector<RankActor>& actors, const CallTarget& target) {
+  const auto actor =
+      std::find_if(actors.begin(), actors.end(), [&](const auto& one) { return one.name == target.actor; });
+  std::vector<std::string> known;
+  if (actor == actors.end()) {
+    for (const RankActor& one : actors) known.push_back(one.name);
+    return text("the rank has no actor ", target.actor, meant(target.actor, known));
+  }
+  const auto endpoint = std::find_if(actor->endpoints.begin(), actor->endpoints.end(),
+                                     [&](const auto& one) { return one.name == target.endpoint; });
+  if (endpoint == actor->endpoints.end()) {
+    for (const ActorEndpoint& one : actor->endpoints) known.push_back(one.name);
+    return text("actor ", actor->name, " (", actor->class_name, ") has no endpoint ", target.endpoint,
+                meant(target.endpoint, known));
+  }
+  if (fits(target.signature, endpoint->signature)) return {};
+  return text(actor->name, '.', endpoint->name, " is ", endpoint->signature, " and was called as ", target.signature);
+}
+
+// As the keeper tells it, if it has.
+std::string DeliveryTable::cause_of(const Served& served, const std::string& otherwise) {
+  return served.ended && served.ended->generation == served.generation ? served.ended->cause : otherwise;
+}
+
+std::string DeliveryTable::why_down(const Served& served, const RankStanding& standing) {
+  if (!standing.down.empty()) return standing.down;
+  if (!served.ended || served.ended->generation < standing.generation) return {};
+  return text("it is being started again: ", served.ended->cause);
+}
+
+bool DeliveryTable::came(DoorId door, const RankId& rank, std::uint64_t generation, std::vector<RankActor> actors) {
+  Served& served = ranks_[rank];
+  if (generation < served.generation || (served.ended && generation <= served.ended->generation)) return false;
+  if (served.door) {
+    out_.emplace_back(post_action::CloseDoor{*served.door, "a later connection of its rank has its place"});
+    doors_.erase(*served.door);
+  }
+  finish_lost(rank, Which::kGiven, cause_of(served, "it has come anew"));
+  served.door = door;
+  served.generation = generation;
+  served.actors = std::move(actors);
+  served.hello_due = Instant::never();
+  served.cause_due = Instant::never();
+  list(rank, served);
+  doors_[door] = rank;
+  for (const Number number : std::set<Number>(served.deliveries)) give(number, deliveries_.at(number), served);
+  return true;
+}
+
+void DeliveryTable::left(DoorId door, Instant now) {
+  const auto found = doors_.find(door);
+  if (found == doors_.end()) return;
+  const RankId rank = found->second;
+  doors_.erase(found);
+  Served& served = ranks_[rank];
+  served.door.reset();
+  const std::string cause = cause_of(served, {});
+  served.cause_due = cause.empty() ? now + kCausePatience : Instant::never();
+  list(rank, served);
+  if (!cause.empty()) finish_lost(rank, Which::kGiven, cause);
+}
+
+void DeliveryTable::ended(const RankId& rank, std::uint64_t generation, const std::string& cause, Instant now) {
+  Served& served = ranks_[rank];
+  if (generation < served.generation || (served.ended && generation <= served.ended->generation)) return;
+  served.ended = Ended{generation, cause};
+  if (served.door && generation > served.generation) return;  // the door's end follows, and is an earlier one's
+  served.hello_due = Instant::never();
+  // What it has said last may still be on its way.
+  served.cause_due = served.door ? now + kCausePatience : Instant::never();
+  list(rank, served);
+  if (served.door) return;
+  finish_lost(rank, Which::kGiven, cause);
+  finish_lost(rank, Which::kWaiting, text("it is being started again: ", cause));
+}
+
+bool DeliveryTable::has_room(const Served& served, const CallContent& content) const {
+  if (bodies_.bytes() > limits_.held_bytes) return false;
+  return served.deliveries.empty() ||
+         (served.deliveries.size() < limits_.of_a_rank && served.bytes + content.bytes() <= limits_.rank_bytes);
+}
+
+DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const RankId& to, SharedContent content,
+                                             const RankStanding& standing, Instant now) {
+  Served& served = ranks_[to];
+  const auto at_once = [&](OutcomeKind kind, std::string text) -> Number {
+    CallOutcome outcome = outcome_of(kind, std::move(text));
+    outcome.generation = served.door ? served.generation : 0;
+    done_.push_back({origin, to, std::move(outcome), {}});
+    return 0;
+  };
+  if (!has_room(served, *content)) {
+    return at_once(OutcomeKind::kBusy, text("its queue is full: ", served.deliveries.size(), " calls of ",
+                                            amount_text(served.bytes), " wait there"));
+  }
+  if (served.door) {
+    if (std::string why = refusal(served.actors, content->target); !why.empty()) {
+      return at_once(OutcomeKind::kRefused, std::move(why));
+    }
+  } else if (std::string why = why_down(served, standing); !why.empty()) {
+    return at_once(OutcomeKind::kRankLost, std::move(why));
+  }
+  const Number number = next_++;
+  served.deliveries.insert(number);
+  served.bytes += content->bytes();
+  Delivery& delivery =
+      deliveries_
+          .emplace(
+              number,
+              Delivery{.origin = origin, .rank = to, .content = std::move(content), .given = 0, .taken_back = false})
+          .first->second;
+  if (served.door) {
+    give(number, delivery, served);
+  } else if (served.hello_due == Instant::never()) {
+    served.hello_due = now + kHelloPatience;
+    list(to, served);
+  }
+  return number;
+}
+
+void DeliveryTable::give(Number number, Delivery& delivery, Served& served) {
+  if (std::string why = refusal(served.actors, delivery.content->target); !why.empty()) {
+    return finish(number, outcome_of(OutcomeKind::kRefused, std::move(why)));
+  }
+  delivery.given = served.generation;
+  out_.emplace_back(post_action::ToDoor{
+      *served.door,
+      PostDeliver{number, delivery.content->target, delivery.content->caller, delivery.content->body.body()}});
+}
+
+bool DeliveryTable::reply(DoorId door, PostReply reply) {
+  const auto rank = doors_.find(door);
+  if (rank == doors_.end()) return false;
+  const auto found = deliveries_.find(reply.delivery);
+  // It has ended meanwhile, or never was one of this rank's.
+  if (found == deliveries_.end() || found->second.rank != rank->second || found->second.given == 0) return true;
+  const bool may_say = reply.outcome.kind == OutcomeKind::kValue || reply.outcome.kind == OutcomeKind::kRemoteError ||
+                       (reply.outcome.kind == OutcomeKind::kCancelled && found->second.taken_back);
+  if (!may_say) return false;
+  HeldBody body = bodies_.hold(reply.outcome.body);
+  finish(reply.delivery, std::move(reply.outcome), std::move(body));
+  return true;
+}
+
+void DeliveryTable::take_back(Number number) {
+  const auto found = deliveries_.find(number);
+  if (found == deliveries_.end() || found->second.taken_back) return;
+  found->second.taken_back = true;
+  const Served& served = ranks_[found->second.rank];
+  if (found->second.given == 0) return finish(number, outcome_of(OutcomeKind::kCancelled, "it has not begun"));
+  if (served.door && served.generation == found->second.given) {
+    out_.emplace_back(post_action::ToDoor{*served.door, PostTakeBack{number}});
+  }
+}
+
+void DeliveryTable::root_passed(HostId root, const PostStart& now) {
+  std::vector<Number> passed;
+  for (const auto& [number, delivery] : deliveries_) {
+    const DeliveryOrigin& origin = delivery.origin;
+    if (!origin.call && origin.root == root && origin.root_start < now) passed.push_back(number);
+  }
+  for (const Number number : passed) take_back(number);
+}
+
+void DeliveryTable::look_at_waiting(const std::function<RankStanding(const RankId&)>& standing_of) {
+  for (auto& [rank, served] : ranks_) {
+    if (served.hello_due == Instant::never()) continue;
+    const std::string why = why_down(served, standing_of(rank));
+    if (why.empty()) continue;
+    served.hello_due = Instant::never();
+    list(rank, served);
+    finish_lost(rank, Which::kWaiting, why);
+  }
+}
+
+void DeliveryTable::tick(Instant now) {
+  while (!dues_.empty() && dues_.begin()->first <= now) {
+    const RankId rank = dues_.begin()->second;
+    Served& served = ranks_[rank];
+    if (served.hello_due <= now) {
+      served.hello_due = Instant::never();
+      finish_lost(rank, Which::kWaiting, "it does not come to the post of its host");
+    }
+    if (served.cause_due <= now) {
+      served.cause_due = Instant::never();
+      if (served.door) {
+        // Something that the process has started keeps its end of the door.
+        out_.emplace_back(post_action::CloseDoor{*served.door, "its process has ended"});
+        doors_.erase(*served.door);
+        served.door.reset();
+      }
+      finish_lost(rank, Which::kGiven, cause_of(served, "it has closed its door"));
+    }
+    list(rank, served);
+  }
+}
+
+void DeliveryTable::finish_lost(const RankId& rank, Which which, const std::string& cause) {
+  for (const Number number : std::set<Number>(ranks_[rank].deliveries)) {
+    const Delivery& delivery = deliveries_.at(number);
+    if ((delivery.given != 0) != (which == Which::kGiven)) continue;
+    CallOutcome outcome = outcome_of(OutcomeKind::kRankLost, cause);
+    outcome.generation = delivery.given;
+    finish(number, std::move(outcome));
+  }
+}
+
+void DeliveryTable::finish(Number number, CallOutcome outcome, HeldBody body) {
+  const auto found = deliveries_.find(number);
+  MONARCH_ASSERT(found != deliveries_.end());
+  Delivery& delivery = found->second;
+  Served& served = ranks_[delivery.rank];
+  served.deliveries.erase(number);
+  served.bytes -= delivery.content->bytes();
+  if (outcome.generation == 0) outcome.generation = delivery.given;
+  done_.push_back({delivery.origin, delivery.rank, std::move(outcome), std::move(body)});
+  deliveries_.erase(found);
+}
+
+void DeliveryTable::list(const RankId& rank, Served& served) {
+  const Instant due = std::min(served.hello_due, served.cause_due);
+  if (due == served.listed) return;
+  dues_.erase({served.listed, rank});
+  served.listed = due;
+  if (due != Instant::never()) dues_.emplace(due, rank);
+}
+
+}  // namespace monarch

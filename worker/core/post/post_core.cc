@@ -1,0 +1,346 @@
+#include "worker/core/post/post_core.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "transport/base/nearest.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+std::string unknown_mesh(const std::string& name, const Roster& roster) {
+  std::vector<std::string> known;
+  for (const RosterMesh& mesh : roster.meshes) known.push_back(mesh.name);
+  if (const auto near = nearest(name, known)) return text("the job has no mesh ", name, "; did you mean ", *near, "?");
+  return text("the job has no mesh ", name, "; it has ", join(known, ", "));
+}
+
+}  // namespace
+
+PostCore::PostCore(PostOptions options)
+    : options_(std::move(options)),
+      calls_(options_.limits, out_),
+      deliveries_(options_.limits, bodies_, out_),
+      lines_(options_.host, options_.start, bodies_, out_, options_.limits.line) {}
+
+PostActions PostCore::step(const PostEvent& event, Instant now) {
+  now_ = now;
+  lines_.at(now);
+  out_.clear();
+  std::visit([this](const auto& one) { on(one); }, event);
+  settle();
+  for (const BodyId body : bodies_.take_free()) out_.emplace_back(post_action::FreeBody{body});
+  return std::exchange(out_, {});
+}
+
+Instant PostCore::next_due() const { return std::min({calls_.next_due(), deliveries_.next_due(), lines_.next_due()}); }
+
+std::vector<PeerAddress> PostCore::peers() const { return peers_; }
+
+void PostCore::turn_away(DoorId door, std::string why) {
+  out_.emplace_back(post_action::CloseDoor{door, std::move(why)});
+}
+
+void PostCore::on(const post_event::DoorSaid& event) {
+  std::visit([&](const auto& message) { said(event.door, message); }, event.message);
+}
+
+void PostCore::on(const post_event::DoorLeft& event) {
+  early_.erase(event.door);
+  watching_.erase(event.door);
+  if (callers_.erase(event.door) > 0) take_back(calls_.left(event.door));
+  if (serving_.erase(event.door) > 0) deliveries_.left(event.door, now_);
+}
+
+void PostCore::on(const post_event::PeerSaid& event) { lines_.hear(event.from, event.message); }
+
+void PostCore::on(const post_event::RankEnded& event) {
+  deliveries_.ended(event.process.rank, event.process.generation.counter, event.cause, now_);
+}
+
+void PostCore::on(const post_event::Tick& /*event*/) {
+  take_back(calls_.expire(now_));
+  deliveries_.tick(now_);
+  lines_.tick();
+  tell_waits();
+}
+
+// ---- The door.
+
+void PostCore::said(DoorId door, const PostHello& hello) {
+  if (early_.contains(door) || callers_.contains(door) || serving_.contains(door)) {
+    return turn_away(door, "it says hello twice");
+  }
+  if (hello.version != kPostDoorVersion) {
+    return turn_away(door, text("it speaks version ", hello.version, " of the door, and this post ", kPostDoorVersion));
+  }
+  if (!roster_.known()) {
+    early_[door] = hello;
+    return;
+  }
+  welcome(door, hello);
+}
+
+void PostCore::welcome(DoorId door, const PostHello& hello) {
+  CallerName name{.mesh = hello.mesh, .rank = {}, .generation = hello.generation};
+  if (!hello.mesh.empty()) {
+    const auto mesh = roster_.mesh_named(hello.mesh);
+    if (!mesh) return turn_away(door, unknown_mesh(hello.mesh, roster_.roster()));
+    name.rank = {*mesh, Rank(hello.rank)};
+    if (hello.rank >= roster_.ranks_of(*mesh))
+      return turn_away(door, text("there is no rank ", roster_.rank_name(name.rank)));
+    if (std::string passed = roster_.passed(name); !passed.empty()) return turn_away(door, std::move(passed));
+  } else if (hello.serves) {
+    return turn_away(door, "only a rank of the job serves");
+  }
+  const PostLimits& limits = options_.limits;
+  out_.emplace_back(post_action::ToDoor{door, PostWelcome{.version = kPostDoorVersion,
+                                                          .host = options_.host_name,
+                                                          .meshes = roster_.roster().meshes,
+                                                          .calls = limits.calls,
+                                                          .call_bytes = limits.call_bytes,
+                                                          .body_bytes = limits.body_bytes}});
+  if (hello.watches) watching_.insert(door);
+  if (!hello.serves) {
+    callers_[door] = std::move(name);
+    return;
+  }
+  if (!deliveries_.came(door, name.rank, hello.generation, hello.actors)) {
+    return turn_away(door, text("a later start of ", roster_.rank_name(name.rank), " has its place"));
+  }
+  serving_.insert(door);
+}
+
+void PostCore::said(DoorId door, const PostCancel& cancel) {
+  if (!callers_.contains(door)) return turn_away(door, "it has not come as a caller");
+  take_back(calls_.cancel({door, cancel.id}));
+}
+
+void PostCore::said(DoorId door, const PostReply& reply) {
+  const HeldBody body = bodies_.hold(reply.outcome.body);  // also of one that nobody waits for
+  if (!serving_.contains(door)) return turn_away(door, "it has not come to serve");
+  if (!deliveries_.reply(door, reply)) turn_away(door, text("its answer to delivery ", reply.delivery, " is none"));
+}
+
+void PostCore::said(DoorId door, const PostCall& call) {
+  const HeldBody body = bodies_.hold(call.body);
+  const auto caller = callers_.find(door);
+  if (caller == callers_.end()) return turn_away(door, "it has not come as a caller");
+  const CallKey key{door, call.id};
+  if (calls_.knows(key)) return turn_away(door, text("call ", call.id, " is under way already"));
+  CallTable::Entered entered{
+      .mesh = {}, .ranks = {}, .quiet = call.quiet, .deadline = call.deadline, .bytes = call.body.bytes};
+  if (std::string refused = refusal_of(call, caller->second, entered); !refused.empty()) {
+    out_.emplace_back(post_action::ToDoor{door, PostOver{.id = call.id, .refused = std::move(refused)}});
+    return;
+  }
+  calls_.enter(key, entered, now_);
+  distribute(key, entered.ranks,
+             std::make_shared<const CallContent>(CallContent{entered.mesh, call.target, caller->second, body}));
+}
+
+std::string PostCore::refusal_of(const PostCall& call, const CallerName& caller, CallTable::Entered& entered) const {
+  if (std::string passed = roster_.passed(caller); !passed.empty()) return passed;
+  if (call.body.bytes > options_.limits.body_bytes) {
+    return text("its arguments are ", amount_text(call.body.bytes), ", and one call carries ",
+                amount_text(options_.limits.body_bytes), " at most");
+  }
+  const auto mesh = roster_.mesh_named(call.mesh);
+  if (!mesh) return unknown_mesh(call.mesh, roster_.roster());
+  entered.mesh = *mesh;
+  return ranks_of(call, *mesh, entered.ranks);
+}
+
+std::string PostCore::ranks_of(const PostCall& call, MeshId mesh, std::vector<Rank>& ranks) const {
+  const std::uint32_t size = roster_.ranks_of(mesh);
+  for (const RankSteps& steps : call.ranks) {
+    if (steps.count == 0) continue;
+    const std::uint64_t last = steps.first + std::uint64_t{steps.count - 1} * steps.step;
+    if (last >= size || steps.count > size) {
+      return text("there is no rank ", call.mesh, '/', last, ": the mesh has ", size);
+    }
+    for (std::uint32_t i = 0; i < steps.count; ++i) ranks.emplace_back(steps.first + i * steps.step);
+    if (ranks.size() > size) return text("the call names a rank of ", call.mesh, " twice");
+  }
+  std::sort(ranks.begin(), ranks.end());
+  const auto twice = std::adjacent_find(ranks.begin(), ranks.end());
+  if (twice != ranks.end()) return text("the call names ", call.mesh, '/', twice->value(), " twice");
+  return {};
+}
+
+// ---- Where a call goes.
+
+void PostCore::end(const CallKey& key, Rank rank, OutcomeKind kind, std::string text) {
+  CallOutcome outcome;
+  outcome.kind = kind;
+  outcome.text = std::move(text);
+  calls_.end(key, rank, outcome);
+}
+
+void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content) {
+  std::map<HostId, std::vector<Rank>> others;
+  for (const Rank rank : ranks) {
+    const RankId id{content->mesh, rank};
+    const RosterRun* const run = roster_.find(id);
+    if (run != nullptr && run->host == options_.host) {
+      const auto number = deliveries_.deliver({.call = key, .root = {}, .root_start = {}, .number = 0}, id, content,
+                                              standing_of(id), now_);
+      if (number != 0) calls_.asked(key, rank, {.host = {}, .number = number});
+      continue;
+    }
+    const RosterHost* const host = run == nullptr ? nullptr : roster_.host(run->host);
+    if (host == nullptr || run->state != RosterState::kUp) {
+      end(key, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
+    } else if (!host->without_post.empty()) {
+      end(key, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
+    } else {
+      others[run->host].push_back(rank);
+    }
+  }
+  for (const auto& [host, there] : others) {
+    AskNumber number = lines_.ask(host, key, there, content);
+    for (const Rank rank : there) calls_.asked(key, rank, {.host = host, .number = number++});
+  }
+}
+
+// A rank that is elsewhere by the roster may be about to come here: it is waited for, unless it was here and has left.
+RankStanding PostCore::standing_of(const RankId& rank) const {
+  const RosterRun* const run = roster_.find(rank);
+  if (run == nullptr || run->host != options_.host) return {};
+  RankStanding standing{.down = {}, .generation = run->generation.counter};
+  if (run->state != RosterState::kUp) standing.down = roster_.why_lost(rank);
+  return standing;
+}
+
+void PostCore::deliver(PeerLines::Ordered&& ordered) {
+  const auto refuse = [&](std::string why) {
+    CallOutcome outcome;
+    outcome.kind = OutcomeKind::kRefused;
+    outcome.text = std::move(why);
+    lines_.answer(ordered.origin, std::move(outcome), {});
+  };
+  if (std::string passed = roster_.passed(ordered.content->caller); !passed.empty()) return refuse(std::move(passed));
+  if (roster_.known() && ordered.rank.rank.value() >= roster_.ranks_of(ordered.rank.mesh)) {
+    return refuse(text("there is no rank ", roster_.rank_name(ordered.rank)));
+  }
+  const DeliveryTable::Number number =
+      deliveries_.deliver(ordered.origin, ordered.rank, std::move(ordered.content), standing_of(ordered.rank), now_);
+  if (number != 0) lines_.running(ordered.origin, number);
+}
+
+void PostCore::take_back(const std::vector<CallPlace>& places) {
+  for (const CallPlace& place : places) {
+    if (place.host) {
+      lines_.take_back(*place.host, place.number);
+    } else {
+      deliveries_.take_back(place.number);
+    }
+  }
+}
+
+// What the parts have for each other, until nothing is left.
+void PostCore::settle() {
+  for (bool more = true; more;) {
+    more = false;
+    for (auto& [host, start] : lines_.take_passed()) deliveries_.root_passed(host, start);
+    for (PeerLines::Ordered& ordered : lines_.take_ordered()) {
+      more = true;
+      deliver(std::move(ordered));
+    }
+    for (const DeliveryTable::Number number : lines_.take_taken_back()) deliveries_.take_back(number);
+    for (DeliveryTable::Done& done : deliveries_.take_done()) {
+      more = true;
+      if (!done.origin.call) {
+        lines_.answer(done.origin, std::move(done.outcome), std::move(done.body));
+        continue;
+      }
+      done.outcome.body = done.body.body();
+      calls_.end(*done.origin.call, done.rank.rank, done.outcome);
+    }
+    for (PeerLines::Ended& ended : lines_.take_ended()) {
+      more = true;
+      ended.outcome.body = ended.body.body();
+      calls_.end(ended.call, ended.rank, ended.outcome);
+    }
+  }
+}
+
+// ---- The roster.
+
+void PostCore::on(const post_event::RosterCame& event) {
+  if (!roster_.take(event.roster)) return;
+  look_at_hosts();
+  deliveries_.look_at_waiting([this](const RankId& rank) { return standing_of(rank); });
+  tell_failures();
+  for (auto& [door, hello] : std::exchange(early_, {})) welcome(door, hello);
+}
+
+void PostCore::look_at_hosts() {
+  std::vector<PeerAddress> peers;
+  for (const RosterHost& host : roster_.roster().hosts) {
+    if (host.peer.host != options_.host && host.peer.port != 0) peers.push_back(host.peer);
+  }
+  if (peers != peers_) {
+    const std::vector<PeerAddress> before = std::exchange(peers_, std::move(peers));
+    out_.emplace_back(post_action::PeersChanged{});
+    const auto missing_in = [](const std::vector<PeerAddress>& list, const PeerAddress& one) {
+      return std::find(list.begin(), list.end(), one) == list.end();
+    };
+    const auto named_in = [](const std::vector<PeerAddress>& list, HostId host) {
+      return std::any_of(list.begin(), list.end(), [host](const PeerAddress& one) { return one.host == host; });
+    };
+    for (const PeerAddress& one : before) {
+      if (!named_in(peers_, one.host)) lines_.moved(one.host, false);
+    }
+    for (const PeerAddress& one : peers_) {
+      if (missing_in(before, one)) lines_.moved(one.host, true);
+    }
+  }
+  for (const HostId host : lines_.hosts()) {
+    const RosterHost* const known = roster_.host(host);
+    if (known != nullptr && known->without_post.empty()) continue;
+    lines_.give_up(host, [&](const RankId& rank) {
+      CallOutcome outcome;
+      outcome.kind = known == nullptr ? OutcomeKind::kRankLost : OutcomeKind::kGone;
+      outcome.text =
+          known == nullptr ? roster_.why_lost(rank) : text("no post on ", known->peer.name, ": ", known->without_post);
+      return outcome;
+    });
+  }
+}
+
+// Those of before its first roster are history.
+void PostCore::tell_failures() {
+  std::uint64_t newest = failures_told_.value_or(0);
+  for (const RosterFailure& failure : roster_.roster().failures) {
+    newest = std::max(newest, failure.number);
+    if (!failures_told_ || failure.number <= *failures_told_) continue;
+    for (const DoorId door : watching_) out_.emplace_back(post_action::ToDoor{door, PostFailure{failure}});
+  }
+  failures_told_ = newest;
+}
+
+void PostCore::tell_waits() {
+  for (const CallTable::Waiting& wait : calls_.take_long_waits(now_)) {
+    constexpr std::size_t kNamed = 8;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < std::min(kNamed, wait.ranks.size()); ++i) {
+      names.push_back(roster_.rank_name({wait.mesh, wait.ranks[i]}));
+    }
+    const CallerName& caller = callers_[wait.call.door];
+    out_.emplace_back(post_action::Tell{
+        "call.waiting",
+        text(caller.mesh.empty() ? "a caller" : roster_.rank_name(caller.rank), " waits for ", join(names, ", "),
+             wait.ranks.size() > kNamed ? text(" and ", wait.ranks.size() - kNamed, " others") : "", " for ",
+             to_text(wait.since))});
+  }
+  for (const HostId host : lines_.take_unreached()) {
+    out_.emplace_back(post_action::Tell{
+        "post.unreached", text(options_.host_name, " and ", roster_.host_name(host), " do not reach each other")});
+  }
+}
+
+}  // namespace monarch

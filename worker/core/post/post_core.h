@@ -1,0 +1,107 @@
+#pragma once
+
+// PostCore: what a host's post does with calls. Callers at its door call ranks of a mesh: those of this host it
+// delivers to, those of others it asks their posts for, by the roster. Each rank of a call has exactly one outcome,
+// whatever becomes of ranks, posts, hosts and connections, and runs it at most once; what one sender has sent a rank
+// begins in the order in which it was sent.
+//
+// What is wrong with a call itself is refused before anything is asked. Calls to a rank that is not up end at once; a
+// rank's own host is the authority on it.
+//
+// Thread: a value of the loop's; pure.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "transport/base/time.h"
+#include "transport/messages/peer.h"
+#include "transport/messages/post.h"
+#include "transport/messages/roster.h"
+#include "worker/core/post/bodies.h"
+#include "worker/core/post/call_table.h"
+#include "worker/core/post/delivery_table.h"
+#include "worker/core/post/peer_lines.h"
+#include "worker/core/post/post_limits.h"
+#include "worker/core/post/post_steps.h"
+#include "worker/core/post/roster_view.h"
+
+namespace monarch {
+
+struct PostOptions {
+  HostId host;
+  std::string host_name;
+  PostStart start;
+  PostLimits limits;
+};
+
+class PostCore {
+ public:
+  explicit PostCore(PostOptions options);
+  PostCore(const PostCore&) = delete;  // its parts refer to each other
+  PostCore& operator=(const PostCore&) = delete;
+
+  PostActions step(const PostEvent& event, Instant now);
+  // Not later than when something is due.
+  Instant next_due() const;
+
+  const RosterView& roster() const { return roster_; }
+  // Whom it lets in, and may dial.
+  std::vector<PeerAddress> peers() const;
+  // What is under way: calls of callers here, deliveries to ranks here, bodies that are held.
+  std::size_t calls() const { return calls_.size(); }
+  std::size_t deliveries() const { return deliveries_.size(); }
+  std::size_t bodies() const { return bodies_.held(); }
+  std::uint64_t body_bytes() const { return bodies_.bytes(); }
+
+ private:
+  void on(const post_event::DoorSaid& event);
+  void on(const post_event::DoorLeft& event);
+  void on(const post_event::PeerSaid& event);
+  void on(const post_event::PeerUp& event) { lines_.up(event.host); }
+  void on(const post_event::PeerDown& event) { lines_.down(event.host); }
+  void on(const post_event::RosterCame& event);
+  void on(const post_event::RankEnded& event);
+  void on(const post_event::Tick& event);
+
+  void said(DoorId door, const PostHello& hello);
+  void said(DoorId door, const PostCall& call);
+  void said(DoorId door, const PostCancel& cancel);
+  void said(DoorId door, const PostReply& reply);
+  void turn_away(DoorId door, std::string why);
+  void welcome(DoorId door, const PostHello& hello);
+
+  // The ranks that a call names; else why it cannot be meant.
+  std::string ranks_of(const PostCall& call, MeshId mesh, std::vector<Rank>& ranks) const;
+  std::string refusal_of(const PostCall& call, const CallerName& caller, CallTable::Entered& entered) const;
+  void distribute(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content);
+  void end(const CallKey& key, Rank rank, OutcomeKind kind, std::string text);
+  RankStanding standing_of(const RankId& rank) const;
+  void take_back(const std::vector<CallPlace>& places);
+  void deliver(PeerLines::Ordered&& ordered);
+  void settle();
+  void look_at_hosts();
+  void tell_failures();
+  void tell_waits();
+
+  PostOptions options_;
+  PostActions out_;
+  Bodies bodies_;
+  RosterView roster_;
+  CallTable calls_;
+  DeliveryTable deliveries_;
+  PeerLines lines_;
+  std::map<DoorId, CallerName> callers_;
+  std::set<DoorId> serving_;
+  std::set<DoorId> watching_;
+  std::map<DoorId, PostHello> early_;  // who has come before the first roster
+  std::vector<PeerAddress> peers_;     // as the driver was told last
+  std::optional<std::uint64_t> failures_told_;
+  Instant now_;
+};
+
+}  // namespace monarch

@@ -1,0 +1,24 @@
+#pragma once
+
+// PostLimits: how much may be under way in a post, and what is said beyond it.
+//
+// Thread: values.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "worker/core/post/lines.h"
+
+namespace monarch {
+
+struct PostLimits {
+  std::size_t calls = 1'024;              // of a caller, under way; then its door is not read
+  std::uint64_t call_bytes = 64U << 20U;  // the same, of their bodies
+  std::uint64_t body_bytes = 64U << 20U;  // of one call; more is refused
+  std::size_t of_a_rank = 1'024;          // deliveries that have not ended; one more is kBusy
+  std::uint64_t rank_bytes = 64U << 20U;  // the same, of what they carry; one alone may have more
+  std::uint64_t held_bytes = 1U << 30U;   // all bodies that the post has; then a delivery is kBusy
+  InLineLimits line;                      // what is kept for each other host
+};
+
+}  // namespace monarch
