@@ -21,6 +21,7 @@
 #include "worker/errand/tree_builder.h"
 #include "worker/errand/workspace_main.h"
 #include "worker/keeper/keeper_main.h"
+#include "worker/post/post_main.h"
 #include "worker/vault/vault_main.h"
 
 namespace {
@@ -45,11 +46,13 @@ int main(int argc, char** argv) {
   // The mark is for those who look for what a job left; what counts is in the Bootstrap.
   const bool daemon = !arguments.empty() && arguments[0] == monarch::kDaemonArgument;
   const bool vault = !arguments.empty() && arguments[0] == monarch::kVaultArgument;
+  const bool post = !arguments.empty() && arguments[0] == monarch::kPostArgument;
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
-  const std::vector<std::string>& mark = daemon || vault ? rest : arguments;
+  const std::vector<std::string>& mark = daemon || vault || post ? rest : arguments;
   const bool marked = mark.size() == 4 && mark[0] == monarch::kJobArgument && mark[2] == monarch::kHostArgument;
   if (daemon && (marked || rest.empty())) return monarch::daemon_main(monarch::remove_trees);
   if (vault && marked) return monarch::vault_main();
+  if (post && marked) return monarch::post_main();
   if (arguments.empty() || marked) return monarch::keeper_main();
   if (arguments[0] == "keep") return monarch::guard_main(rest);
   if (arguments[0] == monarch::kStepArgument) return monarch::step_main(rest);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The marks of a keeper, its daemon and its vault, whose environment nobody may read: who looks for what a job left
-// finds them by their command line. Ranks, and what they start, are found by their environment; see
+// The marks of a keeper, its daemon, its vault and its post, whose environment nobody may read: who looks for what a
+// job left finds them by their command line. Ranks, and what they start, are found by their environment; see
 // launcher_variables.h.
 //
 // Thread: constants.
@@ -10,10 +10,11 @@
 
 namespace monarch {
 
-// monarch-worker [daemon|vault|step] --job UUID --host NAME, monarch-worker workspace --job UUID --host NAME --job-id
-// ID
+// monarch-worker [daemon|post|vault|step] --job UUID --host NAME
+// monarch-worker workspace --job UUID --host NAME --job-id ID
 inline constexpr std::string_view kDaemonArgument = "daemon";
 inline constexpr std::string_view kVaultArgument = "vault";
+inline constexpr std::string_view kPostArgument = "post";
 inline constexpr std::string_view kStepArgument = "step";
 inline constexpr std::string_view kWorkspaceArgument = "workspace";
 inline constexpr std::string_view kJobArgument = "--job";

@@ -50,8 +50,8 @@ std::optional<WorkerMark> worker_mark(pid_t pid) {
   if (program.substr(program.rfind('/') + 1) != kWorkerProgram) return std::nullopt;
   const bool keeper = arguments.size() == 5;
   const std::size_t first = keeper ? 1 : 2;
-  const bool daemon = arguments.size() == 6 && (arguments[1] == kDaemonArgument || arguments[1] == kVaultArgument ||
-                                                arguments[1] == kStepArgument);
+  const bool daemon = arguments.size() == 6 && (arguments[1] == kDaemonArgument || arguments[1] == kPostArgument ||
+                                                arguments[1] == kVaultArgument || arguments[1] == kStepArgument);
   const bool workspace = arguments.size() == 8 && arguments[1] == kWorkspaceArgument;
   if (!keeper && !daemon && !workspace) return std::nullopt;
   if (arguments[first] != kJobArgument || arguments[first + 2] != kHostArgument || !is_job_uuid(arguments[first + 1])) {

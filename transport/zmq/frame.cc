@@ -20,6 +20,7 @@ zmq_msg_t* message(void* storage) { return static_cast<zmq_msg_t*>(storage); }
 zmq_msg_t* message(const void* storage) { return static_cast<zmq_msg_t*>(const_cast<void*>(storage)); }
 
 void free_string(void* /*data*/, void* hint) { delete static_cast<std::string*>(hint); }
+void free_owner(void* /*data*/, void* hint) { delete static_cast<std::shared_ptr<const void>*>(hint); }
 
 }  // namespace
 
@@ -47,6 +48,16 @@ ZmqFrame ZmqFrame::take(std::string bytes) {
   auto owned = std::make_unique<std::string>(std::move(bytes));
   std::string* raw = owned.release();
   MONARCH_ASSERT(zmq_msg_init_data(message(frame.storage_.data()), raw->data(), raw->size(), free_string, raw) == 0);
+  return frame;
+}
+
+ZmqFrame ZmqFrame::hold(std::string_view bytes, std::shared_ptr<const void> owner) {
+  ZmqFrame frame;
+  auto owned = std::make_unique<std::shared_ptr<const void>>(std::move(owner));
+  // libzmq does not write there.
+  void* const data = const_cast<char*>(bytes.data());
+  MONARCH_ASSERT(zmq_msg_init_data(message(frame.storage_.data()), data, bytes.size(), free_owner, owned.release()) ==
+                 0);
   return frame;
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,9 @@ class ZmqFrame {
   static ZmqFrame copy(std::string_view bytes);
   // Keeps the string until libzmq has sent it, which frees it on an I/O thread.
   static ZmqFrame take(std::string bytes);
+
+  // Bytes that are not copied either: `owner` keeps them until libzmq has sent them.
+  static ZmqFrame hold(std::string_view bytes, std::shared_ptr<const void> owner);
 
   std::string_view bytes() const;
   std::size_t size() const { return bytes().size(); }

@@ -26,7 +26,7 @@ Status apply_link_options(ZmqSocket& socket, const LinkOptions& options, const C
   MONARCH_ASSERT(options.high_water_mark > 0);  // 0 is libzmq's "without limit"
   MONARCH_TRY(socket.set_wide(ZMQ_AFFINITY, std::int64_t{1} << options.io_thread));
   MONARCH_TRY(socket.set(ZMQ_SNDHWM, options.high_water_mark));
-  MONARCH_TRY(socket.set(ZMQ_RCVHWM, options.high_water_mark));
+  MONARCH_TRY(socket.set(ZMQ_RCVHWM, options.receive_high_water_mark.value_or(options.high_water_mark)));
   MONARCH_TRY(socket.set_wide(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(options.message_bytes + kDisconnectSlack)));
   MONARCH_TRY(socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_interval)));
   MONARCH_TRY(socket.set(ZMQ_HEARTBEAT_IVL, milliseconds(options.beat_interval)));

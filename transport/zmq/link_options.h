@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "transport/base/limits.h"
@@ -20,6 +21,7 @@ namespace monarch {
 struct LinkOptions {
   int io_thread = 0;  // of the context; control and bulk have one each
   int high_water_mark = limits::kControlHighWaterMark;
+  std::optional<int> receive_high_water_mark = {};  // nothing: the same
   // All frames of a message together. A larger one is dropped and counted; libzmq disconnects the sender of a single
   // frame that is larger still by kDisconnectSlack.
   std::size_t message_bytes = limits::kControlPayloadBytes;

@@ -16,6 +16,9 @@ namespace monarch {
 // In a worker's folder of sockets: where ranks ask the host's vault, and where its daemon talks to it.
 inline constexpr std::string_view kVaultDoor = "vault";
 inline constexpr std::string_view kVaultDaemonDoor = "vault.d";
+// The same of its post, where ranks call and are called.
+inline constexpr std::string_view kPostDoor = "post";
+inline constexpr std::string_view kPostDaemonDoor = "post.d";
 
 struct HostPlaces {
   std::string state_directory;  // $XDG_STATE_HOME/monarch/hosts/<job>/<host>

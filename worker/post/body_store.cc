@@ -1,0 +1,113 @@
+#include "worker/post/body_store.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+#include "transport/wire/sealed_memory.h"
+
+namespace monarch::post {
+
+struct BodyStore::Mapping {
+  Mapping(void* start, std::size_t length) : start_(start), length_(length) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() { (void)::munmap(start_, length_); }
+  std::string_view bytes() const { return {static_cast<const char*>(start_), length_}; }
+
+ private:
+  void* start_;
+  std::size_t length_;
+};
+
+BodyId BodyStore::add(Stored stored) {
+  const BodyId body(next_++);
+  bodies_.emplace(body, std::move(stored));
+  return body;
+}
+
+Status BodyStore::take_here(CallBody& body) {
+  if (body.here.data.size() != body.bytes) {
+    return Error{ErrorCode::kInvalid,
+                 text("a body of ", body.here.data.size(), " bytes that says it has ", body.bytes)};
+  }
+  body.at = add(std::exchange(body.here.data, {}));
+  return {};
+}
+
+Status BodyStore::take(CallBody& body, UniqueFd beside) {
+  body.at = BodyId(0);
+  switch (body.way) {
+    case BodyWay::kNone: body.bytes = 0; return {};
+    case BodyWay::kHere: return take_here(body);
+    case BodyWay::kBeside: break;
+  }
+  if (!beside.valid()) return Error{ErrorCode::kInvalid, "a body that should come as a descriptor, and did not"};
+  MONARCH_ASSIGN(const std::uint64_t bytes, sealed_memory_size(beside.get()));
+  if (bytes != body.bytes) {
+    return Error{ErrorCode::kInvalid, text("sealed memory of ", bytes, " bytes for a body that has ", body.bytes)};
+  }
+  body.at = add(Memory{.fd = std::move(beside), .bytes = bytes, .mapping = nullptr});
+  return {};
+}
+
+Status BodyStore::take(CallBody& body, std::string_view beside) {
+  body.at = BodyId(0);
+  switch (body.way) {
+    case BodyWay::kNone: body.bytes = 0; return {};
+    case BodyWay::kHere: return take_here(body);
+    case BodyWay::kBeside: break;
+  }
+  if (beside.size() != body.bytes) {
+    return Error{ErrorCode::kInvalid, text("a frame of ", beside.size(), " bytes for a body that has ", body.bytes)};
+  }
+  if (beside.size() <= kBodyHereBytes) {
+    body.at = add(std::string(beside));
+    return {};
+  }
+  MONARCH_ASSIGN(UniqueFd fd, make_sealed_memory("monarch-body", beside));
+  body.at = add(Memory{.fd = std::move(fd), .bytes = body.bytes, .mapping = nullptr});
+  return {};
+}
+
+Status BodyStore::give(CallBody& body, std::vector<UniqueFd>& beside) const {
+  const auto found = bodies_.find(body.at);
+  body.way = BodyWay::kNone;
+  if (found == bodies_.end()) return {};
+  if (const auto* here = std::get_if<std::string>(&found->second)) {
+    body.way = BodyWay::kHere;
+    body.here.data = *here;
+    return {};
+  }
+  UniqueFd copy(::fcntl(std::get<Memory>(found->second).fd.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy.valid()) return errno_error("the descriptor of a body", errno);
+  body.way = BodyWay::kBeside;
+  beside.push_back(std::move(copy));
+  return {};
+}
+
+Status BodyStore::give(CallBody& body, std::vector<ZmqFrame>& beside) {
+  const auto found = bodies_.find(body.at);
+  body.way = BodyWay::kNone;
+  if (found == bodies_.end()) return {};
+  if (const auto* here = std::get_if<std::string>(&found->second)) {
+    body.way = BodyWay::kHere;
+    body.here.data = *here;
+    return {};
+  }
+  Memory& memory = std::get<Memory>(found->second);
+  if (!memory.mapping) {
+    void* const start = ::mmap(nullptr, memory.bytes, PROT_READ, MAP_SHARED, memory.fd.get(), 0);
+    if (start == MAP_FAILED) return errno_error("mapping a body", errno);
+    memory.mapping = std::make_shared<const Mapping>(start, memory.bytes);
+  }
+  body.way = BodyWay::kBeside;
+  beside.push_back(ZmqFrame::hold(memory.mapping->bytes(), memory.mapping));
+  return {};
+}
+
+}  // namespace monarch::post

@@ -1,0 +1,57 @@
+#pragma once
+
+// BodyStore: the bytes of calls and their results, as a post has them: small ones in its memory, larger ones in sealed
+// memory, which is given on as a descriptor and which ranks of this host share. It knows numbers and bytes, and nothing
+// of what they are for.
+//
+// Thread: the loop's.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/messages/post.h"
+#include "transport/zmq/frame.h"
+
+namespace monarch::post {
+
+inline constexpr std::size_t kBodyHereBytes = 48U << 10U;  // a larger one goes beside its message
+
+class BodyStore {
+ public:
+  // What came with a message at the door: `body` says how; `beside` is its descriptor. Fills in body.at.
+  Status take(CallBody& body, UniqueFd beside);
+  // What came with a message of another post.
+  Status take(CallBody& body, std::string_view beside);
+  void free(BodyId body) { bodies_.erase(body); }
+
+  // For a message to the door: fills in how the body travels; with a descriptor where it goes beside.
+  Status give(CallBody& body, std::vector<UniqueFd>& beside) const;
+  // The same for another post, without a copy of the bytes.
+  Status give(CallBody& body, std::vector<ZmqFrame>& beside);
+
+  std::size_t size() const { return bodies_.size(); }
+
+ private:
+  struct Mapping;
+  struct Memory {
+    UniqueFd fd;
+    std::uint64_t bytes = 0;
+    std::shared_ptr<const Mapping> mapping;  // owners: this, and the frames that are on their way
+  };
+  using Stored = std::variant<std::string, Memory>;
+
+  BodyId add(Stored stored);
+  Status take_here(CallBody& body);
+
+  std::map<BodyId, Stored> bodies_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace monarch::post

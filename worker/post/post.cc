@@ -1,0 +1,236 @@
+#include "worker/post/post.h"
+
+#include <random>
+#include <utility>
+
+#include "transport/base/limits.h"
+#include "transport/base/log.h"
+#include "transport/base/text.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+#include "worker/core/host_places.h"
+#include "worker/post/post_frames.h"
+
+namespace monarch::post {
+
+namespace {
+
+constexpr std::size_t kOverhead = 1U << 20U;  // of a message beside its body
+constexpr Duration kResumeAfter = Duration::milliseconds(100);
+constexpr Duration kCountedEvery = Duration::seconds(1);  // what a report counts; what others wait for goes at once
+
+// A queue that is long: what is on its way is bounded by what callers may have under way. What comes waits at who sent
+// it.
+LinkOptions link_options() {
+  LinkOptions link;
+  link.high_water_mark = 64 << 10;
+  link.receive_high_water_mark = limits::kBulkHighWaterMark;
+  link.message_bytes = PostLimits().body_bytes + kOverhead;
+  return link;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Post>> Post::start(PostSetup setup, SignalFd& signals) {
+  MONARCH_ASSIGN(CurveSecretKey secret, CurveSecretKey::from_bytes(setup.secret_key));
+  MONARCH_ASSIGN(CurveKeyPair keys, curve_key_pair_of(std::move(secret)));
+  std::unique_ptr<Post> post(new Post(std::move(setup), std::move(keys)));
+  MONARCH_TRY(post->open(signals));
+  return post;
+}
+
+Post::Post(PostSetup setup, CurveKeyPair keys)
+    : setup_(std::move(setup)),
+      keys_(std::move(keys)),
+      core_({.host = setup_.host, .host_name = setup_.host_name, .start = setup_.start, .limits = {}}) {}
+
+Status Post::open(SignalFd& signals) {
+  MONARCH_ASSIGN(loop_, EventLoop::create());
+  loop_->read_clock();
+  MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
+  zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
+  MONARCH_ASSIGN([[maybe_unused]] const WatchId watched,
+                 loop_->watch(signals.descriptor(), Interest::kRead, [this](Readiness) { loop_->stop(); }));
+  MONARCH_TRY(open_links());
+  return open_doors();
+}
+
+Status Post::open_links() {
+  std::random_device random;
+  PeerLinks::Handlers heard{
+      .on_message = [this](HostId from, PeerVia /*via*/, const FrameHeader& header,
+                           std::vector<ZmqFrame>&& frames) { return on_peer(from, header, frames); },
+      .on_up = [this](HostId host) { feed(post_event::PeerUp{host}); },
+      .on_down = [this](HostId host) { feed(post_event::PeerDown{host}); }};
+  MONARCH_ASSIGN(links_, PeerLinks::open(*context_, *zmq_loop_, keys_,
+                                         {.kind = "post",
+                                          .job = setup_.job,
+                                          .address = setup_.address,
+                                          .ports = {setup_.first_port, setup_.last_port},
+                                          .link = link_options(),
+                                          .seed = random()},
+                                         std::move(heard)));
+  return {};
+}
+
+Status Post::open_doors() {
+  PostDoor::Handlers said{
+      .on_frame = [this](DoorId door, const Frame& frame,
+                         std::vector<UniqueFd> descriptors) { on_door(door, frame, std::move(descriptors)); },
+      .on_left = [this](DoorId door) { feed(post_event::DoorLeft{door}); }};
+  MONARCH_ASSIGN(door_, PostDoor::open(*loop_, text(setup_.directory, '/', kPostDoor), std::move(said)));
+  DaemonDoor::Handlers daemon{.is_proof = [this](const Frame& frame) { return is_proof(frame); },
+                              .on_daemon =
+                                  [this] {
+                                    told_.reset();
+                                    report_later(Duration::zero());
+                                  },
+                              .on_frame = [this](const Frame& frame) { return on_daemon(frame); }};
+  MONARCH_ASSIGN(daemon_, DaemonDoor::open(*loop_, text(setup_.directory, '/', kPostDaemonDoor), std::move(daemon)));
+  return {};
+}
+
+bool Post::is_proof(const Frame& frame) const {
+  bool proven = false;
+  (void)route(frame.header, frame.payload,
+              when<PostSetup>([&](const PostSetup& setup) { proven = setup.secret_key == setup_.secret_key; }));
+  return proven;
+}
+
+Status Post::on_daemon(const Frame& frame) {
+  return route(frame.header, frame.payload,
+               when<Roster>([&](Roster&& roster) { feed(post_event::RosterCame{std::move(roster)}); },
+                            limits::kSeqpacketPayloadBytes),
+               when<PostRankEnded>([&](PostRankEnded&& ended) {
+                 feed(post_event::RankEnded{ended.process, std::move(ended.cause)});
+               }));
+}
+
+void Post::close_door(DoorId door, std::string why) {
+  log_warn("a connection at the post's door is closed: ", why);
+  door_->close(door, frame_of(PostClosed{std::move(why)}, {.job = setup_.job}));
+}
+
+void Post::on_door(DoorId door, const Frame& frame, std::vector<UniqueFd> descriptors) {
+  auto message = read_door_message(frame.header, frame.payload);
+  if (!message.ok()) return close_door(door, message.error().message);
+  const Status taken = std::visit(
+      [&](auto& one) -> Status {
+        CallBody* const body = body_of(one);
+        if (body == nullptr) return {};
+        return bodies_.take(*body, descriptors.empty() ? UniqueFd() : std::move(descriptors.front()));
+      },
+      *message);
+  if (!taken.ok()) return close_door(door, taken.error().message);
+  if (std::holds_alternative<PostCall>(*message)) ++called_;
+  feed(post_event::DoorSaid{door, std::move(*message)});
+}
+
+Status Post::on_peer(HostId from, const FrameHeader& header, const std::vector<ZmqFrame>& frames) {
+  MONARCH_ASSIGN(post_event::PeerMessage message, read_peer_message(header, frames.front().bytes()));
+  MONARCH_TRY(std::visit(
+      [&](auto& one) -> Status {
+        CallBody* const body = body_of(one);
+        return body == nullptr ? Status() : bodies_.take(*body, frames.size() > 1 ? frames[1].bytes() : "");
+      },
+      message));
+  feed(post_event::PeerSaid{from, std::move(message)});
+  return {};
+}
+
+void Post::feed(const PostEvent& event) {
+  for (PostAction& action : core_.step(event, loop_->now())) {
+    std::visit([&](auto& one) { perform(std::move(one)); }, action);
+  }
+  arm_tick();
+  const Roster& roster = core_.roster().roster();
+  const bool newer = told_ && (told_->roster_term != roster.term || told_->roster_number != roster.number);
+  report_later(newer ? Duration::zero() : kCountedEvery);
+}
+
+void Post::arm_tick() {
+  const Instant due = core_.next_due();
+  if (due == tick_due_) return;
+  loop_->cancel(std::exchange(tick_timer_, 0));
+  tick_due_ = due;
+  if (due == Instant::never()) return;
+  tick_timer_ = loop_->at(due, [this] {
+    tick_timer_ = 0;
+    tick_due_ = Instant::never();
+    feed(post_event::Tick{});
+  });
+}
+
+void Post::report_later(Duration pause) {
+  const Instant due = loop_->now() + pause;
+  if (report_due_ <= due) return;
+  loop_->cancel(report_timer_);
+  report_due_ = due;
+  report_timer_ = loop_->at(due, [this] {
+    report_due_ = Instant::never();
+    report();
+  });
+}
+
+void Post::report() {
+  const Roster& roster = core_.roster().roster();
+  const PostReport now{.port = links_->port(),
+                       .roster_term = roster.term,
+                       .roster_number = roster.number,
+                       .calls = core_.calls(),
+                       .doors = door_->size(),
+                       .bytes = core_.body_bytes(),
+                       .called = called_};
+  if (told_ == now) return;
+  if (daemon_->send(now, setup_.job)) told_ = now;
+}
+
+void Post::perform(post_action::ToDoor&& action) {
+  std::vector<UniqueFd> descriptors;
+  std::visit(
+      [&](auto& message) {
+        if (CallBody* const body = body_of(message); body != nullptr) {
+          const Status given = bodies_.give(*body, descriptors);
+          if (!given.ok()) return close_door(action.door, given.error().message);
+        }
+        door_->send(action.door, frame_of(message, {.job = setup_.job}), std::move(descriptors));
+      },
+      action.message);
+}
+
+void Post::perform(post_action::ToPeer&& action) {
+  std::visit(
+      [&](auto& message) {
+        std::vector<ZmqFrame> beside;
+        if (CallBody* const body = body_of(message); body != nullptr) {
+          const Status given = bodies_.give(*body, beside);
+          if (!given.ok()) {
+            log_warn("a message to another host: ", given.error().message);
+            return resume_later(action.host, action.via, message.ends);
+          }
+        }
+        FrameHeader header;
+        header.type = number_of<std::decay_t<decltype(message)>>();
+        std::vector<ZmqFrame> frames;
+        frames.push_back(ZmqFrame::take(encode_payload(message)));
+        for (ZmqFrame& one : beside) frames.push_back(std::move(one));
+        const Status sent = links_->send(action.host, action.via, header, std::move(frames));
+        // That a connection has ended is told, and the line is resumed.
+        if (!sent.ok() && sent.error().code == ErrorCode::kBusy) resume_later(action.host, action.via, message.ends);
+      },
+      action.message);
+}
+
+// A message found no room: its line is resumed, by a hello of ours, or by one that the root is told to say.
+void Post::resume_later(HostId host, PeerVia via, const LineEnds& ends) {
+  if (!resuming_.emplace(host, via).second) return;
+  loop_->at(loop_->now() + kResumeAfter, [this, host, via, ends] {
+    resuming_.erase({host, via});
+    if (via == PeerVia::kOurs) return links_->dial(host);
+    perform(post_action::ToPeer{host, via, LineResync{ends}});
+  });
+}
+
+void Post::perform(post_action::Tell&& action) { log_info(action.event, ": ", action.text); }
+
+}  // namespace monarch::post

@@ -1,0 +1,31 @@
+#pragma once
+
+// How what a post says and hears travels: which message has which number, and where its body is, if it has one.
+//
+// Thread: pure functions.
+
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/messages/post.h"
+#include "transport/wire/frame.h"
+#include "worker/core/post/post_steps.h"
+
+namespace monarch::post {
+
+// The body of a message; nullptr: it has none.
+inline CallBody* body_of(PostCall& message) { return &message.body; }
+inline CallBody* body_of(PostReply& message) { return &message.outcome.body; }
+inline CallBody* body_of(PostAnswer& message) { return &message.outcome.body; }
+inline CallBody* body_of(PostDeliver& message) { return &message.body; }
+inline CallBody* body_of(LineAsks& message) { return &message.body; }
+inline CallBody* body_of(LineAnswer& message) { return &message.outcome.body; }
+template <class Message>
+CallBody* body_of(Message& /*without one*/) {
+  return nullptr;
+}
+
+Result<post_event::DoorMessage> read_door_message(const FrameHeader& header, std::string_view payload);
+Result<post_event::PeerMessage> read_peer_message(const FrameHeader& header, std::string_view payload);
+
+}  // namespace monarch::post
