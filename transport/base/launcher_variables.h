@@ -29,7 +29,9 @@ inline constexpr std::string_view kNotifyVariable = "NOTIFY_SOCKET";
 inline constexpr std::string_view kQuestionsVariable = "MONARCH_SOCKET";
 inline constexpr std::string_view kEventsVariable = "MONARCH_EVENTS";
 inline constexpr std::string_view kVaultVariable = "MONARCH_VAULT";
-inline constexpr std::array<std::string_view, 6> kChosenAtStart = {
-    kJobUuidVariable, kRankKeyVariable, kNotifyVariable, kQuestionsVariable, kEventsVariable, kVaultVariable};
+inline constexpr std::string_view kPostVariable = "MONARCH_POST";
+inline constexpr std::array<std::string_view, 7> kChosenAtStart = {
+    kJobUuidVariable, kRankKeyVariable, kNotifyVariable, kQuestionsVariable,
+    kEventsVariable,  kVaultVariable,   kPostVariable};
 
 }  // namespace monarch

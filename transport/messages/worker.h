@@ -13,6 +13,7 @@
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 #include "transport/messages/message.h"
+#include "transport/messages/post.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/vault.h"
 
@@ -43,9 +44,11 @@ struct BeatContent {
   std::string output_failure = {};         // why none takes them now, with the file; empty: all is well
   std::optional<HostPressure> pressure;    // nothing: its kernel does not count it
   std::optional<VaultReport> vault;        // nothing: this host has none, or it does not serve yet
+  std::optional<PostReport> post;          // the same
   std::uint32_t warnings = 0;              // how often who gave this host has foretold the end of what runs there
 };
-MONARCH_FIELDS(BeatContent, ranks, output_dropped_bytes, output_lost_bytes, output_failure, pressure, vault, warnings)
+MONARCH_FIELDS(BeatContent, ranks, output_dropped_bytes, output_lost_bytes, output_failure, pressure, vault, warnings,
+               post)
 
 struct Beat {
   std::uint64_t seq = 0;

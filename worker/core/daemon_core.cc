@@ -156,7 +156,11 @@ void DaemonCore::obey(const Start& order, const FrameHeard&, Instant, Actions& a
 }
 
 void DaemonCore::obey(const VaultTable& table, const FrameHeard&, Instant, Actions& actions) {
-  actions.emplace_back(TellVault{table});
+  actions.emplace_back(TellServant{table});
+}
+
+void DaemonCore::obey(const ForPost& roster, const FrameHeard&, Instant, Actions& actions) {
+  actions.emplace_back(TellServant{roster});
 }
 
 void DaemonCore::obey(const ForKeeper& order, const FrameHeard&, Instant, Actions& actions) {

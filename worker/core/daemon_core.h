@@ -47,11 +47,16 @@ struct ForKeeper {
 };
 
 // Something from the supervisor, with what its header claims.
+// A Roster for the host's post, which reads it; passed on as it came.
+struct ForPost {
+  std::string payload;
+};
+
 struct FrameHeard {
   JobUuid job;
   Term term;
   std::optional<Instant> sent_at;  // of the beat that an Ack answers; nothing: that beat is unknown or too long ago
-  std::variant<Ack, Start, Shutdown, VaultTable, ForKeeper> message;
+  std::variant<Ack, Start, Shutdown, VaultTable, ForPost, ForKeeper> message;
 };
 
 struct PromisePersisted {
@@ -109,9 +114,9 @@ struct TellKeeper {
   std::variant<ForKeeper, Start, KeeperLease, KeeperForget, KeeperShutdown> message;
 };
 
-// What the host's vault goes by now.
-struct TellVault {
-  VaultTable table;
+// What the host's vault, or its post, goes by now.
+struct TellServant {
+  std::variant<VaultTable, ForPost> message;
 };
 
 // Hello goes before the next beat.
@@ -122,7 +127,7 @@ struct BeatChanged {
   bool at_once = false;
 };
 
-using Action = std::variant<PersistPromise, TellKeeper, TellVault, SayHello, BeatChanged>;
+using Action = std::variant<PersistPromise, TellKeeper, TellServant, SayHello, BeatChanged>;
 
 struct CoreOptions {
   JobUuid job;
@@ -184,6 +189,7 @@ class DaemonCore {
   void obey(const Shutdown& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const ForKeeper& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const VaultTable& table, const FrameHeard& frame, Instant now, Actions& actions);
+  void obey(const ForPost& roster, const FrameHeard& frame, Instant now, Actions& actions);
   void forget(const Ack& ack, Actions& actions);
   void renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions);
   void shut_down(std::int32_t exit_code, Actions& actions);

@@ -122,6 +122,7 @@ Environment rank_environment(const Environment& base, const Environment& gang, c
   if (!keys.doors.questions.empty()) environment[std::string(kQuestionsVariable)] = keys.doors.questions;
   if (!keys.doors.events.empty()) environment[std::string(kEventsVariable)] = keys.doors.events;
   if (!keys.doors.vault.empty()) environment[std::string(kVaultVariable)] = keys.doors.vault;
+  if (!keys.doors.post.empty()) environment[std::string(kPostVariable)] = keys.doors.post;
   return environment;
 }
 

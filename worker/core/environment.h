@@ -37,6 +37,7 @@ struct RankDoorPaths {
   std::string questions;   // MONARCH_SOCKET
   std::string events;      // MONARCH_EVENTS
   std::string vault = {};  // MONARCH_VAULT
+  std::string post = {};   // MONARCH_POST
 };
 
 struct RankEnvironment {

@@ -84,6 +84,7 @@ Status Daemon::open(UniqueFd keeper) {
   probes_ = std::make_unique<ReadyProbes>(*loop_, std::move(addresses),
                                           [this](const Incarnation& ready) { tell_keeper(KeeperReady{ready}); });
   if (setup_.stash.bootstrap.checkpoint_memory > 0) make_vault_channel();
+  if (setup_.stash.bootstrap.post) make_post_channel();
   std::random_device random;
   const Bootstrap& bootstrap = setup_.stash.bootstrap;
   const BeatOptions beat{.control = setup_.control,
@@ -119,8 +120,11 @@ void Daemon::begin(const KeeperHello& hello) {
   look_at_pressure();
   feed(Started{setup_.stash.bootstrap.term});
   for (const RankReport& report : hello.ranks) feed(RankTold{report});
-  if (vault_)
-    vault_->begin(std::find(hello.spawned.begin(), hello.spawned.end(), kVaultProcess) != hello.spawned.end());
+  const auto spawned = [&](const RankId& process) {
+    return std::find(hello.spawned.begin(), hello.spawned.end(), process) != hello.spawned.end();
+  };
+  if (vault_) vault_->servant().begin(spawned(kVaultProcess));
+  if (post_) post_->servant().begin(spawned(kPostProcess));
   beat_later();
   loop_->at(loop_->now() + setup_.stash.bootstrap.heartbeat * kBeatsToALink, [this] {
     if (linked_ || refused_ || phase_ != Phase::kServing) return;
@@ -191,9 +195,14 @@ void Daemon::on_pipes(const Frame& frame, std::vector<UniqueFd> descriptors) {
 
 void Daemon::on_report(const RankReport& report) {
   if (report.process.rank == kVaultProcess) {
-    if (vault_) vault_->on_process(report);
+    if (vault_) vault_->servant().on_process(report);
     return;
   }
+  if (report.process.rank == kPostProcess) {
+    if (post_) post_->servant().on_process(report);
+    return;
+  }
+  if (post_) post_->on_rank(report);
   feed(RankTold{report});
   probe(report);
   if (report.phase != RankPhase::kEnded) return;
@@ -342,6 +351,7 @@ void Daemon::flush_beat() {
                                                  .output_failure = totals_.failure,
                                                  .pressure = pressure_,
                                                  .vault = vault_ ? vault_->report() : std::nullopt,
+                                                 .post = post_ ? post_->report() : std::nullopt,
                                                  .warnings = warnings_},
                                      .at_once = beat_at_once_});
   if (!beat_dirty_) {

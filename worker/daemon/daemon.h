@@ -33,6 +33,7 @@
 #include "worker/daemon/daemon_setup.h"
 #include "worker/daemon/keeper_channel.h"
 #include "worker/daemon/log_thread.h"
+#include "worker/daemon/post_channel.h"
 #include "worker/daemon/pressure.h"
 #include "worker/daemon/ready_probes.h"
 #include "worker/daemon/vault_channel.h"
@@ -64,6 +65,8 @@ class Daemon {
   Status open(UniqueFd keeper);
   Status watch_inboxes();
   void make_vault_channel();
+  void make_post_channel();
+  ServantOrders servant_orders();
   void begin(const KeeperHello& hello);
 
   void on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
@@ -91,7 +94,7 @@ class Daemon {
   void feed(const Event& event);
   void perform(PersistPromise&& action);
   void perform(TellKeeper&& action);
-  void perform(TellVault&& action);
+  void perform(TellServant&& action);
   void perform(SayHello&& action);
   void perform(BeatChanged&& action);
   template <class Message>
@@ -126,6 +129,8 @@ class Daemon {
   std::unique_ptr<ReadyProbes> probes_;
   std::uint16_t vault_port_ = 0;         // as the last beat said
   std::unique_ptr<VaultChannel> vault_;  // nothing: this host keeps no checkpoints
+  std::uint16_t post_port_ = 0;
+  std::unique_ptr<PostChannel> post_;  // nothing: nobody calls in this job
   ProgressBudget budget_;
   std::vector<RankReport> adopted_;  // of KeeperHello, until it is known whose pipes follow
   OutputTotals totals_;

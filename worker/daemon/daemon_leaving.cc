@@ -80,7 +80,8 @@ void Daemon::leave_in_order() { leave(kLeavePatience, 0); }
 void Daemon::leave(Duration patience, int exit_code) {
   if (phase_ != Phase::kServing) return;
   phase_ = Phase::kLeaving;
-  if (vault_) vault_->leave();
+  if (vault_) vault_->servant().leave();
+  if (post_) post_->servant().leave();
   exit_code_ = exit_code;
   loop_->at(loop_->now() + patience, [this] { remove_state(); });
   loop_->defer([this] { check_left(); });

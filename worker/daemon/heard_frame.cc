@@ -5,6 +5,7 @@
 
 #include "transport/base/text.h"
 #include "transport/messages/rank.h"
+#include "transport/messages/roster.h"
 #include "transport/messages/stacks.h"
 #include "transport/messages/vault.h"
 #include "transport/messages/worker.h"
@@ -23,6 +24,7 @@ Result<FrameHeard> heard_from_link(const std::vector<ZmqFrame>& frames,
                       frame.message = std::move(ack);
                     }),
                     when<Start>(take), when<Shutdown>(take), when<VaultTable>(take),
+                    unopened<Roster>([&](std::string_view payload) { frame.message = ForPost{std::string(payload)}; }),
                     unopened<Reserve, Stop, Signal, Tell, TakeStacks, CommitAnswer>([&](std::string_view payload) {
                       frame.message = ForKeeper{.type = header.type, .payload = std::string(payload)};
                     })));

@@ -141,6 +141,7 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to) {
                  .job_id = order.bootstrap.job_id,
                  .host_name = order.bootstrap.host_name,
                  .vault = order.bootstrap.checkpoint_memory > 0,
+                 .post = order.bootstrap.post,
                  .period = order.bootstrap.heartbeat / kWordsPerHeartbeat};
   setup.tree = text(order.bootstrap.state_directory, '/', kTreeName);
   DaemonStash stash;

@@ -20,6 +20,7 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
   const std::string stem = text(options_.directory, '/', key.rank.mesh.value(), '.', key.rank.rank.value());
   RankDoorPaths paths{.notify = stem + ".n", .questions = stem + ".s", .events = stem + ".e"};
   if (options_.vault) paths.vault = text(options_.directory, '/', kVaultDoor);
+  if (options_.post) paths.post = text(options_.directory, '/', kPostDoor);
   Door door{.name = text(printable(order.gang.mesh_name), '/', key.rank.rank.value()),
             .voice = RankVoice(options_.period)};
   MONARCH_ASSIGN(door.notify, NotifySocket::open(

@@ -28,6 +28,7 @@ struct RankDoorsOptions {
   std::string job_id;
   std::string host_name;
   bool vault = false;                             // checkpoints are kept on this host, by a vault in that directory
+  bool post = false;                              // calls are carried, by a post in that directory
   Duration period = Duration::milliseconds(250);  // between two words of a rank that are passed on
 };
 

@@ -108,7 +108,7 @@ TEST_F(Core, PassesOrdersOfThePromisedTermOnAtOnce) {
 TEST_F(Core, TellsTheVaultWhatTheSupervisorSaysAndNotWhatOneThatWasReplacedSays) {
   const auto actions = hear(Term(3), VaultTable{.version = 5}, at(1));
   ASSERT_EQ(actions.size(), 1U);
-  EXPECT_EQ(std::get<TellVault>(actions[0]).table.version, 5U);
+  EXPECT_EQ(std::get<VaultTable>(std::get<TellServant>(actions[0]).message).version, 5U);
   EXPECT_TRUE(hear(Term(2), VaultTable{.version = 4}, at(1)).empty());
 }
 
