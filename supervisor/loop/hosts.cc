@@ -28,6 +28,13 @@ bool is_left_by(const std::string& giver, const HostState& host) {
   return host.standing == HostStanding::kDrained && host.lost_because.starts_with(text("drained, asked by ", giver));
 }
 
+// Those of a job are counted upwards: by terms, and within one by the time of their launch.
+std::uint64_t worker_number(Term term, Instant launched) {
+  constexpr unsigned kTermShift = 40;
+  const auto milliseconds = static_cast<std::uint64_t>(launched.since_boot().count_milliseconds());
+  return (term.value() << kTermShift) + (milliseconds & ((std::uint64_t{1} << kTermShift) - 1));
+}
+
 // For an answer of Slurm's, where nodes are not taken by a time, or are any moment.
 constexpr Duration kLeastPatience = Duration::seconds(10);
 
@@ -134,6 +141,8 @@ Bootstrap Hosts::bootstrap_for(HostId host) const {
                       .orphan_ttl = supervision.orphan_ttl};
   const CheckpointSpec& checkpoints = shared_.spec().checkpoints;
   if (checkpoints.peer > 0) bootstrap.checkpoint_memory = checkpoints.memory;
+  bootstrap.post = shared_.spec().calls;
+  bootstrap.worker = worker_number(shared_.term(), shared_.core.state().hosts[host.value()].launched_at);
   const PortSpan ports = vault_ports(shared_.spec());
   bootstrap.first_port = ports.first;
   bootstrap.last_port = ports.last;

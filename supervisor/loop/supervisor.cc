@@ -239,6 +239,7 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<EmitEvent>(&action)) {
     const std::string line = text(name_of(a->event.kind), ": ", a->event.message);
     a->event.severity == Severity::kInfo ? log_info(line) : log_warn(line);
+    workers_->told(a->event);
     return viewers_->server().publish(a->event);
   }
   if (const auto* a = std::get_if<FinishJob>(&action)) return finish(*a);

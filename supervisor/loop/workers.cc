@@ -117,6 +117,7 @@ WorkerLinksHandlers Workers::links_handlers() {
           .on_start = [this](HostId host, const Start& start) { return relay_->started(host, start).ok(); },
           .on_commit = commit_handler(),
           .on_vault = vault_handler(),
+          .on_post = post_handler(),
           .on_report = [this](HostId host, const RankReport& report,
                               Instant sent_at) { hangs_->on_report(host, report, sent_at, shared_.loop->now()); },
           .on_goodbye = [this](HostId host, const Goodbye& goodbye) { handlers_.on_goodbye(host, goodbye.orderly); },
@@ -221,6 +222,20 @@ std::function<void(HostId, const VaultReport&)> Workers::vault_handler() {
   return [this](HostId host, const VaultReport& report) { vaults_->hear(host, report, shared_.loop->now()); };
 }
 
+// Empty where nobody calls.
+std::function<void(HostId, const PostReport&)> Workers::post_handler() {
+  if (!shared_.spec().calls) return nullptr;
+  RosterDeskOptions options{
+      .send = [this](HostId host, const Roster& roster) { return links_->send(host, roster); },
+      .when_durable = [this](std::function<void()> then) { shared_.when_durable(std::move(then)); },
+      .at = [this](Instant when, std::function<void()> then) { shared_.loop->at(when, std::move(then)); },
+      .now = [this] { return shared_.loop->now(); },
+      .returned = {}};
+  if (shared_.returned) options.returned = shared_.loop->now();
+  roster_ = std::make_unique<RosterDesk>(shared_.core, std::move(options));
+  return [this](HostId host, const PostReport& report) { roster_->hear(host, report); };
+}
+
 void Workers::publish_keys() {
   AllowTable table;
   const auto& hosts = shared_.core.state().hosts;
@@ -235,6 +250,11 @@ void Workers::publish_keys() {
 
 void Workers::changed(std::uint64_t ticket) {
   if (vaults_) vaults_->changed(ticket);
+  if (roster_) roster_->changed();
+}
+
+void Workers::told(const JobEvent& event) {
+  if (roster_) roster_->told(event);
 }
 
 void Workers::on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure) {

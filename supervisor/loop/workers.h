@@ -18,6 +18,7 @@
 #include "supervisor/workers/commit_desk.h"
 #include "supervisor/workers/hang_watch.h"
 #include "supervisor/workers/output_relay.h"
+#include "supervisor/workers/roster_desk.h"
 #include "supervisor/workers/stack_dumps.h"
 #include "supervisor/workers/vault_desk.h"
 #include "supervisor/workers/worker_links.h"
@@ -57,6 +58,8 @@ class Workers {
   void publish_keys();
   // A decision has this ticket.
   void changed(std::uint64_t ticket);
+  // What is announced.
+  void told(const JobEvent& event);
   void perform(const Action& action) { links_->perform(action); }
   void add_to(JobStatus& status) const;
   // Into a verdict: what was lost, and a rank's last words.
@@ -76,6 +79,7 @@ class Workers {
   std::function<void(const RankReport&)> written_handler();
   std::function<void(HostId, const RankReport&)> commit_handler();
   std::function<void(HostId, const VaultReport&)> vault_handler();
+  std::function<void(HostId, const PostReport&)> post_handler();
   void dump_stacks(RankId rank, const std::function<void(std::string)>& then);
   void on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure);
 
@@ -89,7 +93,8 @@ class Workers {
   std::unique_ptr<ServerLink> control_link_;
   std::unique_ptr<HangWatch> hangs_;
   std::unique_ptr<CommitDesk> commits_;
-  std::unique_ptr<VaultDesk> vaults_;  // nothing: no checkpoints are kept in memory
+  std::unique_ptr<VaultDesk> vaults_;   // nothing: no checkpoints are kept in memory
+  std::unique_ptr<RosterDesk> roster_;  // nothing: nobody calls in this job
   std::unique_ptr<WorkerLinks> links_;
   std::unique_ptr<WatchedInbox<StacksCame>> stacks_came_;  // of the relay's thread
   std::unique_ptr<StackDumps> stacks_;

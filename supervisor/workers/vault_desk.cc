@@ -24,7 +24,7 @@ std::uint64_t version_of(const std::string& digest) {
 }  // namespace
 
 VaultDesk::VaultDesk(const JobCore& core, VaultDeskOptions options)
-    : core_(core), options_(std::move(options)), vaults_(core.hosts().size()), whole_(!options_.returned) {}
+    : core_(core), options_(std::move(options)), ports_(core, options_.returned), vaults_(core.hosts().size()) {}
 
 VaultView VaultDesk::view(const Look& look) const {
   return {.spec = core_.spec(),
@@ -36,11 +36,15 @@ VaultView VaultDesk::view(const Look& look) const {
 
 void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
   if (core_.state().hosts[host.value()].phase != HostPhase::kJoined) return;
-  vaults_[host.value()].called = true;
-  if (report.port == 0) return note_absence(host, now);
-  note_port(host, report.port);
+  const ServantPorts::Heard heard = ports_.hear(host, report.port, now);
+  stale_ = stale_ || heard != ServantPorts::Heard::kSame;
+  if (report.port == 0) return;
+  first_port_ = first_port_ || heard == ServantPorts::Heard::kFirst;
+  // A worker that was launched anew has a vault of its own.
+  const std::uint64_t incarnation = core_.state().hosts[host.value()].incarnation;
+  if (vaults_[host.value()].incarnation != incarnation) vaults_[host.value()] = Vault{.incarnation = incarnation};
   look_again(now);
-  if (look_.number == 0 || !may_speak(now)) return;
+  if (look_.number == 0 || !ports_.whole(now)) return;
   Vault& vault = look_at(host);
   if (report.table == vault.version) return;
   // It may still be on its way.
@@ -52,28 +56,6 @@ void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
   vault.sent = vault.version;
   vault.sent_at = now;
   vault.paid_until = std::max(vault.paid_until, now) + interval();
-}
-
-// A worker that was launched anew has a vault of its own.
-void VaultDesk::note_port(HostId host, std::uint16_t port) {
-  Vault& vault = vaults_[host.value()];
-  const std::uint64_t incarnation = core_.state().hosts[host.value()].incarnation;
-  if (vault.incarnation != incarnation) vault = Vault{.incarnation = incarnation, .called = true};
-  vault.absent.reset();
-  if (vault.port == port) return;
-  first_port_ = first_port_ || vault.port == 0;
-  vault.port = port;
-  stale_ = true;
-}
-
-// Others take its copies.
-void VaultDesk::note_absence(HostId host, Instant now) {
-  Vault& vault = vaults_[host.value()];
-  if (vault.port == 0 || vault.incarnation != core_.state().hosts[host.value()].incarnation) return;
-  if (!vault.absent) vault.absent = now;
-  if (now < *vault.absent + kGoneAfter) return;
-  vault.port = 0;
-  stale_ = true;
 }
 
 // For the first port of a host at once, which is as often as hosts are launched: others can send it nothing until they
@@ -97,8 +79,7 @@ void VaultDesk::take_over() {
 VaultDesk::Look VaultDesk::take_look() {
   Look look{.number = ++looks_, .ticket = ticket_};
   for (std::size_t i = 0; i < vaults_.size(); ++i) {
-    const bool same = vaults_[i].incarnation == core_.state().hosts[i].incarnation;
-    look.ports.push_back(same ? vaults_[i].port : std::uint16_t{0});
+    look.ports.push_back(ports_.port(HostId(static_cast<std::uint32_t>(i))));
   }
   look.common = common_vault_table(view(look));
   const std::string encoded = encode_payload(look.common);
@@ -111,18 +92,6 @@ VaultDesk::Look VaultDesk::take_look() {
   }
   look.own = own_;
   return look;
-}
-
-bool VaultDesk::may_speak(Instant now) {
-  if (whole_) return true;
-  const auto& hosts = core_.state().hosts;
-  whole_ = true;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    const bool known = vaults_[i].port != 0 && vaults_[i].incarnation == hosts[i].incarnation;
-    const Duration patience = vaults_[i].called ? kHeardWithin : kCalledWithin;
-    whole_ = whole_ && (known || hosts[i].phase != HostPhase::kJoined || now >= *options_.returned + patience);
-  }
-  return whole_;
 }
 
 // The version is of what all are told and of what this host alone is told: the same state gives the same one, also

@@ -6,9 +6,7 @@
 // It tells only what is durable (J1): a vault keeps one step below the newest, and a supervisor that comes back may
 // know less than the one before it had decided.
 //
-// A supervisor that has just come back knows no ports yet. It says nothing until it knows those of all connected hosts,
-// or has waited long enough: for the vault of a host that has called, and, longer, for a host that has not. By half a
-// list vaults would look for copies in too few places.
+// A supervisor that has just come back says nothing until it knows where vaults are (ServantPorts).
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 
@@ -22,6 +20,7 @@
 
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/vault_table.h"
+#include "supervisor/workers/servant_ports.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
 #include "transport/messages/vault.h"
@@ -38,12 +37,6 @@ class VaultDesk {
  public:
   // Between two looks at the core, which changes with each commit of a rank.
   static constexpr Duration kFloor = Duration::milliseconds(100);
-  // Beats of a host without a vault: then it has none. A daemon that was started again finds its vault sooner.
-  static constexpr Duration kGoneAfter = Duration::seconds(5);
-  // After a supervisor's return, the vaults of hosts that call.
-  static constexpr Duration kHeardWithin = Duration::seconds(5);
-  // And hosts that do not; mostly they are given up before.
-  static constexpr Duration kCalledWithin = Duration::seconds(20);
   // Tables of one host within a heartbeat, while a job starts or moves: what a rank saves then needs them.
   static constexpr int kAtOnce = 3;
   // Of tables, to all hosts together: of a large job each host is told more seldom.
@@ -62,9 +55,6 @@ class VaultDesk {
  private:
   struct Vault {
     std::uint64_t incarnation = 0;  // of the worker whose it is
-    std::uint16_t port = 0;         // 0: not known
-    bool called = false;            // it, or one before it
-    std::optional<Instant> absent;  // since when beats say that there is none
     std::uint64_t sent = 0;         // the version that was sent last; 0: none
     Instant sent_at;
     Instant paid_until;      // what was sent takes that long at one table for each interval
@@ -84,17 +74,15 @@ class VaultDesk {
   };
 
   VaultView view(const Look& look) const;
-  void note_port(HostId host, std::uint16_t port);
-  void note_absence(HostId host, Instant now);
   void look_again(Instant now);
   void take_over();
   Look take_look();
-  bool may_speak(Instant now);
   Vault& look_at(HostId host);
   Duration interval() const;
 
   const JobCore& core_;
   VaultDeskOptions options_;
+  ServantPorts ports_;
   std::vector<Vault> vaults_;  // by HostId
   Look look_;                  // durable; its number is 0: none yet
   std::optional<Look> next_;   // until it is durable
@@ -105,7 +93,6 @@ class VaultDesk {
   std::shared_ptr<const std::vector<std::vector<VaultGang>>> own_;  // its
   bool stale_ = true;
   bool first_port_ = false;  // of a vault, since the last look
-  bool whole_ = false;       // the ports of all hosts were known once, or waited for
 };
 
 }  // namespace monarch

@@ -264,6 +264,7 @@ void WorkerLinks::on_beat(HostId host, const Beat& beat) {
   }
   // Before its ranks: what they say is not durable yet.
   if (handlers_.on_vault) handlers_.on_vault(host, beat.content.vault.value_or(VaultReport{}));
+  if (handlers_.on_post) handlers_.on_post(host, beat.content.post.value_or(PostReport{}));
   for (const RankReport& report : beat.content.ranks) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);

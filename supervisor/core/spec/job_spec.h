@@ -210,6 +210,7 @@ struct JobSpec {
   std::vector<StorageSpec> storage;
   std::optional<WorkspaceSpec> workspace;
   CheckpointSpec checkpoints;
+  bool calls = false;     // its ranks call each other: each host has a post
   std::string directory;  // absolute; of the spec's file
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other

@@ -199,7 +199,7 @@ TEST_F(Vaults, GivesCopiesToOthersWhereAVaultStaysAway) {
     return table ? table->gangs[0].targets : std::vector<HostId>{};
   };
   gone();
-  pass(VaultDesk::kGoneAfter - Duration::milliseconds(1));
+  pass(ServantPorts::kGoneAfter - Duration::milliseconds(1));
   gone();
   EXPECT_EQ(targets(), std::vector<HostId>{HostId(1)}) << "it may be started again";
   pass(heartbeat());
@@ -236,7 +236,7 @@ TEST_F(Vaults, AfterAReturnWaitsForAHostWithoutAVaultOnlySoLong) {
   EXPECT_FALSE(hear(0, tables_[0]));
   EXPECT_FALSE(hear(1, tables_[1]));
   desk_->hear(HostId(2), {.port = 0, .table = 0, .used = 0}, now_);  // it calls, and has no vault yet
-  pass(VaultDesk::kHeardWithin);
+  pass(ServantPorts::kHeardWithin);
   const auto table = hear(0, tables_[0]);
   ASSERT_TRUE(table);
   EXPECT_EQ(table->peers.size(), 1U);
@@ -247,9 +247,9 @@ TEST_F(Vaults, AfterAReturnWaitsLongerForAHostThatHasNotCalled) {
   start(now_);
   EXPECT_FALSE(hear(0, tables_[0]));
   EXPECT_FALSE(hear(1, tables_[1]));
-  pass(VaultDesk::kHeardWithin);
+  pass(ServantPorts::kHeardWithin);
   EXPECT_FALSE(hear(0, tables_[0]));
-  pass(VaultDesk::kCalledWithin - VaultDesk::kHeardWithin);
+  pass(ServantPorts::kCalledWithin - ServantPorts::kHeardWithin);
   const auto table = hear(0, tables_[0]);
   ASSERT_TRUE(table);
   EXPECT_EQ(table->peers.size(), 1U);

@@ -1,0 +1,199 @@
+#include "supervisor/workers/roster_desk.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/supervisor/core/fixtures.h"
+
+namespace monarch {
+namespace {
+
+// A job of a gang on each of two hosts; timers, the journal and the network are what the test says.
+class RosterDeskTest : public ::testing::Test {
+ protected:
+  RosterDeskTest() : job_(fixtures::job_that_recovers(2, 1, 4)) {
+    job_.run_all();
+    start();
+  }
+
+  void start(std::optional<Instant> returned = {}) {
+    timers_.clear();
+    desk_ = std::make_unique<RosterDesk>(
+        job_.core,
+        RosterDeskOptions{
+            .send =
+                [this](HostId host, const Roster& roster) {
+                  if (!reachable_) return false;
+                  sent_.emplace_back(host, roster);
+                  return true;
+                },
+            .when_durable =
+                [this](std::function<void()> then) {
+                  if (writes_) return then();
+                  undurable_.push_back(std::move(then));
+                },
+            .at = [this](Instant when, std::function<void()> then) { timers_.emplace(when, std::move(then)); },
+            .now = [this] { return now_; },
+            .returned = returned});
+  }
+  void pass(Duration time) {
+    now_ = now_ + time;
+    while (!timers_.empty() && timers_.begin()->first <= now_) {
+      const auto due = timers_.extract(timers_.begin());
+      due.mapped()();
+    }
+  }
+  void step(const CoreEvent& event) {
+    job_.step(event);
+    desk_->changed();
+  }
+  // A beat of a post that goes by this roster.
+  void hear(std::uint32_t host, std::uint64_t number, std::uint16_t port = 8'000) {
+    PostReport report;
+    report.port = port;
+    report.roster_term = Term(1);
+    report.roster_number = number;
+    desk_->hear(HostId(host), report);
+  }
+  void both_are_there() {
+    hear(0, 0);
+    hear(1, 0);
+    pass(RosterDesk::kFloor);
+    sent_.clear();
+  }
+  void end_rank(std::uint32_t rank) {
+    job_.ended(rank, fixtures::exited(0));
+    desk_->changed();
+  }
+
+  fixtures::Driver job_;
+  Instant now_ = Instant::since_boot(Duration::seconds(100));
+  std::multimap<Instant, std::function<void()>> timers_;
+  std::vector<std::function<void()>> undurable_;
+  bool writes_ = true;
+  bool reachable_ = true;
+  std::vector<std::pair<HostId, Roster>> sent_;
+  std::unique_ptr<RosterDesk> desk_;
+};
+
+TEST_F(RosterDeskTest, TellsAllHostsOfAChangeSoon) {
+  hear(0, 0);
+  pass(RosterDesk::kFloor);
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(sent_[0].second.number, 1U);
+  EXPECT_EQ(sent_[0].second.hosts[0].peer.port, 8'000);
+  sent_.clear();
+  end_rank(1);
+  EXPECT_TRUE(sent_.empty());
+  pass(RosterDesk::kFloor);
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(sent_[1].second.number, 2U);
+  EXPECT_EQ(sent_[1].second.runs[1].state, RosterState::kEnded);
+}
+
+TEST_F(RosterDeskTest, TellsChangesThatComeTogetherAsOneAndNothingWhereNothingIsAnother) {
+  both_are_there();
+  for (int times = 0; times < 10; ++times) desk_->changed();
+  pass(RosterDesk::kFloor);
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_TRUE(timers_.empty());
+  end_rank(1);
+  desk_->changed();
+  pass(RosterDesk::kFloor);
+  EXPECT_EQ(sent_.size(), 2U);
+}
+
+TEST_F(RosterDeskTest, TellsNothingThatIsNotDurable) {
+  both_are_there();
+  writes_ = false;
+  end_rank(1);
+  pass(Duration::seconds(1));
+  EXPECT_TRUE(sent_.empty());
+  hear(0, 1);
+  EXPECT_TRUE(sent_.empty());
+  for (const auto& then : undurable_) then();
+  EXPECT_EQ(sent_.size(), 2U);
+}
+
+TEST_F(RosterDeskTest, TellsAPostAgainThatGoesByAnOlderOne) {
+  both_are_there();
+  hear(0, 1);
+  EXPECT_TRUE(sent_.empty());
+  hear(0, 0);
+  EXPECT_TRUE(sent_.empty()) << "it may still be on its way";
+  pass(job_.core.spec().supervision.heartbeat);
+  hear(0, 0);
+  ASSERT_EQ(sent_.size(), 1U);
+  EXPECT_EQ(sent_[0].first, HostId(0));
+  reachable_ = false;
+  pass(Duration::seconds(5));
+  hear(1, 0);
+  reachable_ = true;
+  hear(1, 0);
+  EXPECT_EQ(sent_.size(), 2U) << "what could not be sent is not on its way";
+}
+
+TEST_F(RosterDeskTest, SaysThatAHostHasNoPostOnceNoneHasComeForLong) {
+  both_are_there();
+  hear(1, 0, 0);
+  pass(ServantPorts::kGoneAfter);
+  hear(1, 0, 0);
+  pass(RosterDesk::kFloor);
+  ASSERT_EQ(sent_.size(), 2U);
+  EXPECT_EQ(sent_[0].second.hosts[1].peer.port, 0);
+  EXPECT_FALSE(sent_[0].second.hosts[1].without_post.empty());
+  sent_.clear();
+  hear(1, 0, 9'000);
+  pass(RosterDesk::kFloor);
+  ASSERT_FALSE(sent_.empty());
+  EXPECT_TRUE(sent_[0].second.hosts[1].without_post.empty());
+}
+
+TEST_F(RosterDeskTest, SaysNothingAfterAReturnUntilItKnowsWherePostsAre) {
+  start(now_);
+  hear(0, 7);
+  pass(Duration::seconds(1));
+  EXPECT_TRUE(sent_.empty());
+  hear(1, 7);
+  pass(Duration::seconds(1));
+  EXPECT_EQ(sent_.size(), 2U);
+  start(now_);
+  sent_.clear();
+  hear(0, 7);
+  pass(ServantPorts::kCalledWithin - Duration::milliseconds(1));
+  EXPECT_TRUE(sent_.empty());
+  pass(Duration::seconds(1));
+  EXPECT_EQ(sent_.size(), 2U) << "one that does not come is not waited for without end";
+}
+
+TEST_F(RosterDeskTest, KeepsTheNewestFailuresInTheOrderOfTheirNumbers) {
+  both_are_there();
+  for (std::uint64_t i = 1; i <= RosterDesk::kFailures + 3; ++i) {
+    JobEvent event;
+    event.kind = EventKind::kGangFailed;
+    event.mesh = "trainer";
+    event.generation = i;
+    event.message = "killed by SIGKILL [restart 1 of 4]";
+    event.details = {{"gang", "1"}};
+    desk_->told(event);
+    event.kind = EventKind::kGangReady;
+    desk_->told(event);
+  }
+  pass(RosterDesk::kFloor);
+  ASSERT_EQ(sent_.size(), 2U);
+  const std::vector<RosterFailure>& failures = sent_[0].second.failures;
+  ASSERT_EQ(failures.size(), RosterDesk::kFailures);
+  EXPECT_EQ(failures.front().generation, 4U);
+  EXPECT_EQ(failures.front().first, Rank(1));
+  EXPECT_EQ(failures.front().count, 1U);
+  EXPECT_EQ(failures.front().cause, "killed by SIGKILL [restart 1 of 4]");
+  for (std::size_t i = 1; i < failures.size(); ++i) EXPECT_EQ(failures[i].number, failures[i - 1].number + 1);
+}
+
+}  // namespace
+}  // namespace monarch
