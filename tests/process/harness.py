@@ -63,8 +63,9 @@ ENDING_S = 2.0     # for what is about to end: a command returns moments before 
 
 
 def patience(timeout):
-    """So many seconds on a machine that has processors to spare; up to four times as many where more processes want them than there are."""
-    return timeout * min(max(os.getloadavg()[0] / os.cpu_count(), 1.0), 4.0)
+    """So many seconds on a machine that has processors to spare; up to four times as many where more processes want them than there are, and
+    three times as many at least for what a sanitizer slows down."""
+    return timeout * min(max(os.getloadavg()[0] / os.cpu_count(), 3.0 if SANITIZED else 1.0), 4.0)
 
 
 class OutOfTime(AssertionError):
