@@ -57,15 +57,17 @@ def _be_modest():
 
 class Program:
     """A test as `meson introspect --tests` describes it, or a build described alike; `environment` is added to its own, `arguments` to
-    its command. `done(ended)` is called at its end, and may add others to the pool."""
+    its command. `done(ended)` is called at its end, and may add others to the pool. A share that is less than a processor is `weight` times
+    what the words say."""
 
-    def __init__(self, test, done, environment=None, arguments=(), limit=None):
+    def __init__(self, test, done, environment=None, arguments=(), limit=None, weight=1):
         self.name, self.done = test["name"], done
         words = {**test["env"], **(environment or {})}
         self.takes_turns = "MONARCH_TEST_CASE_SHARE" in words
         share = float(words.get("MONARCH_TEST_CASE_SHARE" if self.takes_turns else "MONARCH_TEST_SHARE", 1))
         self.computes = share >= 1
-        self.share = min(share, processors()) if test["is_parallel"] else processors()
+        self._weight = 1 if self.computes else weight
+        self.share = min(share * self._weight, processors()) if test["is_parallel"] else processors()
         limit = (test["timeout"] if limit is None else limit) * (MODEST_PATIENCE if self.computes else 1)
         self.ended = Ended()
         self.wants = None  # the case that waits for its turn
@@ -101,7 +103,8 @@ class Program:
         message = json.loads(data)
         self.asked = True
         if "want" in message:
-            self.wants, self.next_share = message["want"], message["share"] or self.share
+            self.wants = message["want"]
+            self.next_share = min(message["share"] * self._weight, processors()) if message["share"] else self.share
         else:
             del self._shares[message["done"]]
             self.ended.cases.append((message["done"], message["seconds"], message["processor_seconds"]))

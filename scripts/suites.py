@@ -87,7 +87,8 @@ class Part:
     def __init__(self, name, tree, suites, extra):
         self.name, self.tree, self.suites = name, tree, suites
         self._environment = {**trees.ENVIRONMENT.get(tree, {}), **extra}
-        self._patience = 4 if tree in trees.ENVIRONMENT else 1
+        # A sanitizer makes of a test that mostly waits one that computes, too.
+        self._patience, self._weight = (4, 2) if tree in trees.ENVIRONMENT else (1, 1)
         self.tests, self.tallies, self.times = [], {}, []
         self._began = self._over = None
 
@@ -108,7 +109,8 @@ class Part:
 
     def _program(self, test, done, cases=()):
         arguments = ["--gtest_output=xml:" + results.xml_of(trees.path_of(self.tree), test["name"])] if test["protocol"] == "gtest" else cases
-        return runner.Program(trees.runs_at(self.tree, test), done, self._environment, arguments, test["timeout"] * self._patience)
+        return runner.Program(trees.runs_at(self.tree, test), done, self._environment, arguments, test["timeout"] * self._patience,
+                              self._weight)
 
     def _note(self, test, ended):
         label = test["name"]
