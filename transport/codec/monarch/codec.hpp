@@ -34,10 +34,11 @@
 #include "monarch/fields.hpp"
 #include "monarch/msgpack.hpp"
 
-namespace monarch::codec {
+namespace monarch {
+namespace codec MONARCH_INSIDE {
 
 // Bytes that are not text.
-struct Bytes {
+struct MONARCH_SEEN Bytes {
   std::string data;
   auto operator<=>(const Bytes&) const = default;
 };
@@ -387,4 +388,5 @@ bool decode(std::string_view input, T& value, DecodeError& error, DecodeLimits l
   return false;
 }
 
-}  // namespace monarch::codec
+}  // namespace MONARCH_INSIDE
+}  // namespace monarch

@@ -6,6 +6,11 @@
 
 #include <type_traits>
 
+// Of a plugin one function is seen from outside; all else of ours stays inside it, so that two plugins of a process do
+// not meet. What users may have in structs of their own is seen as these are.
+#define MONARCH_INSIDE __attribute__((visibility("hidden")))
+#define MONARCH_SEEN __attribute__((visibility("default")))
+
 // Each defines monarch_codec_fields(..., use), which returns what use(value.a, value.b) returns: a bool. A template, so
 // that a source pays for the structs that it encodes or decodes, not for all that it includes; and no tuple of the
 // fields is made, which would cost the compiler a class for each. The type_identity keeps a derived class from

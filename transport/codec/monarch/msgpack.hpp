@@ -15,7 +15,10 @@
 #include <string_view>
 #include <utility>
 
-namespace monarch::codec {
+#include "monarch/fields.hpp"
+
+namespace monarch {
+namespace codec MONARCH_INSIDE {
 
 struct DecodeError {
   std::string what;        // what is wrong
@@ -337,4 +340,5 @@ class Reader {
   DecodeError error_;
 };
 
-}  // namespace monarch::codec
+}  // namespace MONARCH_INSIDE
+}  // namespace monarch

@@ -1,0 +1,455 @@
+#pragma once
+
+// Actors: classes of a user whose objects live in ranks and whose members are called from elsewhere.
+//
+//   struct Greeter : monarch::Actor {
+//     std::string say_hello(const std::string& text) { return "hello " + text; }
+//   };
+//   MONARCH_PLUGIN(MONARCH_ACTOR(Greeter, &Greeter::say_hello))
+//
+// A class is made by `Greeter()`, or by `Greeter(const monarch::Args&)` from what the spec gives it. It has one call at
+// a time, in the order in which they came; an endpoint that is named as MONARCH_CONCURRENT(&Greeter::say_hello, 8) may
+// overlap with itself, at most 8 at once, and with all others of the actor. What an endpoint throws goes to its caller,
+// and the actor lives on. An endpoint whose first parameter is a monarch::Reply<T> answers later, from any thread. An
+// actor that has `void restore(const monarch::Context&)` is told by that, before it is called, that its rank had a
+// process before. It is destroyed when its rank is told to end.
+//
+// Arguments and results are values that monarch/codec.hpp can write.
+//
+// Thread: an actor has one at a time for what is not concurrent.
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <monarch/plugin_v1.h>
+#include <monarch/codec.hpp>
+#include <monarch/mesh.hpp>
+#include <monarch/signature.hpp>
+
+namespace monarch {
+
+class MONARCH_SEEN Actor;
+
+inline namespace v1 MONARCH_INSIDE {
+
+namespace detail {
+
+inline thread_local const Context* being_made = nullptr;
+
+inline std::string_view view_of(monarch_bytes_v1 bytes) {
+  return bytes.data == nullptr ? std::string_view()
+                               : std::string_view(static_cast<const char*>(bytes.data), bytes.size);
+}
+
+// "std::runtime_error"
+inline std::string type_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                         &std::free);
+  return status == 0 ? name.get() : type.name();
+}
+
+template <class F>
+struct Member;
+template <class C, class R, class... P>
+struct Member<R (C::*)(P...)> {
+  using Class = C;
+  using Result = R;
+  using Parameters = std::tuple<std::decay_t<P>...>;
+};
+template <class C, class R, class... P>
+struct Member<R (C::*)(P...) const> : Member<R (C::*)(P...)> {};
+template <class C, class R, class... P>
+struct Member<R (C::*)(P...) noexcept> : Member<R (C::*)(P...)> {};
+template <class C, class R, class... P>
+struct Member<R (C::*)(P...) const noexcept> : Member<R (C::*)(P...)> {};
+
+// The name of a member, out of what the compiler calls this function.
+template <auto F>
+consteval std::string_view name_of() {
+  std::string_view name = __PRETTY_FUNCTION__;
+  constexpr std::string_view kBefore = "F = ";
+  name = name.substr(name.find(kBefore) + kBefore.size());
+#ifdef __clang__
+  name = name.substr(0, name.rfind(']'));
+#else
+  name = name.substr(0, std::min(name.find(';'), name.rfind(']')));
+#endif
+  if (name.ends_with(')')) name.remove_suffix(1);
+  return name.substr(name.rfind("::") + 2);
+}
+
+}  // namespace detail
+
+// What the spec gives an actor or a controller: values by name.
+class MONARCH_SEEN Args {
+ public:
+  Args() = default;
+  // A MessagePack map with texts for keys. BadArguments where it is none.
+  explicit Args(std::string_view map) {
+    if (map.empty()) return;
+    codec::Reader reader(map);
+    std::size_t count = 0;
+    bool whole = reader.enter_map(count);
+    for (std::size_t i = 0; whole && i < count; ++i) {
+      std::string name;
+      whole = codec::read(reader, name);
+      const std::size_t begin = map.size() - reader.remaining();
+      whole = whole && reader.skip();
+      if (whole) values_[name] = std::string(map.substr(begin, map.size() - reader.remaining() - begin));
+    }
+    if (!whole || !reader.at_end()) throw BadArguments("args are no map of names: " + reader.error().what);
+  }
+
+  bool has(const std::string& name) const { return values_.contains(name); }
+  template <class T>
+  T get(const std::string& name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) throw BadArguments("args." + name + " is missing");
+    T value{};
+    codec::DecodeError error;
+    if (!codec::decode(found->second, value, error)) throw BadArguments("args." + name + ": " + error.what);
+    return value;
+  }
+  template <class T>
+  T get(const std::string& name, T otherwise) const {
+    return has(name) ? get<T>(name) : otherwise;
+  }
+
+ private:
+  std::map<std::string, std::string> values_;  // as MessagePack
+};
+
+// The answer to a call, given later, from any thread, once; copies are of the same answer. One that is dropped without
+// an answer is an error for the caller, at once.
+template <class T>
+class MONARCH_SEEN Reply {
+ public:
+  Reply(const monarch_host_v1* host, monarch_delivery_v1* delivery)
+      : answer_(std::make_shared<Answer>(host, delivery)) {}
+
+  // False: it is answered already.
+  bool set(const T& value) const {
+    if (answer_->done.exchange(true)) return false;
+    const std::string bytes = codec::encode(value);
+    answer_->host->reply(answer_->delivery, {bytes.data(), bytes.size()});
+    return true;
+  }
+  // What its caller gets as a RemoteError.
+  bool fail(const std::string& text) const { return fail("monarch::Failure", text); }
+  bool fail(const std::string& type, const std::string& text) const { return answer_->fail(type, text); }
+  // Nobody waits for it any more.
+  bool cancelled() const { return !answer_->done && answer_->host->is_cancelled(answer_->delivery) != 0; }
+
+ private:
+  // Owners: the copies of a Reply.
+  struct Answer {
+    Answer(const monarch_host_v1* its_host, monarch_delivery_v1* its) : host(its_host), delivery(its) {}
+    Answer(const Answer&) = delete;
+    Answer& operator=(const Answer&) = delete;
+    ~Answer() { (void)fail("monarch::ReplyDropped", "the endpoint let its Reply go without an answer"); }
+    bool fail(const std::string& type, const std::string& text) {
+      if (done.exchange(true)) return false;
+      host->fail(delivery, type.c_str(), text.c_str(), "");
+      return true;
+    }
+    const monarch_host_v1* host;
+    monarch_delivery_v1* delivery;
+    std::atomic<bool> done{false};
+  };
+  std::shared_ptr<Answer> answer_;
+};
+template <>
+class MONARCH_SEEN Reply<void> : private Reply<std::monostate> {
+ public:
+  using Reply<std::monostate>::Reply;
+  using Reply<std::monostate>::fail;
+  using Reply<std::monostate>::cancelled;
+  bool set() const { return Reply<std::monostate>::set({}); }
+};
+
+// An endpoint that may overlap with others; see MONARCH_CONCURRENT.
+template <auto F>
+struct Concurrent {
+  std::uint32_t at_most = 1;
+};
+
+namespace detail {
+
+template <class T>
+struct IsReply : std::false_type {};
+template <class T>
+struct IsReply<Reply<T>> : std::true_type {
+  using Value = T;
+};
+
+template <class Tuple>
+struct Tail;
+template <class First, class... Rest>
+struct Tail<std::tuple<First, Rest...>> {
+  using Type = std::tuple<Rest...>;
+};
+
+// What a member is as an endpoint.
+template <auto F>
+struct Endpoint {
+  using Parameters = typename Member<decltype(F)>::Parameters;
+  static constexpr bool kLater = [] {
+    if constexpr (std::tuple_size_v<Parameters> == 0) {
+      return false;
+    } else {
+      return IsReply<std::tuple_element_t<0, Parameters>>::value;
+    }
+  }();
+  static auto arguments() {
+    if constexpr (kLater) {
+      return std::type_identity<typename Tail<Parameters>::Type>{};
+    } else {
+      return std::type_identity<Parameters>{};
+    }
+  }
+  static auto result() {
+    if constexpr (kLater) {
+      return std::type_identity<typename IsReply<std::tuple_element_t<0, Parameters>>::Value>{};
+    } else {
+      return std::type_identity<std::decay_t<typename Member<decltype(F)>::Result>>{};
+    }
+  }
+  using Arguments = typename decltype(arguments())::type;
+  using Result = typename decltype(result())::type;
+};
+
+// One after the other, so that it can be said which of them it is.
+template <class Tuple, std::size_t... I>
+Tuple read_arguments(codec::Reader& reader, std::index_sequence<I...>) {
+  Tuple values{};
+  std::size_t wrong = sizeof...(I);
+  (void)((codec::read(reader, std::get<I>(values)) || (wrong = I, false)) && ...);
+  if (wrong < sizeof...(I)) throw BadArguments("argument " + std::to_string(wrong + 1) + ": " + reader.error().what);
+  return values;
+}
+
+template <class Tuple>
+Tuple arguments_of(std::string_view bytes) {
+  codec::Reader reader(bytes);
+  std::size_t count = 0;
+  if (!reader.enter_array(count)) throw BadArguments("the arguments are no list: " + reader.error().what);
+  if (count != std::tuple_size_v<Tuple>) {
+    throw BadArguments(std::to_string(count) + " arguments for " + std::to_string(std::tuple_size_v<Tuple>));
+  }
+  Tuple values = read_arguments<Tuple>(reader, std::make_index_sequence<std::tuple_size_v<Tuple>>());
+  if (!reader.at_end()) throw BadArguments("bytes follow the arguments");
+  return values;
+}
+
+// `let_out`: told the type and the text of what was thrown.
+template <class Run, class LetOut>
+void guarded(const Run& run, const LetOut& let_out) {
+  try {
+    run();
+  } catch (const std::exception& error) {
+    let_out(type_name(typeid(error)), std::string(error.what()));
+  } catch (...) {
+    const std::type_info* const type = abi::__cxa_current_exception_type();
+    let_out(type != nullptr ? type_name(*type) : std::string("?"), std::string("something that is no std::exception"));
+  }
+}
+
+template <auto F, class C>
+void invoke(void* self, monarch_bytes_v1 arguments, const monarch_host_v1* host, monarch_delivery_v1* delivery) {
+  using E = Endpoint<F>;
+  using Result = typename E::Result;
+  C& actor = *static_cast<C*>(self);
+  if constexpr (E::kLater) {
+    const Reply<Result> later(host, delivery);
+    guarded(
+        [&] {
+          auto values = arguments_of<typename E::Arguments>(view_of(arguments));
+          std::apply([&](auto&... each) { (actor.*F)(later, std::move(each)...); }, values);
+        },
+        [&](const std::string& type, const std::string& text) { later.fail(type, text); });
+  } else {
+    std::optional<std::string> result;
+    guarded(
+        [&] {
+          auto values = arguments_of<typename E::Arguments>(view_of(arguments));
+          const auto run = [&](auto&... each) { return (actor.*F)(std::move(each)...); };
+          if constexpr (std::is_void_v<Result>) {
+            std::apply(run, values);
+            result = codec::encode(std::monostate());
+          } else {
+            result = codec::encode(std::apply(run, values));
+          }
+        },
+        [&](const std::string& type, const std::string& text) {
+          host->fail(delivery, type.c_str(), text.c_str(), "");
+        });
+    if (result) host->reply(delivery, {result->data(), result->size()});
+  }
+}
+
+}  // namespace detail
+}  // namespace MONARCH_INSIDE
+
+// What an actor derives from. It has no virtual function; nobody deletes an actor through it.
+class MONARCH_SEEN Actor {
+ public:
+  // Also within a constructor.
+  const Context& context() const { return context_; }
+
+ protected:
+  Actor() : context_(detail::being_made != nullptr ? *detail::being_made : Context()) {}
+  Actor(const Actor&) = delete;
+  Actor& operator=(const Actor&) = delete;
+  ~Actor() = default;
+
+ private:
+  Context context_;
+};
+
+inline namespace v1 MONARCH_INSIDE {
+
+namespace detail {
+
+template <class C>
+C* make(const Context& context, const Args& args) {
+  being_made = &context;
+  struct Done {
+    ~Done() { being_made = nullptr; }
+  } done;
+  if constexpr (std::is_constructible_v<C, const Args&>) {
+    return new C(args);
+  } else {
+    static_assert(std::is_default_constructible_v<C>, "an actor is made by C() or by C(const monarch::Args&)");
+    return new C();
+  }
+}
+
+template <class C>
+void* create(const monarch_host_v1* /*host*/, const monarch_place_v1* place, char* why, std::size_t why_size) {
+  std::unique_ptr<C> made;
+  guarded(
+      [&] {
+        const Context context = context_of(*place);
+        made.reset(make<C>(context, Args(view_of(place->args))));
+        if constexpr (requires { made->restore(context); }) {
+          if (context.generation > 1) made->restore(context);
+        }
+      },
+      [&](const std::string& type, const std::string& text) {
+        made.reset();
+        (void)std::snprintf(why, why_size, "%s: %s", type.c_str(), text.c_str());
+      });
+  return made.release();
+}
+
+// The member of what is named in MONARCH_ACTOR: itself, or the one that may overlap.
+template <auto Name>
+struct EndpointName {
+  static constexpr std::uint32_t kAtMost = 0;
+  static constexpr auto kMember = Name;
+};
+template <auto F>
+constexpr auto member_of(Concurrent<F> /*concurrent*/) {
+  return F;
+}
+template <auto Name>
+requires requires { member_of(Name); }
+struct EndpointName<Name> {
+  static constexpr std::uint32_t kAtMost = Name.at_most;
+  static constexpr auto kMember = member_of(Name);
+};
+
+template <class C, auto... Names>
+const monarch_class_v1* describe(const char* name) {
+  static_assert(std::derived_from<C, Actor>, "an actor derives from monarch::Actor");
+  static_assert(
+      (std::derived_from<C, typename Member<std::remove_const_t<decltype(EndpointName<Names>::kMember)>>::Class> &&
+       ...),
+      "an endpoint is a member of the actor, or of what it derives from");
+  static const std::array<std::string, sizeof...(Names)> names{std::string(name_of<EndpointName<Names>::kMember>())...};
+  static const std::vector<monarch_endpoint_v1> endpoints = [] {
+    std::vector<monarch_endpoint_v1> rows;
+    (rows.push_back({.struct_size = sizeof(monarch_endpoint_v1),
+                     .at_most = EndpointName<Names>::kAtMost,
+                     .name = names[rows.size()].c_str(),
+                     .signature = signature_of<typename Endpoint<EndpointName<Names>::kMember>::Result,
+                                               typename Endpoint<EndpointName<Names>::kMember>::Arguments>()
+                                      .c_str(),
+                     .invoke = &invoke<EndpointName<Names>::kMember, C>}),
+     ...);
+    return rows;
+  }();
+  static const monarch_class_v1 described{.struct_size = sizeof described,
+                                          .endpoint_count = static_cast<std::uint32_t>(endpoints.size()),
+                                          .name = name,
+                                          .endpoints = endpoints.data(),
+                                          .create = &create<C>,
+                                          .destroy = [](void* actor) { delete static_cast<C*>(actor); }};
+  return &described;
+}
+
+// What this plugin has.
+struct Registry {
+  std::vector<const monarch_class_v1*> classes;
+  std::vector<const monarch_controller_v1*> controllers;
+  bool add(std::initializer_list<const monarch_class_v1*> more) {
+    classes.insert(classes.end(), more);
+    return true;
+  }
+  static Registry& here() {
+    static Registry registry;
+    return registry;
+  }
+};
+
+// WARNING: a static object within an exported inline function is STB_GNU_UNIQUE: all plugins of a process would share
+// one. So the exported function has none, and calls this.
+inline const monarch_plugin_v1* this_plugin() {
+  static monarch_plugin_v1 plugin;
+  const Registry& has = Registry::here();
+  plugin = {.struct_size = sizeof plugin,
+            .abi = MONARCH_ABI_V1,
+            .class_count = has.classes.size(),
+            .classes = has.classes.data(),
+            .controller_count = has.controllers.size(),
+            .controllers = has.controllers.data()};
+  return &plugin;
+}
+
+}  // namespace detail
+}  // namespace MONARCH_INSIDE
+}  // namespace monarch
+
+// The one function that a plugin exports.
+extern "C" __attribute__((visibility("default"), used)) inline const monarch_plugin_v1* monarch_plugin_v1_get(void) {
+  return ::monarch::detail::this_plugin();
+}
+
+// MONARCH_ACTOR(Class, &Class::endpoint, …), within MONARCH_PLUGIN(…), which may stand as often as one likes.
+#define MONARCH_ACTOR(Class, ...) ::monarch::detail::describe<Class __VA_OPT__(, ) __VA_ARGS__>(#Class)
+#define MONARCH_CONCURRENT(endpoint, most) \
+  ::monarch::Concurrent<endpoint> { most }
+#define MONARCH_PLUGIN(...) MONARCH_PLUGIN_ONCE(__COUNTER__, __VA_ARGS__)
+#define MONARCH_PLUGIN_ONCE(number, ...) MONARCH_PLUGIN_NAMED(number, __VA_ARGS__)
+#define MONARCH_PLUGIN_NAMED(number, ...)                                                                       \
+  namespace {                                                                                                   \
+  [[maybe_unused]] const bool monarch_plugin_##number = ::monarch::detail::Registry::here().add({__VA_ARGS__}); \
+  }

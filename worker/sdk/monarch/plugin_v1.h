@@ -1,0 +1,155 @@
+#pragma once
+
+/* The ABI between a plugin (a shared object with actors and controllers) and monarch-rank, the process that loads it. It
+ * is C, and frozen: a field is only ever added at the end of a struct, and struct_size says who knows it. Who fills a
+ * struct sets its struct_size; who reads one looks at no field that lies beyond it.
+ *
+ * Values travel as MessagePack: arguments as one array of them, results as one value. Texts are UTF-8 and end with a 0
+ * byte. Pointers that are given are valid until the function that got them returns, unless it says otherwise. */
+
+#include <stddef.h> /* NOLINT(modernize-deprecated-headers): read by C */
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers) */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MONARCH_ABI_V1 = 1 };
+
+typedef struct monarch_bytes_v1 {
+  const void* data;
+  size_t size; /* bytes */
+} monarch_bytes_v1;
+
+typedef struct monarch_host_v1 monarch_host_v1;
+
+/* A call that an endpoint has to answer; the host's. One reply() or fail() ends it, from any thread. */
+typedef struct monarch_delivery_v1 monarch_delivery_v1;
+
+/* How a rank's part of a call has ended. */
+enum {
+  MONARCH_VALUE = 0,
+  MONARCH_REMOTE_ERROR = 1, /* the endpoint let an error out; the actor lives */
+  MONARCH_RANK_LOST = 2,    /* it has ended, or is not up */
+  MONARCH_DEADLINE = 3,
+  MONARCH_BUSY = 4, /* too much waits there; it has not run */
+  MONARCH_GONE = 5, /* nobody knows whether it has run */
+  MONARCH_CANCELLED = 6,
+  MONARCH_REFUSED = 7 /* nothing like it can be called; it has not run */
+};
+
+typedef struct monarch_answer_v1 {
+  uint32_t struct_size;
+  uint32_t kind;       /* MONARCH_VALUE … */
+  uint32_t rank;       /* within the mesh */
+  uint32_t reserved;   /* 0 */
+  uint64_t generation; /* of the rank that says so; 0: it is none that does */
+  monarch_bytes_v1 value;
+  const char* type; /* of what a MONARCH_REMOTE_ERROR let out; else empty */
+  const char* text;
+  const char* traceback; /* may be empty */
+} monarch_answer_v1;
+
+/* Ranks first, first + step, …: count of them. */
+typedef struct monarch_ranks_v1 {
+  uint32_t first;
+  uint32_t count;
+  uint32_t step;
+} monarch_ranks_v1;
+
+enum { MONARCH_CALL_QUIET = 1 /* of values nothing is told */ };
+
+typedef struct monarch_call_v1 {
+  uint32_t struct_size;
+  uint32_t flags; /* MONARCH_CALL_QUIET */
+  const char* mesh;
+  const char* actor;
+  const char* endpoint;
+  const char* signature; /* "*": whatever it takes */
+  const monarch_ranks_v1* ranks;
+  size_t ranks_count; /* of these structs */
+  monarch_bytes_v1 arguments;
+  int64_t deadline_ns; /* from now; 0: none */
+  /* On a thread of the host's, for each rank once; NULL: that was the last. It must not wait. */
+  void (*on_answer)(void* user, const monarch_answer_v1* answer);
+  void* user;
+} monarch_call_v1;
+
+/* Where an actor or a controller is. */
+typedef struct monarch_place_v1 {
+  uint32_t struct_size;
+  uint32_t rank;
+  uint64_t generation; /* from 1; each start of the rank is a later one */
+  const char* mesh;
+  const char* actor;         /* its name; of a controller: empty */
+  const char* host;          /* its name */
+  const char* why_restarted; /* of generation 1: empty */
+  uint32_t dim_count;
+  uint32_t reserved; /* 0 */
+  const char* const* dim_names;
+  const uint32_t* dim_sizes;
+  monarch_bytes_v1 args; /* what the spec gives it: a MessagePack map */
+} monarch_place_v1;
+
+struct monarch_host_v1 {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  /* Each ends the delivery. What is given is copied. */
+  void (*reply)(monarch_delivery_v1* delivery, monarch_bytes_v1 result);
+  void (*fail)(monarch_delivery_v1* delivery, const char* type, const char* text, const char* traceback);
+  /* Is nobody waiting for it any more? */
+  int (*is_cancelled)(const monarch_delivery_v1* delivery);
+  /* It waits while the caller has too much under way. The number is for cancel(); the call's answers come in any case. */
+  uint64_t (*call)(const monarch_host_v1* host, const monarch_call_v1* call);
+  void (*cancel)(const monarch_host_v1* host, uint64_t call);
+  /* The dims of another mesh, valid as long as the process; 0: there is none of that name. */
+  int (*mesh)(const monarch_host_v1* host, const char* name, monarch_place_v1* place);
+  /* on_failure: on a thread of the host's, for each failure that supervision sees from now on; it must not wait. */
+  void (*watch)(const monarch_host_v1* host,
+                void (*on_failure)(void* user, const char* mesh, const monarch_answer_v1* lost), void* user);
+  /* Tables of functions that came later, by name; NULL: this host has none of it. */
+  const void* (*extension)(const monarch_host_v1* host, const char* name);
+  void* runtime; /* the host's own */
+};
+
+typedef struct monarch_endpoint_v1 {
+  uint32_t struct_size;
+  uint32_t at_most; /* so many at once, which overlap with all others of the actor; 0: one at a time */
+  const char* name;
+  const char* signature; /* "*": it takes whatever comes */
+  /* It ends the delivery, or sees to it that it is ended later. */
+  void (*invoke)(void* actor, monarch_bytes_v1 arguments, const monarch_host_v1* host, monarch_delivery_v1* delivery);
+} monarch_endpoint_v1;
+
+typedef struct monarch_class_v1 {
+  uint32_t struct_size;
+  uint32_t endpoint_count;
+  const char* name;
+  const monarch_endpoint_v1* endpoints;
+  /* NULL: there is no actor, and `why` says why, in at most why_size bytes with the 0 behind them. */
+  void* (*create)(const monarch_host_v1* host, const monarch_place_v1* place, char* why, size_t why_size);
+  void (*destroy)(void* actor);
+} monarch_class_v1;
+
+typedef struct monarch_controller_v1 {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  const char* name;
+  int (*run)(const monarch_host_v1* host, const monarch_place_v1* place); /* the exit code */
+} monarch_controller_v1;
+
+typedef struct monarch_plugin_v1 {
+  uint32_t struct_size;
+  uint32_t abi; /* MONARCH_ABI_V1 */
+  size_t class_count;
+  const monarch_class_v1* const* classes;
+  size_t controller_count;
+  const monarch_controller_v1* const* controllers;
+} monarch_plugin_v1;
+
+/* The one function of a plugin: monarch_plugin_v1_get. */
+typedef const monarch_plugin_v1* (*monarch_plugin_v1_getter)(void);
+
+#ifdef __cplusplus
+}
+#endif
