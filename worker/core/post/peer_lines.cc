@@ -236,7 +236,7 @@ PeerLines::In* PeerLines::in_of(HostId from, const LineEnds& ends) {
 void PeerLines::on(HostId from, const LineAsks& message) {
   const HeldBody body = bodies_.hold(message.body);
   In* const in = in_of(from, message.ends);
-  if (in == nullptr) return;
+  if (in == nullptr || message.ranks.size() > kRanksOfAMessage) return;
   // By a hello it says what it has heard.
   if (in->line.overdrawn()) return to_root(from, LineResync{{from, message.ends.root_start, start_}});
   const auto content =

@@ -512,6 +512,23 @@ TEST_F(PostCoreTest, SaysHelloAgainWhereItIsNotAnswered) {
   EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 1U);
 }
 
+TEST_F(PostCoreTest, TakesNoMoreAsksInAMessageThanAPostPutsThere) {
+  begin();
+  say(0, kCaller, call_of(1, {2}));
+  connect();
+  hosts_[1].to_peer.clear();
+  LineAsks asks;
+  asks.ends = {HostId(0), {1, 1}, {1, 1}};
+  asks.first = 2;
+  asks.mesh = MeshId(0);
+  asks.ranks.assign(PeerLines::kRanksOfAMessage + 1, AskedRank{Rank(2), false});
+  feed(1, post_event::PeerSaid{HostId(0), asks});
+  EXPECT_TRUE(hosts_[1].to_peer.empty());
+  asks.ranks.resize(2);
+  feed(1, post_event::PeerSaid{HostId(0), asks});
+  EXPECT_EQ(hosts_[1].to_peer.size(), 2U) << "each is refused: the rank has no actor of no name";
+}
+
 TEST_F(SmallPost, HoldsACallerThatHasTooManyCallsUnderWay) {
   begin();
   say(0, kCaller, call_of(1, {0}));
