@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -248,10 +249,10 @@ TEST(Signature, SpellsShapesAsTheyTravel) {
 TEST(Plugin, HasWhatIsNamedInItInAnyNumber) {
   const monarch_plugin_v1* const plugin = monarch_plugin_v1_get();
   EXPECT_EQ(plugin->abi, MONARCH_ABI_V1);
-  ASSERT_EQ(plugin->class_count, 2U);
-  EXPECT_STREQ(plugin->classes[0]->name, "Greeter");
-  EXPECT_STREQ(plugin->classes[1]->name, "Derived");
-  EXPECT_EQ(plugin->controller_count, 0U);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < plugin->class_count; ++i) names.insert(plugin->classes[i]->name);
+  EXPECT_TRUE(names.contains("Greeter"));
+  EXPECT_TRUE(names.contains("Derived"));
 }
 
 MONARCH_PLUGIN(MONARCH_ACTOR(Greeter, &Greeter::say_hello))

@@ -30,6 +30,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -52,6 +53,47 @@ inline namespace v1 MONARCH_INSIDE {
 namespace detail {
 
 inline thread_local const Context* being_made = nullptr;
+
+// The process that has loaded this plugin: there is one, and it outlives all that calls.
+inline std::atomic<const monarch_host_v1*>& known_host() {
+  static std::atomic<const monarch_host_v1*> host{nullptr};
+  return host;
+}
+inline const monarch_host_v1* host_here() {
+  const monarch_host_v1* const host = known_host();
+  if (host == nullptr) throw std::logic_error("calls can be made once monarch-rank has loaded this plugin");
+  return host;
+}
+
+// What members of a class are called, as MONARCH_ACTOR says.
+template <class C>
+class Members {
+ public:
+  template <auto F>
+  static void add(std::string_view name) {
+    rows().push_back({std::string(name), [](const void* member, const std::type_info& type) {
+                        using T = decltype(F);
+                        return type == typeid(T) && *static_cast<const T*>(member) == F;
+                      }});
+  }
+  template <class M>
+  static const std::string* name_of(M member) {
+    for (const Row& row : rows()) {
+      if (row.is(&member, typeid(M))) return &row.name;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    bool (*is)(const void* member, const std::type_info& type);
+  };
+  static std::vector<Row>& rows() {
+    static std::vector<Row> rows;
+    return rows;
+  }
+};
 
 inline std::string_view view_of(monarch_bytes_v1 bytes) {
   return bytes.data == nullptr ? std::string_view()
@@ -343,7 +385,8 @@ C* make(const Context& context, const Args& args) {
 }
 
 template <class C>
-void* create(const monarch_host_v1* /*host*/, const monarch_place_v1* place, char* why, std::size_t why_size) {
+void* create(const monarch_host_v1* host, const monarch_place_v1* place, char* why, std::size_t why_size) {
+  known_host() = host;
   std::unique_ptr<C> made;
   guarded(
       [&] {
@@ -384,6 +427,9 @@ const monarch_class_v1* describe(const char* name) {
       (std::derived_from<C, typename Member<std::remove_const_t<decltype(EndpointName<Names>::kMember)>>::Class> &&
        ...),
       "an endpoint is a member of the actor, or of what it derives from");
+  if (static bool named = false; !std::exchange(named, true)) {
+    (Members<C>::template add<EndpointName<Names>::kMember>(name_of<EndpointName<Names>::kMember>()), ...);
+  }
   static const std::array<std::string, sizeof...(Names)> names{std::string(name_of<EndpointName<Names>::kMember>())...};
   static const std::vector<monarch_endpoint_v1> endpoints = [] {
     std::vector<monarch_endpoint_v1> rows;
@@ -412,6 +458,10 @@ struct Registry {
   std::vector<const monarch_controller_v1*> controllers;
   bool add(std::initializer_list<const monarch_class_v1*> more) {
     classes.insert(classes.end(), more);
+    return true;
+  }
+  bool add_controller(const monarch_controller_v1* controller) {
+    controllers.push_back(controller);
     return true;
   }
   static Registry& here() {

@@ -1,0 +1,231 @@
+#pragma once
+
+// Calling actors: a handle to the actors of one name in the ranks of a view, and the ways to call them. All of them
+// send one message to each rank and hear of each exactly one outcome.
+//
+//   auto greeters = controller.mesh("trainer").actors<Greeter>("greeter").within(5s);
+//   greeters.call(&Greeter::say_hello, "world").get()      a value of each rank, or the first error
+//   greeters.call<&Greeter::say_hello>("world")            the same, with the member known to the compiler
+//   …call_one…                                             of a view of one rank
+//   …choose…                                               of one of the view's, that has least to do for this handle
+//   …stream…                                               outcomes as they come
+//   …broadcast…                                            nobody waits, and values are not sent back
+//   …fold<…>(start, op, …)                                 op(op(start, first), second)… over values as they come
+//   …scatter<…>(list)                                      to each rank its own argument, in the order of the view
+//
+// A handle is a value: it may be copied, kept, and sent as an argument.
+//
+// Thread: any.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <monarch/plugin_v1.h>
+#include <monarch/actor.hpp>
+#include <monarch/codec.hpp>
+#include <monarch/future.hpp>
+#include <monarch/mesh.hpp>
+#include <monarch/outcome.hpp>
+#include <monarch/signature.hpp>
+
+namespace monarch {
+inline namespace v1 MONARCH_INSIDE {
+
+namespace detail {
+
+// As the parameters are, so that the endpoint finds what it takes.
+template <class Parameters, class... A>
+std::string packed(A&&... arguments) {
+  constexpr bool kAsMany = std::tuple_size_v<Parameters> == sizeof...(A);
+  static_assert(kAsMany, "as many arguments as the endpoint takes");
+  if constexpr (kAsMany) {
+    return codec::encode(Parameters(std::forward<A>(arguments)...));
+  } else {
+    return {};
+  }
+}
+
+// How many calls this handle has under way at each rank of its view, and whose turn is next.
+class Turns {
+ public:
+  std::size_t take(std::size_t ranks) {
+    const std::lock_guard lock(mutex_);
+    under_way_.resize(std::max(under_way_.size(), ranks));
+    std::size_t least = next_ % ranks;
+    for (std::size_t i = 1; i < ranks; ++i) {
+      const std::size_t place = (next_ + i) % ranks;
+      if (under_way_[place] < under_way_[least]) least = place;
+    }
+    ++under_way_[least];
+    next_ = least + 1;
+    return least;
+  }
+  void done(std::size_t place) {
+    const std::lock_guard lock(mutex_);
+    --under_way_[place];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::size_t> under_way_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace detail
+
+template <class C>
+class MONARCH_SEEN ActorMesh {
+ public:
+  ActorMesh() = default;  // of nobody; for what reads one
+  ActorMesh(std::string actor, View view) : actor_(std::move(actor)), view_(std::move(view)) {}
+
+  const std::string& actor() const { return actor_; }
+  const View& view() const { return view_; }
+  std::size_t size() const { return view_.size(); }
+
+  ActorMesh slice(std::string_view dim, std::uint32_t from, std::uint32_t to, std::uint32_t step = 1) const {
+    return with(view_.slice(dim, from, to, step));
+  }
+  ActorMesh at(std::string_view dim, std::uint32_t index) const { return with(view_.at(dim, index)); }
+  // Calls through it end as DeadlineExceeded after this time.
+  ActorMesh within(Nanoseconds deadline) const {
+    ActorMesh mesh = *this;
+    mesh.deadline_ = deadline;
+    return mesh;
+  }
+
+  template <auto F, class... A>
+  auto stream(A&&... arguments) const {
+    using E = detail::Endpoint<F>;
+    return Stream<typename E::Result>(send<F>(view_, pack<F>(std::forward<A>(arguments)...)));
+  }
+  template <auto F, class... A>
+  auto call(A&&... arguments) const {
+    using E = detail::Endpoint<F>;
+    return Future<typename E::Result>(send<F>(view_, pack<F>(std::forward<A>(arguments)...)));
+  }
+  template <auto F, class... A>
+  auto call_one(A&&... arguments) const {
+    if (size() != 1) throw BadArguments("call_one: " + std::to_string(size()) + " ranks instead of one");
+    return FutureOne<typename detail::Endpoint<F>::Result>(call<F>(std::forward<A>(arguments)...));
+  }
+  template <auto F, class... A>
+  auto choose(A&&... arguments) const {
+    if (size() == 0) throw BadArguments("choose: there is no rank");
+    const std::size_t place = turns_->take(size());
+    auto future = with(view_.only(place)).template call_one<F>(std::forward<A>(arguments)...);
+    future.then([turns = turns_, place](const auto& /*ended*/) { turns->done(place); });
+    return future;
+  }
+  template <auto F, class... A>
+  void broadcast(A&&... arguments) const {
+    (void)send<F>(view_, pack<F>(std::forward<A>(arguments)...), MONARCH_CALL_QUIET);
+  }
+  // Throws the first error.
+  template <auto F, class T, class Op, class... A>
+  T fold(T start, Op op, A&&... arguments) const {
+    for (auto&& outcome : stream<F>(std::forward<A>(arguments)...)) start = op(std::move(start), outcome.get());
+    return start;
+  }
+  template <auto F, class A>
+  auto scatter(const std::vector<A>& each) const {
+    if (each.size() != size()) {
+      throw BadArguments("scatter: " + std::to_string(each.size()) + " arguments for " + std::to_string(size()) +
+                         " ranks");
+    }
+    const auto state = detail::CallState::of(detail::host_here(), view_.mesh(), each.size());
+    for (std::size_t place = 0; place < each.size(); ++place) {
+      send_part<F>(state, view_.only(place), pack<F>(each[place]), 0);
+    }
+    return Future<typename detail::Endpoint<F>::Result>(state);
+  }
+
+  // By the member's value, as the first line of a program has it: MONARCH_ACTOR of the class has to be in this plugin.
+  template <class R, class B, class... P, class... A>
+  auto call(R (B::*member)(P...), A&&... arguments) const {
+    return call_member<R, std::tuple<std::decay_t<P>...>>(member, std::forward<A>(arguments)...);
+  }
+  template <class R, class B, class... P, class... A>
+  auto call(R (B::*member)(P...) const, A&&... arguments) const {
+    return call_member<R, std::tuple<std::decay_t<P>...>>(member, std::forward<A>(arguments)...);
+  }
+
+  bool operator==(const ActorMesh& other) const { return actor_ == other.actor_ && view_ == other.view_; }
+
+  MONARCH_FIELDS_INSIDE(actor_, view_)
+
+ private:
+  ActorMesh with(View view) const {
+    ActorMesh mesh(actor_, std::move(view));
+    mesh.deadline_ = deadline_;
+    return mesh;
+  }
+
+  template <auto F, class... A>
+  static std::string pack(A&&... arguments) {
+    return detail::packed<typename detail::Endpoint<F>::Arguments>(std::forward<A>(arguments)...);
+  }
+  template <auto F>
+  std::shared_ptr<detail::CallState> send(const View& view, const std::string& arguments,
+                                          std::uint32_t flags = 0) const {
+    const auto state = detail::CallState::of(detail::host_here(), view.mesh(), 1);
+    send_part<F>(state, view, arguments, flags);
+    return state;
+  }
+  template <auto F>
+  void send_part(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& arguments,
+                 std::uint32_t flags) const {
+    using E = detail::Endpoint<F>;
+    static const std::string name(detail::name_of<F>());
+    send_named(state, view, name, signature_of<typename E::Result, typename E::Arguments>(), arguments, flags);
+  }
+  void send_named(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& endpoint,
+                  const std::string& signature, const std::string& arguments, std::uint32_t flags) const {
+    const std::vector<monarch_ranks_v1> ranks = view.ranks();
+    monarch_call_v1 call{};
+    call.flags = flags;
+    call.mesh = view.mesh().c_str();
+    call.actor = actor_.c_str();
+    call.endpoint = endpoint.c_str();
+    call.signature = signature.c_str();
+    call.ranks = ranks.data();
+    call.ranks_count = ranks.size();
+    call.arguments = {arguments.data(), arguments.size()};
+    // 0 would be none.
+    call.deadline_ns = deadline_ ? std::max<std::int64_t>(deadline_->count(), 1) : 0;
+    detail::CallState::send(state, call);
+  }
+  template <class R, class Parameters, class M, class... A>
+  auto call_member(M member, A&&... arguments) const {
+    const std::string* const name = detail::Members<C>::name_of(member);
+    if (name == nullptr) {
+      throw BadArguments(
+          "this plugin does not say what that endpoint is called: write call<&Class::member>(…), or have "
+          "MONARCH_ACTOR of the class in it");
+    }
+    const auto state = detail::CallState::of(detail::host_here(), view_.mesh(), 1);
+    send_named(state, view_, *name, signature_of<std::decay_t<R>, Parameters>(),
+               detail::packed<Parameters>(std::forward<A>(arguments)...), 0);
+    return Future<std::decay_t<R>>(state);
+  }
+
+  std::string actor_;
+  View view_;
+  std::optional<Nanoseconds> deadline_;
+  std::shared_ptr<detail::Turns> turns_ = std::make_shared<detail::Turns>();  // owners: the copies of this handle
+};
+
+}  // namespace MONARCH_INSIDE
+}  // namespace monarch
