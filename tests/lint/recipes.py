@@ -16,11 +16,11 @@ MOST_BYTES = {"ARCHITECTURE.md": 20_000, "README.md": 12_000}
 COLUMNS = 120
 # Whose paths are looked for. README.md and CONTRIBUTING.md name files of a build and of the user's, too.
 PAGES = re.compile(r"ARCHITECTURE\.md|SECURITY\.md|tests/FAULTS\.md|.+/README\.md")
-NOT_BUILT = {"worker/rank", "transport/tensor"}
+NOT_BUILT = {"transport/tensor"}
 SOURCE = re.compile(r"[\w./-]+\.(cc|h|hpp|py|md)")
 SEVERAL = re.compile(r"[<*{…]")
 
-SMALL = "# a\n\n`cli/main.cc` and `cli` and `tests/lint/x.py --update BUILD`, `worker/rank`; [there](cli/README.md).\n"
+SMALL = "# a\n\n`cli/main.cc` and `cli` and `tests/lint/x.py --update BUILD`, `transport/tensor`; [there](cli/README.md).\n"
 CLEAN = {
     "ARCHITECTURE.md": SMALL,
     "README.md": "a\n",

@@ -1,0 +1,127 @@
+#include "worker/rank/plugin.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "transport/base/nearest.h"
+#include "transport/base/sha256.h"
+#include "transport/base/text.h"
+#include "worker/rank/elf_file.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr const char* kGetter = "monarch_plugin_v1_get";
+
+// The bytes of an open file, while it lives.
+class MappedFile {
+ public:
+  static Result<std::unique_ptr<MappedFile>> map(int fd, const std::string& path) {
+    struct stat status {};
+    if (::fstat(fd, &status) != 0) return errno_error(path, errno);
+    if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, text(path, " is no file")};
+    const auto size = static_cast<std::size_t>(status.st_size);
+    if (size == 0) return Error{ErrorCode::kInvalid, text(path, " is empty")};
+    void* const start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (start == MAP_FAILED) return errno_error(text("reading ", path), errno);
+    return std::unique_ptr<MappedFile>(new MappedFile(start, size));
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() { (void)::munmap(start_, size_); }
+  std::string_view bytes() const { return {static_cast<const char*>(start_), size_}; }
+
+ private:
+  MappedFile(void* start, std::size_t size) : start_(start), size_(size) {}
+  void* start_;
+  std::size_t size_;
+};
+
+// What the loader says names the descriptor.
+std::string loader_words(const std::string& opened, const std::string& path) {
+  const char* const said = ::dlerror();
+  std::string words = said == nullptr ? "it does not say why" : said;
+  for (std::size_t at = words.find(opened); at != std::string::npos; at = words.find(opened, at + path.size())) {
+    words.replace(at, opened.size(), path);
+  }
+  return words;
+}
+
+std::string meant(const std::string& name, const std::vector<std::string>& known) {
+  if (known.empty()) return "; it has none";
+  if (const auto near = nearest(name, known)) return text("; did you mean ", *near, "?");
+  return text("; it has ", join(known, ", "));
+}
+
+template <class Row>
+Result<const Row*> find(const Row* const* rows, std::size_t count, const std::string& name, const std::string& what) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (rows[i]->name == name) return rows[i];
+    known.emplace_back(rows[i]->name);
+  }
+  return Error{ErrorCode::kNotFound, text(what, ' ', name, meant(name, known))};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plugin>> Plugin::open(const std::string& path, std::string_view sha256) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return errno_error(text("plugin ", path), errno);
+  {
+    MONARCH_ASSIGN(const auto mapped, MappedFile::map(file.get(), text("plugin ", path)));
+    const std::string has = monarch::sha256(mapped->bytes());
+    if (!sha256.empty() && has != sha256) {
+      return Error{ErrorCode::kInvalid, text("plugin ", path, " was changed since the job began: its sha256 is ", has,
+                                             ", and was ", sha256)};
+    }
+    const Status fits = check_elf(mapped->bytes());
+    if (!fits.ok()) return Error{fits.error().code, text("plugin ", path, ": ", fits.error().message)};
+  }
+  std::unique_ptr<Plugin> plugin(new Plugin(path));
+  MONARCH_TRY(plugin->load(std::move(file)));
+  return plugin;
+}
+
+Status Plugin::load(UniqueFd file) {
+  const std::string opened = text("/proc/self/fd/", file.get());
+  void* const loaded = ::dlopen(opened.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr) {
+    return Error{ErrorCode::kInvalid, text("plugin ", path_, " cannot be loaded: ", loader_words(opened, path_))};
+  }
+  // WARNING: the loader knows what it has loaded by the name that it was given (glibc 2.36, _dl_map_object), and would
+  // take another file with this number for the same. So the number is never free again.
+  (void)file.release();
+  const auto getter = reinterpret_cast<monarch_plugin_v1_getter>(::dlsym(loaded, kGetter));
+  if (getter == nullptr) {
+    return Error{ErrorCode::kInvalid,
+                 text("plugin ", path_, " has no function ", kGetter,
+                      ": MONARCH_PLUGIN or MONARCH_CONTROLLER has to be in it, and nothing may hide that function")};
+  }
+  has_ = getter();
+  if (has_ == nullptr || has_->struct_size < sizeof(monarch_plugin_v1) || has_->abi != MONARCH_ABI_V1) {
+    return Error{ErrorCode::kUnsupported,
+                 text("plugin ", path_, " speaks version ", has_ == nullptr ? 0U : unsigned{has_->abi},
+                      " of the interface, and this monarch ", unsigned{MONARCH_ABI_V1},
+                      ": build it with the headers of this one")};
+  }
+  return {};
+}
+
+Result<const monarch_class_v1*> Plugin::find_class(const std::string& name) const {
+  return find(has_->classes, has_->class_count, name, text("plugin ", path_, " has no class"));
+}
+
+Result<const monarch_controller_v1*> Plugin::find_controller(const std::string& name) const {
+  return find(has_->controllers, has_->controller_count, name, text("plugin ", path_, " has no controller"));
+}
+
+}  // namespace monarch
