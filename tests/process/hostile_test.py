@@ -257,7 +257,9 @@ class Insider(HostileTest):
         self.assert_undisturbed(run)
 
     def test_what_is_longer_than_it_may_be_is_not_read_whatever_message_has_it(self):
-        run = self.running_with_rogue()
+        # Of a sanitizer's supervisor, which takes long to read it, a host is not heard for long.
+        patience = {"supervision": {"lost_after": "60s", "lease": "70s"}} if harness.SANITIZED else {}
+        run = self.running_with_rogue(**patience)
         supervisor = self.process("supervisor")
         said, shown = self.order("stretch", 0), self.order("stretch", 1)
         self.assertGreater(said, 10)
