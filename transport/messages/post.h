@@ -8,6 +8,7 @@
 // Thread: values.
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@
 namespace monarch {
 
 inline constexpr std::uint32_t kPostDoorVersion = 1;
+inline constexpr std::size_t kBodyHereBytes = 48U << 10U;  // a larger body goes beside its message
 
 // ---- daemon ↔ post ----
 

@@ -1,7 +1,6 @@
 #include "worker/post/body_store.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 
 #include <cerrno>
 #include <utility>
@@ -11,18 +10,6 @@
 #include "transport/wire/sealed_memory.h"
 
 namespace monarch::post {
-
-struct BodyStore::Mapping {
-  Mapping(void* start, std::size_t length) : start_(start), length_(length) {}
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() { (void)::munmap(start_, length_); }
-  std::string_view bytes() const { return {static_cast<const char*>(start_), length_}; }
-
- private:
-  void* start_;
-  std::size_t length_;
-};
 
 BodyId BodyStore::add(Stored stored) {
   const BodyId body(next_++);
@@ -101,9 +88,7 @@ Status BodyStore::give(CallBody& body, std::vector<ZmqFrame>& beside) {
   }
   Memory& memory = std::get<Memory>(found->second);
   if (!memory.mapping) {
-    void* const start = ::mmap(nullptr, memory.bytes, PROT_READ, MAP_SHARED, memory.fd.get(), 0);
-    if (start == MAP_FAILED) return errno_error("mapping a body", errno);
-    memory.mapping = std::make_shared<const Mapping>(start, memory.bytes);
+    MONARCH_ASSIGN(memory.mapping, MappedMemory::map(memory.fd.get(), memory.bytes));
   }
   body.way = BodyWay::kBeside;
   beside.push_back(ZmqFrame::hold(memory.mapping->bytes(), memory.mapping));

@@ -17,11 +17,10 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/messages/post.h"
+#include "transport/wire/mapped_memory.h"
 #include "transport/zmq/frame.h"
 
 namespace monarch::post {
-
-inline constexpr std::size_t kBodyHereBytes = 48U << 10U;  // a larger one goes beside its message
 
 class BodyStore {
  public:
@@ -39,11 +38,10 @@ class BodyStore {
   std::size_t size() const { return bodies_.size(); }
 
  private:
-  struct Mapping;
   struct Memory {
     UniqueFd fd;
     std::uint64_t bytes = 0;
-    std::shared_ptr<const Mapping> mapping;  // owners: this, and the frames that are on their way
+    std::shared_ptr<const MappedMemory> mapping;  // owners: this, and the frames that are on their way
   };
   using Stored = std::variant<std::string, Memory>;
 

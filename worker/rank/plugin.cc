@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "transport/base/nearest.h"
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
+#include "transport/wire/mapped_memory.h"
 #include "worker/rank/elf_file.h"
 
 namespace monarch {
@@ -21,29 +21,13 @@ namespace {
 
 constexpr const char* kGetter = "monarch_plugin_v1_get";
 
-// The bytes of an open file, while it lives.
-class MappedFile {
- public:
-  static Result<std::unique_ptr<MappedFile>> map(int fd, const std::string& path) {
-    struct stat status {};
-    if (::fstat(fd, &status) != 0) return errno_error(path, errno);
-    if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, text(path, " is no file")};
-    const auto size = static_cast<std::size_t>(status.st_size);
-    if (size == 0) return Error{ErrorCode::kInvalid, text(path, " is empty")};
-    void* const start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (start == MAP_FAILED) return errno_error(text("reading ", path), errno);
-    return std::unique_ptr<MappedFile>(new MappedFile(start, size));
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile() { (void)::munmap(start_, size_); }
-  std::string_view bytes() const { return {static_cast<const char*>(start_), size_}; }
-
- private:
-  MappedFile(void* start, std::size_t size) : start_(start), size_(size) {}
-  void* start_;
-  std::size_t size_;
-};
+Result<std::shared_ptr<const MappedMemory>> map_file(int fd, const std::string& what) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return errno_error(what, errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, text(what, " is no file")};
+  if (status.st_size == 0) return Error{ErrorCode::kInvalid, text(what, " is empty")};
+  return MappedMemory::map(fd, static_cast<std::size_t>(status.st_size));
+}
 
 // What the loader says names the descriptor.
 std::string loader_words(const std::string& opened, const std::string& path) {
@@ -77,7 +61,7 @@ Result<std::unique_ptr<Plugin>> Plugin::open(const std::string& path, std::strin
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return errno_error(text("plugin ", path), errno);
   {
-    MONARCH_ASSIGN(const auto mapped, MappedFile::map(file.get(), text("plugin ", path)));
+    MONARCH_ASSIGN(const auto mapped, map_file(file.get(), text("plugin ", path)));
     const std::string has = monarch::sha256(mapped->bytes());
     if (!sha256.empty() && has != sha256) {
       return Error{ErrorCode::kInvalid, text("plugin ", path, " was changed since the job began: its sha256 is ", has,

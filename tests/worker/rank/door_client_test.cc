@@ -1,0 +1,121 @@
+// The door of a real post, as monarch-rank comes to it.
+
+#include "worker/rank/door_client.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tests/worker/post_lab.h"
+#include "transport/wire/codec.h"
+
+namespace monarch {
+namespace {
+
+constexpr Duration kPatience = Duration::seconds(20);
+
+class DoorClientTest : public post::PostLab {
+ protected:
+  std::string door(std::size_t host) const { return hosts_[host].setup.directory + "/post"; }
+
+  static PostHello hello(const std::string& mesh, std::uint32_t rank, bool serves) {
+    PostHello hello;
+    hello.mesh = mesh;
+    hello.rank = rank;
+    hello.generation = 1;
+    hello.serves = serves;
+    if (serves) hello.actors = {{"a", "A", {{"f", "*"}}}};
+    return hello;
+  }
+  std::unique_ptr<DoorClient> come(std::size_t host, const PostHello& hello) {
+    auto client = DoorClient::come(door(host), hello, kPatience);
+    EXPECT_TRUE(client.ok()) << client.error().message;
+    return client.ok() ? std::move(*client) : nullptr;
+  }
+  template <class Message>
+  static std::pair<Message, std::string> hear(DoorClient& client, CallBody Message::*body) {
+    auto heard = client.hear(kPatience);
+    EXPECT_TRUE(heard.ok()) << heard.error().message;
+    auto message = decode_payload<Message>(heard->frame.payload);
+    EXPECT_TRUE(message.ok());
+    const auto bytes = DoorBody::take((*message).*body, heard->descriptors);
+    EXPECT_TRUE(bytes.ok());
+    return {*message, std::string(bytes->bytes())};
+  }
+  static PostCall call_of(std::uint64_t id) {
+    PostCall call;
+    call.id = id;
+    call.mesh = "work";
+    call.ranks = {{.first = 1, .count = 1, .step = 1}};
+    call.target = {"a", "f", "x"};
+    return call;
+  }
+};
+
+TEST_F(DoorClientTest, CarriesBodiesOfAnySizeBothWays) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const auto caller = come(0, hello("control", 0, false));
+  const auto rank = come(1, hello("work", 1, true));
+  ASSERT_TRUE(caller && rank);
+  EXPECT_EQ(caller->welcome().host, "h0");
+  EXPECT_EQ(caller->welcome().meshes.size(), 2U);
+  std::uint64_t id = 0;
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{5}, kBodyHereBytes, kBodyHereBytes + 1, std::size_t{3} << 20U}) {
+    const std::string arguments(size, 'a');
+    ASSERT_TRUE(caller->send(call_of(++id), arguments).ok());
+    const auto [given, bytes] = hear(*rank, &PostDeliver::body);
+    EXPECT_EQ(bytes, arguments);
+    PostReply reply;
+    reply.delivery = given.delivery;
+    ASSERT_TRUE(rank->send(reply, bytes + "!").ok());
+    auto heard = caller->hear(kPatience);
+    ASSERT_TRUE(heard.ok());
+    const auto answer = decode_payload<PostAnswer>(heard->frame.payload);
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->id, id);
+    const auto value = DoorBody::take(answer->outcome.body, heard->descriptors);
+    ASSERT_TRUE(value.ok());
+    EXPECT_EQ(value->bytes(), arguments + "!");
+    ASSERT_TRUE(caller->hear(kPatience).ok()) << "it is over";
+  }
+}
+
+TEST_F(DoorClientTest, SaysWhyItIsNotWelcome) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const auto refused = DoorClient::come(door(0), hello("wrok", 0, true), kPatience);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kGone);
+  EXPECT_EQ(refused.error().message,
+            "the post has closed the connection: the job has no mesh wrok; did you mean work?");
+  EXPECT_FALSE(DoorClient::come(root_ + "/none", hello("work", 0, true), kPatience).ok());
+}
+
+TEST_F(DoorClientTest, WaitsForItsWelcomeUntilItsTimeIsUp) {
+  ASSERT_FALSE(HasFatalFailure());
+  const auto early = DoorClient::come(door(0), hello("work", 0, true), Duration::milliseconds(50));
+  ASSERT_FALSE(early.ok());
+  EXPECT_EQ(early.error().code, ErrorCode::kTimeout);
+}
+
+TEST_F(DoorClientTest, IsWokenWhenItIsClosed) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const auto caller = come(0, hello("control", 0, false));
+  ASSERT_TRUE(caller);
+  std::thread reader([&] {
+    const auto heard = caller->hear();
+    EXPECT_EQ(heard.ok() ? ErrorCode::kInternal : heard.error().code, ErrorCode::kGone);
+  });
+  caller->close();
+  reader.join();
+  EXPECT_EQ(caller->send(PostCancel{1}).error().code, ErrorCode::kGone);
+}
+
+}  // namespace
+}  // namespace monarch

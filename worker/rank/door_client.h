@@ -1,0 +1,76 @@
+#pragma once
+
+// DoorClient: one connection of a process to the post of its host (worker/post/README.md). Its end is the post's: who
+// has it makes another one.
+//
+// Thread: send() any; hear() one. Each waits.
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
+#include "transport/messages/post.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/mapped_memory.h"
+#include "transport/wire/messages.h"
+
+namespace monarch {
+
+// The bytes of a body that has come, where they lie.
+class DoorBody {
+ public:
+  // `beside`: the descriptors of its message. kInvalid: it is none that a post sends.
+  static Result<DoorBody> take(CallBody body, std::vector<UniqueFd>& beside);
+  std::string_view bytes() const { return mapped_ ? mapped_->bytes() : std::string_view(here_); }
+
+ private:
+  std::string here_;
+  std::shared_ptr<const MappedMemory> mapped_;  // owners: the copies of this
+};
+
+class DoorClient {
+ public:
+  struct Heard {
+    Frame frame;
+    std::vector<UniqueFd> descriptors;
+  };
+
+  // Once it is welcome. kGone: the post has closed it, and the message says why, if the post did. kTimeout after
+  // `patience`.
+  static Result<std::unique_ptr<DoorClient>> come(const std::string& path, const PostHello& hello, Duration patience);
+  DoorClient(const DoorClient&) = delete;
+  DoorClient& operator=(const DoorClient&) = delete;
+
+  const PostWelcome& welcome() const { return welcome_; }
+
+  // Waits while the post does not read. kGone: it has ended.
+  template <class Message>
+  Status send(const Message& message) {
+    return send_frame(frame_of(message), {});
+  }
+  // The same with the bytes of its body.
+  Status send(PostCall call, std::string_view arguments);
+  Status send(PostReply reply, std::string_view value);
+
+  // The next message. kGone at the end, with the post's words if it had some; kTimeout after `patience`.
+  Result<Heard> hear(Duration patience = Duration::forever());
+  // hear() and send() end, now and from now on.
+  void close();
+
+ private:
+  explicit DoorClient(UniqueFd socket) : socket_(std::move(socket)) {}
+  template <class Message>
+  Status send_with(Message& message, CallBody& body, std::string_view bytes);
+  Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
+
+  UniqueFd socket_;
+  std::mutex sending_;  // messages of several threads go one after the other
+  PostWelcome welcome_;
+};
+
+}  // namespace monarch
