@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transport/base/text.h"
+
 namespace monarch {
 
 namespace {
@@ -38,6 +40,12 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
     }
   }
   return best;
+}
+
+std::string nearest_or_all(std::string_view word, const std::vector<std::string>& known) {
+  if (known.empty()) return "; it has none";
+  if (const auto near = nearest(word, known)) return text("; did you mean ", *near, "?");
+  return text("; it has ", join(known, ", "));
 }
 
 }  // namespace monarch

@@ -16,4 +16,7 @@ inline constexpr std::size_t kLongestCompared = 64;  // longer words are no slip
 // The nearest of `known` by edit distance (insertions, deletions, changes, swaps), if it is near enough to be a slip.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known);
 
+// What follows "there is no such one" of an owner that has `known`: "; did you mean adder?", or all that it has.
+std::string nearest_or_all(std::string_view word, const std::vector<std::string>& known);
+
 }  // namespace monarch

@@ -39,12 +39,6 @@ std::string loader_words(const std::string& opened, const std::string& path) {
   return words;
 }
 
-std::string meant(const std::string& name, const std::vector<std::string>& known) {
-  if (known.empty()) return "; it has none";
-  if (const auto near = nearest(name, known)) return text("; did you mean ", *near, "?");
-  return text("; it has ", join(known, ", "));
-}
-
 template <class Row>
 Result<const Row*> find(const Row* const* rows, std::size_t count, const std::string& name, const std::string& what) {
   std::vector<std::string> known;
@@ -52,7 +46,7 @@ Result<const Row*> find(const Row* const* rows, std::size_t count, const std::st
     if (rows[i]->name == name) return rows[i];
     known.emplace_back(rows[i]->name);
   }
-  return Error{ErrorCode::kNotFound, text(what, ' ', name, meant(name, known))};
+  return Error{ErrorCode::kNotFound, text(what, ' ', name, nearest_or_all(name, known))};
 }
 
 }  // namespace

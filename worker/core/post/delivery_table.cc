@@ -17,12 +17,6 @@ CallOutcome outcome_of(OutcomeKind kind, std::string text) {
   return outcome;
 }
 
-std::string meant(const std::string& word, const std::vector<std::string>& known) {
-  if (known.empty()) return "; it has none";
-  if (const auto near = nearest(word, known)) return text("; did you mean ", *near, "?");
-  return text("; it has ", join(known, ", "));
-}
-
 bool fits(const std::string& asked, const std::string& has) { return asked == has || asked == "*" || has == "*"; }
 
 }  // namespace
@@ -33,14 +27,14 @@ std::string refusal(const std::vector<RankActor>& actors, const CallTarget& targ
   std::vector<std::string> known;
   if (actor == actors.end()) {
     for (const RankActor& one : actors) known.push_back(one.name);
-    return text("the rank has no actor ", target.actor, meant(target.actor, known));
+    return text("the rank has no actor ", target.actor, nearest_or_all(target.actor, known));
   }
   const auto endpoint = std::find_if(actor->endpoints.begin(), actor->endpoints.end(),
                                      [&](const auto& one) { return one.name == target.endpoint; });
   if (endpoint == actor->endpoints.end()) {
     for (const ActorEndpoint& one : actor->endpoints) known.push_back(one.name);
     return text("actor ", actor->name, " (", actor->class_name, ") has no endpoint ", target.endpoint,
-                meant(target.endpoint, known));
+                nearest_or_all(target.endpoint, known));
   }
   if (fits(target.signature, endpoint->signature)) return {};
   return text(actor->name, '.', endpoint->name, " is ", endpoint->signature, " and was called as ", target.signature);

@@ -14,8 +14,7 @@ namespace {
 std::string unknown_mesh(const std::string& name, const Roster& roster) {
   std::vector<std::string> known;
   for (const RosterMesh& mesh : roster.meshes) known.push_back(mesh.name);
-  if (const auto near = nearest(name, known)) return text("the job has no mesh ", name, "; did you mean ", *near, "?");
-  return text("the job has no mesh ", name, "; it has ", join(known, ", "));
+  return text("the job has no mesh ", name, nearest_or_all(name, known));
 }
 
 }  // namespace
