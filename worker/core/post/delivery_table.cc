@@ -97,10 +97,14 @@ void DeliveryTable::ended(const RankId& rank, std::uint64_t generation, const st
   finish_lost(rank, Which::kWaiting, text("it is being started again: ", cause));
 }
 
-bool DeliveryTable::has_room(const Served& served, const CallContent& content) const {
-  if (bodies_.bytes() > limits_.held_bytes) return false;
-  return served.deliveries.empty() ||
-         (served.deliveries.size() < limits_.of_a_rank && served.bytes + content.bytes() <= limits_.rank_bytes);
+std::string DeliveryTable::why_busy(const Served& served, const CallContent& content) const {
+  if (bodies_.bytes() > limits_.held_bytes) {
+    return text("the post of its host has no room: it has ", amount_text(bodies_.bytes()), " of calls and answers");
+  }
+  const bool fits = served.deliveries.empty() || (served.deliveries.size() < limits_.of_a_rank &&
+                                                  served.bytes + content.bytes() <= limits_.rank_bytes);
+  if (fits) return "";
+  return text("its queue is full: ", served.deliveries.size(), " calls of ", amount_text(served.bytes), " wait there");
 }
 
 DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const RankId& to, SharedContent content,
@@ -112,10 +116,7 @@ DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const
     done_.push_back({origin, to, std::move(outcome), {}});
     return 0;
   };
-  if (!has_room(served, *content)) {
-    return at_once(OutcomeKind::kBusy, text("its queue is full: ", served.deliveries.size(), " calls of ",
-                                            amount_text(served.bytes), " wait there"));
-  }
+  if (std::string why = why_busy(served, *content); !why.empty()) return at_once(OutcomeKind::kBusy, std::move(why));
   if (served.door) {
     if (std::string why = refusal(served.actors, content->target); !why.empty()) {
       return at_once(OutcomeKind::kRefused, std::move(why));

@@ -118,7 +118,7 @@ class DeliveryTable {
         Instant::never();               // then what the process had ends without the keeper's word, or its door's end
     Instant listed = Instant::never();  // in dues_
   };
-  bool has_room(const Served& served, const CallContent& content) const;
+  std::string why_busy(const Served& served, const CallContent& content) const;
   // Why a rank without a connection is not waited for; empty: it is.
   static std::string why_down(const Served& served, const RankStanding& standing);
   static std::string cause_of(const Served& served, const std::string& otherwise);

@@ -550,5 +550,26 @@ TEST_F(SmallPost, AnswersThatARanksQueueIsFull) {
   EXPECT_EQ(told<PostDeliver>(0, kServer).size(), 1U);
 }
 
+class FullPost : public PostCoreTest {
+ protected:
+  static PostLimits full() {
+    PostLimits limits;
+    limits.held_bytes = 15;
+    return limits;
+  }
+  FullPost() : PostCoreTest(full()) {}
+};
+
+TEST_F(FullPost, SaysThatItHasNoRoomItself) {
+  begin();
+  say(0, kCaller, call_of(1, {0}));
+  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty());
+  say(0, kCaller, call_of(2, {0}));
+  const auto answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(end_of(answers[0]),
+            (End{OutcomeKind::kBusy, "the post of its host has no room: it has 20B of calls and answers"}));
+}
+
 }  // namespace
 }  // namespace monarch
