@@ -18,6 +18,10 @@ BodyId BodyStore::add(Stored stored) {
 }
 
 Status BodyStore::take_here(CallBody& body) {
+  if (body.way == BodyWay::kNone) {
+    body.bytes = 0;
+    return {};
+  }
   if (body.here.data.size() != body.bytes) {
     return Error{ErrorCode::kInvalid,
                  text("a body of ", body.here.data.size(), " bytes that says it has ", body.bytes)};
@@ -27,12 +31,7 @@ Status BodyStore::take_here(CallBody& body) {
 }
 
 Status BodyStore::take(CallBody& body, UniqueFd beside) {
-  body.at = BodyId(0);
-  switch (body.way) {
-    case BodyWay::kNone: body.bytes = 0; return {};
-    case BodyWay::kHere: return take_here(body);
-    case BodyWay::kBeside: break;
-  }
+  if (body.way != BodyWay::kBeside) return take_here(body);
   if (!beside.valid()) return Error{ErrorCode::kInvalid, "a body that should come as a descriptor, and did not"};
   MONARCH_ASSIGN(const std::uint64_t bytes, sealed_memory_size(beside.get()));
   if (bytes != body.bytes) {
@@ -43,12 +42,7 @@ Status BodyStore::take(CallBody& body, UniqueFd beside) {
 }
 
 Status BodyStore::take(CallBody& body, std::string_view beside) {
-  body.at = BodyId(0);
-  switch (body.way) {
-    case BodyWay::kNone: body.bytes = 0; return {};
-    case BodyWay::kHere: return take_here(body);
-    case BodyWay::kBeside: break;
-  }
+  if (body.way != BodyWay::kBeside) return take_here(body);
   if (beside.size() != body.bytes) {
     return Error{ErrorCode::kInvalid, text("a frame of ", beside.size(), " bytes for a body that has ", body.bytes)};
   }
@@ -61,16 +55,23 @@ Status BodyStore::take(CallBody& body, std::string_view beside) {
   return {};
 }
 
-Status BodyStore::give(CallBody& body, std::vector<UniqueFd>& beside) const {
+// The memory that goes beside the message; nullptr when the message itself has all.
+BodyStore::Memory* BodyStore::give_here(CallBody& body) {
   const auto found = bodies_.find(body.at);
   body.way = BodyWay::kNone;
-  if (found == bodies_.end()) return {};
+  if (found == bodies_.end()) return nullptr;
   if (const auto* here = std::get_if<std::string>(&found->second)) {
     body.way = BodyWay::kHere;
     body.here.data = *here;
-    return {};
+    return nullptr;
   }
-  UniqueFd copy(::fcntl(std::get<Memory>(found->second).fd.get(), F_DUPFD_CLOEXEC, 3));
+  return std::get_if<Memory>(&found->second);
+}
+
+Status BodyStore::give(CallBody& body, std::vector<UniqueFd>& beside) {
+  const Memory* const memory = give_here(body);
+  if (memory == nullptr) return {};
+  UniqueFd copy(::fcntl(memory->fd.get(), F_DUPFD_CLOEXEC, 3));
   if (!copy.valid()) return errno_error("the descriptor of a body", errno);
   body.way = BodyWay::kBeside;
   beside.push_back(std::move(copy));
@@ -78,20 +79,13 @@ Status BodyStore::give(CallBody& body, std::vector<UniqueFd>& beside) const {
 }
 
 Status BodyStore::give(CallBody& body, std::vector<ZmqFrame>& beside) {
-  const auto found = bodies_.find(body.at);
-  body.way = BodyWay::kNone;
-  if (found == bodies_.end()) return {};
-  if (const auto* here = std::get_if<std::string>(&found->second)) {
-    body.way = BodyWay::kHere;
-    body.here.data = *here;
-    return {};
-  }
-  Memory& memory = std::get<Memory>(found->second);
-  if (!memory.mapping) {
-    MONARCH_ASSIGN(memory.mapping, MappedMemory::map(memory.fd.get(), memory.bytes));
+  Memory* const memory = give_here(body);
+  if (memory == nullptr) return {};
+  if (!memory->mapping) {
+    MONARCH_ASSIGN(memory->mapping, MappedMemory::map(memory->fd.get(), memory->bytes));
   }
   body.way = BodyWay::kBeside;
-  beside.push_back(ZmqFrame::hold(memory.mapping->bytes(), memory.mapping));
+  beside.push_back(ZmqFrame::hold(memory->mapping->bytes(), memory->mapping));
   return {};
 }
 

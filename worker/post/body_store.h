@@ -31,7 +31,7 @@ class BodyStore {
   void free(BodyId body) { bodies_.erase(body); }
 
   // For a message to the door: fills in how the body travels; with a descriptor where it goes beside.
-  Status give(CallBody& body, std::vector<UniqueFd>& beside) const;
+  Status give(CallBody& body, std::vector<UniqueFd>& beside);
   // The same for another post, without a copy of the bytes.
   Status give(CallBody& body, std::vector<ZmqFrame>& beside);
 
@@ -47,6 +47,7 @@ class BodyStore {
 
   BodyId add(Stored stored);
   Status take_here(CallBody& body);
+  Memory* give_here(CallBody& body);
 
   std::map<BodyId, Stored> bodies_;
   std::uint64_t next_ = 1;
