@@ -22,6 +22,7 @@
 #include "worker/errand/workspace_main.h"
 #include "worker/keeper/keeper_main.h"
 #include "worker/post/post_main.h"
+#include "worker/rank/rank_file.h"
 #include "worker/vault/vault_main.h"
 
 namespace {
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
   if (daemon && (marked || rest.empty())) return monarch::daemon_main(monarch::remove_trees);
   if (vault && marked) return monarch::vault_main();
   if (post && marked) return monarch::post_main();
-  if (arguments.empty() || marked) return monarch::keeper_main();
+  if (arguments.empty() || marked) return monarch::keeper_main(monarch::rank_file());
   if (arguments[0] == "keep") return monarch::guard_main(rest);
   if (arguments[0] == monarch::kStepArgument) return monarch::step_main(rest);
   // None of these starts a rank, which would inherit it; what they read is the user's: a workspace, what ranks were

@@ -25,14 +25,15 @@ void write_out(YamlNode* path, const std::string& from) {
 
 YamlNode* find_in(YamlNode* map, std::string_view key) { return map == nullptr ? nullptr : map->find(key); }
 
-void move_mesh(YamlNode& mesh, const std::string& from) {
+// `is_shipped`: plugins are counted from the workspace, which goes along.
+void move_mesh(YamlNode& mesh, const std::string& from, bool is_shipped) {
   if (!mesh.is(YamlNode::Kind::kMap)) return;
   if (mesh.find("workdir") == nullptr) {
     append_key(mesh, "workdir", scalar_node("."));
   }
   write_out(mesh.find("workdir"), from);
   YamlNode* actors = mesh.find("actors");
-  if (actors == nullptr) return;
+  if (actors == nullptr || is_shipped) return;
   for (YamlNode& actor : actors->items) write_out(actor.find("plugin"), from);
 }
 
@@ -43,15 +44,16 @@ std::string moved_spec(std::string_view text, const Move& move) {
   Report nobody;
   std::optional<YamlNode> root = read_yaml(without_byte_order_mark(text), nobody);
   MONARCH_ASSERT(root && root->is(YamlNode::Kind::kMap));
+  const bool is_shipped = root->find("workspace") != nullptr;
   if (YamlNode* meshes = root->find("meshes")) {
-    for (YamlNode& mesh : meshes->items) move_mesh(mesh, move.from);
+    for (YamlNode& mesh : meshes->items) move_mesh(mesh, move.from, is_shipped);
   }
   YamlNode* ssh = find_in(root->find("launch"), "ssh");
   for (const char* key : {"hosts_file", "identity", "known_hosts"}) write_out(find_in(ssh, key), move.from);
   YamlNode* config = find_in(ssh, "config");
   if (config != nullptr && config->text != "none") write_out(config, move.from);
   write_out(find_in(root->find("workspace"), "path"), move.from);
-  write_out(find_in(root->find("controller"), "plugin"), move.from);
+  if (!is_shipped) write_out(find_in(root->find("controller"), "plugin"), move.from);
   return write_yaml(*root);
 }
 

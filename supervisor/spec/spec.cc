@@ -229,10 +229,13 @@ SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
     const std::optional<YamlNode> allocated = with_allocation(*root, around, report);
     const YamlNode& named = with_hosts ? *with_hosts : allocated ? *allocated : *root;
     const std::optional<AutoDims> counted = with_counted_dims(named, parts, around, outcome.sources, report);
-    const YamlNode& full = counted ? counted->root : named;
-    JobSpec job = build_job(full, {.directory = parts.files.front().directory, .home = around.home}, report);
+    const YamlNode& shaped = counted ? counted->root : named;
+    const PathBases bases{.directory = parts.files.front().directory, .home = around.home};
+    const std::optional<YamlNode> hashed = with_plugin_hashes(shaped, bases, around.hash_plugin, report);
+    const YamlNode& full = hashed ? *hashed : shaped;
+    JobSpec job = build_job(full, bases, report);
     if (!report.failed()) {
-      const bool own_bytes = is_one_file(parts) && !with_hosts && !allocated && !counted;
+      const bool own_bytes = is_one_file(parts) && !with_hosts && !allocated && !counted && !hashed;
       auto whole = own_bytes ? std::optional(parts.files.front().text) : merged_text(full, job, around, report);
       std::vector<std::string> notes = notes_about(job);
       if (allocated && !around.says_no_kill) notes.push_back(note_of_no_kill(job));

@@ -13,6 +13,7 @@
 
 #include "supervisor/core/spec/job_spec.h"
 #include "supervisor/spec/flag_text.h"
+#include "supervisor/spec/plugin_hashes.h"
 #include "supervisor/spec/schema/schema.h"
 #include "supervisor/spec/yaml/diagnostics.h"
 #include "supervisor/spec/yaml/yaml.h"
@@ -50,6 +51,8 @@ struct SpecSurroundings {
   // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it
   // has none.
   std::function<std::uint32_t()> count_gpus{};
+  // The sha256 of a plugin, by its whole path, in hexadecimal digits; nothing: a spec may name plugins that are not there.
+  HashFile hash_plugin{};
   UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
 };
 

@@ -20,6 +20,7 @@
 #include "supervisor/spec/spec.h"
 #include "transport/base/clock.h"
 #include "transport/base/limits.h"
+#include "transport/base/sha256.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
@@ -113,6 +114,23 @@ std::string real_path(const std::string& path) {
   return error ? path : real.string();
 }
 
+Result<std::string> hash_file(const std::string& path) {
+  constexpr std::size_t kAtOnce = 1U << 16U;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe of that name is not waited for
+  struct stat status {};
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return errno_error(printable(path), errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, text(printable(path), " is no file")};
+  Sha256 hash;
+  std::string bytes(kAtOnce, '\0');
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(printable(path), errno);
+    if (count == 0) return hash.finish();
+    hash.add({bytes.data(), static_cast<std::size_t>(count)});
+  }
+}
+
 std::uint32_t count_gpus() {
   const char* visible = ::getenv("CUDA_VISIBLE_DEVICES");
   wake_nvidia_gpus();
@@ -135,7 +153,8 @@ SpecSurroundings users_surroundings() {
           .real_path = real_path,
           .find_allocation = [] { return allocation_from([](const char* name) { return std::getenv(name); }); },
           .says_no_kill = std::getenv("SLURM_NO_KILL") != nullptr,
-          .count_gpus = count_gpus};
+          .count_gpus = count_gpus,
+          .hash_plugin = hash_file};
 }
 
 Result<SpecSource> read_spec_file(const std::string& path, Duration patience) {

@@ -29,6 +29,8 @@ inline constexpr std::string_view kNotifyVariable = "NOTIFY_SOCKET";
 inline constexpr std::string_view kQuestionsVariable = "MONARCH_SOCKET";
 inline constexpr std::string_view kEventsVariable = "MONARCH_EVENTS";
 inline constexpr std::string_view kVaultVariable = "MONARCH_VAULT";
+// What monarch-rank is to be (worker/rank/rank_manifest.h).
+inline constexpr std::string_view kActorsVariable = "MONARCH_ACTORS";
 inline constexpr std::string_view kPostVariable = "MONARCH_POST";
 inline constexpr std::array<std::string_view, 7> kChosenAtStart = {
     kJobUuidVariable, kRankKeyVariable, kNotifyVariable, kQuestionsVariable,

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,9 @@
 #include "transport/messages/message.h"
 
 namespace monarch {
+
+// As the first word of a program: monarch-rank, which the worker has.
+inline constexpr std::string_view kActorProgram = "@monarch-rank";
 
 // How a rank's process stands on its host. States only move down this list within one generation.
 enum class RankPhase : std::uint8_t {

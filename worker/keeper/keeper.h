@@ -42,6 +42,8 @@ struct KeeperSetup {
   std::optional<std::string> stash;  // what the first guarded process is given
   RankDoorsOptions doors = {};       // of a worker
   std::string tree = {};             // of a worker: its job's workspace
+  std::string state_directory = {};  // of a worker
+  std::string_view actor_program{};  // of a worker: the bytes of monarch-rank
 };
 
 class Keeper {

@@ -127,6 +127,11 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
   }
   SpawnOptions options;
   options.program = order.own.program;
+  if (const Status put = options_.actor_program.put_into(options.program, options_.tree); !put) {
+    containment_.remove(process.name);
+    doors_.close(order.key);
+    return step_failure(put.error());
+  }
   const Environment base = rank_base(options_.base, order.gang.defaults);
   const bool has_setup = preparation->mesh_setup != nullptr;
   // A setup has no doors: it is the mesh's, and a door is one rank's.

@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kStarvedMilliseconds = 5;  // nothing tells that the kernel has room again
 
-// False: `until` has passed.
-Result<bool> wait_until(int fd, short events, Instant until) {
+// False: `until` has passed. kGone: `stop` is readable.
+Result<bool> wait_until(int fd, short events, Instant until, int stop) {
   for (;;) {
     const Instant now = boot_now();
     if (now >= until) return false;
@@ -31,8 +31,9 @@ Result<bool> wait_until(int fd, short events, Instant until) {
       constexpr std::int64_t kLongest = 1'000'000;
       milliseconds = static_cast<int>(std::min((until - now).count_milliseconds() + 1, kLongest));
     }
-    pollfd waiting{fd, events, 0};
-    const int ready = ::poll(&waiting, 1, milliseconds);
+    pollfd waiting[] = {{fd, events, 0}, {stop, POLLIN, 0}};  // a negative one is left out: poll(2)
+    const int ready = ::poll(waiting, 2, milliseconds);
+    if (ready > 0 && waiting[1].revents != 0) return Error{ErrorCode::kGone, "this process is about to end"};
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return errno_error("waiting for the post", errno);
   }
@@ -59,9 +60,9 @@ Result<DoorBody> DoorBody::take(CallBody body, std::vector<UniqueFd>& beside) {
 }
 
 Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, const PostHello& hello,
-                                                     Duration patience) {
+                                                     Duration patience, int stop) {
   MONARCH_ASSIGN(UniqueFd socket, connect_seqpacket(path));
-  std::unique_ptr<DoorClient> client(new DoorClient(std::move(socket)));
+  std::unique_ptr<DoorClient> client(new DoorClient(std::move(socket), stop));
   MONARCH_TRY(client->send(hello));
   MONARCH_ASSIGN(const Heard heard, client->hear(patience));
   MONARCH_TRY(route(heard.frame.header, heard.frame.payload,
@@ -95,11 +96,11 @@ Status DoorClient::send_frame(const Frame& frame, std::vector<UniqueFd> descript
     switch (send_message(socket_.get(), message)) {
       case SendOutcome::kSent: return {};
       case SendOutcome::kFull: {
-        MONARCH_TRY(wait_until(socket_.get(), POLLOUT, Instant::never()));
+        MONARCH_TRY(wait_until(socket_.get(), POLLOUT, Instant::never(), stop_));
         break;
       }
       case SendOutcome::kStarved: {
-        MONARCH_TRY(wait_until(socket_.get(), 0, boot_now() + Duration::milliseconds(kStarvedMilliseconds)));
+        MONARCH_TRY(wait_until(socket_.get(), 0, boot_now() + Duration::milliseconds(kStarvedMilliseconds), stop_));
         break;
       }
       case SendOutcome::kPeerClosed: return Error{ErrorCode::kGone, "the post has closed the connection"};
@@ -111,7 +112,7 @@ Status DoorClient::send_frame(const Frame& frame, std::vector<UniqueFd> descript
 Result<DoorClient::Heard> DoorClient::hear(Duration patience) {
   const Instant until = deadline_of(patience);
   for (;;) {
-    MONARCH_ASSIGN(const bool ready, wait_until(socket_.get(), POLLIN, until));
+    MONARCH_ASSIGN(const bool ready, wait_until(socket_.get(), POLLIN, until, stop_));
     if (!ready) return Error{ErrorCode::kTimeout, text("the post has said nothing for ", to_text(patience))};
     MONARCH_ASSIGN(auto received, receive_message(socket_.get(), limits::kSeqpacketPayloadBytes));
     if (!received) continue;

@@ -41,8 +41,9 @@ class DoorClient {
   };
 
   // Once it is welcome. kGone: the post has closed it, and the message says why, if the post did. kTimeout after
-  // `patience`.
-  static Result<std::unique_ptr<DoorClient>> come(const std::string& path, const PostHello& hello, Duration patience);
+  // `patience`. Once `stop` is readable, who waits here or later gets kGone; -1: nobody stops it.
+  static Result<std::unique_ptr<DoorClient>> come(const std::string& path, const PostHello& hello, Duration patience,
+                                                  int stop = -1);
   DoorClient(const DoorClient&) = delete;
   DoorClient& operator=(const DoorClient&) = delete;
 
@@ -63,12 +64,13 @@ class DoorClient {
   void close();
 
  private:
-  explicit DoorClient(UniqueFd socket) : socket_(std::move(socket)) {}
+  DoorClient(UniqueFd socket, int stop) : socket_(std::move(socket)), stop_(stop) {}
   template <class Message>
   Status send_with(Message& message, CallBody& body, std::string_view bytes);
   Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
 
   UniqueFd socket_;
+  const int stop_;
   std::mutex sending_;  // messages of several threads go one after the other
   PostWelcome welcome_;
 };

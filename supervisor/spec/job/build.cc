@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "supervisor/spec/job/build_actors.h"
 #include "supervisor/spec/job/build_checkpoints.h"
 #include "supervisor/spec/job/build_launch.h"
 #include "supervisor/spec/job/build_links.h"
@@ -51,13 +52,16 @@ void check_ranks(const JobSpec& job, const YamlNode& root, Report& report) {
 
 }  // namespace
 
-JobSpec build_job(const YamlNode& root, const PathBases& bases, Report& report) {
+JobSpec build_job(const YamlNode& written, const PathBases& bases, Report& report) {
   JobSpec job;
-  check_version(root, report);
+  check_version(written, report);
   job.directory = bases.directory;
-  job.name = text_of(&root, "job").value_or("");
-  job.launch = build_launch(root, bases, report);
-  job.workspace = build_workspace(root, bases, report);
+  job.name = text_of(&written, "job").value_or("");
+  job.launch = build_launch(written, bases, report);
+  job.workspace = build_workspace(written, bases, report);
+  const std::optional<YamlNode> programs = with_actor_programs(written, job, report);
+  const YamlNode& root = programs ? *programs : written;
+  job.calls = programs.has_value();
   job.control = build_control(root, report);
   job.network = build_network(root, report);
   job.supervisor_on = build_supervisor_on(root);

@@ -73,10 +73,16 @@ constexpr KeyHelp kHelp[] = {
      "No "
      "shell looks at them: for one, write [/bin/sh, -c, 'a | b']. One that is not UTF-8 is written in base64, as "
      "!!binary Y2Fm6Q==."},
-    {"meshes.*.actors", "{policy: {plugin: ./libpolicy.so, class: Policy, args: {lr: 0.1}}}"},
-    {"meshes.*.actors.*.plugin", "./libpolicy.so"},
+    {"meshes.*.actors", "{policy: {plugin: ./libpolicy.so, class: Policy, args: {lr: 0.1}}}",
+     "Each rank has one of each, in a process that loads the plugin and is ready once all are made. A gang is one rank "
+     "unless `gang` says more; in a job with a `controller` the mesh is a sidecar: the controller decides about the "
+     "end. {}: ranks that may be called by nobody. See monarch-actors(7)."},
+    {"meshes.*.actors.*.plugin", "./libpolicy.so",
+     "A relative path starts from the workspace, or from the spec's folder where there is none. Its sha256 is written "
+     "down when the job begins, and a rank loads nothing else later."},
     {"meshes.*.actors.*.class", "Policy"},
     {"meshes.*.actors.*.args", "{lr: 0.1}"},
+    {"meshes.*.actors.*.sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
     {"meshes.*.idle", "true"},
     {"meshes.*.depends_on", "[server]"},
     {"meshes.*.sidecar", "true",
@@ -176,11 +182,18 @@ constexpr KeyHelp kHelp[] = {
      "job."},
     {"meshes.*.standby.gangs", "1"},
     {"meshes.*.supervision", "{lease: 10s}"},
-    {"controller", "{plugin: ./libdrive.so, entry: drive, args: {steps: 100}}"},
+    {"controller", "{plugin: ./libdrive.so, entry: drive, args: {steps: 100}}",
+     "It is the one rank of a mesh `controller`, on the first host of the first mesh. It begins once the ranks of all "
+     "actors are ready, its exit code is the job's, and all else is stopped then. It is not started again unless "
+     "`supervision.restart.max` says so."},
     {"controller.plugin", "./libdrive.so"},
     {"controller.entry", "drive"},
     {"controller.args", "{steps: 100}"},
-    {"controller.host", "first"},
+    {"controller.sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+    {"controller.program", "[python3, drive.py]",
+     "Any program may call: MONARCH_POST names the door (monarch-post(7))."},
+    {"controller.env", "{STEPS: \"100\"}"},
+    {"controller.supervision", "{restart: {max: 1}}"},
     {"workspace", "{path: ., exclude: [\"*.ckpt\"]}",
      "It is read once, when the job starts, and all its hosts get what was read then, also those that take another's "
      "place later; what is edited meanwhile is the next job's. Only contents that a host lacks are sent, and its ranks "

@@ -40,10 +40,22 @@ const Schema& schema() {
   return made;
 }
 
-constexpr std::string_view kMeshSupervision = "meshes.*.supervision.";
+// Whose `supervision` has the keys of the top level's.
+constexpr std::string_view kSupervised[] = {"meshes.*.", "controller."};
 
 std::string_view canonical_path(std::string_view path) {
-  return path.starts_with(kMeshSupervision) ? path.substr(std::string_view("meshes.*.").size()) : path;
+  for (const std::string_view owner : kSupervised) {
+    if (path.starts_with(owner) && path.substr(owner.size()).starts_with("supervision.")) {
+      return path.substr(owner.size());
+    }
+  }
+  return path;
+}
+
+bool is_supervision_of_one(std::string_view path) {
+  return std::any_of(std::begin(kSupervised), std::end(kSupervised), [path](std::string_view owner) {
+    return path.starts_with(owner) && path.substr(owner.size()) == "supervision";
+  });
 }
 
 }  // namespace
@@ -63,7 +75,7 @@ const KeyRow* find_child(std::string_view path, std::string_view key) {
 
 std::vector<std::string_view> keys_below(std::string_view path) {
   std::vector<std::string_view> keys;
-  const std::string prefix(path == "meshes.*.supervision" ? "supervision" : canonical_path(path));
+  const std::string prefix(is_supervision_of_one(path) ? "supervision" : canonical_path(path));
   const std::size_t skip = prefix.empty() ? 0 : prefix.size() + 1;
   for (const KeyRow& row : all_rows()) {
     if (!prefix.empty() && (!row.path.starts_with(prefix) || row.path.size() <= skip || row.path[skip - 1] != '.'))

@@ -55,7 +55,8 @@ struct KeyRow {
 
 std::span<const KeyRow> all_rows();
 
-// The row for a path with `*` and `[]` in it, as in all_rows(); `meshes.*.supervision.…` is found at `supervision.…`.
+// The row for a path with `*` and `[]` in it, as in all_rows(); `meshes.*.supervision.…` and
+// `controller.supervision.…` are found at `supervision.…`.
 const KeyRow* find_row(std::string_view path);
 // The row of `key` below `path`: its own, or the one of `*`.
 const KeyRow* find_child(std::string_view path, std::string_view key);

@@ -225,6 +225,11 @@ constexpr ErrorDoc kErrors[] = {
      "Each host is told which steps of each gang still count, and a message holds 10,000 gangs. Sidecars are not "
      "counted: nothing of theirs is kept. What a rank commits says which hosts have its checkpoint, and the journal "
      "has room for that of 16,384 ranks."},
+    {"E0334", "a plugin cannot be read",
+     "The plugins of actors and controllers are hashed before the job begins, so that each rank loads the same code, "
+     "also after a restart. Build it first, and write its path as the spec's folder, or the workspace, has it."},
+    {"E0335", "the controller's name is taken",
+     "A controller is the one rank of a mesh of that name, which is how status and logs call it."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "

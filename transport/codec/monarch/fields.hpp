@@ -7,9 +7,14 @@
 #include <type_traits>
 
 // Of a plugin one function is seen from outside; all else of ours stays inside it, so that two plugins of a process do
-// not meet. What users may have in structs of their own is seen as these are.
+// not meet. What users may have in structs of their own is seen as these are: with -fvisibility=hidden, as pkg-config
+// gives it together with MONARCH_ALL_HIDDEN, it is not.
 #define MONARCH_INSIDE __attribute__((visibility("hidden")))
+#ifdef MONARCH_ALL_HIDDEN
+#define MONARCH_SEEN
+#else
 #define MONARCH_SEEN __attribute__((visibility("default")))
+#endif
 
 // Each defines monarch_codec_fields(..., use), which returns what use(value.a, value.b) returns: a bool. A template, so
 // that a source pays for the structs that it encodes or decodes, not for all that it includes; and no tuple of the

@@ -10,8 +10,8 @@
 // A class is made by `Greeter()`, or by `Greeter(const monarch::Args&)` from what the spec gives it. It has one call at
 // a time, in the order in which they came; an endpoint that is named as MONARCH_CONCURRENT(&Greeter::say_hello, 8) may
 // overlap with itself, at most 8 at once, and with all others of the actor. What an endpoint throws goes to its caller,
-// and the actor lives on. An endpoint whose first parameter is a monarch::Reply<T> answers later, from any thread. An
-// actor that has `void restore(const monarch::Context&)` is told by that, before it is called, that its rank had a
+// and the actor lives on. An endpoint whose first parameter is a monarch::Reply<T> answers later, from any thread; one
+// that returns a monarch::Task<T> is a coroutine (monarch/task.hpp). An actor that has `void restore(const monarch::Context&)` is told by that, before it is called, that its rank had a
 // process before. It is destroyed when its rank is told to end.
 //
 // Arguments and results are values that monarch/codec.hpp can write.
@@ -43,6 +43,7 @@
 #include <monarch/codec.hpp>
 #include <monarch/mesh.hpp>
 #include <monarch/signature.hpp>
+#include <monarch/task.hpp>
 
 namespace monarch {
 
@@ -271,7 +272,7 @@ struct Endpoint {
     if constexpr (kLater) {
       return std::type_identity<typename IsReply<std::tuple_element_t<0, Parameters>>::Value>{};
     } else {
-      return std::type_identity<std::decay_t<typename Member<decltype(F)>::Result>>{};
+      return std::type_identity<typename IsTask<std::decay_t<typename Member<decltype(F)>::Result>>::Value>{};
     }
   }
   using Arguments = typename decltype(arguments())::type;
@@ -314,6 +315,16 @@ void guarded(const Run& run, const LetOut& let_out) {
   }
 }
 
+// What a member gives, or the coroutine that it is.
+template <class M, class C, class... A>
+decltype(auto) finished(M member, C& actor, A&&... arguments) {
+  if constexpr (IsTask<std::decay_t<typename Member<M>::Result>>::value) {
+    return (actor.*member)(std::forward<A>(arguments)...).run();
+  } else {
+    return (actor.*member)(std::forward<A>(arguments)...);
+  }
+}
+
 template <auto F, class C>
 void invoke(void* self, monarch_bytes_v1 arguments, const monarch_host_v1* host, monarch_delivery_v1* delivery) {
   using E = Endpoint<F>;
@@ -332,7 +343,7 @@ void invoke(void* self, monarch_bytes_v1 arguments, const monarch_host_v1* host,
     guarded(
         [&] {
           auto values = arguments_of<typename E::Arguments>(view_of(arguments));
-          const auto run = [&](auto&... each) { return (actor.*F)(std::move(each)...); };
+          const auto run = [&](auto&... each) { return finished(F, actor, std::move(each)...); };
           if constexpr (std::is_void_v<Result>) {
             std::apply(run, values);
             result = codec::encode(std::monostate());

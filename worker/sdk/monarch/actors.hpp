@@ -9,7 +9,8 @@
 //   …call_one…                                             of a view of one rank
 //   …choose…                                               of one of the view's, that has least to do for this handle
 //   …stream…                                               outcomes as they come
-//   …broadcast…                                            nobody waits, and values are not sent back
+//   …broadcast…                                            nobody waits, and values are not sent back; errors are
+//                                                          counted, and a controller's on_failure is told of them
 //   …fold<…>(start, op, …)                                 op(op(start, first), second)… over values as they come
 //   …scatter<…>(list)                                      to each rank its own argument, in the order of the view
 //
@@ -21,11 +22,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
@@ -45,6 +48,14 @@ inline namespace v1 MONARCH_INSIDE {
 
 namespace detail {
 
+// WARNING: a static object within a member of a class that is seen is STB_GNU_UNIQUE: all plugins of a process would
+// share it.
+template <auto F>
+const std::string& endpoint_name() {
+  static const std::string name(name_of<F>());
+  return name;
+}
+
 // As the parameters are, so that the endpoint finds what it takes.
 template <class Parameters, class... A>
 std::string packed(A&&... arguments) {
@@ -56,6 +67,38 @@ std::string packed(A&&... arguments) {
     return {};
   }
 }
+
+// Errors of calls for whose values nobody waits.
+class BroadcastFailures {
+ public:
+  using Run = std::function<void(const CallState& call, const CallState::Answered& ended, const std::string& what)>;
+  static BroadcastFailures& here() {
+    static BroadcastFailures failures;
+    return failures;
+  }
+  void add(const CallState& call, const CallState::Answered& ended, const std::string& what) {
+    Run run;
+    {
+      const std::lock_guard lock(mutex_);
+      ++count_;
+      run = run_;
+    }
+    if (run) run(call, ended, what);
+  }
+  std::uint64_t count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+  void tell(Run run) {
+    const std::lock_guard lock(mutex_);
+    run_ = std::move(run);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t count_ = 0;
+  Run run_;
+};
 
 // How many calls this handle has under way at each rank of its view, and whose turn is next.
 class Turns {
@@ -131,7 +174,29 @@ class MONARCH_SEEN ActorMesh {
   }
   template <auto F, class... A>
   void broadcast(A&&... arguments) const {
-    (void)send<F>(view_, pack<F>(std::forward<A>(arguments)...), MONARCH_CALL_QUIET);
+    const auto call = send<F>(view_, pack<F>(std::forward<A>(arguments)...), MONARCH_CALL_QUIET);
+    call->then([call, what = actor_ + "." + detail::endpoint_name<F>()] {
+      for (const auto& ended : call->so_far()) {
+        if (ended.kind != Kind::kValue) detail::BroadcastFailures::here().add(*call, ended, what);
+      }
+    });
+  }
+  // Until each rank of the view has an actor that can be called: it is made, and was not lost meanwhile. NotYet after
+  // `within`, with what is known of one that has none.
+  void ready(Nanoseconds within) const {
+    const auto until = std::chrono::steady_clock::now() + within;
+    std::vector<std::size_t> missing(size());
+    for (std::size_t place = 0; place < missing.size(); ++place) missing[place] = place;
+    while (!missing.empty()) {
+      const Nanoseconds left = until - std::chrono::steady_clock::now();
+      const auto [still, why] = unready(missing, std::max(left, Nanoseconds(1)));
+      if (still.size() == missing.size()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      missing = still;
+      if (!missing.empty() && std::chrono::steady_clock::now() >= until) {
+        throw NotYet(std::to_string(missing.size()) + " of " + std::to_string(size()) + " ranks of " + view_.mesh() +
+                     " are not ready; " + why);
+      }
+    }
   }
   // Throws the first error.
   template <auto F, class T, class Op, class... A>
@@ -155,11 +220,13 @@ class MONARCH_SEEN ActorMesh {
   // By the member's value, as the first line of a program has it: MONARCH_ACTOR of the class has to be in this plugin.
   template <class R, class B, class... P, class... A>
   auto call(R (B::*member)(P...), A&&... arguments) const {
-    return call_member<R, std::tuple<std::decay_t<P>...>>(member, std::forward<A>(arguments)...);
+    return call_member<typename detail::IsTask<std::decay_t<R>>::Value, std::tuple<std::decay_t<P>...>>(
+        member, std::forward<A>(arguments)...);
   }
   template <class R, class B, class... P, class... A>
   auto call(R (B::*member)(P...) const, A&&... arguments) const {
-    return call_member<R, std::tuple<std::decay_t<P>...>>(member, std::forward<A>(arguments)...);
+    return call_member<typename detail::IsTask<std::decay_t<R>>::Value, std::tuple<std::decay_t<P>...>>(
+        member, std::forward<A>(arguments)...);
   }
 
   bool operator==(const ActorMesh& other) const { return actor_ == other.actor_ && view_ == other.view_; }
@@ -171,6 +238,30 @@ class MONARCH_SEEN ActorMesh {
     ActorMesh mesh(actor_, std::move(view));
     mesh.deadline_ = deadline_;
     return mesh;
+  }
+
+  struct Unready {
+    std::vector<std::size_t> places;
+    std::string why;  // of the first
+  };
+  // Asks each once.
+  Unready unready(const std::vector<std::size_t>& places, Nanoseconds within) const {
+    const ActorMesh asked = this->within(within);
+    std::vector<std::shared_ptr<detail::CallState>> calls;
+    for (const std::size_t place : places) {
+      calls.push_back(detail::CallState::of(detail::host_here(), view_.mesh(), 1));
+      asked.send_named(calls.back(), view_.only(place), "monarch.ready", "*", std::string(1, '\x90'), 0);
+    }
+    Unready unready;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const auto answers = calls[i]->all(kForEver);
+      if (!answers.empty() && answers.front().kind == Kind::kValue) continue;
+      unready.places.push_back(places[i]);
+      if (unready.why.empty() && !answers.empty()) {
+        unready.why = view_.mesh() + "/" + std::to_string(answers.front().rank) + ": " + answers.front().text;
+      }
+    }
+    return unready;
   }
 
   template <auto F, class... A>
@@ -188,8 +279,7 @@ class MONARCH_SEEN ActorMesh {
   void send_part(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& arguments,
                  std::uint32_t flags) const {
     using E = detail::Endpoint<F>;
-    static const std::string name(detail::name_of<F>());
-    send_named(state, view, name, signature_of<typename E::Result, typename E::Arguments>(), arguments, flags);
+    send_named(state, view, detail::endpoint_name<F>(), signature_of<typename E::Result, typename E::Arguments>(), arguments, flags);
   }
   void send_named(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& endpoint,
                   const std::string& signature, const std::string& arguments, std::uint32_t flags) const {

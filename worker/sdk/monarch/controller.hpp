@@ -74,7 +74,10 @@ class MONARCH_SEEN Controller {
     return Mesh(name, dims);
   }
 
-  // For each failure from now on, on a thread of the runtime; it must not wait. Once.
+  // Errors of broadcasts, so far.
+  std::uint64_t broadcast_failures() const { return detail::BroadcastFailures::here().count(); }
+  // For each failure from now on, on a thread of the runtime; it must not wait. Once. Also for each error of a
+  // broadcast, with rank and text.
   void on_failure(std::function<void(const Failure&)> run) {
     if (on_failure_) throw BadArguments("on_failure was set before");
     on_failure_ = std::make_unique<std::function<void(const Failure&)>>(std::move(run));
@@ -85,6 +88,14 @@ class MONARCH_SEEN Controller {
               {.mesh = mesh, .rank = lost->rank, .generation = lost->generation, .cause = lost->text});
         },
         on_failure_.get());
+    detail::BroadcastFailures::here().tell(
+        [run = *on_failure_](const detail::CallState& call, const detail::CallState::Answered& ended,
+                             const std::string& what) {
+          run({.mesh = call.mesh(),
+               .rank = ended.rank,
+               .generation = ended.generation,
+               .cause = "broadcast of " + what + ": " + (ended.type.empty() ? "" : ended.type + ": ") + ended.text});
+        });
   }
 
  private:
@@ -105,7 +116,11 @@ int run_controller(const monarch_host_v1* host, const monarch_place_v1* place) {
         // The host may call on_failure for as long as the process lives.
         static std::unique_ptr<Controller> controller;
         controller = std::make_unique<Controller>(host, *place);
-        code = F(*controller);
+        if constexpr (IsTask<decltype(F(*controller))>::value) {
+          code = F(*controller).run();
+        } else {
+          code = F(*controller);
+        }
       },
       [](const std::string& type, const std::string& text) {
         (void)std::fprintf(stderr, "monarch: the controller let out %s: %s\n", type.c_str(), text.c_str());

@@ -4,6 +4,8 @@
 //
 // Thread: any; several may wait for the same.
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -16,6 +18,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,12 +34,47 @@ class MONARCH_SEEN NotYet : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A get() by which an actor would wait for itself for ever; the call goes on.
+class MONARCH_SEEN Deadlock : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
 inline namespace v1 MONARCH_INSIDE {
 
 using Nanoseconds = std::chrono::nanoseconds;
 inline constexpr Nanoseconds kForEver = Nanoseconds::max();
 
 namespace detail {
+
+// Tells the host that this thread waits for these calls for as long as it takes. Throws Deadlock.
+class Waiting {
+ public:
+  Waiting(const monarch_host_v1* host, const std::vector<std::uint64_t>& calls)
+      : host_(host), by_(static_cast<const monarch_waiting_v1*>(host->extension(host, MONARCH_WAITING_V1))) {
+    for (const std::uint64_t call : calls) {
+      std::array<char, 1024> why{};
+      if (by_ != nullptr && by_->begin(host_, call, why.data(), why.size()) != 0) {
+        end();
+        throw Deadlock(why.data());
+      }
+      begun_.push_back(call);
+    }
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  ~Waiting() { end(); }
+
+ private:
+  void end() {
+    for (const std::uint64_t call : begun_) {
+      if (by_ != nullptr) by_->end(host_, call);
+    }
+  }
+  const monarch_host_v1* host_;
+  const monarch_waiting_v1* by_;
+  std::vector<std::uint64_t> begun_;
+};
 
 // What has come of a call, as bytes. Owners: its futures and streams, and the host until the last answer.
 class CallState {
@@ -67,8 +105,12 @@ class CallState {
     auto kept = std::make_unique<std::shared_ptr<CallState>>(state);
     call.user = kept.release();  // on_answer frees it, with the last
     const std::uint64_t number = state->host_->call(state->host_, &call);
-    const std::lock_guard lock(state->mutex_);
-    state->numbers_.push_back(number);
+    {
+      const std::lock_guard lock(state->mutex_);
+      state->numbers_.push_back(number);
+      if (!state->cancelled_) return;
+    }
+    state->host_->cancel(state->host_, number);
   }
 
   const std::string& mesh() const { return mesh_; }
@@ -76,6 +118,7 @@ class CallState {
     std::vector<std::uint64_t> numbers;
     {
       const std::lock_guard lock(mutex_);
+      cancelled_ = true;
       if (!over_) numbers = numbers_;
     }
     for (const std::uint64_t number : numbers) host_->cancel(host_, number);
@@ -97,6 +140,11 @@ class CallState {
     wait(lock, within, [this] { return over_; });
     return answers_;
   }
+  // Those that have come.
+  std::deque<Answered> so_far() const {
+    const std::lock_guard lock(mutex_);
+    return answers_;
+  }
   // Once it is over, on the host's thread; at once, on this one, if it is.
   void then(std::function<void()> run) {
     {
@@ -109,7 +157,14 @@ class CallState {
  private:
   template <class Ready>
   void wait(std::unique_lock<std::mutex>& lock, Nanoseconds within, const Ready& ready) {
-    if (within == kForEver) return changed_.wait(lock, ready);
+    if (ready()) return;
+    if (within == kForEver) {
+      const std::vector<std::uint64_t> numbers = numbers_;
+      lock.unlock();
+      const Waiting told(host_, numbers);
+      lock.lock();
+      return changed_.wait(lock, ready);
+    }
     if (changed_.wait_for(lock, within, ready)) return;
     throw NotYet("no answer yet: " + std::to_string(answers_.size()) + " ranks of " + mesh_ + " have answered");
   }
@@ -148,6 +203,7 @@ class CallState {
   std::deque<Answered> answers_;
   std::size_t taken_ = 0;
   std::vector<std::uint64_t> numbers_;
+  bool cancelled_ = false;
   std::size_t under_way_ = 1;
   bool over_ = false;
   std::vector<std::function<void()>> after_;
@@ -286,6 +342,50 @@ class MONARCH_SEEN FutureOne {
  private:
   Future<R> all_;
 };
+
+// What all of them give, in their order; throws the error of the first that has one. NotYet after `within`.
+template <class F>
+auto all(const std::vector<F>& futures, Nanoseconds within = kForEver) {
+  const auto until = std::chrono::steady_clock::now() + (within == kForEver ? Nanoseconds::zero() : within);
+  const auto left = [&] {
+    return within == kForEver ? kForEver : std::max(Nanoseconds(until - std::chrono::steady_clock::now()), {});
+  };
+  using Value = decltype(futures.front().get());
+  if constexpr (std::is_void_v<Value>) {
+    for (const F& future : futures) future.get(left());
+  } else {
+    std::vector<Value> values;
+    for (const F& future : futures) values.push_back(future.get(left()));
+    return values;
+  }
+}
+
+// The place of one of them that is ready. NotYet after `within`; std::invalid_argument where there is none to wait for.
+template <class F>
+std::size_t any(const std::vector<F>& futures, Nanoseconds within = kForEver) {
+  if (futures.empty()) throw std::invalid_argument("any: no future");
+  struct First {  // owners: this function, and each future until it is ready
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<std::size_t> place;
+  };
+  const auto first = std::make_shared<First>();
+  for (std::size_t place = 0; place < futures.size(); ++place) {
+    futures[place].then([first, place](const auto& /*ready*/) {
+      const std::lock_guard lock(first->mutex);
+      if (!first->place) first->place = place;
+      first->changed.notify_all();
+    });
+  }
+  std::unique_lock lock(first->mutex);
+  const auto has_one = [&first] { return first->place.has_value(); };
+  if (within == kForEver) {
+    first->changed.wait(lock, has_one);
+  } else if (!first->changed.wait_for(lock, within, has_one)) {
+    throw NotYet("none of " + std::to_string(futures.size()) + " calls has ended yet");
+  }
+  return *first->place;
+}
 
 }  // namespace MONARCH_INSIDE
 }  // namespace monarch

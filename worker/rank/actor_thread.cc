@@ -1,0 +1,156 @@
+#include "worker/rank/actor_thread.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr std::size_t kWhyBytes = 4096;
+
+thread_local ActorThread::Present present_here;
+
+}  // namespace
+
+Result<std::unique_ptr<ActorThread>> ActorThread::make(const monarch_class_v1& of, const monarch_host_v1& host,
+                                                       const monarch_place_v1& place) {
+  std::unique_ptr<ActorThread> made(new ActorThread(of, host));
+  try {
+    made->thread_ = std::thread([self = made.get(), &place] { self->live(place); });
+  } catch (const std::system_error& error) {
+    return Error{ErrorCode::kBusy, text("starting a thread: ", error.what())};
+  }
+  std::unique_lock lock(made->mutex_);
+  made->changed_.wait(lock, [&] { return made->made_; });
+  if (made->actor_ != nullptr) return made;
+  const std::string why = made->why_not_;
+  lock.unlock();
+  return Error{ErrorCode::kInvalid, why};
+}
+
+ActorThread::Present ActorThread::present() { return present_here; }
+
+ActorThread::~ActorThread() {
+  begin_stop();
+  join();
+}
+
+void ActorThread::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+const monarch_endpoint_v1* ActorThread::find(const std::string& endpoint) const {
+  for (std::uint32_t i = 0; i < of_.endpoint_count; ++i) {
+    if (of_.endpoints[i].name == endpoint) return &of_.endpoints[i];
+  }
+  return nullptr;
+}
+
+void ActorThread::put(Run run) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(run));
+  }
+  changed_.notify_all();
+}
+
+bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [delivery](const Run& run) { return run.delivery == delivery; });
+  if (found == waiting_.end()) return false;
+  waiting_.erase(found);
+  return true;
+}
+
+void ActorThread::begin_stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+}
+
+void ActorThread::live(const monarch_place_v1& place) {
+  std::array<char, kWhyBytes> why{};
+  void* const actor = of_.create(&host_, &place, why.data(), why.size());
+  std::unique_lock lock(mutex_);
+  actor_ = actor;
+  why_not_ = why.data();
+  made_ = true;
+  changed_.notify_all();
+  if (actor == nullptr) return;
+  serve(lock);
+  std::vector<std::thread> helpers = std::move(helpers_);
+  lock.unlock();
+  for (std::thread& helper : helpers) helper.join();
+  of_.destroy(actor);
+}
+
+void ActorThread::serve(std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || may_begin(); });
+    if (stopping_) return;
+    Run run = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (run.endpoint->at_most > 0 && hand_over(run, lock)) continue;
+    present_here = {this, ++messages_};
+    invoke(run, lock);
+    present_here = {};
+  }
+}
+
+bool ActorThread::may_begin() const {
+  if (waiting_.empty()) return false;
+  const monarch_endpoint_v1* const next = waiting_.front().endpoint;
+  const auto running = running_.find(next);
+  return next->at_most == 0 || running == running_.end() || running->second < next->at_most;
+}
+
+// It has begun once this returns, so that what comes after it begins after it.
+bool ActorThread::hand_over(Run& run, std::unique_lock<std::mutex>& lock) {
+  if (idle_helpers_ == 0) {
+    try {
+      helpers_.emplace_back([this] { help(); });
+    } catch (const std::system_error&) {
+      return false;  // the user's limit of processes is reached: it does not overlap, and that is all
+    }
+  }
+  ++running_[run.endpoint];
+  handed_ = std::move(run);
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return !handed_; });
+  return true;
+}
+
+void ActorThread::help() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_helpers_;
+    changed_.wait(lock, [this] { return stopping_ || handed_; });
+    --idle_helpers_;
+    if (!handed_) return;
+    const Run run = std::move(*handed_);
+    handed_.reset();
+    changed_.notify_all();
+    invoke(run, lock);
+    --running_[run.endpoint];
+    changed_.notify_all();
+  }
+}
+
+// User code runs without the lock.
+void ActorThread::invoke(const Run& run, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const std::string_view arguments = run.arguments.bytes();
+  run.endpoint->invoke(actor_, {arguments.data(), arguments.size()}, &host_, run.delivery);
+  lock.lock();
+}
+
+}  // namespace monarch

@@ -1,0 +1,88 @@
+#pragma once
+
+// ActorThread: an actor of this rank and its thread. It is made, run and destroyed there. It has one call at a time, in
+// the order in which they came; a concurrent endpoint runs beside all others on threads that are made as they are
+// needed, at most as many as it says, and only the order of the starts is kept.
+//
+// Thread: the owner's; put() and take_out() any. Lifetime: the destructor waits for what runs; what waits is not run.
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <monarch/plugin_v1.h>
+
+#include "transport/base/result.h"
+#include "worker/rank/door_client.h"
+
+namespace monarch {
+
+class ActorThread {
+ public:
+  struct Run {
+    const monarch_endpoint_v1* endpoint = nullptr;
+    DoorBody arguments;
+    monarch_delivery_v1* delivery = nullptr;
+  };
+
+  // Once it is made. The error is what its constructor let out. `place` is read until then.
+  static Result<std::unique_ptr<ActorThread>> make(const monarch_class_v1& of, const monarch_host_v1& host,
+                                                   const monarch_place_v1& place);
+  ActorThread(const ActorThread&) = delete;
+  ActorThread& operator=(const ActorThread&) = delete;
+  ~ActorThread();
+
+  // What runs on the thread that asks, where it is an actor's own; of a concurrent endpoint nothing waits for it alone.
+  struct Present {
+    const ActorThread* actor = nullptr;
+    std::uint64_t message = 0;  // how many it had before
+  };
+  static Present present();
+
+  const monarch_class_v1& of() const { return of_; }
+  // nullptr: it has none of that name.
+  const monarch_endpoint_v1* find(const std::string& endpoint) const;
+  void put(Run run);
+  // False: it has begun, or was never there.
+  bool take_out(const monarch_delivery_v1* delivery);
+  void begin_stop();
+  // Waits for what runs, and destroys the actor; put() and take_out() may still be called.
+  void join();
+
+ private:
+  ActorThread(const monarch_class_v1& of, const monarch_host_v1& host) : of_(of), host_(host) {}
+  void live(const monarch_place_v1& place);
+  void serve(std::unique_lock<std::mutex>& lock);
+  void help();
+  bool may_begin() const;
+  // Whether somebody else has begun it; it is in `run` still if not.
+  bool hand_over(Run& run, std::unique_lock<std::mutex>& lock);
+  void invoke(const Run& run, std::unique_lock<std::mutex>& lock);
+
+  const monarch_class_v1& of_;
+  const monarch_host_v1& host_;
+  std::uint64_t messages_ = 0;  // its own thread's
+  void* actor_ = nullptr;  // its own thread's, and its helpers'
+  std::mutex mutex_;
+  std::condition_variable changed_;  // anything of what follows
+  bool made_ = false;
+  std::string why_not_;  // it could not be made
+  bool stopping_ = false;
+  std::deque<Run> waiting_;
+  std::optional<Run> handed_;  // for a helper
+  std::size_t idle_helpers_ = 0;
+  std::map<const monarch_endpoint_v1*, std::uint32_t> running_;  // concurrent ones
+  std::vector<std::thread> helpers_;
+  std::thread thread_;
+};
+
+}  // namespace monarch

@@ -1,0 +1,275 @@
+#include "worker/rank/calls.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+// A post that has ended is started again within a second (ARCHITECTURE.md, faults).
+constexpr Duration kPostPatience = Duration::seconds(5);
+
+std::uint32_t kind_of(OutcomeKind kind) {
+  switch (kind) {
+    case OutcomeKind::kValue: return MONARCH_VALUE;
+    case OutcomeKind::kRemoteError: return MONARCH_REMOTE_ERROR;
+    case OutcomeKind::kRankLost: return MONARCH_RANK_LOST;
+    case OutcomeKind::kDeadline: return MONARCH_DEADLINE;
+    case OutcomeKind::kBusy: return MONARCH_BUSY;
+    case OutcomeKind::kGone: return MONARCH_GONE;
+    case OutcomeKind::kCancelled: return MONARCH_CANCELLED;
+    case OutcomeKind::kRefused: return MONARCH_REFUSED;
+  }
+  return MONARCH_GONE;
+}
+
+monarch_answer_v1 answer_of(std::uint32_t rank, std::uint32_t kind, const std::string& text) {
+  return {.struct_size = sizeof(monarch_answer_v1),
+          .kind = kind,
+          .rank = rank,
+          .reserved = 0,
+          .generation = 0,
+          .value = {"", 0},
+          .type = "",
+          .text = text.c_str(),
+          .traceback = ""};
+}
+
+PostCall message_of(const monarch_call_v1& asked) {
+  PostCall call;
+  call.mesh = asked.mesh;
+  for (std::size_t i = 0; i < asked.ranks_count; ++i) {
+    const monarch_ranks_v1& ranks = asked.ranks[i];
+    call.ranks.push_back({.first = ranks.first, .count = ranks.count, .step = ranks.step});
+  }
+  call.target = {.actor = asked.actor, .endpoint = asked.endpoint, .signature = asked.signature};
+  call.quiet = (asked.flags & MONARCH_CALL_QUIET) != 0;
+  if (asked.deadline_ns > 0) call.deadline = boot_now() + Duration::nanoseconds(asked.deadline_ns);
+  return call;
+}
+
+}  // namespace
+
+Calls::~Calls() {
+  {
+    const std::lock_guard lock(starting_);
+    door_.reset();
+  }
+  std::map<std::uint64_t, Call> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left.swap(calls_);
+  }
+  for (const auto& [number, call] : left) end(call, {MONARCH_GONE, "this process ends"});
+}
+
+DoorThread* Calls::door() {
+  const std::lock_guard lock(starting_);
+  if (door_ == nullptr) {
+    auto started = DoorThread::start(
+        door_path_, hello_,
+        {.came = [this](const DoorThread::Connection& connection) { came(connection); },
+         .heard = [this](const DoorThread::Connection&, DoorClient::Heard& heard) { this->heard(heard); },
+         .ended = [this](const DoorThread::Connection& connection,
+                         const std::string& why) { end_all_of(connection, why); }});
+    if (started.ok()) door_ = std::move(*started);
+  }
+  return door_.get();
+}
+
+void Calls::came(const DoorThread::Connection& connection) {
+  const std::lock_guard lock(mutex_);
+  live_ = connection;
+  mesh_names_.clear();
+  for (const RosterMesh& mesh : connection->welcome().meshes) {
+    mesh_names_.push_back(mesh.name);
+    meshes_.try_emplace(mesh.name, mesh);
+  }
+}
+
+std::uint64_t Calls::call(const monarch_call_v1& asked) {
+  PostCall message = message_of(asked);
+  Call call{.by = nullptr,
+            .ranks = message.ranks,
+            .answered = {},
+            .here = {},
+            .on_answer = asked.on_answer,
+            .user = asked.user};
+  if (asks_this_rank(message)) {
+    call.here = AskedHere{message.target.actor, message.target.endpoint, ActorThread::present()};
+  }
+  DoorThread* const by = door();
+  const Instant patience = boot_now() + kPostPatience;
+  const bool by_deadline = message.deadline && *message.deadline < patience;
+  for (;;) {
+    if (by != nullptr) call.by = by->wait(by_deadline ? *message.deadline : patience);
+    std::unique_lock lock(mutex_);
+    if (call.by != nullptr && call.by != live_) continue;  // it has ended just now
+    message.id = next_++;
+    if (call.by != nullptr) {
+      calls_.emplace(message.id, call);
+      break;
+    }
+    lock.unlock();
+    end(call, by_deadline ? Ending{MONARCH_DEADLINE, "it was not sent: the post of this host does not answer"}
+                          : Ending{MONARCH_REFUSED, "the post of this host does not answer"});
+    return message.id;
+  }
+  const std::uint64_t number = message.id;
+  const auto& bytes = asked.arguments;
+  const Status sent = call.by->send(std::move(message), {static_cast<const char*>(bytes.data), bytes.size});
+  if (sent.ok() || sent.error().code == ErrorCode::kGone) return number;  // the end of a connection is heard
+  if (const auto not_sent = take(number)) end(*not_sent, {MONARCH_REFUSED, sent.error().message});
+  return number;
+}
+
+bool Calls::asks_this_rank(const PostCall& call) const {
+  if (call.deadline || call.mesh != hello_.mesh) return false;
+  return std::any_of(call.ranks.begin(), call.ranks.end(), [this](const RankSteps& ranks) {
+    if (hello_.rank < ranks.first) return false;
+    const std::uint32_t beyond = hello_.rank - ranks.first;
+    return ranks.count == 1 ? beyond == 0 : beyond % ranks.step == 0 && beyond / ranks.step < ranks.count;
+  });
+}
+
+std::optional<Calls::AskedHere> Calls::asked_here(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(number);
+  if (found == calls_.end()) return std::nullopt;
+  const std::vector<std::uint32_t>& answered = found->second.answered;
+  const bool has = std::find(answered.begin(), answered.end(), hello_.rank) != answered.end();
+  return has ? std::nullopt : found->second.here;
+}
+
+void Calls::cancel(std::uint64_t number) {
+  DoorThread::Connection by;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = calls_.find(number);
+    if (found == calls_.end()) return;
+    by = found->second.by;
+  }
+  (void)by->send(PostCancel{number});  // where it has ended, so has the call
+}
+
+bool Calls::wait() {
+  DoorThread* const by = door();
+  return by != nullptr && by->wait(Instant::never()) != nullptr;
+}
+
+const RosterMesh* Calls::mesh(const std::string& name) {
+  if (!wait()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto found = meshes_.find(name);
+  return found == meshes_.end() ? nullptr : &found->second;
+}
+
+void Calls::watch(std::function<void(const Failure&)> run) {
+  {
+    const std::lock_guard lock(mutex_);
+    watcher_ = std::move(run);
+  }
+  (void)door();
+}
+
+std::optional<Calls::Call> Calls::take(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  auto node = calls_.extract(number);
+  return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));
+}
+
+void Calls::heard(DoorClient::Heard& heard) {
+  // What a post says and this process does not know is a later one's.
+  (void)route(
+      heard.frame.header, heard.frame.payload,
+      when<PostAnswer>([&](PostAnswer&& answer) { answered(answer, heard.descriptors); }),
+      when<PostOver>([&](PostOver&& said) { over(said); }),
+      when<PostFailure>([&](PostFailure&& failure) { failed(failure); }));
+}
+
+void Calls::answered(const PostAnswer& answer, std::vector<UniqueFd>& beside) {
+  void (*on_answer)(void*, const monarch_answer_v1*) = nullptr;
+  void* user = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = calls_.find(answer.id);
+    if (found == calls_.end()) return;
+    found->second.answered.push_back(answer.rank);
+    on_answer = found->second.on_answer;
+    user = found->second.user;
+  }
+  const CallOutcome& outcome = answer.outcome;
+  auto body = DoorBody::take(outcome.body, beside);
+  monarch_answer_v1 said = answer_of(answer.rank, kind_of(outcome.kind), outcome.text);
+  said.generation = outcome.generation;
+  said.type = outcome.type.c_str();
+  said.traceback = outcome.traceback.c_str();
+  if (body.ok()) {
+    said.value = {body->bytes().data(), body->bytes().size()};
+  } else {
+    said.kind = MONARCH_GONE;
+    said.text = body.error().message.c_str();
+  }
+  on_answer(user, &said);
+}
+
+void Calls::over(const PostOver& over) {
+  const auto call = take(over.id);
+  if (!call) return;
+  if (!over.refused.empty()) return end(*call, {MONARCH_REFUSED, over.refused});
+  call->on_answer(call->user, nullptr);
+}
+
+void Calls::failed(const PostFailure& said) {
+  const RosterFailure& failure = said.failure;
+  std::function<void(const Failure&)> watcher;
+  Failure told{.mesh = {},
+               .rank = failure.first.value(),
+               .generation = failure.generation,
+               .cause = failure.cause};
+  {
+    const std::lock_guard lock(mutex_);
+    watcher = watcher_;
+    if (failure.mesh.value() < mesh_names_.size()) told.mesh = mesh_names_[failure.mesh.value()];
+  }
+  if (watcher) watcher(told);
+}
+
+void Calls::end_all_of(const DoorThread::Connection& connection, const std::string& why) {
+  std::vector<Call> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    if (live_ == connection) live_ = nullptr;
+    for (auto at = calls_.begin(); at != calls_.end();) {
+      if (at->second.by != connection) {
+        ++at;
+        continue;
+      }
+      ended.push_back(std::move(at->second));
+      at = calls_.erase(at);
+    }
+  }
+  for (const Call& call : ended) end(call, {MONARCH_GONE, why});
+}
+
+void Calls::end(const Call& call, const Ending& ending) {
+  std::vector<std::uint32_t> answered = call.answered;
+  std::sort(answered.begin(), answered.end());
+  for (const RankSteps& ranks : call.ranks) {
+    for (std::uint32_t i = 0; i < ranks.count; ++i) {
+      const std::uint32_t rank = ranks.first + i * ranks.step;
+      if (std::binary_search(answered.begin(), answered.end(), rank)) continue;
+      const monarch_answer_v1 said = answer_of(rank, ending.kind, ending.text);
+      call.on_answer(call.user, &said);
+    }
+  }
+  call.on_answer(call.user, nullptr);
+}
+
+}  // namespace monarch

@@ -1,0 +1,99 @@
+#pragma once
+
+// Calls: what this process calls. Each call has for each of its ranks one answer and then an end, whatever becomes of
+// the post: what was under way by a connection that has ended is Gone, since nobody knows whether it has run.
+//
+// Thread: any; answers are given on a thread of its own, or on the caller's where a call cannot be sent. Lifetime: the
+// destructor answers what is still open.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <monarch/plugin_v1.h>
+
+#include "transport/base/result.h"
+#include "transport/messages/post.h"
+#include "worker/rank/actor_thread.h"
+#include "worker/rank/door_thread.h"
+
+namespace monarch {
+
+class Calls {
+ public:
+  struct Failure {
+    std::string mesh;
+    std::uint32_t rank = 0;  // the first of those that failed together
+    std::uint64_t generation = 0;
+    std::string cause;
+  };
+
+  // It comes to the door once there is something to call.
+  Calls(std::string door, PostHello hello) : door_path_(std::move(door)), hello_(std::move(hello)) {}
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+  ~Calls();
+
+  // Waits while too much is under way. The number is for cancel().
+  std::uint64_t call(const monarch_call_v1& asked);
+  void cancel(std::uint64_t number);
+  // Waits for the post's first word. nullptr: there is no such mesh, or this process is about to end. Never freed.
+  const RosterMesh* mesh(const std::string& name);
+  // For the post's first word. False: this process is about to end.
+  bool wait();
+  // A call that has no deadline and that this rank has not answered, while it has not.
+  struct AskedHere {
+    std::string actor;
+    std::string endpoint;
+    ActorThread::Present by;  // who called
+  };
+  std::optional<AskedHere> asked_here(std::uint64_t number);
+  // The hello has to say that it watches. `run` is kept and called until the process ends.
+  void watch(std::function<void(const Failure&)> run);
+
+ private:
+  struct Call {
+    DoorThread::Connection by;
+    std::vector<RankSteps> ranks;
+    std::vector<std::uint32_t> answered;  // in the order in which they were
+    std::optional<AskedHere> here;
+    void (*on_answer)(void* user, const monarch_answer_v1* answer) = nullptr;
+    void* user = nullptr;
+  };
+  struct Ending {
+    std::uint32_t kind = 0;
+    std::string text;
+  };
+
+  bool asks_this_rank(const PostCall& call) const;
+  DoorThread* door();
+  void came(const DoorThread::Connection& connection);
+  void heard(DoorClient::Heard& heard);
+  void answered(const PostAnswer& answer, std::vector<UniqueFd>& beside);
+  void over(const PostOver& over);
+  void failed(const PostFailure& failure);
+  void end_all_of(const DoorThread::Connection& connection, const std::string& why);
+  // Says to each rank that has not answered how it ended, and that there is no more.
+  static void end(const Call& call, const Ending& ending);
+  // Nothing: it has ended already.
+  std::optional<Call> take(std::uint64_t number);
+
+  const std::string door_path_;
+  const PostHello hello_;
+  std::mutex mutex_;
+  std::map<std::uint64_t, Call> calls_;
+  std::uint64_t next_ = 1;
+  DoorThread::Connection live_;  // what is called by it ends with it
+  std::map<std::string, RosterMesh> meshes_;
+  std::vector<std::string> mesh_names_;  // by MeshId
+  std::function<void(const Failure&)> watcher_;
+  std::mutex starting_;
+  std::unique_ptr<DoorThread> door_;
+};
+
+}  // namespace monarch

@@ -1,0 +1,68 @@
+#include "worker/rank/deliveries.h"
+
+#include <utility>
+
+#include "worker/rank/actor_thread.h"
+
+namespace monarch {
+
+monarch_delivery_v1* Deliveries::add(std::uint64_t id, const DoorThread::Connection& by, ActorThread* actor) {
+  auto delivery = std::make_unique<monarch_delivery_v1>();
+  delivery->of = this;
+  delivery->id = id;
+  delivery->by = by;
+  delivery->actor = actor;
+  monarch_delivery_v1* const added = delivery.get();
+  const std::lock_guard lock(mutex_);
+  open_.insert_or_assign({by.get(), id}, std::move(delivery));
+  return added;
+}
+
+std::unique_ptr<monarch_delivery_v1> Deliveries::remove(monarch_delivery_v1* delivery) {
+  const std::lock_guard lock(mutex_);
+  auto node = open_.extract({delivery->by.get(), delivery->id});
+  return node.empty() ? nullptr : std::move(node.mapped());
+}
+
+void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, std::string_view value) {
+  const auto ended = remove(delivery);
+  if (ended == nullptr) return;
+  PostReply reply{.delivery = ended->id, .outcome = std::move(outcome)};
+  const Status sent = ended->by->send(reply, value);
+  if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // nobody is there to hear it
+  // It cannot be sent as it is: memory or descriptors are short.
+  reply.outcome = {.kind = OutcomeKind::kRemoteError,
+                   .type = "monarch::NotSent",
+                   .text = sent.error().message,
+                   .traceback = {},
+                   .generation = 0,
+                   .body = {}};
+  (void)ended->by->send(reply, {});
+}
+
+void Deliveries::take_back(std::uint64_t id, const DoorThread::Connection& by) {
+  monarch_delivery_v1* not_begun = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = open_.find({by.get(), id});
+    if (found == open_.end()) return;
+    found->second->unwanted = true;
+    if (found->second->actor->take_out(found->second.get())) not_begun = found->second.get();
+  }
+  if (not_begun == nullptr) return;
+  CallOutcome cancelled;
+  cancelled.kind = OutcomeKind::kCancelled;
+  answer(not_begun, std::move(cancelled), {});
+}
+
+void Deliveries::ended(const DoorThread::Connection& connection) {
+  const std::lock_guard lock(mutex_);
+  for (auto at = open_.begin(); at != open_.end();) {
+    monarch_delivery_v1& delivery = *at->second;
+    const bool of_it = delivery.by == connection;
+    if (of_it) delivery.unwanted = true;
+    at = of_it && delivery.actor->take_out(&delivery) ? open_.erase(at) : std::next(at);
+  }
+}
+
+}  // namespace monarch

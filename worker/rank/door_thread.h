@@ -1,0 +1,59 @@
+#pragma once
+
+// DoorThread: keeps a connection to the post of this host, and hears it. Where the post ends, it comes to the next one;
+// it never gives up, and says every 30 s, in the output of its rank, that it waits.
+//
+// Thread: the owner's; wait() any. The handlers are called on a thread of its own, one at a time. Lifetime: the
+// destructor ends the connection and joins.
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/loop/joining_thread.h"
+#include "transport/messages/post.h"
+#include "worker/rank/door_client.h"
+
+namespace monarch {
+
+class DoorThread {
+ public:
+  // Owners: the thread, and who sends by it just now.
+  using Connection = std::shared_ptr<DoorClient>;
+  struct Handlers {
+    std::function<void(const Connection&)> came;                       // before wait() gives it to others
+    std::function<void(const Connection&, DoorClient::Heard&)> heard;  // a message that says nothing may be left so
+    std::function<void(const Connection&, const std::string& why)> ended;  // wait() does not give it any more
+  };
+
+  static Result<std::unique_ptr<DoorThread>> start(std::string path, PostHello hello, Handlers handlers);
+  DoorThread(const DoorThread&) = delete;
+  DoorThread& operator=(const DoorThread&) = delete;
+  ~DoorThread();
+
+  // The connection that stands, or the next one; nullptr: there was none until then, or it is about to end.
+  Connection wait(Instant until);
+
+ private:
+  DoorThread(std::string path, PostHello hello, Handlers handlers)
+      : path_(std::move(path)), hello_(std::move(hello)), handlers_(std::move(handlers)) {}
+  void run(int stop);
+  // kGone: it has ended.
+  Error hear_to_the_end(const Connection& connection);
+  void set(Connection connection);
+
+  const std::string path_;
+  const PostHello hello_;
+  const Handlers handlers_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Connection now_;
+  bool ending_ = false;
+  std::unique_ptr<JoiningThread> thread_;  // last: it uses the others
+};
+
+}  // namespace monarch

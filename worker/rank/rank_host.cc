@@ -1,0 +1,143 @@
+#include "worker/rank/rank_host.h"
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
+std::string_view view_of(monarch_bytes_v1 bytes) {
+  return bytes.size == 0 ? std::string_view() : std::string_view(static_cast<const char*>(bytes.data), bytes.size);
+}
+
+PostHello caller_hello(const RankPlace& place, bool watches) {
+  PostHello hello;
+  hello.mesh = place.mesh;
+  hello.rank = place.rank;
+  hello.generation = place.generation;
+  hello.watches = watches;
+  return hello;
+}
+
+void reply(monarch_delivery_v1* delivery, monarch_bytes_v1 result) {
+  delivery->of->answer(delivery, {}, view_of(result));
+}
+
+void fail(monarch_delivery_v1* delivery, const char* type, const char* text, const char* traceback) {
+  CallOutcome outcome;
+  outcome.kind = OutcomeKind::kRemoteError;
+  outcome.type = text_of(type);
+  outcome.text = text_of(text);
+  outcome.traceback = text_of(traceback);
+  delivery->of->answer(delivery, std::move(outcome), {});
+}
+
+int is_cancelled(const monarch_delivery_v1* delivery) { return delivery->unwanted ? 1 : 0; }
+
+}  // namespace
+
+RankHost::RankHost(const RankPlace& place, bool watches)
+    : calls_(std::make_unique<Calls>(place.post, caller_hello(place, watches))) {
+  table_.struct_size = sizeof table_;
+  table_.reply = &reply;
+  table_.fail = &fail;
+  table_.is_cancelled = &is_cancelled;
+  table_.call = [](const monarch_host_v1* host, const monarch_call_v1* call) { return of(host).calls_->call(*call); };
+  table_.cancel = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_->cancel(call); };
+  table_.mesh = [](const monarch_host_v1* host, const char* name, monarch_place_v1* described) {
+    return of(host).describe(text_of(name), *described) ? 1 : 0;
+  };
+  table_.watch = [](const monarch_host_v1* host,
+                    void (*on_failure)(void* user, const char* mesh, const monarch_answer_v1* lost), void* user) {
+    of(host).calls_->watch([on_failure, user](const Calls::Failure& failure) {
+      const monarch_answer_v1 lost{.struct_size = sizeof lost,
+                                   .kind = MONARCH_RANK_LOST,
+                                   .rank = failure.rank,
+                                   .reserved = 0,
+                                   .generation = failure.generation,
+                                   .value = {"", 0},
+                                   .type = "",
+                                   .text = failure.cause.c_str(),
+                                   .traceback = ""};
+      on_failure(user, failure.mesh.c_str(), &lost);
+    });
+  };
+  table_.extension = [](const monarch_host_v1*, const char* name) -> const void* {
+    static const monarch_waiting_v1 waiting{
+        .struct_size = sizeof waiting,
+        .reserved = 0,
+        .begin = [](const monarch_host_v1* host, std::uint64_t call, char* why, std::size_t why_size) {
+          const std::string ring = of(host).begin_wait(call);
+          if (!ring.empty()) (void)std::snprintf(why, why_size, "%s", ring.c_str());
+          return ring.empty() ? 0 : 1;
+        },
+        .end = [](const monarch_host_v1* host, std::uint64_t call) { of(host).end_wait(call); }};
+    return std::string_view(name) == MONARCH_WAITING_V1 ? &waiting : nullptr;
+  };
+  table_.runtime = this;
+}
+
+bool RankHost::wait_for_post() { return calls_->wait(); }
+
+std::string RankHost::name_of(const ActorThread* actor) const {
+  for (const auto& [name, known] : actors_) {
+    if (known == actor) return name;
+  }
+  return {};
+}
+
+// Certain is only what the present message itself has called: what an earlier one did may have been answered, and that
+// may be on its way.
+std::string RankHost::begin_wait(std::uint64_t call) {
+  const ActorThread::Present present = ActorThread::present();
+  if (present.actor == nullptr) return {};
+  const auto asked = calls_->asked_here(call);
+  if (!asked || asked->by.actor != present.actor || asked->by.message != present.message) return {};
+  const auto target = actors_.find(asked->actor);
+  if (target == actors_.end()) return {};
+  const monarch_endpoint_v1* const endpoint = target->second->find(asked->endpoint);
+  if (endpoint == nullptr || endpoint->at_most > 0) return {};
+  const std::string who = name_of(present.actor);
+  const std::lock_guard lock(mutex_);
+  const auto ring = waits_.begin(who, asked->actor);
+  if (!ring) {
+    waiting_[call] = {who, asked->actor};
+    return {};
+  }
+  std::string words = text("actor ", who, " would wait for ever: ");
+  for (const std::string& each : *ring) words += text(each, " waits for ");
+  return text(words, who, ", which has one call at a time");
+}
+
+void RankHost::end_wait(std::uint64_t call) {
+  const std::lock_guard lock(mutex_);
+  const auto node = waiting_.extract(call);
+  if (!node.empty()) waits_.end(node.mapped().first, node.mapped().second);
+}
+
+bool RankHost::describe(const std::string& mesh, monarch_place_v1& place) {
+  const RosterMesh* const known = calls_->mesh(mesh);
+  if (known == nullptr) return false;
+  const std::lock_guard lock(mutex_);
+  const auto [at, is_new] = dims_.try_emplace(mesh);
+  Dims& dims = at->second;
+  if (is_new) {
+    for (const RosterDim& dim : known->dims) {
+      dims.names.push_back(dim.name);
+      dims.sizes.push_back(dim.size);
+    }
+    for (const std::string& name : dims.names) dims.name_pointers.push_back(name.c_str());
+  }
+  place.dim_count = static_cast<std::uint32_t>(dims.sizes.size());
+  place.dim_names = dims.name_pointers.data();
+  place.dim_sizes = dims.sizes.data();
+  return true;
+}
+
+}  // namespace monarch

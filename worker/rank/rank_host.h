@@ -1,0 +1,65 @@
+#pragma once
+
+// RankHost: the table of functions that a plugin calls (monarch/plugin_v1.h), and what stands behind it: the calls that
+// this process makes, and the answers to those that it was given.
+//
+// Thread: any. Lifetime: longer than that of all plugin code that calls it.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <monarch/plugin_v1.h>
+
+#include "transport/messages/roster.h"
+#include "worker/rank/calls.h"
+#include "worker/rank/deliveries.h"
+#include "worker/rank/rank_manifest.h"
+#include "worker/rank/wait_graph.h"
+
+namespace monarch {
+
+class RankHost {
+ public:
+  RankHost(const RankPlace& place, bool watches);
+  RankHost(const RankHost&) = delete;
+  RankHost& operator=(const RankHost&) = delete;
+
+  const monarch_host_v1& table() const { return table_; }
+  Deliveries& deliveries() { return deliveries_; }
+  // It is called by this name.
+  void know(const std::string& name, const ActorThread* actor) { actors_[name] = actor; }
+  // Nothing is called any more: what is under way ends.
+  void end_calls() { calls_.reset(); }
+  // False: this process is about to end.
+  bool wait_for_post();
+
+ private:
+  // The dims of a mesh as C reads them. They stay where they are.
+  struct Dims {
+    std::vector<std::string> names;
+    std::vector<const char*> name_pointers;
+    std::vector<std::uint32_t> sizes;
+  };
+
+  static RankHost& of(const monarch_host_v1* host) { return *static_cast<RankHost*>(host->runtime); }
+  // The ring of actors that this wait would close; nothing: the thread may wait.
+  std::string begin_wait(std::uint64_t call);
+  void end_wait(std::uint64_t call);
+  std::string name_of(const ActorThread* actor) const;
+  bool describe(const std::string& mesh, monarch_place_v1& place);
+
+  monarch_host_v1 table_{};
+  Deliveries deliveries_;
+  std::unique_ptr<Calls> calls_;
+  std::mutex mutex_;
+  std::map<std::string, Dims> dims_;
+  WaitGraph waits_;
+  std::map<std::uint64_t, std::pair<std::string, std::string>> waiting_;  // by call: who for whom
+  std::map<std::string, const ActorThread*> actors_;                      // all, before one of them is called
+};
+
+}  // namespace monarch
