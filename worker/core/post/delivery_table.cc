@@ -62,6 +62,7 @@ bool DeliveryTable::came(DoorId door, const RankId& rank, std::uint64_t generati
   served.door = door;
   served.generation = generation;
   served.actors = std::move(actors);
+  served.starting = false;
   served.hello_due = Instant::never();
   served.cause_due = Instant::never();
   list(rank, served);
@@ -88,6 +89,7 @@ void DeliveryTable::ended(const RankId& rank, std::uint64_t generation, const st
   if (generation < served.generation || (served.ended && generation <= served.ended->generation)) return;
   served.ended = Ended{generation, cause};
   if (served.door && generation > served.generation) return;  // the door's end follows, and is an earlier one's
+  served.starting = false;
   served.hello_due = Instant::never();
   // What it has said last may still be on its way.
   served.cause_due = served.door ? now + kCausePatience : Instant::never();
@@ -135,11 +137,20 @@ DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const
           .first->second;
   if (served.door) {
     give(number, delivery, served);
-  } else if (served.hello_due == Instant::never()) {
-    served.hello_due = now + kHelloPatience;
-    list(to, served);
+  } else {
+    await_hello(to, served, standing, now);
   }
   return number;
+}
+
+void DeliveryTable::await_hello(const RankId& rank, Served& served, const RankStanding& standing, Instant now) {
+  served.starting = standing.starting;
+  if (standing.starting) {
+    served.hello_due = Instant::never();
+  } else if (served.hello_due == Instant::never()) {
+    served.hello_due = now + kHelloPatience;
+  }
+  list(rank, served);
 }
 
 void DeliveryTable::give(Number number, Delivery& delivery, Served& served) {
@@ -186,11 +197,16 @@ void DeliveryTable::root_passed(HostId root, const PostStart& now) {
   for (const Number number : passed) take_back(number);
 }
 
-void DeliveryTable::look_at_waiting(const std::function<RankStanding(const RankId&)>& standing_of) {
+void DeliveryTable::look_at_waiting(const std::function<RankStanding(const RankId&)>& standing_of, Instant now) {
   for (auto& [rank, served] : ranks_) {
-    if (served.hello_due == Instant::never()) continue;
-    const std::string why = why_down(served, standing_of(rank));
-    if (why.empty()) continue;
+    if (served.hello_due == Instant::never() && !served.starting) continue;
+    const RankStanding standing = standing_of(rank);
+    const std::string why = why_down(served, standing);
+    if (why.empty()) {
+      await_hello(rank, served, standing, now);
+      continue;
+    }
+    served.starting = false;
     served.hello_due = Instant::never();
     list(rank, served);
     finish_lost(rank, Which::kWaiting, why);

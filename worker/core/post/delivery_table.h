@@ -50,7 +50,8 @@ struct DeliveryOrigin {
 
 // What the roster says of a rank.
 struct RankStanding {
-  std::string down;  // why it is not up; empty: it is, or may be
+  std::string down;       // why it is not up; empty: it is, or may be
+  bool starting = false;  // for the first time: it is waited for as long as that takes
   std::uint64_t generation = 0;
 };
 
@@ -86,7 +87,7 @@ class DeliveryTable {
   // The same of all that came by the line of a root's earlier starts.
   void root_passed(HostId root, const PostStart& now);
   // A newer roster is here: what it says of each rank that is waited for.
-  void look_at_waiting(const std::function<RankStanding(const RankId&)>& standing_of);
+  void look_at_waiting(const std::function<RankStanding(const RankId&)>& standing_of, Instant now);
 
   void tick(Instant now);
   Instant next_due() const { return dues_.empty() ? Instant::never() : dues_.begin()->first; }
@@ -113,6 +114,7 @@ class DeliveryTable {
     std::set<Number> deliveries;
     std::uint64_t bytes = 0;
     std::optional<Ended> ended;            // the newest that the keeper has told of
+    bool starting = false;                 // something waits for its first start
     Instant hello_due = Instant::never();  // then what waits for the rank's hello ends
     Instant cause_due =
         Instant::never();               // then what the process had ends without the keeper's word, or its door's end
@@ -121,6 +123,8 @@ class DeliveryTable {
   std::string why_busy(const Served& served, const CallContent& content) const;
   // Why a rank without a connection is not waited for; empty: it is.
   static std::string why_down(const Served& served, const RankStanding& standing);
+  // What waits for its hello waits from now on, as long as its standing lets it.
+  void await_hello(const RankId& rank, Served& served, const RankStanding& standing, Instant now);
   static std::string cause_of(const Served& served, const std::string& otherwise);
   void give(Number number, Delivery& delivery, Served& served);
   void finish(Number number, CallOutcome outcome, HeldBody body = {});

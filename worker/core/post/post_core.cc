@@ -191,7 +191,7 @@ void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, co
       continue;
     }
     const RosterHost* const host = run == nullptr ? nullptr : roster_.host(run->host);
-    if (host == nullptr || run->state != RosterState::kUp) {
+    if (host == nullptr || (run->state != RosterState::kUp && run->state != RosterState::kStarting)) {
       end(key, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
     } else if (!host->without_post.empty()) {
       end(key, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
@@ -210,7 +210,8 @@ RankStanding PostCore::standing_of(const RankId& rank) const {
   const RosterRun* const run = roster_.find(rank);
   if (run == nullptr || run->host != options_.host) return {};
   RankStanding standing{.down = {}, .generation = run->generation.counter};
-  if (run->state != RosterState::kUp) standing.down = roster_.why_lost(rank);
+  standing.starting = run->state == RosterState::kStarting;
+  if (run->state != RosterState::kUp && !standing.starting) standing.down = roster_.why_lost(rank);
   return standing;
 }
 
@@ -272,7 +273,7 @@ void PostCore::settle() {
 void PostCore::on(const post_event::RosterCame& event) {
   if (!roster_.take(event.roster)) return;
   look_at_hosts();
-  deliveries_.look_at_waiting([this](const RankId& rank) { return standing_of(rank); });
+  deliveries_.look_at_waiting([this](const RankId& rank) { return standing_of(rank); }, now_);
   tell_failures();
   for (auto& [door, hello] : std::exchange(early_, {})) welcome(door, hello);
 }

@@ -78,7 +78,7 @@ std::string RosterView::why_lost(const RankId& rank) const {
   const auto with_cause = [&](const char* what) { return cause.empty() ? std::string(what) : text(what, ": ", cause); };
   if (run == nullptr) return with_cause("it is on no host");
   switch (run->state) {
-    case RosterState::kStarting: return "it is being started";
+    case RosterState::kStarting: return with_cause("it is being started");
     case RosterState::kDown: return with_cause("it is being started again");
     case RosterState::kGivenUp: return with_cause("it is given up");
     case RosterState::kEnded: return "it has ended";

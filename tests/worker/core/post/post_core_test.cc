@@ -335,7 +335,7 @@ TEST_F(PostCoreTest, EndsCallsToARankThatTheRosterCallsDown) {
   begin();
   Roster roster = some_roster(2);
   roster.runs = {{MeshId(0), Rank(0), 1, HostId(0), {Term(1), 1}, RosterState::kUp},
-                 {MeshId(0), Rank(1), 1, HostId(0), {Term(1), 1}, RosterState::kStarting},
+                 {MeshId(0), Rank(1), 1, HostId(0), {Term(1), 1}, RosterState::kEnded},
                  {MeshId(0), Rank(2), 1, HostId(1), {Term(1), 1}, RosterState::kDown},
                  {MeshId(0), Rank(3), 1, HostId(1), {Term(1), 1}, RosterState::kGivenUp}};
   roster.failures = {{1, MeshId(0), Rank(2), 2, 1, "signal 11 (SEGV)"}};
@@ -345,7 +345,31 @@ TEST_F(PostCoreTest, EndsCallsToARankThatTheRosterCallsDown) {
   for (const PostAnswer& one : told<PostAnswer>(0, kCaller)) ends.push_back(end_of(one));
   EXPECT_EQ(ends, (std::vector<End>{{OutcomeKind::kRankLost, "it is being started again: signal 11 (SEGV)"},
                                     {OutcomeKind::kRankLost, "it is given up: signal 11 (SEGV)"},
-                                    {OutcomeKind::kRankLost, "it is being started"}}));
+                                    {OutcomeKind::kRankLost, "it has ended"}}));
+}
+
+// The roster of a caller may be older than the news that let it begin.
+TEST_F(PostCoreTest, WaitsForARankThatIsStartedForTheFirstTimeAsLongAsThatTakes) {
+  Roster roster = some_roster(1);
+  for (RosterRun& run : roster.runs) {
+    if (run.mesh == MeshId(0)) run.state = RosterState::kStarting;
+  }
+  for (std::uint32_t host = 0; host < 2; ++host) feed(host, post_event::RosterCame{roster});
+  say(0, kCaller, hello_of("control", 0, false));
+  say(0, kCaller, call_of(1, {1, 2}));
+  connect();
+  now_ = now_ + DeliveryTable::kHelloPatience * 4;
+  for (std::uint32_t host = 0; host < 2; ++host) feed(host, post_event::Tick{});
+  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty());
+  say(1, kServer, hello_of("work", 2, true));
+  EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 1U);
+  // Once it is said to be up it has to come, as any other.
+  feed(0, post_event::RosterCame{some_roster(2)});
+  now_ = now_ + DeliveryTable::kHelloPatience;
+  feed(0, post_event::Tick{});
+  const auto answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(end_of(answers[0]), (End{OutcomeKind::kRankLost, "it does not come to the post of its host"}));
 }
 
 TEST_F(PostCoreTest, EndsWhatWaitsForAHostThatIsLostOrHasNoPost) {
