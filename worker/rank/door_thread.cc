@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "transport/base/clock.h"
-#include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "worker/rank/rank_words.h"
 
 namespace monarch {
 
@@ -70,7 +70,7 @@ void DoorThread::run(int stop) {
       if (pause(stop, between)) return;
       between = std::min(between * 2, kLongestPause);
       if (boot_now() < named) continue;
-      log_warn("this rank has no connection to the post of its host yet: ", came.error().message);
+      say(text("no connection to the post of this host yet: ", came.error().message));
       named = boot_now() + kNamedEvery;
       continue;
     }

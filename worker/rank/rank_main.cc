@@ -9,14 +9,13 @@
 #include <utility>
 
 #include "transport/base/exit_code.h"
-#include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
 #include "worker/rank/door_thread.h"
 #include "worker/rank/rank_manifest.h"
 #include "worker/rank/plugin.h"
 #include "worker/rank/rank_host.h"
-#include "worker/rank/rank_ready.h"
+#include "worker/rank/rank_words.h"
 
 namespace monarch {
 
@@ -79,7 +78,7 @@ class PlaceTexts {
 };
 
 int refuse(int code, const std::string& message) {
-  log_error(message);
+  say(message);
   return code;
 }
 
@@ -214,7 +213,6 @@ int drive(Process& process) {
 int rank_main(const std::vector<std::string>& arguments) {
   // What a plugin prints is seen line by line, as on a terminal.
   (void)std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  log_start({.name = "monarch-rank", .fd = 2, .level = LogLevel::kInfo});
   Process process;
   if (arguments.size() == 2 && arguments[0] == "--tree") {
     process.tree = arguments[1];

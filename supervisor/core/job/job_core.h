@@ -130,7 +130,7 @@ class JobCore {
   Verdict blame_host(const GangState& gang) const;
   Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;
   Verdict blame_hung(MeshId mesh, GangId gang) const;
-  void sidecar_never_ready(MeshId mesh, GangId gang, FirstCause how);
+  void sidecar_never_ready(MeshId mesh, GangId gang, Verdict how);
   void note_wedged(const RankChanged& event, const std::string& who);
 
   // job_core_notes.cc

@@ -160,7 +160,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
   if (!ended) {
     const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
-    if (quit && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit).cause);
+    if (quit && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit));
     if (quit && state.ever_ready) waits_due_ = true;  // the job goes on without it: nobody waits for it any longer
     return;
   }
@@ -249,7 +249,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   if (goes_on) return note_failure(mesh, g, std::move(verdict), next);
   state.failure.reset();
   if (!spec.sidecar) return fail_job(std::move(verdict));
-  if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
+  if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict));
 }
 
 // Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came
@@ -303,11 +303,10 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
   return verdict;
 }
 
-// Meshes that are no sidecars wait for every sidecar: without this one they never start.
-void JobCore::sidecar_never_ready(MeshId mesh, GangId g, FirstCause how) {
-  Verdict verdict;
-  verdict.exit_code = kExitUnreachable;
-  verdict.cause = std::move(how);
+// Meshes that are no sidecars wait for every sidecar: without this one they never start. Its exit code is the job's,
+// but a 0: that it has ended well is no success of the job.
+void JobCore::sidecar_never_ready(MeshId mesh, GangId g, Verdict verdict) {
+  if (verdict.exit_code == kExitOk) verdict.exit_code = kExitUnreachable;
   verdict.cause.kind = CauseKind::kStart;
   verdict.cause.mesh = mesh_spec(mesh).name;
   verdict.cause.generation = gang(mesh, g).generation.counter;

@@ -255,7 +255,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   state.phase = GangPhase::kFailed;
   say_of_gang(mesh, g, EventKind::kGangFailed, Severity::kWarning,
               text("is given up: ", verdict.reason, " [a sidecar does not decide: the job goes on without it]"));
-  if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict.cause));
+  if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict));
 }
 
 // A virtual host whose last worker is not proven to have ended: the guard, which is on its machine, proves that sooner

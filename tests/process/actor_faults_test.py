@@ -1,0 +1,104 @@
+"""Calls while something breaks: each has exactly one outcome for each rank, nothing runs twice, and it goes on.
+
+The controller (plugins/steady.cc) calls without end, 16 calls under way, each of four ranks, every second one of a concurrent
+endpoint, and says in the end what came of them.
+"""
+
+import json
+import os
+
+import actors
+import harness
+from actors import actor, plugin
+
+WORST_MS = 5000  # of a call that nothing lasting holds up, on a busy machine
+
+
+class ActorFaults(actors.ActorTest):
+    def begin(self, calls=4096, **keys):
+        self.end_file = self.path("work", "end")
+        run = self.start("run", self.actor_job(
+            {"tally": actor("steady", "Tally")},
+            {"plugin": plugin("steady"), "entry": "steady", "args": {"calls": calls, "end": self.end_file}}, **keys))
+        run.wait_for_out("begun")
+        return run
+
+    def rank_pids(self):
+        mesh = next(m for m in self.status()["meshes"] if m["name"] == "t")
+        return {rank["rank"]: rank["pid"] for rank in mesh["ranks"]}
+
+    def kill_rank(self, rank):
+        """Ends the rank's process; until another one has its place."""
+        pid = self.rank_pids()[rank]
+        process, = [p for p in self.find("monarch-rank") if p.pid == pid]
+        self.kill(process)
+        harness.wait_for(lambda: self.rank_pids()[rank] not in (None, pid), f"another process of rank {rank}")
+
+    def posts(self):
+        return self.find("monarch-worker", "post")
+
+    def kill_post(self):
+        post = self.posts()[0]
+        self.kill(post)
+        harness.wait_for(lambda: len(self.posts()) == 2 and post.pid not in [p.pid for p in self.posts()], "another post")
+
+    def end(self, run):
+        """What the controller has seen, once it has ended well."""
+        with open(self.end_file, "w", encoding="ascii"):
+            pass
+        self.assertEqual(run.wait(), 0, run)
+        line = next(line for line in run.out.splitlines() if "{" in line)
+        seen = json.loads(line[line.index("{"):])
+        self.assertEqual((seen["twice"], seen["wrong"]), (0, 0), seen)
+        self.assertEqual(sum(seen["kinds"].values()), 4 * seen["calls"], seen)
+        self.assertLess(seen["worst_ms"], WORST_MS, seen)
+        self.assert_nothing_left()
+        return seen
+
+    def test_ranks_are_killed(self):
+        run = self.begin(mesh={"supervision": {"restart": {"max": 9, "backoff": "20ms"}}})
+        for rank in (1, 3, 1):
+            self.kill_rank(rank)
+        seen = self.end(run)
+        self.assertEqual(set(seen["kinds"]), {"value", "lost"}, seen)
+        self.assertEqual(seen["generations"], [1, 3, 1, 2], seen)
+        self.assertEqual(seen["restored"], [0, 3, 0, 2], seen)
+        for words in seen["words"]:
+            self.assertRegex(words, r"^(it is being started again: )?(t/\d on v\d \(pid \d+\): )?killed by SIGKILL( \[restart|$)", seen)
+
+    def test_posts_are_killed(self):
+        run = self.begin()
+        before = self.rank_pids()
+        for _ in range(2):
+            self.kill_post()
+        self.assertEqual(self.rank_pids(), before)
+        seen = self.end(run)
+        self.assertLessEqual(set(seen["kinds"]), {"value", "gone"}, seen)
+        self.assertEqual(seen["processes"], [1] * 4, seen)
+
+    def test_daemons_and_the_supervisor_are_killed(self):
+        run = self.begin()
+        before = self.rank_pids()
+        daemon = self.process("daemon", "v2")
+        supervisor = self.process("supervisor")
+        self.kill(daemon)
+        self.kill(supervisor)
+        self.wait_gone(supervisor)
+        harness.wait_for(lambda: self.monarch("status", "--json").status == 0 and self.rank_pids() == before, "the next supervisor")
+        seen = self.end(run)
+        self.assertEqual(set(seen["kinds"]), {"value"}, seen)
+
+    def test_a_rank_spoils_itself_alone(self):
+        done = self.monarch("run", "--no-prefix", "--quiet", self.actor_job(
+            {"tally": actor("steady", "Tally")}, {"plugin": plugin("steady"), "entry": "spoil"},
+            mesh={"supervision": {"restart": {"backoff": "20ms"}}}))
+        self.assertEqual(done.status, 7, done)
+        self.assertEqual(done.out.splitlines(), [
+            "crash: lost: killed by SIGSEGV", "while it is down: lost: it is being started again: killed by SIGSEGV", "again: value: ",
+            "leave: lost: exit code 3", "block: deadline: its deadline has passed, after 100ms", "behind it: deadline 1023",
+            "behind it: busy 77"], done)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    harness.main()

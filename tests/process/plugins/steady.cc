@@ -1,0 +1,171 @@
+// A controller that calls without end while others break things, and actors that know what they have run.
+
+#include <monarch/controller.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class Tally : public monarch::Actor {
+ public:
+  // Gives the generation and the process that has run it.
+  std::pair<std::uint64_t, int> run(int number) {
+    const std::lock_guard lock(mutex_);
+    if (!seen_.insert(number).second) ++twice_;
+    return {context().generation, static_cast<int>(::getpid())};
+  }
+  std::pair<std::uint64_t, int> run_beside(int number) { return run(number); }
+  int twice() {
+    const std::lock_guard lock(mutex_);
+    return twice_;
+  }
+  void restore(const monarch::Context& context) { restored_ = context.generation; }
+  std::uint64_t restored() { return restored_; }
+  // What costs its own rank, and nobody else.
+  void block() { std::this_thread::sleep_for(1h); }
+  void crash() { *static_cast<volatile int*>(nullptr) = 1; }
+  void leave() { ::_exit(3); }
+
+ private:
+  std::mutex mutex_;
+  std::set<int> seen_;
+  int twice_ = 0;
+  std::uint64_t restored_ = 0;
+};
+
+namespace {
+
+struct Seen {
+  std::map<monarch::Kind, int> kinds;
+  std::map<std::uint32_t, std::uint64_t> generations;  // by rank, the latest
+  std::map<std::uint32_t, std::set<int>> processes;
+  std::set<std::string> words;  // of what was no value
+  int wrong = 0;                // calls without exactly one outcome of each rank
+  std::chrono::milliseconds worst{0};
+};
+
+template <class Call>
+void take(Seen& seen, const Call& call, std::size_t ranks, Clock::time_point began) {
+  const auto outcomes = call.collect();
+  seen.worst = std::max(seen.worst, std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began));
+  std::set<std::uint32_t> heard;
+  for (const auto& outcome : outcomes) {
+    heard.insert(outcome.rank);
+    ++seen.kinds[outcome.kind];
+    if (outcome) {
+      seen.generations[outcome.rank] = std::max(seen.generations[outcome.rank], outcome->first);
+      seen.processes[outcome.rank].insert(outcome->second);
+    } else {
+      seen.words.insert(outcome.text);
+    }
+  }
+  if (heard.size() != ranks || outcomes.size() != ranks) ++seen.wrong;
+}
+
+const char* name_of(monarch::Kind kind) {
+  switch (kind) {
+    case monarch::Kind::kValue: return "value";
+    case monarch::Kind::kRemoteError: return "remote_error";
+    case monarch::Kind::kRankLost: return "lost";
+    case monarch::Kind::kDeadlineExceeded: return "deadline";
+    case monarch::Kind::kBusy: return "busy";
+    case monarch::Kind::kGone: return "gone";
+    case monarch::Kind::kCancelled: return "cancelled";
+    case monarch::Kind::kRefused: return "refused";
+  }
+  return "?";
+}
+
+}  // namespace
+
+// Until a file is there, and at least as many calls as args say.
+int steady(monarch::Controller& controller) {
+  const auto all = controller.mesh("t").actors<Tally>("tally");
+  const auto least = controller.args().get<int>("calls");
+  const auto end = controller.args().get<std::string>("end");
+  const auto width = controller.args().get<std::size_t>("width", 16);
+  using Call = decltype(all.call<&Tally::run>(0));
+  std::deque<std::pair<Call, Clock::time_point>> under_way;
+  Seen seen;
+  int number = 0;
+  const auto take_first = [&] {
+    take(seen, under_way.front().first, all.size(), under_way.front().second);
+    under_way.pop_front();
+  };
+  while (number < least || ::access(end.c_str(), F_OK) != 0) {
+    ++number;
+    under_way.emplace_back(number % 2 == 0 ? all.call<&Tally::run>(number) : all.call<&Tally::run_beside>(number),
+                           Clock::now());
+    if (under_way.size() >= width) take_first();
+    if (number == 64) std::cout << "begun" << std::endl;
+    if (number >= least) std::this_thread::sleep_for(200us);
+  }
+  while (!under_way.empty()) take_first();
+  all.ready(10s);
+  const int twice = all.fold<&Tally::twice>(0, [](int sum, int more) { return sum + more; });
+  std::cout << "{\"calls\": " << number << ", \"twice\": " << twice << ", \"wrong\": " << seen.wrong
+            << ", \"worst_ms\": " << seen.worst.count() << ", \"restored\": [";
+  for (const auto& [rank, generation] : all.call<&Tally::restored>().get()) {
+    std::cout << (rank > 0 ? ", " : "") << generation;
+  }
+  std::cout << "], \"kinds\": {";
+  for (auto at = seen.kinds.begin(); at != seen.kinds.end(); ++at) {
+    std::cout << (at == seen.kinds.begin() ? "" : ", ") << '"' << name_of(at->first) << "\": " << at->second;
+  }
+  std::cout << "}, \"generations\": [";
+  for (const auto& [rank, generation] : seen.generations) std::cout << (rank > 0 ? ", " : "") << generation;
+  std::cout << "], \"processes\": [";
+  for (const auto& [rank, processes] : seen.processes) std::cout << (rank > 0 ? ", " : "") << processes.size();
+  std::cout << "], \"words\": [";
+  for (auto at = seen.words.begin(); at != seen.words.end(); ++at) {
+    std::cout << (at == seen.words.begin() ? "" : ", ") << '"' << *at << '"';
+  }
+  std::cout << "]}" << std::endl;
+  return 0;
+}
+
+// Each way to spoil a rank, one after another; its neighbours answer all the while.
+int spoil(monarch::Controller& controller) {
+  const auto all = controller.mesh("t").actors<Tally>("tally");
+  const auto one = all.at("host", 1).at("gpu", 1);
+  const auto others = all.at("host", 0);
+  const auto report = [&](const char* what, const auto& outcome) {
+    std::cout << what << ": " << name_of(outcome.kind) << ": " << outcome.text << std::endl;
+    (void)others.template call<&Tally::run>(0).get(5s);
+  };
+  report("crash", one.call_one<&Tally::crash>().collect());
+  report("while it is down", one.call_one<&Tally::run>(1).collect());
+  one.ready(10s);
+  report("again", one.call_one<&Tally::run>(1).collect());
+  report("leave", one.call_one<&Tally::leave>().collect());
+  one.ready(10s);
+  report("block", one.within(100ms).call_one<&Tally::block>().collect());
+  std::map<monarch::Kind, int> kinds;
+  std::vector<monarch::FutureOne<std::pair<std::uint64_t, int>>> calls;
+  for (int i = 0; i < 1100; ++i) calls.push_back(one.within(300ms).call_one<&Tally::run>(i));
+  for (const auto& call : calls) ++kinds[call.collect().kind];
+  for (const auto& [kind, count] : kinds) std::cout << "behind it: " << name_of(kind) << " " << count << std::endl;
+  (void)others.call<&Tally::run>(0).get(5s);
+  return 7;
+}
+
+int throws(monarch::Controller& /*controller*/) { throw std::runtime_error("nothing goes on"); }
+
+MONARCH_PLUGIN(MONARCH_ACTOR(Tally, &Tally::run, MONARCH_CONCURRENT(&Tally::run_beside, 4), &Tally::twice,
+                             &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave))
+MONARCH_CONTROLLER(steady)
+MONARCH_CONTROLLER(spoil)
+MONARCH_CONTROLLER(throws)
