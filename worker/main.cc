@@ -14,6 +14,7 @@
 #include "transport/process/hidden_memory.h"
 #include "worker/daemon/daemon_main.h"
 #include "worker/daemon/promise_file.h"
+#include "worker/embedded/rank_file.h"
 #include "worker/errand/check_main.h"
 #include "worker/errand/digest_main.h"
 #include "worker/errand/end_main.h"
@@ -22,7 +23,6 @@
 #include "worker/errand/workspace_main.h"
 #include "worker/keeper/keeper_main.h"
 #include "worker/post/post_main.h"
-#include "worker/rank/rank_file.h"
 #include "worker/vault/vault_main.h"
 
 namespace {

@@ -19,7 +19,9 @@ std::vector<YamlNode*> parts_without_hash(YamlNode& root) {
   const auto take = [&parts](YamlNode* part) {
     if (part == nullptr || !part->is(YamlNode::Kind::kMap) || part->find("sha256") != nullptr) return;
     const YamlNode* plugin = part->find("plugin");
-    if (plugin != nullptr && plugin->is(YamlNode::Kind::kScalar) && !plugin->text.empty()) parts.push_back(part);
+    // `~` is refused where the job is built.
+    const bool named = plugin != nullptr && plugin->is(YamlNode::Kind::kScalar) && !plugin->text.empty();
+    if (named && !plugin->text.starts_with('~')) parts.push_back(part);
   };
   if (YamlNode* meshes = root.find("meshes"); meshes != nullptr && meshes->is(YamlNode::Kind::kMap)) {
     for (YamlNode& mesh : meshes->items) {

@@ -17,8 +17,8 @@ namespace monarch {
 
 using HashFile = std::function<Result<std::string>(const std::string& path)>;
 
-// The tree with a `sha256` beside each `plugin` that has none; nothing: there is none such. A plugin that cannot be read
-// is reported.
+// The tree with a `sha256` beside each `plugin` that has none; nothing: there is none such. A plugin that cannot be
+// read is reported.
 std::optional<YamlNode> with_plugin_hashes(const YamlNode& root, const PathBases& bases, const HashFile& hash,
                                            Report& report);
 

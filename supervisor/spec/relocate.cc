@@ -26,14 +26,16 @@ void write_out(YamlNode* path, const std::string& from) {
 YamlNode* find_in(YamlNode* map, std::string_view key) { return map == nullptr ? nullptr : map->find(key); }
 
 // `is_shipped`: plugins are counted from the workspace, which goes along.
-void move_mesh(YamlNode& mesh, const std::string& from, bool is_shipped) {
+void move_program(YamlNode& mesh, const std::string& from, bool is_shipped) {
   if (!mesh.is(YamlNode::Kind::kMap)) return;
   if (mesh.find("workdir") == nullptr) {
     append_key(mesh, "workdir", scalar_node("."));
   }
   write_out(mesh.find("workdir"), from);
+  if (is_shipped) return;
+  write_out(mesh.find("plugin"), from);
   YamlNode* actors = mesh.find("actors");
-  if (actors == nullptr || is_shipped) return;
+  if (actors == nullptr) return;
   for (YamlNode& actor : actors->items) write_out(actor.find("plugin"), from);
 }
 
@@ -46,14 +48,14 @@ std::string moved_spec(std::string_view text, const Move& move) {
   MONARCH_ASSERT(root && root->is(YamlNode::Kind::kMap));
   const bool is_shipped = root->find("workspace") != nullptr;
   if (YamlNode* meshes = root->find("meshes")) {
-    for (YamlNode& mesh : meshes->items) move_mesh(mesh, move.from, is_shipped);
+    for (YamlNode& mesh : meshes->items) move_program(mesh, move.from, is_shipped);
   }
   YamlNode* ssh = find_in(root->find("launch"), "ssh");
   for (const char* key : {"hosts_file", "identity", "known_hosts"}) write_out(find_in(ssh, key), move.from);
   YamlNode* config = find_in(ssh, "config");
   if (config != nullptr && config->text != "none") write_out(config, move.from);
   write_out(find_in(root->find("workspace"), "path"), move.from);
-  if (!is_shipped) write_out(find_in(root->find("controller"), "plugin"), move.from);
+  if (YamlNode* controller = root->find("controller")) move_program(*controller, move.from, is_shipped);
   return write_yaml(*root);
 }
 

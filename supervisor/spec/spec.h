@@ -51,7 +51,8 @@ struct SpecSurroundings {
   // The GPUs of this machine that the user's CUDA_VISIBLE_DEVICES leaves, for dimensions that are `auto`; nothing: it
   // has none.
   std::function<std::uint32_t()> count_gpus{};
-  // The sha256 of a plugin, by its whole path, in hexadecimal digits; nothing: a spec may name plugins that are not there.
+  // The sha256 of a plugin, by its whole path, in hexadecimal digits; nothing: a spec may name plugins that are not
+  // there.
   HashFile hash_plugin{};
   UnbuiltKeys unbuilt = UnbuiltKeys::kRefuse;
 };

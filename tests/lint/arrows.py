@@ -18,11 +18,12 @@ ARROWS = {
     "supervisor/": ["supervisor/", *TRANSPORT],
     "supervisor/core/": ["supervisor/core/", "transport/base/", "transport/messages/"],
     "worker/main.cc": ["worker/keeper/", "worker/errand/", "worker/daemon/", "worker/post/", "worker/vault/", "worker/core/",
-                       *TRANSPORT],
+                       "worker/embedded/", *TRANSPORT],
     "worker/daemon/": ["worker/daemon/", "worker/core/", *TRANSPORT],
     "worker/drill/": ["worker/drill/", "worker/core/", "transport/process/", *LOW],
     "worker/errand/": ["worker/errand/", "worker/core/", "worker/drill/", "transport/process/", *LOW],
     "worker/keeper/": ["worker/keeper/", "worker/core/", "worker/errand/", "transport/process/", *LOW],
+    "worker/embedded/": ["worker/embedded/"],
     "worker/servant/": ["worker/servant/", "transport/process/", *LOW],
     "worker/post/": ["worker/post/", "worker/servant/", "worker/core/", *TRANSPORT],
     "worker/vault/": ["worker/vault/", "worker/servant/", "worker/core/", *TRANSPORT],
@@ -39,6 +40,7 @@ ARROWS = {
     "transport/zmq/": ["transport/zmq/", *LOW],
     "transport/peers/": ["transport/peers/", "transport/zmq/", *LOW],
     "transport/tensor/": ["transport/tensor/", "transport/zmq/", *LOW],
+    "configs/": ["worker/sdk/", "transport/codec/"],  # what users write
     "tests/": [""],
 }
 # Rooms of a folder from the lowest floor up: a file includes what is on the floors below its room's, and its own room. So there is no

@@ -13,6 +13,7 @@ inline constexpr int kExitFailed = 1;        // a check, a workspace or a rank f
 inline constexpr int kExitHung = 1;          // a rank made no progress: it has no end of its own
 inline constexpr int kExitStill = 1;         // `monarch-worker end`: processes of the job live on
 inline constexpr int kExitUsage = 2;         // the command line or the spec
+inline constexpr int kExitBadPlugin = 2;     // monarch-rank: wrong for ever, so no restart (fatal_exit_codes)
 inline constexpr int kExitHostKey = 3;       // a host key was refused
 inline constexpr int kExitUnreachable = 69;  // hosts that could not be reached in time, or ports that are taken
 inline constexpr int kExitOrphaned = 69;     // a worker: no supervisor was heard of for orphan_ttl, and no rank lives

@@ -35,9 +35,9 @@ struct RankProcessesOptions {
   Environment base;  // the keeper's own
   std::string job_uuid;
   std::string host_name;
-  mode_t umask = 022;                                                // as it was before the keeper set its own
-  std::optional<rlimit> descriptor_limit;                            // likewise
-  std::string tree = {};                                             // where the job's workspace lies; empty: nowhere
+  mode_t umask = 022;                      // as it was before the keeper set its own
+  std::optional<rlimit> descriptor_limit;  // likewise
+  std::string tree = {};                   // where the job's workspace lies; empty: nowhere
   ActorProgram actor_program = {"", {}};
   std::function<bool(pid_t)> is_dump = [](pid_t) { return false; };  // whether this tracer takes stacks for us
 };

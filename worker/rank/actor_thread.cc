@@ -62,8 +62,8 @@ void ActorThread::put(Run run) {
 
 bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [delivery](const Run& run) { return run.delivery == delivery; });
+  const auto found =
+      std::find_if(waiting_.begin(), waiting_.end(), [delivery](const Run& run) { return run.delivery == delivery; });
   if (found == waiting_.end()) return false;
   waiting_.erase(found);
   return true;

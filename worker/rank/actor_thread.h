@@ -71,7 +71,7 @@ class ActorThread {
   const monarch_class_v1& of_;
   const monarch_host_v1& host_;
   std::uint64_t messages_ = 0;  // its own thread's
-  void* actor_ = nullptr;  // its own thread's, and its helpers'
+  void* actor_ = nullptr;       // its own thread's, and its helpers'
   std::mutex mutex_;
   std::condition_variable changed_;  // anything of what follows
   bool made_ = false;

@@ -186,11 +186,10 @@ std::optional<Calls::Call> Calls::take(std::uint64_t number) {
 
 void Calls::heard(DoorClient::Heard& heard) {
   // What a post says and this process does not know is a later one's.
-  (void)route(
-      heard.frame.header, heard.frame.payload,
-      when<PostAnswer>([&](PostAnswer&& answer) { answered(answer, heard.descriptors); }),
-      when<PostOver>([&](PostOver&& said) { over(said); }),
-      when<PostFailure>([&](PostFailure&& failure) { failed(failure); }));
+  (void)route(heard.frame.header, heard.frame.payload,
+              when<PostAnswer>([&](PostAnswer&& answer) { answered(answer, heard.descriptors); }),
+              when<PostOver>([&](PostOver&& said) { over(said); }),
+              when<PostFailure>([&](PostFailure&& failure) { failed(failure); }));
 }
 
 void Calls::answered(const PostAnswer& answer, std::vector<UniqueFd>& beside) {
@@ -229,10 +228,7 @@ void Calls::over(const PostOver& over) {
 void Calls::failed(const PostFailure& said) {
   const RosterFailure& failure = said.failure;
   std::function<void(const Failure&)> watcher;
-  Failure told{.mesh = {},
-               .rank = failure.first.value(),
-               .generation = failure.generation,
-               .cause = failure.cause};
+  Failure told{.mesh = {}, .rank = failure.first.value(), .generation = failure.generation, .cause = failure.cause};
   {
     const std::lock_guard lock(mutex_);
     watcher = watcher_;

@@ -59,8 +59,8 @@ Result<DoorBody> DoorBody::take(CallBody body, std::vector<UniqueFd>& beside) {
   return taken;
 }
 
-Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, const PostHello& hello,
-                                                     Duration patience, int stop) {
+Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, const PostHello& hello, Duration patience,
+                                                     int stop) {
   MONARCH_ASSIGN(UniqueFd socket, connect_seqpacket(path));
   std::unique_ptr<DoorClient> client(new DoorClient(std::move(socket), stop));
   MONARCH_TRY(client->send(hello));

@@ -25,8 +25,8 @@ class DoorThread {
   // Owners: the thread, and who sends by it just now.
   using Connection = std::shared_ptr<DoorClient>;
   struct Handlers {
-    std::function<void(const Connection&)> came;                       // before wait() gives it to others
-    std::function<void(const Connection&, DoorClient::Heard&)> heard;  // a message that says nothing may be left so
+    std::function<void(const Connection&)> came;                           // before wait() gives it to others
+    std::function<void(const Connection&, DoorClient::Heard&)> heard;      // a message that says nothing may be left so
     std::function<void(const Connection&, const std::string& why)> ended;  // wait() does not give it any more
   };
 

@@ -72,11 +72,12 @@ RankHost::RankHost(const RankPlace& place, bool watches)
     static const monarch_waiting_v1 waiting{
         .struct_size = sizeof waiting,
         .reserved = 0,
-        .begin = [](const monarch_host_v1* host, std::uint64_t call, char* why, std::size_t why_size) {
-          const std::string ring = of(host).begin_wait(call);
-          if (!ring.empty()) (void)std::snprintf(why, why_size, "%s", ring.c_str());
-          return ring.empty() ? 0 : 1;
-        },
+        .begin =
+            [](const monarch_host_v1* host, std::uint64_t call, char* why, std::size_t why_size) {
+              const std::string ring = of(host).begin_wait(call);
+              if (!ring.empty()) (void)std::snprintf(why, why_size, "%s", ring.c_str());
+              return ring.empty() ? 0 : 1;
+            },
         .end = [](const monarch_host_v1* host, std::uint64_t call) { of(host).end_wait(call); }};
     return std::string_view(name) == MONARCH_WAITING_V1 ? &waiting : nullptr;
   };

@@ -12,9 +12,9 @@
 #include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
 #include "worker/rank/door_thread.h"
-#include "worker/rank/rank_manifest.h"
 #include "worker/rank/plugin.h"
 #include "worker/rank/rank_host.h"
+#include "worker/rank/rank_manifest.h"
 #include "worker/rank/rank_words.h"
 
 namespace monarch {
@@ -22,9 +22,6 @@ namespace monarch {
 namespace {
 
 constexpr std::string_view kUsage = "usage: monarch-rank [--tree FOLDER]   (`monarch run` starts it)";
-
-// What is wrong will be wrong again: a supervisor does not start it again (fatal_exit_codes).
-constexpr int kExitBadPlugin = kExitUsage;
 
 // What the process is, once for all; of the plugins it never lets go.
 struct Process {
@@ -111,10 +108,9 @@ class Intake {
   Intake(Deliveries& deliveries, const Actors& actors) : deliveries_(deliveries), actors_(actors) {}
 
   void heard(const DoorThread::Connection& by, DoorClient::Heard& heard) {
-    (void)route(
-        heard.frame.header, heard.frame.payload,
-        when<PostDeliver>([&](PostDeliver&& given) { deliver(by, std::move(given), heard.descriptors); }),
-        when<PostTakeBack>([&](PostTakeBack&& back) { deliveries_.take_back(back.delivery, by); }));
+    (void)route(heard.frame.header, heard.frame.payload,
+                when<PostDeliver>([&](PostDeliver&& given) { deliver(by, std::move(given), heard.descriptors); }),
+                when<PostTakeBack>([&](PostTakeBack&& back) { deliveries_.take_back(back.delivery, by); }));
   }
 
  private:
@@ -138,8 +134,8 @@ class Intake {
     reply.delivery = given.delivery;
     reply.outcome.kind = OutcomeKind::kRemoteError;
     reply.outcome.type = "monarch::NotDelivered";
-    reply.outcome.text = endpoint == nullptr ? text("no ", given.target.actor, '.', given.target.endpoint)
-                                             : body.error().message;
+    reply.outcome.text =
+        endpoint == nullptr ? text("no ", given.target.actor, '.', given.target.endpoint) : body.error().message;
     (void)by->send(std::move(reply), {});
   }
 

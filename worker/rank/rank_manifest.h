@@ -42,7 +42,7 @@ struct RankPlace {
   std::uint32_t rank = 0;
   std::uint64_t generation = 0;
   std::string host;
-  std::string post;  // the path of the door
+  std::string post;          // the path of the door
   std::string name() const;  // "trainer/3"
 };
 

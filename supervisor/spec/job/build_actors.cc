@@ -220,11 +220,11 @@ class ActorPrograms {
     const bool program = value_of(&controller, "program") != nullptr;
     const bool entry = value_of(&controller, "entry") != nullptr;
     if (plugin != program && plugin == entry) return;
-    report_.error("E0106", place,
-                  {.message = text("`controller` has ", plugin && program ? "more than one thing" : "nothing",
-                                   " to run"),
-                   .label = "either `plugin` and `entry`, or `program` is needed",
-                   .help = "`controller: {plugin: ./libdrive.so, entry: drive}` would work"});
+    report_.error(
+        "E0106", place,
+        {.message = text("`controller` has ", plugin && program ? "more than one thing" : "nothing", " to run"),
+         .label = "either `plugin` and `entry`, or `program` is needed",
+         .help = "`controller: {plugin: ./libdrive.so, entry: drive}` would work"});
   }
 
   YamlNode root_;

@@ -193,6 +193,7 @@ constexpr KeyHelp kHelp[] = {
     {"controller.program", "[python3, drive.py]",
      "Any program may call: MONARCH_POST names the door (monarch-post(7))."},
     {"controller.env", "{STEPS: \"100\"}"},
+    {"controller.workdir", "src"},
     {"controller.supervision", "{restart: {max: 1}}"},
     {"workspace", "{path: ., exclude: [\"*.ckpt\"]}",
      "It is read once, when the job starts, and all its hosts get what was read then, also those that take another's "

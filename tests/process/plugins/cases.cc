@@ -224,8 +224,7 @@ void carries_bodies(const Counters& all) {
   much.data.resize((std::size_t{64} << 20U) + 1);
   const auto refused = near.call_one<&Counter::echo>(much).collect();
   expect(refused.kind == monarch::Kind::kRefused, "too much is refused");
-  expect(refused.text.find("one call carries 64MiB at most") != std::string::npos,
-         refused.text);
+  expect(refused.text.find("one call carries 64MiB at most") != std::string::npos, refused.text);
 }
 
 void refuses(monarch::Controller& controller, const Counters& all) {
@@ -235,7 +234,8 @@ void refuses(monarch::Controller& controller, const Counters& all) {
   const std::string dim = thrown<monarch::BadArguments>([&] { (void)all.at("gpus", 0); }, "no such dimension");
   expect(dim.find("host, gpu") != std::string::npos, dim);
   const auto one = [](const auto& actors) { return actors.at("host", 1).at("gpu", 0); };
-  const auto no_actor = one(controller.mesh("t").actors<Counter>("countr")).template call_one<&Counter::get>().collect();
+  const auto no_actor =
+      one(controller.mesh("t").actors<Counter>("countr")).template call_one<&Counter::get>().collect();
   expect(no_actor.kind == monarch::Kind::kRefused, "no such actor");
   expect(no_actor.text.find("did you mean counter?") != std::string::npos, no_actor.text);
   const auto strangers = one(controller.mesh("t").actors<Stranger>("counter"));

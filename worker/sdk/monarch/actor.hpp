@@ -11,8 +11,9 @@
 // a time, in the order in which they came; an endpoint that is named as MONARCH_CONCURRENT(&Greeter::say_hello, 8) may
 // overlap with itself, at most 8 at once, and with all others of the actor. What an endpoint throws goes to its caller,
 // and the actor lives on. An endpoint whose first parameter is a monarch::Reply<T> answers later, from any thread; one
-// that returns a monarch::Task<T> is a coroutine (monarch/task.hpp). An actor that has `void restore(const monarch::Context&)` is told by that, before it is called, that its rank had a
-// process before. It is destroyed when its rank is told to end.
+// that returns a monarch::Task<T> is a coroutine (monarch/task.hpp). An actor that has
+// `void restore(const monarch::Context&)` is told by that, before it is called, that its rank had a process before. It
+// is destroyed when its rank is told to end.
 //
 // Arguments and results are values that monarch/codec.hpp can write.
 //

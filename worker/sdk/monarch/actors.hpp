@@ -279,7 +279,8 @@ class MONARCH_SEEN ActorMesh {
   void send_part(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& arguments,
                  std::uint32_t flags) const {
     using E = detail::Endpoint<F>;
-    send_named(state, view, detail::endpoint_name<F>(), signature_of<typename E::Result, typename E::Arguments>(), arguments, flags);
+    send_named(state, view, detail::endpoint_name<F>(), signature_of<typename E::Result, typename E::Arguments>(),
+               arguments, flags);
   }
   void send_named(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& endpoint,
                   const std::string& signature, const std::string& arguments, std::uint32_t flags) const {

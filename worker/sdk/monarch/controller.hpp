@@ -88,14 +88,14 @@ class MONARCH_SEEN Controller {
               {.mesh = mesh, .rank = lost->rank, .generation = lost->generation, .cause = lost->text});
         },
         on_failure_.get());
-    detail::BroadcastFailures::here().tell(
-        [run = *on_failure_](const detail::CallState& call, const detail::CallState::Answered& ended,
-                             const std::string& what) {
-          run({.mesh = call.mesh(),
-               .rank = ended.rank,
-               .generation = ended.generation,
-               .cause = "broadcast of " + what + ": " + (ended.type.empty() ? "" : ended.type + ": ") + ended.text});
-        });
+    detail::BroadcastFailures::here().tell([run = *on_failure_](const detail::CallState& call,
+                                                                const detail::CallState::Answered& ended,
+                                                                const std::string& what) {
+      run({.mesh = call.mesh(),
+           .rank = ended.rank,
+           .generation = ended.generation,
+           .cause = "broadcast of " + what + ": " + (ended.type.empty() ? "" : ended.type + ": ") + ended.text});
+    });
   }
 
  private:

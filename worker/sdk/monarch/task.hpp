@@ -1,8 +1,8 @@
 #pragma once
 
 // Coroutines: an endpoint or a controller that returns a Task<T> may wait with co_await, for futures of calls and for
-// other Tasks. It goes on where it began, on the thread of its actor, and what holds for the actor holds on: one call at
-// a time, but for concurrent endpoints.
+// other Tasks. It goes on where it began, on the thread of its actor, and what holds for the actor holds on: one call
+// at a time, but for concurrent endpoints.
 //
 //   monarch::Task<double> step(int n) {
 //     auto a = left.call_one<&Left::f>(n);

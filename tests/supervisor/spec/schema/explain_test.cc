@@ -67,6 +67,10 @@ std::string spec_with(const std::string& row_path) {
     root.keys["supervision"].keys["shrink"].keys["along"].value = "replica";
   if (row_path.starts_with("launch.ssh.") && row_path != "launch.ssh.hosts" && row_path != "launch.ssh.hosts_file")
     root.keys["launch"].keys["ssh"].keys["hosts"].value = "\"node[01-20]\"";
+  if (row_path.starts_with("controller.") && row_path != "controller.program") {
+    root.keys["controller"].keys["plugin"].value = "./a.so";
+    root.keys["controller"].keys["entry"].value = "drive";
+  }
   put_example(root, row_path);
   root.keys["version"].value = "1";
   root.keys["job"].value = "j";
@@ -139,7 +143,7 @@ TEST(Explain, SaysWhatAKeyTakes) {
 TEST(Explain, SaysWhatIsBuiltBelowWhatIsNot) {
   EXPECT_EQ(built_text("supervision.lease"), "yes");
   EXPECT_EQ(built_text("launch.slurm"), "yes");
-  EXPECT_EQ(built_text("controller"), "no");
+  EXPECT_EQ(built_text("services"), "no");
   EXPECT_EQ(built_text("launch.slurm.time"), "yes");
   EXPECT_EQ(built_text("drills.allow"), "the default only");
 }

@@ -1,4 +1,4 @@
-#include "worker/rank/rank_file.h"
+#include "worker/embedded/rank_file.h"
 
 #include <cstddef>
 

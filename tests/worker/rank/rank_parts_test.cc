@@ -1,0 +1,76 @@
+// What monarch-rank decides by itself: what it is to be, and who may wait for whom.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "worker/rank/rank_manifest.h"
+#include "worker/rank/wait_graph.h"
+
+namespace monarch {
+namespace {
+
+TEST(RankManifest, GivesActorsTheirArgsAsMessagePack) {
+  const auto manifest =
+      parse_rank_manifest(R"({"dims":{"host":2,"gpu":4},"actors":{"p":{"plugin":"p.so","sha256":"aa","class":"P",)"
+                          R"("args":{"lr":0.1,"n":-3,"s":"3","l":[true,1]}},"q":{"plugin":"/q.so","class":"Q"}}})");
+  ASSERT_TRUE(manifest.ok()) << manifest.error().message;
+  EXPECT_EQ(manifest->dims, (std::vector<std::pair<std::string, std::uint32_t>>{{"host", 2}, {"gpu", 4}}));
+  ASSERT_EQ(manifest->actors.size(), 2U);
+  EXPECT_FALSE(manifest->controller);
+  EXPECT_EQ(manifest->actors[0].sha256, "aa");
+  EXPECT_EQ(manifest->actors[1].entry, "Q");
+  EXPECT_TRUE(manifest->actors[1].args.empty());
+  using namespace std::string_literals;
+  EXPECT_EQ(manifest->actors[0].args,
+            "\x84\xa2lr\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a\xa1n\xfd\xa1s\xa1\x33\xa1l\x92\xc3\x01"s);
+}
+
+TEST(RankManifest, SaysWhatIsWrong) {
+  for (const char* wrong : {"", "[]", "{}", R"({"actors":[]})", R"({"actors":{"p":{"plugin":"p.so"}}})",
+                            R"({"controller":{"entry":"drive"}})", R"({"dims":{"x":0},"actors":{}})"}) {
+    const auto manifest = parse_rank_manifest(wrong);
+    ASSERT_FALSE(manifest.ok()) << wrong;
+    EXPECT_TRUE(manifest.error().message.starts_with("MONARCH_ACTORS")) << manifest.error().message;
+  }
+}
+
+TEST(RankPlace, IsInItsEnvironment) {
+  std::map<std::string, std::string> environment = {{"MONARCH_MESH", "t"},
+                                                    {"MONARCH_RANK", "3"},
+                                                    {"MONARCH_GENERATION", "2"},
+                                                    {"MONARCH_HOST", "v1"},
+                                                    {"MONARCH_POST", "/run/post"}};
+  const auto get = [&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  };
+  const auto place = read_place(get);
+  ASSERT_TRUE(place.ok());
+  EXPECT_EQ(place->name(), "t/3");
+  EXPECT_EQ(place->generation, 2U);
+  environment["MONARCH_RANK"] = "3x";
+  EXPECT_FALSE(read_place(get).ok());
+  environment.erase("MONARCH_RANK");
+  EXPECT_EQ(read_place(get).error().message, "MONARCH_RANK is not set: `monarch run` starts this program");
+}
+
+TEST(WaitGraph, FindsRingsAndNothingElse) {
+  WaitGraph graph;
+  EXPECT_EQ(graph.begin("a", "a"), std::vector<std::string>{"a"});
+  EXPECT_FALSE(graph.begin("a", "b"));
+  EXPECT_FALSE(graph.begin("b", "c"));
+  EXPECT_FALSE(graph.begin("a", "c")) << "two ways are no ring";
+  EXPECT_EQ(graph.begin("c", "a"), (std::vector<std::string>{"c", "a", "b"}));
+  graph.end("b", "c");
+  EXPECT_EQ(graph.begin("c", "a"), (std::vector<std::string>{"c", "a"}));
+  graph.end("a", "c");
+  EXPECT_FALSE(graph.begin("c", "a"));
+  graph.end("c", "b");  // it does not wait for that
+  EXPECT_EQ(graph.begin("b", "c"), (std::vector<std::string>{"b", "c", "a"}));
+}
+
+}  // namespace
+}  // namespace monarch
