@@ -2,8 +2,10 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
+import sys
 
 import actors
 import harness
@@ -45,6 +47,18 @@ class Actors(actors.ActorTest):
         tally = {"tally": actor("steady", "Tally")}
         done = self.monarch("run", self.actor_job(tally, {"program": ["/bin/sh", "-c", "test -S $MONARCH_POST && exit 9"]}))
         self.assert_result(done, 9, "failed")
+        self.assert_nothing_left()
+
+    def test_the_door_is_open_to_other_languages(self):
+        client = os.path.join(os.path.dirname(os.path.abspath(__file__)), "door_client.py")
+        command = " ".join([shlex.quote(sys.executable), client])
+        done = self.monarch("run", "--no-prefix", self.actor_job(
+            {"counter": actor("cases", "Counter", args={"start": 5, "names": []})},
+            {"program": ["/bin/sh", "-c", f"{command} t counter where 0,3 && {command} t counter fail 1 why; {command} t counter get 9"]}))
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(done.out.splitlines(), [
+            "0 value v1 t (0,0) counter", "3 value v2 t (1,1) counter", "1 remote error std::out_of_range: why",
+            "None refused there is no rank t/9: the mesh has 4"])
         self.assert_nothing_left()
 
     def test_without_a_controller_it_runs_until_it_is_stopped(self):

@@ -1,0 +1,108 @@
+"""A caller at the door of a post, as monarch-post(7) has it and in Python's standard library alone.
+
+usage: door_client.py MESH ACTOR ENDPOINT RANKS [ARGUMENT…]    calls once, prints an outcome a line
+"""
+
+import os
+import socket
+import struct
+import sys
+
+MAGIC = 0x66726E6D
+HELLO, WELCOME, CALL, ANSWER, OVER, CLOSED = 144, 145, 146, 148, 149, 154
+KINDS = ("value", "remote error", "rank lost", "deadline", "busy", "gone", "cancelled", "refused")
+
+
+def pack(value):
+    """MessagePack of what is needed here."""
+    if value is None or isinstance(value, bool):
+        return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
+    if isinstance(value, int):
+        return struct.pack(">BQ", 0xCF, value) if value >= 0 else struct.pack(">Bq", 0xD3, value)
+    if isinstance(value, str):
+        data = value.encode()
+        return struct.pack(">BI", 0xDB, len(data)) + data
+    if isinstance(value, bytes):
+        return struct.pack(">BI", 0xC6, len(value)) + value
+    return struct.pack(">BI", 0xDD, len(value)) + b"".join(map(pack, value))
+
+
+def unpack(data, at=0):
+    """The value that begins there, and where it ends."""
+    tag = data[at]
+    at += 1
+
+    def number(form):
+        return struct.unpack_from(">" + form, data, at)[0], at + struct.calcsize(form)
+
+    def text(size, at, of_bytes=False):
+        piece = data[at:at + size]
+        return (bytes(piece) if of_bytes else piece.decode()), at + size
+
+    def items(count, at):
+        values = []
+        for _ in range(count):
+            value, at = unpack(data, at)
+            values.append(value)
+        return values, at
+
+    if tag < 0x80:
+        return tag, at
+    if tag >= 0xE0:
+        return tag - 256, at
+    if 0x90 <= tag < 0xA0:
+        return items(tag & 15, at)
+    if 0xA0 <= tag < 0xC0:
+        return text(tag & 31, at)
+    if tag in (0xC0, 0xC2, 0xC3):
+        return {0xC0: None, 0xC2: False, 0xC3: True}[tag], at
+    numbers = {0xCA: "f", 0xCB: "d", 0xCC: "B", 0xCD: "H", 0xCE: "I", 0xCF: "Q", 0xD0: "b", 0xD1: "h", 0xD2: "i", 0xD3: "q"}
+    if tag in numbers:
+        return number(numbers[tag])
+    sizes = {0xC4: "B", 0xC5: "H", 0xC6: "I", 0xD9: "B", 0xDA: "H", 0xDB: "I", 0xDC: "H", 0xDD: "I"}
+    size, at = number(sizes[tag])
+    if tag in (0xDC, 0xDD):
+        return items(size, at)
+    return text(size, at, of_bytes=tag <= 0xC6)
+
+
+class Door:
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(os.environ["MONARCH_POST"])
+        self.say(HELLO, [1, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]),
+                         int(os.environ["MONARCH_GENERATION"]), False, [], False])
+        self.version, self.host, self.meshes, *self.limits = self.hear(WELCOME)
+
+    def say(self, kind, fields):
+        payload = pack(fields)
+        header = struct.pack("<IHH16sQIIQQQQ", MAGIC, 1, kind, bytes(16), 0, 0, 0, 0, 0, 0, 0)
+        self.socket.send(struct.pack("<BBBBI", 0, 0, 0, 0, len(payload)) + header + payload)
+
+    def hear(self, *kinds):
+        data, *_ = self.socket.recvmsg(1 << 20, 1 << 10)
+        kind = struct.unpack_from("<H", data, 8 + 6)[0]
+        fields, _ = unpack(data[80:])
+        if kind not in kinds:
+            sys.exit(f"the post says {kind}: {fields}")
+        return fields if len(kinds) == 1 else (kind, fields)
+
+    def call(self, number, mesh, ranks, target, arguments):
+        """Each rank's outcome: its number, how it ended, and the value or the text."""
+        body = pack(arguments)
+        self.say(CALL, [number, mesh, [[rank, 1, 1] for rank in ranks], [*target, "*"], False, None, [len(body), 1, body]])
+        while True:
+            kind, fields = self.hear(ANSWER, OVER)
+            if kind == OVER:
+                if fields[1]:
+                    yield None, "refused", fields[1]
+                return
+            _, rank, (how, type_name, text, _, _, (_, _, here)) = fields
+            yield rank, KINDS[how], unpack(here)[0] if how == 0 else f"{type_name}: {text}"
+
+
+if __name__ == "__main__":
+    door = Door()
+    wanted = [int(rank) for rank in sys.argv[4].split(",")]
+    for rank, kind, words in sorted(door.call(1, sys.argv[1], wanted, sys.argv[2:4], sys.argv[5:]), key=str):
+        print(rank, kind, words, flush=True)
