@@ -14,7 +14,6 @@ from actors import actor, plugin
 CASES = ["gathers", "knows its place", "tells errors", "calls one", "streams and folds", "scatters", "keeps the order",
          "answers later", "has deadlines", "carries bodies", "refuses", "takes handles", "overlaps", "tells deadlocks",
          "counts failed broadcasts", "pipelines"]
-EXAMPLE = os.path.join(harness.ROOT, "configs", "actors.yaml")
 
 
 class Actors(actors.ActorTest):
@@ -27,13 +26,16 @@ class Actors(actors.ActorTest):
         self.assert_nothing_left()
 
     def test_the_program_of_the_readme(self):
-        where = os.path.join(harness.BUILD, "configs", "libgreeter.so")
-        with open(EXAMPLE, encoding="utf-8") as file:
-            spec = file.read().replace("../build/configs/libgreeter.so", where)
-        done = self.monarch("run", "--no-prefix", self.spec(spec, "actors.yaml"))
+        done = self.monarch("run", "--no-prefix", self.example("actors"))
         self.assert_result(done, 0, "succeeded")
         self.assertEqual(done.out.splitlines(), [f"{rank}: hello world from ({rank})" for rank in range(4)] +
                          [f"{rank} said: saying bye is hard" for rank in range(8)])
+        self.assert_nothing_left()
+
+    def test_a_parameter_server_learns(self):
+        done = self.monarch("run", "--no-prefix", self.example("parameter_server"))
+        self.assert_result(done, 0, "succeeded")
+        self.assertRegex(done.out, r"after 400 steps of each worker: 14\d of 150 are known")
         self.assert_nothing_left()
 
     def test_a_controller_decides_about_the_end(self):
