@@ -84,7 +84,7 @@ TEST(BuildActors, ArgsHoldNoReferences) {
   const JobSpec job = job_of(spec_of("",
                                      "  t: {dims: {x: 1}, actors: {p: {plugin: /p.so, class: P, args: {a: "
                                      "$(self.rank)}}}}\n"));
-  EXPECT_NE(job.meshes[0].env.at("MONARCH_ACTORS").find(R"("a":"\u0024(self.rank)")"), std::string::npos);
+  EXPECT_NE(job.meshes[0].env.at("MONARCH_ACTORS").find(R"x("a":"\u0024(self.rank)")x"), std::string::npos);
 }
 
 TEST(PluginHashes, AreAPartOfTheJob) {
