@@ -83,6 +83,7 @@ class ViewerSession {
 
   // viewer_session_events.cc: what is seen and said
   void on_event(const JobEvent& event);
+  void say_folded();
   void on_verdict(const Verdict& verdict);
   void on_signals();
   void act(const SignalAnswer& answer, int number);
@@ -110,6 +111,7 @@ class ViewerSession {
   std::uint64_t last_event_ = 0;
   Instant lost_at_ = Instant::never();  // since when nobody answers
   bool told_lost_ = false;              // that nobody does
+  TimerId fold_timer_ = 0;              // while events wait for others that say the same
   Instant phase_since_;
   Instant next_word_;                    // when it is said again who is waited for
   std::optional<LostSubmission> slurm_;  // of a job that Slurm started for us

@@ -36,8 +36,11 @@ void ViewerSession::on_event(const JobEvent& event) {
   if (event.number != 0 && event.number <= last_event_) return;
   if (event.number != 0) last_event_ = event.number;  // without a number: it is in no journal, and not sent again
   if (options_.hosts != nullptr) options_.hosts->on_event(event);
-  const std::string words = announcer_.on_event(event);
+  const std::string words = announcer_.on_event(event, loop_->now());
   if (options_.events && !words.empty()) screen_.say(words);
+  if (announcer_.due() != Instant::never() && fold_timer_ == 0) {
+    fold_timer_ = loop_->at(announcer_.due(), [this] { say_folded(); });
+  }
   if (options_.json) write_json(event_json(event));
   if (event.kind == EventKind::kJobRunning && options_.output) open_group("output");
   if (name_of(event.kind).starts_with("job.")) phase_since_ = loop_->now();
@@ -45,6 +48,14 @@ void ViewerSession::on_event(const JobEvent& event) {
     end_.running = true;
     leave(kExitOk);
   }
+}
+
+void ViewerSession::say_folded() {
+  fold_timer_ = 0;
+  const std::string words = announcer_.take_due(loop_->now());
+  if (options_.events && !words.empty()) screen_.say(words);
+  if (announcer_.due() == Instant::never()) return;
+  fold_timer_ = loop_->at(announcer_.due(), [this] { say_folded(); });
 }
 
 void ViewerSession::on_verdict(const Verdict& verdict) {
@@ -86,6 +97,8 @@ void ViewerSession::leave(int exit_code) {
 
 // What was shown is written before we go; whoever does not want to wait for a reader presses Ctrl-C.
 void ViewerSession::stop_when_written() {
+  const std::string waiting = announcer_.take_due(Instant::never());
+  if (options_.events && !waiting.empty()) screen_.say(waiting);
   screen_.make_room();
   screen_.out().flush();
   screen_.err().flush();

@@ -21,6 +21,12 @@ std::string some_names(const std::vector<std::string>& names) {
 // Whole seconds: a line of progress that changes with every millisecond cannot be read.
 std::string elapsed_text(Duration waited) { return to_text(Duration::seconds(waited.count_milliseconds() / 1000)); }
 
+std::string lines_of(const std::vector<JobEvent>& events) {
+  std::string lines;
+  for (const JobEvent& event : events) lines += plain_event_line(event);
+  return lines;
+}
+
 }  // namespace
 
 std::string plain_event_line(const JobEvent& event) {
@@ -47,7 +53,7 @@ std::string terminal_event_line(const JobEvent& event, bool colour) {
 }
 
 Announcer::Announcer(const JobSpec& spec, const Terminal& terminal)
-    : terminal_(terminal), wanted_(spec.hosts_needed() + spec.spares()) {
+    : terminal_(terminal), folder_(spec), wanted_(spec.hosts_needed() + spec.spares()) {
   for (const PoolHost& host : pool_of(spec)) {
     if (hosts_.size() < wanted_) hosts_.push_back(host.name);
   }
@@ -68,7 +74,7 @@ bool Announcer::is_one_of_many(const JobEvent& event) {
   return false;
 }
 
-std::string Announcer::on_event(const JobEvent& event) {
+std::string Announcer::on_event(const JobEvent& event, Instant now) {
   if (event.kind == EventKind::kHostReady) ready_.insert(event.host);
   if (event.kind == EventKind::kHostLost || event.kind == EventKind::kHostFailed)
     std::erase(hosts_, event.host);  // nobody waits for it
@@ -85,12 +91,14 @@ std::string Announcer::on_event(const JobEvent& event) {
   if (event.kind == EventKind::kJobStopping) phase_ = Phase::kStopping;
   if (event.kind == EventKind::kJobEnded) phase_ = Phase::kEnded;
   if ((terminal_.quiet && event.severity != Severity::kError) || is_one_of_many(event)) return "";
-  if (event.kind == EventKind::kJobEnded) return terminal_.err_live ? "" : plain_event_line(event);
-  if (!terminal_.err_live) return plain_event_line(event);
+  if (!terminal_.err_live) return lines_of(folder_.add(event, now));
+  if (event.kind == EventKind::kJobEnded) return "";
   const bool matters =
       event.severity != Severity::kInfo || event.kind == EventKind::kJobRunning || event.kind == EventKind::kHostQueued;
   return matters ? terminal_event_line(event, terminal_.err_colour) : std::string();
 }
+
+std::string Announcer::take_due(Instant now) { return lines_of(folder_.take_due(now)); }
 
 void Announcer::on_status(const JobStatus& status) {
   for (const HostStatus& host : status.hosts) {

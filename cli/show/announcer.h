@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/show/event_folder.h"
 #include "cli/term/terminal.h"
 #include "supervisor/core/spec/job_spec.h"
 #include "transport/base/time.h"
@@ -25,7 +26,10 @@ class Announcer {
 
   // The lines to show for an event; empty: it only changes the progress, or is a checkpoint of a gang that commits
   // often.
-  std::string on_event(const JobEvent& event);
+  std::string on_event(const JobEvent& event, Instant now);
+  // Those that waited for events alike, once due().
+  std::string take_due(Instant now);
+  Instant due() const { return folder_.due(); }
   // For one who joins late.
   void on_status(const JobStatus& status);
 
@@ -43,6 +47,7 @@ class Announcer {
   bool is_one_of_many(const JobEvent& event);
 
   Terminal terminal_;
+  EventFolder folder_;
   Phase phase_ = Phase::kStarting;
   std::uint32_t wanted_;  // so many hosts the job begins with
   std::vector<std::string> hosts_;

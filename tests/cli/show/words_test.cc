@@ -83,17 +83,17 @@ TEST(Announcer, NamesTheMeshesWhoseRanksAreWaitedFor) {
   Announcer announcer(spec, {.err_live = true});
   const Duration second = Duration::seconds(1);
   for (const char* host : {"v1", "v2", "v3", "v4"}) {
-    (void)announcer.on_event(
-        event(EventKind::kHostReady, "", Severity::kInfo, host));  // what it says is not looked at here
+    (void)announcer.on_event(event(EventKind::kHostReady, "", Severity::kInfo, host),
+                             Instant());  // what it says is not looked at here
   }
   EXPECT_NE(announcer.progress(second).find("waiting for the ranks of trainer, loader (1s)"), std::string::npos)
       << announcer.progress(second);
   JobEvent running = event(EventKind::kGangRunning, "");
   running.mesh = "trainer";
-  (void)announcer.on_event(running);
+  (void)announcer.on_event(running, Instant());
   EXPECT_NE(announcer.progress(second).find("waiting for the ranks of loader (1s)"), std::string::npos);
   running.mesh = "loader";
-  (void)announcer.on_event(running);
+  (void)announcer.on_event(running, Instant());
   EXPECT_NE(announcer.progress(second).find("waiting until every mesh is ready (1s)"), std::string::npos);
 }
 
@@ -123,31 +123,71 @@ TEST(DurationFlag, RefusesABareNumberAndSaysWhatWasMeant) {
 
 TEST(Announcer, SaysEachChangeOnAPipe) {
   Announcer announcer(two_hosts(), {});
-  EXPECT_EQ(announcer.on_event(event(EventKind::kHostReady, "v1: worker is connected", Severity::kInfo, "v1")),
-            "2023-11-14T22:13:20.120Z host.ready v1: worker is connected\n");
-  EXPECT_EQ(announcer.on_event(event(EventKind::kHostLost, "v2: gone", Severity::kError, "v2")),
+  EXPECT_EQ(
+      announcer.on_event(event(EventKind::kHostReady, "v1: worker is connected", Severity::kInfo, "v1"), Instant()),
+      "2023-11-14T22:13:20.120Z host.ready v1: worker is connected\n");
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostLost, "v2: gone", Severity::kError, "v2"), Instant()),
             "2023-11-14T22:13:20.120Z error host.lost v2: gone\n");
+}
+
+TEST(Announcer, SaysOnceWhatGangsOfOneRankDoAlike) {
+  JobSpec spec = two_hosts();
+  spec.meshes.front().dims = {{"host", 2}, {"gpu", 4}};
+  spec.meshes.front().gang.scope = GangScope::kEach;
+  const std::uint32_t gangs = spec.meshes.front().gangs();
+  ASSERT_GT(gangs, 2U);
+  Announcer announcer(spec, {});
+  const auto gang = [&](EventKind kind, std::uint32_t number, const std::string& change,
+                        std::int64_t milliseconds = 0) {
+    JobEvent one = event(kind, text("trainer: gang ", number, ' ', change));
+    one.mesh = "trainer";
+    one.time.nanoseconds_since_epoch += milliseconds * 1'000'000;
+    return one;
+  };
+  for (std::uint32_t g = 0; g < gangs; ++g) {
+    EXPECT_EQ(announcer.on_event(gang(EventKind::kGangStarting, g, "is starting, generation 1"), Instant()), "");
+  }
+  EXPECT_EQ(announcer.on_event(gang(EventKind::kGangRunning, 1, "is running"), Instant()), "");
+  EXPECT_EQ(announcer.due(), Instant() + EventFolder::kWindow);
+  EXPECT_EQ(announcer.take_due(Instant()), "");
+  EXPECT_EQ(announcer.take_due(announcer.due()),
+            text("2023-11-14T22:13:20.120Z gang.starting trainer: all ", gangs, " gangs are starting, generation 1\n",
+                 "2023-11-14T22:13:20.120Z gang.running trainer: gang 1 is running\n"));
+  EXPECT_EQ(announcer.due(), Instant::never());
+  // Too late for the first of them; and a failure is said at once, behind all that was before it.
+  for (const std::uint32_t g : {0U, 2U}) {
+    EXPECT_EQ(announcer.on_event(gang(EventKind::kGangRunning, g, "is running"), Instant()), "");
+  }
+  EXPECT_EQ(announcer.on_event(gang(EventKind::kGangRunning, 1, "is running", 101), Instant()),
+            "2023-11-14T22:13:20.120Z gang.running trainer: 2 gangs are running\n");
+  JobEvent failed = gang(EventKind::kGangFailed, 0, "failed", 102);
+  failed.severity = Severity::kWarning;
+  EXPECT_EQ(announcer.on_event(failed, Instant()),
+            "2023-11-14T22:13:20.221Z gang.running trainer: gang 1 is running\n"
+            "2023-11-14T22:13:20.222Z warning gang.failed trainer: gang 0 failed\n");
 }
 
 TEST(Announcer, OnATerminalSaysWhatMattersAndKeepsProgress) {
   Announcer announcer(two_hosts(), {.err_live = true});
   EXPECT_EQ(announcer.progress(Duration::seconds(2)), " starting  hosts 0/2  waiting for v1, v2 (2s)");
-  EXPECT_EQ(announcer.on_event(event(EventKind::kHostReady, "v1: worker is connected", Severity::kInfo, "v1")), "");
+  EXPECT_EQ(
+      announcer.on_event(event(EventKind::kHostReady, "v1: worker is connected", Severity::kInfo, "v1"), Instant()),
+      "");
   EXPECT_EQ(announcer.progress(Duration::seconds(3)), " starting  hosts 1/2  waiting for v2 (3s)");
-  EXPECT_EQ(announcer.on_event(event(EventKind::kHostLost, "v2: gone", Severity::kError, "v2")),
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostLost, "v2: gone", Severity::kError, "v2"), Instant()),
             "22:13:20 ✗ v2: gone\n");
   EXPECT_EQ(announcer.progress(Duration::seconds(4)).rfind(" starting  hosts 1/2  waiting for the ranks of ", 0), 0U)
       << "nobody waits for v2, and it is wanted all the same";
-  EXPECT_EQ(announcer.on_event(event(EventKind::kJobRunning, "hello-0001: every mesh is ready")),
+  EXPECT_EQ(announcer.on_event(event(EventKind::kJobRunning, "hello-0001: every mesh is ready"), Instant()),
             "22:13:20 ✓ hello-0001: every mesh is ready\n");
   EXPECT_EQ(announcer.progress(Duration::seconds(9)), "");
 }
 
 TEST(Announcer, QuietSaysErrorsOnly) {
   Announcer announcer(two_hosts(), {.quiet = true});
-  EXPECT_EQ(announcer.on_event(event(EventKind::kHostReady, "x")), "");
-  EXPECT_EQ(announcer.on_event(event(EventKind::kJobStopping, "x", Severity::kWarning)), "");
-  EXPECT_NE(announcer.on_event(event(EventKind::kHostLost, "x", Severity::kError)), "");
+  EXPECT_EQ(announcer.on_event(event(EventKind::kHostReady, "x"), Instant()), "");
+  EXPECT_EQ(announcer.on_event(event(EventKind::kJobStopping, "x", Severity::kWarning), Instant()), "");
+  EXPECT_NE(announcer.on_event(event(EventKind::kHostLost, "x", Severity::kError), Instant()), "");
 }
 
 TEST(Announcer, SaysOneCheckpointOfAGangInTenSeconds) {
@@ -158,9 +198,9 @@ TEST(Announcer, SaysOneCheckpointOfAGangInTenSeconds) {
   const auto after = [&](std::int64_t seconds) {
     JobEvent later = committed;
     later.time.nanoseconds_since_epoch += seconds * 1'000'000'000;
-    return announcer.on_event(later);
+    return announcer.on_event(later, Instant());
   };
-  EXPECT_NE(announcer.on_event(committed), "");
+  EXPECT_NE(announcer.on_event(committed, Instant()), "");
   EXPECT_EQ(after(0), "");
   EXPECT_EQ(after(9), "");
   EXPECT_NE(after(10), "");
@@ -168,11 +208,11 @@ TEST(Announcer, SaysOneCheckpointOfAGangInTenSeconds) {
   EXPECT_NE(after(-1), "") << "the clock was set back";
   EXPECT_EQ(after(0), "");
   committed.details = {{"gang", "1"}, {"step", "7"}};
-  EXPECT_NE(announcer.on_event(committed), "") << "of another gang";
+  EXPECT_NE(announcer.on_event(committed, Instant()), "") << "of another gang";
   JobEvent other = event(EventKind::kGangFailed, "it failed");
   other.mesh = "trainer";
-  EXPECT_NE(announcer.on_event(other), "");
-  EXPECT_NE(announcer.on_event(other), "");
+  EXPECT_NE(announcer.on_event(other, Instant()), "");
+  EXPECT_NE(announcer.on_event(other, Instant()), "");
 }
 
 TEST(Announcer, LetsNoEscapeThrough) {

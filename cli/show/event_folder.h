@@ -1,0 +1,46 @@
+#pragma once
+
+// EventFolder: gangs of one rank of a mesh that change alike within 100 ms are one line for people. What fails, and
+// whatever else is told, is said by itself, behind what happened before it. `monarch events` has each of them.
+//
+// Thread: a value.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/spec/job_spec.h"
+#include "transport/base/time.h"
+#include "transport/messages/viewer.h"
+
+namespace monarch {
+
+class EventFolder {
+ public:
+  static constexpr Duration kWindow = Duration::milliseconds(100);
+
+  explicit EventFolder(const JobSpec& spec);
+
+  // What is to be shown now.
+  std::vector<JobEvent> add(const JobEvent& event, Instant now);
+  // The same, where nothing came that showed it.
+  std::vector<JobEvent> take_due(Instant now);
+  Instant due() const { return waiting_.empty() ? Instant::never() : waiting_.front().due; }
+
+ private:
+  struct Waiting {
+    JobEvent first;
+    std::string change;  // "is running"
+    std::uint32_t count = 1;
+    Instant due;
+  };
+  // "is running" of "t: gang 3 is running"; empty: it is said by itself.
+  std::string change_of(const JobEvent& event) const;
+  std::vector<JobEvent> take_all();
+
+  std::map<std::string, std::uint32_t> gangs_;  // of meshes whose gangs are one rank each
+  std::vector<Waiting> waiting_;                // in the order in which they began
+};
+
+}  // namespace monarch
