@@ -6,6 +6,7 @@ usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size
        scripts/bench recovery --overload MINUTES   what a loaded machine costs a job that nothing ails
        scripts/bench recovery --hosts [--runs N]   the same of hosts over sshd, beside a restart of everything
        scripts/bench recovery --weather MINUTES    what a bad network and busy hosts cost a job that nothing ails
+       scripts/bench actors [--runs N]     calls between ranks against bare ZeroMQ
        scripts/bench slurm [--runs N]      start-up against srun, the loss of a node against a requeue of the job, on a real Slurm; as root
        scripts/bench build                 a clean build, in seconds of processors, and its dearest units
 """
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 
+import actor_benchmarks
 import build_benchmarks
 import host_benchmarks
 import peers
@@ -199,6 +201,12 @@ def bench_recovery(arguments):
         recovery_benchmarks.bench_recovery(MONARCH, world, arguments.runs, arguments.seed, arguments.overload)
 
 
+def bench_actors(arguments):
+    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
+    with World() as world:
+        actor_benchmarks.bench_actors(world, arguments.runs)
+
+
 def bench_slurm(arguments):
     slurm_benchmarks.bench_slurm(arguments.runs, arguments.seed)
 
@@ -221,6 +229,9 @@ def main():
     recovery.add_argument("--weather", type=float, default=0, metavar="MINUTES",
                           help="instead: so long with lost and late packets and short freezes on such hosts, and as long under overload")
     recovery.set_defaults(call=bench_recovery)
+    actors = benches.add_parser("actors", help="calls between ranks")
+    actors.add_argument("--runs", type=int, default=7, help="turns of ours and of the others")
+    actors.set_defaults(call=bench_actors)
     nodes = benches.add_parser("slurm", help="start and the loss of a node, on nodes of Slurm")
     nodes.add_argument("--runs", type=int, default=15, help="pairs of starts; a fifth of it where a node is lost")
     nodes.add_argument("--seed", type=int, default=1, help="of when the power goes")
