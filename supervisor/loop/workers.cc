@@ -230,6 +230,12 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
       .when_durable = [this](std::function<void()> then) { shared_.when_durable(std::move(then)); },
       .at = [this](Instant when, std::function<void()> then) { shared_.loop->at(when, std::move(then)); },
       .now = [this] { return shared_.loop->now(); },
+      .tell_people =
+          [this](PostWordKind kind, const std::string& words) {
+            const bool waits = kind == PostWordKind::kWaiting;
+            shared_.announce(waits ? EventKind::kCallWaiting : EventKind::kPostUnreached,
+                             waits ? Severity::kInfo : Severity::kWarning, printable(words));
+          },
       .returned = {}};
   if (shared_.returned) options.returned = shared_.loop->now();
   roster_ = std::make_unique<RosterDesk>(shared_.core, std::move(options));

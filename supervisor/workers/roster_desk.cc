@@ -26,7 +26,8 @@ RosterDesk::RosterDesk(const JobCore& core, RosterDeskOptions options)
       options_(std::move(options)),
       ports_(core, options_.returned),
       next_failure_(first_failure(core.state().term)),
-      sent_(core.hosts().size()) {}
+      sent_(core.hosts().size()),
+      heard_(core.hosts().size()) {}
 
 void RosterDesk::changed() {
   if (std::exchange(armed_, true)) return;
@@ -65,7 +66,20 @@ std::optional<RosterFailure> RosterDesk::failure_of(const JobEvent& event) const
                        .cause = event.message};
 }
 
+// What an earlier supervisor has heard it has passed on.
+void RosterDesk::pass_on(HostId host, const PostReport& report) {
+  Heard& heard = heard_[host.value()];
+  const bool is_first = heard.start == 0 && options_.returned.has_value();
+  if (report.start != heard.start) heard = {.start = report.start, .word = 0};
+  for (const PostWord& word : report.words) {
+    if (word.number <= heard.word) continue;
+    heard.word = word.number;
+    if (!is_first && options_.tell_people) options_.tell_people(word.kind, word.text);
+  }
+}
+
 void RosterDesk::hear(HostId host, const PostReport& report) {
+  pass_on(host, report);
   if (core_.state().hosts[host.value()].phase != HostPhase::kJoined) return;
   if (ports_.hear(host, report.port, options_.now()) != ServantPorts::Heard::kSame) changed();
   if (!durable_ || report.port == 0) return;

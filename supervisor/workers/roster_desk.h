@@ -33,6 +33,7 @@ struct RosterDeskOptions {
   std::function<void(std::function<void()>)> when_durable;  // of all that is decided so far
   std::function<void(Instant, std::function<void()>)> at;   // calls then
   std::function<Instant()> now;
+  std::function<void(PostWordKind, const std::string&)> tell_people = {};
   std::optional<Instant> returned;  // when this supervisor came back
 };
 
@@ -56,6 +57,7 @@ class RosterDesk {
     Instant at;                // when it was sent a roster last
     std::uint64_t number = 0;  // its
   };
+  void pass_on(HostId host, const PostReport& report);
   void look();
   void tell();
   void tell(HostId host);
@@ -70,6 +72,11 @@ class RosterDesk {
   Roster newest_;                          // as it was looked at last; its number is 0: none yet
   std::shared_ptr<const Roster> durable_;  // what is told; owners: this, and what waits to be durable
   std::vector<Sent> sent_;                 // by HostId
+  struct Heard {
+    std::uint64_t start = 0;  // of the post; 0: nothing was heard of it
+    std::uint64_t word = 0;   // the last that was passed on
+  };
+  std::vector<Heard> heard_;  // by HostId
   Instant looked_at_;
   Duration pause_ = kFloor;  // until the next look
   bool armed_ = false;

@@ -3,8 +3,9 @@
 // What can happen to a job, as `monarch events` shows it: each kind with its name, how grave it mostly is (an event may
 // be graver or less so), and what it means. monarch-events(7) is written from this list.
 //
-// Those of journal, guard, descriptors, output.lost, output.kept, output.refused, library, job.limit, host.queued,
-// host.out_of_reach and workspace are seen by the supervisor's driver: they have no number and are in no journal.
+// Those of journal, guard, descriptors, output.lost, output.kept, output.refused, call, post, library, job.limit,
+// host.queued, host.out_of_reach and workspace are seen by the supervisor's driver: they have no number and are in no
+// journal.
 //
 // Thread: constants.
 
@@ -110,6 +111,9 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
   KIND(kOutputKept, "output.kept", kInfo, "It takes it again.")                                                        \
   KIND(kOutputRefused, "output.refused", kWarning,                                                                     \
        "A host sends output of ranks that were not started there; it is dropped.")                                     \
+  KIND(kCallWaiting, "call.waiting", kInfo,                                                                            \
+       "A call without a deadline has waited for 30 s, or for 30 s more: who waits for which ranks.")                  \
+  KIND(kPostUnreached, "post.unreached", kWarning, "The posts of two hosts do not reach each other: calls wait.")      \
   KIND(kLibraryOld, "library.old", kWarning, "A library of this machine has a known fault.")                           \
   KIND(kWorkspaceSending, "workspace.sending", kInfo, "How far the copy of the workspace is.")
 

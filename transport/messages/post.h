@@ -54,6 +54,23 @@ struct PostSetup {
 MONARCH_MESSAGE(PostSetup, 176, job, host_name, host, start, address, public_key, secret_key, directory, keeper_pid,
                 first_port, last_port)
 
+enum class PostWordKind : std::uint8_t {
+  kWaiting,    // a call without a deadline has waited for long
+  kUnreached,  // two hosts do not reach each other
+};
+constexpr PostWordKind monarch_enum_max(PostWordKind) { return PostWordKind::kUnreached; }
+
+// Something that a post has seen and that is told to people, once.
+struct PostWord {
+  std::uint64_t number = 0;  // they are counted, from 1, by each start of the post
+  PostWordKind kind = PostWordKind::kWaiting;
+  std::string text;
+  bool operator==(const PostWord&) const = default;
+};
+MONARCH_FIELDS(PostWord, number, kind, text)
+
+inline constexpr std::size_t kPostWords = 8;  // of a report: the newest
+
 // What a beat says of the host's post.
 struct PostReport {
   std::uint16_t port = 0;
@@ -63,9 +80,11 @@ struct PostReport {
   std::uint64_t doors = 0;   // connections of ranks and callers
   std::uint64_t bytes = 0;   // of bodies that it has
   std::uint64_t called = 0;  // since it started
+  std::uint64_t start = 0;   // which of its starts this is
+  std::vector<PostWord> words;
   bool operator==(const PostReport&) const = default;
 };
-MONARCH_MESSAGE(PostReport, 177, port, roster_term, roster_number, calls, doors, bytes, called)
+MONARCH_MESSAGE(PostReport, 177, port, roster_term, roster_number, calls, doors, bytes, called, start, words)
 
 // daemon → post: a process of a rank of this host has ended.
 struct PostRankEnded {

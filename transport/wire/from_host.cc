@@ -21,6 +21,12 @@ bool is_bounded(const RankReport& report) {
          (!report.commit || report.commit->what.size() <= kCommitWhatBytes);
 }
 
+bool is_bounded(const PostReport& report) {
+  return report.words.size() <= kPostWords &&
+         std::all_of(report.words.begin(), report.words.end(),
+                     [](const PostWord& word) { return word.text.size() <= limits::kExplanationBytes; });
+}
+
 bool is_bounded(const ProcessStacks& process) {
   return process.name.size() <= limits::kNameBytes && process.state.size() <= limits::kNameBytes &&
          process.detail.size() <= limits::kExplanationBytes && process.output.size() <= limits::kStacksBytes;
@@ -36,6 +42,7 @@ bool is_bounded(const Hello& hello) {
 bool is_bounded(const Beat& beat) {
   const BeatContent& content = beat.content;
   return content.ranks.size() <= limits::kRanksPerJob && content.output_failure.size() <= limits::kExplanationBytes &&
+         (!content.post || is_bounded(*content.post)) &&
          std::all_of(content.ranks.begin(), content.ranks.end(),
                      [](const RankReport& report) { return is_bounded(report); });
 }

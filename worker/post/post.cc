@@ -5,6 +5,7 @@
 
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
+#include "transport/base/report_limits.h"
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
@@ -180,7 +181,9 @@ void Post::report() {
                        .calls = core_.calls(),
                        .doors = door_->size(),
                        .bytes = core_.body_bytes(),
-                       .called = called_};
+                       .called = called_,
+                       .start = setup_.start.number,
+                       .words = {words_.begin(), words_.end()}};
   if (told_ == now) return;
   if (daemon_->send(now, setup_.job)) told_ = now;
 }
@@ -231,6 +234,12 @@ void Post::resume_later(HostId host, PeerVia via, const LineEnds& ends) {
   });
 }
 
-void Post::perform(post_action::Tell&& action) { log_info(action.event, ": ", action.text); }
+void Post::perform(post_action::Tell&& action) {
+  log_info(action.text);
+  if (words_.size() == kPostWords) words_.pop_front();
+  words_.push_back({.number = ++last_word_, .kind = action.kind, .text = std::move(action.text)});
+  if (words_.back().text.size() > limits::kExplanationBytes) words_.back().text.resize(limits::kExplanationBytes);
+  report_later(Duration::zero());
+}
 
 }  // namespace monarch::post

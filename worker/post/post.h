@@ -7,6 +7,7 @@
 //
 // Thread: the main one. Lifetime: the process's.
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -80,6 +81,8 @@ class Post {
   std::unique_ptr<DaemonDoor> daemon_;
   std::set<std::pair<HostId, PeerVia>> resuming_;
   std::uint64_t called_ = 0;
+  std::deque<PostWord> words_;  // the newest
+  std::uint64_t last_word_ = 0;
   std::optional<PostReport> told_;
   TimerId report_timer_ = 0;
   Instant report_due_ = Instant::never();

@@ -39,6 +39,7 @@ class RosterDeskTest : public ::testing::Test {
                 },
             .at = [this](Instant when, std::function<void()> then) { timers_.emplace(when, std::move(then)); },
             .now = [this] { return now_; },
+            .tell_people = [this](PostWordKind, const std::string& words) { told_people_.push_back(words); },
             .returned = returned});
   }
   void pass(Duration time) {
@@ -78,6 +79,7 @@ class RosterDeskTest : public ::testing::Test {
   bool writes_ = true;
   bool reachable_ = true;
   std::vector<std::pair<HostId, Roster>> sent_;
+  std::vector<std::string> told_people_;
   std::unique_ptr<RosterDesk> desk_;
 };
 
@@ -94,6 +96,26 @@ TEST_F(RosterDeskTest, TellsAllHostsOfAChangeSoon) {
   ASSERT_EQ(sent_.size(), 2U);
   EXPECT_EQ(sent_[1].second.number, 2U);
   EXPECT_EQ(sent_[1].second.runs[1].state, RosterState::kEnded);
+}
+
+TEST_F(RosterDeskTest, PassesOnOnceWhatAPostHasToSay) {
+  PostReport report{.port = 8'000, .roster_term = Term(1), .start = 1};
+  const auto say = [&](std::uint64_t start, std::vector<PostWord> words) {
+    report.start = start;
+    report.words = std::move(words);
+    desk_->hear(HostId(1), report);
+    return std::exchange(told_people_, {});
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(say(1, {{.number = 1, .text = "a"}}), Words{"a"});
+  EXPECT_EQ(say(1, {{.number = 1, .text = "a"}}), Words{});
+  EXPECT_EQ(say(1, {{.number = 1, .text = "a"}, {.number = 3, .text = "c"}}), Words{"c"});
+  EXPECT_EQ(say(2, {}), Words{});
+  EXPECT_EQ(say(2, {{.number = 1, .text = "d"}}), Words{"d"}) << "a later start counts anew";
+  // Who came back does not say again what was said before.
+  start(now_);
+  EXPECT_EQ(say(2, {{.number = 1, .text = "d"}}), Words{});
+  EXPECT_EQ(say(2, {{.number = 1, .text = "d"}, {.number = 2, .text = "e"}}), Words{"e"});
 }
 
 TEST_F(RosterDeskTest, TellsChangesThatComeTogetherAsOneAndNothingWhereNothingIsAnother) {

@@ -332,14 +332,15 @@ void PostCore::tell_waits() {
     }
     const CallerName& caller = callers_[wait.call.door];
     out_.emplace_back(post_action::Tell{
-        "call.waiting",
+        PostWordKind::kWaiting,
         text(caller.mesh.empty() ? "a caller" : roster_.rank_name(caller.rank), " waits for ", join(names, ", "),
              wait.ranks.size() > kNamed ? text(" and ", wait.ranks.size() - kNamed, " others") : "", " for ",
              to_text(wait.since))});
   }
   for (const HostId host : lines_.take_unreached()) {
-    out_.emplace_back(post_action::Tell{
-        "post.unreached", text(options_.host_name, " and ", roster_.host_name(host), " do not reach each other")});
+    out_.emplace_back(
+        post_action::Tell{PostWordKind::kUnreached,
+                          text(options_.host_name, " and ", roster_.host_name(host), " do not reach each other")});
   }
 }
 

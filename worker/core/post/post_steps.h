@@ -88,7 +88,7 @@ struct FreeBody {
 };
 // Something that an operator should know.
 struct Tell {
-  std::string event;  // its kind
+  PostWordKind kind = PostWordKind::kWaiting;
   std::string text;
 };
 

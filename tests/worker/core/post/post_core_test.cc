@@ -494,7 +494,7 @@ TEST_F(PostCoreTest, NamesACallThatWaitsForLong) {
     feed(0, post_event::Tick{});
     const auto tells = acts<post_action::Tell>(0);
     ASSERT_EQ(tells.size(), static_cast<std::size_t>(times));
-    EXPECT_EQ(tells.back().event, "call.waiting");
+    EXPECT_EQ(tells.back().kind, PostWordKind::kWaiting);
     EXPECT_EQ(tells.back().text,
               times == 1 ? "control/0 waits for work/0, work/1 for 30s" : "control/0 waits for work/0, work/1 for 1m");
   }
