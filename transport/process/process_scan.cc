@@ -20,6 +20,8 @@ namespace monarch {
 namespace {
 
 constexpr Duration kLook = Duration::milliseconds(20);
+constexpr int kLooksAtAnExec = 20;
+constexpr int kBetweenLooksMilliseconds = 1;
 
 // Of /proc, whose files have no size until they are read.
 std::string read_all(const std::string& path) {
@@ -61,6 +63,22 @@ bool parse_stat(std::string_view line, ProcessEntry& entry) {
   return take_number(rest, entry.start);
 }
 
+// WARNING: while a process executes another program its environment and its arguments are empty for a moment: it has
+// its new memory, and nothing is in it yet (execve(2), proc_pid_environ(5)). Taken for an answer that would be a tree
+// without the process. What has ended, threads of the kernel and what has cleared its environment are not waited for.
+std::string environment_of(pid_t pid) {
+  for (int look = 0;; ++look) {
+    std::string content = read_all(text("/proc/", pid, "/environ"));
+    if (!content.empty() || look == kLooksAtAnExec) return content;
+    const auto entry = read_process(pid);
+    char program[8];
+    const bool executes = entry && !entry->dead() && read_all(text("/proc/", pid, "/cmdline")).empty() &&
+                          ::readlink(text("/proc/", pid, "/exe").c_str(), program, sizeof program) > 0;
+    if (!executes) return read_all(text("/proc/", pid, "/environ"));  // it may have come meanwhile
+    (void)::poll(nullptr, 0, kBetweenLooksMilliseconds);
+  }
+}
+
 }  // namespace
 
 std::optional<ProcessEntry> read_process(pid_t pid) {
@@ -88,7 +106,7 @@ bool environment_contains(pid_t pid, const std::vector<std::string>& lines) {
   const std::string path = text("/proc/", pid, "/environ");
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
-  const std::string content = read_all(path);
+  const std::string content = environment_of(pid);
   return std::all_of(lines.begin(), lines.end(), [&content](const std::string& line) {
     // Lines end with a NUL, so a line is found whole or not at all.
     const std::string ended(line.c_str(), line.size() + 1);
@@ -100,7 +118,7 @@ std::optional<std::string> environment_value(pid_t pid, std::string_view name) {
   const std::string path = text("/proc/", pid, "/environ");
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return std::nullopt;
-  const std::string content = read_all(path);
+  const std::string content = environment_of(pid);
   std::string_view rest = content;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\0'));
