@@ -123,7 +123,7 @@ class SparedHosts(host_faults.HostFaultTest):
     def test_a_network_that_loses_delays_and_doubles(self):  # N08
         run = self.running(fast=False)
         for host in self.w.hosts:
-            self.w.both("login", host.name, loss=0.1, delay=0.2, jitter=0.1, duplicate=0.01)
+            self.w.both("login", host.name, loss=0.05, delay=0.2, jitter=0.1, duplicate=0.01)
         recovery.after(15)
         for what in ("lost", "duplicated"):
             self.assertGreater(self.counted(what), 0, what)
