@@ -13,7 +13,7 @@ from actors import actor, plugin
 
 CASES = ["gathers", "knows its place", "tells errors", "calls one", "streams and folds", "scatters", "keeps the order",
          "answers later", "has deadlines", "carries bodies", "refuses", "takes handles", "overlaps", "tells deadlocks",
-         "counts failed broadcasts", "pipelines"]
+         "counts failed broadcasts", "has named actors", "pipelines"]
 
 
 class Actors(actors.ActorTest):

@@ -18,6 +18,13 @@
 
 using namespace std::chrono_literals;
 
+// Made while the job runs.
+struct Score : monarch::Actor {
+  explicit Score(const monarch::Args& args) : score(args.get<int>("start")) {}
+  int add(int more) { return score += more; }
+  int score;
+};
+
 // As many things as an actor may hold and take.
 class Counter : public monarch::Actor {
  public:
@@ -51,6 +58,7 @@ class Counter : public monarch::Actor {
     --overlapping_;
     return now;
   }
+  int score(int more) { return monarch::named<Score>("score").call_one<&Score::add>(more).get(); }
   int ask(const monarch::ActorMesh<Counter>& whom) { return whom.call_one<&Counter::get>().get(); }
   // By coroutine: both are under way at once.
   monarch::Task<int> ask_both(monarch::ActorMesh<Counter> one, monarch::ActorMesh<Counter> other) {
@@ -295,6 +303,22 @@ void counts_failed_broadcasts(monarch::Controller& controller, const Counters& a
          told.front());
 }
 
+void has_named_actors(monarch::Controller& controller, const Counters& all) {
+  const auto score = controller.named<Score>("score", monarch::Args().set("start", 40));
+  expect_equal(score.call_one<&Score::add>(1).get(), 41, "made");
+  const auto added = all.call<&Counter::score>(10).get();
+  expect_equal(added.size(), 4U, "from all ranks");
+  expect_equal(controller.named<Score>("score").call_one<&Score::add>(0).get(), 81, "there is one");
+  score.ready(5s);
+  const std::string other =
+      thrown<monarch::RemoteError>([&] { (void)controller.named<Other>("score"); }, "another class");
+  expect(other.find("actor score is a Score, no Other") != std::string::npos, other);
+  const std::string none = thrown<monarch::RemoteError>([&] { (void)controller.named<Score>("second"); }, "no start");
+  expect(none.find("args.start is missing") != std::string::npos, none);
+  const auto nobody = monarch::ActorMesh<Score>("third", score.view()).call_one<&Score::add>(1).collect();
+  expect(nobody.text.find("this process has no third.add") != std::string::npos, nobody.text);
+}
+
 void pipelines(const Counters& all) {
   const auto one = all.at("host", 1).at("gpu", 1);
   const int before = one.call_one<&Counter::get>().get();
@@ -324,6 +348,7 @@ int cases(monarch::Controller& controller) {
       {"overlaps", [&] { overlaps(all); }},
       {"tells deadlocks", [&] { tells_deadlocks(controller, all); }},
       {"counts failed broadcasts", [&] { counts_failed_broadcasts(controller, all); }},
+      {"has named actors", [&] { has_named_actors(controller, all); }},
       {"pipelines", [&] { pipelines(all); }},
   };
   for (const auto& [name, run] : tried) {
@@ -340,6 +365,7 @@ int cases(monarch::Controller& controller) {
 MONARCH_PLUGIN(MONARCH_ACTOR(Counter, &Counter::add, &Counter::get, &Counter::where, &Counter::names, &Counter::fail,
                              &Counter::slow, &Counter::slept, &Counter::echo, &Counter::note, &Counter::notes,
                              &Counter::later, &Counter::answer_all, &Counter::forget,
-                             MONARCH_CONCURRENT(&Counter::overlap, 3), &Counter::ask, &Counter::ask_both),
-               MONARCH_ACTOR(Other, &Other::get, &Other::ask))
+                             MONARCH_CONCURRENT(&Counter::overlap, 3), &Counter::ask, &Counter::ask_both,
+                             &Counter::score),
+               MONARCH_ACTOR(Other, &Other::get, &Other::ask), MONARCH_ACTOR(Score, &Score::add))
 MONARCH_CONTROLLER(cases)

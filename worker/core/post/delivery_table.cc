@@ -26,6 +26,8 @@ std::string refusal(const std::vector<RankActor>& actors, const CallTarget& targ
       std::find_if(actors.begin(), actors.end(), [&](const auto& one) { return one.name == target.actor; });
   std::vector<std::string> known;
   if (actor == actors.end()) {
+    // One whose actors come and go answers for itself.
+    if (std::any_of(actors.begin(), actors.end(), [](const auto& one) { return one.name == "*"; })) return {};
     for (const RankActor& one : actors) known.push_back(one.name);
     return text("the rank has no actor ", target.actor, nearest_or_all(target.actor, known));
   }

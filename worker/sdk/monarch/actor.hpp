@@ -67,6 +67,13 @@ inline const monarch_host_v1* host_here() {
   return host;
 }
 
+// What a class is called, as MONARCH_ACTOR says; empty: it is in none of this plugin's.
+template <class C>
+std::string& class_name() {
+  static std::string name;
+  return name;
+}
+
 // What members of a class are called, as MONARCH_ACTOR says.
 template <class C>
 class Members {
@@ -162,6 +169,19 @@ class MONARCH_SEEN Args {
     if (!whole || !reader.at_end()) throw BadArguments("args are no map of names: " + reader.error().what);
   }
 
+  template <class T>
+  Args& set(const std::string& name, const T& value) {
+    values_[name] = codec::encode(value);
+    return *this;
+  }
+  // As the constructor takes it.
+  std::string encoded() const {
+    codec::Writer count;
+    count.map(values_.size());
+    std::string map = count.take();
+    for (const auto& [name, value] : values_) map += codec::encode(name) + value;
+    return map;
+  }
   bool has(const std::string& name) const { return values_.contains(name); }
   template <class T>
   T get(const std::string& name) const {
@@ -439,6 +459,7 @@ const monarch_class_v1* describe(const char* name) {
       (std::derived_from<C, typename Member<std::remove_const_t<decltype(EndpointName<Names>::kMember)>>::Class> &&
        ...),
       "an endpoint is a member of the actor, or of what it derives from");
+  class_name<C>() = name;
   if (static bool named = false; !std::exchange(named, true)) {
     (Members<C>::template add<EndpointName<Names>::kMember>(name_of<EndpointName<Names>::kMember>()), ...);
   }

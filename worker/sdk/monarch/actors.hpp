@@ -318,5 +318,38 @@ class MONARCH_SEEN ActorMesh {
   std::shared_ptr<detail::Turns> turns_ = std::make_shared<detail::Turns>();  // owners: the copies of this handle
 };
 
+// The one actor of this name in the job. Whoever asks first has it made, in the process of the controller, by a class
+// that the controller's plugin has; `args` are its constructor's. RemoteError: it cannot be made, or is of another
+// class. It is not moved or made again: with the controller's process it ends.
+template <class C>
+ActorMesh<C> named(const std::string& name, const Args& args = {}) {
+  const std::string& of = detail::class_name<C>();
+  if (of.empty()) throw BadArguments("named: MONARCH_ACTOR of the class has to be in this plugin");
+  const monarch_host_v1* const host = detail::host_here();
+  constexpr const char* kMesh = "controller";
+  monarch_place_v1 place{};
+  place.struct_size = sizeof place;
+  if (host->mesh(host, kMesh, &place) == 0) throw BadArguments("named: the job has no controller");
+  std::vector<Dimension> dims;
+  for (std::uint32_t i = 0; i < place.dim_count; ++i) {
+    dims.push_back({.name = place.dim_names[i], .size = place.dim_sizes[i]});
+  }
+  const View view(kMesh, dims);
+  const auto state = detail::CallState::of(host, kMesh, 1);
+  const std::string arguments = codec::encode(std::tuple(name, of, codec::Bytes{args.encoded()}));
+  const std::vector<monarch_ranks_v1> ranks = view.ranks();
+  monarch_call_v1 call{};
+  call.mesh = kMesh;
+  call.actor = "monarch";
+  call.endpoint = "make";
+  call.signature = "*";
+  call.ranks = ranks.data();
+  call.ranks_count = ranks.size();
+  call.arguments = {arguments.data(), arguments.size()};
+  detail::CallState::send(state, call);
+  FutureOne<void>(Future<void>(state)).get();
+  return ActorMesh<C>(name, view);
+}
+
 }  // namespace MONARCH_INSIDE
 }  // namespace monarch

@@ -74,6 +74,12 @@ class MONARCH_SEEN Controller {
     return Mesh(name, dims);
   }
 
+  // The one actor of this name in the job: monarch/actors.hpp.
+  template <class C>
+  ActorMesh<C> named(const std::string& name, const Args& args = {}) const {
+    return v1::named<C>(name, args);
+  }
+
   // Errors of broadcasts, so far.
   std::uint64_t broadcast_failures() const { return detail::BroadcastFailures::here().count(); }
   // For each failure from now on, on a thread of the runtime; it must not wait. Once. Also for each error of a

@@ -1,0 +1,53 @@
+#include "worker/rank/intake.h"
+
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+RankActor told_actor(const std::string& name, const monarch_class_v1& of) {
+  RankActor told{.name = name, .class_name = of.name, .endpoints = {}};
+  for (std::uint32_t i = 0; i < of.endpoint_count; ++i) {
+    told.endpoints.push_back({.name = of.endpoints[i].name, .signature = of.endpoints[i].signature});
+  }
+  told.endpoints.push_back({.name = std::string(kReadyEndpoint), .signature = "*"});
+  return told;
+}
+
+DoorThread::Handlers Intake::handlers() {
+  return {.came = [](const DoorThread::Connection&) {},
+          .heard = [this](const DoorThread::Connection& by, DoorClient::Heard& heard) { this->heard(by, heard); },
+          .ended = [this](const DoorThread::Connection& by, const std::string&) { deliveries_.ended(by); }};
+}
+
+void Intake::heard(const DoorThread::Connection& by, DoorClient::Heard& heard) {
+  // What a post says and this process does not know is a later one's.
+  (void)route(heard.frame.header, heard.frame.payload,
+              when<PostDeliver>([&](PostDeliver&& given) { deliver(by, std::move(given), heard.descriptors); }),
+              when<PostTakeBack>([&](PostTakeBack&& back) { deliveries_.take_back(back.delivery, by); }));
+}
+
+void Intake::deliver(const DoorThread::Connection& by, PostDeliver given, std::vector<UniqueFd>& beside) {
+  ActorThread* const actor = find_(given.target.actor);
+  if (actor != nullptr && given.target.endpoint == kReadyEndpoint) {
+    constexpr std::string_view kNil = "\xc0";
+    return (void)by->send(PostReply{.delivery = given.delivery, .outcome = {}}, kNil);
+  }
+  const monarch_endpoint_v1* const endpoint = actor == nullptr ? nullptr : actor->find(given.target.endpoint);
+  auto body = DoorBody::take(std::move(given.body), beside);
+  if (endpoint != nullptr && body.ok()) {
+    return actor->put(
+        {.endpoint = endpoint, .arguments = std::move(*body), .delivery = deliveries_.add(given.delivery, by, actor)});
+  }
+  PostReply reply;
+  reply.delivery = given.delivery;
+  reply.outcome.kind = OutcomeKind::kRemoteError;
+  reply.outcome.type = "monarch::NotDelivered";
+  reply.outcome.text = endpoint == nullptr
+                           ? text("this process has no ", given.target.actor, '.', given.target.endpoint)
+                           : body.error().message;
+  (void)by->send(std::move(reply), {});
+}
+
+}  // namespace monarch
