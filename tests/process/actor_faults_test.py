@@ -90,6 +90,21 @@ class ActorFaults(actors.ActorTest):
         seen = self.end(run)
         self.assertEqual(set(seen["kinds"]), {"value"}, seen)
 
+    def test_a_flood_costs_no_beat(self):
+        run = self.start("run", "--no-prefix", self.actor_job(
+            {"tally": actor("steady", "Tally")}, {"plugin": plugin("steady"), "entry": "flood"}))
+        run.wait_for_out("begun")
+        silent = 0
+        while run.status is None:
+            told = self.monarch("status", "--json")
+            if told.status == 0 and told.json()[0]["phase"] == "running":
+                silent = max(silent, *(host["silent_milliseconds"] for host in told.json()[0]["hosts"]))
+            recovery.after(0.05)
+        self.assertEqual(run.status, 0, run)
+        self.assertLess(silent, 1500, "a beat each second, and half a second")
+        self.assertRegex(run.out, r"flooded by [1-9]\d+, worst \d{1,3} ms")
+        self.assert_nothing_left()
+
     def test_a_loop_whose_generators_die_ends_where_it_would(self):
         run = self.start("run", "--no-prefix", self.example("rl", steps=2500))
         run.wait_for_err(r"job\.running")

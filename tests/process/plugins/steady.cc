@@ -38,12 +38,24 @@ class Tally : public monarch::Actor {
   void block() { std::this_thread::sleep_for(1h); }
   void crash() { *static_cast<volatile int*>(nullptr) = 1; }
   void leave() { ::_exit(3); }
+  // As much as goes to that rank, for so long; gives how much that was.
+  int flood(const monarch::ActorMesh<Tally>& whom, int milliseconds) {
+    monarch::codec::Bytes bytes;
+    bytes.data.assign(1U << 18U, 'x');
+    int sent = 0;
+    for (const auto end = Clock::now() + std::chrono::milliseconds(milliseconds); Clock::now() < end; ++sent) {
+      whom.broadcast<&Tally::swallow>(bytes);
+    }
+    return sent;
+  }
+  void swallow(const monarch::codec::Bytes& bytes) { swallowed_ += bytes.data.size(); }
 
  private:
   std::mutex mutex_;
   std::set<int> seen_;
   int twice_ = 0;
   std::uint64_t restored_ = 0;
+  std::uint64_t swallowed_ = 0;
 };
 
 namespace {
@@ -162,10 +174,31 @@ int spoil(monarch::Controller& controller) {
   return 7;
 }
 
+// Two ranks of a host flood one of the other; its neighbour answers all the while.
+int flood(monarch::Controller& controller) {
+  const auto all = controller.mesh("t").actors<Tally>("tally");
+  const auto victim = all.at("host", 0).at("gpu", 0);
+  const auto neighbour = all.at("host", 0).at("gpu", 1);
+  const auto floods = all.at("host", 1).call<&Tally::flood>(victim, 2000);
+  std::cout << "begun" << std::endl;
+  std::chrono::milliseconds worst{0};
+  for (int i = 0; !floods.ready(); ++i) {
+    const auto began = Clock::now();
+    (void)neighbour.call_one<&Tally::run>(i).get(10s);
+    worst = std::max(worst, std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began));
+  }
+  int sent = 0;
+  for (const auto& [rank, count] : floods.get()) sent += count;
+  std::cout << "flooded by " << sent << ", worst " << worst.count() << " ms" << std::endl;
+  return 0;
+}
+
 int throws(monarch::Controller& /*controller*/) { throw std::runtime_error("nothing goes on"); }
 
 MONARCH_PLUGIN(MONARCH_ACTOR(Tally, &Tally::run, MONARCH_CONCURRENT(&Tally::run_beside, 4), &Tally::twice,
-                             &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave))
+                             &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave, &Tally::flood,
+                             &Tally::swallow))
 MONARCH_CONTROLLER(steady)
 MONARCH_CONTROLLER(spoil)
+MONARCH_CONTROLLER(flood)
 MONARCH_CONTROLLER(throws)
