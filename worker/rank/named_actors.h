@@ -1,8 +1,8 @@
 #pragma once
 
-// NamedActors: actors that are made while the job runs, one of each name, in the process of the controller. Whoever asks
-// first has it made, of a class of the controller's plugin; whoever asks later gets the same. The question is a call of
-// actor "monarch", endpoint "make": (name, class, args).
+// NamedActors: actors that are made while the job runs, one of each name, in the process of the controller. Whoever
+// asks first has it made, of a class of the controller's plugin; whoever asks later gets the same. The question is a
+// call of actor "monarch", endpoint "make": (name, class, args).
 //
 // Thread: find() any; actors are made on a thread of their own. Lifetime: within that of the host and the plugin.
 

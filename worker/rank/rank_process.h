@@ -1,7 +1,7 @@
 #pragma once
 
-// RankProcess: what a process of monarch-rank is, once for all: its place, what it is to be, and the plugins that it has
-// loaded, which it never lets go. PlaceTexts is a place as C reads it.
+// RankProcess: what a process of monarch-rank is, once for all: its place, what it is to be, and the plugins that it
+// has loaded, which it never lets go. PlaceTexts is a place as C reads it.
 //
 // Thread: the process's first; PlaceTexts is a value.
 
