@@ -56,11 +56,14 @@ PostCall message_of(const monarch_call_v1& asked) {
 
 }  // namespace
 
-Calls::~Calls() {
+void Calls::stop() {
+  std::shared_ptr<DoorThread> ended;
   {
     const std::lock_guard lock(starting_);
-    door_.reset();
+    stopped_ = true;
+    ended.swap(door_);
   }
+  if (ended != nullptr) ended->stop();
   std::map<std::uint64_t, Call> left;
   {
     const std::lock_guard lock(mutex_);
@@ -69,9 +72,9 @@ Calls::~Calls() {
   for (const auto& [number, call] : left) end(call, {MONARCH_GONE, "this process ends"});
 }
 
-DoorThread* Calls::door() {
+std::shared_ptr<DoorThread> Calls::door() {
   const std::lock_guard lock(starting_);
-  if (door_ == nullptr) {
+  if (door_ == nullptr && !stopped_) {
     auto started = DoorThread::start(
         door_path_, hello_,
         {.came = [this](const DoorThread::Connection& connection) { came(connection); },
@@ -80,7 +83,7 @@ DoorThread* Calls::door() {
                          const std::string& why) { end_all_of(connection, why); }});
     if (started.ok()) door_ = std::move(*started);
   }
-  return door_.get();
+  return door_;
 }
 
 void Calls::came(const DoorThread::Connection& connection) {
@@ -104,7 +107,7 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
   if (asks_this_rank(message)) {
     call.here = AskedHere{message.target.actor, message.target.endpoint, ActorThread::present()};
   }
-  DoorThread* const by = door();
+  const std::shared_ptr<DoorThread> by = door();
   const Instant patience = boot_now() + kPostPatience;
   const bool by_deadline = message.deadline && *message.deadline < patience;
   for (;;) {
@@ -159,7 +162,7 @@ void Calls::cancel(std::uint64_t number) {
 }
 
 bool Calls::wait() {
-  DoorThread* const by = door();
+  const std::shared_ptr<DoorThread> by = door();
   return by != nullptr && by->wait(Instant::never()) != nullptr;
 }
 

@@ -3,8 +3,7 @@
 // Calls: what this process calls. Each call has for each of its ranks one answer and then an end, whatever becomes of
 // the post: what was under way by a connection that has ended is Gone, since nobody knows whether it has run.
 //
-// Thread: any; answers are given on a thread of its own, or on the caller's where a call cannot be sent. Lifetime: the
-// destructor answers what is still open.
+// Thread: any; answers are given on a thread of its own, or on the caller's where a call cannot be sent.
 
 #include <cstdint>
 #include <functional>
@@ -37,7 +36,9 @@ class Calls {
   Calls(std::string door, PostHello hello) : door_path_(std::move(door)), hello_(std::move(hello)) {}
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
-  ~Calls();
+  ~Calls() { stop(); }
+  // What is open ends, and what is called later.
+  void stop();
 
   // Waits while too much is under way. The number is for cancel().
   std::uint64_t call(const monarch_call_v1& asked);
@@ -71,7 +72,7 @@ class Calls {
   };
 
   bool asks_this_rank(const PostCall& call) const;
-  DoorThread* door();
+  std::shared_ptr<DoorThread> door();
   void came(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
   void answered(const PostAnswer& answer, std::vector<UniqueFd>& beside);
@@ -93,7 +94,8 @@ class Calls {
   std::vector<std::string> mesh_names_;  // by MeshId
   std::function<void(const Failure&)> watcher_;
   std::mutex starting_;
-  std::unique_ptr<DoorThread> door_;
+  bool stopped_ = false;
+  std::shared_ptr<DoorThread> door_;  // owners: this, and who waits by it
 };
 
 }  // namespace monarch

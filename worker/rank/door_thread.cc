@@ -33,7 +33,7 @@ Result<std::unique_ptr<DoorThread>> DoorThread::start(std::string path, PostHell
   return made;
 }
 
-DoorThread::~DoorThread() {
+void DoorThread::stop() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;

@@ -33,8 +33,10 @@ class DoorThread {
   static Result<std::unique_ptr<DoorThread>> start(std::string path, PostHello hello, Handlers handlers);
   DoorThread(const DoorThread&) = delete;
   DoorThread& operator=(const DoorThread&) = delete;
-  ~DoorThread();
+  ~DoorThread() { stop(); }
 
+  // Ends the connection, and whoever waits for one.
+  void stop();
   // The connection that stands, or the next one; nullptr: there was none until then, or it is about to end.
   Connection wait(Instant until);
 

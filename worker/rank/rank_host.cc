@@ -42,20 +42,19 @@ int is_cancelled(const monarch_delivery_v1* delivery) { return delivery->unwante
 
 }  // namespace
 
-RankHost::RankHost(const RankPlace& place, bool watches)
-    : calls_(std::make_unique<Calls>(place.post, caller_hello(place, watches))) {
+RankHost::RankHost(const RankPlace& place, bool watches) : calls_(place.post, caller_hello(place, watches)) {
   table_.struct_size = sizeof table_;
   table_.reply = &reply;
   table_.fail = &fail;
   table_.is_cancelled = &is_cancelled;
-  table_.call = [](const monarch_host_v1* host, const monarch_call_v1* call) { return of(host).calls_->call(*call); };
-  table_.cancel = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_->cancel(call); };
+  table_.call = [](const monarch_host_v1* host, const monarch_call_v1* call) { return of(host).calls_.call(*call); };
+  table_.cancel = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_.cancel(call); };
   table_.mesh = [](const monarch_host_v1* host, const char* name, monarch_place_v1* described) {
     return of(host).describe(text_of(name), *described) ? 1 : 0;
   };
   table_.watch = [](const monarch_host_v1* host,
                     void (*on_failure)(void* user, const char* mesh, const monarch_answer_v1* lost), void* user) {
-    of(host).calls_->watch([on_failure, user](const Calls::Failure& failure) {
+    of(host).calls_.watch([on_failure, user](const Calls::Failure& failure) {
       const monarch_answer_v1 lost{.struct_size = sizeof lost,
                                    .kind = MONARCH_RANK_LOST,
                                    .rank = failure.rank,
@@ -84,7 +83,7 @@ RankHost::RankHost(const RankPlace& place, bool watches)
   table_.runtime = this;
 }
 
-bool RankHost::wait_for_post() { return calls_->wait(); }
+bool RankHost::wait_for_post() { return calls_.wait(); }
 
 std::string RankHost::name_of(const ActorThread* actor) const {
   for (const auto& [name, known] : actors_) {
@@ -98,7 +97,7 @@ std::string RankHost::name_of(const ActorThread* actor) const {
 std::string RankHost::begin_wait(std::uint64_t call) {
   const ActorThread::Present present = ActorThread::present();
   if (present.actor == nullptr) return {};
-  const auto asked = calls_->asked_here(call);
+  const auto asked = calls_.asked_here(call);
   if (!asked || asked->by.actor != present.actor || asked->by.message != present.message) return {};
   const auto target = actors_.find(asked->actor);
   if (target == actors_.end()) return {};
@@ -123,7 +122,7 @@ void RankHost::end_wait(std::uint64_t call) {
 }
 
 bool RankHost::describe(const std::string& mesh, monarch_place_v1& place) {
-  const RosterMesh* const known = calls_->mesh(mesh);
+  const RosterMesh* const known = calls_.mesh(mesh);
   if (known == nullptr) return false;
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = dims_.try_emplace(mesh);

@@ -33,7 +33,7 @@ class RankHost {
   // It is called by this name.
   void know(const std::string& name, const ActorThread* actor) { actors_[name] = actor; }
   // Nothing is called any more: what is under way ends.
-  void end_calls() { calls_.reset(); }
+  void end_calls() { calls_.stop(); }
   // False: this process is about to end.
   bool wait_for_post();
 
@@ -54,7 +54,7 @@ class RankHost {
 
   monarch_host_v1 table_{};
   Deliveries deliveries_;
-  std::unique_ptr<Calls> calls_;
+  Calls calls_;
   std::mutex mutex_;
   std::map<std::string, Dims> dims_;
   WaitGraph waits_;

@@ -1,6 +1,11 @@
 #include "worker/rank/rank_main.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -43,20 +48,41 @@ PostHello serving_hello(const RankProcess& process, const Actors& actors) {
   return hello;
 }
 
-void wait_for_end(const sigset_t& ends) {
-  int number = 0;
-  while (::sigwait(&ends, &number) != 0) {
+// WARNING: what an actor starts inherits a blocked signal (execve(2)), and would not end by TERM; a handler it does not.
+class Ending {
+ public:
+  Ending() {
+    fd_ = ::eventfd(0, EFD_CLOEXEC);
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      const int error = errno;
+      const std::uint64_t one = 1;
+      (void)!::write(fd_, &one, sizeof one);
+      errno = error;
+    };
+    action.sa_flags = SA_RESTART;
+    for (const int number : {SIGTERM, SIGINT}) (void)::sigaction(number, &action, nullptr);
   }
+  // For TERM or INT, from the beginning of this on.
+  void wait() const {
+    std::uint64_t count = 0;
+    while (::read(fd_, &count, sizeof count) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  static inline int fd_ = -1;  // a handler knows nothing else
+};
+
+// What plugin code may call as long as the process lives, also from threads of its own while that exits.
+RankHost& host_of(const RankProcess& process, bool watches) {
+  static RankHost* const host = new RankHost(process.place, watches);
+  return *host;
 }
 
 int serve(RankProcess& process) {
-  // Every thread from here on leaves these to this one.
-  sigset_t ends;
-  ::sigemptyset(&ends);
-  for (const int number : {SIGTERM, SIGINT}) ::sigaddset(&ends, number);
-  (void)::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-
-  RankHost host(process.place, false);
+  const Ending ending;
+  RankHost& host = host_of(process, false);
   Actors actors;
   for (const RankManifest::Part& part : process.manifest.actors) {
     const std::string who = text(process.place.name(), ": actor ", part.name, ": ");
@@ -78,7 +104,7 @@ int serve(RankProcess& process) {
   auto door = DoorThread::start(process.place.post, serving_hello(process, actors), intake.handlers());
   if (!door) return refuse(kExitFailed, door.error().message);
   if ((*door)->wait(Instant::never()) != nullptr) say_ready();
-  wait_for_end(ends);
+  ending.wait();
   for (const auto& [name, actor] : actors) actor->begin_stop();
   for (const auto& [name, actor] : actors) actor->join();
   door->reset();
@@ -93,7 +119,7 @@ int drive(RankProcess& process) {
   if (!plugin) return refuse(kExitBadPlugin, who + plugin.error().message);
   const auto found = (*plugin)->find_controller(part.entry);
   if (!found) return refuse(kExitBadPlugin, who + found.error().message);
-  RankHost host(process.place, true);
+  RankHost& host = host_of(process, true);
   const auto named = NamedActors::open(process, **plugin, host);
   if (!named) return refuse(kExitFailed, named.error().message);
   Intake intake(host.deliveries(), [&named](const std::string& name) { return (*named)->find(name); });

@@ -182,7 +182,7 @@ struct MONARCH_SEEN Context {
   std::string host;
   std::uint32_t rank = 0;  // within the mesh
   std::uint64_t generation = 1;
-  std::string why_restarted;  // of generation 1: empty
+  std::string why_restarted;  // may be empty
   std::vector<Dimension> dims;
 
   Coordinates coordinates() const { return Coordinates::of(rank, dims); }

@@ -83,7 +83,7 @@ typedef struct monarch_place_v1 {
   const char* mesh;
   const char* actor;         /* its name; of a controller: empty */
   const char* host;          /* its name */
-  const char* why_restarted; /* of generation 1: empty */
+  const char* why_restarted; /* may be empty */
   uint32_t dim_count;
   uint32_t reserved; /* 0 */
   const char* const* dim_names;
