@@ -1,6 +1,8 @@
 #include "supervisor/spec/job/build_actors.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "supervisor/spec/yaml/yaml_tree.h"
 #include "transport/base/json.h"
 #include "transport/base/launcher_variables.h"
+#include "transport/base/take_number.h"
 #include "transport/base/text.h"
 #include "transport/messages/rank.h"
 
@@ -19,6 +22,23 @@ namespace {
 
 constexpr std::size_t kMostManifestBytes = 96U << 10U;  // a variable has at most 128 KiB: execve(2)
 
+// A number as YAML's core schema has it; what begins with a 0 and is no 0 may be a name, and stays a text.
+std::optional<Json> number_of(std::string_view text) {
+  const std::string_view digits = text.substr(!text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0);
+  const bool begins = !digits.empty() && (std::isdigit(static_cast<unsigned char>(digits[0])) != 0 || digits[0] == '.');
+  const bool is_name =
+      digits.size() > 1 && digits[0] == '0' && std::isdigit(static_cast<unsigned char>(digits[1])) != 0;
+  if (!begins || is_name) return std::nullopt;
+  std::string_view whole = text[0] == '+' ? digits : text;
+  std::int64_t integer = 0;
+  std::uint64_t large = 0;
+  double number = 0;
+  if (std::string_view rest = whole; take_number(rest, integer) && rest.empty()) return Json(integer);
+  if (std::string_view rest = whole; take_number(rest, large) && rest.empty()) return Json(large);
+  if (std::string_view rest = whole; take_number(rest, number) && rest.empty()) return Json(number);
+  return std::nullopt;
+}
+
 // A value as YAML's core schema reads it: what is quoted is a text.
 Json json_of(const YamlNode& node) {
   switch (node.kind) {
@@ -27,8 +47,7 @@ Json json_of(const YamlNode& node) {
     case YamlNode::Kind::kScalar: {
       if (node.quoted) return node.text;
       if (const auto boolean = parse_bool(node).value) return *boolean;
-      if (const auto integer = parse_integer(node).value) return *integer;
-      if (const auto number = parse_number(node).value) return *number;
+      if (auto number = number_of(node.text)) return std::move(*number);
       return node.text;
     }
     case YamlNode::Kind::kList: {
@@ -152,16 +171,16 @@ class ActorPrograms {
 
   void set_manifest(YamlNode& mesh, const std::string& path, const Json& manifest, Place place) {
     std::string words = to_json(manifest);
+    // Nothing in it is a reference: `$(self.rank)` in args is what it is.
+    for (std::size_t at = words.find('$'); at != std::string::npos; at = words.find('$', at + 1)) {
+      words.replace(at, 1, "\\u0024");
+    }
     if (words.size() > kMostManifestBytes) {
       report_.error("E0210", place,
                     {.message = text("`", path, "` has ", words.size(), " bytes with its args"),
                      .label = text("at most ", kMostManifestBytes, " fit"),
                      .help = "a file of the workspace holds more: let args name it"});
       return;
-    }
-    // Nothing in it is a reference: `$(self.rank)` in args is what it is.
-    for (std::size_t at = words.find('$'); at != std::string::npos; at = words.find('$', at + 1)) {
-      words.replace(at, 1, "\\u0024");
     }
     append_key(map_below(mesh, "env", place), std::string(kActorsVariable), scalar_node(std::move(words), place));
   }

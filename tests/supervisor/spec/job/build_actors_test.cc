@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kMesh[] =
     "  t:\n    dims: {host: 2, gpu: 4}\n    actors: {p: {plugin: ./p.so, class: P, args: {lr: 0.1, n: 3, s: \"3\", "
-    "l: [true, x], none: ~}}}\n";
+    "l: [true, x], none: ~, e: 3e-4, m: -0.5, id: 007}}}\n";
 constexpr char kController[] = "controller: {plugin: lib/d.so, entry: drive, args: {steps: 100}}\n";
 
 std::string spec_of(std::string_view top, std::string_view mesh = kMesh) {
@@ -37,7 +37,7 @@ TEST(BuildActors, AreAProgramOfTheirMesh) {
   EXPECT_FALSE(mesh.sidecar) << "without a controller the job runs until it is stopped";
   EXPECT_EQ(mesh.env.at("MONARCH_ACTORS"),
             R"({"dims":{"host":2,"gpu":4},"actors":{"p":{"plugin":"/home/u/job/p.so","class":"P",)"
-            R"("args":{"lr":0.1,"n":3,"s":"3","l":[true,"x"],"none":null}}}})");
+            R"("args":{"lr":0.1,"n":3,"s":"3","l":[true,"x"],"none":null,"e":3e-04,"m":-0.5,"id":"007"}}}})");
   EXPECT_FALSE(job_of(around_top("")).calls);
 }
 
