@@ -84,6 +84,7 @@ class ViewerSession {
   // viewer_session_events.cc: what is seen and said
   void on_event(const JobEvent& event);
   void say_folded();
+  void say_waiting_events();
   void on_verdict(const Verdict& verdict);
   void on_signals();
   void act(const SignalAnswer& answer, int number);

@@ -72,6 +72,7 @@ void ViewerSession::on_verdict(const Verdict& verdict) {
 }
 
 void ViewerSession::show_result(const Verdict& verdict) {
+  say_waiting_events();
   screen_.make_room();
   close_group();
   if (options_.json) write_json(verdict_json(verdict));
@@ -95,10 +96,14 @@ void ViewerSession::leave(int exit_code) {
   stop_when_written();
 }
 
-// What was shown is written before we go; whoever does not want to wait for a reader presses Ctrl-C.
-void ViewerSession::stop_when_written() {
+void ViewerSession::say_waiting_events() {
   const std::string waiting = announcer_.take_due(Instant::never());
   if (options_.events && !waiting.empty()) screen_.say(waiting);
+}
+
+// What was shown is written before we go; whoever does not want to wait for a reader presses Ctrl-C.
+void ViewerSession::stop_when_written() {
+  say_waiting_events();
   screen_.make_room();
   screen_.out().flush();
   screen_.err().flush();
