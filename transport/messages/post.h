@@ -80,7 +80,7 @@ struct PostReport {
   std::uint64_t doors = 0;   // connections of ranks and callers
   std::uint64_t bytes = 0;   // of bodies that it has
   std::uint64_t called = 0;  // since it started
-  std::uint64_t start = 0;   // which of its starts this is
+  std::uint64_t start = 0;   // which of its host's posts this is; 0: none
   std::vector<PostWord> words;
   bool operator==(const PostReport&) const = default;
 };

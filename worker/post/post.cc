@@ -182,7 +182,7 @@ void Post::report() {
                        .doors = door_->size(),
                        .bytes = core_.body_bytes(),
                        .called = called_,
-                       .start = setup_.start.number,
+                       .start = (setup_.start.worker << 32U) + setup_.start.number,
                        .words = {words_.begin(), words_.end()}};
   if (told_ == now) return;
   if (daemon_->send(now, setup_.job)) told_ = now;

@@ -54,7 +54,7 @@ class HeldBody {
   HeldBody(const HeldBody& other) : bodies_(other.bodies_), body_(other.body_) {
     if (holds()) bodies_->add(body_);
   }
-  HeldBody(HeldBody&& other) noexcept : bodies_(std::exchange(other.bodies_, nullptr)), body_(other.body_) {}
+  HeldBody(HeldBody&& other) noexcept : bodies_(std::exchange(other.bodies_, nullptr)), body_(std::move(other.body_)) {}
   HeldBody& operator=(HeldBody other) noexcept {
     std::swap(bodies_, other.bodies_);
     std::swap(body_, other.body_);
