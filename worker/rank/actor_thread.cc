@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -41,8 +42,19 @@ ActorThread::~ActorThread() {
   join();
 }
 
-void ActorThread::join() {
-  if (thread_.joinable()) thread_.join();
+bool ActorThread::join(Duration patience) {
+  if (!thread_.joinable()) return true;
+  if (patience != Duration::forever()) {
+    std::unique_lock lock(mutex_);
+    const std::chrono::nanoseconds most(patience.count_nanoseconds());
+    if (!changed_.wait_for(lock, most, [this] { return ended_; })) return false;
+  }
+  thread_.join();
+  return true;
+}
+
+void ActorThread::refuse(const Run& run) const {
+  host_.fail(run.delivery, "monarch::Stopping", "it has not run: the rank was told to end", "");
 }
 
 const monarch_endpoint_v1* ActorThread::find(const std::string& endpoint) const {
@@ -55,9 +67,10 @@ const monarch_endpoint_v1* ActorThread::find(const std::string& endpoint) const 
 void ActorThread::put(Run run) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(run));
+    if (!stopping_) waiting_.push_back(std::move(run));
+    if (!stopping_) return changed_.notify_all();
   }
-  changed_.notify_all();
+  refuse(run);
 }
 
 bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
@@ -70,11 +83,14 @@ bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
 }
 
 void ActorThread::begin_stop() {
+  std::deque<Run> not_run;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    not_run.swap(waiting_);
   }
   changed_.notify_all();
+  for (const Run& run : not_run) refuse(run);
 }
 
 void ActorThread::live(const monarch_place_v1& place) {
@@ -85,12 +101,16 @@ void ActorThread::live(const monarch_place_v1& place) {
   why_not_ = why.data();
   made_ = true;
   changed_.notify_all();
-  if (actor == nullptr) return;
+  ended_ = actor == nullptr;
+  if (ended_) return;
   serve(lock);
   std::vector<std::thread> helpers = std::move(helpers_);
   lock.unlock();
   for (std::thread& helper : helpers) helper.join();
   of_.destroy(actor);
+  lock.lock();
+  ended_ = true;
+  changed_.notify_all();
 }
 
 void ActorThread::serve(std::unique_lock<std::mutex>& lock) {

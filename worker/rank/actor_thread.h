@@ -4,7 +4,8 @@
 // the order in which they came; a concurrent endpoint runs beside all others on threads that are made as they are
 // needed, at most as many as it says, and only the order of the starts is kept.
 //
-// Thread: the owner's; put() and take_out() any. Lifetime: the destructor waits for what runs; what waits is not run.
+// Thread: the owner's; put() and take_out() any. Lifetime: the destructor waits for what runs; what waits is answered
+// that it is not run.
 
 #include <condition_variable>
 #include <cstddef>
@@ -22,6 +23,7 @@
 #include <monarch/plugin_v1.h>
 
 #include "transport/base/result.h"
+#include "transport/base/time.h"
 #include "worker/rank/door_client.h"
 
 namespace monarch {
@@ -55,12 +57,14 @@ class ActorThread {
   // False: it has begun, or was never there.
   bool take_out(const monarch_delivery_v1* delivery);
   void begin_stop();
-  // Waits for what runs, and destroys the actor; put() and take_out() may still be called.
-  void join();
+  // Waits for what runs, and destroys the actor; put() and take_out() may still be called. False: not within
+  // `patience`; it goes on.
+  bool join(Duration patience = Duration::forever());
 
  private:
   ActorThread(const monarch_class_v1& of, const monarch_host_v1& host) : of_(of), host_(host) {}
   void live(const monarch_place_v1& place);
+  void refuse(const Run& run) const;
   void serve(std::unique_lock<std::mutex>& lock);
   void help();
   bool may_begin() const;
@@ -77,6 +81,7 @@ class ActorThread {
   bool made_ = false;
   std::string why_not_;  // it could not be made
   bool stopping_ = false;
+  bool ended_ = false;  // and destroyed
   std::deque<Run> waiting_;
   std::optional<Run> handed_;  // for a helper
   std::size_t idle_helpers_ = 0;

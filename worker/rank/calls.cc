@@ -60,6 +60,7 @@ void Calls::stop() {
   std::shared_ptr<DoorThread> ended;
   {
     const std::lock_guard lock(starting_);
+    const std::lock_guard also(mutex_);
     stopped_ = true;
     ended.swap(door_);
   }
@@ -77,7 +78,11 @@ std::shared_ptr<DoorThread> Calls::door() {
   if (door_ == nullptr && !stopped_) {
     auto started = DoorThread::start(
         door_path_, hello_,
-        {.came = [this](const DoorThread::Connection& connection) { came(connection); },
+        {.came =
+             [this](const DoorThread::Connection& connection) {
+               came(connection);
+               send_unsent(connection);
+             },
          .heard = [this](const DoorThread::Connection&, DoorClient::Heard& heard) { this->heard(heard); },
          .ended = [this](const DoorThread::Connection& connection,
                          const std::string& why) { end_all_of(connection, why); }});
@@ -93,6 +98,21 @@ void Calls::came(const DoorThread::Connection& connection) {
   for (const RosterMesh& mesh : connection->welcome().meshes) {
     mesh_names_.push_back(mesh.name);
     meshes_.try_emplace(mesh.name, mesh);
+  }
+}
+
+void Calls::send_unsent(const DoorThread::Connection& connection) {
+  std::vector<Unsent> unsent;
+  {
+    const std::lock_guard lock(mutex_);
+    unsent.swap(unsent_);
+    for (const Unsent& one : unsent) calls_.at(one.message.id).by = connection;
+  }
+  for (Unsent& one : unsent) {
+    const std::uint64_t number = one.message.id;
+    const Status sent = connection->send(std::move(one.message), one.arguments);
+    if (sent.ok() || sent.error().code == ErrorCode::kGone) continue;
+    if (const auto not_sent = take(number)) end(*not_sent, {MONARCH_REFUSED, sent.error().message});
   }
 }
 
@@ -115,6 +135,13 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
     std::unique_lock lock(mutex_);
     if (call.by != nullptr && call.by != live_) continue;  // it has ended just now
     message.id = next_++;
+    if (stopped_) return message.id;  // nobody hears of it any more: the process ends
+    if (call.by == nullptr && by != nullptr && by->is_here()) {
+      const auto& later = asked.arguments;
+      unsent_.push_back({std::move(message), std::string(static_cast<const char*>(later.data), later.size)});
+      calls_.emplace(unsent_.back().message.id, call);
+      return unsent_.back().message.id;
+    }
     if (call.by != nullptr) {
       calls_.emplace(message.id, call);
       break;
@@ -135,7 +162,7 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
 bool Calls::asks_this_rank(const PostCall& call) const {
   if (call.deadline || call.mesh != hello_.mesh) return false;
   return std::any_of(call.ranks.begin(), call.ranks.end(), [this](const RankSteps& ranks) {
-    if (hello_.rank < ranks.first) return false;
+    if (hello_.rank < ranks.first || (ranks.step == 0 && ranks.count != 1)) return false;
     const std::uint32_t beyond = hello_.rank - ranks.first;
     return ranks.count == 1 ? beyond == 0 : beyond % ranks.step == 0 && beyond / ranks.step < ranks.count;
   });
@@ -158,6 +185,7 @@ void Calls::cancel(std::uint64_t number) {
     if (found == calls_.end()) return;
     by = found->second.by;
   }
+  if (by == nullptr) return;           // it is not sent yet, and is as its deadline says
   (void)by->send(PostCancel{number});  // where it has ended, so has the call
 }
 

@@ -66,6 +66,11 @@ class Calls {
     void (*on_answer)(void* user, const monarch_answer_v1* answer) = nullptr;
     void* user = nullptr;
   };
+  // Of a callback, where there is no connection just now: it is sent by the next one.
+  struct Unsent {
+    PostCall message;
+    std::string arguments;
+  };
   struct Ending {
     std::uint32_t kind = 0;
     std::string text;
@@ -74,6 +79,7 @@ class Calls {
   bool asks_this_rank(const PostCall& call) const;
   std::shared_ptr<DoorThread> door();
   void came(const DoorThread::Connection& connection);
+  void send_unsent(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
   void answered(const PostAnswer& answer, std::vector<UniqueFd>& beside);
   void over(const PostOver& over);
@@ -88,6 +94,7 @@ class Calls {
   const PostHello hello_;
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;
+  std::vector<Unsent> unsent_;
   std::uint64_t next_ = 1;
   DoorThread::Connection live_;  // what is called by it ends with it
   std::map<std::string, RosterMesh> meshes_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
 
 namespace monarch {
@@ -28,6 +29,13 @@ void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, std:
   const auto ended = remove(delivery);
   if (ended == nullptr) return;
   PostReply reply{.delivery = ended->id, .outcome = std::move(outcome)};
+  const std::uint64_t most = ended->by->welcome().body_bytes;
+  if (most > 0 && value.size() > most) {
+    reply.outcome.kind = OutcomeKind::kRemoteError;
+    reply.outcome.type = "monarch::TooLarge";
+    reply.outcome.text = text("its result has ", value.size(), " bytes, and at most ", most, " are carried");
+    return (void)ended->by->send(reply, {});
+  }
   const Status sent = ended->by->send(reply, value);
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // nobody is there to hear it
   // It cannot be sent as it is: memory or descriptors are short.

@@ -45,6 +45,7 @@ void DoorThread::stop() {
 DoorThread::Connection DoorThread::wait(Instant until) {
   std::unique_lock lock(mutex_);
   const auto there = [this] { return now_ != nullptr || ending_; };
+  if (is_here()) return ending_ ? nullptr : now_;
   if (until == Instant::never()) {
     changed_.wait(lock, there);
   } else {
@@ -62,6 +63,7 @@ void DoorThread::set(Connection connection) {
 }
 
 void DoorThread::run(int stop) {
+  handling_ = std::this_thread::get_id();
   Duration between = kFirstPause;
   Instant named = boot_now() + kNamedEvery;
   while (!pause(stop, Duration::zero())) {
@@ -79,6 +81,7 @@ void DoorThread::run(int stop) {
     set(connection);
     const Error why = hear_to_the_end(connection);
     set(nullptr);
+    connection->close();  // who sends by it still, hears of that
     handlers_.ended(connection, why.message);
     between = kFirstPause;
     named = boot_now() + kNamedEvery;

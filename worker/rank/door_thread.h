@@ -6,11 +6,13 @@
 // Thread: the owner's; wait() any. The handlers are called on a thread of its own, one at a time. Lifetime: the
 // destructor ends the connection and joins.
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "transport/base/result.h"
 #include "transport/base/time.h"
@@ -37,8 +39,11 @@ class DoorThread {
 
   // Ends the connection, and whoever waits for one.
   void stop();
-  // The connection that stands, or the next one; nullptr: there was none until then, or it is about to end.
+  // The connection that stands, or the next one; nullptr: there was none until then, or it is about to end. A handler
+  // waits for nothing: the next one comes by its thread.
   Connection wait(Instant until);
+  // Whether this is the thread of the handlers.
+  bool is_here() const { return std::this_thread::get_id() == handling_; }
 
  private:
   DoorThread(std::string path, PostHello hello, Handlers handlers)
@@ -55,6 +60,7 @@ class DoorThread {
   std::condition_variable changed_;
   Connection now_;
   bool ending_ = false;
+  std::atomic<std::thread::id> handling_{};
   std::unique_ptr<JoiningThread> thread_;  // last: it uses the others
 };
 

@@ -36,7 +36,11 @@ void Intake::deliver(const DoorThread::Connection& by, PostDeliver given, std::v
   }
   const monarch_endpoint_v1* const endpoint = actor == nullptr ? nullptr : actor->find(given.target.endpoint);
   auto body = DoorBody::take(std::move(given.body), beside);
-  if (endpoint != nullptr && body.ok()) {
+  // Of actors that come and go the post does not know it.
+  const auto any = [](std::string_view signature) { return signature == "*"; };
+  const bool fits = endpoint != nullptr && (any(endpoint->signature) || any(given.target.signature) ||
+                                            given.target.signature == endpoint->signature);
+  if (fits && body.ok()) {
     return actor->put(
         {.endpoint = endpoint, .arguments = std::move(*body), .delivery = deliveries_.add(given.delivery, by, actor)});
   }
@@ -44,9 +48,14 @@ void Intake::deliver(const DoorThread::Connection& by, PostDeliver given, std::v
   reply.delivery = given.delivery;
   reply.outcome.kind = OutcomeKind::kRemoteError;
   reply.outcome.type = "monarch::NotDelivered";
-  reply.outcome.text = endpoint == nullptr
-                           ? text("this process has no ", given.target.actor, '.', given.target.endpoint)
-                           : body.error().message;
+  const std::string called = text(given.target.actor, '.', given.target.endpoint);
+  if (endpoint == nullptr) {
+    reply.outcome.text = text("this process has no ", called);
+  } else {
+    reply.outcome.text = fits
+                             ? body.error().message
+                             : text(called, " is ", endpoint->signature, " and was called as ", given.target.signature);
+  }
   (void)by->send(std::move(reply), {});
 }
 

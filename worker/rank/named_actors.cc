@@ -1,5 +1,6 @@
 #include "worker/rank/named_actors.h"
 
+#include <algorithm>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -36,14 +37,14 @@ Result<std::unique_ptr<NamedActors>> NamedActors::open(const RankProcess& proces
   return named;
 }
 
-NamedActors::~NamedActors() { stop(); }
+NamedActors::~NamedActors() { (void)stop(Duration::forever()); }
 
-void NamedActors::stop() {
-  if (maker_ == nullptr) return;
+bool NamedActors::stop(Duration patience) {
+  if (maker_ == nullptr) return true;
   maker_->begin_stop();
-  maker_->join();  // nothing is made from here on
+  if (!maker_->join(patience)) return false;  // nothing is made from here on
   for (auto& [name, named] : made_) named.actor->begin_stop();
-  for (auto& [name, named] : made_) named.actor->join();
+  return std::all_of(made_.begin(), made_.end(), [patience](auto& one) { return one.second.actor->join(patience); });
 }
 
 ActorThread* NamedActors::find(const std::string& name) {

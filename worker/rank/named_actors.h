@@ -33,8 +33,8 @@ class NamedActors {
   ActorThread* find(const std::string& name);
   // What the post is told: it lets all calls of this process pass.
   static PostHello hello(const RankPlace& place);
-  // Waits for what runs, and destroys them.
-  void stop();
+  // Waits for what runs, and destroys them. False: not within `patience`; they go on.
+  bool stop(Duration patience);
 
  private:
   NamedActors(const RankProcess& process, const Plugin& plugin, const RankHost& host)

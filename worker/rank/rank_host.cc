@@ -4,11 +4,14 @@
 #include <string_view>
 #include <utility>
 
+#include "transport/base/clock.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
+
+constexpr Duration kSettled = Duration::seconds(1);  // of a wait, before it may be one of a ring
 
 std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
@@ -105,11 +108,16 @@ std::string RankHost::begin_wait(std::uint64_t call) {
   if (endpoint == nullptr || endpoint->at_most > 0) return {};
   const std::string who = name_of(present.actor);
   const std::lock_guard lock(mutex_);
-  const auto ring = waits_.begin(who, asked->actor);
-  if (!ring) {
-    waiting_[call] = {who, asked->actor};
-    return {};
+  const Instant now = boot_now();
+  const Wait& wait = waiting_.try_emplace(call, Wait{who, asked->actor, now}).first->second;
+  if (who != asked->actor && now < wait.since + kSettled) return {};
+  // An answer may be on its way to one that waits: what has waited for less is no part of a ring.
+  WaitGraph graph;
+  for (const auto& [number, other] : waiting_) {
+    if (number != call && other.since + kSettled <= now) (void)graph.begin(other.who, other.whom);
   }
+  const auto ring = graph.begin(who, asked->actor);
+  if (!ring) return {};
   std::string words = text("actor ", who, " would wait for ever: ");
   for (const std::string& each : *ring) words += text(each, " waits for ");
   return text(words, who, ", which has one call at a time");
@@ -117,8 +125,7 @@ std::string RankHost::begin_wait(std::uint64_t call) {
 
 void RankHost::end_wait(std::uint64_t call) {
   const std::lock_guard lock(mutex_);
-  const auto node = waiting_.extract(call);
-  if (!node.empty()) waits_.end(node.mapped().first, node.mapped().second);
+  (void)waiting_.erase(call);
 }
 
 bool RankHost::describe(const std::string& mesh, monarch_place_v1& place) {

@@ -57,9 +57,13 @@ class RankHost {
   Calls calls_;
   std::mutex mutex_;
   std::map<std::string, Dims> dims_;
-  WaitGraph waits_;
-  std::map<std::uint64_t, std::pair<std::string, std::string>> waiting_;  // by call: who for whom
-  std::map<std::string, const ActorThread*> actors_;                      // all, before one of them is called
+  struct Wait {
+    std::string who;
+    std::string whom;
+    Instant since;
+  };
+  std::map<std::uint64_t, Wait> waiting_;             // by call
+  std::map<std::string, const ActorThread*> actors_;  // all, before one of them is called
 };
 
 }  // namespace monarch

@@ -31,6 +31,9 @@ namespace {
 
 constexpr std::string_view kUsage = "usage: monarch-rank [--tree FOLDER]   (`monarch run` starts it)";
 
+// For named actors, once the controller has returned: what they run may wait for ever.
+constexpr Duration kNamedPatience = Duration::seconds(2);
+
 int refuse(int code, const std::string& message) {
   say(message);
   return code;
@@ -53,9 +56,14 @@ class Ending {
  public:
   Ending() {
     fd_ = ::eventfd(0, EFD_CLOEXEC);
+    process_ = ::getpid();
     struct sigaction action {};
-    action.sa_handler = [](int) {
+    action.sa_handler = [](int number) {
       const int error = errno;
+      if (::getpid() != process_) {  // a child that has not executed a program of its own
+        (void)std::signal(number, SIG_DFL);
+        (void)std::raise(number);
+      }
       const std::uint64_t one = 1;
       (void)!::write(fd_, &one, sizeof one);
       errno = error;
@@ -72,6 +80,7 @@ class Ending {
 
  private:
   static inline int fd_ = -1;  // a handler knows nothing else
+  static inline pid_t process_ = 0;
 };
 
 // What plugin code may call as long as the process lives, also from threads of its own while that exits.
@@ -81,7 +90,6 @@ RankHost& host_of(const RankProcess& process, bool watches) {
 }
 
 int serve(RankProcess& process) {
-  const Ending ending;
   RankHost& host = host_of(process, false);
   Actors actors;
   for (const RankManifest::Part& part : process.manifest.actors) {
@@ -103,7 +111,9 @@ int serve(RankProcess& process) {
   });
   auto door = DoorThread::start(process.place.post, serving_hello(process, actors), intake.handlers());
   if (!door) return refuse(kExitFailed, door.error().message);
-  if ((*door)->wait(Instant::never()) != nullptr) say_ready();
+  (void)(*door)->wait(Instant::never());
+  const Ending ending;  // before that TERM does what it does to any process: nothing is there that could end in order
+  say_ready();
   ending.wait();
   for (const auto& [name, actor] : actors) actor->begin_stop();
   for (const auto& [name, actor] : actors) actor->join();
@@ -130,7 +140,11 @@ int drive(RankProcess& process) {
   const PlaceTexts texts(process, "", part.args);
   const monarch_place_v1 place = texts.place();
   const int code = (*found)->run(&host.table(), &place);
-  (*named)->stop();
+  if (!(*named)->stop(kNamedPatience)) {
+    say(text(who, "named actors do not end"));
+    (void)std::fflush(nullptr);
+    std::_Exit(code);
+  }
   door->reset();
   host.end_calls();
   return code;

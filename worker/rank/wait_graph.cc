@@ -10,14 +10,6 @@ std::optional<std::vector<std::string>> WaitGraph::begin(const std::string& who,
   return std::nullopt;
 }
 
-void WaitGraph::end(const std::string& who, const std::string& for_whom) {
-  const auto found = waits_.find(who);
-  if (found == waits_.end()) return;
-  const auto one = found->second.find(for_whom);
-  if (one != found->second.end()) found->second.erase(one);
-  if (found->second.empty()) waits_.erase(found);
-}
-
 bool WaitGraph::find_way(const std::string& from, const std::string& to, std::vector<std::string>& way,
                          std::set<std::string>& seen) const {
   if (!seen.insert(from).second) return false;

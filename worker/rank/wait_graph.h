@@ -17,13 +17,12 @@ class WaitGraph {
  public:
   // The ring that this would close, from `who` on, without the second `who`; then it does not wait.
   std::optional<std::vector<std::string>> begin(const std::string& who, const std::string& for_whom);
-  void end(const std::string& who, const std::string& for_whom);
 
  private:
   bool find_way(const std::string& from, const std::string& to, std::vector<std::string>& way,
                 std::set<std::string>& seen) const;
 
-  std::map<std::string, std::multiset<std::string>> waits_;
+  std::map<std::string, std::set<std::string>> waits_;
 };
 
 }  // namespace monarch

@@ -9,6 +9,7 @@
 #include "cli/show/status_text.h"
 #include "cli/term/cause_text.h"
 #include "supervisor/launch/local/local_spec.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 

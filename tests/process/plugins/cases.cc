@@ -26,6 +26,7 @@ struct Score : monarch::Actor {
 };
 
 // As many things as an actor may hold and take.
+struct Other;
 class Counter : public monarch::Actor {
  public:
   explicit Counter(const monarch::Args& args)
@@ -59,6 +60,8 @@ class Counter : public monarch::Actor {
     return now;
   }
   int score(int more) { return monarch::named<Score>("score").call_one<&Score::add>(more).get(); }
+  // Waits for another actor of its rank, which waits for this one.
+  int ring(const monarch::ActorMesh<Other>& other, const monarch::ActorMesh<Counter>& self);
   int ask(const monarch::ActorMesh<Counter>& whom) { return whom.call_one<&Counter::get>().get(); }
   // By coroutine: both are under way at once.
   monarch::Task<int> ask_both(monarch::ActorMesh<Counter> one, monarch::ActorMesh<Counter> other) {
@@ -81,10 +84,15 @@ class Counter : public monarch::Actor {
 // Asks the counter of its rank, which asks it.
 struct Other : monarch::Actor {
   int get() const { return 1; }
+  int back(const monarch::ActorMesh<Counter>& counter) { return counter.call_one<&Counter::get>().get(); }
   int ask(const monarch::ActorMesh<Other>& back, const monarch::ActorMesh<Counter>& counter) {
     return back.size() == 0 ? 0 : counter.call_one<&Counter::ask>(counter).get();
   }
 };
+
+int Counter::ring(const monarch::ActorMesh<Other>& other, const monarch::ActorMesh<Counter>& self) {
+  return other.call_one<&Other::back>(self).get();
+}
 
 // Called as a Counter is, and has not what that has.
 struct Stranger : monarch::Actor {
@@ -281,6 +289,8 @@ void tells_deadlocks(monarch::Controller& controller, const Counters& all) {
   expect(itself.text.find("counter waits for counter") != std::string::npos, itself.text);
   const auto other = controller.mesh("t").actors<Other>("other").at("host", 1).at("gpu", 0);
   expect_equal(other.call_one<&Other::get>().get(), 1, "it is there");
+  const auto ring = one.within(10s).call_one<&Counter::ring>(other, one).collect();
+  expect(!ring && ring.text.find("counter waits for other") != std::string::npos, ring.text);
   const auto nested = other.within(5s).call_one<&Other::ask>(other, one).collect();
   expect(!nested && nested.text.find("counter waits for counter") != std::string::npos, nested.text);
 }
@@ -366,6 +376,6 @@ MONARCH_PLUGIN(MONARCH_ACTOR(Counter, &Counter::add, &Counter::get, &Counter::wh
                              &Counter::slow, &Counter::slept, &Counter::echo, &Counter::note, &Counter::notes,
                              &Counter::later, &Counter::answer_all, &Counter::forget,
                              MONARCH_CONCURRENT(&Counter::overlap, 3), &Counter::ask, &Counter::ask_both,
-                             &Counter::score),
-               MONARCH_ACTOR(Other, &Other::get, &Other::ask), MONARCH_ACTOR(Score, &Score::add))
+                             &Counter::score, &Counter::ring),
+               MONARCH_ACTOR(Other, &Other::get, &Other::back, &Other::ask), MONARCH_ACTOR(Score, &Score::add))
 MONARCH_CONTROLLER(cases)

@@ -30,6 +30,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -187,10 +188,14 @@ class MONARCH_SEEN Args {
   T get(const std::string& name) const {
     const auto found = values_.find(name);
     if (found == values_.end()) throw BadArguments("args." + name + " is missing");
-    T value{};
     codec::DecodeError error;
-    if (!codec::decode(found->second, value, error)) throw BadArguments("args." + name + ": " + error.what);
-    return value;
+    if constexpr (std::is_same_v<T, float>) {  // a spec's numbers are doubles, of which few are floats
+      return static_cast<float>(get<double>(name));
+    } else {
+      T value{};
+      if (!codec::decode(found->second, value, error)) throw BadArguments("args." + name + ": " + error.what);
+      return value;
+    }
   }
   template <class T>
   T get(const std::string& name, T otherwise) const {
@@ -211,32 +216,46 @@ class MONARCH_SEEN Reply {
 
   // False: it is answered already.
   bool set(const T& value) const {
-    if (answer_->done.exchange(true)) return false;
     const std::string bytes = codec::encode(value);
-    answer_->host->reply(answer_->delivery, {bytes.data(), bytes.size()});
-    return true;
+    return answer_->end([&](const monarch_host_v1* host, monarch_delivery_v1* delivery) {
+      host->reply(delivery, {bytes.data(), bytes.size()});
+    });
   }
   // What its caller gets as a RemoteError.
   bool fail(const std::string& text) const { return fail("monarch::Failure", text); }
   bool fail(const std::string& type, const std::string& text) const { return answer_->fail(type, text); }
   // Nobody waits for it any more.
-  bool cancelled() const { return !answer_->done && answer_->host->is_cancelled(answer_->delivery) != 0; }
+  bool cancelled() const { return answer_->cancelled(); }
 
  private:
   // Owners: the copies of a Reply.
-  struct Answer {
-    Answer(const monarch_host_v1* its_host, monarch_delivery_v1* its) : host(its_host), delivery(its) {}
+  class Answer {
+   public:
+    Answer(const monarch_host_v1* host, monarch_delivery_v1* delivery) : host_(host), delivery_(delivery) {}
     Answer(const Answer&) = delete;
     Answer& operator=(const Answer&) = delete;
     ~Answer() { (void)fail("monarch::ReplyDropped", "the endpoint let its Reply go without an answer"); }
     bool fail(const std::string& type, const std::string& text) {
-      if (done.exchange(true)) return false;
-      host->fail(delivery, type.c_str(), text.c_str(), "");
+      return end([&](const monarch_host_v1* host, monarch_delivery_v1* delivery) {
+        host->fail(delivery, type.c_str(), text.c_str(), "");
+      });
+    }
+    template <class Run>
+    bool end(const Run& run) {
+      const std::lock_guard lock(mutex_);
+      if (delivery_ == nullptr) return false;
+      run(host_, std::exchange(delivery_, nullptr));
       return true;
     }
-    const monarch_host_v1* host;
-    monarch_delivery_v1* delivery;
-    std::atomic<bool> done{false};
+    bool cancelled() {
+      const std::lock_guard lock(mutex_);
+      return delivery_ != nullptr && host_->is_cancelled(delivery_) != 0;
+    }
+
+   private:
+    std::mutex mutex_;
+    const monarch_host_v1* host_;
+    monarch_delivery_v1* delivery_;  // the host's until it is answered
   };
   std::shared_ptr<Answer> answer_;
 };

@@ -145,7 +145,11 @@ class MONARCH_SEEN ActorMesh {
   // Calls through it end as DeadlineExceeded after this time.
   ActorMesh within(Nanoseconds deadline) const {
     ActorMesh mesh = *this;
-    mesh.deadline_ = deadline;
+    if (deadline == kForEver) {
+      mesh.deadline_.reset();
+    } else {
+      mesh.deadline_ = std::min<Nanoseconds>(deadline, std::chrono::hours(24 * 365 * 100));
+    }
     return mesh;
   }
 
@@ -184,7 +188,7 @@ class MONARCH_SEEN ActorMesh {
   // Until each rank of the view has an actor that can be called: it is made, and was not lost meanwhile. NotYet after
   // `within`, with what is known of one that has none.
   void ready(Nanoseconds within) const {
-    const auto until = std::chrono::steady_clock::now() + within;
+    const auto until = detail::moment_in(within);
     std::vector<std::size_t> missing(size());
     for (std::size_t place = 0; place < missing.size(); ++place) missing[place] = place;
     while (!missing.empty()) {
@@ -323,6 +327,9 @@ class MONARCH_SEEN ActorMesh {
 // class. It is not moved or made again: with the controller's process it ends.
 template <class C>
 ActorMesh<C> named(const std::string& name, const Args& args = {}) {
+  if (detail::being_made != nullptr) {
+    throw Deadlock("named: not while an actor is made, since its maker would wait for itself");
+  }
   const std::string& of = detail::class_name<C>();
   if (of.empty()) throw BadArguments("named: MONARCH_ACTOR of the class has to be in this plugin");
   const monarch_host_v1* const host = detail::host_here();

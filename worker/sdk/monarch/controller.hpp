@@ -90,8 +90,12 @@ class MONARCH_SEEN Controller {
     host_->watch(
         host_,
         [](void* user, const char* mesh, const monarch_answer_v1* lost) {
-          (*static_cast<std::function<void(const Failure&)>*>(user))(
-              {.mesh = mesh, .rank = lost->rank, .generation = lost->generation, .cause = lost->text});
+          const Failure failure{.mesh = mesh, .rank = lost->rank, .generation = lost->generation, .cause = lost->text};
+          detail::guarded([&] { (*static_cast<std::function<void(const Failure&)>*>(user))(failure); },
+                          [](const std::string& type, const std::string& text) {
+                            (void)std::fprintf(stderr, "monarch: on_failure let out %s: %s\n", type.c_str(),
+                                               text.c_str());
+                          });
         },
         on_failure_.get());
     detail::BroadcastFailures::here().tell([run = *on_failure_](const detail::CallState& call,

@@ -10,7 +10,9 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,30 +49,33 @@ inline constexpr Nanoseconds kForEver = Nanoseconds::max();
 
 namespace detail {
 
-// Tells the host that this thread waits for these calls for as long as it takes. Throws Deadlock.
+// Beyond a hundred years it is the same.
+inline std::chrono::steady_clock::time_point moment_in(Nanoseconds time) {
+  constexpr Nanoseconds kLongest = std::chrono::hours(24 * 365 * 100);
+  return std::chrono::steady_clock::now() + std::min(time, kLongest);
+}
+
+// Tells the host that this thread waits for calls for as long as it takes.
 class Waiting {
  public:
-  Waiting(const monarch_host_v1* host, const std::vector<std::uint64_t>& calls)
-      : host_(host), by_(static_cast<const monarch_waiting_v1*>(host->extension(host, MONARCH_WAITING_V1))) {
-    for (const std::uint64_t call : calls) {
-      std::array<char, 1024> why{};
-      if (by_ != nullptr && by_->begin(host_, call, why.data(), why.size()) != 0) {
-        end();
-        throw Deadlock(why.data());
-      }
-      begun_.push_back(call);
-    }
-  }
+  explicit Waiting(const monarch_host_v1* host)
+      : host_(host), by_(static_cast<const monarch_waiting_v1*>(host->extension(host, MONARCH_WAITING_V1))) {}
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
-  ~Waiting() { end(); }
-
- private:
-  void end() {
-    for (const std::uint64_t call : begun_) {
-      if (by_ != nullptr) by_->end(host_, call);
+  ~Waiting() {
+    for (const std::uint64_t call : begun_) by_->end(host_, call);
+  }
+  // Throws Deadlock.
+  void look(const std::vector<std::uint64_t>& calls) {
+    if (by_ == nullptr) return;
+    begun_ = calls;
+    for (const std::uint64_t call : calls) {
+      std::array<char, 1024> why{};
+      if (by_->begin(host_, call, why.data(), why.size()) != 0) throw Deadlock(why.data());
     }
   }
+
+ private:
   const monarch_host_v1* host_;
   const monarch_waiting_v1* by_;
   std::vector<std::uint64_t> begun_;
@@ -130,14 +135,14 @@ class CallState {
   // The next that nobody has taken; nothing: there is none any more.
   std::optional<Answered> next(Nanoseconds within) {
     std::unique_lock lock(mutex_);
-    wait(lock, within, [this] { return taken_ < answers_.size() || over_; });
+    wait(lock, within, false, [this] { return taken_ < answers_.size() || over_; });
     if (taken_ == answers_.size()) return std::nullopt;
     return answers_[taken_++];
   }
   // All of them, each time anew.
   std::deque<Answered> all(Nanoseconds within) {
     std::unique_lock lock(mutex_);
-    wait(lock, within, [this] { return over_; });
+    wait(lock, within, true, [this] { return over_; });
     return answers_;
   }
   // Those that have come.
@@ -151,22 +156,41 @@ class CallState {
       const std::lock_guard lock(mutex_);
       if (!over_) return after_.push_back(std::move(run));
     }
-    run();
+    run_guarded(run);
   }
 
  private:
-  template <class Ready>
-  void wait(std::unique_lock<std::mutex>& lock, Nanoseconds within, const Ready& ready) {
-    if (ready()) return;
-    if (within == kForEver) {
-      const std::vector<std::uint64_t> numbers = numbers_;
-      lock.unlock();
-      const Waiting told(host_, numbers);
-      lock.lock();
-      return changed_.wait(lock, ready);
+  // What it lets out has nowhere to go: the caller is the host.
+  static void run_guarded(const std::function<void()>& run) {
+    try {
+      run();
+    } catch (const std::exception& error) {
+      (void)std::fprintf(stderr, "monarch: then() let out: %s\n", error.what());
+    } catch (...) {
+      (void)std::fprintf(stderr, "monarch: then() let out something that is no std::exception\n");
     }
+  }
+  template <class Ready>
+  void wait(std::unique_lock<std::mutex>& lock, Nanoseconds within, bool needs_all, const Ready& ready) {
+    if (ready()) return;
+    if (within == kForEver) return wait_as_long_as_it_takes(lock, ready, needs_all);
     if (changed_.wait_for(lock, within, ready)) return;
     throw NotYet("no answer yet: " + std::to_string(answers_.size()) + " ranks of " + mesh_ + " have answered");
+  }
+
+  // Who needs all answers, one of which waits for him, would wait for ever.
+  template <class Ready>
+  void wait_as_long_as_it_takes(std::unique_lock<std::mutex>& lock, const Ready& ready, bool needs_all) {
+    if (!needs_all) return changed_.wait(lock, ready);
+    const std::vector<std::uint64_t> numbers = numbers_;
+    lock.unlock();
+    Waiting told(host_);
+    for (;;) {
+      told.look(numbers);
+      lock.lock();
+      if (changed_.wait_for(lock, std::chrono::seconds(1), ready)) return;
+      lock.unlock();
+    }
   }
 
   static void on_answer(void* user, const monarch_answer_v1* answer) {
@@ -193,7 +217,7 @@ class CallState {
       }
     }
     changed_.notify_all();
-    for (const std::function<void()>& run : after) run();
+    for (const std::function<void()>& run : after) run_guarded(run);
   }
 
   const monarch_host_v1* host_;
@@ -303,7 +327,8 @@ class MONARCH_SEEN Future {
   }
   bool ready() const { return call_->over(); }
   void cancel() { call_->cancel(); }
-  // Once all ranks have answered: `run` gets this future, on a thread of the runtime, and must not wait.
+  // Once all ranks have answered: `run` gets this future, on a thread of the runtime, and must not wait; a call waits
+  // where too much is under way. Whatever `run` refers to has to live until then.
   template <class Run>
   void then(Run run) const {
     call_->then([run = std::move(run), call = call_]() mutable { run(Future(call)); });
@@ -346,7 +371,7 @@ class MONARCH_SEEN FutureOne {
 // What all of them give, in their order; throws the error of the first that has one. NotYet after `within`.
 template <class F>
 auto all(const std::vector<F>& futures, Nanoseconds within = kForEver) {
-  const auto until = std::chrono::steady_clock::now() + (within == kForEver ? Nanoseconds::zero() : within);
+  const auto until = detail::moment_in(within);
   const auto left = [&] {
     return within == kForEver ? kForEver : std::max(Nanoseconds(until - std::chrono::steady_clock::now()), {});
   };

@@ -91,12 +91,12 @@ typedef struct monarch_place_v1 {
   monarch_bytes_v1 args; /* what the spec gives it: a MessagePack map */
 } monarch_place_v1;
 
-/* extension("monarch.waiting.v1"): a thread of an actor is about to wait for a call, or has waited. */
+/* extension("monarch.waiting.v1"): a thread of an actor waits for a call as long as it takes, or has waited. */
 typedef struct monarch_waiting_v1 {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
-  /* 0: end() follows. Else the actor would wait for itself, and `why` says how, in at most why_size bytes with the 0
-   * behind them. */
+  /* At first, and again each second while it waits; end() follows in any case. Not 0: the actor would wait for itself,
+   * and `why` says how, in at most why_size bytes with the 0 behind them. */
   int (*begin)(const monarch_host_v1* host, uint64_t call, char* why, size_t why_size);
   void (*end)(const monarch_host_v1* host, uint64_t call);
 } monarch_waiting_v1;
