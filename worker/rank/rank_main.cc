@@ -51,7 +51,8 @@ PostHello serving_hello(const RankProcess& process, const Actors& actors) {
   return hello;
 }
 
-// WARNING: what an actor starts inherits a blocked signal (execve(2)), and would not end by TERM; a handler it does not.
+// WARNING: what an actor starts inherits a blocked signal (execve(2)) and would not end by TERM; a handler it does not
+// inherit.
 class Ending {
  public:
   Ending() {
