@@ -42,6 +42,7 @@ std::string commented_key(const std::string& path, const std::string& indent, co
   const KeyRow& row = *find_row(path);
   if (path.ends_with("*") || path.ends_with("[]") || built_text(path) == "no") return "";
   if (path == "supervision.shrink") return "";  // the mesh above is one gang, and none of one could be parked
+  if (path == "meshes.*.actors" || path == "controller") return "";  // they run something else than the program above
   const std::string_view key = last_key(path);
   const bool map = row.type == ValueType::kMap || (row.type == ValueType::kNamedMap && row.default_value.empty());
   if (map && has_nothing_built(path)) return "";

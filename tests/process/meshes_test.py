@@ -82,7 +82,7 @@ class Meshes(jobs.JobTest):
 
     def test_a_sidecar_that_cannot_start_fails_the_start(self):
         done = self.monarch("run", self.sidecar("exit 3", wrap=["/nonexistent/wrapper"]))
-        self.assertEqual(done.status, 69, done)
+        self.assertEqual(done.status, 127, done)
         self.assertIn("ended before it was ready: could not be executed", done.err)
         self.assertEqual(self.verdict()["cause"]["mesh"], "s")
         self.assert_nothing_left()

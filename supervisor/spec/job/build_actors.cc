@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <set>
@@ -12,7 +13,6 @@
 #include "supervisor/spec/yaml/yaml_tree.h"
 #include "transport/base/json.h"
 #include "transport/base/launcher_variables.h"
-#include "transport/base/take_number.h"
 #include "transport/base/text.h"
 #include "transport/messages/rank.h"
 
@@ -22,21 +22,25 @@ namespace {
 
 constexpr std::size_t kMostManifestBytes = 96U << 10U;  // a variable has at most 128 KiB: execve(2)
 
+template <class Number>
+std::optional<Json> whole_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional<Json>(number) : std::nullopt;
+}
+
 // A number as YAML's core schema has it; what begins with a 0 and is no 0 may be a name, and stays a text.
-std::optional<Json> number_of(std::string_view text) {
+std::optional<Json> core_schema_number(std::string_view text) {
   const std::string_view digits = text.substr(!text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0);
-  const bool begins = !digits.empty() && (std::isdigit(static_cast<unsigned char>(digits[0])) != 0 || digits[0] == '.');
-  const bool is_name =
-      digits.size() > 1 && digits[0] == '0' && std::isdigit(static_cast<unsigned char>(digits[1])) != 0;
-  if (!begins || is_name) return std::nullopt;
-  std::string_view whole = text[0] == '+' ? digits : text;
-  std::int64_t integer = 0;
-  std::uint64_t large = 0;
-  double number = 0;
-  if (std::string_view rest = whole; take_number(rest, integer) && rest.empty()) return Json(integer);
-  if (std::string_view rest = whole; take_number(rest, large) && rest.empty()) return Json(large);
-  if (std::string_view rest = whole; take_number(rest, number) && rest.empty()) return Json(number);
-  return std::nullopt;
+  const auto is_digit = [&](std::size_t at) {
+    return digits.size() > at && std::isdigit(static_cast<unsigned char>(digits[at])) != 0;
+  };
+  const bool begins = is_digit(0) || (digits.starts_with('.') && is_digit(1));
+  if (!begins || (digits[0] == '0' && is_digit(1))) return std::nullopt;
+  const std::string_view whole = text[0] == '+' ? digits : text;
+  if (auto integer = whole_number<std::int64_t>(whole)) return integer;
+  if (auto large = whole_number<std::uint64_t>(whole)) return large;
+  return whole_number<double>(whole);
 }
 
 // A value as YAML's core schema reads it: what is quoted is a text.
@@ -47,7 +51,7 @@ Json json_of(const YamlNode& node) {
     case YamlNode::Kind::kScalar: {
       if (node.quoted) return node.text;
       if (const auto boolean = parse_bool(node).value) return *boolean;
-      if (auto number = number_of(node.text)) return std::move(*number);
+      if (auto number = core_schema_number(node.text)) return std::move(*number);
       return node.text;
     }
     case YamlNode::Kind::kList: {

@@ -178,6 +178,11 @@ Json schema_of(const std::string& path) {
   }
   if (path == "launch") described.set("oneOf", exactly_one(split_words(launcher_words())));
   if (path == "launch.ssh") described.set("oneOf", exactly_one({"hosts", "hosts_file"}));
+  if (path == "controller") {
+    described.set("oneOf", exactly_one({"plugin", "program"}));
+    described.set("dependencies",
+                  Json::object({{"plugin", Json::array({"entry"})}, {"entry", Json::array({"plugin"})}}));
+  }
   if (path == "meshes.*") described.set("oneOf", exactly_one({"program", "actors", "idle"}));
   return described;
 }
