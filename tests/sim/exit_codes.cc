@@ -35,7 +35,13 @@ bool exit_code_fits(const Verdict& verdict) {
     case CauseKind::kRank:
       return code == code_of_rank(verdict.cause) || (is_lack_of_host(verdict.cause.end) && code == kExitLost);
     case CauseKind::kHost: return code == kExitLost || code == kExitUnreachable;
-    case CauseKind::kStart: return code == (only_host_keys(verdict) ? kExitHostKey : kExitUnreachable);
+    case CauseKind::kStart: {
+      if (code == (only_host_keys(verdict) ? kExitHostKey : kExitUnreachable)) return true;
+      // A rank of a sidecar that was never ready: the others never start.
+      const FirstCause& cause = verdict.cause;
+      return cause.summary.starts_with("sidecar ") && cause.rank.has_value() && code != kExitOk &&
+             (code == code_of_rank(cause) || (is_lack_of_host(cause.end) && code == kExitLost));
+    }
     case CauseKind::kTimeLimit: return code == kExitLost;
     case CauseKind::kRequest: return code == kExitStopped || code == kExitInterrupted;
     case CauseKind::kInternal: return code == kExitInternal;

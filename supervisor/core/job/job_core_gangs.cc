@@ -303,10 +303,10 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
   return verdict;
 }
 
-// Meshes that are no sidecars wait for every sidecar: without this one they never start. Its exit code is the job's,
-// but a 0: that it has ended well is no success of the job.
+// Meshes that are no sidecars wait for every sidecar: without this one they never start. The exit code of a rank is the
+// job's, but a 0: that it has ended well is no success of the job.
 void JobCore::sidecar_never_ready(MeshId mesh, GangId g, Verdict verdict) {
-  if (verdict.exit_code == kExitOk) verdict.exit_code = kExitUnreachable;
+  if (verdict.cause.kind != CauseKind::kRank || verdict.exit_code == kExitOk) verdict.exit_code = kExitUnreachable;
   verdict.cause.kind = CauseKind::kStart;
   verdict.cause.mesh = mesh_spec(mesh).name;
   verdict.cause.generation = gang(mesh, g).generation.counter;
