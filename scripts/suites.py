@@ -30,6 +30,7 @@ SUITES = {
     "process": ("real processes, faults among them", [("build", ["process"], {})]),
     "process-long": ("those of them that need their minute", [("build", ["process-long"], {})]),
     "faults": ("those of process and process-long that hold the faults of tests/FAULTS.md", [("build", ["faults"], {})]),
+    "actors": ("those of process and cluster that have actors; as root", [("build", ["actors"], {})]),
     "cluster": ("hosts in namespaces, each with its sshd, and what befalls them; as root", [("build", ["cluster"], {})]),
     "host-faults": ("the faults of tests/FAULTS.md that strike hosts and networks, on such hosts; as root",
                     [("build", ["host-faults"], {})]),
@@ -52,7 +53,7 @@ SUITES = {
 # Unit tests and corpora are in it under a sanitizer, as `sanitize` has them; as the program is compiled they are in `quick` and `all`.
 DEFAULT = ["process", "cluster", "cli", "lint", "plain", "sim", "sanitize"]
 # What needs the program alone: it is built before all else.
-OF_THE_PROGRAM = ("process", "cluster", "cli", "lint", "host-faults", "slurm-long", "process-long", "faults", "torchft")
+OF_THE_PROGRAM = ("process", "cluster", "cli", "lint", "host-faults", "slurm-long", "process-long", "faults", "actors", "torchft")
 QUICK = ["unit", "lint", "cli", "sim-quick"]
 # In parts, of which none takes more than 20 minutes on two cores.
 ALL = ["unit", "sim", "sim-long", "process", "process-long", "cluster", "host-faults", "slurm-long", "torchft", "cli", "package",
