@@ -167,7 +167,7 @@ int spoil(monarch::Controller& controller) {
   report("block", one.within(100ms).call_one<&Tally::block>().collect());
   std::map<monarch::Kind, int> kinds;
   std::vector<monarch::FutureOne<std::pair<std::uint64_t, int>>> calls;
-  for (int i = 0; i < 1100; ++i) calls.push_back(one.within(300ms).call_one<&Tally::run>(i));
+  for (int i = 0; i < 1100; ++i) calls.push_back(one.within(1500ms).call_one<&Tally::run>(i));
   for (const auto& call : calls) ++kinds[call.collect().kind];
   for (const auto& [kind, count] : kinds) std::cout << "behind it: " << name_of(kind) << " " << count << std::endl;
   (void)others.call<&Tally::run>(0).get(5s);
