@@ -12,7 +12,7 @@ namespace monarch {
 
 namespace {
 
-// A post that has ended is started again within a second (ARCHITECTURE.md, faults).
+// A post that has ended is started again within a second.
 constexpr Duration kPostPatience = Duration::seconds(5);
 
 std::uint32_t kind_of(OutcomeKind kind) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "transport/base/exit_code.h"
+#include "transport/base/launcher_variables.h"
 #include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
 #include "worker/rank/door_thread.h"
@@ -165,7 +166,7 @@ int rank_main(const std::vector<std::string>& arguments) {
   auto place = read_place([](const char* name) -> const char* { return ::getenv(name); });
   if (!place) return refuse(kExitUsage, place.error().message);
   process.place = std::move(*place);
-  const char* const words = ::getenv("MONARCH_ACTORS");
+  const char* const words = ::getenv(kActorsVariable.data());
   auto manifest = parse_rank_manifest(words == nullptr ? "" : words);
   if (!manifest) return refuse(kExitUsage, manifest.error().message);
   process.manifest = std::move(*manifest);

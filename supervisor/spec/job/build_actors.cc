@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include "supervisor/spec/yaml/scalar.h"
