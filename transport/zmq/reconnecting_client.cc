@@ -28,7 +28,8 @@ ReconnectingClient::~ReconnectingClient() {
 Status ReconnectingClient::open() {
   MONARCH_ASSIGN(link_, ClientLink::connect(context_, options_, keys_));
   // Events first: the connection is announced before its first message.
-  monitor_watch_ = loop_.watch(link_->monitor_socket(), [this] { return take_event(); });
+  monitor_watch_ = loop_.watch(
+      link_->monitor_socket(), [this] { return take_event(); }, ZmqLoop::Pace::kSeldom);
   message_watch_ = loop_.watch(link_->socket(), [this] { return take_message(); });
   return {};
 }

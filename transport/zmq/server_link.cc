@@ -119,11 +119,14 @@ void ServerLink::attach(ZmqLoop& loop, std::function<void(InboundMessage&&)> on_
     if (message) on_message(std::move(*message));
     return true;
   });
-  monitor_watch_ = loop.watch(monitor_->socket(), [this] {
-    const auto event = monitor_->next();
-    if (event) counters_.count(*event);
-    return event.has_value();
-  });
+  monitor_watch_ = loop.watch(
+      monitor_->socket(),
+      [this] {
+        const auto event = monitor_->next();
+        if (event) counters_.count(*event);
+        return event.has_value();
+      },
+      ZmqLoop::Pace::kSeldom);
 }
 
 std::optional<InboundMessage> ServerLink::receive() {

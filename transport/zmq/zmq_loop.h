@@ -21,13 +21,18 @@ using ZmqWatchId = std::uint64_t;
 
 class ZmqLoop {
  public:
+  // How often a socket is looked at while others keep the loop busy. One that is looked at seldom wakes an idle loop
+  // as the others do, and costs a busy one next to nothing, however many there are.
+  enum class Pace : std::uint8_t { kEachTurn, kSeldom };
+  static constexpr Duration kSeldomEvery = Duration::milliseconds(5);
+
   explicit ZmqLoop(EventLoop& loop) : loop_(loop) {}
   ZmqLoop(const ZmqLoop&) = delete;
   ZmqLoop& operator=(const ZmqLoop&) = delete;
 
   // `take_one` takes one message and answers whether there was one. The socket stays the caller's, which forgets the
   // watch before it closes the socket; a handler may forget any watch, its own included.
-  ZmqWatchId watch(ZmqSocket& socket, std::function<bool()> take_one);
+  ZmqWatchId watch(ZmqSocket& socket, std::function<bool()> take_one, Pace pace = Pace::kEachTurn);
   // Calls once when the socket can be sent to again. For a DEALER: a ROUTER can always be sent to by someone.
   void when_writable(ZmqWatchId id, std::function<void()> handler);
   void forget(ZmqWatchId id);
@@ -46,12 +51,14 @@ class ZmqLoop {
     void* native;  // nullptr: forgotten
     std::function<bool()> take_one;
     std::function<void()> writable;
+    Pace pace;
   };
   void serve(Watch& watch, bool readable, bool writable);
 
   EventLoop& loop_;
   ZmqWatchId next_id_ = 1;
   std::vector<std::unique_ptr<Watch>> watches_;
+  Instant seldom_due_;  // then those are looked at again
 };
 
 }  // namespace monarch

@@ -59,6 +59,30 @@ TEST_F(ZmqLoopOf, ServesSocketsInTheOrderOfAddingEachWithinABudget) {
   EXPECT_EQ(served.size(), 200U);
 }
 
+TEST_F(ZmqLoopOf, LooksSeldomAtASocketThatIsToBeLookedAtSeldom) {
+  Pair busy(*context, "busy");
+  Pair quiet(*context, "quiet");
+  int told = 0;
+  loop.watch(*busy.near, [&] { return busy.take(); });
+  loop.watch(
+      *quiet.near, [&] { return quiet.take() && (++told, true); }, ZmqLoop::Pace::kSeldom);
+  loop.turn(boot_now());
+  const Instant looked = events->now();
+  quiet.send(1);
+  busy.send(1);
+  loop.turn(Instant::never());
+  if (events->now() < looked + ZmqLoop::kSeldomEvery) {
+    EXPECT_EQ(told, 0) << "it was looked at just now";
+  }
+  for (int turns = 0; told == 0 && turns < 3; ++turns) loop.turn(Instant::never());
+  EXPECT_EQ(told, 1) << "without another message";
+  EXPECT_GE(events->now(), looked + ZmqLoop::kSeldomEvery);
+  quiet.send(1);
+  loop.turn(boot_now() + Duration::seconds(10));
+  loop.turn(boot_now() + Duration::seconds(10));
+  EXPECT_EQ(told, 2) << "it wakes an idle loop";
+}
+
 TEST_F(ZmqLoopOf, TakesMessagesBeforeTimersThatAreDue) {
   Pair pair(*context, "pair");
   std::string order;
