@@ -7,7 +7,6 @@
 
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
-#include "transport/wire/sealed_memory.h"
 
 namespace monarch::post {
 
@@ -33,11 +32,11 @@ Status BodyStore::take_here(CallBody& body) {
 Status BodyStore::take(CallBody& body, UniqueFd beside) {
   if (body.way != BodyWay::kBeside) return take_here(body);
   if (!beside.valid()) return Error{ErrorCode::kInvalid, "a body that should come as a descriptor, and did not"};
-  MONARCH_ASSIGN(const std::uint64_t bytes, sealed_memory_size(beside.get()));
-  if (bytes != body.bytes) {
+  MONARCH_ASSIGN(const std::uint64_t bytes, lent_memory_size(beside.get()));
+  if (bytes < body.bytes || body.bytes == 0) {
     return Error{ErrorCode::kInvalid, text("sealed memory of ", bytes, " bytes for a body that has ", body.bytes)};
   }
-  body.at = add(Memory{.fd = std::move(beside), .bytes = bytes, .mapping = nullptr});
+  body.at = add(Memory{.fd = std::move(beside), .bytes = body.bytes, .mapping = nullptr});
   return {};
 }
 
@@ -50,7 +49,7 @@ Status BodyStore::take(CallBody& body, std::string_view beside) {
     body.at = add(std::string(beside));
     return {};
   }
-  MONARCH_ASSIGN(UniqueFd fd, make_sealed_memory("monarch-body", beside));
+  MONARCH_ASSIGN(UniqueFd fd, memory_.lend(beside));
   body.at = add(Memory{.fd = std::move(fd), .bytes = body.bytes, .mapping = nullptr});
   return {};
 }

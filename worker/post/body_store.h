@@ -18,6 +18,7 @@
 #include "transport/base/unique_fd.h"
 #include "transport/messages/post.h"
 #include "transport/wire/mapped_memory.h"
+#include "transport/wire/memory_pool.h"
 #include "transport/zmq/frame.h"
 
 namespace monarch::post {
@@ -49,6 +50,7 @@ class BodyStore {
   Status take_here(CallBody& body);
   Memory* give_here(CallBody& body);
 
+  MemoryPool memory_;  // for what other hosts send
   std::map<BodyId, Stored> bodies_;
   std::uint64_t next_ = 1;
 };

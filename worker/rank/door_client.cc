@@ -11,7 +11,6 @@
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_message.h"
 #include "transport/wire/seqpacket_socket.h"
 
@@ -53,16 +52,18 @@ Result<DoorBody> DoorBody::take(CallBody body, std::vector<UniqueFd>& beside) {
     case BodyWay::kBeside: break;
   }
   if (beside.empty()) return Error{ErrorCode::kInvalid, "a body without its descriptor"};
-  MONARCH_ASSIGN(const std::uint64_t size, sealed_memory_size(beside.front().get()));
-  if (size != body.bytes || size == 0) return Error{ErrorCode::kInvalid, text("a body of ", size, " bytes")};
-  MONARCH_ASSIGN(taken.mapped_, MappedMemory::map(beside.front().get(), size));
+  MONARCH_ASSIGN(const std::uint64_t size, lent_memory_size(beside.front().get()));
+  if (size < body.bytes || body.bytes == 0) {
+    return Error{ErrorCode::kInvalid, text("memory of ", size, " bytes for a body that has ", body.bytes)};
+  }
+  MONARCH_ASSIGN(taken.mapped_, MappedMemory::map(beside.front().get(), body.bytes));
   return taken;
 }
 
 Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, const PostHello& hello, Duration patience,
-                                                     int stop) {
+                                                     std::shared_ptr<MemoryPool> memory, int stop) {
   MONARCH_ASSIGN(UniqueFd socket, connect_seqpacket(path));
-  std::unique_ptr<DoorClient> client(new DoorClient(std::move(socket), stop));
+  std::unique_ptr<DoorClient> client(new DoorClient(std::move(socket), std::move(memory), stop));
   MONARCH_TRY(client->send(hello));
   MONARCH_ASSIGN(const Heard heard, client->hear(patience));
   MONARCH_TRY(route(heard.frame.header, heard.frame.payload,
@@ -78,8 +79,8 @@ Status DoorClient::send_with(Message& message, CallBody& body, std::string_view 
   if (body.way == BodyWay::kHere) {
     body.here.data = bytes;
   } else {
-    MONARCH_ASSIGN(UniqueFd memory, make_sealed_memory("monarch-body", bytes));
-    beside.push_back(std::move(memory));
+    MONARCH_ASSIGN(UniqueFd lent, memory_->lend(bytes));
+    beside.push_back(std::move(lent));
   }
   return send_frame(frame_of(message), std::move(beside));
 }

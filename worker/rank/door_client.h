@@ -17,6 +17,7 @@
 #include "transport/messages/post.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/mapped_memory.h"
+#include "transport/wire/memory_pool.h"
 #include "transport/wire/messages.h"
 
 namespace monarch {
@@ -41,9 +42,10 @@ class DoorClient {
   };
 
   // Once it is welcome. kGone: the post has closed it, and the message says why, if the post did. kTimeout after
-  // `patience`. Once `stop` is readable, who waits here or later gets kGone; -1: nobody stops it.
+  // `patience`. Once `stop` is readable, who waits here or later gets kGone; -1: nobody stops it. What it sends is lent
+  // from `memory`.
   static Result<std::unique_ptr<DoorClient>> come(const std::string& path, const PostHello& hello, Duration patience,
-                                                  int stop = -1);
+                                                  std::shared_ptr<MemoryPool> memory, int stop = -1);
   DoorClient(const DoorClient&) = delete;
   DoorClient& operator=(const DoorClient&) = delete;
 
@@ -64,12 +66,14 @@ class DoorClient {
   void close();
 
  private:
-  DoorClient(UniqueFd socket, int stop) : socket_(std::move(socket)), stop_(stop) {}
+  DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop)
+      : socket_(std::move(socket)), memory_(std::move(memory)), stop_(stop) {}
   template <class Message>
   Status send_with(Message& message, CallBody& body, std::string_view bytes);
   Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
 
   UniqueFd socket_;
+  const std::shared_ptr<MemoryPool> memory_;  // owners: the connections of a process
   const int stop_;
   std::mutex sending_;  // messages of several threads go one after the other
   PostWelcome welcome_;

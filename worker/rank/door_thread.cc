@@ -64,10 +64,11 @@ void DoorThread::set(Connection connection) {
 
 void DoorThread::run(int stop) {
   handling_ = std::this_thread::get_id();
+  const auto memory = std::make_shared<MemoryPool>();
   Duration between = kFirstPause;
   Instant named = boot_now() + kNamedEvery;
   while (!pause(stop, Duration::zero())) {
-    auto came = DoorClient::come(path_, hello_, kWelcomePatience, stop);
+    auto came = DoorClient::come(path_, hello_, kWelcomePatience, memory, stop);
     if (!came) {
       if (pause(stop, between)) return;
       between = std::min(between * 2, kLongestPause);

@@ -30,8 +30,9 @@ class DoorClientTest : public post::PostLab {
     if (serves) hello.actors = {{"a", "A", {{"f", "*"}}}};
     return hello;
   }
+  const std::shared_ptr<MemoryPool> memory_ = std::make_shared<MemoryPool>();
   std::unique_ptr<DoorClient> come(std::size_t host, const PostHello& hello) {
-    auto client = DoorClient::come(door(host), hello, kPatience);
+    auto client = DoorClient::come(door(host), hello, kPatience, memory_);
     EXPECT_TRUE(client.ok()) << client.error().message;
     return client.ok() ? std::move(*client) : nullptr;
   }
@@ -88,17 +89,17 @@ TEST_F(DoorClientTest, CarriesBodiesOfAnySizeBothWays) {
 TEST_F(DoorClientTest, SaysWhyItIsNotWelcome) {
   ASSERT_FALSE(HasFatalFailure());
   tell_roster(1);
-  const auto refused = DoorClient::come(door(0), hello("wrok", 0, true), kPatience);
+  const auto refused = DoorClient::come(door(0), hello("wrok", 0, true), kPatience, memory_);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kGone);
   EXPECT_EQ(refused.error().message,
             "the post has closed the connection: the job has no mesh wrok; did you mean work?");
-  EXPECT_FALSE(DoorClient::come(root_ + "/none", hello("work", 0, true), kPatience).ok());
+  EXPECT_FALSE(DoorClient::come(root_ + "/none", hello("work", 0, true), kPatience, memory_).ok());
 }
 
 TEST_F(DoorClientTest, WaitsForItsWelcomeUntilItsTimeIsUp) {
   ASSERT_FALSE(HasFatalFailure());
-  const auto early = DoorClient::come(door(0), hello("work", 0, true), Duration::milliseconds(50));
+  const auto early = DoorClient::come(door(0), hello("work", 0, true), Duration::milliseconds(50), memory_);
   ASSERT_FALSE(early.ok());
   EXPECT_EQ(early.error().code, ErrorCode::kTimeout);
 }

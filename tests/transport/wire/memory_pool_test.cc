@@ -1,0 +1,112 @@
+// Memory that is lent: what a reader sees, what he cannot do, and when it is used again.
+
+#include "transport/wire/memory_pool.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transport/base/text.h"
+#include "transport/wire/mapped_memory.h"
+#include "transport/wire/sealed_memory.h"
+
+namespace monarch {
+namespace {
+
+constexpr std::size_t kLarge = 200U << 10U;
+
+UniqueFd lent(MemoryPool& pool, std::string_view bytes) {
+  auto fd = pool.lend(bytes);
+  EXPECT_TRUE(fd.ok()) << fd.error().message;
+  return fd.ok() ? std::move(*fd) : UniqueFd();
+}
+
+std::string read(const UniqueFd& fd, std::size_t size) {
+  const auto mapped = MappedMemory::map(fd.get(), size);
+  return mapped.ok() ? std::string((*mapped)->bytes()) : std::string();
+}
+
+ino_t which(const UniqueFd& fd) {
+  struct stat status {};
+  EXPECT_EQ(::fstat(fd.get(), &status), 0);
+  return status.st_ino;
+}
+
+TEST(MemoryPool, LendsWhatItsReaderCannotChange) {
+  MemoryPool pool;
+  const std::string bytes(kLarge, 'x');
+  const UniqueFd fd = lent(pool, bytes);
+  EXPECT_EQ(read(fd, bytes.size()), bytes);
+  EXPECT_EQ(lent_memory_size(fd.get()).value(), 256U << 10U) << "a power of two";
+  EXPECT_EQ(::write(fd.get(), "y", 1), -1);
+  EXPECT_EQ(::mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0), MAP_FAILED);
+  EXPECT_EQ(::ftruncate(fd.get(), 0), -1);
+  const UniqueFd again(::open(text("/proc/self/fd/", fd.get()).c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(again.valid());
+  EXPECT_EQ(::write(again.get(), "y", 1), -1);
+  EXPECT_EQ(::mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED, again.get(), 0), MAP_FAILED);
+  EXPECT_EQ(::ftruncate(again.get(), 0), -1);
+}
+
+TEST(MemoryPool, UsesABlockAgainOnceNobodyHasIt) {
+  MemoryPool pool;
+  const std::string first(kLarge, 'a');
+  const std::string second(kLarge, 'b');
+  UniqueFd fd = lent(pool, first);
+  const ino_t block = which(fd);
+  const UniqueFd beside = lent(pool, second);
+  EXPECT_NE(which(beside), block) << "the first has its reader";
+  auto mapped = MappedMemory::map(fd.get(), first.size());
+  ASSERT_TRUE(mapped.ok());
+  fd.reset();
+  EXPECT_NE(which(lent(pool, second)), block) << "a mapping is a reader, too";
+  EXPECT_EQ((*mapped)->bytes(), first);
+  mapped->reset();
+  bool again = false;
+  for (int i = 0; i < 4; ++i) again = again || which(lent(pool, second)) == block;
+  EXPECT_TRUE(again);
+  EXPECT_EQ(read(beside, second.size()), second);
+}
+
+TEST(MemoryPool, TakesNoMoreThanItMay) {
+  MemoryPool pool;
+  std::vector<UniqueFd> readers;
+  for (std::size_t i = 0; i < MemoryPool::kBlocks + 3; ++i) readers.push_back(lent(pool, "small"));
+  EXPECT_EQ(pool.bytes(), MemoryPool::kBlocks * MemoryPool::kLeastBytes);
+  EXPECT_EQ(*read_sealed_memory(readers.back().get(), 5), "small") << "memory of its own";
+  EXPECT_EQ(*lent_memory_size(readers.back().get()), 5U);
+  readers.clear();
+  const UniqueFd large = lent(pool, std::string(MemoryPool::kMostBytes, 'x'));
+  EXPECT_EQ(pool.bytes(), MemoryPool::kMostBytes) << "what nobody had gave way";
+  EXPECT_EQ(*lent_memory_size(lent(pool, "small").get()), 5U);
+  const std::string too_large(MemoryPool::kMostBytes + 1, 'x');
+  EXPECT_EQ(*sealed_memory_size(lent(pool, too_large).get()), too_large.size());
+}
+
+TEST(MemoryPool, OutlivesNoReader) {
+  const std::string bytes(kLarge, 'x');
+  UniqueFd fd;
+  {
+    MemoryPool pool;
+    fd = lent(pool, bytes);
+  }
+  EXPECT_EQ(read(fd, bytes.size()), bytes);
+}
+
+TEST(LentMemory, IsWhatNobodyCanShrink) {
+  const UniqueFd open_one(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_EQ(lent_memory_size(open_one.get()).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(lent_memory_size(STDERR_FILENO).error().code, ErrorCode::kInvalid);
+  const auto sealed = make_sealed_memory("sealed", "123");
+  EXPECT_EQ(*lent_memory_size(sealed->get()), 3U);
+}
+
+}  // namespace
+}  // namespace monarch
