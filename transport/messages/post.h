@@ -142,9 +142,10 @@ MONARCH_FIELDS(CallOutcome, kind, type, text, traceback, generation, body)
 struct ActorEndpoint {
   std::string name;
   std::string signature;  // "*": any
+  bool overlaps = false;  // it does not wait for what its actor runs
   bool operator==(const ActorEndpoint&) const = default;
 };
-MONARCH_FIELDS(ActorEndpoint, name, signature)
+MONARCH_FIELDS(ActorEndpoint, name, signature, overlaps)
 
 struct RankActor {
   std::string name;
@@ -275,6 +276,23 @@ struct PostClosed {
   std::string why;
 };
 MONARCH_MESSAGE(PostClosed, 154, why)
+
+// rank → post: an actor of the rank waits for a call of this connection and does nothing else until it is over, or
+// waits for it no more.
+struct PostWait {
+  std::uint64_t id = 0;        // of the call
+  std::string actor;           // empty: nobody waits any more
+  std::uint64_t delivery = 0;  // that the actor runs; 0: it is being made
+};
+MONARCH_MESSAGE(PostWait, 155, id, actor, delivery)
+
+// post → rank: the answer to a PostWait that names an actor.
+struct PostRing {
+  std::uint64_t id = 0;
+  std::string ring;  // how it would wait for ever; empty: it does not, as far as is known
+  bool operator==(const PostRing&) const = default;
+};
+MONARCH_MESSAGE(PostRing, 156, id, ring)
 
 // ---- post ↔ post ----
 

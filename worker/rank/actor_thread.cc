@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "worker/rank/deliveries.h"
 
 namespace monarch {
 
@@ -67,8 +68,11 @@ const monarch_endpoint_v1* ActorThread::find(const std::string& endpoint) const 
 void ActorThread::put(Run run) {
   {
     const std::lock_guard lock(mutex_);
-    if (!stopping_) waiting_.push_back(std::move(run));
-    if (!stopping_) return changed_.notify_all();
+    if (!stopping_) {
+      waiting_.push_back(std::move(run));
+      summon();
+      return changed_.notify_all();
+    }
   }
   refuse(run);
 }
@@ -79,6 +83,8 @@ bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
       std::find_if(waiting_.begin(), waiting_.end(), [delivery](const Run& run) { return run.delivery == delivery; });
   if (found == waiting_.end()) return false;
   waiting_.erase(found);
+  summon();
+  changed_.notify_all();
   return true;
 }
 
@@ -95,7 +101,9 @@ void ActorThread::begin_stop() {
 
 void ActorThread::live(const monarch_place_v1& place) {
   std::array<char, kWhyBytes> why{};
+  present_here = {this, 0};
   void* const actor = of_.create(&host_, &place, why.data(), why.size());
+  present_here = {};
   std::unique_lock lock(mutex_);
   actor_ = actor;
   why_not_ = why.data();
@@ -115,53 +123,53 @@ void ActorThread::live(const monarch_place_v1& place) {
 
 void ActorThread::serve(std::unique_lock<std::mutex>& lock) {
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || may_begin(); });
+    changed_.wait(lock, [this] { return stopping_ || may_begin(By::kOwn); });
     if (stopping_) return;
-    Run run = std::move(waiting_.front());
-    waiting_.pop_front();
-    if (run.endpoint->at_most > 0 && hand_over(run, lock)) continue;
-    present_here = {this, ++messages_};
+    const Run run = take_first();
+    present_here = {this, run.delivery->id};
     invoke(run, lock);
     present_here = {};
   }
 }
 
-bool ActorThread::may_begin() const {
+bool ActorThread::may_begin(By by) const {
   if (waiting_.empty()) return false;
   const monarch_endpoint_v1* const next = waiting_.front().endpoint;
+  if (next->at_most == 0) return by == By::kOwn;
   const auto running = running_.find(next);
-  return next->at_most == 0 || running == running_.end() || running->second < next->at_most;
+  const bool fits = running == running_.end() || running->second < next->at_most;
+  return fits && (by == By::kHelper || alone_);
 }
 
 // It has begun once this returns, so that what comes after it begins after it.
-bool ActorThread::hand_over(Run& run, std::unique_lock<std::mutex>& lock) {
-  if (idle_helpers_ == 0) {
-    try {
-      helpers_.emplace_back([this] { help(); });
-    } catch (const std::system_error&) {
-      return false;  // the user's limit of processes is reached: it does not overlap, and that is all
-    }
+ActorThread::Run ActorThread::take_first() {
+  Run run = std::move(waiting_.front());
+  waiting_.pop_front();
+  if (run.endpoint->at_most > 0) ++running_[run.endpoint];
+  summon();
+  if (!waiting_.empty()) changed_.notify_all();
+  return run;
+}
+
+void ActorThread::summon() {
+  if (idle_helpers_ > 0 || alone_ || stopping_ || !may_begin(By::kHelper)) return;
+  try {
+    helpers_.emplace_back([this] { help(); });
+    ++idle_helpers_;
+  } catch (const std::system_error&) {
+    alone_ = true;  // the user's limit of processes is reached
   }
-  ++running_[run.endpoint];
-  handed_ = std::move(run);
-  changed_.notify_all();
-  changed_.wait(lock, [this] { return !handed_; });
-  return true;
 }
 
 void ActorThread::help() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    ++idle_helpers_;
-    changed_.wait(lock, [this] { return stopping_ || handed_; });
+    changed_.wait(lock, [this] { return stopping_ || may_begin(By::kHelper); });
     --idle_helpers_;
-    if (!handed_) return;
-    const Run run = std::move(*handed_);
-    handed_.reset();
-    changed_.notify_all();
+    if (stopping_) return;
+    const Run run = take_first();
     invoke(run, lock);
-    --running_[run.endpoint];
-    changed_.notify_all();
+    ++idle_helpers_;
   }
 }
 
@@ -171,6 +179,9 @@ void ActorThread::invoke(const Run& run, std::unique_lock<std::mutex>& lock) {
   const std::string_view arguments = run.arguments.bytes();
   run.endpoint->invoke(actor_, {arguments.data(), arguments.size()}, &host_, run.delivery);
   lock.lock();
+  if (run.endpoint->at_most == 0) return;
+  --running_[run.endpoint];
+  changed_.notify_all();
 }
 
 }  // namespace monarch

@@ -2,7 +2,7 @@
 
 // ActorThread: an actor of this rank and its thread. It is made, run and destroyed there. It has one call at a time, in
 // the order in which they came; a concurrent endpoint runs beside all others on threads that are made as they are
-// needed, at most as many as it says, and only the order of the starts is kept.
+// needed, at most as many as it says, and only the order of the starts is kept: what waits first is begun first.
 //
 // Thread: the owner's; put() and take_out() any. Lifetime: the destructor waits for what runs; what waits is answered
 // that it is not run.
@@ -46,7 +46,7 @@ class ActorThread {
   // What runs on the thread that asks, where it is an actor's own; of a concurrent endpoint nothing waits for it alone.
   struct Present {
     const ActorThread* actor = nullptr;
-    std::uint64_t message = 0;  // how many it had before
+    std::uint64_t delivery = 0;  // as the post counts them; 0: it is being made
   };
   static Present present();
 
@@ -67,15 +67,17 @@ class ActorThread {
   void refuse(const Run& run) const;
   void serve(std::unique_lock<std::mutex>& lock);
   void help();
-  bool may_begin() const;
-  // Whether somebody else has begun it; it is in `run` still if not.
-  bool hand_over(Run& run, std::unique_lock<std::mutex>& lock);
+  // Whether that which waits first may begin, on the actor's own thread or on a helper's.
+  enum class By : std::uint8_t { kOwn, kHelper };
+  bool may_begin(By by) const;
+  Run take_first();
+  // Somebody is there to begin what waits first, once it may.
+  void summon();
   void invoke(const Run& run, std::unique_lock<std::mutex>& lock);
 
   const monarch_class_v1& of_;
   const monarch_host_v1& host_;
-  std::uint64_t messages_ = 0;  // its own thread's
-  void* actor_ = nullptr;       // its own thread's, and its helpers'
+  void* actor_ = nullptr;  // its own thread's, and its helpers'
   std::mutex mutex_;
   std::condition_variable changed_;  // anything of what follows
   bool made_ = false;
@@ -83,8 +85,8 @@ class ActorThread {
   bool stopping_ = false;
   bool ended_ = false;  // and destroyed
   std::deque<Run> waiting_;
-  std::optional<Run> handed_;  // for a helper
   std::size_t idle_helpers_ = 0;
+  bool alone_ = false;  // no more threads are to be had: what should overlap does not
   std::map<const monarch_endpoint_v1*, std::uint32_t> running_;  // concurrent ones
   std::vector<std::thread> helpers_;
   std::thread thread_;

@@ -1,6 +1,7 @@
 #include "worker/rank/calls.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,10 @@ namespace {
 
 // A post that has ended is started again within a second.
 constexpr Duration kPostPatience = Duration::seconds(5);
+// What callbacks call while the post is away.
+constexpr std::size_t kUnsent = 1'024;
+// One that is busy with what this process has called says it later.
+constexpr Duration kRingPatience = Duration::seconds(1);
 
 std::uint32_t kind_of(OutcomeKind kind) {
   switch (kind) {
@@ -121,12 +126,10 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
   Call call{.by = nullptr,
             .ranks = message.ranks,
             .answered = {},
-            .here = {},
+            .waited = Call::Waited::kNot,
+            .ring = {},
             .on_answer = asked.on_answer,
             .user = asked.user};
-  if (asks_this_rank(message)) {
-    call.here = AskedHere{message.target.actor, message.target.endpoint, ActorThread::present()};
-  }
   const std::shared_ptr<DoorThread> by = door();
   const Instant patience = boot_now() + kPostPatience;
   const bool by_deadline = message.deadline && *message.deadline < patience;
@@ -136,7 +139,7 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
     if (call.by != nullptr && call.by != live_) continue;  // it has ended just now
     message.id = next_++;
     if (stopped_) return message.id;  // nobody hears of it any more: the process ends
-    if (call.by == nullptr && by != nullptr && by->is_here()) {
+    if (call.by == nullptr && by != nullptr && by->is_here() && unsent_.size() < kUnsent) {
       const auto& later = asked.arguments;
       unsent_.push_back({std::move(message), std::string(static_cast<const char*>(later.data), later.size)});
       calls_.emplace(unsent_.back().message.id, call);
@@ -159,22 +162,45 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
   return number;
 }
 
-bool Calls::asks_this_rank(const PostCall& call) const {
-  if (call.deadline || call.mesh != hello_.mesh) return false;
-  return std::any_of(call.ranks.begin(), call.ranks.end(), [this](const RankSteps& ranks) {
-    if (hello_.rank < ranks.first || (ranks.step == 0 && ranks.count != 1)) return false;
-    const std::uint32_t beyond = hello_.rank - ranks.first;
-    return ranks.count == 1 ? beyond == 0 : beyond % ranks.step == 0 && beyond / ranks.step < ranks.count;
+std::string Calls::begin_wait(std::uint64_t number, const std::string& actor, std::uint64_t delivery) {
+  std::unique_lock lock(mutex_);
+  auto call = calls_.find(number);
+  if (call == calls_.end() || call->second.by == nullptr) return {};
+  if (call->second.waited == Call::Waited::kNot) {
+    call->second.waited = Call::Waited::kAsked;
+    const DoorThread::Connection by = call->second.by;
+    lock.unlock();
+    (void)by->send(PostWait{.id = number, .actor = actor, .delivery = delivery});  // its end ends the call
+    lock.lock();
+  }
+  const std::chrono::nanoseconds most(kRingPatience.count_nanoseconds());
+  (void)asked_.wait_for(lock, most, [&] {
+    call = calls_.find(number);
+    return call == calls_.end() || call->second.waited == Call::Waited::kTold;
   });
+  return call == calls_.end() ? std::string() : call->second.ring;
 }
 
-std::optional<Calls::AskedHere> Calls::asked_here(std::uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  const auto found = calls_.find(number);
-  if (found == calls_.end()) return std::nullopt;
-  const std::vector<std::uint32_t>& answered = found->second.answered;
-  const bool has = std::find(answered.begin(), answered.end(), hello_.rank) != answered.end();
-  return has ? std::nullopt : found->second.here;
+void Calls::end_wait(std::uint64_t number) {
+  DoorThread::Connection by;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto call = calls_.find(number);
+    if (call == calls_.end() || std::exchange(call->second.waited, Call::Waited::kNot) == Call::Waited::kNot) return;
+    by = call->second.by;
+  }
+  (void)by->send(PostWait{.id = number, .actor = {}, .delivery = 0});
+}
+
+void Calls::told_ring(const PostRing& said) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto call = calls_.find(said.id);
+    if (call == calls_.end() || call->second.waited != Call::Waited::kAsked) return;
+    call->second.waited = Call::Waited::kTold;
+    call->second.ring = said.ring;
+  }
+  asked_.notify_all();
 }
 
 void Calls::cancel(std::uint64_t number) {
@@ -184,9 +210,10 @@ void Calls::cancel(std::uint64_t number) {
     const auto found = calls_.find(number);
     if (found == calls_.end()) return;
     by = found->second.by;
+    if (by == nullptr) std::erase_if(unsent_, [number](const Unsent& one) { return one.message.id == number; });
   }
-  if (by == nullptr) return;           // it is not sent yet, and is as its deadline says
-  (void)by->send(PostCancel{number});  // where it has ended, so has the call
+  if (by != nullptr) return (void)by->send(PostCancel{number});  // where it has ended, so has the call
+  if (const auto call = take(number)) end(*call, {MONARCH_CANCELLED, "its caller has cancelled it"});
 }
 
 bool Calls::wait() {
@@ -212,6 +239,7 @@ void Calls::watch(std::function<void(const Failure&)> run) {
 std::optional<Calls::Call> Calls::take(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   auto node = calls_.extract(number);
+  if (!node.empty() && node.mapped().waited == Call::Waited::kAsked) asked_.notify_all();
   return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));
 }
 
@@ -220,6 +248,7 @@ void Calls::heard(DoorClient::Heard& heard) {
   (void)route(heard.frame.header, heard.frame.payload,
               when<PostAnswer>([&](PostAnswer&& answer) { answered(answer, heard.descriptors); }),
               when<PostOver>([&](PostOver&& said) { over(said); }),
+              when<PostRing>([&](PostRing&& said) { told_ring(said); }),
               when<PostFailure>([&](PostFailure&& failure) { failed(failure); }));
 }
 
@@ -282,6 +311,7 @@ void Calls::end_all_of(const DoorThread::Connection& connection, const std::stri
       at = calls_.erase(at);
     }
   }
+  asked_.notify_all();
   for (const Call& call : ended) end(call, {MONARCH_GONE, why});
 }
 

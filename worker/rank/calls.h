@@ -5,6 +5,7 @@
 //
 // Thread: any; answers are given on a thread of its own, or on the caller's where a call cannot be sent.
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,7 +19,6 @@
 
 #include "transport/base/result.h"
 #include "transport/messages/post.h"
-#include "worker/rank/actor_thread.h"
 #include "worker/rank/door_thread.h"
 
 namespace monarch {
@@ -47,13 +47,10 @@ class Calls {
   const RosterMesh* mesh(const std::string& name);
   // For the post's first word. False: this process is about to end.
   bool wait();
-  // A call that has no deadline and that this rank has not answered, while it has not.
-  struct AskedHere {
-    std::string actor;
-    std::string endpoint;
-    ActorThread::Present by;  // who called
-  };
-  std::optional<AskedHere> asked_here(std::uint64_t number);
+  // The actor has nothing else to do until the call is over, and runs that delivery. The ring of actors that would wait
+  // for ever, as the post says; empty: none is known. A post that does not say anything is asked again by the next.
+  std::string begin_wait(std::uint64_t number, const std::string& actor, std::uint64_t delivery);
+  void end_wait(std::uint64_t number);
   // The hello has to say that it watches. `run` is kept and called until the process ends.
   void watch(std::function<void(const Failure&)> run);
 
@@ -62,7 +59,8 @@ class Calls {
     DoorThread::Connection by;
     std::vector<RankSteps> ranks;
     std::vector<std::uint32_t> answered;  // in the order in which they were
-    std::optional<AskedHere> here;
+    enum class Waited : std::uint8_t { kNot, kAsked, kTold } waited = Waited::kNot;
+    std::string ring;  // as the post has told it
     void (*on_answer)(void* user, const monarch_answer_v1* answer) = nullptr;
     void* user = nullptr;
   };
@@ -76,13 +74,13 @@ class Calls {
     std::string text;
   };
 
-  bool asks_this_rank(const PostCall& call) const;
   std::shared_ptr<DoorThread> door();
   void came(const DoorThread::Connection& connection);
   void send_unsent(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
   void answered(const PostAnswer& answer, std::vector<UniqueFd>& beside);
   void over(const PostOver& over);
+  void told_ring(const PostRing& said);
   void failed(const PostFailure& failure);
   void end_all_of(const DoorThread::Connection& connection, const std::string& why);
   // Says to each rank that has not answered how it ended, and that there is no more.
@@ -95,6 +93,7 @@ class Calls {
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;
   std::vector<Unsent> unsent_;
+  std::condition_variable asked_;  // a ring is told, or a call that was waited for is over
   std::uint64_t next_ = 1;
   DoorThread::Connection live_;  // what is called by it ends with it
   std::map<std::string, RosterMesh> meshes_;

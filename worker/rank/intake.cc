@@ -9,9 +9,11 @@ namespace monarch {
 RankActor told_actor(const std::string& name, const monarch_class_v1& of) {
   RankActor told{.name = name, .class_name = of.name, .endpoints = {}};
   for (std::uint32_t i = 0; i < of.endpoint_count; ++i) {
-    told.endpoints.push_back({.name = of.endpoints[i].name, .signature = of.endpoints[i].signature});
+    const monarch_endpoint_v1& endpoint = of.endpoints[i];
+    told.endpoints.push_back(
+        {.name = endpoint.name, .signature = endpoint.signature, .overlaps = endpoint.at_most > 0});
   }
-  told.endpoints.push_back({.name = std::string(kReadyEndpoint), .signature = "*"});
+  told.endpoints.push_back({.name = std::string(kReadyEndpoint), .signature = "*", .overlaps = true});
   return told;
 }
 

@@ -4,14 +4,11 @@
 #include <string_view>
 #include <utility>
 
-#include "transport/base/clock.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
 namespace {
-
-constexpr Duration kSettled = Duration::seconds(1);  // of a wait, before it may be one of a ring
 
 std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
@@ -80,7 +77,7 @@ RankHost::RankHost(const RankPlace& place, bool watches) : calls_(place.post, ca
               if (!ring.empty()) (void)std::snprintf(why, why_size, "%s", ring.c_str());
               return ring.empty() ? 0 : 1;
             },
-        .end = [](const monarch_host_v1* host, std::uint64_t call) { of(host).end_wait(call); }};
+        .end = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_.end_wait(call); }};
     return std::string_view(name) == MONARCH_WAITING_V1 ? &waiting : nullptr;
   };
   table_.runtime = this;
@@ -95,37 +92,10 @@ std::string RankHost::name_of(const ActorThread* actor) const {
   return {};
 }
 
-// Certain is only what the present message itself has called: what an earlier one did may have been answered, and that
-// may be on its way.
 std::string RankHost::begin_wait(std::uint64_t call) {
   const ActorThread::Present present = ActorThread::present();
-  if (present.actor == nullptr) return {};
-  const auto asked = calls_.asked_here(call);
-  if (!asked || asked->by.actor != present.actor || asked->by.message != present.message) return {};
-  const auto target = actors_.find(asked->actor);
-  if (target == actors_.end()) return {};
-  const monarch_endpoint_v1* const endpoint = target->second->find(asked->endpoint);
-  if (endpoint == nullptr || endpoint->at_most > 0) return {};
   const std::string who = name_of(present.actor);
-  const std::lock_guard lock(mutex_);
-  const Instant now = boot_now();
-  const Wait& wait = waiting_.try_emplace(call, Wait{who, asked->actor, now}).first->second;
-  if (who != asked->actor && now < wait.since + kSettled) return {};
-  // An answer may be on its way to one that waits: what has waited for less is no part of a ring.
-  WaitGraph graph;
-  for (const auto& [number, other] : waiting_) {
-    if (number != call && other.since + kSettled <= now) (void)graph.begin(other.who, other.whom);
-  }
-  const auto ring = graph.begin(who, asked->actor);
-  if (!ring) return {};
-  std::string words = text("actor ", who, " would wait for ever: ");
-  for (const std::string& each : *ring) words += text(each, " waits for ");
-  return text(words, who, ", which has one call at a time");
-}
-
-void RankHost::end_wait(std::uint64_t call) {
-  const std::lock_guard lock(mutex_);
-  (void)waiting_.erase(call);
+  return who.empty() ? std::string() : calls_.begin_wait(call, who, present.delivery);
 }
 
 bool RankHost::describe(const std::string& mesh, monarch_place_v1& place) {

@@ -18,7 +18,6 @@
 #include "worker/rank/calls.h"
 #include "worker/rank/deliveries.h"
 #include "worker/rank/rank_manifest.h"
-#include "worker/rank/wait_graph.h"
 
 namespace monarch {
 
@@ -48,7 +47,6 @@ class RankHost {
   static RankHost& of(const monarch_host_v1* host) { return *static_cast<RankHost*>(host->runtime); }
   // The ring of actors that this wait would close; nothing: the thread may wait.
   std::string begin_wait(std::uint64_t call);
-  void end_wait(std::uint64_t call);
   std::string name_of(const ActorThread* actor) const;
   bool describe(const std::string& mesh, monarch_place_v1& place);
 
@@ -57,12 +55,6 @@ class RankHost {
   Calls calls_;
   std::mutex mutex_;
   std::map<std::string, Dims> dims_;
-  struct Wait {
-    std::string who;
-    std::string whom;
-    Instant since;
-  };
-  std::map<std::uint64_t, Wait> waiting_;             // by call
   std::map<std::string, const ActorThread*> actors_;  // all, before one of them is called
 };
 

@@ -63,6 +63,10 @@ class Counter : public monarch::Actor {
   // Waits for another actor of its rank, which waits for this one.
   int ring(const monarch::ActorMesh<Other>& other, const monarch::ActorMesh<Counter>& self);
   int ask(const monarch::ActorMesh<Counter>& whom) { return whom.call_one<&Counter::get>().get(); }
+  int ask_back(const monarch::ActorMesh<Counter>& whom, const monarch::ActorMesh<Counter>& self) {
+    return whom.call_one<&Counter::ask>(self).get();
+  }
+  int ask_overlap(const monarch::ActorMesh<Counter>& self) { return self.call_one<&Counter::overlap>(1).get(); }
   // By coroutine: both are under way at once.
   monarch::Task<int> ask_both(monarch::ActorMesh<Counter> one, monarch::ActorMesh<Counter> other) {
     const auto first = one.call_one<&Counter::get>();
@@ -286,13 +290,20 @@ void tells_deadlocks(monarch::Controller& controller, const Counters& all) {
   const auto one = all.at("host", 1).at("gpu", 0);
   const auto itself = one.within(5s).call_one<&Counter::ask>(one).collect();
   expect_equal(itself.type, std::string("monarch::Deadlock"), "itself");
-  expect(itself.text.find("counter waits for counter") != std::string::npos, itself.text);
+  expect_equal(itself.text,
+               std::string("actor counter of t/2 would wait for ever: it waits for itself, and has one call at a time"),
+               "itself");
   const auto other = controller.mesh("t").actors<Other>("other").at("host", 1).at("gpu", 0);
   expect_equal(other.call_one<&Other::get>().get(), 1, "it is there");
   const auto ring = one.within(10s).call_one<&Counter::ring>(other, one).collect();
-  expect(!ring && ring.text.find("counter waits for other") != std::string::npos, ring.text);
+  expect(!ring && ring.text.find("it waits for counter of t/2, which waits for it") != std::string::npos, ring.text);
   const auto nested = other.within(5s).call_one<&Other::ask>(other, one).collect();
-  expect(!nested && nested.text.find("counter waits for counter") != std::string::npos, nested.text);
+  expect(!nested && nested.text.find("it waits for itself") != std::string::npos, nested.text);
+  const auto next = all.at("host", 1).at("gpu", 1);
+  const auto across = one.within(5s).call_one<&Counter::ask_back>(next, one).collect();
+  expect(!across && across.text.find("it waits for counter of t/2, which waits for it") != std::string::npos,
+         across.text);
+  expect_equal(one.within(5s).call_one<&Counter::ask_overlap>(one).get(), 1, "what overlaps runs beside who asks");
 }
 
 void counts_failed_broadcasts(monarch::Controller& controller, const Counters& all) {
@@ -375,7 +386,7 @@ int cases(monarch::Controller& controller) {
 MONARCH_PLUGIN(MONARCH_ACTOR(Counter, &Counter::add, &Counter::get, &Counter::where, &Counter::names, &Counter::fail,
                              &Counter::slow, &Counter::slept, &Counter::echo, &Counter::note, &Counter::notes,
                              &Counter::later, &Counter::answer_all, &Counter::forget,
-                             MONARCH_CONCURRENT(&Counter::overlap, 3), &Counter::ask, &Counter::ask_both,
-                             &Counter::score, &Counter::ring),
+                             MONARCH_CONCURRENT(&Counter::overlap, 3), &Counter::ask, &Counter::ask_back,
+                             &Counter::ask_overlap, &Counter::ask_both, &Counter::score, &Counter::ring),
                MONARCH_ACTOR(Other, &Other::get, &Other::back, &Other::ask), MONARCH_ACTOR(Score, &Score::add))
 MONARCH_CONTROLLER(cases)

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "worker/rank/rank_manifest.h"
-#include "worker/rank/wait_graph.h"
 
 namespace monarch {
 namespace {
@@ -55,16 +54,6 @@ TEST(RankPlace, IsInItsEnvironment) {
   EXPECT_FALSE(read_place(get).ok());
   environment.erase("MONARCH_RANK");
   EXPECT_EQ(read_place(get).error().message, "MONARCH_RANK is not set: `monarch run` starts this program");
-}
-
-TEST(WaitGraph, FindsRingsAndNothingElse) {
-  WaitGraph graph;
-  EXPECT_EQ(graph.begin("a", "a"), std::vector<std::string>{"a"});
-  EXPECT_FALSE(graph.begin("a", "b"));
-  EXPECT_FALSE(graph.begin("b", "c"));
-  EXPECT_FALSE(graph.begin("a", "c")) << "two ways are no ring";
-  EXPECT_EQ(graph.begin("c", "a"), (std::vector<std::string>{"c", "a", "b"}));
-  EXPECT_FALSE(graph.begin("d", "a")) << "who waits for a ring's part is none of it";
 }
 
 }  // namespace

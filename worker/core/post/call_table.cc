@@ -24,6 +24,16 @@ void CallTable::enter(const CallKey& key, const Entered& entered, Instant now) {
   look_at_window(key.door);
 }
 
+std::vector<CallPlace> CallTable::places_of(const CallKey& key) const {
+  std::vector<CallPlace> places;
+  const auto call = calls_.find(key);
+  if (call == calls_.end()) return places;
+  for (const auto& [rank, place] : call->second.waiting) {
+    if (place.number != 0) places.push_back(place);
+  }
+  return places;
+}
+
 void CallTable::asked(const CallKey& key, Rank rank, const CallPlace& place) {
   const auto call = calls_.find(key);
   if (call == calls_.end()) return;
@@ -46,6 +56,7 @@ void CallTable::say(const CallKey& key, const Call& call, Rank rank, const CallO
 void CallTable::over(Calls::iterator call) {
   const CallKey key = call->first;
   out_.emplace_back(post_action::ToDoor{key.door, PostOver{.id = key.id, .refused = {}}});
+  over_.push_back(key);
   dues_.erase({call->second.due, key});
   Caller& caller = callers_[key.door];
   --caller.calls;
@@ -104,9 +115,8 @@ std::vector<CallPlace> CallTable::expire(Instant now) {
 std::vector<CallPlace> CallTable::left(DoorId door) {
   std::vector<CallPlace> places;
   for (auto call = calls_.lower_bound({door, 0}); call != calls_.end() && call->first.door == door;) {
-    for (const auto& [rank, place] : call->second.waiting) {
-      if (place.number != 0) places.push_back(place);
-    }
+    const auto waiting = places_of(call->first);
+    places.insert(places.end(), waiting.begin(), waiting.end());
     dues_.erase({call->second.due, call->first});
     call = calls_.erase(call);
   }

@@ -60,6 +60,8 @@ class CallTable {
   CallTable(const PostLimits& limits, PostActions& out) : limits_(limits), out_(out) {}
 
   bool knows(const CallKey& key) const { return calls_.contains(key); }
+  // Those of a call that have not ended.
+  std::vector<CallPlace> places_of(const CallKey& key) const;
   void enter(const CallKey& key, const Entered& entered, Instant now);
   // `place`: of a rank that has not ended yet.
   void asked(const CallKey& key, Rank rank, const CallPlace& place);
@@ -72,6 +74,7 @@ class CallTable {
   // The same of all that a caller has called, which has left.
   std::vector<CallPlace> left(DoorId door);
   std::vector<Waiting> take_long_waits(Instant now);
+  std::vector<CallKey> take_over() { return std::exchange(over_, {}); }
   Instant next_due() const { return dues_.empty() ? Instant::never() : dues_.begin()->first; }
 
   std::size_t size() const { return calls_.size(); }
@@ -102,6 +105,7 @@ class CallTable {
   Calls calls_;
   std::map<DoorId, Caller> callers_;
   std::set<std::pair<Instant, CallKey>> dues_;
+  std::vector<CallKey> over_;
 };
 
 }  // namespace monarch

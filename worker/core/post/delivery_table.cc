@@ -190,6 +190,20 @@ void DeliveryTable::take_back(Number number) {
   }
 }
 
+std::optional<ActorOfRank> DeliveryTable::target_of(Number delivery) const {
+  const auto found = deliveries_.find(delivery);
+  if (found == deliveries_.end()) return std::nullopt;
+  const CallTarget& target = found->second.content->target;
+  for (const RankActor& actor : ranks_.at(found->second.rank).actors) {
+    if (actor.name != target.actor) continue;
+    for (const ActorEndpoint& endpoint : actor.endpoints) {
+      if (endpoint.name != target.endpoint) continue;
+      return endpoint.overlaps ? std::nullopt : std::optional(ActorOfRank{found->second.rank, actor.name});
+    }
+  }
+  return std::nullopt;
+}
+
 void DeliveryTable::root_passed(HostId root, const PostStart& now) {
   std::vector<Number> passed;
   for (const auto& [number, delivery] : deliveries_) {

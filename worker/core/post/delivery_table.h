@@ -48,6 +48,12 @@ struct DeliveryOrigin {
   AskNumber number = 0;
 };
 
+struct ActorOfRank {
+  RankId rank;
+  std::string actor;
+  auto operator<=>(const ActorOfRank&) const = default;
+};
+
 // What the roster says of a rank.
 struct RankStanding {
   std::string down;       // why it is not up; empty: it is, or may be
@@ -88,6 +94,9 @@ class DeliveryTable {
   void root_passed(HostId root, const PostStart& now);
   // A newer roster is here: what it says of each rank that is waited for.
   void look_at_waiting(const std::function<RankStanding(const RankId&)>& standing_of, Instant now);
+
+  // Whom it is to, where that actor has one such delivery at a time; nothing: it has ended, or nobody knows that.
+  std::optional<ActorOfRank> target_of(Number delivery) const;
 
   void tick(Instant now);
   Instant next_due() const { return dues_.empty() ? Instant::never() : dues_.begin()->first; }

@@ -50,7 +50,10 @@ void PostCore::on(const post_event::DoorSaid& event) {
 void PostCore::on(const post_event::DoorLeft& event) {
   early_.erase(event.door);
   watching_.erase(event.door);
-  if (callers_.erase(event.door) > 0) take_back(calls_.left(event.door));
+  if (callers_.erase(event.door) > 0) {
+    rings_.left(event.door);
+    take_back(calls_.left(event.door));
+  }
   if (serving_.erase(event.door) > 0) deliveries_.left(event.door, now_);
 }
 
@@ -122,6 +125,33 @@ void PostCore::said(DoorId door, const PostReply& reply) {
   const HeldBody body = bodies_.hold(reply.outcome.body);  // also of one that nobody waits for
   if (!serving_.contains(door)) return turn_away(door, "it has not come to serve");
   if (!deliveries_.reply(door, reply)) turn_away(door, text("its answer to delivery ", reply.delivery, " is none"));
+}
+
+void PostCore::said(DoorId door, const PostWait& wait) {
+  const auto caller = callers_.find(door);
+  if (caller == callers_.end()) return turn_away(door, "it has not come as a caller");
+  const CallKey call{door, wait.id};
+  if (wait.actor.empty()) return rings_.end(call);
+  PostRing said{.id = wait.id, .ring = {}};
+  if (calls_.knows(call)) said.ring = ring_of(call, {{caller->second.rank, wait.actor}, wait.delivery});
+  out_.emplace_back(post_action::ToDoor{door, std::move(said)});
+}
+
+std::string PostCore::ring_of(const CallKey& call, const WaitRings::Waiter& waiter) {
+  const auto deliveries_of = [this](const CallKey& of) {
+    std::vector<DeliveryTable::Number> numbers;
+    for (const CallPlace& place : calls_.places_of(of)) {
+      if (!place.host) numbers.push_back(place.number);
+    }
+    return numbers;
+  };
+  const auto target_of = [this](DeliveryTable::Number delivery) { return deliveries_.target_of(delivery); };
+  const auto ring = rings_.begin(call, waiter, deliveries_of, target_of);
+  if (ring.empty()) return {};
+  const auto name_of = [this](const ActorOfRank& one) { return text(one.actor, " of ", roster_.rank_name(one.rank)); };
+  std::string words = text("actor ", name_of(waiter.who), " would wait for ever: it waits for ");
+  for (std::size_t i = 1; i < ring.size(); ++i) words += text(name_of(ring[i]), ", which waits for ");
+  return text(words, ring.size() == 1 ? "itself, and has one call at a time" : "it");
 }
 
 void PostCore::said(DoorId door, const PostCall& call) {
@@ -266,6 +296,7 @@ void PostCore::settle() {
       calls_.end(ended.call, ended.rank, ended.outcome);
     }
   }
+  for (const CallKey& call : calls_.take_over()) rings_.end(call);
 }
 
 // ---- The roster.

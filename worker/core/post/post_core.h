@@ -29,6 +29,7 @@
 #include "worker/core/post/post_limits.h"
 #include "worker/core/post/post_steps.h"
 #include "worker/core/post/roster_view.h"
+#include "worker/core/post/wait_rings.h"
 
 namespace monarch {
 
@@ -72,6 +73,7 @@ class PostCore {
   void said(DoorId door, const PostCall& call);
   void said(DoorId door, const PostCancel& cancel);
   void said(DoorId door, const PostReply& reply);
+  void said(DoorId door, const PostWait& wait);
   void turn_away(DoorId door, std::string why);
   void welcome(DoorId door, const PostHello& hello);
 
@@ -84,6 +86,7 @@ class PostCore {
   void take_back(const std::vector<CallPlace>& places);
   void deliver(PeerLines::Ordered&& ordered);
   void settle();
+  std::string ring_of(const CallKey& call, const WaitRings::Waiter& waiter);
   void look_at_hosts();
   void tell_failures();
   void tell_waits();
@@ -95,6 +98,7 @@ class PostCore {
   CallTable calls_;
   DeliveryTable deliveries_;
   PeerLines lines_;
+  WaitRings rings_;
   std::map<DoorId, CallerName> callers_;
   std::set<DoorId> serving_;
   std::set<DoorId> watching_;

@@ -20,7 +20,7 @@ using DoorId = StrongId<struct DoorIdTag, std::uint64_t>;  // one connection at 
 
 namespace post_event {
 
-using DoorMessage = std::variant<PostHello, PostCall, PostCancel, PostReply>;
+using DoorMessage = std::variant<PostHello, PostCall, PostCancel, PostReply, PostWait>;
 struct DoorSaid {
   DoorId door;
   DoorMessage message;
@@ -57,7 +57,7 @@ using PostEvent = std::variant<post_event::DoorSaid, post_event::DoorLeft, post_
 
 namespace post_action {
 
-using DoorMessage = std::variant<PostWelcome, PostAnswer, PostOver, PostDeliver, PostTakeBack, PostFailure>;
+using DoorMessage = std::variant<PostWelcome, PostAnswer, PostOver, PostDeliver, PostTakeBack, PostFailure, PostRing>;
 struct ToDoor {
   DoorId door;
   DoorMessage message;

@@ -182,15 +182,14 @@ class CallState {
   template <class Ready>
   void wait_as_long_as_it_takes(std::unique_lock<std::mutex>& lock, const Ready& ready, bool needs_all) {
     if (!needs_all) return changed_.wait(lock, ready);
+    if (changed_.wait_for(lock, std::chrono::milliseconds(10), ready)) return;
     const std::vector<std::uint64_t> numbers = numbers_;
-    lock.unlock();
     Waiting told(host_);
-    for (;;) {
+    do {
+      lock.unlock();
       told.look(numbers);
       lock.lock();
-      if (changed_.wait_for(lock, std::chrono::seconds(1), ready)) return;
-      lock.unlock();
-    }
+    } while (!changed_.wait_for(lock, std::chrono::seconds(1), ready));
   }
 
   static void on_answer(void* user, const monarch_answer_v1* answer) {

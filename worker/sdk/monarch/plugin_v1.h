@@ -95,8 +95,8 @@ typedef struct monarch_place_v1 {
 typedef struct monarch_waiting_v1 {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
-  /* At first, and again each second while it waits; end() follows in any case. Not 0: the actor would wait for itself,
-   * and `why` says how, in at most why_size bytes with the 0 behind them. */
+  /* Once it has waited for a moment, and again each second; end() follows in any case. Not 0: the actor would wait for
+   * itself, and `why` says how, in at most why_size bytes with the 0 behind them. */
   int (*begin)(const monarch_host_v1* host, uint64_t call, char* why, size_t why_size);
   void (*end)(const monarch_host_v1* host, uint64_t call);
 } monarch_waiting_v1;

@@ -500,6 +500,35 @@ TEST_F(PostCoreTest, NamesACallThatWaitsForLong) {
   }
 }
 
+// Two ranks of a host, each of which calls the other's actor and waits for it.
+TEST_F(PostCoreTest, TellsWhoWouldWaitForEver) {
+  begin();
+  say(0, DoorId(3), hello_of("work", 1, true));
+  say(0, DoorId(4), hello_of("work", 0, false));
+  say(0, DoorId(5), hello_of("work", 1, false));
+  say(0, kCaller, call_of(1, {0}));
+  say(0, DoorId(4), call_of(1, {1, 2}));
+  const auto first = told<PostDeliver>(0, kServer);
+  const auto second = told<PostDeliver>(0, DoorId(3));
+  ASSERT_EQ(first.size(), 1U);
+  ASSERT_EQ(second.size(), 1U);
+  say(0, DoorId(4), PostWait{.id = 1, .actor = "greeter", .delivery = first[0].delivery});
+  EXPECT_EQ(told<PostRing>(0, DoorId(4)), (std::vector<PostRing>{{1, ""}}));
+  say(0, DoorId(5), call_of(1, {0}));
+  say(0, DoorId(5), call_of(2, {0}, "any"));
+  say(0, DoorId(5), PostWait{.id = 1, .actor = "greeter", .delivery = second[0].delivery});
+  const std::string ring =
+      "actor greeter of work/1 would wait for ever: it waits for greeter of work/0, which waits for it";
+  EXPECT_EQ(told<PostRing>(0, DoorId(5)), (std::vector<PostRing>{{1, ring}}));
+  answer(0, told<PostDeliver>(0, kServer)[1].delivery);
+  say(0, DoorId(5), PostWait{.id = 1, .actor = "greeter", .delivery = second[0].delivery});
+  EXPECT_EQ(told<PostRing>(0, DoorId(5))[1], (PostRing{1, ""})) << "that call is over";
+  say(0, DoorId(4), PostWait{.id = 1, .actor = "", .delivery = 0});
+  say(0, DoorId(5), PostWait{.id = 2, .actor = "greeter", .delivery = second[0].delivery});
+  EXPECT_EQ(told<PostRing>(0, DoorId(5))[2], (PostRing{2, ""})) << "the other does not wait any more";
+  EXPECT_EQ(told<PostRing>(0, DoorId(4)).size(), 1U) << "that is not answered";
+}
+
 TEST_F(PostCoreTest, TellsOfAHostThatItDoesNotReach) {
   begin();
   say(0, kCaller, call_of(1, {2}));

@@ -1,0 +1,55 @@
+#include "worker/core/post/wait_rings.h"
+
+namespace monarch {
+
+std::vector<ActorOfRank> WaitRings::begin(const CallKey& call, const Waiter& waiter, const DeliveriesOf& deliveries_of,
+                                          const TargetOf& target_of) {
+  end(call);
+  waits_.emplace(call, waiter);
+  of_[waiter.who].insert(call);
+  Search search{.to = waiter.who, .deliveries_of = deliveries_of, .target_of = target_of, .seen = {}, .way = {}};
+  if (!find_way(waiter.who, search)) return {};
+  end(call);
+  return search.way;
+}
+
+// Whether the delivery is not over before the actor waits no more.
+bool WaitRings::is_stuck(const ActorOfRank& actor, DeliveryTable::Number delivery) const {
+  const auto waits = of_.find(actor);
+  if (waits == of_.end()) return false;
+  return waits_.at(*waits->second.begin()).present <= delivery;
+}
+
+bool WaitRings::find_way(const ActorOfRank& from, Search& search) const {
+  if (!search.seen.insert(from).second) return false;
+  const auto waits = of_.find(from);
+  if (waits == of_.end()) return false;
+  search.way.push_back(from);
+  for (const CallKey& call : waits->second) {
+    for (const DeliveryTable::Number delivery : search.deliveries_of(call)) {
+      const auto target = search.target_of(delivery);
+      if (!target || !is_stuck(*target, delivery)) continue;
+      if (*target == search.to || find_way(*target, search)) return true;
+    }
+  }
+  search.way.pop_back();
+  return false;
+}
+
+void WaitRings::end(const CallKey& call) {
+  const auto wait = waits_.find(call);
+  if (wait != waits_.end()) erase(wait);
+}
+
+void WaitRings::left(DoorId door) {
+  for (auto wait = waits_.lower_bound({door, 0}); wait != waits_.end() && wait->first.door == door;) erase(wait++);
+}
+
+void WaitRings::erase(std::map<CallKey, Waiter>::iterator wait) {
+  const auto of = of_.find(wait->second.who);
+  of->second.erase(wait->first);
+  if (of->second.empty()) of_.erase(of);
+  waits_.erase(wait);
+}
+
+}  // namespace monarch
