@@ -133,7 +133,8 @@ class ActorFaults(actors.ActorTest):
             mesh={"supervision": {"restart": {"backoff": "20ms"}}}))
         self.assertEqual(done.status, 7, done)
         lines = [r"crash: lost: killed by SIGSEGV", r"while it is down: (value: |lost: it is being started again(: .*)?)", r"again: value: ",
-                 r"leave: lost: exit code 3", r"block: deadline: its deadline has passed, after \d+ms",
+                 r"leave: lost: exit code 3",
+                 r"leak: (?:remote_error: .*bad_alloc.*|lost: .*)", r"crash: lost: .*", r"block: deadline: its deadline has passed, after \d+ms",
                  r"behind it: deadline (\d+)", r"behind it: busy (\d+)"]
         told = re.fullmatch("\n".join(lines) + "\n", done.out)
         self.assertTrue(told, done)

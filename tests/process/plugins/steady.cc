@@ -2,12 +2,14 @@
 
 #include <monarch/controller.hpp>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -15,6 +17,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -38,6 +41,17 @@ class Tally : public monarch::Actor {
   void block() { std::this_thread::sleep_for(1h); }
   void crash() { *static_cast<volatile int*>(nullptr) = 1; }
   void leave() { ::_exit(3); }
+  // Up to the limit that an operator has set.
+  void leak() {
+    std::ifstream sizes("/proc/self/statm");
+    rlim_t pages = 0;
+    sizes >> pages;
+    rlimit limit{};
+    (void)::getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (64U << 20U);
+    (void)::setrlimit(RLIMIT_AS, &limit);
+    for (;;) leaked_.emplace_back(1U << 20U, 'x');
+  }
   // As much as goes to that rank, for so long; gives how much that was.
   int flood(const monarch::ActorMesh<Tally>& whom, int milliseconds) {
     monarch::codec::Bytes bytes;
@@ -56,6 +70,7 @@ class Tally : public monarch::Actor {
   int twice_ = 0;
   std::uint64_t restored_ = 0;
   std::uint64_t swallowed_ = 0;
+  std::vector<std::string> leaked_;
 };
 
 namespace {
@@ -164,6 +179,9 @@ int spoil(monarch::Controller& controller) {
   report("again", one.call_one<&Tally::run>(1).collect());
   report("leave", one.call_one<&Tally::leave>().collect());
   one.ready(10s);
+  report("leak", one.call_one<&Tally::leak>().collect());
+  report("crash", one.call_one<&Tally::crash>().collect());
+  one.ready(10s);
   report("block", one.within(100ms).call_one<&Tally::block>().collect());
   std::map<monarch::Kind, int> kinds;
   std::vector<monarch::FutureOne<std::pair<std::uint64_t, int>>> calls;
@@ -196,7 +214,7 @@ int flood(monarch::Controller& controller) {
 int throws(monarch::Controller& /*controller*/) { throw std::runtime_error("nothing goes on"); }
 
 MONARCH_PLUGIN(MONARCH_ACTOR(Tally, &Tally::run, MONARCH_CONCURRENT(&Tally::run_beside, 4), &Tally::twice,
-                             &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave, &Tally::flood,
+                             &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave, &Tally::leak, &Tally::flood,
                              &Tally::swallow))
 MONARCH_CONTROLLER(steady)
 MONARCH_CONTROLLER(spoil)
