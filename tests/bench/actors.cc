@@ -33,6 +33,8 @@ namespace {
 
 using Echoes = monarch::ActorMesh<Echo>;
 
+constexpr auto kPatience = 60s;  // a call that does not end is told, and ends the bench
+
 double microseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::micro>(Clock::now() - since).count();
 }
@@ -92,7 +94,7 @@ void bodies(const std::string& where, const Echoes& one) {
 }  // namespace
 
 int calls(monarch::Controller& c) {
-  const auto all = c.mesh("e").actors<Echo>("echo");
+  const auto all = c.mesh("e").actors<Echo>("echo").within(kPatience);
   std::printf("{");
   one_call("near", all.at("host", 0).at("gpu", 0));
   one_call("far", all.at("host", 1).at("gpu", 0));
@@ -103,7 +105,7 @@ int calls(monarch::Controller& c) {
 }
 
 int wide(monarch::Controller& c) {
-  const auto all = c.mesh("e").actors<Echo>("echo");
+  const auto all = c.mesh("e").actors<Echo>("echo").within(kPatience);
   const auto times = timed(300, [&] { must(all.call<&Echo::nothing>(1).get().size() == all.size(), "answers"); });
   std::printf("{");
   print("p50_us", at(times, 0.5));
@@ -113,7 +115,7 @@ int wide(monarch::Controller& c) {
 
 // From the death of a rank until all that waited for it has ended, and until the same handle gives a value again.
 int deaths(monarch::Controller& c) {
-  const auto victim = c.mesh("e").actors<Echo>("echo").at("host", 1).at("gpu", 1);
+  const auto victim = c.mesh("e").actors<Echo>("echo").within(kPatience).at("host", 1).at("gpu", 1);
   std::vector<double> ended;
   std::vector<double> back;
   for (int i = 0; i < c.args().get<int>("times"); ++i) {
