@@ -39,7 +39,8 @@ ARROWS = {
     "transport/wire/": ["transport/wire/", "transport/messages/", "transport/loop/", "transport/base/", "transport/codec/"],
     "transport/zmq/": ["transport/zmq/", *LOW],
     "transport/peers/": ["transport/peers/", "transport/zmq/", *LOW],
-    "transport/tensor/": ["transport/tensor/", "transport/zmq/", *LOW],
+    "transport/tensor/core/": ["transport/tensor/core/", "transport/base/", "transport/codec/"],
+    "transport/tensor/": ["transport/tensor/", *LOW],
     "configs/": ["worker/sdk/", "transport/codec/"],  # what users write
     "tests/": [""],
 }

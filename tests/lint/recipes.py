@@ -3,8 +3,7 @@ folder, and each link leads to a file. ARCHITECTURE.md and README.md stay short,
 keeps to 120 columns, that of comments too.
 
 A word in backticks is a path if it begins with a folder of the top level, or ends as a source does. A word with a `<`,
-`*`, `{` or `…` in it stands for several, and is not looked for. NOT_BUILT are folders that the arrows name before they
-are there.
+`*`, `{` or `…` in it stands for several, and is not looked for.
 """
 
 import os
@@ -16,11 +15,10 @@ MOST_BYTES = {"ARCHITECTURE.md": 20_000, "README.md": 12_000}
 COLUMNS = 120
 # Whose paths are looked for. README.md and CONTRIBUTING.md name files of a build and of the user's, too.
 PAGES = re.compile(r"ARCHITECTURE\.md|SECURITY\.md|tests/FAULTS\.md|.+/README\.md")
-NOT_BUILT = {"transport/tensor"}
 SOURCE = re.compile(r"[\w./-]+\.(cc|h|hpp|py|md)")
 SEVERAL = re.compile(r"[<*{…]")
 
-SMALL = "# a\n\n`cli/main.cc` and `cli` and `tests/lint/x.py --update BUILD`, `transport/tensor`; [there](cli/README.md).\n"
+SMALL = "# a\n\n`cli/main.cc` and `cli` and `tests/lint/x.py --update BUILD`; [there](cli/README.md).\n"
 CLEAN = {
     "ARCHITECTURE.md": SMALL,
     "README.md": "a\n",
@@ -74,7 +72,7 @@ def check_page(tree, path):
             found.append(f"{path}:{number}: {len(line)} columns, more than {COLUMNS}")
         for quoted in re.findall(r"`([^`]+)`", line):
             for word in filter(lambda w: looks_like_path(tree, w), quoted.split()):
-                if word not in NOT_BUILT and not any(tree.exists(os.path.join(place, word)) for place in ("", folder)):
+                if not any(tree.exists(os.path.join(place, word)) for place in ("", folder)):
                     found.append(f"{path}:{number}: there is no {word}")
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
             if not tree.exists(os.path.normpath(os.path.join(folder, link))):

@@ -1,0 +1,56 @@
+// What others say of published tensors: whatever the bytes are, an index that is believed gives plans that stay within
+// what it says, and a card is one or none.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <monarch/codec.hpp>
+
+#include "transport/base/assert.h"
+#include "transport/tensor/core/card.h"
+#include "transport/tensor/core/index.h"
+#include "transport/tensor/core/plan.h"
+
+namespace {
+
+using namespace monarch;
+using namespace monarch::tensor;
+
+constexpr std::uint64_t kSlot = 1U << 20U;
+
+// A reader that wants all of it.
+void read_whole(const Index& index, std::uint32_t tensor) {
+  const TensorKind& kind = index.tensors[tensor];
+  const std::uint64_t element = element_bytes(kind.dtype);
+  const std::uint64_t bytes = elements(kind.shape).value() * element;
+  if (bytes > kSlot || elements(kind.shape).value() > 4'096) return;
+  const auto plan =
+      make_plan(shards_of(index, tensor), {{whole(kind.shape), dense_strides(kind.shape, element), 0}}, element);
+  if (!plan.ok()) return;
+  std::uint64_t copied = 0;
+  for (const Copy& copy : *plan) {
+    copied += copy.bytes();
+    for_each_row(copy, [&](std::uint64_t source, std::uint64_t destination) {
+      MONARCH_ASSERT(source >= kSlotHeaderBytes && source + copy.row <= kSlot);
+      MONARCH_ASSERT(destination + copy.row <= bytes);
+    });
+  }
+  MONARCH_ASSERT(copied == bytes);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (const auto card = parse_card(input); card.ok()) {
+    MONARCH_ASSERT(*parse_card(card_text(*card)) == *card);
+  }
+  Index index;
+  codec::DecodeError error;
+  if (!codec::decode(input, index, error) || !check_index(index, kSlot).ok()) return 0;
+  IndexBuilder builder;
+  MONARCH_ASSERT(builder.add(0, index).ok());
+  for (std::uint32_t tensor = 0; tensor < index.tensors.size() && tensor < 8; ++tensor) read_whole(index, tensor);
+  return 0;
+}

@@ -1,0 +1,145 @@
+#include "transport/tensor/core/index.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch::tensor {
+
+namespace {
+
+Error invalid(std::string words) { return {ErrorCode::kInvalid, std::move(words)}; }
+
+// The bytes of a box of such elements; nothing: more than can be counted.
+std::optional<std::uint64_t> bytes_of(const Dtype& dtype, const Extents& size) {
+  const auto count = elements(size);
+  std::uint64_t bytes = 0;
+  if (!count || __builtin_mul_overflow(*count, element_bytes(dtype), &bytes)) return std::nullopt;
+  return bytes;
+}
+
+Status check_kind(const TensorKind& tensor) {
+  if (tensor.name.empty() || tensor.name.size() > kTensorNameBytes) {
+    return invalid(text("a tensor's name has 1 to ", kTensorNameBytes, " bytes, and not ", tensor.name.size()));
+  }
+  if (element_bytes(tensor.dtype) == 0) {
+    return invalid(
+        text("tensor ", printable(tensor.name), ": elements of ", to_text(tensor.dtype), " do not lie in whole bytes"));
+  }
+  if (!bytes_of(tensor.dtype, tensor.shape)) {
+    return invalid(
+        text("tensor ", printable(tensor.name), ": ", to_text(tensor.shape), " is more than can be counted"));
+  }
+  return {};
+}
+
+Status check_part(const TensorKind& tensor, const Box& box) {
+  if (is_within(box, tensor.shape)) return {};
+  return invalid(text("tensor ", printable(tensor.name), ": ", to_text(box), " is outside of ", to_text(tensor.shape)));
+}
+
+}  // namespace
+
+const TensorKind* Index::find(std::string_view name) const {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [name](const TensorKind& one) { return one.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+Status check_index(const Index& index, std::uint64_t slot_bytes) {
+  if (index.parts.size() > kIndexParts || index.tensors.size() > kIndexParts) {
+    return invalid(text("more than ", kIndexParts, " parts of tensors"));
+  }
+  std::set<std::string_view> names;
+  for (const TensorKind& tensor : index.tensors) {
+    MONARCH_TRY(check_kind(tensor));
+    if (!names.insert(tensor.name).second) return invalid(text("two tensors are called ", printable(tensor.name)));
+  }
+  for (const TensorPart& part : index.parts) {
+    if (part.tensor >= index.tensors.size()) return invalid(text("a part of tensor ", part.tensor, ", which is none"));
+    const TensorKind& tensor = index.tensors[part.tensor];
+    MONARCH_TRY(check_part(tensor, part.box));
+    const std::uint64_t bytes = bytes_of(tensor.dtype, part.box.size).value_or(0);
+    std::uint64_t end = 0;
+    const bool counts = !__builtin_add_overflow(part.offset, bytes, &end);
+    if (!counts || part.offset < kSlotHeaderBytes || (slot_bytes > 0 && end > slot_bytes)) {
+      return invalid(text("tensor ", printable(tensor.name), ": ", to_text(part.box), " of rank ", part.owner,
+                          " is not within its slot"));
+    }
+  }
+  return {};
+}
+
+Status IndexBuilder::add(std::uint32_t owner, const Index& part) {
+  if (index_.parts.size() + part.parts.size() > kIndexParts) {
+    return invalid(text("more than ", kIndexParts, " parts of tensors"));
+  }
+  std::vector<std::uint32_t> places;
+  for (const TensorKind& tensor : part.tensors) {
+    const auto [known, fresh] = places_.try_emplace(tensor.name, static_cast<std::uint32_t>(index_.tensors.size()));
+    places.push_back(known->second);
+    if (fresh) {
+      index_.tensors.push_back(tensor);
+      first_owners_.push_back(owner);
+      continue;
+    }
+    const TensorKind& first = index_.tensors[known->second];
+    if (first == tensor) continue;
+    const auto words = [](const TensorKind& one) { return text(to_text(one.dtype), ' ', to_text(one.shape)); };
+    return invalid(text("tensor ", printable(tensor.name), " is ", words(first), " at rank ",
+                        first_owners_[known->second], " and ", words(tensor), " at rank ", owner));
+  }
+  for (TensorPart one : part.parts) {
+    one.tensor = places[one.tensor];
+    one.owner = owner;
+    index_.parts.push_back(std::move(one));
+  }
+  return {};
+}
+
+Result<std::uint64_t> SlotLayout::put(const TensorKind& tensor, const Box& box, std::uint32_t owner) {
+  MONARCH_TRY(check_kind(tensor));
+  MONARCH_TRY(check_part(tensor, box));
+  if (index_.parts.size() >= kIndexParts) return Error{ErrorCode::kBusy, text("more than ", kIndexParts, " parts")};
+  if (find(tensor.name, box) != nullptr) {
+    return invalid(text("tensor ", printable(tensor.name), ": ", to_text(box), " is put twice"));
+  }
+  const std::uint64_t bytes = bytes_of(tensor.dtype, box.size).value_or(0);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max() - kTensorAlignment;
+  if (bytes > kMost - end_) return invalid(text("tensor ", printable(tensor.name), ": a slot cannot have so much"));
+  const auto place = static_cast<std::uint32_t>(index_.tensors.size());
+  const auto [known, fresh] = known_.try_emplace(tensor.name, Known{place, {}});
+  if (fresh) index_.tensors.push_back(tensor);
+  const TensorKind& kind = index_.tensors[known->second.tensor];
+  if (kind != tensor) {
+    return invalid(text("tensor ", printable(tensor.name), " is ", to_text(kind.dtype), ' ', to_text(kind.shape),
+                        " and is put as ", to_text(tensor.dtype), ' ', to_text(tensor.shape)));
+  }
+  known->second.parts.push_back(index_.parts.size());
+  index_.parts.push_back({.tensor = known->second.tensor, .owner = owner, .box = box, .offset = end_});
+  return std::exchange(end_, (end_ + bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
+}
+
+const TensorPart* SlotLayout::find(std::string_view name, const Box& box) const {
+  const auto known = known_.find(name);
+  if (known == known_.end()) return nullptr;
+  for (const std::size_t part : known->second.parts) {
+    if (index_.parts[part].box == box) return &index_.parts[part];
+  }
+  return nullptr;
+}
+
+std::vector<Shard> shards_of(const Index& index, std::uint32_t tensor) {
+  std::vector<Shard> shards;
+  for (const TensorPart& part : index.parts) {
+    if (part.tensor == tensor) shards.push_back({.box = part.box, .owner = part.owner, .offset = part.offset});
+  }
+  return shards;
+}
+
+}  // namespace monarch::tensor

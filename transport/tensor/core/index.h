@@ -1,0 +1,102 @@
+#pragma once
+
+// Index: what a gang publishes under one name: which tensors, of what shape, and who has which part of them where. It
+// is fixed by the first version of a generation. Publishers tell theirs to the gang's registrar, which gives readers
+// that of all.
+//
+// Thread: values.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <monarch/codec.hpp>
+
+#include "transport/base/result.h"
+#include "transport/tensor/core/box.h"
+#include "transport/tensor/core/dtype.h"
+#include "transport/tensor/core/plan.h"
+
+namespace monarch::tensor {
+
+inline constexpr std::size_t kTensorNameBytes = 128;
+inline constexpr std::size_t kIndexParts = 1U << 20U;
+inline constexpr std::size_t kIndexBytes = 64U << 20U;   // as it travels
+inline constexpr std::uint64_t kSlotHeaderBytes = 4096;  // before the first tensor of a slot
+inline constexpr std::uint64_t kTensorAlignment = 256;   // of each in a slot
+
+// A tensor as all that have a part of it must say it is.
+struct TensorKind {
+  std::string name;
+  Dtype dtype;
+  Extents shape;
+  bool operator==(const TensorKind&) const = default;
+};
+MONARCH_FIELDS(TensorKind, name, dtype, shape)
+
+// What one publisher has of it.
+struct TensorPart {
+  std::uint32_t tensor = 0;  // its place among those of the index
+  std::uint32_t owner = 0;   // the rank that has it, within the mesh
+  Box box;
+  std::uint64_t offset = 0;  // of its first byte, from the beginning of the slot
+  bool operator==(const TensorPart&) const = default;
+};
+MONARCH_FIELDS(Box, at, size)
+MONARCH_FIELDS(TensorPart, tensor, owner, box, offset)
+
+struct Index {
+  std::vector<TensorKind> tensors;
+  std::vector<TensorPart> parts;
+  bool operator==(const Index&) const = default;
+
+  // nullptr: there is none of that name.
+  const TensorKind* find(std::string_view name) const;
+};
+MONARCH_FIELDS(Index, tensors, parts)
+
+// kInvalid: it is none that anybody may send; the message names what is wrong. `slot_bytes`: of a publisher's slot; 0:
+// of any.
+Status check_index(const Index& index, std::uint64_t slot_bytes = 0);
+
+// An index that grows as its publishers tell theirs.
+class IndexBuilder {
+ public:
+  // kInvalid: it does not fit what others have told: the message names the tensor, both owners and both values.
+  Status add(std::uint32_t owner, const Index& part);
+  const Index& index() const { return index_; }
+
+ private:
+  Index index_;
+  std::map<std::string, std::uint32_t, std::less<>> places_;
+  std::vector<std::uint32_t> first_owners_;  // who told of a tensor first
+};
+
+// What a publisher puts into a slot, one behind the other.
+class SlotLayout {
+ public:
+  // The offset of what is put there; kInvalid: it is put already, or is none. kBusy: too many.
+  Result<std::uint64_t> put(const TensorKind& tensor, const Box& box, std::uint32_t owner);
+  // Of a slot that has all of it, with its header.
+  std::uint64_t bytes() const { return end_; }
+  const Index& index() const { return index_; }
+  // The part of exactly that box; nullptr: it is none.
+  const TensorPart* find(std::string_view name, const Box& box) const;
+
+ private:
+  struct Known {
+    std::uint32_t tensor = 0;
+    std::vector<std::size_t> parts;
+  };
+  Index index_;
+  std::map<std::string, Known, std::less<>> known_;
+  std::uint64_t end_ = kSlotHeaderBytes;
+};
+
+// The shards of a tensor as make_plan() takes them.
+std::vector<Shard> shards_of(const Index& index, std::uint32_t tensor);
+
+}  // namespace monarch::tensor
