@@ -1,0 +1,66 @@
+#include "transport/wire/lent_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+namespace {
+
+Result<UniqueFd> open_again(int fd, int how) {
+  UniqueFd again(::open(text("/proc/self/fd/", fd).c_str(), how | O_CLOEXEC));
+  if (!again.valid()) return errno_error("opening a memfd again", errno);
+  return again;
+}
+
+}  // namespace
+
+// WARNING: a memfd's first descriptor counts as no opening for writing, and a write lease is never given by it
+// (check_conflicting_open, fs/locks.c); one that was opened by its name in /proc is like a file's.
+Result<std::unique_ptr<LentMemory>> LentMemory::make(const char* name, std::size_t size) {
+  const UniqueFd first(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!first.valid()) return errno_error("memfd_create", errno);
+  if (::ftruncate(first.get(), static_cast<off_t>(size)) != 0) return errno_error("growing a memfd", errno);
+  MONARCH_ASSIGN(UniqueFd fd, open_again(first.get(), O_RDWR));
+  void* const start = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (start == MAP_FAILED) return errno_error(text("mapping ", size, " bytes of a memfd"), errno);
+  std::unique_ptr<LentMemory> made(new LentMemory(std::move(fd), static_cast<char*>(start), size));
+  // Before it is lent: who has mapped it may write, and nobody may any more.
+  if (::fcntl(made->fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) {
+    return errno_error("sealing a memfd", errno);
+  }
+  (void)::madvise(start, size, MADV_DONTFORK);  // a child would write what its parent lends
+  (void)::madvise(start, size, MADV_HUGEPAGE);  // where the system gives them to shared memory
+  return made;
+}
+
+LentMemory::~LentMemory() { (void)::munmap(start_, size_); }
+
+Result<UniqueFd> LentMemory::reader() const { return open_again(fd_.get(), O_RDONLY); }
+
+bool LentMemory::is_alone() const {
+  if (::fcntl(fd_.get(), F_SETLEASE, F_WRLCK) != 0) return false;
+  (void)::fcntl(fd_.get(), F_SETLEASE, F_UNLCK);
+  return true;
+}
+
+Result<std::uint64_t> lent_memory_size(int fd) {
+  constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW;
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & kSize) != kSize || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0) {
+    return Error{ErrorCode::kInvalid,
+                 "the descriptor is no memfd that is sealed against writing, growing and shrinking"};
+  }
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return errno_error("fstat of lent memory", errno);
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+}  // namespace monarch

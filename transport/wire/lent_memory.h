@@ -1,0 +1,44 @@
+#pragma once
+
+// LentMemory: memory that its maker alone can write, and that others map and read. It can be neither shrunk nor grown:
+// who reads it never finds it gone. The kernel says whether anybody else has it.
+//
+// Thread: any, one at a time. Lifetime: what a reader has open or mapped stays when this ends.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+
+class LentMemory {
+ public:
+  // Of zeroes. `name`: as /proc shows it. The kernel needs F_SEAL_FUTURE_WRITE (Linux 5.1), and /proc.
+  static Result<std::unique_ptr<LentMemory>> make(const char* name, std::size_t size);
+  LentMemory(const LentMemory&) = delete;
+  LentMemory& operator=(const LentMemory&) = delete;
+  ~LentMemory();
+
+  char* start() const { return start_; }
+  std::size_t size() const { return size_; }
+  // A descriptor of its own for a reader, which can do nothing else with it.
+  Result<UniqueFd> reader() const;
+  // Nobody has a descriptor or a mapping of it but this.
+  bool is_alone() const;
+
+ private:
+  LentMemory(UniqueFd fd, char* start, std::size_t size) : fd_(std::move(fd)), start_(start), size_(size) {}
+
+  UniqueFd fd_;
+  char* const start_;
+  const std::size_t size_;
+};
+
+// The size of memory that nobody can shrink, and that this process cannot change; kInvalid: `fd` is no such memory.
+Result<std::uint64_t> lent_memory_size(int fd);
+
+}  // namespace monarch
