@@ -1,0 +1,68 @@
+#pragma once
+
+// Slot: memory of a publisher that holds one version of its tensors at a time. Its first word says which, or that it is
+// being written; a reader who finds after his last byte the word that he was told has read that version and nothing
+// else. That is all that is believed about what was read, on whichever way.
+//
+// WARNING: a sequence lock between processes. C++ has no word for it, and thread sanitizer sees none of it: what is
+// read while it is written is thrown away unseen. The fences are those of Boehm, "Can seqlocks get along with
+// programming language memory models?" (MSPC 2012).
+//
+// Thread: a Slot one; a SlotView any.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/wire/lent_memory.h"
+#include "transport/wire/mapped_memory.h"
+
+namespace monarch::tensor {
+
+// What the word is while a slot holds that version. 0: it holds none.
+constexpr std::uint64_t word_of(std::uint64_t version) { return version + 1; }
+
+class Slot {
+ public:
+  // kBusy: there is no memory for it; the message has the bytes. They count from the word on.
+  static Result<std::unique_ptr<Slot>> make(std::uint64_t bytes);
+
+  // From now on it holds no version.
+  void begin();
+  // Everything is in it.
+  void commit(std::uint64_t version);
+  std::uint64_t word() const;
+
+  char* start() const { return memory_->start(); }
+  std::uint64_t bytes() const { return memory_->size(); }
+  // For a reader on this machine.
+  Result<UniqueFd> reader() const { return memory_->reader(); }
+  // No process of this machine has it mapped.
+  bool is_alone() const { return memory_->is_alone(); }
+
+ private:
+  explicit Slot(std::unique_ptr<LentMemory> memory) : memory_(std::move(memory)) {}
+
+  std::unique_ptr<LentMemory> memory_;
+};
+
+// A slot of another process, mapped.
+class SlotView {
+ public:
+  // kInvalid: `fd` is no memory of so many bytes that its owner cannot take away.
+  static Result<std::unique_ptr<SlotView>> open(const UniqueFd& fd, std::uint64_t bytes);
+
+  // What it was after all that was read before.
+  std::uint64_t word() const;
+  const char* start() const { return mapped_->bytes().data(); }
+  std::uint64_t bytes() const { return mapped_->bytes().size(); }
+
+ private:
+  explicit SlotView(std::shared_ptr<const MappedMemory> mapped) : mapped_(std::move(mapped)) {}
+
+  std::shared_ptr<const MappedMemory> mapped_;
+};
+
+}  // namespace monarch::tensor
