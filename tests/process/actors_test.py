@@ -56,11 +56,12 @@ class Actors(actors.ActorTest):
         command = " ".join([shlex.quote(sys.executable), client])
         done = self.monarch("run", "--no-prefix", self.actor_job(
             {"counter": actor("cases", "Counter", args={"start": 5, "names": []})},
-            {"program": ["/bin/sh", "-c", f"{command} t counter where 0,3 && {command} t counter fail 1 why; {command} t counter get 9"]}))
+            {"program": ["/bin/sh", "-c", f"{command} t counter where 0,3 && {command} t counter fail 1 why; {command} t counter get 9; {command} card me here"]}))
         self.assert_result(done, 0, "succeeded")
         self.assertEqual(done.out.splitlines(), [
             "0 value v1 t (0,0) counter", "3 value v2 t (1,1) counter", "1 remote error std::out_of_range: why",
-            "None refused there is no rank t/9: the mesh has 4"])
+            "None refused there is no rank t/9: the mesh has 4",
+            "1 b'here'"])
         self.assert_nothing_left()
 
     def test_without_a_controller_it_runs_until_it_is_stopped(self):

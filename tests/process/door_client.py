@@ -1,6 +1,7 @@
 """A caller at the door of a post, as monarch-post(7) has it and in Python's standard library alone.
 
 usage: door_client.py MESH ACTOR ENDPOINT RANKS [ARGUMENT…]    calls once, prints an outcome a line
+       door_client.py card NAME TEXT                           puts a card of its rank, and asks for it
 """
 
 import os
@@ -9,7 +10,7 @@ import struct
 import sys
 
 MAGIC = 0x66726E6D
-HELLO, WELCOME, CALL, ANSWER, OVER, CLOSED = 144, 145, 146, 148, 149, 154
+HELLO, WELCOME, CALL, ANSWER, OVER, CLOSED, CARD = 144, 145, 146, 148, 149, 154, 157
 KINDS = ("value", "remote error", "rank lost", "deadline", "busy", "gone", "cancelled", "refused")
 
 
@@ -87,6 +88,16 @@ class Door:
             sys.exit(f"the post says {kind}: {fields}")
         return fields if len(kinds) == 1 else (kind, fields)
 
+    def put_card(self, name, text):
+        self.say(CARD, [name, [len(text), 1, text]])
+
+    def card(self, number, mesh, rank, name, since=0):
+        """A rank's card of a generation after `since`, once there is one: that, and its text."""
+        self.say(CALL, [number, mesh, [[rank, 1, 1]], ["@cards", name, str(since)], False, None, [0, 0, b""]])
+        _, _, (how, _, words, _, generation, (_, _, text)) = self.hear(ANSWER)
+        self.hear(OVER)
+        return generation, text if how == 0 else words
+
     def call(self, number, mesh, ranks, target, arguments):
         """Each rank's outcome: its number, how it ended, and the value or the text."""
         body = pack(arguments)
@@ -103,6 +114,10 @@ class Door:
 
 if __name__ == "__main__":
     door = Door()
+    if sys.argv[1] == "card":
+        door.put_card(sys.argv[2], sys.argv[3].encode())
+        print(*door.card(1, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]), sys.argv[2]))
+        sys.exit()
     wanted = [int(rank) for rank in sys.argv[4].split(",")]
     for rank, kind, words in sorted(door.call(1, sys.argv[1], wanted, sys.argv[2:4], sys.argv[5:]), key=str):
         print(rank, kind, words, flush=True)

@@ -176,9 +176,12 @@ struct PostWelcome {
   std::uint64_t calls = 0;       // that a caller may have under way; with more its door is not read
   std::uint64_t call_bytes = 0;  // the same, of their bodies
   std::uint64_t body_bytes = 0;  // of one call; more is refused
+  std::string address;           // numeric, of this host for others
+  std::uint16_t first_port = 0;  // where a rank may listen; 0: anywhere
+  std::uint16_t last_port = 0;
   bool operator==(const PostWelcome&) const = default;
 };
-MONARCH_MESSAGE(PostWelcome, 145, version, host, meshes, calls, call_bytes, body_bytes)
+MONARCH_MESSAGE(PostWelcome, 145, version, host, meshes, calls, call_bytes, body_bytes, address, first_port, last_port)
 
 // first, first + step, … : `count` ranks.
 struct RankSteps {
@@ -293,6 +296,19 @@ struct PostRing {
   bool operator==(const PostRing&) const = default;
 };
 MONARCH_MESSAGE(PostRing, 156, id, ring)
+
+// rank → post: a card of the rank: a text by which others find it, until this connection ends. It may have secrets, and
+// is shown nowhere. Of no bytes: there is none any more. Who wants it calls the actor kCardsActor of the rank: the
+// endpoint is the card's name, the signature the generation in decimal of which he has it, or 0. A post answers that
+// itself, once there is a card of a later one.
+struct PostCard {
+  std::string name;
+  CallBody text;
+};
+MONARCH_MESSAGE(PostCard, 157, name, text)
+
+inline constexpr const char* kCardsActor = "@cards";
+inline constexpr std::size_t kCardNameBytes = 64;
 
 // ---- post ↔ post ----
 

@@ -43,7 +43,13 @@ Result<std::unique_ptr<Post>> Post::start(PostSetup setup, SignalFd& signals) {
 Post::Post(PostSetup setup, CurveKeyPair keys)
     : setup_(std::move(setup)),
       keys_(std::move(keys)),
-      core_({.host = setup_.host, .host_name = setup_.host_name, .start = setup_.start, .limits = {}}) {}
+      core_({.host = setup_.host,
+             .host_name = setup_.host_name,
+             .address = setup_.address,
+             .first_port = setup_.first_port,
+             .last_port = setup_.last_port,
+             .start = setup_.start,
+             .limits = {}}) {}
 
 Status Post::open(SignalFd& signals) {
   MONARCH_ASSIGN(loop_, EventLoop::create());

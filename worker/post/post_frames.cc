@@ -24,7 +24,7 @@ Result<post_event::DoorMessage> read_door_message(const FrameHeader& header, std
   post_event::DoorMessage read;
   const auto take = [&](auto&& message) { read = std::forward<decltype(message)>(message); };
   MONARCH_TRY(route(header, payload, when<PostHello>(take), when<PostCall, decode_reckonable<PostCall>>(take),
-                    when<PostCancel>(take), when<PostReply>(take), when<PostWait>(take)));
+                    when<PostCancel>(take), when<PostReply>(take), when<PostWait>(take), when<PostCard>(take)));
   return read;
 }
 

@@ -15,6 +15,7 @@ namespace monarch::post {
 
 // The body of a message; nullptr: it has none.
 inline CallBody* body_of(PostCall& message) { return &message.body; }
+inline CallBody* body_of(PostCard& message) { return &message.text; }
 inline CallBody* body_of(PostReply& message) { return &message.outcome.body; }
 inline CallBody* body_of(PostAnswer& message) { return &message.outcome.body; }
 inline CallBody* body_of(PostDeliver& message) { return &message.body; }

@@ -4,17 +4,16 @@
 #include <utility>
 #include <variant>
 
-#include "transport/base/nearest.h"
 #include "transport/base/text.h"
+#include "worker/core/post/call_check.h"
 
 namespace monarch {
 
 namespace {
 
-std::string unknown_mesh(const std::string& name, const Roster& roster) {
-  std::vector<std::string> known;
-  for (const RosterMesh& mesh : roster.meshes) known.push_back(mesh.name);
-  return text("the job has no mesh ", name, nearest_or_all(name, known));
+// Whether a rank of which the roster says this may be up some time.
+bool may_come(const RosterRun* run) {
+  return run == nullptr || (run->state != RosterState::kGivenUp && run->state != RosterState::kEnded);
 }
 
 }  // namespace
@@ -23,7 +22,8 @@ PostCore::PostCore(PostOptions options)
     : options_(std::move(options)),
       calls_(options_.limits, out_),
       deliveries_(options_.limits, bodies_, out_),
-      lines_(options_.host, options_.start, bodies_, out_, options_.limits.line) {}
+      lines_(options_.host, options_.start, bodies_, out_, options_.limits.line),
+      cards_(options_.limits) {}
 
 PostActions PostCore::step(const PostEvent& event, Instant now) {
   now_ = now;
@@ -52,6 +52,7 @@ void PostCore::on(const post_event::DoorLeft& event) {
   watching_.erase(event.door);
   if (callers_.erase(event.door) > 0) {
     rings_.left(event.door);
+    cards_.left(event.door);
     take_back(calls_.left(event.door));
   }
   if (serving_.erase(event.door) > 0) deliveries_.left(event.door, now_);
@@ -104,7 +105,10 @@ void PostCore::welcome(DoorId door, const PostHello& hello) {
                                                           .meshes = roster_.roster().meshes,
                                                           .calls = limits.calls,
                                                           .call_bytes = limits.call_bytes,
-                                                          .body_bytes = limits.body_bytes}});
+                                                          .body_bytes = limits.body_bytes,
+                                                          .address = options_.address,
+                                                          .first_port = options_.first_port,
+                                                          .last_port = options_.last_port}});
   if (hello.watches) watching_.insert(door);
   if (!hello.serves) {
     callers_[door] = std::move(name);
@@ -137,6 +141,15 @@ void PostCore::said(DoorId door, const PostWait& wait) {
   out_.emplace_back(post_action::ToDoor{door, std::move(said)});
 }
 
+void PostCore::said(DoorId door, const PostCard& card) {
+  HeldBody text = bodies_.hold(card.text);
+  const auto caller = callers_.find(door);
+  if (caller == callers_.end()) return turn_away(door, "it has not come as a caller");
+  std::string why = roster_.passed(caller->second);
+  if (why.empty()) why = cards_.put(door, caller->second, card.name, std::move(text));
+  if (!why.empty()) turn_away(door, std::move(why));
+}
+
 std::string PostCore::ring_of(const CallKey& call, const WaitRings::Waiter& waiter) {
   const auto deliveries_of = [this](const CallKey& of) {
     std::vector<DeliveryTable::Number> numbers;
@@ -160,44 +173,14 @@ void PostCore::said(DoorId door, const PostCall& call) {
   if (caller == callers_.end()) return turn_away(door, "it has not come as a caller");
   const CallKey key{door, call.id};
   if (calls_.knows(key)) return turn_away(door, text("call ", call.id, " is under way already"));
-  CallTable::Entered entered{
-      .mesh = {}, .ranks = {}, .quiet = call.quiet, .deadline = call.deadline, .bytes = call.body.bytes};
-  if (std::string refused = refusal_of(call, caller->second, entered); !refused.empty()) {
-    out_.emplace_back(post_action::ToDoor{door, PostOver{.id = call.id, .refused = std::move(refused)}});
+  const auto entered = entered_of(call, caller->second, roster_, options_.limits);
+  if (!entered.ok()) {
+    out_.emplace_back(post_action::ToDoor{door, PostOver{.id = call.id, .refused = entered.error().message}});
     return;
   }
-  calls_.enter(key, entered, now_);
-  distribute(key, entered.ranks,
-             std::make_shared<const CallContent>(CallContent{entered.mesh, call.target, caller->second, body}));
-}
-
-std::string PostCore::refusal_of(const PostCall& call, const CallerName& caller, CallTable::Entered& entered) const {
-  if (std::string passed = roster_.passed(caller); !passed.empty()) return passed;
-  if (call.body.bytes > options_.limits.body_bytes) {
-    return text("its arguments are ", amount_text(call.body.bytes), ", and one call carries ",
-                amount_text(options_.limits.body_bytes), " at most");
-  }
-  const auto mesh = roster_.mesh_named(call.mesh);
-  if (!mesh) return unknown_mesh(call.mesh, roster_.roster());
-  entered.mesh = *mesh;
-  return ranks_of(call, *mesh, entered.ranks);
-}
-
-std::string PostCore::ranks_of(const PostCall& call, MeshId mesh, std::vector<Rank>& ranks) const {
-  const std::uint32_t size = roster_.ranks_of(mesh);
-  for (const RankSteps& steps : call.ranks) {
-    if (steps.count == 0) continue;
-    const std::uint64_t last = steps.first + std::uint64_t{steps.count - 1} * steps.step;
-    if (last >= size || steps.count > size) {
-      return text("there is no rank ", call.mesh, '/', last, ": the mesh has ", size);
-    }
-    for (std::uint32_t i = 0; i < steps.count; ++i) ranks.emplace_back(steps.first + i * steps.step);
-    if (ranks.size() > size) return text("the call names a rank of ", call.mesh, " twice");
-  }
-  std::sort(ranks.begin(), ranks.end());
-  const auto twice = std::adjacent_find(ranks.begin(), ranks.end());
-  if (twice != ranks.end()) return text("the call names ", call.mesh, '/', twice->value(), " twice");
-  return {};
+  calls_.enter(key, *entered, now_);
+  distribute(key, entered->ranks,
+             std::make_shared<const CallContent>(CallContent{entered->mesh, call.target, caller->second, body}));
 }
 
 // ---- Where a call goes.
@@ -215,13 +198,15 @@ void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, co
     const RankId id{content->mesh, rank};
     const RosterRun* const run = roster_.find(id);
     if (run != nullptr && run->host == options_.host) {
-      const auto number = deliveries_.deliver({.call = key, .root = {}, .root_start = {}, .number = 0}, id, content,
-                                              standing_of(id), now_);
+      const auto number = deliver_here({.call = key, .root = {}, .root_start = {}, .number = 0}, id, content);
       if (number != 0) calls_.asked(key, rank, {.host = {}, .number = number});
       continue;
     }
     const RosterHost* const host = run == nullptr ? nullptr : roster_.host(run->host);
-    if (host == nullptr || (run->state != RosterState::kUp && run->state != RosterState::kStarting)) {
+    if (content->target.actor == kCardsActor && may_come(run) &&
+        (host == nullptr || run->state == RosterState::kDown)) {
+      homeless_.push_back({key, rank, content});
+    } else if (host == nullptr || (run->state != RosterState::kUp && run->state != RosterState::kStarting)) {
       end(key, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
     } else if (!host->without_post.empty()) {
       end(key, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
@@ -233,6 +218,25 @@ void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, co
     AskNumber number = lines_.ask(host, key, there, content);
     for (const Rank rank : there) calls_.asked(key, rank, {.host = host, .number = number++});
   }
+}
+
+DeliveryTable::Number PostCore::deliver_here(const DeliveryOrigin& origin, const RankId& rank, SharedContent content) {
+  const CallTarget& target = content->target;
+  if (target.actor != kCardsActor) return deliveries_.deliver(origin, rank, content, standing_of(rank), now_);
+  CallOutcome lost;
+  lost.kind = OutcomeKind::kRankLost;
+  lost.text = why_no_card(rank);
+  if (lost.text.empty()) return cards_.ask(origin, rank, target.endpoint, known_generation(target).value_or(0));
+  end({origin, rank, std::move(lost), {}});
+  return 0;
+}
+
+// Empty: one may come.
+std::string PostCore::why_no_card(const RankId& rank) const {
+  if (!roster_.known()) return {};
+  const RosterRun* const run = roster_.find(rank);
+  if (!may_come(run)) return roster_.why_lost(rank);
+  return run != nullptr && run->host == options_.host ? std::string() : text("it is not on ", options_.host_name);
 }
 
 // A rank that is elsewhere by the roster may be about to come here: it is waited for, unless it was here and has left.
@@ -256,8 +260,7 @@ void PostCore::deliver(PeerLines::Ordered&& ordered) {
   if (roster_.known() && ordered.rank.rank.value() >= roster_.ranks_of(ordered.rank.mesh)) {
     return refuse(text("there is no rank ", roster_.rank_name(ordered.rank)));
   }
-  const DeliveryTable::Number number =
-      deliveries_.deliver(ordered.origin, ordered.rank, std::move(ordered.content), standing_of(ordered.rank), now_);
+  const DeliveryTable::Number number = deliver_here(ordered.origin, ordered.rank, std::move(ordered.content));
   if (number != 0) lines_.running(ordered.origin, number);
 }
 
@@ -266,29 +269,42 @@ void PostCore::take_back(const std::vector<CallPlace>& places) {
     if (place.host) {
       lines_.take_back(*place.host, place.number);
     } else {
-      deliveries_.take_back(place.number);
+      take_back_here(place.number);
     }
   }
+}
+
+void PostCore::take_back_here(DeliveryTable::Number number) {
+  if (CardTable::is_one(number)) return cards_.take_back(number);
+  deliveries_.take_back(number);
+}
+
+void PostCore::end(DeliveryTable::Done&& done) {
+  if (!done.origin.call) return lines_.answer(done.origin, std::move(done.outcome), std::move(done.body));
+  done.outcome.body = done.body.body();
+  calls_.end(*done.origin.call, done.rank.rank, done.outcome);
 }
 
 // What the parts have for each other, until nothing is left.
 void PostCore::settle() {
   for (bool more = true; more;) {
     more = false;
-    for (auto& [host, start] : lines_.take_passed()) deliveries_.root_passed(host, start);
+    for (auto& [host, start] : lines_.take_passed()) {
+      deliveries_.root_passed(host, start);
+      cards_.root_passed(host, start);
+    }
     for (PeerLines::Ordered& ordered : lines_.take_ordered()) {
       more = true;
       deliver(std::move(ordered));
     }
-    for (const DeliveryTable::Number number : lines_.take_taken_back()) deliveries_.take_back(number);
+    for (const DeliveryTable::Number number : lines_.take_taken_back()) take_back_here(number);
     for (DeliveryTable::Done& done : deliveries_.take_done()) {
       more = true;
-      if (!done.origin.call) {
-        lines_.answer(done.origin, std::move(done.outcome), std::move(done.body));
-        continue;
-      }
-      done.outcome.body = done.body.body();
-      calls_.end(*done.origin.call, done.rank.rank, done.outcome);
+      end(std::move(done));
+    }
+    for (DeliveryTable::Done& done : cards_.take_done()) {
+      more = true;
+      end(std::move(done));
     }
     for (PeerLines::Ended& ended : lines_.take_ended()) {
       more = true;
@@ -305,6 +321,11 @@ void PostCore::on(const post_event::RosterCame& event) {
   if (!roster_.take(event.roster)) return;
   look_at_hosts();
   deliveries_.look_at_waiting([this](const RankId& rank) { return standing_of(rank); }, now_);
+  cards_.look([this](const CallerName& who) { return !roster_.passed(who).empty(); },
+              [this](const RankId& rank) { return why_no_card(rank); });
+  for (const Homeless& one : std::exchange(homeless_, {})) {
+    if (calls_.knows(one.call)) distribute(one.call, {one.rank}, one.content);
+  }
   tell_failures();
   for (auto& [door, hello] : std::exchange(early_, {})) welcome(door, hello);
 }

@@ -24,6 +24,7 @@
 #include "transport/messages/roster.h"
 #include "worker/core/post/bodies.h"
 #include "worker/core/post/call_table.h"
+#include "worker/core/post/card_table.h"
 #include "worker/core/post/delivery_table.h"
 #include "worker/core/post/peer_lines.h"
 #include "worker/core/post/post_limits.h"
@@ -36,6 +37,9 @@ namespace monarch {
 struct PostOptions {
   HostId host;
   std::string host_name;
+  std::string address;  // for other hosts
+  std::uint16_t first_port = 0;
+  std::uint16_t last_port = 0;
   PostStart start;
   PostLimits limits;
 };
@@ -74,16 +78,19 @@ class PostCore {
   void said(DoorId door, const PostCancel& cancel);
   void said(DoorId door, const PostReply& reply);
   void said(DoorId door, const PostWait& wait);
+  void said(DoorId door, const PostCard& card);
   void turn_away(DoorId door, std::string why);
   void welcome(DoorId door, const PostHello& hello);
 
-  // The ranks that a call names; else why it cannot be meant.
-  std::string ranks_of(const PostCall& call, MeshId mesh, std::vector<Rank>& ranks) const;
-  std::string refusal_of(const PostCall& call, const CallerName& caller, CallTable::Entered& entered) const;
   void distribute(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content);
   void end(const CallKey& key, Rank rank, OutcomeKind kind, std::string text);
   RankStanding standing_of(const RankId& rank) const;
   void take_back(const std::vector<CallPlace>& places);
+  void take_back_here(DeliveryTable::Number number);
+  // Who is called of this host. 0: it has ended already.
+  DeliveryTable::Number deliver_here(const DeliveryOrigin& origin, const RankId& rank, SharedContent content);
+  void end(DeliveryTable::Done&& done);
+  std::string why_no_card(const RankId& rank) const;
   void deliver(PeerLines::Ordered&& ordered);
   void settle();
   std::string ring_of(const CallKey& call, const WaitRings::Waiter& waiter);
@@ -99,6 +106,14 @@ class PostCore {
   DeliveryTable deliveries_;
   PeerLines lines_;
   WaitRings rings_;
+  CardTable cards_;
+  // Asks for cards of ranks that are nowhere just now, and are about to be somewhere.
+  struct Homeless {
+    CallKey call;
+    Rank rank;
+    SharedContent content;
+  };
+  std::vector<Homeless> homeless_;
   std::map<DoorId, CallerName> callers_;
   std::set<DoorId> serving_;
   std::set<DoorId> watching_;

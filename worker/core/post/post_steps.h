@@ -20,7 +20,7 @@ using DoorId = StrongId<struct DoorIdTag, std::uint64_t>;  // one connection at 
 
 namespace post_event {
 
-using DoorMessage = std::variant<PostHello, PostCall, PostCancel, PostReply, PostWait>;
+using DoorMessage = std::variant<PostHello, PostCall, PostCancel, PostReply, PostWait, PostCard>;
 struct DoorSaid {
   DoorId door;
   DoorMessage message;

@@ -1,0 +1,112 @@
+#include "worker/core/post/card_table.h"
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+std::string CardTable::put(DoorId door, const CallerName& who, const std::string& name, HeldBody text) {
+  if (who.mesh.empty()) return "only a rank of the job has cards";
+  if (name.empty() || name.size() > kCardNameBytes) {
+    return monarch::text("a card's name has 1 to ", kCardNameBytes, " bytes, and not ", name.size());
+  }
+  Owner& owner = owners_[who.rank];
+  const auto known = owner.cards.find(name);
+  if (known != owner.cards.end()) {
+    const Card& card = known->second;
+    if (card.generation > who.generation) return "a later start of its rank has put that card";
+    if (card.generation == who.generation && card.door != door)
+      return "another connection of its rank has put that card";
+    owner.cards.erase(known);
+  }
+  if (text.bytes() == 0) return {};
+  std::size_t count = 0;
+  std::uint64_t bytes = text.bytes();
+  for (const auto& [other, card] : owner.cards) {
+    if (card.generation != who.generation) continue;
+    ++count;
+    bytes += card.text.bytes();
+  }
+  if (count >= limits_.cards) return monarch::text("a rank has ", limits_.cards, " cards at most");
+  if (bytes > limits_.card_bytes)
+    return monarch::text("the cards of a rank have ", limits_.card_bytes, " bytes at most");
+  const Card& card = owner.cards.emplace(name, Card{door, who.generation, std::move(text)}).first->second;
+  for (const DeliveryTable::Number number : std::set<DeliveryTable::Number>(owner.asks)) {
+    const Ask& ask = asks_.at(number);
+    if (ask.name == name && ask.since < card.generation) answer_with(number, card);
+  }
+  return {};
+}
+
+void CardTable::left(DoorId door) {
+  erase_cards([door](const RankId&, const Card& card) { return card.door == door; });
+}
+
+void CardTable::erase_cards(const std::function<bool(const RankId&, const Card&)>& which) {
+  for (auto owner = owners_.begin(); owner != owners_.end();) {
+    std::erase_if(owner->second.cards, [&](const auto& one) { return which(owner->first, one.second); });
+    owner = owner->second.cards.empty() && owner->second.asks.empty() ? owners_.erase(owner) : std::next(owner);
+  }
+}
+
+DeliveryTable::Number CardTable::ask(const DeliveryOrigin& origin, const RankId& rank, const std::string& name,
+                                     std::uint64_t since) {
+  Owner& owner = owners_[rank];
+  const DeliveryTable::Number number = next_++;
+  asks_.emplace(number, Ask{origin, rank, name, since});
+  owner.asks.insert(number);
+  const auto known = owner.cards.find(name);
+  if (known != owner.cards.end() && known->second.generation > since) {
+    answer_with(number, known->second);
+  } else if (owner.asks.size() > limits_.of_a_rank) {
+    CallOutcome busy;
+    busy.kind = OutcomeKind::kBusy;
+    busy.text = monarch::text(limits_.of_a_rank, " wait for cards of that rank");
+    answer(number, std::move(busy), {});
+  }
+  return asks_.contains(number) ? number : 0;
+}
+
+void CardTable::answer_with(DeliveryTable::Number number, const Card& card) {
+  CallOutcome outcome;
+  outcome.generation = card.generation;
+  answer(number, std::move(outcome), card.text);
+}
+
+void CardTable::answer(DeliveryTable::Number number, CallOutcome outcome, HeldBody text) {
+  const auto ask = asks_.find(number);
+  if (ask == asks_.end()) return;
+  done_.push_back({ask->second.origin, ask->second.rank, std::move(outcome), std::move(text)});
+  owners_[ask->second.rank].asks.erase(number);
+  asks_.erase(ask);
+}
+
+void CardTable::take_back(DeliveryTable::Number number) {
+  CallOutcome cancelled;
+  cancelled.kind = OutcomeKind::kCancelled;
+  answer(number, std::move(cancelled), {});
+}
+
+void CardTable::root_passed(HostId root, const PostStart& now) {
+  std::vector<DeliveryTable::Number> passed;
+  for (const auto& [number, ask] : asks_) {
+    if (!ask.origin.call && ask.origin.root == root && ask.origin.root_start < now) passed.push_back(number);
+  }
+  for (const DeliveryTable::Number number : passed) take_back(number);
+}
+
+void CardTable::look(const std::function<bool(const CallerName&)>& passed,
+                     const std::function<std::string(const RankId&)>& why_never) {
+  erase_cards([&](const RankId& rank, const Card& card) {
+    return passed(CallerName{.mesh = "of the job", .rank = rank, .generation = card.generation});
+  });
+  std::vector<DeliveryTable::Number> waiting;
+  for (const auto& [number, ask] : asks_) waiting.push_back(number);
+  for (const DeliveryTable::Number number : waiting) {
+    CallOutcome lost;
+    lost.kind = OutcomeKind::kRankLost;
+    lost.text = why_never(asks_.at(number).rank);
+    if (!lost.text.empty()) answer(number, std::move(lost), {});
+  }
+}
+
+}  // namespace monarch
