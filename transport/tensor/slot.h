@@ -16,13 +16,11 @@
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
+#include "transport/tensor/core/slot_word.h"
 #include "transport/wire/lent_memory.h"
 #include "transport/wire/mapped_memory.h"
 
 namespace monarch::tensor {
-
-// What the word is while a slot holds that version. 0: it holds none.
-constexpr std::uint64_t word_of(std::uint64_t version) { return version + 1; }
 
 class Slot {
  public:

@@ -1,0 +1,100 @@
+#include "transport/tensor/core/registrar_core.h"
+
+#include <algorithm>
+
+namespace monarch::tensor {
+
+RegistrarActions RegistrarCore::step(const RegistrarEvent& event, Instant now) {
+  now_ = now;
+  out_.clear();
+  std::visit([this](const auto& one) { on(one); }, event);
+  look_what_is_whole();
+  answer();
+  look_at_the_end();
+  return std::exchange(out_, {});
+}
+
+void RegistrarCore::on(const registrar_event::Publishes& event) {
+  if (!options_.publishers.contains(event.rank)) {
+    out_.emplace_back(registrar_action::Unfit{event.rank, "it is none of the publishers"});
+    return;
+  }
+  if (!publishers_.try_emplace(event.rank).second) return;  // once for a generation
+  const Status fits = index_.add(event.rank, event.index);
+  if (!fits.ok()) out_.emplace_back(registrar_action::Unfit{event.rank, fits.error().message});
+}
+
+void RegistrarCore::on(const registrar_event::Holds& event) {
+  const auto publisher = publishers_.find(event.rank);
+  if (publisher == publishers_.end()) return;
+  std::deque<std::uint64_t>& holds = publisher->second.holds;
+  if (!holds.empty() && event.number <= holds.back()) return;
+  holds.push_back(event.number);
+  if (holds.size() > options_.slots) holds.pop_front();
+}
+
+void RegistrarCore::on(const registrar_event::Ends& event) {
+  const auto publisher = publishers_.find(event.rank);
+  if (publisher != publishers_.end()) publisher->second.ended = true;
+}
+
+void RegistrarCore::on(const registrar_event::PublisherLeft& event) {
+  const auto publisher = publishers_.find(event.rank);
+  if (publisher != publishers_.end() && !released_) broken_ = true;
+}
+
+void RegistrarCore::on(const registrar_event::Open& event) { readers_[event.reader].open = event; }
+
+void RegistrarCore::on(const registrar_event::Read& event) {
+  const auto reader = readers_.find(event.reader);
+  if (reader != readers_.end()) reader->second.read = std::max(reader->second.read, std::optional(event.number));
+}
+
+// The newest that all hold.
+void RegistrarCore::look_what_is_whole() {
+  offered_.reset();
+  if (publishers_.empty() || publishers_.size() < options_.publishers.size()) return;
+  const std::deque<std::uint64_t>& first = publishers_.begin()->second.holds;
+  for (auto number = first.rbegin(); number != first.rend(); ++number) {
+    const bool whole = std::all_of(publishers_.begin(), publishers_.end(), [number](const auto& one) {
+      const std::deque<std::uint64_t>& holds = one.second.holds;
+      return std::find(holds.begin(), holds.end(), *number) != holds.end();
+    });
+    if (!whole) continue;
+    offered_ = *number;
+    return;
+  }
+}
+
+bool RegistrarCore::has_ended() const {
+  return publishers_.size() == options_.publishers.size() && !publishers_.empty() &&
+         std::all_of(publishers_.begin(), publishers_.end(), [](const auto& one) { return one.second.ended; });
+}
+
+void RegistrarCore::answer() {
+  if (broken_) return;
+  for (auto& [number, reader] : readers_) {
+    if (!reader.open) continue;
+    const auto& newer_than = reader.open->newer_than;
+    if (offered_ && (!newer_than || VersionId{options_.generation, *offered_} > *newer_than)) {
+      out_.emplace_back(registrar_action::Opened{number, *offered_, !reader.open->knows_index});
+    } else if (has_ended()) {
+      out_.emplace_back(registrar_action::Over{number});
+    } else {
+      continue;
+    }
+    reader.open.reset();
+  }
+}
+
+void RegistrarCore::look_at_the_end() {
+  if (released_ || !has_ended()) return;
+  linger_until_ = std::min(linger_until_, now_ + options_.linger);
+  const bool all_have_it = std::all_of(readers_.begin(), readers_.end(),
+                                       [this](const auto& one) { return !offered_ || one.second.read >= offered_; });
+  if (!all_have_it && now_ < linger_until_) return;
+  released_ = true;
+  out_.emplace_back(registrar_action::Release{});
+}
+
+}  // namespace monarch::tensor
