@@ -1,8 +1,8 @@
 #pragma once
 
-// OwnerCore: which slot a publisher writes its next version into, and when. Versions go into the slots by turns. Readers
-// say that they read one, and that they are done; who does is waited for, but no longer than `patience`: that gives slow
-// readers a chance, and proves nothing. A slot that somebody has mapped for good is left to him.
+// OwnerCore: which slot a publisher writes its next version into, and when. Versions go into the slots by turns.
+// Readers say that they read one, and that they are done; who does is waited for, but no longer than `patience`: that
+// gives slow readers a chance, and proves nothing. A slot that somebody has mapped for good is left to him.
 //
 //   idle --Begin--> waiting --(no reader, or patience)--> writing --Commit, Abandon--> idle
 //

@@ -1,7 +1,7 @@
 #pragma once
 
-// VersionId: which version of a publication. Numbers rise within a generation of its gang; one that is started again may
-// begin at an earlier one, from a checkpoint.
+// VersionId: which version of a publication. Numbers rise within a generation of its gang; one that is started again
+// may begin at an earlier one, from a checkpoint.
 //
 // Thread: values.
 
