@@ -11,6 +11,8 @@
 #include "transport/tensor/core/card.h"
 #include "transport/tensor/core/index.h"
 #include "transport/tensor/core/plan.h"
+#include "transport/tensor/frames.h"
+#include "transport/tensor/hello.h"
 
 namespace {
 
@@ -45,6 +47,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   if (const auto card = parse_card(input); card.ok()) {
     MONARCH_ASSERT(*parse_card(card_text(*card)) == *card);
+  }
+  if (const auto frame = decode_frame(input.substr(0, kFrameBytes)); frame.ok()) {
+    MONARCH_ASSERT(encode_frame(*frame) == input.substr(0, kFrameBytes));
+    if (check_rows(*frame, kSlot).ok()) {
+      MONARCH_ASSERT(frame->offset + (frame->rows - 1) * frame->pitch + frame->row <= kSlot);
+    }
+  }
+  HelloAsk ask;
+  codec::DecodeError none;
+  if (codec::decode(input, ask, none)) {
+    const auto answer = answer_hello(ask, ask.owner, "secret", std::string(kNonceBytes, 'n'));
+    MONARCH_ASSERT(!answer.ok() || ask.nonce.data == answer->nonce.data || prove_hello(ask, *answer, "secret").ok());
   }
   Index index;
   codec::DecodeError error;

@@ -64,7 +64,9 @@ void Sha256::add(std::string_view bytes) {
   }
 }
 
-std::string Sha256::finish() {
+std::string Sha256::finish() { return to_hex(finish_bytes()); }
+
+std::string Sha256::finish_bytes() {
   const std::uint64_t bits = size_ * 8;
   const std::size_t begun = size_ % kBlockBytes;
   constexpr std::size_t kLengthBytes = 8;
@@ -76,13 +78,42 @@ std::string Sha256::finish() {
   for (const std::uint32_t word : state_) {
     for (int shift = 24; shift >= 0; shift -= 8) digest += static_cast<char>(word >> shift);
   }
-  return to_hex(digest);
+  return digest;
 }
 
 std::string sha256(std::string_view bytes) {
   Sha256 hash;
   hash.add(bytes);
   return hash.finish();
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view bytes) {
+  std::string block(key);
+  if (block.size() > Sha256::kBlockBytes) {
+    Sha256 shorter;
+    shorter.add(key);
+    block = shorter.finish_bytes();
+  }
+  block.resize(Sha256::kBlockBytes, '\0');
+  const auto padded = [&block](unsigned char pad) {
+    std::string other = block;
+    for (char& byte : other) byte = static_cast<char>(static_cast<unsigned char>(byte) ^ pad);
+    return other;
+  };
+  Sha256 inner;
+  inner.add(padded(0x36));
+  inner.add(bytes);
+  Sha256 outer;
+  outer.add(padded(0x5c));
+  outer.add(inner.finish_bytes());
+  return outer.finish_bytes();
+}
+
+bool same_secret(std::string_view one, std::string_view other) {
+  if (one.size() != other.size()) return false;
+  unsigned int differs = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) differs |= static_cast<unsigned char>(one[i] ^ other[i]);
+  return differs == 0;
 }
 
 }  // namespace monarch

@@ -18,9 +18,12 @@ class Sha256 {
   void add(std::string_view bytes);
   // 64 hexadecimal digits. Nothing may be added after.
   std::string finish();
+  // The same as 32 bytes.
+  std::string finish_bytes();
+
+  static constexpr std::size_t kBlockBytes = 64;
 
  private:
-  static constexpr std::size_t kBlockBytes = 64;
   void take_block(const unsigned char* block);
 
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -30,5 +33,10 @@ class Sha256 {
 };
 
 std::string sha256(std::string_view bytes);
+
+// HMAC-SHA256 (RFC 2104), 32 bytes: who does not know the key can make none for other bytes.
+std::string hmac_sha256(std::string_view key, std::string_view bytes);
+// Whether two such are the same, in a time that does not tell where they differ.
+bool same_secret(std::string_view one, std::string_view other);
 
 }  // namespace monarch

@@ -1,0 +1,65 @@
+#pragma once
+
+// Frames: what is said on a link after its hello: 64 bytes, little-endian, and behind them `length` bytes. A frame names
+// offsets into slots, never addresses; what it asks for is within a slot, or it is none.
+//
+// Thread: pure functions.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "transport/base/result.h"
+#include "transport/tensor/core/version.h"
+
+namespace monarch::tensor {
+
+inline constexpr std::size_t kFrameBytes = 64;
+inline constexpr std::uint64_t kMostFrameLength = 80U << 20U;  // an index of 64 MiB, with its cards
+
+enum class FrameKind : std::uint16_t {
+  kOpen = 1,  // reader → registrar: `name` behind it; a version after `version`, if `flags` has kNewerThan
+  kOpened,    // registrar → reader: `version`; behind it index and cards, if `flags` has kWithIndex
+  kOver,      // registrar → reader: nothing newer comes
+  kUnfit,     // owner → the other: why what it said is none, behind it; the link ends
+  kReading,   // reader → owner: it reads `version`
+  kRead,      // reader → owner and registrar: it does not any more; kWhole: it has it
+  kMapped,    // reader → owner: it keeps `version` mapped
+  kUnmapped,  // the same: not any more
+  kSlot,      // reader → owner, and back with the descriptor: where `version` lies; `length` is its slot's size
+  kRows,      // reader → owner: `rows` rows of `row` bytes, `pitch` from one to the next, from `offset` on
+  kRowsHere,  // owner → reader: they are behind it
+  kWord,      // reader → owner, and back: the word of the slot, in `offset`, behind all rows before it
+  kIndex,     // publisher → registrar: its index is behind it
+  kHolds,     // publisher → registrar: `version`
+  kEnds,      // publisher → registrar
+  kRelease,   // registrar → publisher: nobody needs what it holds any more
+};
+inline constexpr auto kLastFrameKind = FrameKind::kRelease;
+
+inline constexpr std::uint16_t kNewerThan = 1;
+inline constexpr std::uint16_t kKnowsIndex = 2;
+inline constexpr std::uint16_t kWithIndex = 4;
+inline constexpr std::uint16_t kWhole = 8;
+
+struct LinkFrame {
+  FrameKind kind = FrameKind::kOpen;
+  std::uint16_t flags = 0;
+  std::uint16_t slot = 0;
+  VersionId version;
+  std::uint64_t offset = 0;
+  std::uint64_t row = 0;
+  std::uint32_t rows = 0;
+  std::uint64_t pitch = 0;
+  std::uint64_t length = 0;  // of what is behind it
+  bool operator==(const LinkFrame&) const = default;
+};
+
+std::string encode_frame(const LinkFrame& frame);
+// kInvalid: it is none; the message says why. `bytes`: kFrameBytes of them.
+Result<LinkFrame> decode_frame(std::string_view bytes);
+// kInvalid: the rows that it asks for are not within a slot of so many bytes, behind its header.
+Status check_rows(const LinkFrame& frame, std::uint64_t slot_bytes);
+
+}  // namespace monarch::tensor

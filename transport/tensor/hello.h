@@ -1,0 +1,64 @@
+#pragma once
+
+// The first words on a link: both sides prove to each other that they know the owner's secret, which is on his card, and
+// that they mean the same two ranks and generations. So nobody who has no card reads a byte, and nobody takes another
+// process for the owner whom it has the card of.
+//
+//   reader → owner   HelloAsk     who he is, whom he means, a nonce
+//   owner → reader   HelloAnswer  a nonce, and the proof that it is him
+//   reader → owner   HelloProof   the proof that he has the card
+//
+// What follows is neither encrypted nor authenticated, as with RDMA.
+//
+// Thread: pure functions.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <monarch/codec.hpp>
+
+#include "transport/base/result.h"
+
+namespace monarch::tensor {
+
+inline constexpr std::uint32_t kLinkVersion = 1;
+inline constexpr std::size_t kNonceBytes = 32;
+inline constexpr std::size_t kRankNameBytes = 128;
+
+struct LinkRank {
+  std::string name;  // "trainer/3"; of who is no rank of the job empty
+  std::uint64_t generation = 0;
+  bool operator==(const LinkRank&) const = default;
+};
+MONARCH_FIELDS(LinkRank, name, generation)
+
+struct HelloAsk {
+  std::uint32_t version = kLinkVersion;
+  LinkRank reader;
+  LinkRank owner;
+  codec::Bytes nonce;
+};
+MONARCH_FIELDS(HelloAsk, version, reader, owner, nonce)
+
+struct HelloAnswer {
+  codec::Bytes nonce;
+  codec::Bytes proof;
+};
+MONARCH_FIELDS(HelloAnswer, nonce, proof)
+
+struct HelloProof {
+  codec::Bytes proof;
+};
+MONARCH_FIELDS(HelloProof, proof)
+
+// What the owner says; kInvalid: the reader speaks another version, or means somebody else. `nonce`: of kNonceBytes,
+// fresh.
+Result<HelloAnswer> answer_hello(const HelloAsk& ask, const LinkRank& owner, std::string_view secret,
+                                 std::string nonce);
+// What the reader says then; kInvalid: it is not the owner who has answered.
+Result<HelloProof> prove_hello(const HelloAsk& ask, const HelloAnswer& answer, std::string_view secret);
+// Whether the reader has the card.
+bool is_proven(const HelloAsk& ask, const HelloAnswer& answer, const HelloProof& proof, std::string_view secret);
+
+}  // namespace monarch::tensor
