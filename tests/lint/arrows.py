@@ -40,7 +40,7 @@ ARROWS = {
     "transport/zmq/": ["transport/zmq/", *LOW],
     "transport/peers/": ["transport/peers/", "transport/zmq/", *LOW],
     "transport/tensor/core/": ["transport/tensor/core/", "transport/base/", "transport/codec/"],
-    "transport/tensor/": ["transport/tensor/", *LOW],
+    "transport/tensor/": ["transport/tensor/", "transport/codec/", *LOW],
     "configs/": ["worker/sdk/", "transport/codec/"],  # what users write
     "tests/": [""],
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Frames: what is said on a link after its hello: 64 bytes, little-endian, and behind them `length` bytes. A frame names
-// offsets into slots, never addresses; what it asks for is within a slot, or it is none.
+// Frames: what is said on a link after its hello: 64 bytes, little-endian, and behind them `length` bytes. A frame
+// names offsets into slots, never addresses; what it asks for is within a slot, or it is none.
 //
 // Thread: pure functions.
 

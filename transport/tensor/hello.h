@@ -1,8 +1,8 @@
 #pragma once
 
-// The first words on a link: both sides prove to each other that they know the owner's secret, which is on his card, and
-// that they mean the same two ranks and generations. So nobody who has no card reads a byte, and nobody takes another
-// process for the owner whom it has the card of.
+// The first words on a link: both sides prove to each other that they know the owner's secret, which is on his card,
+// and that they mean the same two ranks and generations. So nobody who has no card reads a byte, and nobody takes
+// another process for the owner whose card he has.
 //
 //   reader → owner   HelloAsk     who he is, whom he means, a nonce
 //   owner → reader   HelloAnswer  a nonce, and the proof that it is him
