@@ -49,8 +49,9 @@ class StreamLink {
   Status flush();
   bool wants_to_write() const { return !queue_.empty(); }
 
-  // The next frame with all that is behind it; nothing: it is not here yet. Behind rows is read by read_rows(), before
-  // the next receive(). `most`: bytes that may be behind one. kGone: the peer has ended. kInvalid: what it says is none.
+  // The next frame with all that is behind it; nothing: it is not here yet. What is behind rows read_rows() reads,
+  // before the next receive(). `most`: bytes that may be behind one. kGone: the peer has ended. kInvalid: what it says
+  // is none.
   Result<std::optional<Received>> receive(std::uint64_t most);
   std::uint64_t rows_left() const { return rows_left_; }
   // How many bytes of rows were read, into these; 0: there are none now.
