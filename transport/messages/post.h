@@ -101,7 +101,7 @@ using BodyId = StrongId<struct BodyIdTag, std::uint64_t>;
 enum class BodyWay : std::uint8_t {
   kNone,
   kHere,    // in the message
-  kBeside,  // the next of what comes with the message: a sealed memfd at a door, a frame between posts
+  kBeside,  // the next of what comes with the message: a memfd that nobody changes at a door, a frame between posts
 };
 constexpr BodyWay monarch_enum_max(BodyWay) { return BodyWay::kBeside; }
 
@@ -309,6 +309,7 @@ MONARCH_MESSAGE(PostCard, 157, name, text)
 
 inline constexpr const char* kCardsActor = "@cards";
 inline constexpr std::size_t kCardNameBytes = 64;
+inline constexpr std::size_t kActorNameBytes = 256;
 
 // ---- post ↔ post ----
 

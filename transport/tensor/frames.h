@@ -52,7 +52,7 @@ struct LinkFrame {
   std::uint64_t row = 0;
   std::uint32_t rows = 0;
   std::uint64_t pitch = 0;
-  std::uint64_t length = 0;  // of what is behind it
+  std::uint64_t length = 0;  // of what is behind it; of kSlot that of the slot
   bool operator==(const LinkFrame&) const = default;
 };
 

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "transport/base/text.h"
+#include "transport/wire/sealed_memory.h"
 
 namespace monarch {
 
@@ -52,15 +52,9 @@ bool LentMemory::is_alone() const {
 }
 
 Result<std::uint64_t> lent_memory_size(int fd) {
-  constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW;
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & kSize) != kSize || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0) {
-    return Error{ErrorCode::kInvalid,
-                 "the descriptor is no memfd that is sealed against writing, growing and shrinking"};
-  }
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return errno_error("fstat of lent memory", errno);
-  return static_cast<std::uint64_t>(status.st_size);
+  auto sealed = sealed_memory_size(fd);
+  if (sealed.ok()) return sealed;
+  return memory_size(fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
 }
 
 }  // namespace monarch

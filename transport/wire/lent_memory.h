@@ -17,7 +17,7 @@ namespace monarch {
 
 class LentMemory {
  public:
-  // Of zeroes. `name`: as /proc shows it. The kernel needs F_SEAL_FUTURE_WRITE (Linux 5.1), and /proc.
+  // Of zeroes. `name`: as /proc shows it. The kernel needs F_SEAL_FUTURE_WRITE (Linux 5.1), leases, and /proc.
   static Result<std::unique_ptr<LentMemory>> make(const char* name, std::size_t size);
   LentMemory(const LentMemory&) = delete;
   LentMemory& operator=(const LentMemory&) = delete;

@@ -32,24 +32,29 @@ bool MemoryPool::make_room(std::size_t size) {
 
 MemoryPool::Block MemoryPool::take(std::size_t size) {
   const std::lock_guard lock(mutex_);
-  std::size_t asked = 0;
-  for (auto block = blocks_.begin(); block != blocks_.end() && asked < kAsked; ++block) {
-    if ((*block)->size() != size) continue;
-    ++asked;
-    if (!(*block)->is_alone()) continue;
-    Block taken = std::move(*block);
-    blocks_.erase(block);
-    return taken;
+  for (std::size_t asked = 0, left = blocks_.size(); asked < kAsked && left > 0; --left) {
+    Block block = std::move(blocks_.front());
+    blocks_.pop_front();
+    const bool fits = block->size() == size;
+    if (fits && block->is_alone()) return block;
+    if (fits) ++asked;
+    blocks_.push_back(std::move(block));
   }
-  if (!make_room(size)) return nullptr;
+  if (!works_ || !make_room(size)) return nullptr;
   auto made = LentMemory::make(kName, size);
-  if (!made.ok()) return nullptr;
+  works_ = made.ok() && (*made)->is_alone();  // else nothing would be used twice, and all be kept
+  if (!works_) return nullptr;
   bytes_ += size;
   return std::move(*made);
 }
 
+std::uint64_t MemoryPool::block_bytes(std::uint64_t bytes) {
+  constexpr std::uint64_t kTop = std::uint64_t{1} << 63U;
+  return std::bit_ceil(std::clamp(bytes, std::uint64_t{kLeastBytes}, kTop));
+}
+
 Result<UniqueFd> MemoryPool::lend(std::string_view bytes) {
-  const std::size_t size = std::bit_ceil(std::max(bytes.size(), kLeastBytes));
+  const std::size_t size = block_bytes(bytes.size());
   Block block = size <= kMostBytes ? take(size) : nullptr;
   if (block == nullptr) return make_sealed_memory(kName, bytes);
   std::memcpy(block->start(), bytes.data(), bytes.size());

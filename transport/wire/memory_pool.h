@@ -9,6 +9,7 @@
 // Thread: any.
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,9 @@ class MemoryPool {
   static constexpr std::size_t kLeastBytes = 64U << 10U;  // of a block; sizes are powers of two
   static constexpr std::size_t kMostBytes = 128U << 20U;  // of the largest, and of all
   static constexpr std::size_t kBlocks = 64;
+
+  // Of the block for so many.
+  static std::uint64_t block_bytes(std::uint64_t bytes);
 
   MemoryPool() = default;
   MemoryPool(const MemoryPool&) = delete;
@@ -43,7 +47,8 @@ class MemoryPool {
   bool make_room(std::size_t size);
 
   std::mutex mutex_;
-  std::deque<Block> blocks_;  // those that were lent longest ago first
+  std::deque<Block> blocks_;  // those that were looked at or lent longest ago first
+  bool works_ = true;         // the kernel tells who has a block
   std::size_t bytes_ = 0;     // of all, also of those that are being filled
 };
 

@@ -35,9 +35,11 @@ Status seal_memory(int fd) {
   return {};
 }
 
-Result<std::uint64_t> sealed_memory_size(int fd) {
+Result<std::uint64_t> sealed_memory_size(int fd) { return memory_size(fd, kContentSeals); }
+
+Result<std::uint64_t> memory_size(int fd, int wanted) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & kContentSeals) != kContentSeals) {
+  if (seals < 0 || (seals & wanted) != wanted) {
     return Error{ErrorCode::kInvalid,
                  "the descriptor is no memfd that is sealed against writing, growing and shrinking"};
   }

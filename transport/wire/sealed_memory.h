@@ -20,6 +20,8 @@ Result<UniqueFd> make_sealed_memory(const char* name, std::string_view bytes);
 // For what was written piece by piece.
 Status seal_memory(int fd);
 
+// In bytes; kInvalid unless `fd` is a memfd with all these seals (fcntl(2)).
+Result<std::uint64_t> memory_size(int fd, int seals);
 // In bytes; kInvalid unless `fd` is sealed memory.
 Result<std::uint64_t> sealed_memory_size(int fd);
 

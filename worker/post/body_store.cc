@@ -33,9 +33,9 @@ Status BodyStore::take(CallBody& body, UniqueFd beside) {
   if (body.way != BodyWay::kBeside) return take_here(body);
   if (!beside.valid()) return Error{ErrorCode::kInvalid, "a body that should come as a descriptor, and did not"};
   MONARCH_ASSIGN(const std::uint64_t bytes, lent_memory_size(beside.get()));
-  if (bytes < body.bytes || body.bytes == 0) {
-    return Error{ErrorCode::kInvalid, text("sealed memory of ", bytes, " bytes for a body that has ", body.bytes)};
-  }
+  // A block of a pool is no larger than it has to be; what is held is counted by the body.
+  const bool fits = body.bytes > 0 && body.bytes <= bytes && bytes <= MemoryPool::block_bytes(body.bytes);
+  if (!fits) return Error{ErrorCode::kInvalid, text("memory of ", bytes, " bytes for a body that has ", body.bytes)};
   body.at = add(Memory{.fd = std::move(beside), .bytes = body.bytes, .mapping = nullptr});
   return {};
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// BodyStore: the bytes of calls and their results, as a post has them: small ones in its memory, larger ones in sealed
-// memory, which is given on as a descriptor and which ranks of this host share. It knows numbers and bytes, and nothing
-// of what they are for.
+// BodyStore: the bytes of calls and their results, as a post has them: small ones in its memory, larger ones in memory
+// that nobody changes, which is given on as a descriptor and which ranks of this host share. It knows numbers and
+// bytes, and nothing of what they are for.
 //
 // Thread: the loop's.
 

@@ -22,7 +22,7 @@ thread_local ActorThread::Present present_here;
 
 Result<std::unique_ptr<ActorThread>> ActorThread::make(const monarch_class_v1& of, const monarch_host_v1& host,
                                                        const monarch_place_v1& place) {
-  std::unique_ptr<ActorThread> made(new ActorThread(of, host));
+  std::unique_ptr<ActorThread> made(new ActorThread(of, host, place.actor == nullptr ? "" : place.actor));
   try {
     made->thread_ = std::thread([self = made.get(), &place] { self->live(place); });
   } catch (const std::system_error& error) {
@@ -101,7 +101,7 @@ void ActorThread::begin_stop() {
 
 void ActorThread::live(const monarch_place_v1& place) {
   std::array<char, kWhyBytes> why{};
-  present_here = {this, 0};
+  present_here = {&name_, 0};
   void* const actor = of_.create(&host_, &place, why.data(), why.size());
   present_here = {};
   std::unique_lock lock(mutex_);
@@ -126,7 +126,7 @@ void ActorThread::serve(std::unique_lock<std::mutex>& lock) {
     changed_.wait(lock, [this] { return stopping_ || may_begin(By::kOwn); });
     if (stopping_) return;
     const Run run = take_first();
-    present_here = {this, run.delivery->id};
+    present_here = {&name_, run.delivery->id};
     invoke(run, lock);
     present_here = {};
   }
@@ -152,10 +152,11 @@ ActorThread::Run ActorThread::take_first() {
 }
 
 void ActorThread::summon() {
-  if (idle_helpers_ > 0 || alone_ || stopping_ || !may_begin(By::kHelper)) return;
+  if (idle_helpers_ > 0 || stopping_ || !may_begin(By::kHelper)) return;
   try {
     helpers_.emplace_back([this] { help(); });
     ++idle_helpers_;
+    alone_ = false;
   } catch (const std::system_error&) {
     alone_ = true;  // the user's limit of processes is reached
   }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <monarch/plugin_v1.h>
@@ -45,8 +46,8 @@ class ActorThread {
 
   // What runs on the thread that asks, where it is an actor's own; of a concurrent endpoint nothing waits for it alone.
   struct Present {
-    const ActorThread* actor = nullptr;
-    std::uint64_t delivery = 0;  // as the post counts them; 0: it is being made
+    const std::string* actor = nullptr;  // its name
+    std::uint64_t delivery = 0;          // as the post counts them; 0: it is being made
   };
   static Present present();
 
@@ -62,7 +63,8 @@ class ActorThread {
   bool join(Duration patience = Duration::forever());
 
  private:
-  ActorThread(const monarch_class_v1& of, const monarch_host_v1& host) : of_(of), host_(host) {}
+  ActorThread(const monarch_class_v1& of, const monarch_host_v1& host, std::string name)
+      : of_(of), host_(host), name_(std::move(name)) {}
   void live(const monarch_place_v1& place);
   void refuse(const Run& run) const;
   void serve(std::unique_lock<std::mutex>& lock);
@@ -77,6 +79,7 @@ class ActorThread {
 
   const monarch_class_v1& of_;
   const monarch_host_v1& host_;
+  const std::string name_;
   void* actor_ = nullptr;  // its own thread's, and its helpers'
   std::mutex mutex_;
   std::condition_variable changed_;  // anything of what follows
@@ -86,7 +89,7 @@ class ActorThread {
   bool ended_ = false;  // and destroyed
   std::deque<Run> waiting_;
   std::size_t idle_helpers_ = 0;
-  bool alone_ = false;  // no more threads are to be had: what should overlap does not
+  bool alone_ = false;  // no thread is to be had just now: what should overlap does not
   std::map<const monarch_endpoint_v1*, std::uint32_t> running_;  // concurrent ones
   std::vector<std::thread> helpers_;
   std::thread thread_;

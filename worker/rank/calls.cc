@@ -162,16 +162,16 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
   return number;
 }
 
+// WARNING: nothing here waits for the post to read. One that has too much of this process' calls does not, and what it
+// waits for may be the very actor that would wait here.
 std::string Calls::begin_wait(std::uint64_t number, const std::string& actor, std::uint64_t delivery) {
   std::unique_lock lock(mutex_);
   auto call = calls_.find(number);
   if (call == calls_.end() || call->second.by == nullptr) return {};
   if (call->second.waited == Call::Waited::kNot) {
+    const PostWait wait{.id = number, .actor = actor, .delivery = delivery};
+    if (!call->second.by->try_to_send(wait).ok()) return {};  // it is asked again in a second
     call->second.waited = Call::Waited::kAsked;
-    const DoorThread::Connection by = call->second.by;
-    lock.unlock();
-    (void)by->send(PostWait{.id = number, .actor = actor, .delivery = delivery});  // its end ends the call
-    lock.lock();
   }
   const std::chrono::nanoseconds most(kRingPatience.count_nanoseconds());
   (void)asked_.wait_for(lock, most, [&] {
@@ -182,14 +182,24 @@ std::string Calls::begin_wait(std::uint64_t number, const std::string& actor, st
 }
 
 void Calls::end_wait(std::uint64_t number) {
-  DoorThread::Connection by;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto call = calls_.find(number);
-    if (call == calls_.end() || std::exchange(call->second.waited, Call::Waited::kNot) == Call::Waited::kNot) return;
-    by = call->second.by;
+  const std::lock_guard lock(mutex_);
+  const auto call = calls_.find(number);
+  if (call == calls_.end() || std::exchange(call->second.waited, Call::Waited::kNot) == Call::Waited::kNot) return;
+  ended_waits_.push_back(number);
+  say_ended_waits();
+}
+
+// What the post did not read then it is told when it says something: it reads again.
+void Calls::say_ended_waits() {
+  while (!ended_waits_.empty()) {
+    const auto call = calls_.find(ended_waits_.back());
+    if (call != calls_.end() && call->second.waited == Call::Waited::kNot) {
+      const PostWait none{.id = call->first, .actor = {}, .delivery = 0};
+      const Status sent = call->second.by->try_to_send(none);
+      if (!sent.ok() && sent.error().code == ErrorCode::kBusy) return;
+    }
+    ended_waits_.pop_back();
   }
-  (void)by->send(PostWait{.id = number, .actor = {}, .delivery = 0});
 }
 
 void Calls::told_ring(const PostRing& said) {
@@ -260,6 +270,7 @@ void Calls::answered(const PostAnswer& answer, std::vector<UniqueFd>& beside) {
     const auto found = calls_.find(answer.id);
     if (found == calls_.end()) return;
     found->second.answered.push_back(answer.rank);
+    say_ended_waits();
     on_answer = found->second.on_answer;
     user = found->second.user;
   }

@@ -81,6 +81,7 @@ class Calls {
   void answered(const PostAnswer& answer, std::vector<UniqueFd>& beside);
   void over(const PostOver& over);
   void told_ring(const PostRing& said);
+  void say_ended_waits();
   void failed(const PostFailure& failure);
   void end_all_of(const DoorThread::Connection& connection, const std::string& why);
   // Says to each rank that has not answered how it ended, and that there is no more.
@@ -93,7 +94,8 @@ class Calls {
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;
   std::vector<Unsent> unsent_;
-  std::condition_variable asked_;  // a ring is told, or a call that was waited for is over
+  std::vector<std::uint64_t> ended_waits_;  // of which the post is to be told
+  std::condition_variable asked_;           // a ring is told, or a call that was waited for is over
   std::uint64_t next_ = 1;
   DoorThread::Connection live_;  // what is called by it ends with it
   std::map<std::string, RosterMesh> meshes_;

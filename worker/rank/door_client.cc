@@ -110,6 +110,20 @@ Status DoorClient::send_frame(const Frame& frame, std::vector<UniqueFd> descript
   }
 }
 
+Status DoorClient::try_frame(const Frame& frame) {
+  MONARCH_ASSIGN(const OutgoingMessage message, pack_message(frame, {}, limits::kSeqpacketInlineBytes));
+  const std::unique_lock lock(sending_, std::try_to_lock);
+  if (!lock.owns_lock()) return Error{ErrorCode::kBusy, "another message is being sent"};
+  switch (send_message(socket_.get(), message)) {
+    case SendOutcome::kSent: return {};
+    case SendOutcome::kFull:
+    case SendOutcome::kStarved: return Error{ErrorCode::kBusy, "the post does not read"};
+    case SendOutcome::kPeerClosed: return Error{ErrorCode::kGone, "the post has closed the connection"};
+    case SendOutcome::kFailed: break;
+  }
+  return errno_error("sending to the post", errno);
+}
+
 Result<DoorClient::Heard> DoorClient::hear(Duration patience) {
   const Instant until = deadline_of(patience);
   for (;;) {

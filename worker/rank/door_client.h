@@ -56,7 +56,12 @@ class DoorClient {
   Status send(const Message& message) {
     return send_frame(frame_of(message), {});
   }
-  // The same with the bytes of its body.
+  // kBusy: it would have to wait.
+  template <class Message>
+  Status try_to_send(const Message& message) {
+    return try_frame(frame_of(message));
+  }
+  // send() with the bytes of its body.
   Status send(PostCall call, std::string_view arguments);
   Status send(PostReply reply, std::string_view value);
 
@@ -71,6 +76,7 @@ class DoorClient {
   template <class Message>
   Status send_with(Message& message, CallBody& body, std::string_view bytes);
   Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
+  Status try_frame(const Frame& frame);
 
   UniqueFd socket_;
   const std::shared_ptr<MemoryPool> memory_;  // owners: the connections of a process

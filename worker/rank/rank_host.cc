@@ -85,17 +85,9 @@ RankHost::RankHost(const RankPlace& place, bool watches) : calls_(place.post, ca
 
 bool RankHost::wait_for_post() { return calls_.wait(); }
 
-std::string RankHost::name_of(const ActorThread* actor) const {
-  for (const auto& [name, known] : actors_) {
-    if (known == actor) return name;
-  }
-  return {};
-}
-
 std::string RankHost::begin_wait(std::uint64_t call) {
   const ActorThread::Present present = ActorThread::present();
-  const std::string who = name_of(present.actor);
-  return who.empty() ? std::string() : calls_.begin_wait(call, who, present.delivery);
+  return present.actor == nullptr ? std::string() : calls_.begin_wait(call, *present.actor, present.delivery);
 }
 
 bool RankHost::describe(const std::string& mesh, monarch_place_v1& place) {

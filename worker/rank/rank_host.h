@@ -29,8 +29,6 @@ class RankHost {
 
   const monarch_host_v1& table() const { return table_; }
   Deliveries& deliveries() { return deliveries_; }
-  // It is called by this name.
-  void know(const std::string& name, const ActorThread* actor) { actors_[name] = actor; }
   // Nothing is called any more: what is under way ends.
   void end_calls() { calls_.stop(); }
   // False: this process is about to end.
@@ -47,7 +45,6 @@ class RankHost {
   static RankHost& of(const monarch_host_v1* host) { return *static_cast<RankHost*>(host->runtime); }
   // The ring of actors that this wait would close; nothing: the thread may wait.
   std::string begin_wait(std::uint64_t call);
-  std::string name_of(const ActorThread* actor) const;
   bool describe(const std::string& mesh, monarch_place_v1& place);
 
   monarch_host_v1 table_{};
@@ -55,7 +52,6 @@ class RankHost {
   Calls calls_;
   std::mutex mutex_;
   std::map<std::string, Dims> dims_;
-  std::map<std::string, const ActorThread*> actors_;  // all, before one of them is called
 };
 
 }  // namespace monarch

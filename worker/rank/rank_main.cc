@@ -103,7 +103,6 @@ int serve(RankProcess& process) {
     const PlaceTexts texts(process, part.name, part.args);
     auto actor = ActorThread::make(**found, host.table(), texts.place());
     if (!actor) return refuse(kExitFailed, text(who, part.entry, " of ", part.plugin, ": ", actor.error().message));
-    host.know(part.name, actor->get());
     actors.emplace(part.name, std::move(*actor));
   }
 

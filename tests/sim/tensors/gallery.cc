@@ -323,7 +323,12 @@ void Gallery::strike() {
                        });
       return;
     }
-    default: return;
+    default: {
+      // A link that its owner lets go, who lives.
+      if (publisher->links.empty()) return;
+      const LinkPtr link = publisher->links[random_.below(publisher->links.size())];
+      return end_link(link, true);
+    }
   }
 }
 

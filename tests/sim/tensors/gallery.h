@@ -173,6 +173,7 @@ class Gallery {
   void on(const ReaderPtr& reader, const pull_action::End& action);
   void give_cards();
   LinkPtr connect(const ReaderPtr& reader, const PublisherPtr& publisher);
+  bool drop(const LinkPtr& link);
   void let_go(const ReaderPtr& reader);
   void end_link(const LinkPtr& link, bool told_reader);
   void to_publisher(const LinkPtr& link, std::function<void()> task);

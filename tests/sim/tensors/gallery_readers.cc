@@ -57,6 +57,7 @@ void Gallery::give_cards() {
   }
 }
 
+// Where nobody listens any more that is said at once.
 Gallery::LinkPtr Gallery::connect(const ReaderPtr& reader, const PublisherPtr& publisher) {
   const auto link = std::make_shared<Link>();
   link->number = next_link_++;
@@ -64,10 +65,23 @@ Gallery::LinkPtr Gallery::connect(const ReaderPtr& reader, const PublisherPtr& p
   link->reader = reader;
   if (publisher->life->alive()) {
     publisher->links.push_back(link);
-  } else {
-    end_link(link, true);
+    return link;
   }
+  link->ended = true;
+  send_after(scheduler_, soon(), reader->life, [this, link] {
+    if (drop(link)) feed(link->reader, pull_event::OwnerGone{"its owner has ended"});
+  });
   return link;
+}
+
+// Whether the reader's pull needs it.
+bool Gallery::drop(const LinkPtr& link) {
+  const ReaderPtr& reader = link->reader;
+  const auto known = reader->links.find(link->publisher->rank);
+  const bool is_owners = known != reader->links.end() && known->second == link;
+  const bool fetches = is_owners && reader->fetches.contains(link->publisher->rank);
+  if (is_owners) reader->links.erase(known);
+  return reader->registrar == link || fetches;
 }
 
 void Gallery::on(const ReaderPtr& reader, const pull_action::Link&) {
@@ -103,12 +117,7 @@ void Gallery::end_link(const LinkPtr& link, bool told_reader) {
   const Instant when = std::max(link->to_reader, now() + soon());
   scheduler_.at(when, [this, link] {
     link->reader->life->message([this, link] {
-      const ReaderPtr& reader = link->reader;
-      const auto known = reader->links.find(link->publisher->rank);
-      const bool is_owners = known != reader->links.end() && known->second == link;
-      const bool fetches = is_owners && reader->fetches.contains(link->publisher->rank);
-      if (is_owners) reader->links.erase(known);
-      if (reader->registrar == link || fetches) feed(reader, pull_event::LinkEnded{"its owner has ended"});
+      if (drop(link)) feed(link->reader, pull_event::LinkEnded{"its owner has let it go"});
     });
   });
 }
@@ -121,11 +130,7 @@ void Gallery::to_publisher(const LinkPtr& link, std::function<void()> task) {
       if (link->ended) return;
       end_link(link, false);
       link->reader->life->message([this, link] {
-        const ReaderPtr& reader = link->reader;
-        const auto known = reader->links.find(link->publisher->rank);
-        const bool is_owners = known != reader->links.end() && known->second == link;
-        if (is_owners) reader->links.erase(known);
-        if (reader->registrar == link || is_owners) feed(reader, pull_event::Unreached{"no way to its owner"});
+        if (drop(link)) feed(link->reader, pull_event::Unreached{"no way to its owner"});
       });
     });
     return;
@@ -144,14 +149,6 @@ void Gallery::to_reader(const LinkPtr& link, std::function<void()> task) {
 
 void Gallery::on(const ReaderPtr& reader, const pull_action::Open& action) {
   const LinkPtr link = reader->registrar;
-  if (link->ended) {
-    scheduler_.after(soon(), [this, reader, link] {
-      reader->life->message([this, reader, link] {
-        if (reader->registrar == link) feed(reader, pull_event::LinkEnded{"its owner has ended"});
-      });
-    });
-    return;
-  }
   to_publisher(link, [this, link, newer_than = action.newer_than, gang = reader->gang] {
     feed_registrar(gang, registrar_event::Open{link->number, newer_than, link->knows_index});
   });

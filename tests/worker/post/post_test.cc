@@ -170,7 +170,7 @@ TEST_F(PostTest, TellsWhyItClosesADoor) {
   EXPECT_EQ(why(short_call), "a body that should come as a descriptor, and did not");
   std::vector<UniqueFd> beside;
   beside.push_back(*make_sealed_memory("body", "1"));
-  EXPECT_EQ(why(short_call, std::move(beside)), "sealed memory of 1 bytes for a body that has 2");
+  EXPECT_EQ(why(short_call, std::move(beside)), "memory of 1 bytes for a body that has 2");
   PostCall endless = call_of(1, 0, here("x"));
   endless.deadline = Instant() - Duration::seconds(5);
   EXPECT_EQ(why(endless), "a time that is none");

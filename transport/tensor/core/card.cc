@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "transport/base/limits.h"
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
 
@@ -42,7 +43,7 @@ std::string card_text(const Card& card) {
 
 Result<Card> parse_card(std::string_view text) {
   const Error none{ErrorCode::kInvalid, "a card that is none"};
-  if (text.size() > kCardBytes) return none;
+  if (text.size() > limits::kCardBytes) return none;
   std::map<std::string_view, std::string_view> values;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');

@@ -14,7 +14,6 @@
 
 namespace monarch::tensor {
 
-inline constexpr std::size_t kCardBytes = 512;
 inline constexpr std::size_t kSecretBytes = 32;
 
 struct Card {

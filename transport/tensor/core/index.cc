@@ -76,23 +76,25 @@ Status check_index(const Index& index, std::uint64_t slot_bytes) {
 }
 
 Status IndexBuilder::add(std::uint32_t owner, const Index& part) {
+  MONARCH_TRY(check_index(part));
   if (index_.parts.size() + part.parts.size() > kIndexParts) {
     return invalid(text("more than ", kIndexParts, " parts of tensors"));
+  }
+  for (const TensorKind& tensor : part.tensors) {
+    const auto known = places_.find(tensor.name);
+    if (known == places_.end() || index_.tensors[known->second] == tensor) continue;
+    const TensorKind& first = index_.tensors[known->second];
+    const auto words = [](const TensorKind& one) { return text(to_text(one.dtype), ' ', to_text(one.shape)); };
+    return invalid(text("tensor ", printable(tensor.name), " is ", words(first), " at rank ",
+                        first_owners_[known->second], " and ", words(tensor), " at rank ", owner));
   }
   std::vector<std::uint32_t> places;
   for (const TensorKind& tensor : part.tensors) {
     const auto [known, fresh] = places_.try_emplace(tensor.name, static_cast<std::uint32_t>(index_.tensors.size()));
     places.push_back(known->second);
-    if (fresh) {
-      index_.tensors.push_back(tensor);
-      first_owners_.push_back(owner);
-      continue;
-    }
-    const TensorKind& first = index_.tensors[known->second];
-    if (first == tensor) continue;
-    const auto words = [](const TensorKind& one) { return text(to_text(one.dtype), ' ', to_text(one.shape)); };
-    return invalid(text("tensor ", printable(tensor.name), " is ", words(first), " at rank ",
-                        first_owners_[known->second], " and ", words(tensor), " at rank ", owner));
+    if (!fresh) continue;
+    index_.tensors.push_back(tensor);
+    first_owners_.push_back(owner);
   }
   for (TensorPart one : part.parts) {
     one.tensor = places[one.tensor];

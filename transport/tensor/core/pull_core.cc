@@ -1,10 +1,18 @@
 #include "transport/tensor/core/pull_core.h"
 
+#include <algorithm>
+
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 #include "transport/tensor/core/slot_word.h"
 
 namespace monarch::tensor {
+
+namespace {
+
+constexpr int kLinksEnded = 16;  // of one generation; who lets go so often is not to be had
+
+}  // namespace
 
 PullActions PullCore::begin(Instant now) {
   now_ = begun_ = now;
@@ -34,6 +42,7 @@ void PullCore::ask_card() {
 void PullCore::on(const pull_event::CardCame& event) {
   if (phase_ != Phase::kCard || event.generation <= since_) return;
   generation_ = event.generation;
+  links_ended_ = 0;
   to(Phase::kLinking);
   out_.emplace_back(pull_action::Link{});
 }
@@ -83,26 +92,34 @@ void PullCore::on(const pull_event::Word& event) {
   if (unsure_.empty()) stop(Then::kEnd);
 }
 
+// Also while lanes stop: what comes after that needs its links.
+bool PullCore::is_linked() const {
+  return phase_ == Phase::kLinking || phase_ == Phase::kOpening || phase_ == Phase::kFetching ||
+         (phase_ == Phase::kStopping && then_ != Then::kEnd && then_ != Then::kNextGeneration);
+}
+
 void PullCore::on(const pull_event::LinkEnded& event) {
-  if (phase_ == Phase::kLinking || phase_ == Phase::kOpening || phase_ == Phase::kFetching) {
-    lose_generation(event.text);
-  }
+  if (!is_linked()) return;
+  if (++links_ended_ > kLinksEnded) return lose_generation(event.text);
+  stop(Then::kLinkAgain);
+}
+
+void PullCore::on(const pull_event::OwnerGone& event) {
+  if (is_linked()) lose_generation(event.text);
 }
 
 void PullCore::on(const pull_event::Unreached& event) {
-  if (phase_ == Phase::kLinking || phase_ == Phase::kOpening || phase_ == Phase::kFetching) {
-    fail(PullEnd::kUnreachable, event.text);
-  }
+  if (is_linked()) fail(PullEnd::kUnreachable, event.text);
 }
 
 void PullCore::on(const pull_event::GenerationOver& event) {
-  if (phase_ == Phase::kCard || phase_ == Phase::kStopping || event.generation < generation_) return;
-  lose_generation(event.text);
+  since_ = std::max(since_, event.generation);
+  if (is_linked() && event.generation >= generation_) lose_generation(event.text);
 }
 
 void PullCore::lose_generation(const std::string& words) {
   if (!options_.next_generation) return fail(PullEnd::kPeerGone, words);
-  since_ = generation_;
+  since_ = std::max(since_, generation_);
   stop(Then::kNextGeneration);
 }
 
@@ -137,12 +154,15 @@ std::string PullCore::waits_for() const {
 
 void PullCore::fail(PullEnd how, std::string words) {
   end_ = {.how = how, .version = {}, .text = std::move(words)};
-  if (phase_ != Phase::kStopping) return stop(Then::kEnd);
-  then_ = Then::kEnd;
+  stop(Then::kEnd);
 }
 
 // The lanes first: nothing writes into the reader's memory once it has ended.
 void PullCore::stop(Then then) {
+  if (phase_ == Phase::kStopping) {  // under way
+    then_ = then;
+    return;
+  }
   if (phase_ == Phase::kFetching) {
     const bool whole = then == Then::kEnd && unsure_.empty() && end_.how == PullEnd::kOk;
     out_.emplace_back(pull_action::SayRead{number_, whole});
@@ -161,6 +181,10 @@ void PullCore::on(const pull_event::Stopped&) {
     case Then::kOpenAgain:
       to(Phase::kOpening);
       out_.emplace_back(pull_action::Open{newer_than_});
+      return;
+    case Then::kLinkAgain:
+      to(Phase::kLinking);
+      out_.emplace_back(pull_action::Link{});
       return;
     case Then::kNextGeneration: return ask_card();
     case Then::kEnd:

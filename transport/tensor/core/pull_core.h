@@ -66,8 +66,12 @@ struct Word {  // of that owner's slot, after that
   std::uint32_t owner = 0;
   std::uint64_t word = 0;
 };
-// A link has ended: its other side's process has, or closed it.
+// A link that stood has ended: its other side has, or let it go. Whether that lives a new link tells.
 struct LinkEnded {
+  std::string text;
+};
+// Nobody is where its card says: its process has ended.
+struct OwnerGone {
   std::string text;
 };
 // A link is not to be had, or stands still: its other side may live.
@@ -85,10 +89,10 @@ struct Tick {};
 
 }  // namespace pull_event
 
-using PullEvent =
-    std::variant<pull_event::CardCame, pull_event::CardLost, pull_event::Linked, pull_event::Opened, pull_event::Unfit,
-                 pull_event::Over, pull_event::Fetched, pull_event::Word, pull_event::LinkEnded, pull_event::Unreached,
-                 pull_event::GenerationOver, pull_event::Stopped, pull_event::Cancel, pull_event::Tick>;
+using PullEvent = std::variant<pull_event::CardCame, pull_event::CardLost, pull_event::Linked, pull_event::Opened,
+                               pull_event::Unfit, pull_event::Over, pull_event::Fetched, pull_event::Word,
+                               pull_event::LinkEnded, pull_event::OwnerGone, pull_event::Unreached,
+                               pull_event::GenerationOver, pull_event::Stopped, pull_event::Cancel, pull_event::Tick>;
 
 namespace pull_action {
 
@@ -112,7 +116,7 @@ struct SayRead {  // to all whom it was said that it is read; the version is lef
   bool whole = false;
 };
 struct Stop {};  // everything that a lane has under way; Stopped follows
-struct End {
+struct End {     // nobody waits for a card any more, either
   PullEnd how = PullEnd::kOk;
   VersionId version;  // of kOk
   std::string text;   // of the others
@@ -136,7 +140,7 @@ class PullCore {
  private:
   enum class Phase : std::uint8_t { kCard, kLinking, kOpening, kFetching, kStopping, kEnded };
   // What comes after the lanes have stopped.
-  enum class Then : std::uint8_t { kOpenAgain, kNextGeneration, kEnd };
+  enum class Then : std::uint8_t { kOpenAgain, kLinkAgain, kNextGeneration, kEnd };
 
   void on(const pull_event::CardCame& event);
   void on(const pull_event::CardLost& event);
@@ -147,6 +151,7 @@ class PullCore {
   void on(const pull_event::Fetched& event);
   void on(const pull_event::Word& event);
   void on(const pull_event::LinkEnded& event);
+  void on(const pull_event::OwnerGone& event);
   void on(const pull_event::Unreached& event);
   void on(const pull_event::GenerationOver& event);
   void on(const pull_event::Stopped& event);
@@ -155,6 +160,7 @@ class PullCore {
 
   void to(Phase phase);
   void ask_card();
+  bool is_linked() const;
   void stop(Then then);
   void fail(PullEnd how, std::string text);
   void lose_generation(const std::string& text);
@@ -174,6 +180,7 @@ class PullCore {
   std::set<std::uint32_t> fetching_;  // owners of whom rows are missing
   std::set<std::uint32_t> unsure_;    // owners whose word was not looked at since
   std::uint64_t begun_again_ = 0;     // how often, since a version was written over
+  int links_ended_ = 0;               // of this generation
 };
 
 }  // namespace monarch::tensor

@@ -19,9 +19,13 @@ void RegistrarCore::on(const registrar_event::Publishes& event) {
     out_.emplace_back(registrar_action::Unfit{event.rank, "it is none of the publishers"});
     return;
   }
-  if (!publishers_.try_emplace(event.rank).second) return;  // once for a generation
+  if (publishers_.contains(event.rank)) return;  // it has come again
   const Status fits = index_.add(event.rank, event.index);
-  if (!fits.ok()) out_.emplace_back(registrar_action::Unfit{event.rank, fits.error().message});
+  if (!fits.ok()) {
+    out_.emplace_back(registrar_action::Unfit{event.rank, fits.error().message});
+    return;
+  }
+  publishers_.try_emplace(event.rank);
 }
 
 void RegistrarCore::on(const registrar_event::Holds& event) {
@@ -40,7 +44,7 @@ void RegistrarCore::on(const registrar_event::Ends& event) {
 
 void RegistrarCore::on(const registrar_event::PublisherLeft& event) {
   const auto publisher = publishers_.find(event.rank);
-  if (publisher != publishers_.end() && !released_) broken_ = true;
+  if (publisher != publishers_.end()) publisher->second.holds.clear();
 }
 
 void RegistrarCore::on(const registrar_event::Open& event) { readers_[event.reader].open = event; }
@@ -72,7 +76,6 @@ bool RegistrarCore::has_ended() const {
 }
 
 void RegistrarCore::answer() {
-  if (broken_) return;
   for (auto& [number, reader] : readers_) {
     if (!reader.open) continue;
     const auto& newer_than = reader.open->newer_than;

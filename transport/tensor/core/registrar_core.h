@@ -43,7 +43,7 @@ struct Holds {
 struct Ends {  // it publishes nothing more, and holds what it holds
   std::uint32_t rank = 0;
 };
-struct PublisherLeft {
+struct PublisherLeft {  // what it holds nobody knows, until it says so again
   std::uint32_t rank = 0;
 };
 struct Open {  // answered with Opened or Over
@@ -128,7 +128,6 @@ class RegistrarCore {
   std::map<std::uint32_t, Publisher> publishers_;
   std::map<LinkNumber, Reader> readers_;  // all that ever opened, and have not left
   std::optional<std::uint64_t> offered_;
-  bool broken_ = false;  // a publisher has left: the gang ends with it
   Instant linger_until_ = Instant::never();
   bool released_ = false;
 };

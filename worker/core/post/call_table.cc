@@ -24,6 +24,11 @@ void CallTable::enter(const CallKey& key, const Entered& entered, Instant now) {
   look_at_window(key.door);
 }
 
+bool CallTable::lasts(const CallKey& key) const {
+  const auto call = calls_.find(key);
+  return call != calls_.end() && !call->second.has_deadline;
+}
+
 std::vector<CallPlace> CallTable::places_of(const CallKey& key) const {
   std::vector<CallPlace> places;
   const auto call = calls_.find(key);

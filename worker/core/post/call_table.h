@@ -60,6 +60,8 @@ class CallTable {
   CallTable(const PostLimits& limits, PostActions& out) : limits_(limits), out_(out) {}
 
   bool knows(const CallKey& key) const { return calls_.contains(key); }
+  // It is under way, and nothing but its ranks ends it.
+  bool lasts(const CallKey& key) const;
   // Those of a call that have not ended.
   std::vector<CallPlace> places_of(const CallKey& key) const;
   void enter(const CallKey& key, const Entered& entered, Instant now);

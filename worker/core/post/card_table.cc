@@ -57,10 +57,10 @@ DeliveryTable::Number CardTable::ask(const DeliveryOrigin& origin, const RankId&
   const auto known = owner.cards.find(name);
   if (known != owner.cards.end() && known->second.generation > since) {
     answer_with(number, known->second);
-  } else if (owner.asks.size() > limits_.of_a_rank) {
+  } else if (owner.asks.size() > kAsks) {
     CallOutcome busy;
     busy.kind = OutcomeKind::kBusy;
-    busy.text = monarch::text(limits_.of_a_rank, " wait for cards of that rank");
+    busy.text = monarch::text(kAsks, " calls wait for cards of that rank");
     answer(number, std::move(busy), {});
   }
   return asks_.contains(number) ? number : 0;
@@ -76,11 +76,20 @@ void CardTable::answer(DeliveryTable::Number number, CallOutcome outcome, HeldBo
   const auto ask = asks_.find(number);
   if (ask == asks_.end()) return;
   done_.push_back({ask->second.origin, ask->second.rank, std::move(outcome), std::move(text)});
-  owners_[ask->second.rank].asks.erase(number);
+  erase_ask(ask);
+}
+
+void CardTable::erase_ask(std::map<DeliveryTable::Number, Ask>::iterator ask) {
+  const auto owner = owners_.find(ask->second.rank);
+  owner->second.asks.erase(ask->first);
+  if (owner->second.asks.empty() && owner->second.cards.empty()) owners_.erase(owner);
   asks_.erase(ask);
 }
 
 void CardTable::take_back(DeliveryTable::Number number) {
+  const auto ask = asks_.find(number);
+  if (ask == asks_.end()) return;
+  if (ask->second.origin.call) return erase_ask(ask);
   CallOutcome cancelled;
   cancelled.kind = OutcomeKind::kCancelled;
   answer(number, std::move(cancelled), {});
@@ -94,19 +103,10 @@ void CardTable::root_passed(HostId root, const PostStart& now) {
   for (const DeliveryTable::Number number : passed) take_back(number);
 }
 
-void CardTable::look(const std::function<bool(const CallerName&)>& passed,
-                     const std::function<std::string(const RankId&)>& why_never) {
+void CardTable::drop_passed(const std::function<bool(const CallerName&)>& passed) {
   erase_cards([&](const RankId& rank, const Card& card) {
     return passed(CallerName{.mesh = "of the job", .rank = rank, .generation = card.generation});
   });
-  std::vector<DeliveryTable::Number> waiting;
-  for (const auto& [number, ask] : asks_) waiting.push_back(number);
-  for (const DeliveryTable::Number number : waiting) {
-    CallOutcome lost;
-    lost.kind = OutcomeKind::kRankLost;
-    lost.text = why_never(asks_.at(number).rank);
-    if (!lost.text.empty()) answer(number, std::move(lost), {});
-  }
 }
 
 }  // namespace monarch

@@ -2,7 +2,8 @@
 
 // CardTable: the cards that ranks of this host have put at the door, and who asks for them. A card is a few bytes by
 // which a rank is found (where it listens, a secret of its); it is its process's, and goes with the connection that has
-// put it. A rank that has stopped is found still: nobody asks the rank.
+// put it. A rank that has stopped is found still: nobody asks the rank. An ask waits here until there is a card for it;
+// who has asked knows whether it is the right host, and takes it back if not.
 //
 // Thread: a value of the core's; pure.
 
@@ -27,6 +28,7 @@ class CardTable {
  public:
   // Beyond all numbers of deliveries, so that both have one space.
   static constexpr DeliveryTable::Number kFirst = DeliveryTable::Number{1} << 63U;
+  static constexpr std::size_t kAsks = 65'536;  // for one rank; a caller has no more than PostLimits::calls of them
   static bool is_one(DeliveryTable::Number number) { return number >= kFirst; }
 
   explicit CardTable(const PostLimits& limits) : limits_(limits) {}
@@ -34,18 +36,16 @@ class CardTable {
   // An empty text takes it away. Empty: done; else why that may not be.
   std::string put(DoorId door, const CallerName& who, const std::string& name, HeldBody text);
   void left(DoorId door);
+  // A newer roster is here. `passed`: a later start has that one's place.
+  void drop_passed(const std::function<bool(const CallerName&)>& passed);
 
   // Answered with the card of a generation after `since`, which may come only later. 0: it has ended already.
   DeliveryTable::Number ask(const DeliveryOrigin& origin, const RankId& rank, const std::string& name,
                             std::uint64_t since);
-  // Nobody waits for it any more.
+  // Nobody waits for it any more. One that came by a line ends all the same.
   void take_back(DeliveryTable::Number number);
   // The same of all that came by the line of a root's earlier starts.
   void root_passed(HostId root, const PostStart& now);
-  // A newer roster is here. `passed`: a later start has that one's place. `why_never`: empty, or why no card of that
-  // rank comes here any more.
-  void look(const std::function<bool(const CallerName&)>& passed,
-            const std::function<std::string(const RankId&)>& why_never);
 
   std::vector<DeliveryTable::Done> take_done() { return std::exchange(done_, {}); }
   std::size_t asks() const { return asks_.size(); }
@@ -67,6 +67,7 @@ class CardTable {
     std::uint64_t since = 0;
   };
   void erase_cards(const std::function<bool(const RankId&, const Card&)>& which);
+  void erase_ask(std::map<DeliveryTable::Number, Ask>::iterator ask);
   void answer(DeliveryTable::Number number, CallOutcome outcome, HeldBody text);
   void answer_with(DeliveryTable::Number number, const Card& card);
 

@@ -53,6 +53,7 @@ void PostCore::on(const post_event::DoorLeft& event) {
   if (callers_.erase(event.door) > 0) {
     rings_.left(event.door);
     cards_.left(event.door);
+    routes_.left(event.door);
     take_back(calls_.left(event.door));
   }
   if (serving_.erase(event.door) > 0) deliveries_.left(event.door, now_);
@@ -62,6 +63,7 @@ void PostCore::on(const post_event::PeerSaid& event) { lines_.hear(event.from, e
 
 void PostCore::on(const post_event::RankEnded& event) {
   deliveries_.ended(event.process.rank, event.process.generation.counter, event.cause, now_);
+  rings_.ended(event.process.rank, event.process.generation.counter);
 }
 
 void PostCore::on(const post_event::Tick& /*event*/) {
@@ -134,10 +136,15 @@ void PostCore::said(DoorId door, const PostReply& reply) {
 void PostCore::said(DoorId door, const PostWait& wait) {
   const auto caller = callers_.find(door);
   if (caller == callers_.end()) return turn_away(door, "it has not come as a caller");
+  if (caller->second.mesh.empty()) return turn_away(door, "only a rank of the job has actors that wait");
+  if (wait.actor.size() > kActorNameBytes) return turn_away(door, "no actor has so long a name");
   const CallKey call{door, wait.id};
   if (wait.actor.empty()) return rings_.end(call);
   PostRing said{.id = wait.id, .ring = {}};
-  if (calls_.knows(call)) said.ring = ring_of(call, {{caller->second.rank, wait.actor}, wait.delivery});
+  // A deadline ends a wait, whatever waits for what.
+  if (calls_.lasts(call)) {
+    said.ring = ring_of(call, {{caller->second.rank, wait.actor}, caller->second.generation, wait.delivery});
+  }
   out_.emplace_back(post_action::ToDoor{door, std::move(said)});
 }
 
@@ -193,6 +200,10 @@ void PostCore::end(const CallKey& key, Rank rank, OutcomeKind kind, std::string 
 }
 
 void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content) {
+  if (content->target.actor == kCardsActor) {
+    for (const Rank rank : ranks) route({key, rank}, content);
+    return;
+  }
   std::map<HostId, std::vector<Rank>> others;
   for (const Rank rank : ranks) {
     const RankId id{content->mesh, rank};
@@ -203,10 +214,7 @@ void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, co
       continue;
     }
     const RosterHost* const host = run == nullptr ? nullptr : roster_.host(run->host);
-    if (content->target.actor == kCardsActor && may_come(run) &&
-        (host == nullptr || run->state == RosterState::kDown)) {
-      homeless_.push_back({key, rank, content});
-    } else if (host == nullptr || (run->state != RosterState::kUp && run->state != RosterState::kStarting)) {
+    if (host == nullptr || (run->state != RosterState::kUp && run->state != RosterState::kStarting)) {
       end(key, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
     } else if (!host->without_post.empty()) {
       end(key, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
@@ -223,20 +231,51 @@ void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, co
 DeliveryTable::Number PostCore::deliver_here(const DeliveryOrigin& origin, const RankId& rank, SharedContent content) {
   const CallTarget& target = content->target;
   if (target.actor != kCardsActor) return deliveries_.deliver(origin, rank, content, standing_of(rank), now_);
-  CallOutcome lost;
-  lost.kind = OutcomeKind::kRankLost;
-  lost.text = why_no_card(rank);
-  if (lost.text.empty()) return cards_.ask(origin, rank, target.endpoint, known_generation(target).value_or(0));
-  end({origin, rank, std::move(lost), {}});
-  return 0;
+  return cards_.ask(origin, rank, target.endpoint, known_generation(target).value_or(0));
 }
 
-// Empty: one may come.
-std::string PostCore::why_no_card(const RankId& rank) const {
-  if (!roster_.known()) return {};
-  const RosterRun* const run = roster_.find(rank);
-  if (!may_come(run)) return roster_.why_lost(rank);
-  return run != nullptr && run->host == options_.host ? std::string() : text("it is not on ", options_.host_name);
+void PostCore::route(const CardRoutes::Key& key, SharedContent content) {
+  const auto& [call, rank] = key;
+  const RankId id{content->mesh, rank};
+  const RosterRun* const run = roster_.find(id);
+  const RosterHost* const host = run == nullptr ? nullptr : roster_.host(run->host);
+  routes_.erase(key);
+  if (!may_come(run)) return end(call, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
+  if (host != nullptr && !host->without_post.empty()) {
+    return end(call, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
+  }
+  CardRoutes::Route route{.content = content, .host = {}, .place = {}};
+  if (host != nullptr) {
+    route.host = run->host;
+    if (run->host == options_.host) {
+      route.place.number = deliver_here({.call = call, .root = {}, .root_start = {}, .number = 0}, id, content);
+      if (route.place.number == 0) return;  // it was answered at once
+    } else {
+      route.place = {.host = run->host, .number = lines_.ask(run->host, call, {rank}, content)};
+    }
+  }
+  calls_.asked(call, rank, route.place);
+  routes_.set(key, std::move(route));
+}
+
+// A host that is lost, and a post that was started again, are no end of it.
+bool PostCore::is_routed_again(const CardRoutes::Key& key, OutcomeKind how) {
+  const CardRoutes::Route* const route = routes_.find(key);
+  if (route == nullptr || (how != OutcomeKind::kRankLost && how != OutcomeKind::kGone)) return false;
+  this->route(key, SharedContent(route->content));
+  return true;
+}
+
+void PostCore::look_at_routes() {
+  for (const CardRoutes::Key& key : routes_.keys()) {
+    const CardRoutes::Route* const route = routes_.find(key);
+    if (route == nullptr) continue;
+    const RosterRun* const run = roster_.find({route->content->mesh, key.second});
+    const bool is_there = run != nullptr && route->host == run->host && roster_.host(run->host) != nullptr;
+    if (may_come(run) && is_there) continue;
+    if (route->host) take_back({route->place});
+    this->route(key, SharedContent(route->content));
+  }
 }
 
 // A rank that is elsewhere by the roster may be about to come here: it is waited for, unless it was here and has left.
@@ -308,11 +347,15 @@ void PostCore::settle() {
     }
     for (PeerLines::Ended& ended : lines_.take_ended()) {
       more = true;
+      if (is_routed_again({ended.call, ended.rank}, ended.outcome.kind)) continue;
       ended.outcome.body = ended.body.body();
       calls_.end(ended.call, ended.rank, ended.outcome);
     }
   }
-  for (const CallKey& call : calls_.take_over()) rings_.end(call);
+  for (const CallKey& call : calls_.take_over()) {
+    rings_.end(call);
+    routes_.over(call);
+  }
 }
 
 // ---- The roster.
@@ -321,11 +364,8 @@ void PostCore::on(const post_event::RosterCame& event) {
   if (!roster_.take(event.roster)) return;
   look_at_hosts();
   deliveries_.look_at_waiting([this](const RankId& rank) { return standing_of(rank); }, now_);
-  cards_.look([this](const CallerName& who) { return !roster_.passed(who).empty(); },
-              [this](const RankId& rank) { return why_no_card(rank); });
-  for (const Homeless& one : std::exchange(homeless_, {})) {
-    if (calls_.knows(one.call)) distribute(one.call, {one.rank}, one.content);
-  }
+  cards_.drop_passed([this](const CallerName& who) { return !roster_.passed(who).empty(); });
+  look_at_routes();
   tell_failures();
   for (auto& [door, hello] : std::exchange(early_, {})) welcome(door, hello);
 }

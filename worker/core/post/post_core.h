@@ -24,6 +24,7 @@
 #include "transport/messages/roster.h"
 #include "worker/core/post/bodies.h"
 #include "worker/core/post/call_table.h"
+#include "worker/core/post/card_routes.h"
 #include "worker/core/post/card_table.h"
 #include "worker/core/post/delivery_table.h"
 #include "worker/core/post/peer_lines.h"
@@ -90,7 +91,11 @@ class PostCore {
   // Who is called of this host. 0: it has ended already.
   DeliveryTable::Number deliver_here(const DeliveryOrigin& origin, const RankId& rank, SharedContent content);
   void end(DeliveryTable::Done&& done);
-  std::string why_no_card(const RankId& rank) const;
+  // Asks the host on which a rank is, or is about to be, for its card; it waits while there is none.
+  void route(const CardRoutes::Key& key, SharedContent content);
+  // Whether an ask that has ended so is asked again instead.
+  bool is_routed_again(const CardRoutes::Key& key, OutcomeKind how);
+  void look_at_routes();
   void deliver(PeerLines::Ordered&& ordered);
   void settle();
   std::string ring_of(const CallKey& call, const WaitRings::Waiter& waiter);
@@ -107,13 +112,7 @@ class PostCore {
   PeerLines lines_;
   WaitRings rings_;
   CardTable cards_;
-  // Asks for cards of ranks that are nowhere just now, and are about to be somewhere.
-  struct Homeless {
-    CallKey call;
-    Rank rank;
-    SharedContent content;
-  };
-  std::vector<Homeless> homeless_;
+  CardRoutes routes_;
   std::map<DoorId, CallerName> callers_;
   std::set<DoorId> serving_;
   std::set<DoorId> watching_;

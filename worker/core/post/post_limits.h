@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/base/limits.h"
 #include "worker/core/post/lines.h"
 
 namespace monarch {
@@ -19,8 +20,8 @@ struct PostLimits {
   std::uint64_t rank_bytes = 64U << 20U;  // the same, of what they carry; one alone may have more
   std::uint64_t held_bytes = 1U << 30U;   // all bodies that the post has; then a delivery is kBusy
   std::size_t cards = 4;                  // that a rank may have put
-  std::uint64_t card_bytes = 512;         // of all of them
-  InLineLimits line;                      // what is kept for each other host
+  std::uint64_t card_bytes = limits::kCardBytes;
+  InLineLimits line;  // what is kept for each other host
 };
 
 }  // namespace monarch

@@ -8,7 +8,9 @@ std::vector<ActorOfRank> WaitRings::begin(const CallKey& call, const Waiter& wai
   waits_.emplace(call, waiter);
   of_[waiter.who].insert(call);
   Search search{.to = waiter.who, .deliveries_of = deliveries_of, .target_of = target_of, .seen = {}, .way = {}};
-  if (!find_way(waiter.who, search)) return {};
+  search.seen.insert(waiter.who);
+  search.way.push_back(waiter.who);
+  if (!goes_by(call, search)) return {};  // his other calls were looked at when he began to wait for them
   end(call);
   return search.way;
 }
@@ -26,13 +28,18 @@ bool WaitRings::find_way(const ActorOfRank& from, Search& search) const {
   if (waits == of_.end()) return false;
   search.way.push_back(from);
   for (const CallKey& call : waits->second) {
-    for (const DeliveryTable::Number delivery : search.deliveries_of(call)) {
-      const auto target = search.target_of(delivery);
-      if (!target || !is_stuck(*target, delivery)) continue;
-      if (*target == search.to || find_way(*target, search)) return true;
-    }
+    if (goes_by(call, search)) return true;
   }
   search.way.pop_back();
+  return false;
+}
+
+bool WaitRings::goes_by(const CallKey& call, Search& search) const {
+  for (const DeliveryTable::Number delivery : search.deliveries_of(call)) {
+    const auto target = search.target_of(delivery);
+    if (!target || !is_stuck(*target, delivery)) continue;
+    if (*target == search.to || find_way(*target, search)) return true;
+  }
   return false;
 }
 
@@ -43,6 +50,13 @@ void WaitRings::end(const CallKey& call) {
 
 void WaitRings::left(DoorId door) {
   for (auto wait = waits_.lower_bound({door, 0}); wait != waits_.end() && wait->first.door == door;) erase(wait++);
+}
+
+void WaitRings::ended(const RankId& rank, std::uint64_t generation) {
+  for (auto wait = waits_.begin(); wait != waits_.end();) {
+    const bool gone = wait->second.who.rank == rank && wait->second.generation <= generation;
+    gone ? erase(wait++) : void(++wait);
+  }
 }
 
 void WaitRings::erase(std::map<CallKey, Waiter>::iterator wait) {

@@ -3,9 +3,9 @@
 // WaitRings: which actors of this host's ranks wait for which calls, and with nothing else until those are over. A ring
 // of them would wait for ever, and is known here before anybody waits in it.
 //
-// Certain is only what cannot end otherwise: a delivery of an endpoint that is not concurrent, which its actor has not
-// begun, or has begun and is waiting in. One that it began earlier and left open (a Reply, a coroutine) may be answered
-// from elsewhere, and closes no ring.
+// Certain is only what cannot end otherwise: a call without a deadline, and of it a delivery of an endpoint that is not
+// concurrent, which its actor has not begun, or has begun and is waiting in. One that it began earlier and left open (a
+// Reply, a coroutine) may be answered from elsewhere, and closes no ring.
 //
 // Thread: a value of the core's; pure.
 
@@ -28,6 +28,7 @@ class WaitRings {
  public:
   struct Waiter {
     ActorOfRank who;
+    std::uint64_t generation = 0;       // of his rank
     DeliveryTable::Number present = 0;  // what it runs; 0: it is being made
   };
   // The deliveries of this host that a call waits for.
@@ -43,6 +44,8 @@ class WaitRings {
   void end(const CallKey& call);
   // The same of all calls of that door.
   void left(DoorId door);
+  // The same of all that waited in that process of the rank, and in earlier ones.
+  void ended(const RankId& rank, std::uint64_t generation);
   std::size_t size() const { return waits_.size(); }
 
  private:
@@ -55,6 +58,7 @@ class WaitRings {
   };
   void erase(std::map<CallKey, Waiter>::iterator wait);
   bool find_way(const ActorOfRank& from, Search& search) const;
+  bool goes_by(const CallKey& call, Search& search) const;
   bool is_stuck(const ActorOfRank& actor, DeliveryTable::Number delivery) const;
 
   std::map<CallKey, Waiter> waits_;

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "transport/base/limits.h"
+
 namespace monarch::tensor {
 namespace {
 
@@ -21,7 +23,7 @@ Card some_card() {
 
 TEST(Card, IsReadAsItIsWritten) {
   const std::string text = card_text(some_card());
-  EXPECT_LT(text.size(), kCardBytes / 2) << "two of them are together no more than a rank may put";
+  EXPECT_LT(text.size(), limits::kCardBytes / 2) << "two of them are together no more than a rank may put";
   EXPECT_EQ(*parse_card(text), some_card());
   EXPECT_EQ(*parse_card(text + "later=1\n"), some_card());
   Card here = some_card();
@@ -49,7 +51,7 @@ TEST(Card, IsNoneWhereAnythingIsMissing) {
   EXPECT_FALSE(changed("address=10.0.0.7", "address="));
   EXPECT_FALSE(changed("secret=00", "secret=0x"));
   EXPECT_FALSE(changed("machine=", "path="));
-  EXPECT_FALSE(parse_card(text + std::string(kCardBytes, 'x') + "=\n").ok());
+  EXPECT_FALSE(parse_card(text + std::string(limits::kCardBytes, 'x') + "=\n").ok());
 }
 
 }  // namespace

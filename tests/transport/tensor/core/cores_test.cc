@@ -155,6 +155,12 @@ TEST_F(RegistrarTest, SaysWhoDoesNotFit) {
   EXPECT_EQ(unfit[0].text, "tensor w is float32 4 at rank 0 and float32 5 at rank 1");
   EXPECT_EQ(of_kind<registrar_action::Unfit>(feed(registrar_event::Publishes{2, {}}))[0].text,
             "it is none of the publishers");
+  Index wild = index_of({4});
+  wild.parts[0].tensor = 9;
+  EXPECT_EQ(of_kind<registrar_action::Unfit>(feed(registrar_event::Publishes{1, wild}))[0].text,
+            "a part of tensor 9, which is none");
+  both_hold(1);
+  EXPECT_EQ(core_.offered(), std::nullopt) << "rank 1 publishes nothing that fits";
 }
 
 TEST_F(RegistrarTest, LingersUntilItsReadersHaveTheLastOne) {
@@ -181,11 +187,13 @@ TEST_F(RegistrarTest, LingersNoLongerThanItMay) {
   EXPECT_EQ(of_kind<registrar_action::Release>(feed(registrar_event::Tick{})).size(), 1U);
 }
 
-TEST_F(RegistrarTest, OffersNothingOfAGangThatFails) {
+TEST_F(RegistrarTest, OffersNothingOfWhoHasLeftUntilHeIsBack) {
   both_publish();
   both_hold(1);
   feed(registrar_event::PublisherLeft{1});
   EXPECT_TRUE(feed(registrar_event::Open{.reader = 1}).empty());
+  feed(registrar_event::Publishes{1, index_of({4})});
+  EXPECT_EQ(of_kind<registrar_action::Opened>(feed(registrar_event::Holds{1, 1})).size(), 1U);
 }
 
 class PullTest : public ::testing::Test {
@@ -268,7 +276,7 @@ TEST_F(PullTest, GoesOnWithTheNextGenerationWhereItIsToldTo) {
   PullOptions patient = options();
   patient.next_generation = true;
   fetch(patient);
-  feed(pull_event::LinkEnded{"rank 3 has ended"});
+  feed(pull_event::OwnerGone{"rank 3 has ended"});
   const auto card = of_kind<pull_action::AskCard>(feed(pull_event::Stopped{}));
   ASSERT_EQ(card.size(), 1U);
   EXPECT_EQ(card[0].since, 1U);
@@ -279,6 +287,24 @@ TEST_F(PullTest, GoesOnWithTheNextGenerationWhereItIsToldTo) {
   const auto gone = end();
   EXPECT_EQ(gone.how, PullEnd::kPeerGone);
   EXPECT_EQ(gone.text, "its gang has failed");
+}
+
+TEST_F(PullTest, LinksAgainWhereALinkWasLetGo) {
+  fetch(options());
+  feed(pull_event::LinkEnded{"rank 3 has let it go"});
+  EXPECT_EQ(of_kind<pull_action::Link>(feed(pull_event::Stopped{})).size(), 1U);
+  EXPECT_EQ(of_kind<pull_action::Open>(feed(pull_event::Linked{})).size(), 1U);
+  fetch(options());
+  feed(pull_event::Fetched{0});
+  feed(pull_event::Word{0, 0});
+  feed(pull_event::LinkEnded{"rank 0 has let it go"});
+  EXPECT_EQ(of_kind<pull_action::Link>(feed(pull_event::Stopped{})).size(), 1U) << "also while its lanes stop";
+  for (int i = 0; i < 15; ++i) {
+    feed(pull_event::LinkEnded{"rank 0 has let it go"});
+    feed(pull_event::Stopped{});
+  }
+  feed(pull_event::LinkEnded{"rank 0 has let it go"});
+  EXPECT_EQ(end().how, PullEnd::kPeerGone) << "not for ever";
 }
 
 TEST_F(PullTest, EndsWithEachErrorOnceItsLanesHaveStopped) {

@@ -1,151 +1,15 @@
 // A post's core, by itself and with another host's; what goes from one to the other is carried by hand.
 
-#include "worker/core/post/post_core.h"
-
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/worker/core/post/post_hosts.h"
+
 namespace monarch {
 namespace {
-
-constexpr DoorId kCaller{1};
-constexpr DoorId kServer{2};
-constexpr RankId kFirst{MeshId(0), Rank(0)};
-
-// A mesh `work` of four ranks, the first two on host 0 and the others on host 1, and a mesh `control` on host 0.
-Roster some_roster(std::uint64_t number = 1) {
-  Roster roster;
-  roster.term = Term(1);
-  roster.number = number;
-  for (std::uint32_t host = 0; host < 2; ++host) {
-    roster.hosts.push_back({.peer = {.host = HostId(host),
-                                     .name = "h" + std::to_string(host),
-                                     .address = "10.0.0.1",
-                                     .port = static_cast<std::uint16_t>(1'000 + host),
-                                     .public_key = "key"},
-                            .without_post = {}});
-  }
-  roster.meshes = {{.name = "work", .dims = {{"host", 2}, {"gpu", 2}}}, {.name = "control", .dims = {{"one", 1}}}};
-  const Generation first{Term(1), 1};
-  roster.runs = {{MeshId(0), Rank(0), 2, HostId(0), first, RosterState::kUp},
-                 {MeshId(0), Rank(2), 2, HostId(1), first, RosterState::kUp},
-                 {MeshId(1), Rank(0), 1, HostId(0), first, RosterState::kUp}};
-  return roster;
-}
-
-PostHello hello_of(const std::string& mesh, std::uint32_t rank, bool serves, std::uint64_t generation = 1) {
-  PostHello hello;
-  hello.mesh = mesh;
-  hello.rank = rank;
-  hello.generation = generation;
-  hello.serves = serves;
-  if (serves) hello.actors = {{"greeter", "Greeter", {{"say_hello", "s->s"}, {"any", "*"}}}};
-  return hello;
-}
-
-PostCall call_of(std::uint64_t id, std::vector<std::uint32_t> ranks, const std::string& endpoint = "say_hello") {
-  PostCall call;
-  call.id = id;
-  call.mesh = "work";
-  for (const std::uint32_t rank : ranks) call.ranks.push_back({.first = rank, .count = 1, .step = 1});
-  call.target = {"greeter", endpoint, "s->s"};
-  call.body = {.bytes = 10, .way = BodyWay::kNone, .here = {}, .at = BodyId(100 + id)};
-  return call;
-}
-
-class PostCoreTest : public ::testing::Test {
- protected:
-  struct Host {
-    explicit Host(std::uint32_t number, PostLimits limits = {})
-        : core({.host = HostId(number), .host_name = "h" + std::to_string(number), .start = {1, 1}, .limits = limits}) {
-    }
-    PostCore core;
-    std::vector<PostAction> done;  // all but what goes to peers
-    std::deque<post_action::ToPeer> to_peer;
-  };
-
-  explicit PostCoreTest(PostLimits limits = {}) { hosts_.emplace_back(0, limits), hosts_.emplace_back(1, limits); }
-
-  void feed(std::uint32_t host, const PostEvent& event) {
-    for (PostAction& action : hosts_[host].core.step(event, now_)) {
-      if (auto* message = std::get_if<post_action::ToPeer>(&action)) {
-        hosts_[host].to_peer.push_back(std::move(*message));
-      } else {
-        hosts_[host].done.push_back(std::move(action));
-      }
-    }
-  }
-  void say(std::uint32_t host, DoorId door, post_event::DoorMessage message) {
-    feed(host, post_event::DoorSaid{door, std::move(message)});
-  }
-  // Both hosts know the roster; a caller and the ranks of both are at their doors.
-  void begin() {
-    for (std::uint32_t host = 0; host < 2; ++host) feed(host, post_event::RosterCame{some_roster()});
-    say(0, kCaller, hello_of("control", 0, false));
-    say(0, kServer, hello_of("work", 0, true));
-    say(1, kServer, hello_of("work", 2, true));
-    for (Host& host : hosts_) host.done.clear();
-  }
-  // What is on its way between the hosts comes.
-  void carry() {
-    for (bool more = true; more;) {
-      more = false;
-      for (std::uint32_t host = 0; host < 2; ++host) {
-        while (!hosts_[host].to_peer.empty()) {
-          const post_action::ToPeer message = std::move(hosts_[host].to_peer.front());
-          hosts_[host].to_peer.pop_front();
-          feed(message.host.value(), post_event::PeerSaid{HostId(host), message.message});
-          more = true;
-        }
-      }
-    }
-  }
-  void connect() {
-    feed(0, post_event::PeerUp{HostId(1)});
-    carry();
-  }
-  template <class Message>
-  std::vector<Message> told(std::uint32_t host, DoorId door) {
-    std::vector<Message> all;
-    for (const PostAction& action : hosts_[host].done) {
-      const auto* to = std::get_if<post_action::ToDoor>(&action);
-      if (to == nullptr || to->door != door) continue;
-      if (const auto* message = std::get_if<Message>(&to->message)) all.push_back(*message);
-    }
-    return all;
-  }
-  template <class Action>
-  std::vector<Action> acts(std::uint32_t host) {
-    std::vector<Action> all;
-    for (const PostAction& action : hosts_[host].done) {
-      if (const auto* one = std::get_if<Action>(&action)) all.push_back(*one);
-    }
-    return all;
-  }
-  std::vector<std::string> closed(std::uint32_t host) {
-    std::vector<std::string> all;
-    for (const auto& one : acts<post_action::CloseDoor>(host)) all.push_back(one.why);
-    return all;
-  }
-  void answer(std::uint32_t host, std::uint64_t delivery, OutcomeKind kind = OutcomeKind::kValue) {
-    PostReply reply;
-    reply.delivery = delivery;
-    reply.outcome.kind = kind;
-    say(host, kServer, reply);
-  }
-  // Its kind and its text.
-  static std::pair<OutcomeKind, std::string> end_of(const PostAnswer& answer) {
-    return {answer.outcome.kind, answer.outcome.text};
-  }
-  using End = std::pair<OutcomeKind, std::string>;
-
-  Instant now_ = Instant::since_boot(Duration::seconds(100));
-  std::deque<Host> hosts_;
-};
 
 class SmallPost : public PostCoreTest {
  protected:
@@ -526,7 +390,15 @@ TEST_F(PostCoreTest, TellsWhoWouldWaitForEver) {
   say(0, DoorId(4), PostWait{.id = 1, .actor = "", .delivery = 0});
   say(0, DoorId(5), PostWait{.id = 2, .actor = "greeter", .delivery = second[0].delivery});
   EXPECT_EQ(told<PostRing>(0, DoorId(5))[2], (PostRing{2, ""})) << "the other does not wait any more";
-  EXPECT_EQ(told<PostRing>(0, DoorId(4)).size(), 1U) << "that is not answered";
+  PostCall timed = call_of(2, {1});
+  timed.deadline = now_ + Duration::seconds(1);
+  say(0, DoorId(4), timed);
+  say(0, DoorId(4), PostWait{.id = 2, .actor = "greeter", .delivery = first[0].delivery});
+  EXPECT_EQ(told<PostRing>(0, DoorId(4))[1], (PostRing{2, ""})) << "its deadline ends that";
+  EXPECT_EQ(told<PostRing>(0, DoorId(4)).size(), 2U) << "who waits no more is not answered";
+  say(0, DoorId(6), hello_of("", 0, false));
+  say(0, DoorId(6), PostWait{.id = 1, .actor = "greeter", .delivery = 0});
+  EXPECT_EQ(closed(0), std::vector<std::string>{"only a rank of the job has actors that wait"});
 }
 
 TEST_F(PostCoreTest, TellsOfAHostThatItDoesNotReach) {
@@ -580,164 +452,6 @@ TEST_F(PostCoreTest, TakesNoMoreAsksInAMessageThanAPostPutsThere) {
   asks.ranks.resize(2);
   feed(1, post_event::PeerSaid{HostId(0), asks});
   EXPECT_EQ(hosts_[1].to_peer.size(), 2U) << "each is refused: the rank has no actor of no name";
-}
-
-class PostCards : public PostCoreTest {
- protected:
-  static PostCall ask_of(std::uint64_t id, std::uint32_t rank, std::uint64_t since = 0) {
-    PostCall call;
-    call.id = id;
-    call.mesh = "work";
-    call.ranks = {{.first = rank, .count = 1, .step = 1}};
-    call.target = {kCardsActor, "tensors", std::to_string(since)};
-    return call;
-  }
-  static PostCard card_of(std::uint64_t body, const std::string& name = "tensors", std::uint64_t bytes = 100) {
-    return {.name = name, .text = {.bytes = bytes, .way = BodyWay::kNone, .here = {}, .at = BodyId(body)}};
-  }
-  // The body of the card that a call was answered with.
-  std::uint64_t card(std::uint32_t host, DoorId door, std::uint64_t id) {
-    for (const PostAnswer& answer : told<PostAnswer>(host, door)) {
-      if (answer.id == id) return answer.outcome.body.at.value();
-    }
-    return 0;
-  }
-  std::string why(std::uint32_t host, DoorId door, std::uint64_t id) {
-    for (const PostAnswer& answer : told<PostAnswer>(host, door)) {
-      if (answer.id == id && answer.outcome.kind != OutcomeKind::kValue) return answer.outcome.text;
-    }
-    return {};
-  }
-  // Rank work/2 of host 1, at a door of its own.
-  static constexpr DoorId kOwner{7};
-};
-
-TEST_F(PostCards, AreGivenToWhoAsksNowOrLater) {
-  begin();
-  say(1, kOwner, hello_of("work", 2, false));
-  say(0, kCaller, ask_of(1, 2));
-  connect();
-  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty()) << "there is none yet";
-  say(1, kOwner, card_of(900));
-  carry();
-  EXPECT_EQ(card(0, kCaller, 1), 900U);
-  EXPECT_EQ(told<PostAnswer>(0, kCaller)[0].outcome.generation, 1U);
-  EXPECT_EQ(told<PostOver>(0, kCaller).size(), 1U);
-  say(0, kCaller, ask_of(2, 2));
-  say(0, kCaller, ask_of(3, 2, 1));
-  carry();
-  EXPECT_EQ(card(0, kCaller, 2), 900U) << "at once";
-  EXPECT_EQ(told<PostAnswer>(0, kCaller).size(), 2U) << "whoever has that one waits for the next generation's";
-  EXPECT_TRUE(told<PostDeliver>(1, kServer).empty()) << "no rank is asked";
-  EXPECT_EQ(hosts_[1].core.bodies(), 1U);
-  feed(1, post_event::DoorLeft{kOwner});
-  carry();
-  say(0, kCaller, ask_of(4, 2));
-  carry();
-  EXPECT_EQ(told<PostAnswer>(0, kCaller).size(), 2U) << "it went with its connection";
-  say(1, kOwner, hello_of("work", 2, false, 2));
-  say(1, kOwner, card_of(901));
-  carry();
-  EXPECT_EQ(card(0, kCaller, 3), 901U);
-  EXPECT_EQ(card(0, kCaller, 4), 901U);
-}
-
-TEST_F(PostCards, OfAnEarlierGenerationAreNobodys) {
-  begin();
-  say(0, DoorId(3), hello_of("work", 0, false));
-  say(0, DoorId(3), card_of(900));
-  Roster later = some_roster(2);
-  later.runs[0].generation.counter = 2;
-  feed(0, post_event::RosterCame{later});
-  say(0, kCaller, ask_of(1, 0));
-  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty());
-  say(0, DoorId(3), card_of(902));
-  EXPECT_EQ(closed(0), std::vector<std::string>{"a later start of work/0 has its place"});
-  say(0, DoorId(4), hello_of("work", 0, false, 2));
-  say(0, DoorId(4), card_of(901));
-  EXPECT_EQ(card(0, kCaller, 1), 901U);
-}
-
-TEST_F(PostCards, OfARankThatIsStartedAgainElsewhereAreWaitedFor) {
-  begin();
-  say(0, kCaller, ask_of(1, 2));
-  connect();
-  Roster down = some_roster(2);
-  down.runs[1].state = RosterState::kDown;
-  feed(0, post_event::RosterCame{down});
-  say(0, kCaller, ask_of(2, 2));
-  EXPECT_TRUE(told<PostAnswer>(0, kCaller).empty()) << "it is down, and comes again";
-  Roster moved = some_roster(3);
-  moved.runs[1].host = HostId(0);
-  moved.runs[1].generation.counter = 2;
-  feed(1, post_event::RosterCame{moved});
-  carry();
-  EXPECT_EQ(why(0, kCaller, 1), "it is not on h1");
-  feed(0, post_event::RosterCame{moved});
-  say(0, DoorId(3), hello_of("work", 2, false, 2));
-  say(0, DoorId(3), card_of(900));
-  EXPECT_EQ(card(0, kCaller, 2), 900U);
-}
-
-TEST_F(PostCards, OfARankThatIsGivenUpAreNotWaitedFor) {
-  begin();
-  say(0, kCaller, ask_of(1, 0));
-  Roster over = some_roster(2);
-  over.runs[0].state = RosterState::kGivenUp;
-  feed(0, post_event::RosterCame{over});
-  EXPECT_EQ(why(0, kCaller, 1), "it is given up");
-  say(0, kCaller, ask_of(2, 0));
-  EXPECT_EQ(why(0, kCaller, 2), "it is given up");
-}
-
-TEST_F(PostCards, AreTakenBackFromWhoWaitsNoMore) {
-  begin();
-  PostCall timed = ask_of(1, 0);
-  timed.deadline = now_ + Duration::seconds(1);
-  say(0, kCaller, timed);
-  say(0, kCaller, ask_of(2, 0));
-  now_ = now_ + Duration::seconds(2);
-  feed(0, post_event::Tick{});
-  EXPECT_EQ(told<PostAnswer>(0, kCaller)[0].outcome.kind, OutcomeKind::kDeadline);
-  say(0, kCaller, PostCancel{2});
-  EXPECT_EQ(told<PostOver>(0, kCaller).size(), 2U);
-  say(0, DoorId(3), hello_of("work", 0, false));
-  say(0, DoorId(3), card_of(900));
-  EXPECT_EQ(told<PostAnswer>(0, kCaller).size(), 2U);
-  say(0, DoorId(3), card_of(0, "tensors", 0));
-  EXPECT_EQ(hosts_[0].core.bodies(), 0U) << "an empty one takes it away";
-}
-
-TEST_F(PostCards, HaveLimits) {
-  const auto refused = [&](const PostHello& hello, const std::vector<PostCard>& cards) {
-    hosts_[0].done.clear();
-    const DoorId door(50);
-    say(0, door, hello);
-    for (const PostCard& card : cards) say(0, door, card);
-    feed(0, post_event::DoorLeft{door});
-    const auto all = closed(0);
-    return all.empty() ? std::string() : all.front();
-  };
-  begin();
-  const PostHello rank = hello_of("work", 0, false);
-  EXPECT_EQ(refused(hello_of("", 0, false), {card_of(900)}), "only a rank of the job has cards");
-  EXPECT_EQ(refused(hello_of("work", 1, true), {card_of(900)}), "it has not come as a caller");
-  EXPECT_EQ(refused(rank, {card_of(900, "", 1)}), "a card's name has 1 to 64 bytes, and not 0");
-  EXPECT_EQ(refused(rank, {card_of(900, "a", 513)}), "the cards of a rank have 512 bytes at most");
-  EXPECT_EQ(refused(rank, {card_of(900, "a", 256), card_of(901, "b", 257)}),
-            "the cards of a rank have 512 bytes at most");
-  EXPECT_EQ(refused(rank, {card_of(900, "a", 512), card_of(901, "a", 512)}), "") << "in its place";
-  EXPECT_EQ(refused(rank, {card_of(1, "a", 1), card_of(2, "b", 1), card_of(3, "c", 1), card_of(4, "d", 1),
-                           card_of(5, "e", 1)}),
-            "a rank has 4 cards at most");
-  EXPECT_EQ(hosts_[0].core.bodies(), 0U);
-  say(0, DoorId(3), rank);
-  say(0, DoorId(3), card_of(900));
-  EXPECT_EQ(refused(rank, {card_of(901)}), "another connection of its rank has put that card");
-  PostCall odd = ask_of(1, 0);
-  odd.target.signature = "1x";
-  say(0, kCaller, odd);
-  EXPECT_EQ(told<PostOver>(0, kCaller)[0].refused, "the signature of @cards is a generation");
 }
 
 TEST_F(SmallPost, HoldsACallerThatHasTooManyCallsUnderWay) {

@@ -26,7 +26,7 @@ class WaitRingsTest : public ::testing::Test {
   std::vector<std::string> begin(std::uint64_t id, const ActorOfRank& who, DeliveryTable::Number present) {
     std::vector<std::string> names;
     for (const ActorOfRank& one : rings_.begin(
-             call(id), {who, present}, [this](const CallKey& key) { return deliveries_[key]; },
+             call(id), {who, 1, present}, [this](const CallKey& key) { return deliveries_[key]; },
              [this](DeliveryTable::Number number) { return targets_[number]; })) {
       names.push_back(one.actor);
     }
@@ -80,6 +80,11 @@ TEST_F(WaitRingsTest, ForgetsWhoWaitsNoMore) {
   rings_.end(call(1));
   EXPECT_EQ(begin(2, actor("b"), 5), Names{});
   rings_.left(DoorId(1));
+  EXPECT_EQ(rings_.size(), 0U);
+  EXPECT_EQ(begin(1, actor("a"), 4), Names{});
+  rings_.ended(actor("a").rank, 0);
+  EXPECT_EQ(rings_.size(), 1U) << "of an earlier process";
+  rings_.ended(actor("a").rank, 1);
   EXPECT_EQ(rings_.size(), 0U);
 }
 
