@@ -103,7 +103,7 @@ class ActorFaults(actors.ActorTest):
             recovery.after(0.05)
         self.assertEqual(run.status, 0, run)
         self.assertLess(silent, 1500, "a beat each second, and half a second")
-        self.assertRegex(run.out, r"flooded by [1-9]\d+, worst \d{1,3} ms")
+        self.assertRegex(run.out, r"flooded by [1-9]\d+, worst \d{1,4} ms" if harness.SANITIZED else r"flooded by [1-9]\d+, worst \d{1,3} ms")
         self.assert_nothing_left()
 
     def test_a_loop_whose_generators_die_ends_where_it_would(self):
@@ -135,12 +135,14 @@ class ActorFaults(actors.ActorTest):
         lines = [r"crash: lost: killed by SIGSEGV", r"while it is down: (value: |lost: it is being started again(: .*)?)", r"again: value: ",
                  r"leave: lost: exit code 3",
                  r"leak: (?:remote_error: .*bad_alloc.*|lost: .*)", r"crash: lost: .*", r"block: deadline: its deadline has passed, after \d+ms",
-                 r"behind it: deadline (\d+)", r"behind it: busy (\d+)"]
-        told = re.fullmatch("\n".join(lines) + "\n", done.out)
+                 r"((?:behind it: (?:deadline|busy) \d+\n)+)"]
+        told = re.fullmatch("\n".join(lines), done.out)
         self.assertTrue(told, done)
-        # The one that blocks may still be counted.
-        self.assertIn(int(told[3]), (1023, 1024))
-        self.assertEqual(int(told[3]) + int(told[4]), 1100)
+        behind = dict(line.split()[2:] for line in told[3].splitlines())
+        self.assertEqual(sum(map(int, behind.values())), 1100)
+        # The one that blocks may still be counted. Where each takes long some have ended before the last is sent.
+        if not harness.SANITIZED:
+            self.assertIn(int(behind["deadline"]), (1023, 1024))
         self.assert_nothing_left()
 
 

@@ -1,5 +1,6 @@
 """Actors in real jobs: what calls can do, what ends a job, and each way in which a plugin or a spec can be wrong."""
 
+import math
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ import sys
 import actors
 import harness
 from actors import actor, plugin
+from harness import patience
 
 CASES = ["gathers", "knows its place", "tells errors", "calls one", "streams and folds", "scatters", "keeps the order",
          "answers later", "has deadlines", "carries bodies", "refuses", "takes handles", "overlaps", "tells deadlocks",
@@ -120,7 +122,7 @@ class BadActors(actors.ActorTest):
                             r"stedy; did you mean steady\?", {"plugin": plugin("steady"), "entry": "stedy"})
 
     def test_a_constructor_that_hangs(self):
-        done = self.monarch("run", self.actor_job({"a": actor("bad", "Hangs")}, hosts=1, start_timeout="1s"))
+        done = self.monarch("run", self.actor_job({"a": actor("bad", "Hangs")}, hosts=1, start_timeout=f"{math.ceil(patience(1))}s"))
         self.assertEqual(done.status, 69, done)
         self.assertRegex(done.err, r"waiting for ranks .*t/0@v1 \(has not said READY=1\)")
 
