@@ -132,7 +132,8 @@ class ActorFaults(actors.ActorTest):
             {"tally": actor("steady", "Tally")}, {"plugin": plugin("steady"), "entry": "spoil"},
             mesh={"supervision": {"restart": {"backoff": "20ms"}}}))
         self.assertEqual(done.status, 7, done)
-        lines = [r"crash: lost: killed by SIGSEGV", r"while it is down: (value: |lost: it is being started again(: .*)?)", r"again: value: ",
+        killed = r"exit code \d+" if harness.SANITIZED else "killed by SIGSEGV"
+        lines = [f"crash: lost: {killed}", r"while it is down: (value: |lost: it is being started again(: .*)?)", r"again: value: ",
                  r"leave: lost: exit code 3",
                  r"leak: (?:remote_error: .*bad_alloc.*|lost: .*)", r"crash: lost: .*", r"block: deadline: its deadline has passed, after \d+ms",
                  r"((?:behind it: (?:deadline|busy) \d+\n)+)"]
