@@ -320,6 +320,7 @@ void PostCore::take_back_here(DeliveryTable::Number number) {
 
 void PostCore::end(DeliveryTable::Done&& done) {
   if (!done.origin.call) return lines_.answer(done.origin, std::move(done.outcome), std::move(done.body));
+  routes_.erase({*done.origin.call, done.rank.rank});
   done.outcome.body = done.body.body();
   calls_.end(*done.origin.call, done.rank.rank, done.outcome);
 }
@@ -348,6 +349,7 @@ void PostCore::settle() {
     for (PeerLines::Ended& ended : lines_.take_ended()) {
       more = true;
       if (is_routed_again({ended.call, ended.rank}, ended.outcome.kind)) continue;
+      routes_.erase({ended.call, ended.rank});
       ended.outcome.body = ended.body.body();
       calls_.end(ended.call, ended.rank, ended.outcome);
     }

@@ -151,6 +151,26 @@ TEST_F(PostCards, AreAskedForAgainWhereThePostWasStartedAgain) {
   EXPECT_EQ(hosts_[0].core.calls(), 1U);
 }
 
+TEST_F(PostCards, OfARankThatHasAnsweredAreNotAskedForAgain) {
+  begin();
+  PostCall both = ask_of(1, 0);
+  both.ranks.push_back({.first = 1, .count = 1, .step = 1});
+  say(0, kCaller, both);
+  say(0, DoorId(3), hello_of("work", 0, false));
+  say(0, DoorId(3), card_of(900));
+  EXPECT_EQ(card(0, kCaller, 1), 900U);
+  Roster moved = some_roster(2);
+  moved.runs[0].count = 1;
+  moved.runs[0].host = HostId(1);
+  moved.runs[0].generation.counter = 2;
+  moved.runs.insert(moved.runs.begin() + 1, some_roster().runs[0]);
+  moved.runs[1].first = Rank(1);
+  moved.runs[1].count = 1;
+  feed(0, post_event::RosterCame{moved});
+  EXPECT_TRUE(acts<post_action::Dial>(0).empty()) << "rank 0 has answered, rank 1 is here";
+  EXPECT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+}
+
 TEST_F(PostCards, OfARankThatIsGivenUpAreNotWaitedFor) {
   begin();
   say(0, kCaller, ask_of(1, 0));
