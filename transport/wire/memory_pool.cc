@@ -42,7 +42,8 @@ MemoryPool::Block MemoryPool::take(std::size_t size) {
   }
   if (!works_ || !make_room(size)) return nullptr;
   auto made = LentMemory::make(kName, size);
-  works_ = made.ok() && (*made)->is_alone();  // else nothing would be used twice, and all be kept
+  if (!made.ok()) return nullptr;  // descriptors or memory are short just now
+  works_ = (*made)->is_alone();    // else nothing would be used twice, and all be kept
   if (!works_) return nullptr;
   bytes_ += size;
   return std::move(*made);

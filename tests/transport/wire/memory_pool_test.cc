@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +89,19 @@ TEST(MemoryPool, TakesNoMoreThanItMay) {
   EXPECT_EQ(*lent_memory_size(lent(pool, "small").get()), 5U);
   const std::string too_large(MemoryPool::kMostBytes + 1, 'x');
   EXPECT_EQ(*sealed_memory_size(lent(pool, too_large).get()), too_large.size());
+}
+
+TEST(MemoryPool, WorksAgainAfterDescriptorsWereShort) {
+  MemoryPool pool;
+  const std::string bytes(kLarge, 'x');
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto refused = pool.lend(bytes);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_FALSE(refused.ok());
+  EXPECT_EQ(*lent_memory_size(lent(pool, bytes).get()), 256U << 10U) << "a block of the pool";
 }
 
 TEST(MemoryPool, OutlivesNoReader) {
