@@ -6,31 +6,16 @@
 
 #include <cerrno>
 
+#include "tests/transport/base/lower_limit.h"
 #include "transport/base/text.h"
 #include "transport/process/pipe.h"
 
 namespace monarch {
 namespace {
 
-class Limit {
- public:
-  Limit(__rlimit_resource which, rlim_t most) : which_(which) {
-    EXPECT_EQ(::getrlimit(which_, &before_), 0);
-    const rlimit lower{most, before_.rlim_max};
-    EXPECT_EQ(::setrlimit(which_, &lower), 0);
-  }
-  ~Limit() { EXPECT_EQ(::setrlimit(which_, &before_), 0); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-
- private:
-  __rlimit_resource which_;
-  rlimit before_{};
-};
-
 TEST(ProcessLimits, AreNamedWithTheirValueAndTheirCommand) {
-  const Limit files(RLIMIT_NOFILE, 321);
-  const Limit processes(RLIMIT_NPROC, 654);
+  const LowerLimit files(RLIMIT_NOFILE, 321);
+  const LowerLimit processes(RLIMIT_NPROC, 654);
   EXPECT_EQ(with_limit({EMFILE, "make its output pipes"}).detail, "make its output pipes (321 at most: ulimit -n)");
   EXPECT_EQ(with_limit({EAGAIN, "fork"}).detail, "fork (654 processes of this user at most: ulimit -u)");
   EXPECT_EQ(with_limit({ENOENT, "exec /nonesuch"}).detail, "exec /nonesuch");
@@ -41,7 +26,7 @@ TEST(ProcessLimits, AreNamedWithTheirValueAndTheirCommand) {
 }
 
 TEST(ProcessLimits, AnErrorKeepsItsNumberAsAFailedStep) {
-  const Limit files(RLIMIT_NOFILE, 321);
+  const LowerLimit files(RLIMIT_NOFILE, 321);
   const StepFailure full = step_failure(errno_error("open it", EMFILE));
   EXPECT_EQ(full.error, EMFILE);
   EXPECT_EQ(full.detail, "open it") << "the system's word follows where it is told";

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/transport/base/lower_limit.h"
 #include "transport/base/text.h"
 #include "transport/wire/mapped_memory.h"
 #include "transport/wire/sealed_memory.h"
@@ -94,13 +94,10 @@ TEST(MemoryPool, TakesNoMoreThanItMay) {
 TEST(MemoryPool, WorksAgainAfterDescriptorsWereShort) {
   MemoryPool pool;
   const std::string bytes(kLarge, 'x');
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  const rlimit none{0, limit.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  const auto refused = pool.lend(bytes);
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_FALSE(refused.ok());
+  {
+    const LowerLimit none(RLIMIT_NOFILE, 0);
+    EXPECT_FALSE(pool.lend(bytes).ok());
+  }
   EXPECT_EQ(*lent_memory_size(lent(pool, bytes).get()), 256U << 10U) << "a block of the pool";
 }
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/transport/base/lower_limit.h"
 #include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_socket.h"
 
@@ -163,14 +164,8 @@ TEST_F(Message, DescriptorsThatWereNotAnnouncedAreRefusedAndClosed) {
 TEST_F(Message, DescriptorsThatThisProcessCannotHoldAreRefused) {
   const UniqueFd given = null_device();
   send_raw(message(0, 3, 0, ""), {given.get(), given.get(), given.get()});
-  rlimit usual{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
-  rlimit none = usual;
-  none.rlim_cur = 1;
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  const auto received = receive_message(pair_.second.get(), 100);
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
-  EXPECT_EQ(received.error().code, ErrorCode::kInvalid);
+  const LowerLimit none(RLIMIT_NOFILE, 1);
+  EXPECT_EQ(receive_message(pair_.second.get(), 100).error().code, ErrorCode::kInvalid);
 }
 
 // A length field at its extreme must not be believed by an allocation.
