@@ -1,6 +1,5 @@
 #include "supervisor/doctor/host_checks.h"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "transport/base/assert.h"
 #include "transport/base/clock.h"
 #include "transport/base/limits.h"
+#include "transport/base/machine.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/inbox.h"
@@ -31,11 +31,7 @@ constexpr Duration kDoorPatience = Duration::seconds(4);  // two lost packets
 constexpr Duration kLifeBeyond = Duration::seconds(10);   // of a check whose doctor is gone
 constexpr std::size_t kReportsPerHost = 8;
 
-Result<std::string> random_word() {
-  unsigned char bytes[16];
-  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) return errno_error("getrandom", errno);
-  return to_hex(std::string_view(reinterpret_cast<const char*>(bytes), sizeof bytes));
-}
+std::string random_word() { return to_hex(random_bytes(16)); }
 
 class HostChecks {
  public:
@@ -46,8 +42,7 @@ class HostChecks {
     for (const SshLauncherHost& host : checks->access_.hosts) {
       checks->hosts_.push_back({.name = host.name, .route = host.route});
     }
-    MONARCH_ASSIGN(checks->words_.word, random_word());
-    MONARCH_ASSIGN(checks->words_.answer, random_word());
+    checks->words_ = {random_word(), random_word()};
     checks->open_doors();  // they fork: before there is a thread
     MONARCH_ASSIGN(checks->loop_, EventLoop::create());
     auto on_report = [self = checks.get()](Report report) { self->on_report(std::move(report)); };

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/random.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "supervisor/journal/journal_files.h"
+#include "transport/base/machine.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -55,11 +55,8 @@ Status check_writable(const SecureDirectory& directory) {
 
 }  // namespace
 
-Result<std::string> random_suffix() {
-  std::array<unsigned char, kSuffixDigits / 2> raw{};
-  if (::getrandom(raw.data(), raw.size(), 0) != static_cast<ssize_t>(raw.size()))
-    return errno_error("getrandom", errno);
-  return to_hex({reinterpret_cast<const char*>(raw.data()), raw.size()});
+std::string random_suffix() {
+  return to_hex(random_bytes(kSuffixDigits / 2));
 }
 
 StateEnvironment StateEnvironment::of_this_process() {

@@ -33,7 +33,7 @@ struct StateEnvironment {
 Result<std::string> state_root(const StateEnvironment& environment);
 
 bool is_job_id(std::string_view id);
-Result<std::string> random_suffix();
+std::string random_suffix();
 
 // A job's folder, made or found.
 struct JobDirectory {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +21,7 @@
 #include "transport/base/json.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
+#include "transport/base/machine.h"
 #include "transport/base/text.h"
 
 extern char** environ;
@@ -153,8 +153,8 @@ bool has_successor(const SecureDirectory& directory, Term term) {
 
 JobUuid make_job_uuid() {
   JobUuid uuid;
-  // 16 bytes are never cut short, and the pool is ready long before any user logs in (getrandom(2)).
-  MONARCH_ASSERT(::getrandom(uuid.bytes.data(), uuid.bytes.size(), 0) == static_cast<ssize_t>(uuid.bytes.size()));
+  const std::string bytes = random_bytes(uuid.bytes.size());
+  std::copy(bytes.begin(), bytes.end(), uuid.bytes.begin());
   return uuid;
 }
 

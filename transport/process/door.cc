@@ -14,6 +14,7 @@
 #include <csignal>
 
 #include "transport/base/clock.h"
+#include "transport/base/socket_address.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -23,30 +24,6 @@ namespace {
 constexpr int kBacklog = 64;
 constexpr std::size_t kWordBytes = 256;
 constexpr timeval kStrangerPatience{.tv_sec = 1, .tv_usec = 0};
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  int family() const { return storage.ss_family; }
-};
-
-// Of a numeric address; size 0 if it is none.
-SocketAddress socket_address(const std::string& address, std::uint16_t port) {
-  SocketAddress out;
-  auto* four = reinterpret_cast<sockaddr_in*>(&out.storage);
-  auto* six = reinterpret_cast<sockaddr_in6*>(&out.storage);
-  if (::inet_pton(AF_INET, address.c_str(), &four->sin_addr) == 1) {
-    four->sin_family = AF_INET;
-    four->sin_port = htons(port);
-    out.size = sizeof *four;
-  } else if (::inet_pton(AF_INET6, address.c_str(), &six->sin6_addr) == 1) {
-    six->sin6_family = AF_INET6;
-    six->sin6_port = htons(port);
-    out.size = sizeof *six;
-  }
-  return out;
-}
 
 // On all addresses of both families, where there are both.
 Result<UniqueFd> listener_at(std::uint16_t port) {
@@ -66,14 +43,6 @@ Result<UniqueFd> listener_at(std::uint16_t port) {
     return socket;
   }
   return errno_error(text("listening at port ", port), errno);
-}
-
-std::uint16_t port_of(int socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                                             : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
 void answer_one(int listener, const DoorWords& words) {

@@ -1,8 +1,8 @@
+#include "transport/base/machine.h"
 #include "transport/zmq/monitor.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <zmq.h>
 
@@ -69,18 +69,12 @@ std::optional<MonitorEvent> event_of(std::uint16_t number) {
 }
 
 // Random, because libzmq frees the name of a closed monitor at its own time, on its own thread.
-Result<std::string> fresh_endpoint() {
-  std::array<char, 8> random{};
-  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-    return errno_error("getrandom", errno);
-  }
-  return text("inproc://monitor-", to_hex({random.data(), random.size()}));
-}
+std::string fresh_endpoint() { return text("inproc://monitor-", to_hex(random_bytes(8))); }
 
 }  // namespace
 
 Result<std::unique_ptr<ZmqMonitor>> ZmqMonitor::attach(ZmqContext& context, ZmqSocket& watched) {
-  MONARCH_ASSIGN(const std::string endpoint, fresh_endpoint());
+  const std::string endpoint = fresh_endpoint();
   MONARCH_ASSIGN(auto events, ZmqSocket::create(context, ZMQ_PAIR));
   MONARCH_TRY(events->set(ZMQ_RCVHWM, kWaitingEvents));
   if (zmq_socket_monitor(watched.native(), endpoint.c_str(), kEvents) != 0) {

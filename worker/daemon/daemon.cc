@@ -11,6 +11,7 @@
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
+#include "transport/base/machine.h"
 #include "transport/base/text.h"
 #include "transport/messages/bootstrap.h"
 #include "transport/messages/keeper.h"

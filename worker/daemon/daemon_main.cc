@@ -19,6 +19,7 @@
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/log.h"
+#include "transport/base/machine.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
@@ -90,7 +91,7 @@ void answer(const daemon::Setup& setup, const KeeperHello& hello) {
   BootstrapReply reply;
   reply.public_key = setup.stash.public_key;
   reply.keeper_pid = hello.keeper_pid;
-  reply.boot_id = daemon::read_boot_id();
+  reply.boot_id = read_boot_id();
   reply.version = MONARCH_VERSION;
   reply.inventory = daemon::read_inventory();
   reply.host_address = setup.stash.bootstrap.host_address;

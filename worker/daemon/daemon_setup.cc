@@ -106,14 +106,6 @@ Result<ClientOptions> parse_endpoint(const std::string& endpoint) {
 
 std::string encode_stash(const DaemonStash& stash) { return encode_payload(stash); }
 
-std::string read_boot_id() {
-  constexpr std::size_t kBootIdBytes = 36;
-  std::array<char, kBootIdBytes> buffer{};
-  const UniqueFd fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  const ssize_t n = fd.valid() ? ::read(fd.get(), buffer.data(), buffer.size()) : 0;
-  return std::string(buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
-}
-
 Status answer_launcher(int fd, const JobUuid& job, const BootstrapReply& reply) {
   Frame frame;
   frame.header.job = job;

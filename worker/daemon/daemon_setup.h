@@ -34,8 +34,6 @@ Result<ClientOptions> parse_endpoint(const std::string& endpoint);
 
 std::string encode_stash(const DaemonStash& stash);
 
-std::string read_boot_id();
-
 // One frame, then the end: `fd` becomes /dev/null.
 Status answer_launcher(int fd, const JobUuid& job, const BootstrapReply& reply);
 

@@ -1,13 +1,12 @@
 #include "worker/daemon/ready_probes.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
+
+#include "transport/base/socket_address.h"
 
 namespace monarch::daemon {
 
@@ -16,41 +15,6 @@ namespace {
 constexpr Duration kFirstWait = Duration::milliseconds(50);
 constexpr Duration kLongestWait = Duration::seconds(1);
 constexpr Duration kAttempt = Duration::seconds(1);  // a full backlog answers nothing
-
-struct Address {
-  sockaddr_storage bytes{};
-  socklen_t size = 0;
-};
-
-Address address_of(const std::string& numeric, std::uint16_t port) {
-  Address address;
-  sockaddr_in four{};
-  sockaddr_in6 six{};
-  if (::inet_pton(AF_INET, numeric.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-    four.sin_port = htons(port);
-    address.size = sizeof four;
-    std::memcpy(&address.bytes, &four, sizeof four);
-  } else if (::inet_pton(AF_INET6, numeric.c_str(), &six.sin6_addr) == 1) {
-    six.sin6_family = AF_INET6;
-    six.sin6_port = htons(port);
-    address.size = sizeof six;
-    std::memcpy(&address.bytes, &six, sizeof six);
-  }
-  return address;
-}
-
-// WARNING: a connection from a machine to a port of its own that nobody listens at may be given that port as its own
-// too, and is then connected to itself (TCP's simultaneous open; RFC 9293, 3.5).
-bool connected_to_itself(int fd) {
-  sockaddr_storage here{};
-  sockaddr_storage there{};
-  socklen_t here_size = sizeof here;
-  socklen_t there_size = sizeof there;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_size) != 0) return true;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_size) != 0) return true;
-  return here_size == there_size && std::memcmp(&here, &there, here_size) == 0;
-}
 
 }  // namespace
 
@@ -82,11 +46,11 @@ void ReadyProbes::clear(Probe& probe) {
 void ReadyProbes::attempt(const Incarnation& key) {
   Probe& probe = probes_.at(key);
   clear(probe);
-  const Address address = address_of(addresses_[probe.address], probe.port);
+  const SocketAddress address = socket_address(addresses_[probe.address], probe.port);
   if (address.size == 0) return refused(key);
-  probe.socket = UniqueFd(::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  probe.socket = UniqueFd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.socket.valid()) return refused(key);
-  if (::connect(probe.socket.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) == 0) {
+  if (::connect(probe.socket.get(), address.get(), address.size) == 0) {
     return settle(key);
   }
   if (errno != EINPROGRESS) return refused(key);

@@ -1,7 +1,6 @@
 #include "worker/errand/folder_facts.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <charconv>
 
 #include "transport/base/clock.h"
+#include "transport/base/machine.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 #include "transport/messages/check.h"
@@ -47,10 +47,7 @@ std::string write_file(int folder, const std::string& name, const std::string& c
 // As a token's: if this is killed before it has removed it, a later doctor does. Hosts that share the folder have the
 // same numbers of processes.
 std::string probe_name() {
-  unsigned char bytes[8] = {};
-  (void)!::getrandom(bytes, sizeof bytes, 0);  // so few are never cut short (getrandom(2))
-  return text(kTokenPrefix, wall_now().nanoseconds_since_epoch / 1'000'000'000, "-",
-              to_hex(std::string_view(reinterpret_cast<const char*>(bytes), sizeof bytes)));
+  return text(kTokenPrefix, wall_now().nanoseconds_since_epoch / 1'000'000'000, "-", to_hex(random_bytes(8)));
 }
 
 FolderFacts facts_of(const FolderNeed& need) {
