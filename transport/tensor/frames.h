@@ -19,22 +19,24 @@ inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::uint64_t kMostFrameLength = 80U << 20U;  // an index of 64 MiB, with its cards
 
 enum class FrameKind : std::uint16_t {
-  kOpen = 1,  // reader → registrar: `name` behind it; a version after `version`, if `flags` has kNewerThan
-  kOpened,    // registrar → reader: `version`; behind it index and cards, if `flags` has kWithIndex
-  kOver,      // registrar → reader: nothing newer comes
-  kUnfit,     // owner → the other: why what it said is none, behind it; the link ends
-  kReading,   // reader → owner: it reads `version`
-  kRead,      // reader → owner and registrar: it does not any more; kWhole: it has it
-  kMapped,    // reader → owner: it keeps `version` mapped
-  kUnmapped,  // the same: not any more
-  kSlot,      // reader → owner, and back with the descriptor: where `version` lies; `length` is its slot's size
-  kRows,      // reader → owner: `rows` rows of `row` bytes, `pitch` from one to the next, from `offset` on
-  kRowsHere,  // owner → reader: they are behind it
-  kWord,      // reader → owner, and back: the word of the slot, in `offset`, behind all rows before it
-  kIndex,     // publisher → registrar: its index is behind it
-  kHolds,     // publisher → registrar: `version`
-  kEnds,      // publisher → registrar
-  kRelease,   // registrar → publisher: nobody needs what it holds any more
+  kHello = 1,  // both ways, in turn: a word of hello.h is behind it
+  kOpen,       // reader → registrar: a version after `version`, if `flags` has kNewerThan
+  kOpened,     // registrar → reader: `version`; behind it index and cards, if `flags` has kWithIndex
+  kUnknown,    // registrar → reader: it does not publish that yet; the names of what it does are behind it, in lines
+  kOver,       // registrar → reader: nothing newer comes
+  kUnfit,      // owner → the other: why not, behind it; the link ends. kOther: it is not who was meant
+  kReading,    // reader → owner: it reads `version`
+  kRead,       // reader → owner and registrar: it does not any more; kWhole: it has it
+  kMapped,     // reader → owner: it keeps `version` mapped
+  kUnmapped,   // the same: not any more
+  kSlot,       // reader → owner, and back: memory `offset` of that slot has `version`, and `length` bytes; 0: nowhere
+  kRows,       // reader → owner: `rows` rows of `row` bytes, `pitch` from one to the next, from `offset` on
+  kRowsHere,   // owner → reader: they are behind it
+  kWord,       // reader → owner, and back: the word of the slot, in `offset`, behind all rows before it
+  kIndex,      // publisher → registrar: its index and its card are behind it
+  kHolds,      // publisher → registrar: `version`
+  kEnds,       // publisher → registrar
+  kRelease,    // registrar → publisher: nobody needs what it holds any more
 };
 inline constexpr auto kLastFrameKind = FrameKind::kRelease;
 
@@ -42,6 +44,7 @@ inline constexpr std::uint16_t kNewerThan = 1;
 inline constexpr std::uint16_t kKnowsIndex = 2;
 inline constexpr std::uint16_t kWithIndex = 4;
 inline constexpr std::uint16_t kWhole = 8;
+inline constexpr std::uint16_t kOther = 16;
 
 struct LinkFrame {
   FrameKind kind = FrameKind::kOpen;

@@ -29,19 +29,22 @@ std::string readers_proof(const HelloAsk& ask, std::string_view nonce, std::stri
 
 }  // namespace
 
+std::string LinkRank::name() const { return mesh.empty() ? "who is no rank of the job" : text(mesh, '/', rank); }
+
 Result<HelloAnswer> answer_hello(const HelloAsk& ask, const LinkRank& owner, std::string_view secret,
                                  std::string nonce) {
   if (ask.version != kLinkVersion) {
-    return Error{ErrorCode::kInvalid, text("it speaks version ", ask.version, " of the link, and ", owner.name,
+    return Error{ErrorCode::kInvalid, text("it speaks version ", ask.version, " of the link, and ", owner.name(),
                                            " version ", kLinkVersion, ": both have to load one library")};
   }
-  if (ask.nonce.data.size() != kNonceBytes || ask.reader.name.size() > kRankNameBytes) {
+  if (ask.nonce.data.size() != kNonceBytes || ask.reader.mesh.size() > kRankNameBytes || ask.publication.empty() ||
+      ask.publication.size() > kPublicationNameBytes) {
     return Error{ErrorCode::kInvalid, "a hello that is none"};
   }
   if (ask.owner != owner) {
-    return Error{ErrorCode::kInvalid,
-                 text("it means generation ", ask.owner.generation, " of ", printable(ask.owner.name),
-                      ", and this is generation ", owner.generation, " of ", owner.name)};
+    return Error{ErrorCode::kGone,
+                 text("it means generation ", ask.owner.generation, " of ", printable(ask.owner.name()),
+                      ", and this is generation ", owner.generation, " of ", owner.name())};
   }
   HelloAnswer answer{{std::move(nonce)}, {}};
   answer.proof.data = owners_proof(ask, answer.nonce.data, secret);
@@ -51,7 +54,7 @@ Result<HelloAnswer> answer_hello(const HelloAsk& ask, const LinkRank& owner, std
 Result<HelloProof> prove_hello(const HelloAsk& ask, const HelloAnswer& answer, std::string_view secret) {
   const bool fresh = answer.nonce.data.size() == kNonceBytes && answer.nonce.data != ask.nonce.data;
   if (!fresh || !same_secret(answer.proof.data, owners_proof(ask, answer.nonce.data, secret))) {
-    return Error{ErrorCode::kInvalid, text("who answers is not ", ask.owner.name)};
+    return Error{ErrorCode::kInvalid, text("who answers is not ", ask.owner.name())};
   }
   return HelloProof{{readers_proof(ask, answer.nonce.data, secret)}};
 }

@@ -24,22 +24,34 @@ namespace monarch::tensor {
 
 inline constexpr std::uint32_t kLinkVersion = 1;
 inline constexpr std::size_t kNonceBytes = 32;
+inline constexpr std::size_t kHelloBytes = 1'024;  // of each word, at most
 inline constexpr std::size_t kRankNameBytes = 128;
+inline constexpr std::size_t kPublicationNameBytes = 128;
 
 struct LinkRank {
-  std::string name;  // "trainer/3"; of who is no rank of the job empty
+  std::string mesh;  // empty: it is no rank of the job
+  std::uint32_t rank = 0;
   std::uint64_t generation = 0;
   bool operator==(const LinkRank&) const = default;
+  std::string name() const;  // "trainer/3"
 };
-MONARCH_FIELDS(LinkRank, name, generation)
+MONARCH_FIELDS(LinkRank, mesh, rank, generation)
+
+enum class LinkPurpose : std::uint8_t {
+  kReads,
+  kPublishes,  // a rank of the same gang, to its registrar
+};
+constexpr LinkPurpose monarch_enum_max(LinkPurpose) { return LinkPurpose::kPublishes; }
 
 struct HelloAsk {
   std::uint32_t version = kLinkVersion;
   LinkRank reader;
   LinkRank owner;
+  LinkPurpose purpose = LinkPurpose::kReads;
+  std::string publication;
   codec::Bytes nonce;
 };
-MONARCH_FIELDS(HelloAsk, version, reader, owner, nonce)
+MONARCH_FIELDS(HelloAsk, version, reader, owner, purpose, publication, nonce)
 
 struct HelloAnswer {
   codec::Bytes nonce;
@@ -52,7 +64,7 @@ struct HelloProof {
 };
 MONARCH_FIELDS(HelloProof, proof)
 
-// What the owner says; kInvalid: the reader speaks another version, or means somebody else. `nonce`: of kNonceBytes,
+// What the owner says; kInvalid: the reader speaks another version, or its word is none; kGone: it means somebody else. `nonce`: of kNonceBytes,
 // fresh.
 Result<HelloAnswer> answer_hello(const HelloAsk& ask, const LinkRank& owner, std::string_view secret,
                                  std::string nonce);

@@ -102,8 +102,8 @@ Result<std::size_t> StreamLink::send_some(Outgoing& outgoing) {
   return sent;
 }
 
-Status StreamLink::flush() {
-  while (!queue_.empty()) {
+Status StreamLink::flush(std::uint64_t most) {
+  for (std::uint64_t done = 0; !queue_.empty() && done < most;) {
     Outgoing& next = queue_.front();
     if (next.word && next.sent == 0) {
       LinkFrame frame = next.rows;
@@ -113,6 +113,7 @@ Status StreamLink::flush() {
     MONARCH_ASSIGN(const std::size_t sent, send_some(next));
     if (sent == 0) return {};
     next.sent += sent;
+    done += sent;
     if (next.sent == size_of(next)) queue_.pop_front();
   }
   return {};

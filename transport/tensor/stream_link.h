@@ -45,8 +45,8 @@ class StreamLink {
   // `asked`: a kRows that fits the slot.
   Status send_rows(const LinkFrame& asked, std::shared_ptr<const Slot> slot);
   Status send_word(const LinkFrame& asked, std::shared_ptr<const Slot> slot);
-  // As much as the socket takes. kGone: the peer has ended.
-  Status flush();
+  // As much as the socket takes, and about `most` bytes. kGone: the peer has ended.
+  Status flush(std::uint64_t most = UINT64_MAX);
   bool wants_to_write() const { return !queue_.empty(); }
 
   // The next frame with all that is behind it; nothing: it is not here yet. What is behind rows read_rows() reads,

@@ -15,12 +15,13 @@ const std::string kSecret(32, 's');
 
 HelloAsk some_ask() {
   HelloAsk ask;
-  ask.reader = {"generator/2", 4};
-  ask.owner = {"trainer/3", 7};
+  ask.reader = {"generator", 2, 4};
+  ask.publication = "weights";
+  ask.owner = {"trainer", 3, 7};
   ask.nonce.data = std::string(kNonceBytes, 'a');
   return ask;
 }
-const LinkRank kOwner{"trainer/3", 7};
+const LinkRank kOwner{"trainer", 3, 7};
 const std::string kNonce(kNonceBytes, 'b');
 
 TEST(Hello, IsProvenByBothWhoKnowTheSecret) {
@@ -57,7 +58,7 @@ TEST(Hello, SaysWhyItIsNotAnswered) {
   EXPECT_EQ(why([](HelloAsk& ask) { ask.owner.generation = 6; }),
             "it means generation 6 of trainer/3, and this is generation 7 of trainer/3");
   EXPECT_EQ(why([](HelloAsk& ask) { ask.nonce.data = "short"; }), "a hello that is none");
-  EXPECT_EQ(why([](HelloAsk& ask) { ask.reader.name = std::string(200, 'x'); }), "a hello that is none");
+  EXPECT_EQ(why([](HelloAsk& ask) { ask.reader.mesh = std::string(200, 'x'); }), "a hello that is none");
 }
 
 LinkFrame rows_of(std::uint64_t offset, std::uint32_t rows, std::uint64_t row, std::uint64_t pitch) {
@@ -83,7 +84,7 @@ TEST(Frames, AreReadAsTheyAreWritten) {
   };
   EXPECT_TRUE(refused(0, 'x')) << "magic";
   EXPECT_TRUE(refused(4, 0)) << "kind";
-  EXPECT_TRUE(refused(4, 17));
+  EXPECT_TRUE(refused(4, static_cast<char>(static_cast<int>(kLastFrameKind) + 1)));
   EXPECT_TRUE(refused(7, 1)) << "flags";
   EXPECT_TRUE(refused(10, 1)) << "what is reserved";
   EXPECT_TRUE(refused(60, 1)) << "length";

@@ -1,0 +1,298 @@
+// Ranks that publish and readers that pull, over the real sockets and slots, on each lane.
+
+#include "transport/tensor/pull.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "tests/transport/tensor/tensor_gang.h"
+
+namespace monarch::tensor {
+namespace {
+
+struct Way {
+  const char* name;
+  LinkWays ways;
+};
+
+class PullLaneTest : public ::testing::TestWithParam<Way> {
+ protected:
+  LinkWays ways() const { return GetParam().ways; }
+  bool shm() const { return ways().shm; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Lanes, PullLaneTest,
+                         ::testing::Values(Way{"shm", {.machine = {}, .shm = true, .tcp = false}},
+                                           Way{"tcp", {.machine = {}, .shm = false, .tcp = true}}),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST_P(PullLaneTest, TakesColumnsOfRowsVersionAfterVersion) {
+  const Matrix matrix{64, 48};
+  TensorGang gang(4, 1);
+  ColumnReader one(matrix, 0, 20, ways());
+  ColumnReader other(matrix, 20, 48, ways());
+  one.finds(gang);
+  other.finds(gang);
+  std::optional<PulledVersion> seen;
+  for (std::uint64_t version = 3; version < 9; ++version) {
+    gang.publish(matrix, version);
+    const Pulled got = pulled(one.run(seen));
+    EXPECT_EQ(got.version.version, (VersionId{1, version}));
+    EXPECT_TRUE(one.is_whole(version)) << version;
+    EXPECT_EQ(got.bytes, 64U * 20 * 4);
+    EXPECT_EQ(shm() ? got.by_shm : got.by_tcp, 4U);
+    EXPECT_EQ(pulled(other.run(seen)).version.version.number, version);
+    EXPECT_TRUE(other.is_whole(version)) << version;
+    seen = got.version;
+  }
+}
+
+TEST_P(PullLaneTest, TakesMuchByManyStreams) {
+  const Matrix matrix{1'024, 1'100};
+  TensorGang gang(1, 1);
+  gang.publish(matrix, 1);
+  ColumnReader all(matrix, 0, 1'100, ways());
+  ColumnReader some(matrix, 1, 1'099, ways());
+  all.finds(gang);
+  some.finds(gang);
+  const Pulled first = pulled(all.run());
+  EXPECT_EQ(first.bytes, matrix.rows * matrix.columns * 4);
+  EXPECT_TRUE(all.is_whole(1));
+  (void)pulled(some.run());
+  EXPECT_TRUE(some.is_whole(1));
+  gang.publish(matrix, 2);
+  (void)pulled(all.run(first.version));
+  EXPECT_TRUE(all.is_whole(2));
+}
+
+// What is pulled while it is written again and again is one version, or is pulled again.
+TEST_P(PullLaneTest, TakesOneVersionWhileTheNextAreWritten) {
+  const Matrix matrix{512, 512};
+  TensorGang gang(2, 1, {.patience = Duration::zero()});
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (std::uint64_t version = 1; !over; ++version) gang.publish(matrix, version);
+  });
+  ColumnReader reader(matrix, 3, 500, ways());
+  reader.finds(gang);
+  std::optional<PulledVersion> seen;
+  const Instant until = boot_now() + Duration::milliseconds(500);
+  int whole = 0;
+  while (boot_now() < until || whole == 0) {
+    const PullOutcome outcome = reader.run(seen);
+    seen = pulled(outcome).version;
+    ASSERT_TRUE(reader.is_whole(seen->version.number)) << seen->version.number;
+    ++whole;
+  }
+  over = true;
+  writer.join();
+}
+
+TEST_P(PullLaneTest, WaitsForANewerVersion) {
+  const Matrix matrix{8, 8};
+  TensorGang gang(2, 1);
+  ColumnReader reader(matrix, 0, 8, ways());
+  reader.finds(gang);
+  gang.publish(matrix, 1);
+  const Pulled first = pulled(reader.run());
+  const PullFailure late = failure(reader.run(first.version, Duration::milliseconds(30)));
+  EXPECT_EQ(late.how, PullEnd::kTimeout);
+  EXPECT_NE(late.text.find("there is no newer version"), std::string::npos) << late.text;
+  std::thread writer([&] { gang.publish(matrix, 2); });
+  EXPECT_EQ(pulled(reader.run(first.version)).version.version.number, 2U);
+  writer.join();
+}
+
+TEST_P(PullLaneTest, HearsThatAnOwnerIsGoneAndTakesTheNextGeneration) {
+  const Matrix matrix{64, 64};
+  auto gang = std::make_unique<TensorGang>(3, 1);
+  gang->publish(matrix, 7);
+  ColumnReader reader(matrix, 0, 64, ways());
+  reader.finds(*gang);
+  const Pulled first = pulled(reader.run());
+  reader.finds_nobody();
+  gang.reset();
+  const PullFailure gone = failure(reader.run(first.version));
+  EXPECT_EQ(gone.how, PullEnd::kPeerGone);
+  EXPECT_EQ(gone.generation, 1U);
+  TensorGang next(3, 2);
+  next.publish(matrix, 5);  // from a checkpoint
+  reader.finds(next);
+  EXPECT_EQ(pulled(reader.run(first.version)).version.version, (VersionId{2, 5}));
+  EXPECT_TRUE(reader.is_whole(5));
+}
+
+TEST_P(PullLaneTest, GoesOnWithTheNextGenerationIfItMay) {
+  const Matrix matrix{16, 16};
+  auto gang = std::make_unique<TensorGang>(2, 1);
+  gang->publish(matrix, 1);
+  ColumnReader reader(matrix, 0, 16, ways());
+  reader.finds(*gang);
+  const Pulled first = pulled(reader.run());
+  TensorGang next(2, 2);
+  reader.finds(next);
+  std::thread trouble([&] {
+    gang.reset();
+    next.publish(matrix, 1);
+  });
+  EXPECT_EQ(pulled(reader.run(first.version, Duration::seconds(20), true)).version.version, (VersionId{2, 1}));
+  trouble.join();
+}
+
+TEST_P(PullLaneTest, EndsByTheRostersWord) {
+  const Matrix matrix{16, 16};
+  TensorGang gang(2, 1);
+  gang.publish(matrix, 1);
+  ColumnReader reader(matrix, 0, 16, ways());
+  reader.finds(gang);
+  const Pulled first = pulled(reader.run());
+  reader.tell(finder_word::Over{.gang = 0, .generation = 1, .text = "trainer/1 ended with exit code 3"});
+  reader.finds_nobody();
+  const PullFailure gone = failure(reader.run(first.version, Duration::milliseconds(200)));
+  EXPECT_EQ(gone.how, PullEnd::kPeerGone);
+  EXPECT_EQ(gone.text, "trainer/1 ended with exit code 3");
+}
+
+TEST_P(PullLaneTest, EndsWhereItIsCancelled) {
+  const Matrix matrix{16, 16};
+  TensorGang gang(2, 1);
+  ColumnReader reader(matrix, 0, 16, ways());
+  reader.finds(gang);
+  std::thread other([&] { reader.pull->cancel(); });
+  EXPECT_EQ(failure(reader.run()).how, PullEnd::kCancelled);
+  other.join();
+  gang.publish(matrix, 1);
+  (void)pulled(reader.run());
+}
+
+TEST_P(PullLaneTest, SaysWhatDoesNotFit) {
+  const Matrix matrix{16, 16};
+  TensorGang gang(2, 1);
+  gang.publish(matrix, 1);
+  const auto why = [&](const Matrix& wanted, const std::string& tensor) {
+    ColumnReader reader(wanted, 0, 4, ways(), "weights", tensor);
+    reader.finds(gang);
+    const PullFailure failed = failure(reader.run());
+    EXPECT_EQ(failed.how, PullEnd::kInvalid);
+    return failed.text;
+  };
+  EXPECT_EQ(why({16, 16}, "ww"), "weights of trainer has no tensor ww; it has w");
+  EXPECT_EQ(why({16, 17}, "w"), "tensor w of weights of trainer is int32 16 x 16, and is wanted as int32 16 x 17");
+  ColumnReader stranger(matrix, 0, 4, ways(), "weihgts");
+  stranger.finds(gang);
+  const PullFailure unknown = failure(stranger.run({}, Duration::milliseconds(50)));
+  EXPECT_EQ(unknown.how, PullEnd::kTimeout);
+  EXPECT_NE(unknown.text.find("did you mean weights?"), std::string::npos) << unknown.text;
+}
+
+TEST_P(PullLaneTest, SaysWhatNobodyHas) {
+  const Matrix matrix{16, 16};
+  TensorGang gang(2, 1);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    Publisher& publisher = gang.publisher(rank);
+    ASSERT_TRUE(publisher.begin(1).ok());
+    ASSERT_TRUE(publisher.lend(matrix.kind(), {{rank * 8, 0}, {8, 15}}).ok());
+    ASSERT_TRUE(publisher.commit().ok());
+  }
+  ColumnReader reader(matrix, 10, 16, ways());
+  reader.finds(gang);
+  const PullFailure failed = failure(reader.run());
+  EXPECT_EQ(failed.how, PullEnd::kNotCovered);
+  EXPECT_NE(failed.text.find("nobody has [8:16, 15:16]"), std::string::npos) << failed.text;
+}
+
+TEST_P(PullLaneTest, TakesTheLastVersionOfOneWhoEnds) {
+  const Matrix matrix{16, 16};
+  TensorGang gang(2, 1);
+  ColumnReader reader(matrix, 0, 16, ways());
+  reader.finds(gang);
+  gang.publish(matrix, 1);
+  std::optional<PulledVersion> seen = pulled(reader.run()).version;
+  gang.publish(matrix, 2);
+  std::vector<std::thread> ends;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    ends.emplace_back([&, rank] { EXPECT_TRUE(gang.publisher(rank).close().ok()); });
+  }
+  seen = pulled(reader.run(seen)).version;
+  EXPECT_EQ(seen->version.number, 2U);
+  EXPECT_TRUE(reader.is_whole(2));
+  for (std::thread& end : ends) end.join();
+}
+
+TEST_P(PullLaneTest, SaysThatNothingMoreComes) {
+  const Matrix matrix{16, 16};
+  TensorGang gang(1, 1);
+  ColumnReader reader(matrix, 0, 16, ways());
+  reader.finds(gang);
+  ColumnReader holds_it_back(matrix, 0, 16, ways());  // it has opened it, and has not the last
+  holds_it_back.finds(gang);
+  gang.publish(matrix, 1);
+  (void)pulled(holds_it_back.run());
+  gang.publish(matrix, 2);
+  const PulledVersion seen = pulled(reader.run()).version;
+  std::thread end([&] { EXPECT_TRUE(gang.publisher(0).close().ok()); });
+  EXPECT_EQ(failure(reader.run(seen)).how, PullEnd::kEnded);
+  (void)pulled(holds_it_back.run());
+  end.join();
+}
+
+TEST(Pull, SaysThatThereIsNoCommonTransport) {
+  const Matrix matrix{4, 4};
+  TensorGang gang(1, 1);
+  gang.publish(matrix, 1);
+  ColumnReader reader(matrix, 0, 4, {.machine = {}, .shm = false, .tcp = false});
+  reader.finds(gang);
+  const PullFailure failed = failure(reader.run());
+  EXPECT_EQ(failed.how, PullEnd::kUnreachable);
+  EXPECT_EQ(failed.text,
+            "no common transport: trainer/0 is on this machine and may not be read from over tcp, and shm is not "
+            "among `tensors.transports`");
+}
+
+TEST(Publisher, RefusesWhatItMayNotPublish) {
+  const Matrix matrix{8, 4};
+  TensorGang gang(1, 1);
+  Publisher& publisher = gang.publisher(0);
+  const Box box = whole({8, 4});
+  const auto why = [](const auto& result) { return result.ok() ? "" : result.error().message; };
+  EXPECT_EQ(why(publisher.lend(matrix.kind(), box)), "no version of weights is being written");
+  ASSERT_TRUE(publisher.begin(5).ok());
+  EXPECT_EQ(why(publisher.begin(6)), "version 5 of weights is being written");
+  EXPECT_EQ(why(publisher.commit()), "version 5 has nothing in it");
+  ASSERT_TRUE(gang.publish(0, matrix, 5).ok());
+  EXPECT_EQ(why(publisher.begin(5)), "weights: version 5 after version 5: they rise within a generation");
+  ASSERT_TRUE(publisher.begin(6).ok());
+  EXPECT_EQ(why(publisher.lend(Matrix{8, 5}.kind(), box)),
+            "tensor w is int32 8 x 4 in the first version, and int32 8 x 5 here");
+  EXPECT_EQ(why(publisher.lend(matrix.kind("b"), box)),
+            "tensor b: [0:8, 0:4] is not in the first version of weights, and all have the same parts");
+  EXPECT_EQ(why(publisher.commit()), "version 6 of weights lacks [0:8, 0:4] of w, which the first version has");
+  ASSERT_TRUE(publisher.begin(6).ok()) << "what was not committed was none";
+  const std::vector<std::int32_t> values(64);
+  EXPECT_EQ(why(publisher.put(matrix.kind(), box, reinterpret_cast<const char*>(values.data()), {32, 8})),
+            "tensor w: its last dimension is not dense: elements of 4 bytes are 8 bytes from one to the next");
+  publisher.abandon();
+  EXPECT_EQ(why(Publisher::open(gang.owner(0), {.name = "", .publishers = {0}})),
+            "a publication's name has 1 to 128 bytes");
+  auto twice = Publisher::open(gang.owner(0), {.name = "weights", .publishers = {0}});
+  ASSERT_TRUE(twice.ok());
+  EXPECT_EQ(why((*twice)->begin(1)), "this rank publishes weights already");
+}
+
+TEST(Publisher, HearsThatOthersOfItsGangPublishSomethingElse) {
+  TensorGang gang(2, 1);
+  ASSERT_TRUE(gang.publish(0, {8, 4}, 1).ok());
+  ASSERT_TRUE(gang.publish(1, {8, 5}, 1).ok());
+  std::string why;
+  for (std::uint64_t version = 2; why.empty() && version < 2'000; ++version) {
+    const Status done = gang.publish(1, {8, 5}, version);
+    if (!done.ok()) why = done.error().message;
+  }
+  EXPECT_EQ(why, "tensor w is int32 8 x 4 at rank 0 and int32 8 x 5 at rank 1");
+}
+
+}  // namespace
+}  // namespace monarch::tensor

@@ -1,0 +1,57 @@
+#include "transport/tensor/link_dial.h"
+
+#include <poll.h>
+
+#include <utility>
+
+#include "transport/base/machine.h"
+#include "transport/base/text.h"
+#include "transport/tensor/link_socket.h"
+
+namespace monarch::tensor {
+
+Result<std::unique_ptr<LinkDial>> LinkDial::start(const Card& card, LinkWay way, HelloAsk ask) {
+  ask.nonce.data = random_bytes(kNonceBytes);
+  MONARCH_ASSIGN(UniqueFd socket,
+                 way == LinkWay::kOnMachine ? connect_on_machine(card.path) : connect_to_host(card.address, card.port));
+  std::string secret(reinterpret_cast<const char*>(card.secret.data()), card.secret.size());
+  return std::unique_ptr<LinkDial>(new LinkDial(std::move(socket), std::move(ask), std::move(secret)));
+}
+
+short LinkDial::events() const {
+  if (!stream_) return POLLOUT;
+  return static_cast<short>(POLLIN | (stream_->wants_to_write() ? POLLOUT : 0));
+}
+
+Result<std::unique_ptr<StreamLink>> LinkDial::go_on() {
+  if (!stream_) {
+    MONARCH_TRY(connected(socket_));
+    MONARCH_ASSIGN(stream_, StreamLink::make(std::move(socket_)));
+    MONARCH_TRY(stream_->send({.kind = FrameKind::kHello}, codec::encode(ask_)));
+  }
+  MONARCH_TRY(stream_->flush());
+  auto received = stream_->receive(kHelloBytes);
+  if (!received.ok() && received.error().code == ErrorCode::kGone) {
+    return Error{ErrorCode::kBusy, text(ask_.owner.name(), " let go of a link")};
+  }
+  if (!received.ok()) return std::move(received).error();
+  if (!*received) return std::unique_ptr<StreamLink>();
+  const StreamLink::Received& word = **received;
+  if (word.frame.kind == FrameKind::kUnfit) {
+    const bool other = (word.frame.flags & kOther) != 0;
+    return Error{other ? ErrorCode::kGone : ErrorCode::kTimeout,
+                 text(ask_.owner.name(), " refuses a link: ", printable(word.behind))};
+  }
+  HelloAnswer answer;
+  codec::DecodeError error;
+  if (word.frame.kind != FrameKind::kHello || !codec::decode(word.behind, answer, error)) {
+    return Error{ErrorCode::kGone, text("who answers is not ", ask_.owner.name())};
+  }
+  auto proof = prove_hello(ask_, answer, secret_);
+  if (!proof.ok()) return Error{ErrorCode::kGone, proof.error().message};
+  MONARCH_TRY(stream_->send({.kind = FrameKind::kHello}, codec::encode(*proof)));
+  MONARCH_TRY(stream_->flush());
+  return std::move(stream_);
+}
+
+}  // namespace monarch::tensor

@@ -1,0 +1,46 @@
+#pragma once
+
+// LinkDial: a connection to an owner on its way: to his socket, and through the hello. It waits for nothing: who has it
+// polls for what it wants, and has a deadline.
+//
+// Thread: one.
+
+#include <memory>
+#include <string>
+
+#include "transport/base/result.h"
+#include "transport/base/unique_fd.h"
+#include "transport/tensor/core/card.h"
+#include "transport/tensor/hello.h"
+#include "transport/tensor/stream_link.h"
+
+namespace monarch::tensor {
+
+enum class LinkWay : std::uint8_t { kOnMachine, kToHost };
+
+class LinkDial {
+ public:
+  // The nonce of `ask` is filled in. kGone: nobody listens there, so that process has ended, or is not to be seen from
+  // here.
+  static Result<std::unique_ptr<LinkDial>> start(const Card& card, LinkWay way, HelloAsk ask);
+  LinkDial(const LinkDial&) = delete;
+  LinkDial& operator=(const LinkDial&) = delete;
+
+  int descriptor() const { return stream_ ? stream_->descriptor() : socket_.get(); }
+  // For poll(2).
+  short events() const;
+  // When one of these is there. nullptr: not yet. kGone: nobody is there, or not who was meant. kBusy: he let go.
+  // kTimeout: he is not reached, or refuses; the message says why.
+  Result<std::unique_ptr<StreamLink>> go_on();
+
+ private:
+  LinkDial(UniqueFd socket, HelloAsk ask, std::string secret)
+      : socket_(std::move(socket)), ask_(std::move(ask)), secret_(std::move(secret)) {}
+
+  UniqueFd socket_;  // while it connects
+  const HelloAsk ask_;
+  const std::string secret_;
+  std::unique_ptr<StreamLink> stream_;  // then
+};
+
+}  // namespace monarch::tensor

@@ -1,0 +1,52 @@
+#pragma once
+
+// OwnerLane: one owner as a reader has him: a link to him, made when it is wanted, and the lane that it opens. Memory
+// of the machine is taken where both are on one and see each other there, else TCP.
+//
+// Thread: the pull's. Lifetime: within that of what Lane says.
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/tensor/core/card.h"
+#include "transport/tensor/lane.h"
+#include "transport/tensor/link_dial.h"
+#include "transport/tensor/link_ways.h"
+
+namespace monarch::tensor {
+
+class OwnerLane {
+ public:
+  OwnerLane(Card card, HelloAsk ask, LinkWays ways);
+
+  const std::string& name() const { return name_; }
+  // Once there is a link.
+  std::optional<LaneKind> kind() const { return lane_ ? std::optional(lane_->kind()) : std::nullopt; }
+  void begin(const VersionId& version, const LaneWork& work);
+  // It has something to do without waiting.
+  bool is_busy() const { return lane_ ? lane_->is_busy() : work_ != nullptr && !dial_.is_under_way(); }
+  void poll_for(std::vector<pollfd>& descriptors) const;
+  Instant next_due() const { return dial_.next_due(); }
+  // As Lane's; and kGone: nobody is there. kTimeout: he is not reached.
+  Status go_on(Instant now);
+  std::optional<std::uint64_t> word() { return lane_ ? lane_->word() : std::nullopt; }
+  void say_read(const VersionId& version, bool whole);
+  void stop();
+
+ private:
+  const Card card_;
+  const HelloAsk ask_;
+  const LinkWays ways_;
+  const std::string name_;
+  WayDial dial_;
+  std::unique_ptr<Lane> lane_;
+  VersionId version_;
+  const LaneWork* work_ = nullptr;  // under way
+};
+
+}  // namespace monarch::tensor

@@ -1,0 +1,248 @@
+#include "transport/tensor/owner_server.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "transport/base/machine.h"
+#include "transport/base/text.h"
+#include "transport/tensor/core/index.h"
+
+namespace monarch::tensor {
+
+namespace {
+
+constexpr int kFramesAtOnce = 64;                 // of one link, before others have their turn
+constexpr std::uint64_t kSentAtOnce = 8U << 20U;  // the same, in bytes
+constexpr std::uint64_t kReaderBytes = 4'096;     // behind what a reader says
+constexpr Duration kShortOfDescriptors = Duration::milliseconds(100);
+
+Error unfit(std::string words) { return {ErrorCode::kInvalid, std::move(words)}; }
+
+}  // namespace
+
+OwnerServer::OwnerServer(EventLoop& loop, OwnerPlace place) : loop_(loop), place_(std::move(place)) {
+  const std::string secret = random_bytes(kSecretBytes);
+  std::memcpy(card_.secret.data(), secret.data(), kSecretBytes);
+  card_.machine = read_boot_id();
+}
+
+OwnerServer::~OwnerServer() {
+  while (!links_.empty()) drop(links_.begin()->first);
+  for (const WatchId watch : watches_) loop_.forget(watch);
+  if (accept_timer_ != 0) loop_.cancel(accept_timer_);
+}
+
+Result<std::unique_ptr<OwnerServer>> OwnerServer::start(EventLoop& loop, OwnerPlace place) {
+  std::unique_ptr<OwnerServer> made(new OwnerServer(loop, std::move(place)));
+  MONARCH_TRY(made->listen());
+  return made;
+}
+
+Status OwnerServer::listen() {
+  MONARCH_ASSIGN(on_machine_, listen_on_machine());
+  card_.path = on_machine_.path;
+  if (!place_.address.empty()) {
+    MONARCH_ASSIGN(for_hosts_, listen_for_hosts(place_.address, place_.first_port, place_.last_port));
+    card_.address = place_.address;
+    card_.port = for_hosts_.port;
+  }
+  for (const LinkListener* const listener : {&on_machine_, &for_hosts_}) {
+    if (!listener->socket.valid()) continue;
+    const auto on_ready = [this, listener](Readiness) { accept(*listener); };
+    MONARCH_ASSIGN(const WatchId watch, loop_.watch(listener->socket.get(), Interest::kRead, on_ready));
+    watches_.push_back(watch);
+  }
+  return {};
+}
+
+// ---- Links.
+
+void OwnerServer::accept(const LinkListener& listener) {
+  auto socket = accept_link(listener);
+  if (!socket.ok()) {
+    if (socket.error().errno_value == EAGAIN || accept_timer_ != 0) return;
+    // Who waits there would wake the loop at once again, and again.
+    for (const WatchId watch : watches_) loop_.change(watch, Interest::kNone);
+    accept_timer_ = loop_.at(loop_.now() + kShortOfDescriptors, [this] {
+      accept_timer_ = 0;
+      for (const WatchId watch : watches_) loop_.change(watch, Interest::kRead);
+    });
+    return;
+  }
+  if (links_.size() >= kLinks) return;
+  auto stream = StreamLink::make(std::move(*socket));
+  if (!stream.ok()) return;
+  const LinkNumber number = next_++;
+  const auto on_ready = [this, number](Readiness readiness) { ready(number, readiness); };
+  const auto watch = loop_.watch((*stream)->descriptor(), Interest::kRead, on_ready);
+  if (!watch.ok()) return;
+  Link& link = links_[number];
+  link.stream = std::move(*stream);
+  link.watch = *watch;
+  link.patience = loop_.at(loop_.now() + kHelloPatience, [this, number] {
+    links_.at(number).patience = 0;
+    end(number, text("no hello within ", to_text(kHelloPatience)));
+  });
+}
+
+void OwnerServer::drop(LinkNumber number) {
+  const auto found = links_.find(number);
+  if (found == links_.end()) return;
+  Link link = std::move(found->second);
+  links_.erase(found);
+  loop_.forget(link.watch);
+  if (link.patience != 0) loop_.cancel(link.patience);
+  if (link.phase != Phase::kReady) return;
+  const auto publication = publications_.find(link.ask->publication);
+  if (publication != publications_.end()) publication->second.left(number, *link.ask);
+}
+
+void OwnerServer::end(LinkNumber number, const std::string& why) {
+  const auto link = links_.find(number);
+  if (link == links_.end()) return;
+  // Where its other side does not read it hears of the end alone.
+  if (link->second.stream->send({.kind = FrameKind::kUnfit}, why).ok()) (void)link->second.stream->flush(kSentAtOnce);
+  drop(number);
+}
+
+void OwnerServer::ready(LinkNumber number, Readiness readiness) {
+  const auto found = links_.find(number);
+  if (found == links_.end()) return;
+  if (found->second.phase == Phase::kWaiting && readiness.hangup) return drop(number);
+  if (readiness.writable) flush(number);
+  if ((readiness.readable || readiness.hangup) && !hear(number)) return;
+}
+
+bool OwnerServer::hear(LinkNumber number) {
+  for (int count = 0; count < kFramesAtOnce; ++count) {
+    const auto found = links_.find(number);
+    if (found == links_.end()) return false;
+    Link& link = found->second;
+    if (link.phase == Phase::kWaiting) return true;
+    const bool says_hello = link.phase != Phase::kReady;
+    const bool publishes = link.ask->purpose == LinkPurpose::kPublishes;
+    auto received = link.stream->receive(says_hello ? kHelloBytes : publishes ? kIndexBytes : kReaderBytes);
+    if (!received.ok() && received.error().code == ErrorCode::kInvalid) {
+      end(number, received.error().message);
+      return false;
+    }
+    if (!received.ok()) {
+      drop(number);
+      return false;
+    }
+    if (!*received) return true;
+    if (says_hello) {
+      const Status heard = hear_hello(number, link, **received);
+      if (heard.ok()) continue;
+      const std::uint16_t flags = heard.error().code == ErrorCode::kGone ? kOther : std::uint16_t{0};
+      if (link.stream->send({.kind = FrameKind::kUnfit, .flags = flags}, heard.error().message).ok()) {
+        (void)link.stream->flush(kSentAtOnce);  // it may have gone
+      }
+      drop(number);
+      return false;
+    }
+    const std::shared_ptr<const HelloAsk> peer = link.ask;
+    publications_.at(peer->publication).heard(number, *peer, std::move(**received));
+  }
+  return true;
+}
+
+Status OwnerServer::hear_hello(LinkNumber number, Link& link, const StreamLink::Received& word) {
+  if (word.frame.kind != FrameKind::kHello) return unfit("it begins with no hello");
+  codec::DecodeError error;
+  const std::string secret(reinterpret_cast<const char*>(card_.secret.data()), card_.secret.size());
+  if (link.phase == Phase::kAsking) {
+    if (!codec::decode(word.behind, *link.ask, error)) return unfit("a hello that is none");
+    const LinkRank& reader = link.ask->reader;
+    const bool of_gang = reader.mesh == place_.rank.mesh && reader.generation == place_.rank.generation;
+    if (link.ask->purpose == LinkPurpose::kPublishes && !of_gang) return unfit("it is of another gang");
+    MONARCH_ASSIGN(link.answer, answer_hello(*link.ask, place_.rank, secret, random_bytes(kNonceBytes)));
+    MONARCH_TRY(link.stream->send({.kind = FrameKind::kHello}, codec::encode(link.answer)));
+    link.phase = Phase::kProving;
+    flush(number);
+    return {};
+  }
+  HelloProof proof;
+  if (!codec::decode(word.behind, proof, error) || !is_proven(*link.ask, link.answer, proof, secret)) {
+    return Error{ErrorCode::kGone, "it has no card of this rank"};
+  }
+  loop_.cancel(std::exchange(link.patience, 0));
+  settle(number, link);
+  return {};
+}
+
+void OwnerServer::settle(LinkNumber number, Link& link) {
+  link.phase = publications_.contains(link.ask->publication) ? Phase::kReady : Phase::kWaiting;
+  if (link.phase == Phase::kWaiting && link.ask->purpose == LinkPurpose::kReads) {
+    std::string names;
+    for (const auto& [name, handlers] : publications_) names += name + '\n';
+    send(number, {.kind = FrameKind::kUnknown}, std::move(names));
+  }
+  look_at_interest(link);
+}
+
+void OwnerServer::add(const std::string& publication, Handlers handlers) {
+  publications_.insert_or_assign(publication, std::move(handlers));
+  for (auto& [number, link] : links_) {
+    if (link.phase == Phase::kWaiting && link.ask->publication == publication) settle(number, link);
+  }
+}
+
+void OwnerServer::remove(const std::string& publication) {
+  publications_.erase(publication);
+  std::vector<LinkNumber> its;
+  for (const auto& [number, link] : links_) {
+    if (link.phase == Phase::kReady && link.ask->publication == publication) its.push_back(number);
+  }
+  for (const LinkNumber number : its) drop(number);
+}
+
+// ---- Sending.
+
+void OwnerServer::send(LinkNumber number, const LinkFrame& frame, std::string behind, UniqueFd descriptor) {
+  const auto link = links_.find(number);
+  if (link == links_.end()) return;
+  queued(number, link->second.stream->send(frame, std::move(behind), std::move(descriptor)));
+}
+
+void OwnerServer::send_rows(LinkNumber number, const LinkFrame& asked, std::shared_ptr<const Slot> slot) {
+  const auto link = links_.find(number);
+  if (link != links_.end()) queued(number, link->second.stream->send_rows(asked, std::move(slot)));
+}
+
+void OwnerServer::send_word(LinkNumber number, const LinkFrame& asked, std::shared_ptr<const Slot> slot) {
+  const auto link = links_.find(number);
+  if (link != links_.end()) queued(number, link->second.stream->send_word(asked, std::move(slot)));
+}
+
+// Once a turn: what is said together goes together. And who says it may be in the middle of hearing the link.
+void OwnerServer::queued(LinkNumber number, Status status) {
+  Link& link = links_.at(number);
+  const bool full = !status.ok();
+  if (std::exchange(link.flushing, true) && !full) return;
+  loop_.defer([this, number, full, life = std::weak_ptr<bool>(life_)] {
+    if (life.expired()) return;
+    if (full) return drop(number);
+    flush(number);
+  });
+}
+
+void OwnerServer::flush(LinkNumber number) {
+  const auto found = links_.find(number);
+  if (found == links_.end()) return;
+  Link& link = found->second;
+  link.flushing = false;
+  if (!link.stream->flush(kSentAtOnce).ok()) return drop(number);
+  look_at_interest(link);
+}
+
+void OwnerServer::look_at_interest(Link& link) {
+  const bool reads = link.phase != Phase::kWaiting;
+  const bool writes = link.stream->wants_to_write();
+  const Interest wanted =
+      reads ? (writes ? Interest::kReadWrite : Interest::kRead) : (writes ? Interest::kWrite : Interest::kNone);
+  if (std::exchange(link.interest, wanted) != wanted) loop_.change(link.watch, wanted);
+}
+
+}  // namespace monarch::tensor

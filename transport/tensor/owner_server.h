@@ -1,0 +1,106 @@
+#pragma once
+
+// OwnerServer: where readers come to a rank that publishes, and where the ranks of its gang come to their registrar:
+// listeners, the owner's half of the hello, and links. Each link is of one publication; one that comes before its
+// publication does, waits. It knows no versions: what is said on a link after its hello is the publication's business.
+//
+// Thread: the loop's. Lifetime: within that of the loop; publications go first.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/loop/event_loop.h"
+#include "transport/tensor/core/card.h"
+#include "transport/tensor/core/version.h"
+#include "transport/tensor/hello.h"
+#include "transport/tensor/link_socket.h"
+#include "transport/tensor/slot.h"
+#include "transport/tensor/stream_link.h"
+
+namespace monarch::tensor {
+
+// Where a rank listens.
+struct OwnerPlace {
+  LinkRank rank;
+  std::string address;           // numeric, of its host for others; empty: it is not reached from elsewhere
+  std::uint16_t first_port = 0;  // 0: any
+  std::uint16_t last_port = 0;
+};
+
+class OwnerServer {
+ public:
+  static constexpr std::size_t kLinks = 1'024;
+  static constexpr Duration kHelloPatience = Duration::seconds(2);
+
+  struct Handlers {
+    std::function<void(LinkNumber, const HelloAsk& peer, StreamLink::Received)> heard;
+    std::function<void(LinkNumber, const HelloAsk& peer)> left;  // nothing of it is heard any more
+  };
+
+  // kBusy, kInvalid: it cannot listen; the message says where.
+  static Result<std::unique_ptr<OwnerServer>> start(EventLoop& loop, OwnerPlace place);
+  OwnerServer(const OwnerServer&) = delete;
+  OwnerServer& operator=(const OwnerServer&) = delete;
+  ~OwnerServer();
+
+  const LinkRank& rank() const { return place_.rank; }
+  const Card& card() const { return card_; }
+
+  void add(const std::string& publication, Handlers handlers);
+  // All its links end.
+  void remove(const std::string& publication);
+
+  // Of a link that has ended nothing is sent.
+  void send(LinkNumber link, const LinkFrame& frame, std::string behind = {}, UniqueFd descriptor = {});
+  void send_rows(LinkNumber link, const LinkFrame& asked, std::shared_ptr<const Slot> slot);
+  void send_word(LinkNumber link, const LinkFrame& asked, std::shared_ptr<const Slot> slot);
+  // It is told why, if there is room for that.
+  void end(LinkNumber link, const std::string& why);
+
+ private:
+  enum class Phase : std::uint8_t { kAsking, kProving, kWaiting, kReady };
+  struct Link {
+    std::unique_ptr<StreamLink> stream;
+    Phase phase = Phase::kAsking;
+    WatchId watch = 0;
+    Interest interest = Interest::kRead;
+    TimerId patience = 0;
+    std::shared_ptr<HelloAsk> ask = std::make_shared<HelloAsk>();  // owners: this, and who hears it, who may end it
+    HelloAnswer answer;
+    bool flushing = false;  // at the end of this turn
+  };
+
+  OwnerServer(EventLoop& loop, OwnerPlace place);
+  Status listen();
+  void accept(const LinkListener& listener);
+  void ready(LinkNumber number, Readiness readiness);
+  // False: the link has ended.
+  bool hear(LinkNumber number);
+  Status hear_hello(LinkNumber number, Link& link, const StreamLink::Received& word);
+  void settle(LinkNumber number, Link& link);
+  void queued(LinkNumber number, Status status);
+  void flush(LinkNumber number);
+  void look_at_interest(Link& link);
+  void drop(LinkNumber number);
+
+  EventLoop& loop_;
+  const OwnerPlace place_;
+  Card card_;
+  LinkListener on_machine_;
+  LinkListener for_hosts_;
+  std::vector<WatchId> watches_;
+  std::map<std::string, Handlers> publications_;
+  std::map<LinkNumber, Link> links_;
+  LinkNumber next_ = 1;
+  TimerId accept_timer_ = 0;                                         // descriptors were short
+  const std::shared_ptr<bool> life_ = std::make_shared<bool>(true);  // owners: this; deferred calls ask
+};
+
+}  // namespace monarch::tensor

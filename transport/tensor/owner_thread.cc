@@ -1,0 +1,119 @@
+#include "transport/tensor/owner_thread.h"
+
+#include <csignal>
+#include <map>
+#include <utility>
+
+#include "transport/base/assert.h"
+#include "transport/base/text.h"
+#include "transport/loop/take_within.h"
+
+namespace monarch::tensor {
+
+namespace {
+
+constexpr std::size_t kOrders = 65'536;  // of all publishers of a rank: each waits for an answer to its own
+constexpr std::size_t kCards = 1;
+constexpr Duration kStartPatience = Duration::seconds(10);
+
+using Started = std::shared_ptr<Inbox<Result<Card>>>;  // owners: who starts it, and the thread
+
+// What it has was made by its thread and is used there alone.
+class OwnerBody {
+ public:
+  OwnerBody(EventLoop& loop, Inbox<OwnerOrder>& orders, OwnerPlace place, const Started& started)
+      : loop_(loop), orders_(orders) {
+    auto server = OwnerServer::start(loop, std::move(place));
+    Result<Card> said = server.ok() ? Result<Card>((*server)->card()) : Result<Card>(server.error());
+    if (server.ok()) server_ = std::move(*server);
+    MONARCH_ASSERT(started->put(std::move(said)));
+  }
+
+  void run() { loop_.run(); }
+  void take_orders() {
+    for (OwnerOrder& order : orders_.take_all()) {
+      if (server_ == nullptr) continue;
+      std::visit([this](auto& one) { take(one); }, order);
+    }
+  }
+
+ private:
+  Publication* find(const std::string& name) {
+    const auto found = publications_.find(name);
+    return found == publications_.end() ? nullptr : found->second.get();
+  }
+
+  void take(owner_order::Open& order) {
+    const auto tell = [words = order.words](PublisherWord word) { MONARCH_ASSERT(words->put(std::move(word))); };
+    if (find(order.options.name) != nullptr) {
+      return tell(publisher_word::Unfit{text("this rank publishes ", order.options.name, " already")});
+    }
+    auto& made = publications_[order.options.name];
+    made = std::make_unique<Publication>(loop_, *server_, order.options, tell);
+    if (registrar_) made->found(*registrar_);
+  }
+  void take(const owner_order::Begin& order) {
+    if (Publication* const publication = find(order.publication)) publication->begin(order.number);
+  }
+  void take(owner_order::Commit& order) {
+    if (Publication* const publication = find(order.publication))
+      publication->commit(std::move(order.memory), order.index);
+  }
+  void take(const owner_order::Abandon& order) {
+    if (Publication* const publication = find(order.publication)) publication->abandon();
+  }
+  void take(const owner_order::End& order) {
+    if (Publication* const publication = find(order.publication)) publication->end();
+  }
+  void take(const owner_order::Close& order) { publications_.erase(order.publication); }
+  void take(owner_order::Found& order) {
+    registrar_ = std::move(order.registrar);
+    for (const auto& [name, publication] : publications_) publication->found(*registrar_);
+  }
+
+  EventLoop& loop_;
+  Inbox<OwnerOrder>& orders_;
+  std::unique_ptr<OwnerServer> server_;  // nothing: it could not listen
+  std::optional<Card> registrar_;
+  std::map<std::string, std::unique_ptr<Publication>> publications_;
+};
+
+// Signals are for the rank's own threads.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    (void)::sigfillset(&all);
+    (void)::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+  ~NoSignals() { (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<OwnerThread>> OwnerThread::start(OwnerPlace place) {
+  std::unique_ptr<OwnerThread> made(new OwnerThread(place.rank));
+  MONARCH_ASSIGN(auto inbox, Inbox<Result<Card>>::create(kCards));
+  const Started started = std::move(inbox);
+  {
+    const NoSignals none;
+    MONARCH_ASSIGN(made->thread_,
+                   LoopThread<OwnerOrder>::start(
+                       kOrders, [place = std::move(place), started](EventLoop& loop, Inbox<OwnerOrder>& orders) {
+                         return OwnerBody(loop, orders, place, started);
+                       }));
+  }
+  auto said = take_within(*started, boot_now() + kStartPatience);
+  if (said.empty()) return Error{ErrorCode::kTimeout, "the thread for readers of tensors has not begun"};
+  MONARCH_ASSIGN(made->card_, std::move(said.front()));
+  return made;
+}
+
+void OwnerThread::give(OwnerOrder order) { MONARCH_ASSERT(thread_->put(std::move(order))); }
+
+}  // namespace monarch::tensor

@@ -1,0 +1,75 @@
+#pragma once
+
+// OwnerThread: the one thread of a rank that publishes: it serves readers whatever the rank's own threads do. It takes
+// no signals.
+//
+// Thread: any. Lifetime: longer than that of its publishers. The destructor ends all links and joins.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "transport/base/result.h"
+#include "transport/loop/inbox.h"
+#include "transport/loop/loop_thread.h"
+#include "transport/tensor/core/card.h"
+#include "transport/tensor/publication.h"
+
+namespace monarch::tensor {
+
+using PublisherWords = std::shared_ptr<Inbox<PublisherWord>>;  // owners: a publisher, and the owner's thread
+
+namespace owner_order {
+
+struct Open {
+  PublicationOptions options;
+  PublisherWords words;
+};
+struct Begin {
+  std::string publication;
+  std::uint64_t number = 0;
+};
+struct Commit {
+  std::string publication;
+  std::shared_ptr<Slot> memory;  // owners: as of publisher_word::Write
+  std::optional<Index> index;
+};
+struct Abandon {
+  std::string publication;
+};
+struct End {
+  std::string publication;
+};
+struct Close {
+  std::string publication;
+};
+struct Found {  // the registrar of the gang
+  Card registrar;
+};
+
+}  // namespace owner_order
+
+using OwnerOrder = std::variant<owner_order::Open, owner_order::Begin, owner_order::Commit, owner_order::Abandon,
+                                owner_order::End, owner_order::Close, owner_order::Found>;
+
+class OwnerThread {
+ public:
+  // Once it listens.
+  static Result<std::unique_ptr<OwnerThread>> start(OwnerPlace place);
+  OwnerThread(const OwnerThread&) = delete;
+  OwnerThread& operator=(const OwnerThread&) = delete;
+
+  const LinkRank& rank() const { return rank_; }
+  const Card& card() const { return card_; }
+  void give(OwnerOrder order);
+
+ private:
+  explicit OwnerThread(LinkRank rank) : rank_(std::move(rank)) {}
+
+  const LinkRank rank_;
+  Card card_;
+  std::unique_ptr<LoopThread<OwnerOrder>> thread_;
+};
+
+}  // namespace monarch::tensor

@@ -1,0 +1,416 @@
+#include "transport/tensor/pull.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/base/assert.h"
+#include "transport/base/clock.h"
+#include "transport/base/nearest.h"
+#include "transport/base/text.h"
+#include "transport/loop/event_loop.h"
+#include "transport/tensor/registrar.h"
+
+namespace monarch::tensor {
+
+Pull::Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words)
+    : place_(std::move(place)), parts_(std::move(parts)), finder_(std::move(finder)), words_(std::move(words)) {}
+
+HelloAsk Pull::ask_of(std::uint32_t rank) const {
+  HelloAsk ask;
+  ask.reader = place_.reader;
+  ask.owner = {place_.mesh, rank, gang_->found.generation};
+  ask.publication = place_.publication;
+  return ask;
+}
+
+// ---- A run.
+
+PullOutcome Pull::run(const RunOptions& options) {
+  begin_run(options);
+  while (!outcome_) {
+    turn();
+    take_events();
+  }
+  core_.reset();
+  events_.clear();
+  return *std::exchange(outcome_, std::nullopt);
+}
+
+void Pull::begin_run(const RunOptions& options) {
+  newer_than_ = options.newer_than;
+  failure_ = {};
+  begun_at_ = boot_now();
+  PullOptions core{.publication = text(place_.publication, " of ", place_.mesh),
+                   .newer_than = {},
+                   .deadline = options.deadline,
+                   .next_generation = options.next_generation};
+  if (newer_than_) core.newer_than = VersionId{0, newer_than_->version.number};
+  core_ = std::make_unique<PullCore>(std::move(core));
+  for (const PullAction& action : core_->begin(begun_at_)) {
+    std::visit([this](const auto& one) { perform(one); }, action);
+  }
+  take_events();
+}
+
+void Pull::take_events() {
+  while (!events_.empty() && !outcome_) {
+    const PullEvent event = std::move(events_.front());
+    events_.pop_front();
+    for (const PullAction& action : core_->step(event, boot_now())) {
+      std::visit([this](const auto& one) { perform(one); }, action);
+    }
+  }
+}
+
+// Waits until there is something to do.
+void Pull::turn() {
+  std::vector<pollfd> waiting{{words_->descriptor(), POLLIN, 0}};
+  Instant due = core_->next_due();
+  bool busy = false;
+  if (gang_ != nullptr) {
+    if (gang_->dial) {
+      gang_->dial->poll_for(waiting);
+      due = std::min(due, gang_->dial->next_due());
+    }
+    if (gang_->registrar) {
+      const bool writes = gang_->registrar->wants_to_write();
+      waiting.push_back({gang_->registrar->descriptor(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
+    }
+    for (const std::uint32_t rank : fetching_) {
+      const OwnerLane& lane = *gang_->lanes.at(rank);
+      lane.poll_for(waiting);
+      due = std::min(due, lane.next_due());
+      busy = busy || lane.is_busy();
+    }
+  }
+  const int time = busy ? 0 : EventLoop::wait_milliseconds(boot_now(), due);
+  (void)::poll(waiting.data(), waiting.size(), time);  // a signal: it is all looked at again
+  hear_finder();
+  go_on_registrar();
+  go_on_lanes();
+  if (boot_now() >= core_->next_due()) feed(pull_event::Tick{});
+}
+
+// ---- Where it is published.
+
+void Pull::perform(const pull_action::AskCard& action) {
+  // What was found before is as good as what would be found now, unless it is known to be over.
+  const bool good =
+      gang_ != nullptr && gang_->local > action.since && over_[gang_->found.gang] < gang_->found.generation;
+  if (good) return feed(pull_event::CardCame{gang_->local});
+  if (gang_ != nullptr) set_over();
+  gang_.reset();
+  finder_->ask(over_);
+}
+
+void Pull::hear_finder() {
+  for (FinderWord& word : words_->take_all()) {
+    std::visit([this](const auto& one) { hear(one); }, word);
+  }
+}
+
+void Pull::hear(const finder_word::Found& word) {
+  if (gang_ != nullptr || over_[word.gang] >= word.generation) return;  // of an earlier question
+  gang_ = std::make_unique<Gang>();
+  gang_->local = next_local_++;
+  gang_->found = word;
+  locals_[gang_->local] = {word.gang, word.generation};
+  feed(pull_event::CardCame{gang_->local});
+}
+
+void Pull::hear(const finder_word::Lost& word) {
+  if (gang_ == nullptr) feed(pull_event::CardLost{word.text});
+}
+
+void Pull::hear(const finder_word::Over& word) {
+  std::uint64_t& over = over_[word.gang];
+  over = std::max(over, word.generation);
+  if (gang_ == nullptr || gang_->found.gang != word.gang || gang_->found.generation > over) return;
+  feed(pull_event::GenerationOver{gang_->local, word.text});
+}
+
+void Pull::hear(const finder_word::Cancelled& /*word*/) { feed(pull_event::Cancel{}); }
+
+// ---- The registrar.
+
+void Pull::perform(const pull_action::Link& /*action*/) {
+  if (gang_->registrar) return feed(pull_event::Linked{});
+  gang_->lanes.clear();
+  gang_->dial = std::make_unique<WayDial>(gang_->found.card, ask_of(gang_->found.rank), place_.ways, false);
+  const Status started = gang_->dial->start(boot_now());
+  if (!started.ok()) failed(started.error(), gang_->found.rank);
+}
+
+void Pull::go_on_registrar() {
+  if (gang_ == nullptr) return;
+  if (gang_->dial) {
+    auto linked = gang_->dial->go_on(boot_now());
+    if (!linked.ok()) return failed(linked.error(), gang_->found.rank);
+    if (!*linked) return;
+    gang_->registrar = std::move((*linked)->stream);
+    gang_->dial.reset();
+    feed(pull_event::Linked{});
+  }
+  if (gang_->registrar) hear_registrar();
+}
+
+void Pull::hear_registrar() {
+  const Status sent = gang_->registrar->flush();
+  if (!sent.ok()) return failed({ErrorCode::kBusy, sent.error().message}, gang_->found.rank);
+  for (;;) {
+    auto received = gang_->registrar->receive(kMostFrameLength);
+    if (!received.ok()) {
+      const bool ended = received.error().code != ErrorCode::kInvalid;
+      return failed({ended ? ErrorCode::kBusy : ErrorCode::kInvalid, received.error().message}, gang_->found.rank);
+    }
+    if (!*received) return;
+    StreamLink::Received& word = **received;
+    switch (word.frame.kind) {
+      case FrameKind::kOpened:
+        opened(word);
+        if (!gang_->registrar) return;
+        break;
+      case FrameKind::kOver: feed(pull_event::Over{}); break;
+      case FrameKind::kUnknown: gang_->unknown = std::move(word.behind); break;
+      case FrameKind::kUnfit: return failed({ErrorCode::kTimeout, printable(word.behind)}, gang_->found.rank);
+      default: return failed({ErrorCode::kInvalid, "it says what nobody has asked"}, gang_->found.rank);
+    }
+  }
+}
+
+// As the registrar counts generations. Another gang's versions are of its own generations: their numbers are compared.
+std::optional<VersionId> Pull::as_opened(const std::optional<VersionId>& newer_than) const {
+  if (!newer_than) return std::nullopt;
+  const finder_word::Found& now = gang_->found;
+  Local seen{now.gang, 0};
+  if (newer_than->generation == 0) {
+    seen = {newer_than_->gang, newer_than_->version.generation};
+  } else {
+    seen = locals_.at(newer_than->generation);
+  }
+  return VersionId{seen.gang == now.gang ? seen.generation : now.generation, newer_than->number};
+}
+
+void Pull::perform(const pull_action::Open& action) {
+  failure_ = {};
+  LinkFrame frame{.kind = FrameKind::kOpen};
+  if (const auto newer_than = as_opened(action.newer_than)) {
+    frame.version = *newer_than;
+    frame.flags |= kNewerThan;
+  }
+  if (gang_->index) frame.flags |= kKnowsIndex;
+  const Status sent = gang_->registrar->send(frame);
+  if (!sent.ok()) return failed({ErrorCode::kBusy, sent.error().message}, gang_->found.rank);
+  hear_registrar();
+}
+
+void Pull::opened(StreamLink::Received& word) {
+  if ((word.frame.flags & kWithIndex) != 0) {
+    Status taken = take_index(word.behind);
+    if (!taken.ok()) return failed({ErrorCode::kInvalid, taken.error().message}, gang_->found.rank);
+    taken = make_work();
+    if (!taken.ok()) {
+      gang_->index.reset();
+      const bool not_found = taken.error().code == ErrorCode::kNotFound;
+      return feed(pull_event::Unfit{not_found ? PullEnd::kNotCovered : PullEnd::kInvalid, taken.error().message});
+    }
+  }
+  if (!gang_->index) return failed({ErrorCode::kInvalid, "it opens a version without its index"}, gang_->found.rank);
+  pull_event::Opened event{.number = word.frame.version.number, .owners = {}};
+  for (const auto& [rank, work] : gang_->work) event.owners.insert(rank);
+  feed(std::move(event));
+}
+
+Status Pull::take_index(std::string_view word) {
+  OpenedWord opened;
+  codec::DecodeError error;
+  if (!codec::decode(word, opened, error, kIndexLimits)) return Error{ErrorCode::kInvalid, "its index is none"};
+  MONARCH_TRY(check_index(opened.index));
+  for (const OwnerCard& owner : opened.cards) {
+    MONARCH_ASSIGN(gang_->cards[owner.rank], parse_card(owner.card.data));
+  }
+  for (const TensorPart& part : opened.index.parts) {
+    if (!gang_->cards.contains(part.owner)) return Error{ErrorCode::kInvalid, "its index has owners without a card"};
+  }
+  gang_->index = std::move(opened.index);
+  return {};
+}
+
+// ---- Owners.
+
+namespace {
+
+Status check_fit(const Index& index, const PullPart& part, const std::string& publication) {
+  const auto name = printable(part.tensor.name);
+  const TensorKind* const there = index.find(part.tensor.name);
+  if (there == nullptr) {
+    std::vector<std::string> names;
+    for (const TensorKind& one : index.tensors) names.push_back(one.name);
+    return Error{ErrorCode::kInvalid,
+                 text(publication, " has no tensor ", name, nearest_or_all(part.tensor.name, names))};
+  }
+  if (*there == part.tensor) return {};
+  return Error{ErrorCode::kInvalid,
+               text("tensor ", name, " of ", publication, " is ", to_text(there->dtype), ' ', to_text(there->shape),
+                    ", and is wanted as ", to_text(part.tensor.dtype), ' ', to_text(part.tensor.shape))};
+}
+
+}  // namespace
+
+Status Pull::make_work() {
+  const Index& index = *gang_->index;
+  std::map<std::uint32_t, std::vector<Shard>> shards;  // by tensor, of those that are wanted
+  for (const PullPart& part : parts_) {
+    MONARCH_TRY(check_fit(index, part, text(place_.publication, " of ", place_.mesh)));
+    shards[static_cast<std::uint32_t>(index.find(part.tensor.name) - index.tensors.data())];
+  }
+  for (const TensorPart& part : index.parts) {
+    const auto wanted = shards.find(part.tensor);
+    if (wanted == shards.end()) continue;
+    const bool near = gang_->cards.at(part.owner).machine == place_.ways.machine;
+    // Of copies elsewhere readers take different ones.
+    const std::uint32_t spread = (part.owner + place_.reader.rank) % 1'024;
+    wanted->second.push_back(
+        {.box = part.box, .owner = part.owner, .offset = part.offset, .preference = near ? 0 : 1 + spread});
+  }
+  gang_->work.clear();
+  gang_->bytes = 0;
+  for (const PullPart& part : parts_) {
+    const auto tensor = static_cast<std::uint32_t>(index.find(part.tensor.name) - index.tensors.data());
+    auto copies =
+        make_plan(shards[tensor], {{.box = part.box, .strides = part.strides}}, element_bytes(part.tensor.dtype));
+    if (!copies.ok()) {
+      return Error{copies.error().code, text("tensor ", printable(part.tensor.name), ": ", copies.error().message)};
+    }
+    for (const Copy& copy : *copies) {
+      LaneWork& work = gang_->work[copy.owner];
+      append_pieces(copy, part.data, work.pieces);
+      work.bytes += copy.bytes();
+      std::uint64_t end = copy.source + copy.row;
+      for (std::size_t loop = 0; loop < copy.depth; ++loop)
+        end += (copy.loops[loop].count - 1) * copy.loops[loop].source;
+      work.slot_bytes = std::max(work.slot_bytes, end);
+      gang_->bytes += copy.bytes();
+    }
+  }
+  return {};
+}
+
+void Pull::perform(const pull_action::Fetch& action) {
+  auto& lane = gang_->lanes[action.owner];
+  if (lane == nullptr) {
+    lane = std::make_unique<OwnerLane>(gang_->cards.at(action.owner), ask_of(action.owner), place_.ways);
+  }
+  lane->begin({gang_->found.generation, action.number}, gang_->work.at(action.owner));
+  fetching_.insert(action.owner);
+  begun_.insert(action.owner);
+}
+
+void Pull::go_on_lanes() {
+  if (gang_ == nullptr) return;
+  const std::set<std::uint32_t> all = fetching_;
+  for (const std::uint32_t rank : all) {
+    OwnerLane& lane = *gang_->lanes.at(rank);
+    const Status went = lane.go_on(boot_now());
+    if (!went.ok()) return failed(went.error(), rank);
+    if (!lane.word()) continue;
+    fetching_.erase(rank);
+    feed(pull_event::Fetched{rank});
+  }
+}
+
+void Pull::perform(const pull_action::LookAtWord& action) {
+  const auto word = gang_->lanes.at(action.owner)->word();
+  MONARCH_ASSERT(word.has_value());
+  feed(pull_event::Word{action.owner, *word});
+}
+
+void Pull::perform(const pull_action::SayRead& action) {
+  const VersionId version{gang_->found.generation, action.number};
+  for (const std::uint32_t rank : begun_) {
+    const auto lane = gang_->lanes.find(rank);
+    if (lane != gang_->lanes.end()) lane->second->say_read(version, action.whole);
+  }
+  if (!gang_->registrar) return;
+  const std::uint16_t flags = action.whole ? kWhole : std::uint16_t{0};
+  // Where that is not heard the link has ended, which is heard as well.
+  if (!gang_->registrar->send({.kind = FrameKind::kRead, .flags = flags, .version = version}).ok()) return;
+  (void)gang_->registrar->flush();
+}
+
+void Pull::perform(const pull_action::Stop& /*action*/) {
+  for (const std::uint32_t rank : begun_) {
+    const auto lane = gang_->lanes.find(rank);
+    if (lane != gang_->lanes.end()) lane->second->stop();
+  }
+  begun_.clear();
+  fetching_.clear();
+  if (gang_ != nullptr) gang_->dial.reset();
+  feed(pull_event::Stopped{});
+}
+
+// ---- Ends.
+
+void Pull::failed(const Error& error, std::optional<std::uint32_t> rank) {
+  failure_.rank = rank;
+  failure_.lane.reset();
+  if (rank) {
+    const auto lane = gang_->lanes.find(*rank);
+    if (lane != gang_->lanes.end()) failure_.lane = lane->second->kind();
+  }
+  drop_links();
+  switch (error.code) {
+    case ErrorCode::kGone: return feed(pull_event::OwnerGone{error.message});
+    case ErrorCode::kBusy: return feed(pull_event::LinkEnded{error.message});
+    default: return feed(pull_event::Unreached{error.message});
+  }
+}
+
+void Pull::set_over() {
+  std::uint64_t& over = over_[gang_->found.gang];
+  over = std::max(over, gang_->found.generation);
+}
+
+// Whoever it was: all are linked anew. Lanes stay until they have stopped.
+void Pull::drop_links() {
+  gang_->dial.reset();
+  gang_->registrar.reset();
+  fetching_.clear();
+}
+
+void Pull::perform(const pull_action::End& action) {
+  finder_->stop_asking();
+  if (action.how == PullEnd::kOk) {
+    Pulled pulled{.version = {gang_->found.gang, {gang_->found.generation, action.version.number}},
+                  .bytes = gang_->bytes,
+                  .time = boot_now() - begun_at_};
+    for (const auto& [rank, work] : gang_->work) {
+      const bool shm = gang_->lanes.at(rank)->kind() == LaneKind::kShm;
+      ++(shm ? pulled.by_shm : pulled.by_tcp);
+    }
+    outcome_ = pulled;
+    return;
+  }
+  failure_.how = action.how;
+  failure_.text = action.text;
+  if (gang_ != nullptr) failure_.generation = gang_->found.generation;
+  if (action.how == PullEnd::kTimeout && gang_ != nullptr && !gang_->unknown.empty()) {
+    std::vector<std::string> names;
+    for (std::string_view left = gang_->unknown; !left.empty();) {
+      const std::size_t end = std::min(left.find('\n'), left.size());
+      names.emplace_back(printable(left.substr(0, end)));
+      left.remove_prefix(std::min(end + 1, left.size()));
+    }
+    failure_.text += text("; it publishes others", nearest_or_all(place_.publication, names));
+  }
+  // A generation that has ended is not asked again: the next run begins with its successor.
+  if (action.how == PullEnd::kPeerGone && gang_ != nullptr) {
+    set_over();
+    gang_.reset();
+  }
+  outcome_ = failure_;
+}
+
+}  // namespace monarch::tensor

@@ -1,0 +1,160 @@
+#pragma once
+
+// Pull: a reader's wish for parts of a publication, each in memory of its own layout, which is made once and run as
+// often as wanted. A run is a function of the caller's thread: when it returns nothing of it is under way, and nothing
+// writes into that memory. It returns one whole version, or says why not; then what is in the memory is undefined.
+//
+// Thread: one, cancel() any. Lifetime: links and mapped slots are kept from one run to the next.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/tensor/core/index.h"
+#include "transport/tensor/core/pull_core.h"
+#include "transport/tensor/link_ways.h"
+#include "transport/tensor/owner_lane.h"
+#include "transport/tensor/registrar_finder.h"
+
+namespace monarch::tensor {
+
+// A part of a tensor, and memory for it.
+struct PullPart {
+  TensorKind tensor;
+  Box box;
+  char* data = nullptr;
+  Extents strides;  // in bytes
+};
+
+struct PullPlace {
+  LinkRank reader;
+  std::string mesh;  // whose ranks publish it
+  std::string publication;
+  LinkWays ways;
+};
+
+// Which version of which gang.
+struct PulledVersion {
+  std::uint32_t gang = 0;
+  VersionId version;
+  bool operator==(const PulledVersion&) const = default;
+};
+
+struct Pulled {
+  PulledVersion version;
+  std::uint64_t bytes = 0;
+  Duration time;
+  std::uint32_t by_shm = 0;  // owners
+  std::uint32_t by_tcp = 0;
+};
+
+struct PullFailure {
+  PullEnd how = PullEnd::kInvalid;
+  std::string text;
+  std::optional<std::uint32_t> rank;  // in the mesh, where it is one that failed
+  std::uint64_t generation = 0;       // of the gang; 0: none was found
+  std::optional<LaneKind> lane;
+};
+
+using PullOutcome = std::variant<Pulled, PullFailure>;
+
+struct RunOptions {
+  std::optional<PulledVersion> newer_than;
+  Instant deadline = Instant::never();
+  bool next_generation = false;  // a gang that ends is no error
+};
+
+class Pull {
+ public:
+  // `words` is where the finder tells.
+  Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words);
+  Pull(const Pull&) = delete;
+  Pull& operator=(const Pull&) = delete;
+
+  PullOutcome run(const RunOptions& options);
+  // A run that is under way ends; else the next does.
+  void cancel() { (void)words_->put(finder_word::Cancelled{}); }
+  // Of the generation that was pulled from last; nullptr: there was none.
+  const Index* index() const { return gang_ && gang_->index ? &*gang_->index : nullptr; }
+
+ private:
+  // A registrar that was found, with all that is known by it.
+  struct Gang {
+    std::uint64_t local = 0;  // they are counted, as the core's generations
+    finder_word::Found found;
+    std::unique_ptr<WayDial> dial;
+    std::unique_ptr<StreamLink> registrar;  // nullptr: there is no link to it
+    std::optional<Index> index;
+    std::map<std::uint32_t, Card> cards;
+    std::string unknown;  // what it publishes instead
+    // By rank, of the owners of what is wanted.
+    std::map<std::uint32_t, LaneWork> work;
+    std::map<std::uint32_t, std::unique_ptr<OwnerLane>> lanes;
+    std::uint64_t bytes = 0;
+  };
+
+  void begin_run(const RunOptions& options);
+  void turn();
+  void take_events();
+  void perform(const pull_action::AskCard& action);
+  void perform(const pull_action::Link& action);
+  void perform(const pull_action::Open& action);
+  void perform(const pull_action::Fetch& action);
+  void perform(const pull_action::LookAtWord& action);
+  void perform(const pull_action::SayRead& action);
+  void perform(const pull_action::Stop& action);
+  void perform(const pull_action::End& action);
+
+  void hear_finder();
+  void hear(const finder_word::Found& word);
+  void hear(const finder_word::Lost& word);
+  void hear(const finder_word::Over& word);
+  void hear(const finder_word::Cancelled& word);
+  void go_on_registrar();
+  void hear_registrar();
+  void opened(StreamLink::Received& word);
+  Status take_index(std::string_view word);
+  // kInvalid: what is wanted does not fit; kNotFound: nobody has some of it.
+  Status make_work();
+  void go_on_lanes();
+  void failed(const Error& error, std::optional<std::uint32_t> rank);
+  void drop_links();
+  void set_over();
+  void feed(PullEvent event) { events_.push_back(std::move(event)); }
+  HelloAsk ask_of(std::uint32_t rank) const;
+  std::optional<VersionId> as_opened(const std::optional<VersionId>& newer_than) const;
+
+  const PullPlace place_;
+  const std::vector<PullPart> parts_;
+  const std::unique_ptr<RegistrarFinder> finder_;
+  const FinderWords words_;
+  std::unique_ptr<PullCore> core_;  // of the run
+  std::deque<PullEvent> events_;
+  std::optional<PulledVersion> newer_than_;
+  std::unique_ptr<Gang> gang_;  // that is pulled from
+  // Of each of the core's generations.
+  struct Local {
+    std::uint32_t gang = 0;
+    std::uint64_t generation = 0;
+  };
+  std::map<std::uint64_t, Local> locals_;
+  std::uint64_t next_local_ = 1;
+  std::map<std::uint32_t, std::uint64_t> over_;  // by gang, generations up to that
+  std::set<std::uint32_t> fetching_;             // ranks whose rows are not all here
+  std::set<std::uint32_t> begun_;                // ranks that were told that they are read
+  std::optional<PullOutcome> outcome_;
+  PullFailure failure_;
+  Instant begun_at_;
+};
+
+}  // namespace monarch::tensor

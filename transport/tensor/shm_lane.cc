@@ -1,0 +1,124 @@
+#include "transport/tensor/shm_lane.h"
+
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch::tensor {
+
+namespace {
+
+constexpr std::uint64_t kCopiedAtOnce = 8U << 20U;  // before others are looked at
+
+}  // namespace
+
+void ShmLane::begin(const VersionId& version, const LaneWork& work) {
+  version_ = version;
+  work_ = &work;
+  next_ = 0;
+  nowhere_ = false;
+  slot_ = nullptr;
+  way_ = way_for(work.bytes);
+  broken_ = link_->send({.kind = FrameKind::kReading, .version = version});
+  find_slot();
+  if (slot_ == nullptr && broken_.ok()) {
+    ++asked_;
+    broken_ = link_->send({.kind = FrameKind::kSlot, .version = version});
+  }
+  if (broken_.ok()) broken_ = link_->flush();
+}
+
+void ShmLane::find_slot() {
+  for (const auto& [number, view] : views_) {
+    if (view.slot->word() == word_of(version_.number) && view.slot->bytes() >= work_->slot_bytes) {
+      slot_ = view.slot.get();
+    }
+  }
+}
+
+void ShmLane::poll_for(std::vector<pollfd>& descriptors) const {
+  const bool writes = link_->wants_to_write();
+  descriptors.push_back({link_->descriptor(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
+}
+
+Status ShmLane::go_on() {
+  if (broken_.ok()) broken_ = link_->flush();
+  if (broken_.ok()) broken_ = hear();
+  if (!broken_.ok() && broken_.error().code != ErrorCode::kInvalid) {
+    return Error{ErrorCode::kBusy, broken_.error().message};
+  }
+  MONARCH_TRY(broken_);
+  copy_some();
+  return {};
+}
+
+Status ShmLane::hear() {
+  for (;;) {
+    MONARCH_ASSIGN(auto received, link_->receive(kOwnersWordBytes));
+    if (!received) return {};
+    if (received->frame.kind == FrameKind::kUnfit) return Error{ErrorCode::kInvalid, printable(received->behind)};
+    if (received->frame.kind != FrameKind::kSlot || asked_ == 0) {
+      return Error{ErrorCode::kInvalid, "it says what nobody has asked"};
+    }
+    --asked_;
+    MONARCH_TRY(take_slot(*received));
+  }
+}
+
+// That of a fetch that was stopped is taken as well: the next one finds it.
+Status ShmLane::take_slot(StreamLink::Received& word) {
+  const LinkFrame& frame = word.frame;
+  const bool wanted = work_ != nullptr && slot_ == nullptr && frame.version == version_;
+  if (frame.length == 0) {
+    nowhere_ = wanted;
+    return {};
+  }
+  if (!word.descriptor.valid()) return Error{ErrorCode::kInvalid, "a slot without its descriptor"};
+  View& view = views_[frame.slot];
+  if (view.slot == nullptr || view.serial != frame.offset) {
+    MONARCH_ASSIGN(view.slot, SlotView::open(word.descriptor, frame.length));
+    view.serial = frame.offset;
+  }
+  if (!wanted) return {};
+  if (frame.length < work_->slot_bytes) {
+    return Error{ErrorCode::kInvalid,
+                 text("a slot of ", frame.length, " bytes, and its index speaks of ", work_->slot_bytes)};
+  }
+  slot_ = view.slot.get();
+  return {};
+}
+
+void ShmLane::copy_some() {
+  if (!is_busy()) return;
+  for (std::uint64_t done = 0; done < kCopiedAtOnce && next_ < work_->pieces.size(); ++next_) {
+    const Piece& piece = work_->pieces[next_];
+    const char* from = slot_->start() + piece.source;
+    char* to = piece.destination;
+    for (std::uint32_t row = 0; row < piece.rows; ++row) {
+      copy_row(to, from, static_cast<std::size_t>(piece.row), way_);
+      from += piece.source_pitch;
+      to += piece.destination_pitch;
+    }
+    done += piece.bytes();
+  }
+  if (is_whole()) finish_rows();
+}
+
+std::optional<std::uint64_t> ShmLane::word() {
+  if (!is_whole()) return std::nullopt;
+  return nowhere_ ? 0 : slot_->word();
+}
+
+void ShmLane::say_read(const VersionId& version, bool whole) {
+  const std::uint16_t flags = whole ? kWhole : std::uint16_t{0};
+  if (broken_.ok()) broken_ = link_->send({.kind = FrameKind::kRead, .flags = flags, .version = version});
+  if (broken_.ok()) broken_ = link_->flush();
+}
+
+bool ShmLane::stop() {
+  work_ = nullptr;
+  slot_ = nullptr;
+  return broken_.ok();
+}
+
+}  // namespace monarch::tensor

@@ -1,0 +1,58 @@
+#pragma once
+
+// ShmLane: an owner on this machine. His slots are mapped here once each, read-only, and their words say which holds
+// the version: so a fetch is a copy, and asks him nothing.
+//
+// Thread, lifetime: a Lane's.
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "transport/tensor/lane.h"
+#include "transport/tensor/row_copy.h"
+#include "transport/tensor/slot.h"
+#include "transport/tensor/stream_link.h"
+
+namespace monarch::tensor {
+
+class ShmLane final : public Lane {
+ public:
+  explicit ShmLane(std::unique_ptr<StreamLink> link) : link_(std::move(link)) {}
+
+  LaneKind kind() const override { return LaneKind::kShm; }
+  void begin(const VersionId& version, const LaneWork& work) override;
+  bool is_busy() const override { return slot_ != nullptr && !is_whole(); }
+  void poll_for(std::vector<pollfd>& descriptors) const override;
+  Status go_on() override;
+  std::optional<std::uint64_t> word() override;
+  void say_read(const VersionId& version, bool whole) override;
+  [[nodiscard]] bool stop() override;
+
+ private:
+  struct View {
+    std::uint64_t serial = 0;
+    std::unique_ptr<SlotView> slot;
+  };
+
+  bool is_whole() const { return nowhere_ || (work_ != nullptr && slot_ != nullptr && next_ == work_->pieces.size()); }
+  void find_slot();
+  Status hear();
+  Status take_slot(StreamLink::Received& word);
+  void copy_some();
+
+  std::unique_ptr<StreamLink> link_;
+  Status broken_;  // what was to be said was not
+  std::map<std::uint16_t, View> views_;
+  const LaneWork* work_ = nullptr;
+  VersionId version_;
+  int asked_ = 0;                   // for slots, without an answer yet
+  const SlotView* slot_ = nullptr;  // that has the version
+  bool nowhere_ = false;            // none has it
+  std::size_t next_ = 0;            // piece
+  CopyWay way_ = CopyWay::kCached;
+};
+
+}  // namespace monarch::tensor

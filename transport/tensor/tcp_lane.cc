@@ -1,0 +1,170 @@
+#include "transport/tensor/tcp_lane.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "transport/base/text.h"
+#include "transport/tensor/core/slot_word.h"
+
+namespace monarch::tensor {
+
+namespace {
+
+constexpr std::size_t kRowsAtOnce = 256;  // of a readv
+
+}  // namespace
+
+TcpLane::TcpLane(std::unique_ptr<StreamLink> link, Dial dial) : dial_(std::move(dial)) {
+  streams_.resize(1);
+  streams_.front().link = std::move(link);
+}
+
+void TcpLane::begin(const VersionId& version, const LaneWork& work) {
+  version_ = version;
+  work_ = &work;
+  next_ = 0;
+  another_.reset();
+  while (work.bytes >= kStreamsFrom && streams_.size() < kStreams) {
+    auto dial = dial_();
+    if (!dial.ok()) break;  // it goes by those that there are
+    streams_.emplace_back().dial = std::move(*dial);
+  }
+  broken_ = streams_.front().link->send({.kind = FrameKind::kReading, .version = version});
+  for (Stream& stream : streams_) {
+    if (broken_.ok() && stream.link) broken_ = ask(stream);
+  }
+}
+
+// Until nothing is left to ask for, or enough is on its way; the word behind the last.
+Status TcpLane::ask(Stream& stream) {
+  const bool begun = next_ < work_->pieces.size() || !stream.asked.empty() || &stream == &streams_.front();
+  while (stream.asked.size() < kWindow && next_ < work_->pieces.size()) {
+    const Piece& piece = work_->pieces[next_++];
+    MONARCH_TRY(stream.link->send({.kind = FrameKind::kRows,
+                                   .version = version_,
+                                   .offset = piece.source,
+                                   .row = piece.row,
+                                   .rows = piece.rows,
+                                   .pitch = piece.source_pitch}));
+    stream.asked.push_back(piece);
+  }
+  if (begun && next_ == work_->pieces.size() && !stream.word_asked) {
+    stream.word_asked = true;
+    MONARCH_TRY(stream.link->send({.kind = FrameKind::kWord, .version = version_}));
+  }
+  return stream.link->flush();
+}
+
+void TcpLane::poll_for(std::vector<pollfd>& descriptors) const {
+  for (const Stream& stream : streams_) {
+    if (stream.dial) {
+      descriptors.push_back({stream.dial->descriptor(), stream.dial->events(), 0});
+      continue;
+    }
+    const bool writes = stream.link->wants_to_write();
+    descriptors.push_back({stream.link->descriptor(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
+  }
+}
+
+Status TcpLane::go_on() {
+  for (std::size_t i = 0; broken_.ok() && i < streams_.size(); ++i) broken_ = go_on(streams_[i]);
+  return broken_;
+}
+
+Status TcpLane::go_on(Stream& stream) {
+  if (stream.dial) {
+    auto link = stream.dial->go_on();
+    if (!link.ok()) return ended(link.error());
+    if (*link == nullptr) return {};
+    stream.dial.reset();
+    stream.link = std::move(*link);
+    if (work_ != nullptr && next_ < work_->pieces.size()) MONARCH_TRY(ask(stream));
+  }
+  Status went = stream.link->flush();
+  if (went.ok()) went = hear(stream);
+  if (went.ok() || went.error().code == ErrorCode::kInvalid) return went;
+  return ended(went.error());
+}
+
+Error TcpLane::ended(const Error& error) const { return {ErrorCode::kBusy, error.message}; }
+
+Status TcpLane::hear(Stream& stream) {
+  for (;;) {
+    if (stream.link->rows_left() > 0) {
+      MONARCH_TRY(take_rows(stream));
+      if (stream.link->rows_left() > 0) return {};
+      stream.asked.pop_front();
+      MONARCH_TRY(ask(stream));
+    }
+    MONARCH_ASSIGN(const auto received, stream.link->receive(kOwnersWordBytes));
+    if (!received) return {};
+    const LinkFrame& frame = received->frame;
+    if (frame.kind == FrameKind::kUnfit) return Error{ErrorCode::kInvalid, printable(received->behind)};
+    if (frame.kind == FrameKind::kWord && frame.version == version_) {
+      MONARCH_TRY(take_word(stream, frame));
+      continue;
+    }
+    const bool expected = frame.kind == FrameKind::kRowsHere && work_ != nullptr && !stream.asked.empty() &&
+                          frame.version == version_ && frame.offset == stream.asked.front().source &&
+                          frame.length == stream.asked.front().bytes();
+    if (!expected) return Error{ErrorCode::kInvalid, "it says what nobody has asked"};
+    stream.done = 0;
+  }
+}
+
+Status TcpLane::take_rows(Stream& stream) {
+  const Piece& piece = stream.asked.front();
+  while (stream.link->rows_left() > 0) {
+    std::array<iovec, kRowsAtOnce> into{};
+    std::size_t count = 0;
+    std::uint64_t row = stream.done / piece.row;
+    std::uint64_t within = stream.done % piece.row;
+    for (; row < piece.rows && count < into.size(); ++row) {
+      into[count++] = {piece.destination + row * piece.destination_pitch + within,
+                       static_cast<std::size_t>(piece.row - within)};
+      within = 0;
+    }
+    MONARCH_ASSIGN(const std::size_t got, stream.link->read_rows(into.data(), count));
+    if (got == 0) return {};
+    stream.done += got;
+  }
+  return {};
+}
+
+// Where rows would be, it says that the version is gone; what was asked for beside them will not come either.
+Status TcpLane::take_word(Stream& stream, const LinkFrame& frame) {
+  if (frame.offset != word_of(version_.number)) another_ = frame.offset;
+  if (!stream.asked.empty()) {
+    if (!another_) return Error{ErrorCode::kInvalid, "it says its word before its rows"};
+    return {};
+  }
+  stream.word_asked = false;
+  return {};
+}
+
+std::optional<std::uint64_t> TcpLane::word() {
+  if (work_ == nullptr) return std::nullopt;
+  if (another_) return another_;
+  const bool all = next_ == work_->pieces.size() &&
+                   std::all_of(streams_.begin(), streams_.end(), [this](const Stream& one) { return has_all(one); });
+  return all ? std::optional(word_of(version_.number)) : std::nullopt;
+}
+
+void TcpLane::say_read(const VersionId& version, bool whole) {
+  const std::uint16_t flags = whole ? kWhole : std::uint16_t{0};
+  StreamLink& link = *streams_.front().link;
+  if (broken_.ok()) broken_ = link.send({.kind = FrameKind::kRead, .flags = flags, .version = version});
+  if (broken_.ok()) broken_ = link.flush();
+}
+
+// What is on its way would be taken for the next: its link is let go.
+bool TcpLane::stop() {
+  work_ = nullptr;
+  const bool idle = std::all_of(streams_.begin(), streams_.end(), [this](const Stream& one) { return has_all(one); });
+  return broken_.ok() && idle;
+}
+
+}  // namespace monarch::tensor

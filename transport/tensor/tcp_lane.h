@@ -1,0 +1,67 @@
+#pragma once
+
+// TcpLane: an owner elsewhere: rows are asked for on the link and come by it, and on more of them where there is much;
+// he looks at the word of his slot behind the last of each.
+//
+// Thread, lifetime: a Lane's.
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "transport/tensor/lane.h"
+#include "transport/tensor/link_dial.h"
+#include "transport/tensor/stream_link.h"
+
+namespace monarch::tensor {
+
+class TcpLane final : public Lane {
+ public:
+  static constexpr std::size_t kStreams = 4;
+  static constexpr std::uint64_t kStreamsFrom = 4U << 20U;  // bytes
+
+  using Dial = std::function<Result<std::unique_ptr<LinkDial>>()>;  // another link to the same owner
+
+  TcpLane(std::unique_ptr<StreamLink> link, Dial dial);
+
+  LaneKind kind() const override { return LaneKind::kTcp; }
+  void begin(const VersionId& version, const LaneWork& work) override;
+  bool is_busy() const override { return false; }
+  void poll_for(std::vector<pollfd>& descriptors) const override;
+  Status go_on() override;
+  std::optional<std::uint64_t> word() override;
+  void say_read(const VersionId& version, bool whole) override;
+  [[nodiscard]] bool stop() override;
+
+ private:
+  static constexpr std::size_t kWindow = 32;  // pieces that are asked for on a stream at a time
+
+  struct Stream {
+    std::unique_ptr<LinkDial> dial;    // nullptr: it is linked
+    std::unique_ptr<StreamLink> link;  // nullptr: it is dialled
+    std::deque<Piece> asked;
+    std::uint64_t done = 0;  // bytes of the first of them that are here
+    bool word_asked = false;
+  };
+
+  bool has_all(const Stream& stream) const { return stream.asked.empty() && !stream.word_asked; }
+  Status ask(Stream& stream);
+  Status go_on(Stream& stream);
+  Status hear(Stream& stream);
+  Status take_word(Stream& stream, const LinkFrame& frame);
+  static Status take_rows(Stream& stream);
+  Error ended(const Error& error) const;
+
+  const Dial dial_;
+  std::vector<Stream> streams_;  // the first is the owner's link
+  Status broken_;
+  const LaneWork* work_ = nullptr;
+  VersionId version_;
+  std::size_t next_ = 0;                  // piece that is asked for
+  std::optional<std::uint64_t> another_;  // word that is not that of the version
+};
+
+}  // namespace monarch::tensor
